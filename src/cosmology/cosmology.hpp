@@ -1,0 +1,61 @@
+// The homogeneous universe and the growth of small perturbations in it: matter, curvature and Lambda, no radiation.
+#pragma once
+
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+struct CosmologyParameters {
+  double omega0 = 0.308;         // all matter, today
+  double omega_lambda = 0.692;   // curvature takes the rest: 1 - omega0 - omega_lambda
+  double omega_baryon = 0.0482;  // part of omega0; only the shape of the power spectrum reads it
+  double hubble = 0.678;         // h, H0 = 100 h km/s/Mpc
+  double sigma8 = 0.829;         // rms linear contrast in spheres of 8 Mpc/h at z = 0
+  double n_s = 0.96;             // primordial spectral index
+
+  double omega_curvature() const { return 1 - omega0 - omega_lambda; }
+};
+
+// Linear and second-order growing modes at one scale factor. d1 = 1 today; d2 goes with d1^2 and is -3/7 d1^2 in an
+// Einstein-de Sitter universe. f1 and f2 are d ln|d| / d ln a.
+struct Growth {
+  double d1 = 1, f1 = 1, d2 = -3.0 / 7, f2 = 2;
+};
+
+// Times are in length/velocity units, rates in velocity/length; h is gone where the units carry 1/h.
+class Cosmology {
+ public:
+  // Throws Error where omega0 or h is not positive or the universe bounces between a = 0 and a = 1.
+  Cosmology(const CosmologyParameters& parameters, const UnitSystem& units);
+
+  const CosmologyParameters& parameters() const { return parameters_; }
+  const UnitSystem& units() const { return units_; }
+
+  double hubble0() const { return hubble0_; }
+  double expansion(double a) const;               // E(a) = H(a)/H0
+  double hubble(double a) const;                  // H(a) = (da/dt)/a
+  double omega_matter(double a) const;            // Omega_m(a)
+  double log_hubble_slope(double a) const;        // d ln H / d ln a
+
+  double mean_density() const;                    // comoving matter density, mass/length^3
+
+  // Integrals over dt between two scale factors, relative accuracy 1e-10; antisymmetric in their arguments.
+  double kick_factor(double from, double to) const;    // int dt/a
+  double drift_factor(double from, double to) const;   // int dt/a^2
+  double time_between(double from, double to) const;   // int dt
+
+  // Solves D'' + (2 + dlnH/dlna) D' = 3/2 Omega_m(a) D, and the same for d2 with the source -3/2 Omega_m(a) d1^2
+  // (Bouchet et al. 1995, A&A 296, 575, eqs. 9 and 10 in ln a). Relative accuracy 1e-9 or better.
+  Growth growth(double a) const;
+
+ private:
+  double integrate_over_time(double from, double to, int power_of_a) const;
+  Growth unnormalised_growth(double a) const;
+
+  CosmologyParameters parameters_;
+  UnitSystem units_;
+  double hubble0_ = 0;
+  double d1_today_ = 1;
+};
+
+}  // namespace maki
