@@ -1,0 +1,182 @@
+# Maki: GPU-first gravitational N-body.
+#
+#   make run        build, then run the main job (configs/quickstart.toml)
+#   make test       build and pass the tests            make test-full   the long measurements too
+#   make bench      print a table of speeds, write JSON to build/bench/
+#   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
+#   make cuda-check compile and link everything with nvcc for sm_90, and see the binary refuse a machine without a GPU
+#
+#   BACKEND=auto|cuda|cpu   auto takes CUDA where nvcc and a usable device are both there, else the CPU
+#   CONFIG=configs/x.toml   what `make run` runs        ARGS="key=value ..."   passed on to it
+#   JOBS=n                  parallel compilations (default: all cores)
+
+BACKEND ?= auto
+BUILD   ?= build
+CONFIG  ?= configs/quickstart.toml
+ARGS    ?=
+JOBS    ?= $(shell nproc)
+VERSION := 0.1.0
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+ifeq (,$(filter -j%,$(MAKEFLAGS)))
+MAKEFLAGS += -j$(JOBS)
+endif
+
+# ---- packages -------------------------------------------------------------------------------------------------------
+PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
+            libfmt-dev libspdlog-dev libboost-dev libboost-context-dev libboost-math-dev librandom123-dev libpng-dev \
+            zlib1g-dev libssl-dev libgtest-dev libbenchmark-dev
+MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
+
+# ---- CUDA -----------------------------------------------------------------------------------------------------------
+CUDA_WHEELS := $(abspath build/cuda-toolkit)
+NVCC := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) \
+                    $(wildcard /usr/local/cuda/bin/nvcc) $(wildcard $(CUDA_WHEELS)/bin/nvcc))
+ifeq ($(BACKEND),auto)
+  HAVE_DEVICE := $(if $(NVCC),$(shell nvidia-smi -L >/dev/null 2>&1 && echo yes))
+  override BACKEND := $(if $(HAVE_DEVICE),cuda,cpu)
+endif
+ifeq (,$(filter cuda cpu,$(BACKEND)))
+  $(error BACKEND is '$(BACKEND)': use auto, cuda or cpu)
+endif
+OBJ := $(BUILD)/$(BACKEND)
+
+# ---- compilers and flags --------------------------------------------------------------------------------------------
+CCACHE   := $(shell command -v ccache 2>/dev/null)
+CXXBASE  := -std=c++20 -O3 -g1 -fopenmp -I. -I$(OBJ)/generated
+WARNINGS := -Wall -Wextra -Werror
+# Constants of the command line that tests and messages use.
+DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
+PKG      := fftw3f fftw3 hdf5 libpng zlib fmt openssl
+CXXFLAGS += $(CXXBASE) $(WARNINGS) $(if $(MISSING),,$(shell pkg-config --cflags $(PKG) | sed 's/-I/-isystem /g'))
+LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG))) -lfftw3f_omp -lfftw3_omp -lpthread
+# One translation unit for each instruction set, chosen at run time (DESIGN section 4).
+ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512 -ffast-math
+ISA_avx2   := -mavx2 -mfma -ffast-math
+ISA_scalar := -ffast-math
+isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i))))
+
+ifeq ($(BACKEND),cuda)
+  ifeq (,$(NVCC))
+    $(error BACKEND=cuda needs nvcc: put it on PATH, set CUDA_HOME, or run 'make deps-cuda')
+  endif
+  CUDA_ROOT := $(abspath $(dir $(shell readlink -f $(NVCC)))/..)
+  CUDA_LIB  := $(firstword $(wildcard $(CUDA_ROOT)/lib64 $(CUDA_ROOT)/lib))
+  CUDA_KNOWN := $(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/compute_//')
+  # A release is a fat binary with PTX for what comes later; an older toolkit gets the subset that it knows.
+  CUDA_ARCHS ?= $(filter $(CUDA_KNOWN),80 90 100 120)
+  GENCODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+             -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+  NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated -Werror all-warnings \
+               -Xcompiler -fopenmp,-Wall,-Wextra -diag-suppress 186 -t 2
+  CXXFLAGS += -isystem $(CUDA_ROOT)/include -DMAKI_BACKEND_CUDA=1
+  NVCCFLAGS += -DMAKI_BACKEND_CUDA=1
+  LDLIBS   += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart_static -lcufft -lrt -ldl
+else
+  CXXFLAGS += -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP
+endif
+
+# ---- sources --------------------------------------------------------------------------------------------------------
+find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev/null))
+OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu)
+MAIN    := src/main.cpp
+LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
+TESTS   := $(filter-out $(OTHER_BACKEND),$(call find_sources,tests))
+BENCHES := $(call find_sources,bench)
+object   = $(patsubst %,$(OBJ)/%.o,$1)
+BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter %.cpp,$(BENCHES)))
+
+.PHONY: all run test test-full bench deps deps-cuda cuda-check clean
+all: $(BUILD)/maki
+benches: $(BENCH_PROGRAMS)
+
+# make run and make test do everything on a fresh machine: the packages first, then themselves again with them.
+ifneq (,$(MISSING))
+run test test-full bench: deps
+	@$(MAKE) --no-print-directory $@
+else
+run: $(BUILD)/maki
+	$(BUILD)/maki run $(CONFIG) $(ARGS)
+
+# The last line reads "N passed, N failed" (", N skipped" may follow).
+test: $(BUILD)/tests $(BUILD)/maki
+	$(BUILD)/tests --gtest_brief=1 --gtest_filter='-Full*'
+
+test-full: $(BUILD)/tests $(BUILD)/maki
+	$(BUILD)/tests --gtest_brief=1
+
+bench: $(BENCH_PROGRAMS) $(BUILD)/maki
+	@mkdir -p $(BUILD)/bench
+	@for b in $(BENCH_PROGRAMS); do echo; echo "== $$(basename $$b)"; $$b --json $(BUILD)/bench/$$(basename $$b).json || exit 1; done
+endif
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+$(BUILD)/maki: $(call object,$(MAIN) $(LIBRARY)) $(OBJ)/backend
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o,$^) $(LDLIBS)
+
+$(BUILD)/tests: $(call object,$(LIBRARY) $(TESTS)) $(OBJ)/backend
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o,$^) -lgtest $(LDLIBS)
+
+$(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(call object,$(LIBRARY)) $(OBJ)/backend
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o,$^) $(LDLIBS)
+
+$(OBJ)/%.cpp.o: %.cpp $(OBJ)/generated/build_info.hpp Makefile
+	@mkdir -p $(@D)
+	@echo "  c++     $<"
+	@$(CCACHE) $(CXX) $(CXXFLAGS) $(DEFINES) $(call isa_flags,$<) -MMD -MP -c $< -o $@
+
+ifeq ($(BACKEND),cuda)
+$(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
+	@mkdir -p $(@D)
+	@echo "  nvcc    $<"
+	@$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+else
+$(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
+	@mkdir -p $(@D)
+	@echo "  c++     $<"
+	@$(CCACHE) $(CXX) $(CXXFLAGS) $(DEFINES) -MMD -MP -x c++ -c $< -o $@
+endif
+
+# Relinks when the program in $(BUILD) was made for the other backend.
+$(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = $(BACKEND) || echo FORCE)
+	@mkdir -p $(@D) && echo $(BACKEND) > $(BUILD)/backend && touch $@
+
+# Version and commit, in one header that changes only when they do.
+$(OBJ)/generated/build_info.hpp: FORCE
+	@mkdir -p $(@D)
+	@{ echo '// Made by the Makefile.'; echo '#pragma once'; \
+	   echo '#define MAKI_VERSION "$(VERSION)"'; \
+	   echo "#define MAKI_BUILD_BACKEND \"$(BACKEND)\""; } > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@h=$$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown); git diff --quiet HEAD 2>/dev/null || h=$$h-changed; \
+	  printf '#pragma once\n#define MAKI_GIT_HASH "%s"\n' "$$h" > $(@D)/git_hash.hpp.new; \
+	  cmp -s $(@D)/git_hash.hpp.new $(@D)/git_hash.hpp && rm $(@D)/git_hash.hpp.new || mv $(@D)/git_hash.hpp.new $(@D)/git_hash.hpp
+FORCE:
+
+deps:
+ifneq (,$(MISSING))
+	@echo "Missing Debian packages: $(MISSING)"
+	@if [ "$$(id -u)" = 0 ]; then run=; elif sudo -n true 2>/dev/null || { command -v sudo >/dev/null && [ -t 0 ]; }; then run=sudo; else \
+	  echo "Neither root nor sudo: ask an administrator to run"; echo "  apt-get install $(MISSING)"; exit 1; fi; \
+	  $$run apt-get update && $$run env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(MISSING)
+else
+	@echo "All packages are installed."
+endif
+
+# NVIDIA's Python wheels hold nvcc and the libraries; no root, nothing outside build/.
+CUDA_WHEEL_NAMES := nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cufft nvidia-nccl-cu13
+deps-cuda:
+	@bash .ci/cuda_toolkit $(CUDA_WHEELS) $(CUDA_WHEEL_NAMES)
+
+cuda-check:
+	@bash .ci/cuda_check
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

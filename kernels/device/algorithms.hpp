@@ -1,0 +1,17 @@
+// Sort and scan over device arrays (Thrust behind plain functions).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/device/buffer.hpp"
+
+namespace maki {
+
+// Sorts `keys` ascending and carries `values` along; stable. Both have the same length.
+void sort_by_key(const Stream& stream, DeviceBuffer<std::uint64_t>& keys, DeviceBuffer<std::uint32_t>& values);
+
+// out[i] = sum of in[0..i), for i in [0, n]; `out` has room for n+1 elements, out[n] is the total.
+void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint32_t* out, std::size_t n);
+void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint64_t* out, std::size_t n);
+
+}  // namespace maki

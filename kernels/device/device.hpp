@@ -1,0 +1,32 @@
+// The machine that runs the kernels: its name and size, and the check that it is there.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace maki {
+
+struct DeviceInfo {
+  std::string backend;           // "cuda" or "cpu"
+  std::string name;              // "NVIDIA H100 80GB HBM3", or the processor's name
+  std::string instruction_set;   // "sm_90", or "avx512" | "avx2" | "scalar" (what the CPU kernels use)
+  int units = 0;                 // multiprocessors, or threads in use
+  double clock_ghz = 0;          // 0 where unknown
+  std::size_t memory_total = 0;  // bytes
+  std::size_t memory_free = 0;   // bytes
+};
+
+// "cuda" or "cpu": what this binary was built for. Needs no device.
+const char* backend_name();
+
+// Picks the device (CUDA: `ordinal`; CPU: sets the thread count to `threads`, 0 keeps the OpenMP default).
+// Throws DeviceError where a CUDA build finds no usable GPU.
+void select_device(int ordinal, int threads);
+
+// The selected device. Throws DeviceError as above.
+DeviceInfo device_info();
+
+// CPU: threads used by kernels. CUDA: host threads.
+int thread_count();
+
+}  // namespace maki

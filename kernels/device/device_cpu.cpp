@@ -1,0 +1,57 @@
+#include <omp.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "kernels/device/device.hpp"
+#include "kernels/device/error.hpp"
+#include "kernels/device/stream.hpp"
+
+namespace maki {
+namespace {
+
+// The value of the first line "name : value" of /proc/cpuinfo that has this name.
+std::string processor_line(const std::string& name) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.compare(0, name.size(), name) == 0)
+      if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+  return "";
+}
+
+}  // namespace
+
+const char* backend_name() { return "cpu"; }
+
+void select_device(int ordinal, int threads) {
+  if (ordinal > 0)
+    throw DeviceError("there is no GPU number " + std::to_string(ordinal), "this build of Maki runs on the CPU",
+                      "leave run.device at 0, or build with 'make BACKEND=cuda'");
+  if (threads > 0) omp_set_num_threads(threads);
+}
+
+DeviceInfo device_info() {
+  DeviceInfo info;
+  info.backend = backend_name();
+  info.name = processor_line("model name");
+  if (info.name.empty()) info.name = "CPU";
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  info.instruction_set = avx512 ? "avx512" : avx2 ? "avx2" : "scalar";
+  info.units = thread_count();
+  const std::string mhz = processor_line("cpu MHz");
+  if (!mhz.empty()) info.clock_ghz = std::stod(mhz) * 1e-3;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  info.memory_total = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page;
+  info.memory_free = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page;
+  return info;
+}
+
+int thread_count() { return omp_get_max_threads(); }
+
+Stream::Stream() = default;
+Stream::~Stream() = default;
+void Stream::synchronize() const {}
+
+}  // namespace maki

@@ -1,0 +1,65 @@
+#include <omp.h>
+
+#include <string>
+
+#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/device.hpp"
+#include "kernels/device/launch.cuh"
+
+namespace maki {
+namespace {
+int selected = 0;
+}
+
+const char* backend_name() { return "cuda"; }
+
+void select_device(int ordinal, int threads) {
+  if (threads > 0) omp_set_num_threads(threads);
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess || count == 0)
+    throw DeviceError("this build of Maki needs an NVIDIA GPU and found none",
+                      code != cudaSuccess ? cudaGetErrorString(code) : "no device",
+                      "check nvidia-smi and the driver, or build for the CPU with 'make BACKEND=cpu'");
+  if (ordinal < 0 || ordinal >= count)
+    throw DeviceError("there is no GPU number " + std::to_string(ordinal),
+                      "this machine has " + std::to_string(count), "choose run.device between 0 and " + std::to_string(count - 1));
+  check_cuda(cudaSetDevice(ordinal), "selecting the GPU");
+  selected = ordinal;
+}
+
+DeviceInfo device_info() {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, selected), "asking the GPU for its properties");
+  int clock_khz = 0;
+  cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, selected);
+  DeviceInfo info;
+  info.backend = backend_name();
+  info.name = properties.name;
+  info.instruction_set = "sm_" + std::to_string(properties.major * 10 + properties.minor);
+  info.units = properties.multiProcessorCount;
+  info.clock_ghz = clock_khz * 1e-6;
+  check_cuda(cudaMemGetInfo(&info.memory_free, &info.memory_total), "asking the GPU for its memory");
+  return info;
+}
+
+int thread_count() { return omp_get_max_threads(); }
+
+Stream::Stream() {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  native_ = stream;
+}
+
+Stream::~Stream() { cudaStreamDestroy(static_cast<cudaStream_t>(native_)); }
+
+void Stream::synchronize() const { check_cuda(cudaStreamSynchronize(maki::native(*this)), "work on the GPU"); }
+
+void check_launch(const char* name) {
+  const cudaError_t code = cudaGetLastError();
+  if (code != cudaSuccess)
+    throw DeviceError(std::string("kernel ") + name + " failed", cudaGetErrorString(code),
+                      "was this binary built for this GPU's architecture (maki --version)?");
+}
+
+}  // namespace maki

@@ -1,0 +1,32 @@
+// Errors as a user should see them: what happened, why, and what to do about it.
+#pragma once
+
+#include <iterator>  // nvcc 13 with libstdc++ 12 needs it before <string>
+#include <stdexcept>
+#include <string>
+
+namespace maki {
+
+// Thrown for everything a user can cause or repair: bad input, missing files, full disks, missing devices.
+// what() is the whole message, "problem (reason): advice"; the program prints it and exits with a non-zero code.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& problem, const std::string& reason = "", const std::string& advice = "")
+      : std::runtime_error(compose(problem, reason, advice)) {}
+
+ private:
+  static std::string compose(const std::string& problem, const std::string& reason, const std::string& advice) {
+    std::string text = problem;
+    if (!reason.empty()) text += " (" + reason + ")";
+    if (!advice.empty()) text += ": " + advice;
+    return text;
+  }
+};
+
+// A device (GPU) is missing, unusable, or reported a failure.
+class DeviceError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace maki

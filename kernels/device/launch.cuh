@@ -1,0 +1,64 @@
+// The one launch call of each kind. A launch cannot go without a name, a stream and an error check.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/device/macros.hpp"
+#include "kernels/device/stream.hpp"
+
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#endif
+
+namespace maki {
+
+#if defined(__CUDACC__)
+
+// Throws DeviceError "kernel NAME failed (cuda's words)" when the last launch did not start.
+void check_launch(const char* name);
+
+namespace detail {
+template <class F>
+__global__ void flat_kernel(std::size_t n, F f) {
+  const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) f(i);
+}
+}  // namespace detail
+
+// Flat work: f(i) for every i in [0, n), in any order, no cooperation. `f` is a MAKI_HD functor, copied by value.
+template <class F>
+void launch(const Stream& stream, const char* name, std::size_t n, F f) {
+  if (n == 0) return;
+  constexpr unsigned block = 256;
+  const auto grid = static_cast<unsigned>((n + block - 1) / block);
+  detail::flat_kernel<<<grid, block, 0, static_cast<cudaStream_t>(stream.native())>>>(n, f);
+  check_launch(name);
+}
+
+struct LaunchShape {
+  unsigned grid = 1;
+  unsigned block = 128;
+  std::size_t shared_bytes = 0;  // dynamic shared memory
+};
+
+// Cooperative work: a __global__ function with blocks, shared memory and barriers.
+template <class... Parameters, class... Arguments>
+void launch_blocks(const Stream& stream, const char* name, LaunchShape shape, void (*kernel)(Parameters...),
+                   Arguments... arguments) {
+  if (shape.grid == 0) return;
+  kernel<<<shape.grid, shape.block, shape.shared_bytes, static_cast<cudaStream_t>(stream.native())>>>(arguments...);
+  check_launch(name);
+}
+
+#else
+
+template <class F>
+void launch(const Stream&, const char* /*name*/, std::size_t n, F f) {
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < n; ++i) f(i);
+}
+
+#endif
+
+}  // namespace maki

@@ -1,0 +1,32 @@
+// Short-range (or whole) gravity of particles and cells on groups of particles.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/device/stream.hpp"
+#include "kernels/force/split.hpp"
+#include "kernels/particles/vector_array.hpp"
+#include "kernels/tree/types.hpp"
+
+namespace maki {
+
+struct ForceOutput {
+  VectorView acceleration;  // by particle index; overwritten for every particle of an evaluated group
+  float* potential;         // by particle index, or nullptr: then it is neither computed nor touched
+};
+
+// Adds up the lists of `lists.count` groups. Acceleration = + sum m g(r^2) r, potential = - sum m p(r^2), G = 1, lengths
+// in sides, with (g, p) from `law` (DESIGN section 3). A particle's own term is left out of the potential's
+// Newtonian part: pairs at zero distance contribute 0 to the acceleration, and to the potential only the split's
+// smooth part (+ m l(0)), so that tree plus mesh holds no self-energy.
+// quadrupoles = false takes cells as monopoles. Sources are taken relative to the group's centre.
+void evaluate_lists(const Stream& stream, const ForceLaw& law, bool quadrupoles, const SourceView& sources,
+                    const ListView& lists, const ForceOutput& out);
+
+// Direct sum over all `n` particles for targets [first, first + count): same law and conventions, periodic by nearest
+// image (isolated sets stay in the middle half of the box, where the nearest image is the particle itself).
+// out arrays are indexed from 0 at `first`.
+void direct_sum(const Stream& stream, const ForceLaw& law, const SourceParticle* particles, std::uint32_t n,
+                std::uint32_t first, std::uint32_t count, const ForceOutput& out);
+
+}  // namespace maki

@@ -1,0 +1,51 @@
+// The long-range force of a periodic box on a mesh: assignment, Poisson solve with the optimal influence function,
+// interpolation (Hockney & Eastwood 1988, chapters 5 and 8). DESIGN section 3.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels/device/stream.hpp"
+#include "kernels/force/split.hpp"
+#include "kernels/particles/types.hpp"
+#include "kernels/particles/vector_array.hpp"
+
+namespace maki {
+
+enum class Assignment { kCic = 2, kTsc = 3, kPcs = 4 };  // the value is the number of cells a particle touches an axis
+enum class Gradient { kSpectral, kFourPoint };
+enum class Interlacing {
+  kNone,        // 1 forward transform
+  kAssignment,  // two meshes, the second shifted by half a cell, combined in k-space: 2 forward, one set back
+  kFull,        // interpolated from both as well: 2 forward, two sets back
+};
+
+struct MeshOptions {
+  int cells = 0;  // along one side
+  Assignment assignment = Assignment::kPcs;
+  Gradient gradient = Gradient::kSpectral;
+  Interlacing interlacing = Interlacing::kAssignment;
+};
+
+// Mesh of `cells`^3. Throws Error where options make no sense (cells < 8 or odd, r_cut below a cell, law without a split).
+class ParticleMesh {
+ public:
+  ParticleMesh(const MeshOptions& options, const ForceLaw& law);
+  ~ParticleMesh();
+
+  // Overwrites the long-range acceleration (and potential, where not null) of all n particles: G = 1, lengths in sides, the
+  // k = 0 mode is 0. The sum of both ranges is the periodic force. A particle's own cloud is part of the
+  // potential; evaluate_lists takes it out again.
+  void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
+                  float* potential);
+
+  // Bytes of the meshes and work space on the device.
+  std::size_t bytes() const;
+  const MeshOptions& options() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace maki

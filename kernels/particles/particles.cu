@@ -1,0 +1,162 @@
+#include "kernels/particles/particles.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "kernels/device/error.hpp"
+#include "kernels/device/launch.cuh"
+
+namespace maki {
+
+namespace {
+
+// A coordinate with its remainder: 48 bits, 2^48 to a side.
+constexpr double kSideToFine = 281474976710656.0;
+constexpr std::uint64_t kHalfSide = std::uint64_t{1} << 47;
+
+MAKI_HD std::uint64_t join(std::uint32_t coordinate, std::uint16_t remainder) {
+  return (static_cast<std::uint64_t>(coordinate) << 16) | remainder;
+}
+
+// Bits above the 48th drop out here: that is the periodic wrap.
+MAKI_HD void split(std::uint64_t fine, std::uint32_t& coordinate, std::uint16_t& remainder) {
+  coordinate = static_cast<std::uint32_t>(fine >> 16);
+  remainder = static_cast<std::uint16_t>(fine);
+}
+
+MAKI_HD std::uint64_t to_fine(double sides) {
+  const double fine = sides * kSideToFine;
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(fine + (fine < 0 ? -0.5 : 0.5)));
+}
+
+struct DriftParticle {
+  SourceParticle* source;
+  Remainder* remainder;
+  ConstVectorView momentum;
+  double factor;  // sides per momentum unit
+
+  MAKI_HD void operator()(std::size_t i) const {
+    SourceParticle p = source[i];
+    Remainder r = remainder[i];
+    split(join(p.x, r.x) + to_fine(momentum.x[i] * factor), p.x, r.x);
+    split(join(p.y, r.y) + to_fine(momentum.y[i] * factor), p.y, r.y);
+    split(join(p.z, r.z) + to_fine(momentum.z[i] * factor), p.z, r.z);
+    source[i] = p;
+    remainder[i] = r;
+  }
+};
+
+struct KickParticle {
+  VectorView momentum;
+  ConstVectorView acceleration;
+  double factor;
+
+  MAKI_HD void operator()(std::size_t i) const {
+    momentum.x[i] = static_cast<float>(momentum.x[i] + acceleration.x[i] * factor);
+    momentum.y[i] = static_cast<float>(momentum.y[i] + acceleration.y[i] * factor);
+    momentum.z[i] = static_cast<float>(momentum.z[i] + acceleration.z[i] * factor);
+  }
+};
+
+struct HalveCoordinates {
+  SourceParticle* source;
+  Remainder* remainder;
+
+  MAKI_HD void operator()(std::size_t i) const {
+    SourceParticle p = source[i];
+    Remainder r = remainder[i];
+    split((join(p.x, r.x) + kHalfSide) >> 1, p.x, r.x);
+    split((join(p.y, r.y) + kHalfSide) >> 1, p.y, r.y);
+    split((join(p.z, r.z) + kHalfSide) >> 1, p.z, r.z);
+    source[i] = p;
+    remainder[i] = r;
+  }
+};
+
+double fraction(std::uint32_t coordinate, std::uint16_t remainder) {
+  return static_cast<double>(join(coordinate, remainder)) / kSideToFine;
+}
+
+void require_same_length(std::size_t expected, std::size_t found, const char* what) {
+  if (expected == found) return;
+  throw Error("particle arrays differ in length",
+              std::to_string(expected) + " positions, " + std::to_string(found) + " " + what);
+}
+
+}  // namespace
+
+void Particles::resize(std::size_t n) {
+  source.resize(n);
+  remainder.resize(n);
+  momentum.resize(n);
+  id.resize(n);
+}
+
+void upload_particles(const Stream& stream, Particles& particles, const std::vector<std::array<double, 3>>& fractions,
+                      const std::vector<std::array<float, 3>>& momenta, const std::vector<float>& masses,
+                      const std::vector<std::uint64_t>& ids) {
+  const std::size_t n = fractions.size();
+  require_same_length(n, momenta.size(), "momenta");
+  require_same_length(n, masses.size(), "masses");
+  require_same_length(n, ids.size(), "ids");
+
+  std::vector<SourceParticle> source(n);
+  std::vector<Remainder> remainder(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    split(to_fine(fractions[i][0]), source[i].x, remainder[i].x);
+    split(to_fine(fractions[i][1]), source[i].y, remainder[i].y);
+    split(to_fine(fractions[i][2]), source[i].z, remainder[i].z);
+    source[i].mass = masses[i];
+  }
+  particles.source.upload(stream, source);
+  particles.remainder.upload(stream, remainder);
+
+  std::vector<float> component(n);
+  DeviceBuffer<float>* const axes[3] = {&particles.momentum.x, &particles.momentum.y, &particles.momentum.z};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (std::size_t i = 0; i < n; ++i) component[i] = momenta[i][axis];
+    axes[axis]->upload(stream, component);
+    stream.synchronize();  // the host array is used again
+  }
+  particles.id.upload(stream, ids);
+  stream.synchronize();
+}
+
+HostParticles download_particles(const Stream& stream, const Particles& particles) {
+  const std::size_t n = particles.size();
+  HostParticles host;
+  host.fractions.resize(n);
+  host.momenta.resize(n);
+  host.masses.resize(n);
+  const std::vector<SourceParticle> source = particles.source.download(stream);
+  const std::vector<Remainder> remainder = particles.remainder.download(stream);
+  for (std::size_t i = 0; i < n; ++i) {
+    host.fractions[i] = {fraction(source[i].x, remainder[i].x), fraction(source[i].y, remainder[i].y),
+                         fraction(source[i].z, remainder[i].z)};
+    host.masses[i] = source[i].mass;
+  }
+  const DeviceBuffer<float>* const axes[3] = {&particles.momentum.x, &particles.momentum.y, &particles.momentum.z};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::vector<float> component = axes[axis]->download(stream);
+    for (std::size_t i = 0; i < n; ++i) host.momenta[i][axis] = component[i];
+  }
+  host.ids = particles.id.download(stream);
+  return host;
+}
+
+void drift(const Stream& stream, Particles& particles, double factor) {
+  launch(stream, "drift", particles.size(),
+         DriftParticle{particles.source.data(), particles.remainder.data(),
+                       static_cast<const Particles&>(particles).momentum.view(), factor});
+}
+
+void kick(const Stream& stream, Particles& particles, const VectorArray& acceleration, double factor) {
+  launch(stream, "kick", particles.size(), KickParticle{particles.momentum.view(), acceleration.view(), factor});
+}
+
+void double_box(const Stream& stream, Particles& particles) {
+  launch(stream, "double_box", particles.size(),
+         HalveCoordinates{particles.source.data(), particles.remainder.data()});
+}
+
+}  // namespace maki

@@ -1,0 +1,34 @@
+// The numbers that particles are made of.
+//
+// Coordinates are fixed point: a uint32 is a fraction of the box side, x / L = value * 2^-32. Periodic wrapping is
+// unsigned overflow, the separation to the nearest image is the signed difference. Lengths inside kernels are in
+// units of the box side, masses in units of the run; an acceleration is sum m r / r^3 in mass / side^2 with G = 1,
+// a potential -sum m / r in mass / side. Callers multiply by G / L^2 and G / L.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/device/macros.hpp"
+
+namespace maki {
+
+inline constexpr double kSideToUnits = 4294967296.0;   // 2^32 units of the last bit to a side
+inline constexpr float kUnitsToSide = 2.3283064365386963e-10f;  // 2^-32
+
+// What a force evaluation reads of a particle: 16 bytes, loaded as one vector.
+struct alignas(16) SourceParticle {
+  std::uint32_t x, y, z;  // fixed point
+  float mass;
+};
+
+// Separation `to - from` on the periodic lattice, in units of the last bit.
+MAKI_HD std::int32_t signed_difference(std::uint32_t to, std::uint32_t from) {
+  return static_cast<std::int32_t>(to - from);
+}
+
+// Separation in units of the side. Exact difference first, then one rounding.
+MAKI_HD float separation(std::uint32_t to, std::uint32_t from) {
+  return static_cast<float>(signed_difference(to, from)) * kUnitsToSide;
+}
+
+}  // namespace maki

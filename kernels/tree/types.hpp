@@ -1,0 +1,51 @@
+// The plain records that tree, lists and force evaluation share.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/particles/types.hpp"
+
+namespace maki {
+
+// A cell as a source: monopole and raw second moments about its centre of mass,
+// q_ij = sum m d_i d_j with d = x - centre of mass, in mass * side^2. (The trace is kept: softened and split
+// forces need it.)
+struct alignas(8) CellMoments {
+  std::uint32_t x, y, z;  // centre of mass, fixed point
+  float mass;
+  float qxx, qyy, qzz, qxy, qxz, qyz;
+};
+
+// The targets that share one interaction list: particles [first, first + count), and their bounding box.
+struct Group {
+  std::uint32_t first;
+  std::uint32_t count;
+  std::uint32_t x, y, z;  // centre of the bounding box, fixed point
+  float hx, hy, hz;       // half extents, in sides, rounded up
+};
+
+// Where a group's list stands in the array of words: first `cells` words that name cells taken as multipoles,
+// then `leaves` words that name leaves taken particle by particle. A word is the cell's index.
+struct ListRange {
+  std::uint64_t begin;
+  std::uint32_t cells;
+  std::uint32_t leaves;
+};
+
+// Views of all that an evaluation reads (device pointers; counts in elements).
+struct SourceView {
+  const SourceParticle* particles;         // in Morton order; leaves name ranges of it
+  const CellMoments* cells;                // by cell index
+  const std::uint32_t* cell_first;         // by cell index: first particle
+  const std::uint32_t* cell_count;         // by cell index: number of particles
+};
+
+struct ListView {
+  const Group* groups;
+  const ListRange* ranges;      // by group
+  const std::uint32_t* words;
+  const std::uint32_t* selected;  // indices of the groups to evaluate, or nullptr for all of [0, count)
+  std::uint32_t count;            // how many groups to evaluate
+};
+
+}  // namespace maki

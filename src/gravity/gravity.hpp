@@ -1,0 +1,71 @@
+// Gravity of a particle set: tree, or tree and mesh. Owns tree, lists, meshes and accelerations; decides when to rebuild.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels/device/stream.hpp"
+#include "kernels/force/split.hpp"
+#include "kernels/mesh/mesh.hpp"
+#include "kernels/particles/particles.hpp"
+#include "src/simulation/phase_timers.hpp"
+
+namespace maki {
+
+struct GravityOptions {
+  bool periodic = true;
+  bool direct = false;            // direct sum instead of the tree (isolated sets)
+  ForceLaw law;                   // lengths in sides
+  MeshOptions mesh;               // read where law.split is not kNone
+  double theta = 0.5;             // opening angle; set_theta changes it later
+  bool quadrupoles = true;
+  std::uint32_t leaf_size = 16;   // a cell with more particles is divided
+  std::uint32_t group_size = 128;  // n_crit: targets that share a list, at most
+  int fixed_reuse = 0;            // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
+  double reuse_tolerance = 1.5;   // kept lists' error over a fresh list's
+  std::size_t list_budget = 0;    // bytes for kept lists; 0: no limit; above it lists are made and used in batches
+};
+
+struct GravityCounts {                // of the last short_range()
+  bool rebuilt = false;
+  std::uint64_t interactions = 0;     // pairs, particle-particle and particle-cell
+  double mean_list = 0;               // sources a particle
+  std::uint64_t longest_list = 0;     // sources of one group
+  double mean_fill = 0;               // particles a group over group_size
+  std::uint64_t groups = 0;
+  std::uint64_t rewalked_groups = 0;  // on a reuse step: groups whose lists were stale
+  double probe_error = 0;             // rms relative error of kept lists on the probes
+  double fresh_error = 0;             // the same just after the last rebuild
+};
+
+class Gravity {
+ public:
+  Gravity(const GravityOptions& options, PhaseTimers& timers);
+  ~Gravity();
+
+  // Short-range (isolated: whole) acceleration of every particle at its present position. On a rebuild the
+  // particles, and the accelerations kept here, are put into Morton order.
+  void short_range(const Stream& stream, Particles& particles, bool want_potential);
+  // Long-range acceleration; zero-filled (and nothing else) without a mesh.
+  void long_range(const Stream& stream, const Particles& particles, bool want_potential);
+  bool has_mesh() const;
+
+  // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last short_range.
+  const VectorArray& short_acceleration() const;
+  const VectorArray& long_acceleration() const;
+  // Of the last call that wanted one; total potential per unit mass is the sum of both, mean over the box 0 where periodic.
+  const DeviceBuffer<float>& short_potential() const;
+  const DeviceBuffer<float>& long_potential() const;
+
+  void set_theta(double theta);
+  void set_law(const ForceLaw& law);  // new softening (also after double_box)
+  void request_rebuild();             // the next short_range builds anew
+  const GravityCounts& counts() const;
+  const GravityOptions& options() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace maki

@@ -1,0 +1,55 @@
+// What Maki knows of a set of particles at one time, on the host: what initial conditions make, what files hold.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace maki {
+
+// Units of the numbers in memory and in files, in cgs. Cosmological files carry 1/h in length and mass.
+struct UnitSystem {
+  double length_cgs = 3.085677581491367e24;   // Mpc (/h)
+  double mass_cgs = 1.988409870698051e43;     // 1e10 solar masses (/h)
+  double velocity_cgs = 1e5;                  // km/s
+  bool with_h = true;                         // length and mass carry 1/h
+
+  // Newton's constant in these units: 43.0 for Mpc, 1e10 Msun, km/s. h drops out.
+  double gravitational_constant() const;
+};
+
+struct SnapshotHeader {
+  bool comoving = true;      // false: isolated system, a = 1, `time` is the time in length/velocity units
+  double time = 1;           // scale factor where comoving
+  double redshift = 0;       // 1/time - 1 where comoving, else 0
+  double box_size = 0;       // length units; 0 for an isolated set that brings no box
+  double omega0 = 0;         // matter
+  double omega_lambda = 0;
+  double omega_baryon = 0;   // 0 where unknown
+  double hubble = 0;         // h
+  double gravitational_constant = 0;  // 0: from the units; isolated model sets use 1
+  UnitSystem units;
+};
+
+// Arrays of one length; positions in length units (comoving; inside [0, box_size) where there is a box), velocities are
+// peculiar velocities a dx/dt in velocity units, masses in mass units.
+struct Snapshot {
+  SnapshotHeader header;
+  std::vector<std::array<double, 3>> positions;
+  std::vector<std::array<float, 3>> velocities;
+  std::vector<float> masses;
+  std::vector<std::uint64_t> ids;
+  std::size_t size() const { return positions.size(); }
+};
+
+// Free text that goes into every output file, so that a file tells where it came from.
+struct Provenance {
+  std::string configuration;  // the resolved configuration, as TOML
+  std::string version;        // "Maki 0.1.0"
+  std::string git_hash;
+  std::string compiler;
+  std::string device;
+};
+
+}  // namespace maki
