@@ -39,13 +39,13 @@ class Cosmology {
 
   double mean_density() const;                    // comoving matter density, mass/length^3
 
-  // Integrals over dt between two scale factors, relative accuracy 1e-10; antisymmetric in their arguments.
+  // Integrals over dt between two scale factors, relative accuracy 1e-11; antisymmetric in their arguments.
   double kick_factor(double from, double to) const;    // int dt/a
   double drift_factor(double from, double to) const;   // int dt/a^2
   double time_between(double from, double to) const;   // int dt
 
   // Solves D'' + (2 + dlnH/dlna) D' = 3/2 Omega_m(a) D, and the same for d2 with the source -3/2 Omega_m(a) d1^2
-  // (Bouchet et al. 1995, A&A 296, 575, eqs. 9 and 10 in ln a). Relative accuracy 1e-9 or better.
+  // (Bouchet et al. 1995, A&A 296, 575; primes are d/d ln a). Relative accuracy 1e-9 or better.
   Growth growth(double a) const;
 
  private:

@@ -1,0 +1,134 @@
+#include "src/cosmology/cosmology.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/math/constants/constants.hpp>
+#include <boost/math/quadrature/gauss.hpp>
+#include <cmath>
+#include <string>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+
+namespace {
+
+constexpr double kCmPerMpc = 3.085677581491367e24;
+constexpr double kGrowthStart = 1e-6;  // scale factor at which curvature and Lambda are corrections of first order
+constexpr double kGrowthStep = 1.0 / 64;  // in ln a; with d1/a and d2/a^2 as variables Runge-Kutta then errs by < 1e-9
+
+// 100 km/s/(Mpc/h), or 100 h km/s/Mpc, as velocity/length.
+double hubble_constant(const CosmologyParameters& parameters, const UnitSystem& units) {
+  const double per_second = 100 * 1e5 / kCmPerMpc * (units.with_h ? 1 : parameters.hubble);
+  return per_second * units.length_cgs / units.velocity_cgs;
+}
+
+// Second-order system of the growing modes in g1 = d1/a and g2 = d2/a^2, which stand still in the matter era.
+using GrowthState = std::array<double, 4>;  // g1, dg1/dlna, g2, dg2/dlna
+
+GrowthState growth_slope(const Cosmology& cosmology, double log_a, const GrowthState& g) {
+  const double a = std::exp(log_a);
+  const double drag = 2 + cosmology.log_hubble_slope(a);
+  const double source = 1.5 * cosmology.omega_matter(a);
+  return {g[1], -(2 + drag) * g[1] - (1 + drag - source) * g[0],
+          g[3], -(4 + drag) * g[3] - (4 + 2 * drag - source) * g[2] - source * g[0] * g[0]};
+}
+
+GrowthState advance(const GrowthState& g, const GrowthState& slope, double step) {
+  GrowthState result;
+  for (std::size_t i = 0; i < g.size(); ++i) result[i] = g[i] + step * slope[i];
+  return result;
+}
+
+GrowthState runge_kutta_step(const Cosmology& cosmology, double log_a, double step, const GrowthState& g) {
+  const GrowthState k1 = growth_slope(cosmology, log_a, g);
+  const GrowthState k2 = growth_slope(cosmology, log_a + step / 2, advance(g, k1, step / 2));
+  const GrowthState k3 = growth_slope(cosmology, log_a + step / 2, advance(g, k2, step / 2));
+  const GrowthState k4 = growth_slope(cosmology, log_a + step, advance(g, k3, step));
+  GrowthState mean;
+  for (std::size_t i = 0; i < g.size(); ++i) mean[i] = (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]) / 6;
+  return advance(g, mean, step);
+}
+
+}  // namespace
+
+Cosmology::Cosmology(const CosmologyParameters& parameters, const UnitSystem& units)
+    : parameters_(parameters), units_(units), hubble0_(hubble_constant(parameters, units)) {
+  if (!(parameters.omega0 > 0) || !(parameters.hubble > 0)) {
+    throw Error("The cosmology has no matter or no expansion",
+                "Omega0 is " + std::to_string(parameters.omega0) + ", h is " + std::to_string(parameters.hubble),
+                "give positive values for both");
+  }
+  for (double a = 1; a > 1e-3; a *= 0.99) {
+    const double e2 = expansion(a) * expansion(a);
+    if (std::isnan(e2) || e2 <= 0) {
+      throw Error("This universe has no big bang", "H^2 is not positive at a = " + std::to_string(a),
+                  "lower OmegaLambda or raise Omega0");
+    }
+  }
+  d1_today_ = unnormalised_growth(1).d1;
+}
+
+double Cosmology::expansion(double a) const {
+  return std::sqrt((parameters_.omega0 / a + parameters_.omega_curvature()) / (a * a) + parameters_.omega_lambda);
+}
+
+double Cosmology::hubble(double a) const { return hubble0_ * expansion(a); }
+
+double Cosmology::omega_matter(double a) const {
+  const double e = expansion(a);
+  return parameters_.omega0 / (a * a * a * e * e);
+}
+
+double Cosmology::log_hubble_slope(double a) const {
+  const double e = expansion(a);
+  return -(1.5 * parameters_.omega0 / a + parameters_.omega_curvature()) / (a * a * e * e);
+}
+
+double Cosmology::mean_density() const {
+  const double critical = 3 * hubble0_ * hubble0_ /
+                          (8 * boost::math::constants::pi<double>() * units_.gravitational_constant());
+  return parameters_.omega0 * critical;
+}
+
+double Cosmology::integrate_over_time(double from, double to, int power_of_a) const {
+  const auto integrand = [&](double log_a) {
+    const double a = std::exp(log_a);
+    return 1 / (std::pow(a, power_of_a) * hubble(a));
+  };
+  // Panels of half an e-fold: the integrand is so smooth in ln a that 20 points leave round-off only.
+  const double begin = std::log(from), span = std::log(to) - begin;
+  const int panels = std::max(1, static_cast<int>(std::ceil(2 * std::abs(span))));
+  double sum = 0;
+  for (int i = 0; i < panels; ++i) {
+    sum += boost::math::quadrature::gauss<double, 20>::integrate(integrand, begin + span * i / panels,
+                                                                 begin + span * (i + 1) / panels);
+  }
+  return sum;
+}
+
+double Cosmology::kick_factor(double from, double to) const { return integrate_over_time(from, to, 1); }
+double Cosmology::drift_factor(double from, double to) const { return integrate_over_time(from, to, 2); }
+double Cosmology::time_between(double from, double to) const { return integrate_over_time(from, to, 0); }
+
+Growth Cosmology::unnormalised_growth(double a) const {
+  const double start = std::min(kGrowthStart, a / 10);
+  // First order in curvature: d1 = a (1 - 4/7 w), w = Omega_k a / Omega_0.
+  const double w = parameters_.omega_curvature() / parameters_.omega0 * start;
+  GrowthState g = {1 - 4.0 / 7 * w, -4.0 / 7 * w, -3.0 / 7, 0};
+  const double log_a = std::log(start);
+  const double span = std::log(a) - log_a;
+  const int steps = static_cast<int>(std::ceil(span / kGrowthStep));
+  const double step = span / steps;
+  for (int i = 0; i < steps; ++i) g = runge_kutta_step(*this, log_a + i * step, step, g);
+  return {.d1 = a * g[0], .f1 = 1 + g[1] / g[0], .d2 = a * a * g[2], .f2 = 2 + g[3] / g[2]};
+}
+
+Growth Cosmology::growth(double a) const {
+  Growth growth = unnormalised_growth(a);
+  growth.d1 /= d1_today_;
+  growth.d2 /= d1_today_ * d1_today_;
+  return growth;
+}
+
+}  // namespace maki
