@@ -13,14 +13,12 @@ namespace maki {
 
 namespace {
 
-constexpr double kCmPerMpc = 3.085677581491367e24;
 constexpr double kGrowthStart = 1e-6;  // scale factor at which curvature and Lambda are corrections of first order
 constexpr double kGrowthStep = 1.0 / 64;  // in ln a; with d1/a and d2/a^2 as variables Runge-Kutta then errs by < 1e-9
 
-// 100 km/s/(Mpc/h), or 100 h km/s/Mpc, as velocity/length.
+// 100 km/s/(Mpc/h) as velocity/length.
 double hubble_constant(const CosmologyParameters& parameters, const UnitSystem& units) {
-  const double per_second = 100 * 1e5 / kCmPerMpc * (units.with_h ? 1 : parameters.hubble);
-  return per_second * units.length_cgs / units.velocity_cgs;
+  return 100 * 1e5 / units.velocity_cgs * length_unit_in_mpc_h(units, parameters.hubble);
 }
 
 // Second-order system of the growing modes in g1 = d1/a and g2 = d2/a^2, which stand still in the matter era.
@@ -51,6 +49,10 @@ GrowthState runge_kutta_step(const Cosmology& cosmology, double log_a, double st
 }
 
 }  // namespace
+
+double length_unit_in_mpc_h(const UnitSystem& units, double hubble) {
+  return units.length_cgs / kCmPerMpc * (units.with_h ? 1 : hubble);
+}
 
 Cosmology::Cosmology(const CosmologyParameters& parameters, const UnitSystem& units)
     : parameters_(parameters), units_(units), hubble0_(hubble_constant(parameters, units)) {

@@ -5,6 +5,8 @@
 
 namespace maki {
 
+inline constexpr double kCmPerMpc = 3.085677581491367e24;
+
 struct CosmologyParameters {
   double omega0 = 0.308;         // all matter, today
   double omega_lambda = 0.692;   // curvature takes the rest: 1 - omega0 - omega_lambda
@@ -57,5 +59,8 @@ class Cosmology {
   double hubble0_ = 0;
   double d1_today_ = 1;
 };
+
+// The unit of length in Mpc/h.
+double length_unit_in_mpc_h(const UnitSystem& units, double hubble);
 
 }  // namespace maki

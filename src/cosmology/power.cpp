@@ -1,0 +1,166 @@
+#include "src/cosmology/power.hpp"
+
+#include <math.h>  // makima.hpp of Boost 1.74 calls isnan without a namespace
+
+#include <algorithm>
+#include <boost/math/interpolators/makima.hpp>
+#include <boost/math/quadrature/gauss.hpp>
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <numbers>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/device/error.hpp"
+#include "src/cosmology/transfer.hpp"
+
+namespace maki {
+
+namespace {
+
+using Shape = std::function<double(double)>;
+
+// ln P against ln k, modified Akima curve between the points, straight beyond them.
+class LogTable {
+ public:
+  LogTable(std::vector<double> log_k, std::vector<double> log_p)
+      : first_k_(log_k.front()), last_k_(log_k.back()), first_p_(log_p.front()), last_p_(log_p.back()) {
+    const std::size_t n = log_k.size();
+    first_slope_ = (log_p[1] - log_p[0]) / (log_k[1] - log_k[0]);
+    last_slope_ = (log_p[n - 1] - log_p[n - 2]) / (log_k[n - 1] - log_k[n - 2]);
+    inside_ = std::make_shared<Curve>(std::move(log_k), std::move(log_p));
+  }
+
+  double operator()(double k) const {
+    const double x = std::log(k);
+    if (x <= first_k_) return std::exp(first_p_ + first_slope_ * (x - first_k_));
+    if (x >= last_k_) return std::exp(last_p_ + last_slope_ * (x - last_k_));
+    return std::exp((*inside_)(x));
+  }
+
+ private:
+  using Curve = boost::math::interpolators::makima<std::vector<double>>;
+  std::shared_ptr<const Curve> inside_;
+  double first_k_, last_k_, first_p_, last_p_, first_slope_, last_slope_;
+};
+
+std::vector<std::pair<double, double>> read_columns(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) throw Error("Cannot read the power spectrum " + file, "the file cannot be opened", "check its name");
+  std::vector<std::pair<double, double>> rows;
+  std::string line;
+  for (int number = 1; std::getline(stream, line); ++number) {
+    line = line.substr(0, line.find('#'));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    std::istringstream fields(line);
+    double k = 0, p = 0;
+    if (!(fields >> k >> p) || !(k > 0) || !(p > 0) || !std::isfinite(k) || !std::isfinite(p)) {
+      throw Error("Cannot use the power spectrum " + file,
+                  "line " + std::to_string(number) + " is not two positive numbers",
+                  "give k in h/Mpc and P in (Mpc/h)^3, with # before comments");
+    }
+    rows.emplace_back(k, p);
+  }
+  return rows;
+}
+
+Shape shape_from_table(const std::string& file) {
+  auto rows = read_columns(file);
+  std::sort(rows.begin(), rows.end());
+  std::vector<double> log_k, log_p;
+  for (const auto& [k, p] : rows) {
+    if (!log_k.empty() && std::log(k) <= log_k.back()) {
+      throw Error("Cannot use the power spectrum " + file, "k = " + std::to_string(k) + " occurs twice",
+                  "keep one spectrum in the file");
+    }
+    log_k.push_back(std::log(k));
+    log_p.push_back(std::log(p));
+  }
+  if (rows.size() < 8 || rows.front().first > 0.02 || rows.back().first < 2) {
+    throw Error("Cannot use the power spectrum " + file, "it does not cover k = 0.02 to 2 h/Mpc with 8 points or more",
+                "write a wider table");
+  }
+  return LogTable(std::move(log_k), std::move(log_p));
+}
+
+template <class Transfer>
+Shape shape_from_transfer(const CosmologyParameters& parameters) {
+  return [transfer = Transfer(parameters), n = parameters.n_s](double k) {
+    const double t = transfer(k);
+    return std::pow(k, n) * t * t;
+  };
+}
+
+Shape make_shape(const PowerOptions& options, const CosmologyParameters& parameters) {
+  switch (options.model) {
+    case PowerModel::kTable:
+      return shape_from_table(options.table_file);
+    case PowerModel::kPowerLaw:
+      if (!(options.power_law_index > -3 && options.power_law_index < 1)) {
+        throw Error("The power law has no finite sigma8", "its index is " + std::to_string(options.power_law_index),
+                    "choose one between -3 and 1");
+      }
+      return [n = options.power_law_index](double k) { return std::pow(k, n); };
+    default:
+      break;
+  }
+  if (!(parameters.omega_baryon >= 0 && parameters.omega_baryon < parameters.omega0)) {
+    throw Error("The Eisenstein-Hu spectrum has no meaning here",
+                "OmegaBaryon is " + std::to_string(parameters.omega_baryon) + ", Omega0 is " +
+                    std::to_string(parameters.omega0),
+                "keep OmegaBaryon between 0 and Omega0");
+  }
+  return options.model == PowerModel::kEisensteinHu ? shape_from_transfer<EisensteinHuTransfer>(parameters)
+                                                    : shape_from_transfer<NoWiggleTransfer>(parameters);
+}
+
+double top_hat(double x) {
+  if (x < 0.02) return 1 - x * x / 10 + x * x * x * x / 280;
+  return 3 * (std::sin(x) - x * std::cos(x)) / (x * x * x);
+}
+
+// Variance in spheres: int dlnk k^3 P W^2 / (2 pi^2), in x = k R. Panels follow the oscillations of W up to x = 300;
+// beyond, W^2 is replaced by its mean, 9/(2 x^4).
+double variance(const Shape& shape, double radius) {
+  using Rule = boost::math::quadrature::gauss<double, 15>;
+  const double split = std::log(300.0);
+  const auto integrand = [&](double log_x) {
+    const double k = std::exp(log_x) / radius, x = k * radius;
+    const double w2 = log_x < split ? top_hat(x) * top_hat(x) : 4.5 / (x * x * x * x);
+    return k * k * k * shape(k) * w2;
+  };
+  double sum = 0;
+  for (double left = -16; left < split;) {
+    const double right = std::min(split, left + std::min(0.1, std::numbers::pi * std::exp(-left)));
+    sum += Rule::integrate(integrand, left, right);
+    left = right;
+  }
+  for (int i = 0; i < 40; ++i) sum += Rule::integrate(integrand, split + 0.25 * i, split + 0.25 * (i + 1));
+  return sum / (2 * std::numbers::pi * std::numbers::pi);
+}
+
+}  // namespace
+
+PowerSpectrum::PowerSpectrum(const PowerOptions& options, const CosmologyParameters& parameters,
+                             const UnitSystem& units)
+    : shape_(make_shape(options, parameters)), length_unit_(length_unit_in_mpc_h(units, parameters.hubble)) {
+  const bool as_it_stands = parameters.sigma8 == 0 && options.model == PowerModel::kTable;
+  if (!as_it_stands && !(parameters.sigma8 > 0)) {
+    throw Error("The power spectrum has no amplitude", "sigma8 is " + std::to_string(parameters.sigma8),
+                "give a positive value");
+  }
+  if (!as_it_stands) amplitude_ = parameters.sigma8 * parameters.sigma8 / variance(shape_, 8);
+}
+
+double PowerSpectrum::operator()(double k) const {
+  return amplitude_ * shape_(k / length_unit_) / (length_unit_ * length_unit_ * length_unit_);
+}
+
+double PowerSpectrum::sigma(double radius) const {
+  return std::sqrt(amplitude_ * variance(shape_, radius * length_unit_));
+}
+
+}  // namespace maki

@@ -1,0 +1,45 @@
+// The linear power spectrum of matter at redshift zero.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "src/cosmology/cosmology.hpp"
+
+namespace maki {
+
+enum class PowerModel {
+  kEisensteinHu,          // with acoustic oscillations
+  kEisensteinHuNoWiggle,  // without
+  kTable,                 // a file of CLASS or CAMB
+  kPowerLaw,              // P proportional to k^n
+};
+
+struct PowerOptions {
+  PowerModel model = PowerModel::kEisensteinHu;
+  // Text, two columns or more, read from the first two: k in h/Mpc and P in (Mpc/h)^3, any order of k, '#' starts
+  // a comment. Interpolated in ln P against ln k; below and above its range it goes on with the slope of its end.
+  std::string table_file = {};
+  double power_law_index = -2;  // n, in (-3, 1) so that sigma8 is finite
+};
+
+class PowerSpectrum {
+ public:
+  // The amplitude is set by parameters.sigma8: rms linear contrast in top-hat spheres of 8 Mpc/h. With sigma8 = 0 a table
+  // is taken as it stands (it must then be that of z = 0); the other models need sigma8.
+  // Throws Error on unreadable or senseless tables, sigma8 < 0, an index out of range, omega_baryon not in [0, omega0).
+  PowerSpectrum(const PowerOptions& options, const CosmologyParameters& parameters, const UnitSystem& units);
+
+  // k in 1/length, P in length^3, so that <|delta_k|^2> = P/V for delta(x) = sum_k delta_k exp(ikx).
+  double operator()(double k) const;
+
+  // rms linear contrast at z = 0 in top-hat spheres of a radius in length units.
+  double sigma(double radius) const;
+
+ private:
+  std::function<double(double)> shape_;  // h/Mpc -> (Mpc/h)^3, unnormalised
+  double length_unit_ = 1;               // in Mpc/h
+  double amplitude_ = 1;
+};
+
+}  // namespace maki
