@@ -1,0 +1,81 @@
+#include "src/simulation/phase_timers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace maki {
+
+namespace {
+
+void reset_seconds(PhaseTimers::Node& node) {
+  node.seconds = 0;
+  for (auto& child : node.children) reset_seconds(*child);
+}
+
+std::size_t widest_name(const PhaseTimers::Node& node, std::size_t depth) {
+  std::size_t width = 2 * depth + node.name.size();
+  for (const auto& child : node.children) width = std::max(width, widest_name(*child, depth + 1));
+  return width;
+}
+
+void write_line(std::string& text, const std::string& name, std::size_t width, double seconds, double whole,
+                const std::string& calls) {
+  const double percent = whole > 0 ? 100 * seconds / whole : 0;
+  text += fmt::format("{:<{}}  {:>10.3f} s  {:>5.1f} %  {:>9}\n", name, width, seconds, percent, calls);
+}
+
+// Time that no child accounts for, in lines of its own where it is worth one.
+double unaccounted(const PhaseTimers::Node& node) {
+  double rest = node.total_seconds;
+  for (const auto& child : node.children) rest -= child->total_seconds;
+  return rest;
+}
+
+void write_tree(std::string& text, const PhaseTimers::Node& node, std::size_t depth, std::size_t width, double whole) {
+  const std::string indent(2 * depth, ' ');
+  write_line(text, indent + node.name, width, node.total_seconds, whole, fmt::format("{}", node.calls));
+  for (const auto& child : node.children) write_tree(text, *child, depth + 1, width, whole);
+  const double rest = unaccounted(node);
+  if (!node.children.empty() && rest > 0.005 * whole) write_line(text, indent + "  (rest)", width, rest, whole, "");
+}
+
+}  // namespace
+
+PhaseTimers::PhaseTimers() : root_(std::make_unique<Node>()), current_(root_.get()) { root_->name = "total"; }
+
+PhaseTimers::Scope::Scope(PhaseTimers& timers, const char* name) : timers_(timers) {
+  auto& siblings = timers.current_->children;
+  auto found = std::find_if(siblings.begin(), siblings.end(), [name](const auto& node) { return node->name == name; });
+  if (found == siblings.end()) {
+    siblings.push_back(std::make_unique<Node>());
+    found = siblings.end() - 1;
+    (*found)->name = name;
+    (*found)->parent = timers.current_;
+  }
+  timers.current_ = found->get();
+  begin_ = std::chrono::steady_clock::now();
+}
+
+PhaseTimers::Scope::~Scope() {
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  Node& node = *timers_.current_;
+  node.seconds += elapsed;
+  node.total_seconds += elapsed;
+  ++node.calls;
+  timers_.current_ = node.parent;
+}
+
+void PhaseTimers::reset() { reset_seconds(*root_); }
+
+std::string PhaseTimers::table() const {
+  double whole = 0;
+  for (const auto& child : root_->children) whole += child->total_seconds;
+  const std::size_t width = std::max<std::size_t>(widest_name(*root_, 0) + 2, 24);
+  std::string text = fmt::format("{:<{}}  {:>12}  {:>7}  {:>9}\n", "phase", width, "time", "share", "calls");
+  for (const auto& child : root_->children) write_tree(text, *child, 0, width, whole);
+  write_line(text, root_->name, width, whole, whole, "");
+  return text;
+}
+
+}  // namespace maki
