@@ -55,7 +55,7 @@ LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG))) -lfftw3f_omp -lf
 # One translation unit for each instruction set, chosen at run time (DESIGN section 4).
 ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512 -ffast-math
 ISA_avx2   := -mavx2 -mfma -ffast-math
-ISA_scalar := -ffast-math
+ISA_scalar := -ffast-math -Wno-psabi
 isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i))))
 
 ifeq ($(BACKEND),cuda)

@@ -46,7 +46,8 @@ class Gravity {
   // Short-range (isolated: whole) acceleration of every particle at its present position. On a rebuild the
   // particles, and the accelerations kept here, are put into Morton order.
   void short_range(const Stream& stream, Particles& particles, bool want_potential);
-  // Long-range acceleration; zero-filled (and nothing else) without a mesh.
+  // Call it after short_range of the same positions: a rebuild there reorders particles and long_acceleration(), but
+  // not long_potential(). Long-range acceleration; zero-filled (and nothing else) without a mesh.
   void long_range(const Stream& stream, const Particles& particles, bool want_potential);
   bool has_mesh() const;
 

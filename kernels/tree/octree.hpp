@@ -1,0 +1,69 @@
+// The octree over particles in Morton order.
+//
+// Format, as invariants that hold after build_octree (and that tests check):
+//  - cell 0 is the root and holds all particles; cells stand level by level, level l in [level_begin[l], level_begin[l+1]);
+//  - the particles of a cell are [first, first + count), count > 0, and share the first 3 l bits of their keys;
+//  - the children of a cell stand side by side in Morton order at [first_child, first_child + child_count), and their
+//    ranges join without gap to that of the cell; child_count = 0 marks a leaf;
+//  - a cell is divided exactly when l < 21 and (count > leaf_size or l < min_level); so a leaf has at most leaf_size
+//    particles, or is of level 21 (many particles at one point are a large leaf, not an error).
+// Periodic boxes take min_level = kPeriodicMinLevel, so that no group spans more than a quarter of the box and the
+// nearest image of every source within r_cut < 1/4 is the same for all members of a group.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/particles/morton.hpp"
+#include "kernels/tree/types.hpp"
+
+namespace maki {
+
+inline constexpr int kPeriodicMinLevel = 3;
+
+// What a walk reads of a cell, array by array, so that siblings load as one vector. Lengths in sides.
+// The arrays are padded by 8 elements, so that 8 siblings can be loaded from anywhere.
+struct CellGeometryView {
+  std::uint32_t *comx, *comy, *comz;  // centre of mass, fixed point
+  std::uint32_t *x, *y, *z;           // centre of the bounding box, fixed point
+  float *hx, *hy, *hz;                // its half extents
+  float* size;                        // longest side of the bounding box
+  float* offset;                      // distance from its centre to the centre of mass
+};
+
+struct CellGeometry {
+  DeviceBuffer<std::uint32_t> comx{"tree.com"}, comy{"tree.com"}, comz{"tree.com"};
+  DeviceBuffer<std::uint32_t> x{"tree.box"}, y{"tree.box"}, z{"tree.box"};
+  DeviceBuffer<float> hx{"tree.box"}, hy{"tree.box"}, hz{"tree.box"};
+  DeviceBuffer<float> size{"tree.size"}, offset{"tree.size"};
+  void resize(std::size_t cells);
+  CellGeometryView view();
+};
+
+struct Octree {
+  std::uint32_t cells = 0;
+  std::vector<std::uint32_t> level_begin;  // on the host; levels + 1 entries
+  DeviceBuffer<std::uint32_t> first{"tree.first"}, count{"tree.count"}, first_child{"tree.first_child"};
+  DeviceBuffer<std::uint8_t> child_count{"tree.child_count"};
+  DeviceBuffer<CellMoments> moments{"tree.moments"};
+  CellGeometry geometry;
+};
+
+// Topology from sorted keys of n >= 1 particles. Boxes are set to the cells' cubes (centres: the reference points of the first sweep).
+void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys, std::uint32_t leaf_size, int min_level,
+                  Octree& tree);
+
+// Multipoles, centres of mass and bounding boxes of all cells from the particles' present positions, leaves first.
+// Sums are in double, relative to the last box centre. Moments: M, centre of mass, sum m d_i d_j.
+void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree);
+
+// Groups of n particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has more, or neighbouring siblings merged while they
+// stay within group_size; larger leaves are cut into pieces. In Morton order. `groups` is resized; boxes are set.
+void make_groups(const Stream& stream, const Octree& tree, const SourceParticle* particles, std::uint32_t group_size,
+                 int min_level, std::uint32_t n, DeviceBuffer<Group>& groups);
+
+// Bounding boxes of all groups from the particles' present positions.
+void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups);
+
+}  // namespace maki

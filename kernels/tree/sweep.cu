@@ -1,0 +1,180 @@
+#include <cmath>
+
+#include "kernels/device/launch.cuh"
+#include "kernels/tree/octree.hpp"
+
+namespace maki {
+namespace {
+
+// Extent of a set of points about a reference point, in units of the last bit.
+struct Extent {
+  std::int32_t lo[3] = {INT32_MAX, INT32_MAX, INT32_MAX};
+  std::int32_t hi[3] = {INT32_MIN, INT32_MIN, INT32_MIN};
+  MAKI_HD void include(int axis, std::int32_t low, std::int32_t high) {
+    if (low < lo[axis]) lo[axis] = low;
+    if (high > hi[axis]) hi[axis] = high;
+  }
+};
+
+// Centre of [lo, hi] and half extent in sides, rounded up so that the box holds every point.
+MAKI_HD void box_axis(std::uint32_t reference, std::int32_t lo, std::int32_t hi, std::uint32_t& centre, float& half) {
+  const std::int64_t middle = (static_cast<std::int64_t>(lo) + hi) >> 1;
+  centre = reference + static_cast<std::uint32_t>(static_cast<std::int32_t>(middle));
+  const float h = static_cast<float>(hi - middle) * kUnitsToSide;
+  half = h * 1.000001f;
+}
+
+MAKI_HD void store_box(const CellGeometryView& g, std::size_t cell, const Extent& e) {
+  box_axis(g.x[cell], e.lo[0], e.hi[0], g.x[cell], g.hx[cell]);
+  box_axis(g.y[cell], e.lo[1], e.hi[1], g.y[cell], g.hy[cell]);
+  box_axis(g.z[cell], e.lo[2], e.hi[2], g.z[cell], g.hz[cell]);
+  float h = g.hx[cell] > g.hy[cell] ? g.hx[cell] : g.hy[cell];
+  h = h > g.hz[cell] ? h : g.hz[cell];
+  g.size[cell] = 2 * h;
+  const float dx = separation(g.comx[cell], g.x[cell]);
+  const float dy = separation(g.comy[cell], g.y[cell]);
+  const float dz = separation(g.comz[cell], g.z[cell]);
+  g.offset[cell] = std::sqrt(dx * dx + dy * dy + dz * dz);
+}
+
+// Rounds a displacement in sides to units of the last bit.
+MAKI_HD std::uint32_t shifted(std::uint32_t reference, double sides) {
+  return reference + static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int64_t>(
+                         sides * kSideToUnits + (sides < 0 ? -0.5 : 0.5))));
+}
+
+struct Moments {
+  double mass = 0, x = 0, y = 0, z = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
+  MAKI_HD void add(double m, double dx, double dy, double dz) {
+    mass += m;
+    x += m * dx;
+    y += m * dy;
+    z += m * dz;
+    xx += m * dx * dx;
+    yy += m * dy * dy;
+    zz += m * dz * dz;
+    xy += m * dx * dy;
+    xz += m * dx * dz;
+    yz += m * dy * dz;
+  }
+};
+
+// Sums about the reference point become moments about the centre of mass (parallel axes).
+MAKI_HD CellMoments about_centre(const Moments& s, std::uint32_t rx, std::uint32_t ry, std::uint32_t rz) {
+  const double inverse = 1.0 / s.mass, cx = s.x * inverse, cy = s.y * inverse, cz = s.z * inverse;
+  CellMoments m;
+  m.x = shifted(rx, cx);
+  m.y = shifted(ry, cy);
+  m.z = shifted(rz, cz);
+  m.mass = static_cast<float>(s.mass);
+  m.qxx = static_cast<float>(s.xx - s.x * cx);
+  m.qyy = static_cast<float>(s.yy - s.y * cy);
+  m.qzz = static_cast<float>(s.zz - s.z * cz);
+  m.qxy = static_cast<float>(s.xy - s.x * cy);
+  m.qxz = static_cast<float>(s.xz - s.x * cz);
+  m.qyz = static_cast<float>(s.yz - s.y * cz);
+  return m;
+}
+
+struct SweepLevel {
+  const SourceParticle* particles;
+  const std::uint32_t* first;
+  const std::uint32_t* count;
+  const std::uint32_t* first_child;
+  const std::uint8_t* child_count;
+  CellMoments* moments;
+  CellGeometryView g;
+  std::uint32_t level_begin;
+
+  MAKI_HD void add_particles(std::size_t cell, Moments& sum, Extent& extent) const {
+    for (std::uint32_t p = first[cell]; p < first[cell] + count[cell]; ++p) {
+      const SourceParticle s = particles[p];
+      const std::int32_t d[3] = {signed_difference(s.x, g.x[cell]), signed_difference(s.y, g.y[cell]),
+                                 signed_difference(s.z, g.z[cell])};
+      for (int a = 0; a < 3; ++a) extent.include(a, d[a], d[a]);
+      sum.add(s.mass, d[0] / kSideToUnits, d[1] / kSideToUnits, d[2] / kSideToUnits);
+    }
+  }
+
+  MAKI_HD static std::int32_t units(float sides) {
+    const double u = sides * kSideToUnits;
+    return u > 2147483647.0 ? INT32_MAX : static_cast<std::int32_t>(u);
+  }
+
+  MAKI_HD static std::int32_t clamped(std::int64_t v) {
+    return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(v);
+  }
+
+  MAKI_HD void include_box(Extent& extent, int axis, std::uint32_t centre, std::uint32_t reference, float half) const {
+    const std::int64_t d = signed_difference(centre, reference), h = units(half);
+    extent.include(axis, clamped(d - h), clamped(d + h));
+  }
+
+  MAKI_HD void add_children(std::size_t cell, Moments& sum, Extent& extent) const {
+    for (std::uint32_t c = first_child[cell]; c < first_child[cell] + child_count[cell]; ++c) {
+      const CellMoments m = moments[c];
+      include_box(extent, 0, g.x[c], g.x[cell], g.hx[c]);
+      include_box(extent, 1, g.y[c], g.y[cell], g.hy[c]);
+      include_box(extent, 2, g.z[c], g.z[cell], g.hz[c]);
+      sum.add(m.mass, signed_difference(m.x, g.x[cell]) / kSideToUnits, signed_difference(m.y, g.y[cell]) / kSideToUnits,
+              signed_difference(m.z, g.z[cell]) / kSideToUnits);
+      sum.xx += m.qxx;
+      sum.yy += m.qyy;
+      sum.zz += m.qzz;
+      sum.xy += m.qxy;
+      sum.xz += m.qxz;
+      sum.yz += m.qyz;
+    }
+  }
+
+  MAKI_HD void operator()(std::size_t i) const {
+    const std::size_t cell = level_begin + i;
+    Moments sum;
+    Extent extent;
+    if (child_count[cell] == 0)
+      add_particles(cell, sum, extent);
+    else
+      add_children(cell, sum, extent);
+    const CellMoments m = about_centre(sum, g.x[cell], g.y[cell], g.z[cell]);
+    moments[cell] = m;
+    g.comx[cell] = m.x;
+    g.comy[cell] = m.y;
+    g.comz[cell] = m.z;
+    store_box(g, cell, extent);
+  }
+};
+
+struct RefitGroup {
+  const SourceParticle* particles;
+  Group* groups;
+  MAKI_HD void operator()(std::size_t i) const {
+    Group g = groups[i];
+    const SourceParticle reference = particles[g.first];
+    Extent e;
+    for (std::uint32_t p = g.first; p < g.first + g.count; ++p) {
+      const SourceParticle s = particles[p];
+      const std::int32_t d[3] = {signed_difference(s.x, reference.x), signed_difference(s.y, reference.y),
+                                 signed_difference(s.z, reference.z)};
+      for (int a = 0; a < 3; ++a) e.include(a, d[a], d[a]);
+    }
+    box_axis(reference.x, e.lo[0], e.hi[0], g.x, g.hx);
+    box_axis(reference.y, e.lo[1], e.hi[1], g.y, g.hy);
+    box_axis(reference.z, e.lo[2], e.hi[2], g.z, g.hz);
+    groups[i] = g;
+  }
+};
+
+}  // namespace
+
+void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree) {
+  for (std::size_t level = tree.level_begin.size() - 1; level-- > 0;)
+    launch(stream, "octree_sweep", tree.level_begin[level + 1] - tree.level_begin[level],
+           SweepLevel{particles, tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
+                      tree.moments.data(), tree.geometry.view(), tree.level_begin[level]});
+}
+
+void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups) {
+  launch(stream, "refit_groups", groups.size(), RefitGroup{particles, groups.data()});
+}
+
+}  // namespace maki

@@ -1,0 +1,92 @@
+#include "kernels/tree/walk_cpu.hpp"
+
+#include <omp.h>
+
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "kernels/tree/walk.hpp"
+
+namespace maki {
+namespace {
+
+using WalkGroup = bool (*)(const WalkTree&, const Group&, WalkOutput&);
+
+WalkGroup best_walk() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? walk_avx2::walk_group
+                                                                         : walk_scalar::walk_group;
+}
+
+WalkTree view_of(Octree& tree, const WalkOptions& options) {
+  const CellGeometryView g = tree.geometry.view();
+  return {g.comx, g.comy, g.comz, g.x, g.y, g.z, g.hx, g.hy, g.hz, g.size, g.offset,
+          tree.count.data(), tree.first_child.data(), tree.child_count.data(), 1.0f / options.theta,
+          options.r_cut > 0 ? options.r_cut * options.r_cut : std::numeric_limits<float>::max(),
+          options.small_cell};
+}
+
+// What one thread has found so far.
+struct ThreadLists {
+  std::vector<std::uint32_t> words;
+  std::vector<std::uint32_t> groups;      // that these words belong to, in order
+  std::vector<std::uint32_t> cells, leaves;  // room for one group
+};
+
+void walk_one(WalkGroup walk, const WalkTree& tree, const WalkRequest& request, std::uint32_t item, ListRange* ranges,
+              ThreadLists& mine) {
+  const std::uint32_t g = request.selected ? request.selected[item] : request.begin + item;
+  WalkOutput out{mine.cells.data(), mine.leaves.data(), static_cast<std::uint32_t>(mine.cells.size()), 0, 0};
+  while (!walk(tree, request.groups[g], out)) {
+    mine.cells.resize(mine.cells.size() * 2 + 1024);
+    mine.leaves.resize(mine.cells.size());
+    out = {mine.cells.data(), mine.leaves.data(), static_cast<std::uint32_t>(mine.cells.size()), 0, 0};
+  }
+  ranges[g] = {mine.words.size(), out.cell_words, out.leaf_words};  // begin: within this thread's words, for now
+  mine.words.insert(mine.words.end(), out.cells, out.cells + out.cell_words);
+  mine.words.insert(mine.words.end(), out.leaves, out.leaves + out.leaf_words);
+  mine.groups.push_back(g);
+}
+
+// Room for `wanted` words, with those in use kept.
+void grow_words(const Stream& stream, InteractionLists& lists, std::size_t wanted) {
+  if (wanted <= lists.words.capacity()) return lists.words.resize(wanted);
+  DeviceBuffer<std::uint32_t> larger("lists.words");
+  larger.resize(wanted, 0.15);
+  copy_on_device(stream, larger.data(), lists.words.data(), lists.used * sizeof(std::uint32_t));
+  lists.words.swap(larger);
+}
+
+}  // namespace
+
+void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+               InteractionLists& lists) {
+  static const WalkGroup walk = best_walk();
+  const WalkTree view = view_of(tree, options);
+  if (lists.ranges.size() != request.group_count) lists.ranges.resize(request.group_count, 0.2);
+  if (!request.append) lists.used = 0;
+  ListRange* ranges = lists.ranges.data();
+  std::vector<ThreadLists> threads(static_cast<std::size_t>(omp_get_max_threads()));
+#pragma omp parallel
+  {
+    ThreadLists& mine = threads[static_cast<std::size_t>(omp_get_thread_num())];
+#pragma omp for schedule(dynamic, 16)
+    for (std::uint32_t item = 0; item < request.count; ++item) walk_one(walk, view, request, item, ranges, mine);
+  }
+  std::vector<std::uint64_t> base(threads.size());
+  std::uint64_t total = lists.used;
+  for (std::size_t t = 0; t < threads.size(); ++t) {
+    base[t] = total;
+    total += threads[t].words.size();
+  }
+  grow_words(stream, lists, total);
+#pragma omp parallel for schedule(static, 1)
+  for (std::size_t t = 0; t < threads.size(); ++t) {
+    if (!threads[t].words.empty())
+      std::memcpy(lists.words.data() + base[t], threads[t].words.data(), threads[t].words.size() * sizeof(std::uint32_t));
+    for (const std::uint32_t g : threads[t].groups) ranges[g].begin += base[t];
+  }
+  lists.used = total;
+}
+
+}  // namespace maki

@@ -1,0 +1,37 @@
+// The walk of one group on the CPU, one translation unit for each instruction set. No std types cross this line.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tree/types.hpp"
+
+namespace maki {
+
+struct WalkTree {
+  const std::uint32_t *comx, *comy, *comz, *x, *y, *z;
+  const float *hx, *hy, *hz, *size, *offset;
+  const std::uint32_t* count;
+  const std::uint32_t* first_child;
+  const std::uint8_t* child_count;
+  float inverse_theta;
+  float r_cut_squared;  // FLT_MAX without a cutoff
+  std::uint32_t small_cell;
+};
+
+// Room for one group's words; `cells` and `leaves` hold `capacity` each.
+struct WalkOutput {
+  std::uint32_t* cells;
+  std::uint32_t* leaves;
+  std::uint32_t capacity;
+  std::uint32_t cell_words, leaf_words;
+};
+
+// Returns false when the room did not suffice: the group is walked again with more.
+namespace walk_avx2 {
+bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out);
+}
+namespace walk_scalar {
+bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out);
+}
+
+}  // namespace maki

@@ -1,0 +1,199 @@
+#include "src/gravity/tree_gravity.hpp"
+
+#include <algorithm>
+
+namespace maki {
+namespace {
+
+// A kept list is repaired when one of its cells has come nearer than this fraction of the opening distance.
+constexpr float kStaleMargin = 0.1f;
+// The strict walk that probes are judged by.
+constexpr double kStrictTheta = 0.4;
+// What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
+constexpr double kRebuildCost = 150;
+constexpr double kRewalkCost = 60;
+
+}  // namespace
+
+void TreeGravity::set_theta(double theta) {
+  if (theta == options_.theta) return;
+  options_.theta = theta;
+  rebuild_due_ = true;
+}
+
+void TreeGravity::set_law(const ForceLaw& law) {
+  if (law.r_cut != options_.law.r_cut) rebuild_due_ = true;
+  options_.law = law;
+}
+
+WalkOptions TreeGravity::walk_options(double theta) const {
+  WalkOptions walk;
+  walk.theta = static_cast<float>(theta);
+  walk.r_cut = options_.law.r_cut;
+  return walk;
+}
+
+SourceView TreeGravity::sources(const Particles& particles) const {
+  return {particles.source.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()};
+}
+
+ListView TreeGravity::all_lists() const {
+  return {groups_.data(), lists_.ranges.data(), lists_.words.data(), nullptr,
+          static_cast<std::uint32_t>(groups_.size())};
+}
+
+void TreeGravity::evaluate(const Stream& stream, Particles& particles, VectorArray* carried, const ForceOutput& out) {
+  counts_ = {};
+  if (options_.fixed_reuse > 0 && uses_since_rebuild_ >= options_.fixed_reuse) rebuild_due_ = true;
+  if (rebuild_due_) {
+    rebuild_tree(stream, particles, carried);
+    evaluate_fresh(stream, particles, out);
+  } else {
+    evaluate_kept(stream, particles, out);
+  }
+  ++uses_since_rebuild_;
+}
+
+void TreeGravity::rebuild_tree(const Stream& stream, Particles& particles, VectorArray* carried) {
+  const int min_level = options_.periodic ? kPeriodicMinLevel : 0;
+  {
+    const PhaseTimers::Scope scope(timers_, "sort");
+    sorter_.sort(stream, particles, carried);
+  }
+  {
+    const PhaseTimers::Scope scope(timers_, "build");
+    build_octree(stream, sorter_.keys(), options_.leaf_size, min_level, tree_);
+  }
+  {
+    const PhaseTimers::Scope scope(timers_, "sweep");
+    sweep_octree(stream, particles.source.data(), tree_);
+    make_groups(stream, tree_, particles.source.data(), options_.group_size, min_level,
+                static_cast<std::uint32_t>(particles.size()), groups_);
+  }
+  counts_.rebuilt = true;
+  uses_since_rebuild_ = 0;
+  excess_ = previous_error_ = 0;
+  rebuild_due_ = false;
+}
+
+// How many groups' lists fit the budget, judged by a sample walked for the purpose; all of them without a budget.
+std::uint32_t TreeGravity::batch_within_budget(const Stream& stream) {
+  const auto all = static_cast<std::uint32_t>(groups_.size());
+  if (options_.list_budget == 0) return all;
+  const std::uint32_t sample = std::min<std::uint32_t>(all, 256), begin = (all - sample) / 2;
+  walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, begin, sample, false}, lists_);
+  const double bytes_a_group = 1.25 * static_cast<double>(lists_.used) * sizeof(std::uint32_t) / sample + 1;
+  const double batch = static_cast<double>(options_.list_budget) / bytes_a_group;
+  return batch >= all ? all : std::max<std::uint32_t>(256, static_cast<std::uint32_t>(batch));
+}
+
+void TreeGravity::evaluate_fresh(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  const auto all = static_cast<std::uint32_t>(groups_.size());
+  const std::uint32_t batch = batch_within_budget(stream);
+  if (batch < all) return evaluate_in_batches(stream, particles, out, batch);
+  {
+    const PhaseTimers::Scope scope(timers_, "walk");
+    walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, 0, all, false}, lists_);
+  }
+  count(list_statistics(stream, tree_, all_lists()));
+  fresh_pairs_ = static_cast<double>(counts_.interactions);
+  if (options_.fixed_reuse == 0) probes_.choose(stream, groups_);
+  evaluate_probed(stream, particles, out);
+  counts_.fresh_error = fresh_error_ = previous_error_ = counts_.probe_error;
+}
+
+// Lists that do not fit the budget are made and used a batch at a time, and not kept.
+void TreeGravity::evaluate_in_batches(const Stream& stream, const Particles& particles, const ForceOutput& out,
+                                      std::uint32_t batch) {
+  const auto all = static_cast<std::uint32_t>(groups_.size());
+  ListStatistics total;
+  for (std::uint32_t begin = 0; begin < all; begin += batch) {
+    const std::uint32_t n = std::min(batch, all - begin);
+    {
+      const PhaseTimers::Scope scope(timers_, "walk");
+      walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, begin, n, false}, lists_);
+    }
+    const PhaseTimers::Scope scope(timers_, "evaluate");
+    const ListView view{groups_.data() + begin, lists_.ranges.data() + begin, lists_.words.data(), nullptr, n};
+    evaluate_lists(stream, options_.law, options_.quadrupoles, sources(particles), view, out);
+    const ListStatistics s = list_statistics(stream, tree_, view);
+    total.particle_pairs += s.particle_pairs;
+    total.cell_pairs += s.cell_pairs;
+    total.words += s.words;
+    total.longest = std::max(total.longest, s.longest);
+    total.members += s.members;
+  }
+  count(total);
+  rebuild_due_ = true;
+}
+
+std::uint32_t TreeGravity::repair_lists(const Stream& stream, const Particles& particles) {
+  const auto all = static_cast<std::uint32_t>(groups_.size());
+  {
+    const PhaseTimers::Scope scope(timers_, "sweep");
+    sweep_octree(stream, particles.source.data(), tree_);
+    refit_groups(stream, particles.source.data(), groups_);
+  }
+  const PhaseTimers::Scope scope(timers_, "walk");
+  const WalkOptions walk = walk_options(options_.theta);
+  DeviceBuffer<std::uint32_t> stale("lists.stale");
+  const std::uint32_t n = find_stale_groups(stream, tree_, walk, kStaleMargin, groups_, lists_, stale);
+  if (n > 0) walk_tree(stream, tree_, walk, {groups_.data(), all, stale.data(), 0, n, true}, lists_);
+  return n;
+}
+
+void TreeGravity::evaluate_kept(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  counts_.rewalked_groups = options_.fixed_reuse == 0 ? repair_lists(stream, particles) : 0;
+  if (options_.fixed_reuse > 0) {
+    const PhaseTimers::Scope scope(timers_, "sweep");
+    sweep_octree(stream, particles.source.data(), tree_);
+    refit_groups(stream, particles.source.data(), groups_);
+  }
+  count(list_statistics(stream, tree_, all_lists()));
+  evaluate_probed(stream, particles, out);
+  counts_.fresh_error = fresh_error_;
+  decide_rebuild();
+}
+
+void TreeGravity::evaluate_probed(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  const bool probe = options_.fixed_reuse == 0 && !probes_.empty();
+  const SourceView view = sources(particles);
+  if (probe) {
+    const PhaseTimers::Scope scope(timers_, "probe");
+    probes_.evaluate_strict(stream, tree_, groups_, walk_options(kStrictTheta * options_.theta), options_.law,
+                            options_.quadrupoles, view, out);
+  }
+  {
+    const PhaseTimers::Scope scope(timers_, "evaluate");
+    evaluate_lists(stream, options_.law, options_.quadrupoles, view, all_lists(), out);
+  }
+  if (probe) {
+    const PhaseTimers::Scope scope(timers_, "probe");
+    counts_.probe_error =
+        probes_.error(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z});
+  }
+}
+
+// The next step's list error is extrapolated from the last two, so that the limit is kept and not found out about.
+void TreeGravity::decide_rebuild() {
+  if (options_.fixed_reuse > 0) return;
+  const double growth = std::max(0.0, counts_.probe_error - previous_error_);
+  if (counts_.probe_error + growth > options_.reuse_tolerance * counts_.fresh_error) rebuild_due_ = true;
+  previous_error_ = counts_.probe_error;
+  const double particles = counts_.mean_list > 0 ? static_cast<double>(counts_.interactions) / counts_.mean_list : 1;
+  const double longer = (static_cast<double>(counts_.interactions) - fresh_pairs_) / particles;
+  const double rewalked = static_cast<double>(counts_.rewalked_groups) / static_cast<double>(counts_.groups);
+  excess_ += std::max(0.0, longer) + kRewalkCost * rewalked;
+  if (excess_ > kRebuildCost) rebuild_due_ = true;
+}
+
+void TreeGravity::count(const ListStatistics& s) {
+  const auto members = static_cast<double>(std::max<std::uint64_t>(1, s.members));
+  counts_.groups = groups_.size();
+  counts_.interactions = s.particle_pairs + s.cell_pairs;
+  counts_.mean_list = static_cast<double>(counts_.interactions) / members;
+  counts_.longest_list = s.longest;
+  counts_.mean_fill = members / (static_cast<double>(groups_.size()) * options_.group_size);
+}
+
+}  // namespace maki

@@ -1,0 +1,64 @@
+// Tree, groups and interaction lists over time: built, kept, repaired, and measured (DESIGN section 2).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/force/force.hpp"
+#include "kernels/particles/morton.hpp"
+#include "kernels/tree/octree.hpp"
+#include "kernels/tree/walk.hpp"
+#include "src/gravity/gravity.hpp"
+#include "src/gravity/list_probes.hpp"
+
+namespace maki {
+
+// Evaluates short-range forces from kept lists. One call of evaluate() is one step:
+//  1. rebuild (sort, build, sweep, groups, walk) when one is due, or else
+//     sweep the kept tree, refit the groups, and walk again those whose lists no longer satisfy the opening criterion;
+//  2. evaluate the lists;
+//  3. compare the probes' forces with a strict walk, and decide whether the next call rebuilds.
+class TreeGravity {
+ public:
+  TreeGravity(const GravityOptions& options, PhaseTimers& timers) : options_(options), timers_(timers) {}
+
+  // `carried` (may be null) is put into the particles' new order on a rebuild.
+  void evaluate(const Stream& stream, Particles& particles, VectorArray* carried, const ForceOutput& out);
+
+  void request_rebuild() { rebuild_due_ = true; }
+  void set_theta(double theta);
+  void set_law(const ForceLaw& law);
+  const GravityCounts& counts() const { return counts_; }
+  const GravityOptions& options() const { return options_; }
+
+ private:
+  WalkOptions walk_options(double theta) const;
+  void rebuild_tree(const Stream& stream, Particles& particles, VectorArray* carried);
+  void evaluate_fresh(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  void evaluate_in_batches(const Stream& stream, const Particles& particles, const ForceOutput& out,
+                           std::uint32_t batch);
+  void evaluate_kept(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  std::uint32_t repair_lists(const Stream& stream, const Particles& particles);
+  std::uint32_t batch_within_budget(const Stream& stream);
+  void evaluate_probed(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  void decide_rebuild();
+  void count(const ListStatistics& statistics);
+  SourceView sources(const Particles& particles) const;
+  ListView all_lists() const;
+
+  GravityOptions options_;
+  PhaseTimers& timers_;
+  MortonSorter sorter_;
+  Octree tree_;
+  DeviceBuffer<Group> groups_{"tree.groups"};
+  InteractionLists lists_;
+  ListProbes probes_;
+  GravityCounts counts_;
+  bool rebuild_due_ = true;
+  int uses_since_rebuild_ = 0;
+  double fresh_pairs_ = 0;     // interactions of the lists as built
+  double fresh_error_ = 0;     // of the probes, just after the rebuild
+  double previous_error_ = 0;  // of the probes, one step ago
+  double excess_ = 0;          // work that kept lists have cost beyond fresh ones since the rebuild, in interactions
+};
+
+}  // namespace maki

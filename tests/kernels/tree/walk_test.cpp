@@ -1,0 +1,137 @@
+#include "kernels/tree/walk.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kernels/particles/particles.hpp"
+#include "kernels/tree/walk_cpu.hpp"
+#include "tests/kernels/tree/sets.hpp"
+
+namespace maki {
+namespace {
+
+struct Walked {
+  Stream stream;
+  Particles particles;
+  MortonSorter sorter;
+  Octree tree;
+  DeviceBuffer<Group> groups{"groups"};
+  InteractionLists lists;
+  WalkOptions options;
+
+  Walked(const std::vector<SourceParticle>& set, WalkOptions o, int min_level) : options(o) {
+    particles.resize(set.size());
+    particles.source.upload(stream, set);
+    particles.remainder.fill_zero(stream);
+    particles.momentum.fill_zero(stream);
+    particles.id.fill_zero(stream);
+    sorter.sort(stream, particles, nullptr);
+    build_octree(stream, sorter.keys(), 8, min_level, tree);
+    sweep_octree(stream, particles.source.data(), tree);
+    make_groups(stream, tree, particles.source.data(), 64, min_level, static_cast<std::uint32_t>(set.size()), groups);
+    walk();
+  }
+  void walk() {
+    const auto n = static_cast<std::uint32_t>(groups.size());
+    walk_tree(stream, tree, options, {groups.data(), n, nullptr, 0, n, false}, lists);
+  }
+  // The particles that each group's list stands for, in order.
+  std::vector<std::uint32_t> covered(std::size_t g) const {
+    const auto ranges = lists.ranges.download(stream);
+    const auto words = lists.words.download(stream);
+    const auto first = tree.first.download(stream), count = tree.count.download(stream);
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t k = 0; k < ranges[g].cells + ranges[g].leaves; ++k) {
+      const std::uint32_t c = words[ranges[g].begin + k];
+      for (std::uint32_t p = first[c]; p < first[c] + count[c]; ++p) out.push_back(p);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+};
+
+TEST(Walk, EveryListHoldsEveryParticleOnce) {
+  for (const float theta : {0.3f, 0.7f, 1.0f})
+    for (const auto& set : {testing::uniform_set(3000, 1, 0.25, 0.75), testing::clustered_set(3000, 2), testing::uniform_set(1, 3)}) {
+      WalkOptions options;
+      options.theta = theta;
+      Walked w(set, options, 0);
+      for (std::size_t g = 0; g < w.groups.size(); g += 7) {
+        const auto covered = w.covered(g);
+        ASSERT_EQ(covered.size(), set.size());
+        for (std::uint32_t p = 0; p < covered.size(); ++p) ASSERT_EQ(covered[p], p);
+      }
+    }
+}
+
+TEST(Walk, WithACutoffNothingWithinReachIsMissing) {
+  WalkOptions options;
+  options.theta = 0.5f;
+  options.r_cut = 0.11f;
+  Walked w(testing::uniform_set(4000, 5), options, kPeriodicMinLevel);
+  const auto sorted = w.particles.source.download(w.stream);
+  const auto groups = w.groups.download(w.stream);
+  for (std::size_t g = 0; g < groups.size(); g += 5) {
+    const auto covered = w.covered(g);
+    ASSERT_TRUE(std::adjacent_find(covered.begin(), covered.end()) == covered.end());
+    const std::set<std::uint32_t> listed(covered.begin(), covered.end());
+    EXPECT_LT(listed.size(), sorted.size());
+    for (std::uint32_t p = 0; p < sorted.size(); ++p) {
+      double d2 = 0;
+      const float h[3] = {groups[g].hx, groups[g].hy, groups[g].hz};
+      const float d[3] = {separation(sorted[p].x, groups[g].x), separation(sorted[p].y, groups[g].y),
+                          separation(sorted[p].z, groups[g].z)};
+      for (int a = 0; a < 3; ++a) d2 += std::pow(std::max(0.0f, std::abs(d[a]) - h[a]), 2);
+      if (d2 < 0.1099 * 0.1099) {
+        EXPECT_TRUE(listed.count(p)) << "particle " << p << " of group " << g;
+      }
+    }
+  }
+}
+
+TEST(Walk, AnAppendedListReplacesTheOldOne) {
+  WalkOptions options;
+  Walked w(testing::clustered_set(3000, 8), options, 0);
+  const auto before = w.covered(3);
+  DeviceBuffer<std::uint32_t> selected("selected");
+  selected.upload(w.stream, std::vector<std::uint32_t>{3, 5});
+  const auto n = static_cast<std::uint32_t>(w.groups.size());
+  const std::uint64_t used = w.lists.used;
+  walk_tree(w.stream, w.tree, options, {w.groups.data(), n, selected.data(), 0, 2, true}, w.lists);
+  EXPECT_GT(w.lists.used, used);
+  EXPECT_EQ(w.covered(3), before);
+  EXPECT_EQ(w.covered(4).size(), before.size());
+}
+
+TEST(Walk, FreshListsAreNotStaleAndMovedCellsMakeThemSo) {
+  WalkOptions options;
+  Walked w(testing::uniform_set(4000, 8, 0.25, 0.75), options, 0);
+  DeviceBuffer<std::uint32_t> stale("stale");
+  EXPECT_EQ(find_stale_groups(w.stream, w.tree, options, 0.1f, w.groups, w.lists, stale), 0u);
+  auto moved = w.particles.source.download(w.stream);
+  for (auto& p : moved)
+    if (p.x > 0x80000000u) p.x -= 0x20000000u;  // the right half moves into the left
+  w.particles.source.upload(w.stream, moved);
+  sweep_octree(w.stream, w.particles.source.data(), w.tree);
+  refit_groups(w.stream, w.particles.source.data(), w.groups);
+  EXPECT_GT(find_stale_groups(w.stream, w.tree, options, 0.1f, w.groups, w.lists, stale), 0u);
+}
+
+TEST(Walk, StatisticsCountPairs) {
+  Walked w(testing::clustered_set(3000, 8), {}, 0);
+  const auto n = static_cast<std::uint32_t>(w.groups.size());
+  const ListStatistics s =
+      list_statistics(w.stream, w.tree, {w.groups.data(), w.lists.ranges.data(), w.lists.words.data(), nullptr, n});
+  EXPECT_EQ(s.members, 3000u);
+  EXPECT_EQ(s.words, w.lists.used);
+  const auto ranges = w.lists.ranges.download(w.stream);
+  const auto groups = w.groups.download(w.stream);
+  std::uint64_t cells = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) cells += std::uint64_t{ranges[g].cells} * groups[g].count;
+  EXPECT_EQ(s.cell_pairs, cells);
+  EXPECT_GE(s.longest * 3000, s.particle_pairs + s.cell_pairs);
+}
+
+}  // namespace
+}  // namespace maki
