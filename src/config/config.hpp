@@ -1,0 +1,135 @@
+// Everything a user can choose, as plain fields. keys.cpp is the table of their names, units, ranges and meanings;
+// the member path is the key: `config.gravity.theta` is `gravity.theta` in the file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/force/split.hpp"
+#include "kernels/mesh/mesh.hpp"
+#include "src/config/quantity.hpp"
+#include "src/cosmology/power.hpp"
+
+namespace maki {
+
+// Empty where the file says "auto" or nothing: the preset, the initial-conditions file or a rule decides.
+template <class T>
+using Auto = std::optional<T>;
+
+enum class RunKind { kCosmology, kIsolated };
+enum class Preset { kFast, kStandard, kPrecise };
+enum class InitialKind { kLpt, kPancake, kFile, kPlummer, kColdSphere, kKeplerDisk, kTwoBody };
+enum class Method { kTree, kDirect };
+
+struct Config {
+  struct Run {
+    RunKind kind = RunKind::kCosmology;
+    std::string name = "run";
+    std::string output_directory = "output";
+    bool overwrite = false;
+    Preset preset = Preset::kStandard;
+    Auto<std::int64_t> threads;
+    std::int64_t device = 0;
+    Auto<Quantity> time_limit;
+    bool operator==(const Run&) const = default;
+  } run;
+
+  struct Units {
+    Auto<Quantity> length, mass, velocity;
+    Auto<double> gravitational_constant;
+    bool operator==(const Units&) const = default;
+  } units;
+
+  struct Box {
+    Auto<Quantity> size;
+    bool operator==(const Box&) const = default;
+  } box;
+
+  struct Cosmology {
+    Auto<double> omega0, omega_lambda, omega_baryon, hubble_param;
+    double sigma8 = 0.829;
+    double n_s = 0.96;
+    PowerModel transfer = PowerModel::kEisensteinHu;
+    std::string transfer_table;
+    double power_law_index = -2;
+    bool operator==(const Cosmology&) const = default;
+  } cosmology;
+
+  struct Initial {
+    InitialKind kind = InitialKind::kLpt;
+    std::string file;
+    std::int64_t particles_per_side = 64;
+    std::int64_t particles = 32768;
+    std::int64_t seed = 1;
+    double redshift = 49;
+    std::int64_t lpt_order = 2;
+    bool fixed_amplitudes = false;
+    bool flip_phases = false;
+    double collapse_redshift = 0;
+    Quantity mass{1, ""};
+    Quantity radius{1, ""};
+    double cutoff = 22.8;
+    double virial_ratio = 0;
+    double disk_mass = 0;
+    double inner_radius = 0.5;
+    double thickness = 0.01;
+    double eccentricity = 0;
+    double mass_ratio = 1;
+    bool operator==(const Initial&) const = default;
+  } initial;
+
+  struct Gravity {
+    Auto<Quantity> softening;
+    Softening softening_kind = Softening::kPlummer;
+    Auto<Quantity> max_physical_softening;
+    Method method = Method::kTree;
+    Auto<double> theta;
+    Auto<double> theta_early;
+    double theta_switch_redshift = 10;
+    bool quadrupoles = true;
+    Auto<Split> split;
+    Auto<std::int64_t> split_order;
+    Auto<double> r_cut;
+    Auto<std::int64_t> mesh;
+    Auto<Assignment> assignment;
+    Auto<Interlacing> interlacing;
+    Auto<Gradient> gradient;
+    std::int64_t leaf_size = 16;
+    std::int64_t group_size = 128;
+    Auto<std::int64_t> reuse;
+    Auto<double> reuse_tolerance;
+    Auto<Quantity> list_memory;
+    bool operator==(const Gravity&) const = default;
+  } gravity;
+
+  struct Time {
+    double end_redshift = 0;
+    Quantity end_time{1, ""};
+    Auto<double> eta;
+    Auto<double> max_dlna;
+    Auto<double> long_dlna;
+    Auto<Quantity> max_step;
+    Auto<double> fixed_step;
+    bool operator==(const Time&) const = default;
+  } time;
+
+  struct Output {
+    std::vector<double> redshifts;
+    std::vector<double> times;
+    std::int64_t compression = 0;
+    bool power_spectrum = true;
+    Auto<std::int64_t> power_mesh;
+    bool image = true;
+    std::int64_t image_pixels = 1024;
+    Auto<Quantity> image_depth;
+    std::int64_t metrics_interval = 1;
+    std::int64_t energy_interval = 10;
+    bool operator==(const Output&) const = default;
+  } output;
+
+  bool operator==(const Config&) const = default;
+};
+
+}  // namespace maki

@@ -1,0 +1,162 @@
+// How a field of Config is set from a Value and written as TOML: one overload for each type of field.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/device/error.hpp"
+#include "src/config/keys.hpp"
+#include "src/config/names.hpp"
+
+namespace maki::detail {
+
+// Text in TOML's double quotes.
+std::string quoted(const std::string& text);
+std::string real_text(double value);  // always with a point or an exponent, so that it stays a float
+std::string list_text(const std::vector<double>& values);
+// "'abc'", "12", "a list": a value as messages show it.
+std::string shown(const Value& value);
+// Throws Error that shows the value and what the key expects.
+[[noreturn]] void refuse(const Key& key, const Value& value);
+void check_range(const Key& key, double number, const Value& value);
+
+template <class T>
+struct FieldTraits {  // enumerations
+  static constexpr ValueType type = ValueType::kChoice;
+  static T read(const Key& key, const Value& value) {
+    if (const auto* word = std::get_if<std::string>(&value)) {
+      for (const auto& name : kNames<T>) {
+        if (name.text == *word) return name.value;
+      }
+    }
+    refuse(key, value);
+  }
+  static std::string write(T value) { return quoted(std::string(name_of(value))); }
+};
+
+template <>
+struct FieldTraits<bool> {
+  static constexpr ValueType type = ValueType::kSwitch;
+  static bool read(const Key& key, const Value& value) {
+    if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+    refuse(key, value);
+  }
+  static std::string write(bool value) { return value ? "true" : "false"; }
+};
+
+template <>
+struct FieldTraits<std::int64_t> {
+  static constexpr ValueType type = ValueType::kInteger;
+  static std::int64_t read(const Key& key, const Value& value) {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    if (number == nullptr) refuse(key, value);
+    check_range(key, static_cast<double>(*number), value);
+    return *number;
+  }
+  static std::string write(std::int64_t value) { return fmt::format("{}", value); }
+};
+
+template <>
+struct FieldTraits<double> {
+  static constexpr ValueType type = ValueType::kReal;
+  static double read(const Key& key, const Value& value) {
+    double number = 0;
+    if (const auto* real = std::get_if<double>(&value)) {
+      number = *real;
+    } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+      number = static_cast<double>(*integer);
+    } else {
+      refuse(key, value);
+    }
+    check_range(key, number, value);
+    return number;
+  }
+  static std::string write(double value) { return real_text(value); }
+};
+
+template <>
+struct FieldTraits<std::string> {
+  static constexpr ValueType type = ValueType::kText;
+  static std::string read(const Key& key, const Value& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) return *text;
+    refuse(key, value);
+  }
+  static std::string write(const std::string& value) { return quoted(value); }
+};
+
+template <>
+struct FieldTraits<Quantity> {
+  static constexpr ValueType type = ValueType::kQuantity;
+  static Quantity read(const Key& key, const Value& value) {
+    Quantity quantity;
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      quantity = parse_quantity(*text, key.dimension);
+      check_range(key, quantity.value, value);
+    } else {
+      quantity.value = FieldTraits<double>::read(key, value);
+    }
+    return quantity;
+  }
+  static std::string write(const Quantity& value) {
+    return value.unit.empty() ? real_text(value.value) : quoted(to_string(value));
+  }
+};
+
+template <>
+struct FieldTraits<std::vector<double>> {
+  static constexpr ValueType type = ValueType::kList;
+  static std::vector<double> read(const Key& key, const Value& value) {
+    const auto* list = std::get_if<std::vector<double>>(&value);
+    if (list == nullptr) refuse(key, value);
+    for (const double number : *list) check_range(key, number, number);
+    return *list;
+  }
+  static std::string write(const std::vector<double>& value) { return list_text(value); }
+};
+
+template <class T>
+struct FieldTraits<std::optional<T>> {
+  static constexpr ValueType type = FieldTraits<T>::type;
+  static std::optional<T> read(const Key& key, const Value& value) {
+    const auto* word = std::get_if<std::string>(&value);
+    if (word != nullptr && *word == "auto") return std::nullopt;
+    return FieldTraits<T>::read(key, value);
+  }
+  static std::string write(const std::optional<T>& value) {
+    return value ? FieldTraits<T>::write(*value) : quoted("auto");
+  }
+};
+
+template <class T>
+struct Plain {
+  using type = T;
+};
+template <class T>
+struct Plain<std::optional<T>> {
+  using type = T;
+};
+
+// `Access` is a captureless lambda from (const) Config& to (const) field&.
+template <class Access>
+Key make_key(const char* path, Access access) {
+  using Field = std::remove_cvref_t<decltype(access(std::declval<Config&>()))>;
+  using T = typename Plain<Field>::type;
+  Key key;
+  const std::string text = path;
+  key.section = text.substr(0, text.find('.'));
+  key.name = text.substr(text.find('.') + 1);
+  key.type = FieldTraits<Field>::type;
+  key.has_auto = !std::is_same_v<Field, T>;
+  if constexpr (std::is_enum_v<T>) {
+    for (const auto& name : kNames<T>) key.choices.emplace_back(name.text);
+  }
+  key.set = [](const Key& self, Config& config, const Value& value) {
+    Access{}(config) = FieldTraits<Field>::read(self, value);
+  };
+  key.get = [](const Config& config) { return FieldTraits<Field>::write(Access{}(config)); };
+  return key;
+}
+
+}  // namespace maki::detail

@@ -1,0 +1,208 @@
+#include "src/config/keys.hpp"
+
+#include <stdexcept>
+
+#include "src/config/key_access.hpp"
+
+namespace maki {
+namespace {
+
+// The name of a key is the path of its field, so the two cannot disagree.
+#define KEY(path) add(detail::make_key(#path, [](auto& config) -> auto& { return config.path; }))
+
+constexpr double kAnyCount = 9.0e15;  // integers a double holds exactly
+
+struct Table {
+  std::vector<Key> keys;
+  Key& add(Key key) { return keys.emplace_back(std::move(key)); }
+
+  void run() {
+    KEY(run.kind).means("comoving periodic box, or isolated system with a = 1");
+    KEY(run.name).means("first part of the names of output files");
+    KEY(run.output_directory).means("made if it is not there");
+    KEY(run.overwrite).means("replace the files of an earlier run in the output directory");
+    KEY(run.preset).means("force accuracy and steps; sets every key below whose \"auto\" says so");
+    KEY(run.threads).range(1, 4096).means("host threads; auto: one for each processor");
+    KEY(run.device).range(0, 1023).means("which GPU, by its number");
+    KEY(run.time_limit).unit(Dimension::kWallTime, "s").above(0).means("wall-clock time after which the run stops cleanly; "
+                                                                       "auto: none");
+  }
+
+  void units() {
+    KEY(units.length).unit(Dimension::kLength).above(0).means("auto: Mpc/h in cosmological runs, a pure number otherwise");
+    KEY(units.mass).unit(Dimension::kMass).above(0).means("auto: 1e10 Msun/h in cosmological runs");
+    KEY(units.velocity).unit(Dimension::kVelocity).above(0).means("auto: km/s in cosmological runs");
+    KEY(units.gravitational_constant).above(0).only(RunKind::kIsolated)
+        .means("Newton's constant in the run's units; auto: from the units, 1 where they are pure numbers");
+  }
+
+  void box() {
+    KEY(box.size).unit(Dimension::kLength, "Mpc/h").above(0)
+        .means("side of the box, comoving; auto: the file's, isolated runs: large enough for the set");
+  }
+
+  void cosmology() {
+    const auto generated = [](Key& key) -> Key& { return key.with(InitialKind::kLpt); };
+    KEY(cosmology.omega0).above(0).range(0, 2).only(RunKind::kCosmology)
+        .means("all matter, today; auto: the file's, else 0.308");
+    KEY(cosmology.omega_lambda).range(-2, 3).only(RunKind::kCosmology)
+        .means("cosmological constant; auto: the file's, else 1 - omega0");
+    KEY(cosmology.omega_baryon).range(0, 1).only(RunKind::kCosmology)
+        .means("part of omega0, shapes the power spectrum; auto: the file's, else 0.0482");
+    KEY(cosmology.hubble_param).range(0.1, 2).only(RunKind::kCosmology)
+        .means("h, H0 in 100 km/s/Mpc; auto: the file's, else 0.678");
+    generated(KEY(cosmology.sigma8)).range(0, 3).only(RunKind::kCosmology)
+        .means("linear rms contrast in 8 Mpc/h spheres at z = 0; 0 takes a table's amplitude as it stands");
+    generated(KEY(cosmology.n_s)).range(0.2, 2).only(RunKind::kCosmology).means("primordial spectral index");
+    generated(KEY(cosmology.transfer)).only(RunKind::kCosmology).means("shape of the linear power spectrum");
+    generated(KEY(cosmology.transfer_table)).only(RunKind::kCosmology)
+        .means("for \"table\": text, k in h/Mpc and P(k) in (Mpc/h)^3, as CLASS and CAMB write");
+    generated(KEY(cosmology.power_law_index)).range(-2.99, 0.99).only(RunKind::kCosmology)
+        .means("for \"power-law\": P(k) goes with k to this power");
+  }
+
+  void initial() {
+    using enum InitialKind;
+    KEY(initial.kind).means("lpt and pancake are cosmological, a file is either, the others are isolated");
+    KEY(initial.file).with(kFile).means("snapshot or initial conditions: Maki or GADGET, HDF5 or binary type 1 or 2");
+    KEY(initial.particles_per_side).with(kLpt, kPancake).range(4, 16384).means("their cube is the number of particles; even");
+    KEY(initial.particles).with(kPlummer, kColdSphere, kKeplerDisk).range(1, 4.2e9).means("number of particles");
+    KEY(initial.seed).range(0, kAnyCount).means("of the random numbers; the same seed is the same universe at any resolution");
+    KEY(initial.redshift).with(kLpt, kPancake).range(0, 1000).above(0).means("where the run starts; a file brings its own");
+    KEY(initial.lpt_order).with(kLpt).range(1, 2).means("1: Zel'dovich, 2: second-order Lagrangian perturbation theory");
+    KEY(initial.fixed_amplitudes).with(kLpt).means("every mode has the mean amplitude exactly, only phases are random");
+    KEY(initial.flip_phases).with(kLpt).means("turn the density contrast around: the partner of a pair");
+    KEY(initial.collapse_redshift).with(kPancake).range(-0.9, 100).means("where the pancake's shells first cross");
+    KEY(initial.mass).with(kPlummer, kColdSphere, kKeplerDisk, kTwoBody).unit(Dimension::kMass).above(0)
+        .means("total mass; of a kepler_disk the central body");
+    KEY(initial.radius).with(kPlummer, kColdSphere, kKeplerDisk, kTwoBody).unit(Dimension::kLength).above(0)
+        .means("Plummer's scale radius, the sphere's radius, the disk's outer radius, the semi-major axis");
+    KEY(initial.cutoff).with(kPlummer).range(1, 1000).means("the sphere ends at this many scale radii");
+    KEY(initial.virial_ratio).with(kColdSphere).range(0, 1).means("kinetic energy over |potential energy|; 0.5 is equilibrium");
+    KEY(initial.disk_mass).with(kKeplerDisk).range(0, 1).means("mass of the disk in units of the central body");
+    KEY(initial.inner_radius).with(kKeplerDisk).range(0.001, 0.999).means("inner edge of the disk in units of the outer");
+    KEY(initial.thickness).with(kKeplerDisk).range(0, 0.5).means("scale height over radius");
+    KEY(initial.eccentricity).with(kTwoBody).range(0, 0.99).means("of the orbit");
+    KEY(initial.mass_ratio).with(kTwoBody).above(0).range(0, 1).means("lighter body over heavier");
+  }
+
+  void gravity() {
+    KEY(gravity.softening).unit(Dimension::kLength, "kpc/h").above(0)
+        .means("Plummer length, comoving; auto: 1/30 of the mean distance of particles in cosmological runs");
+    KEY(gravity.softening_kind).means("the spline is exactly Newton beyond 2.8 softening lengths");
+    KEY(gravity.max_physical_softening).unit(Dimension::kLength, "kpc/h").above(0).only(RunKind::kCosmology)
+        .means("cap on softening times a; auto: none");
+    KEY(gravity.method).means("direct sums over all pairs, for small isolated sets");
+    KEY(gravity.theta).range(0.05, 1.5).means("opening angle of the tree; auto: preset");
+    KEY(gravity.theta_early).range(0.05, 1.5).only(RunKind::kCosmology)
+        .means("opening angle above theta_switch_redshift; auto: theta");
+    KEY(gravity.theta_switch_redshift).range(0, 1000).only(RunKind::kCosmology).means("see theta_early");
+    KEY(gravity.quadrupoles).means("cells act with their quadrupoles too, not as points alone");
+    KEY(gravity.split).only(RunKind::kCosmology).means("how the force is shared by tree and mesh; auto: preset");
+    KEY(gravity.split_order).range(1, kMaxSplitOrder).only(RunKind::kCosmology)
+        .means("n of the polynomial split, higher is smoother; auto: preset");
+    KEY(gravity.r_cut).range(1, 32).only(RunKind::kCosmology).means("reach of the tree's force in mesh cells; auto: preset");
+    KEY(gravity.mesh).range(8, 4096).only(RunKind::kCosmology).means("mesh cells along a side, even; auto: preset");
+    KEY(gravity.assignment).only(RunKind::kCosmology).means("particle shape on the mesh: 2, 3 or 4 cells wide; auto: preset");
+    KEY(gravity.interlacing).only(RunKind::kCosmology).means("a second mesh half a cell aside against aliasing; auto: preset");
+    KEY(gravity.gradient).only(RunKind::kCosmology).means("how the mesh force comes from the potential; auto: preset");
+    KEY(gravity.leaf_size).range(1, 1024).means("a tree cell with more particles is divided");
+    KEY(gravity.group_size).range(8, 2048).means("particles that share an interaction list, at most (n_crit)");
+    KEY(gravity.reuse).range(1, 1000).means("steps for which lists are kept; 1: none; auto: until their measured error grows");
+    KEY(gravity.reuse_tolerance).range(1, 100).means("error of kept lists over that of fresh ones; auto: preset");
+    KEY(gravity.list_memory).unit(Dimension::kMemory, "B").above(0)
+        .means("for interaction lists; beyond it they are made and used in batches; auto: a third of what is free");
+  }
+
+  void time() {
+    KEY(time.end_redshift).range(-0.9, 1000).only(RunKind::kCosmology).means("where the run ends");
+    KEY(time.end_time).unit(Dimension::kTime).above(0).only(RunKind::kIsolated).means("when the run ends");
+    KEY(time.eta).above(0).range(0, 2)
+        .means("step = eta sqrt(softening/acceleration); GADGET's ErrTolIntAccuracy e is eta = sqrt(2 e); auto: preset");
+    KEY(time.max_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
+        .means("longest step in ln a; auto: preset");
+    KEY(time.long_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
+        .means("longest step of the mesh force in ln a; auto: preset");
+    KEY(time.max_step).unit(Dimension::kTime).above(0).only(RunKind::kIsolated).means("longest step; auto: none");
+    KEY(time.fixed_step).above(0).range(0, 1e30)
+        .means("every step is this long, in ln a or the run's unit of time; auto: steps adapt");
+  }
+
+  void output() {
+    KEY(output.redshifts).range(-0.9, 1000).only(RunKind::kCosmology)
+        .means("output list: a snapshot at each, hit exactly, and always one at the end");
+    KEY(output.times).range(0, 1e30).only(RunKind::kIsolated)
+        .means("output list in the run's unit of time, and always one at the end");
+    KEY(output.compression).range(0, 9).means("level of HDF5's shuffle and deflate; 0: none, 1: about 2/3 of the size");
+    KEY(output.power_spectrum).only(RunKind::kCosmology).means("P(k) as text beside each snapshot");
+    KEY(output.power_mesh).range(8, 4096).only(RunKind::kCosmology)
+        .means("mesh for P(k), even; auto: twice the particles along a side");
+    KEY(output.image).means("projected density as PNG beside each snapshot");
+    KEY(output.image_pixels).range(16, 16384).means("along a side");
+    KEY(output.image_depth).unit(Dimension::kLength, "Mpc/h").above(0).means("of the projected slab; auto: all");
+    KEY(output.metrics_interval).range(1, 1e6).means("steps between lines of the metrics file");
+    KEY(output.energy_interval).range(0, 1e6).means("steps between energies; each costs a force with potential; 0: none");
+  }
+};
+
+std::string number_text(double value) { return fmt::format("{}", value); }
+
+std::string limits_text(const Key& key) {
+  const bool low = std::isfinite(key.min), high = std::isfinite(key.max);
+  if (low && high) {
+    return key.above_min ? fmt::format("above {}, at most {}", number_text(key.min), number_text(key.max))
+                         : fmt::format("{} to {}", number_text(key.min), number_text(key.max));
+  }
+  if (low) return fmt::format("{} {}", key.above_min ? "above" : "at least", number_text(key.min));
+  return "";
+}
+
+std::string example_text(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kLength: return "a length such as \"50 Mpc/h\"";
+    case Dimension::kMass: return "a mass such as \"1e10 Msun/h\"";
+    case Dimension::kVelocity: return "a velocity such as \"1 km/s\"";
+    case Dimension::kTime: return "a time such as 10.0 or \"1 Gyr\"";
+    case Dimension::kWallTime: return "a time such as \"0.5 h\"";
+    case Dimension::kMemory: return "a size such as \"4 GB\"";
+    default: return "a number";
+  }
+}
+
+}  // namespace
+
+std::string Key::expectation() const {
+  std::string text;
+  switch (type) {
+    case ValueType::kSwitch: text = "true or false"; break;
+    case ValueType::kInteger: text = "an integer"; break;
+    case ValueType::kReal: text = "a number"; break;
+    case ValueType::kText: text = "text in quotes"; break;
+    case ValueType::kChoice: text = "one of \"" + fmt::format("{}", fmt::join(choices, "\", \"")) + "\""; break;
+    case ValueType::kQuantity: text = example_text(dimension); break;
+    case ValueType::kList: text = "a list of numbers"; break;
+  }
+  const std::string limits = limits_text(*this);
+  if (!limits.empty()) text += ", " + limits;
+  if (has_auto) text += ", or \"auto\"";
+  return text;
+}
+
+const std::vector<Key>& config_keys() {
+  static const std::vector<Key> keys = [] {
+    Table table;
+    table.run(), table.units(), table.box(), table.cosmology(), table.initial();
+    table.gravity(), table.time(), table.output();
+    return table.keys;
+  }();
+  return keys;
+}
+
+const Key& find_key(const std::string& path) {
+  for (const Key& key : config_keys()) {
+    if (key.path() == path) return key;
+  }
+  throw std::logic_error("no such key: " + path);
+}
+
+}  // namespace maki

@@ -1,0 +1,67 @@
+// The one table of configuration keys. The parser, `maki config`, messages and the dump of a resolved configuration
+// all read it, so a key that is not here does not exist.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/config/config.hpp"
+
+namespace maki {
+
+// What a file or a command line gave for a key, whatever parsed it.
+using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>>;
+
+enum class ValueType { kSwitch, kInteger, kReal, kText, kChoice, kQuantity, kList };
+
+// Which runs a key has a meaning for: bits of run kinds, and of kinds of initial conditions.
+constexpr unsigned bit(RunKind kind) { return 1u << static_cast<unsigned>(kind); }
+constexpr unsigned bit(InitialKind kind) { return 1u << static_cast<unsigned>(kind); }
+inline constexpr unsigned kAll = ~0u;
+
+struct Key {
+  std::string section, name;
+  ValueType type = ValueType::kText;
+  bool has_auto = false;             // "auto" is a value
+  std::vector<std::string> choices;  // of kChoice
+  Dimension dimension = Dimension::kNone;
+  const char* plain_unit = "";       // of a plain number, in cosmological runs; isolated runs: the run's own unit
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool above_min = false;            // min itself is outside
+  unsigned run_kinds = kAll, initial_kinds = kAll;
+  std::string meaning;
+
+  // Throws Error "expected ..." on a wrong type, range or word; the parser adds file, line and key.
+  void (*set)(const Key&, Config&, const Value&) = nullptr;
+  // The value as TOML text.
+  std::string (*get)(const Config&) = nullptr;
+
+  std::string path() const { return section + "." + name; }
+  bool applies_to(const Config& config) const {
+    return (run_kinds & bit(config.run.kind)) != 0 && (initial_kinds & bit(config.initial.kind)) != 0;
+  }
+  // "an integer, 2 to 512", "one of \"tree\", \"direct\"", "a length such as \"50 Mpc/h\", above 0, or \"auto\"".
+  std::string expectation() const;
+
+  // Builders, for the table.
+  Key& means(std::string text) { return meaning = std::move(text), *this; }
+  Key& range(double low, double high) { return min = low, max = high, *this; }
+  Key& at_least(double low) { return min = low, *this; }
+  Key& above(double low) { return min = low, above_min = true, *this; }
+  Key& unit(Dimension what, const char* plain = "") { return dimension = what, plain_unit = plain, *this; }
+  Key& only(RunKind kind) { return run_kinds = bit(kind), *this; }
+  template <class... Kinds>
+  Key& with(Kinds... kinds) {
+    return initial_kinds = (bit(kinds) | ...), *this;
+  }
+};
+
+// In the order in which they are printed; keys of a section stand together.
+const std::vector<Key>& config_keys();
+// Throws std::logic_error for a path that is not in the table.
+const Key& find_key(const std::string& path);
+
+}  // namespace maki

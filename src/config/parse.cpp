@@ -1,0 +1,207 @@
+#include "src/config/parse.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "kernels/device/error.hpp"
+#include "src/config/keys.hpp"
+#include "src/config/names.hpp"
+
+namespace maki {
+namespace {
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+// HubbleParam and hubble_param are the same word.
+std::string plain_word(const std::string& text) {
+  std::string word;
+  for (const char c : text) {
+    if (c != '_' && c != '-') word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return word;
+}
+
+// Where a value stands, as messages begin: "run.toml line 12: gravity.theta" or "command line: gravity.theta=7".
+struct Place {
+  std::string where;
+  std::string key;
+};
+
+[[noreturn]] void unknown_key(const Place& place) {
+  throw Error(fmt::format("{}: there is no key '{}'", place.where, place.key), "",
+              fmt::format("did you mean '{}'? ('maki config' lists all)", nearest_key(place.key)));
+}
+
+class Reader {
+ public:
+  Config config;
+
+  void read_table(const toml::table& table, const std::string& name) {
+    for (const auto& [section, node] : table) {
+      const toml::table* keys = node.as_table();
+      if (keys == nullptr) unknown_key({where(name, node), std::string(section.str())});
+      for (const auto& [key, value] : *keys) {
+        const std::string path = std::string(section.str()) + "." + std::string(key.str());
+        const Place place{where(name, value), path};
+        set(known_key(place), value_of(value, place), place);
+      }
+    }
+  }
+
+  void read_override(const std::string& text) {
+    const auto equals = text.find('=');
+    const Place place{"command line", text.substr(0, equals)};
+    if (equals == std::string::npos) {
+      throw Error(fmt::format("command line: '{}' is no setting", text), "", "give section.key=value");
+    }
+    const Key& key = place.key.find('.') == std::string::npos ? short_key(place) : known_key(place);
+    set(key, override_value(key, text.substr(equals + 1), place), place);
+  }
+
+  // Keys that were given but mean nothing for this kind of run would be ignored in silence: refuse them.
+  void check_applicable() const {
+    for (const auto& [key, place] : given_) {
+      if (key->applies_to(config)) continue;
+      const bool by_run = (key->run_kinds & bit(config.run.kind)) == 0;
+      throw Error(fmt::format("{}: {} has no meaning here", place.where, key->path()),
+                  by_run ? fmt::format("run.kind is \"{}\"", name_of(config.run.kind))
+                         : fmt::format("initial.kind is \"{}\"", name_of(config.initial.kind)),
+                  "take it out, or change the kind");
+    }
+  }
+
+ private:
+  static std::string where(const std::string& name, const toml::node& node) {
+    return fmt::format("{} line {}", name, node.source().begin.line);
+  }
+
+  static const Key& known_key(const Place& place) {
+    for (const Key& key : config_keys()) {
+      if (key.path() == place.key) return key;
+    }
+    unknown_key(place);
+  }
+
+  static const Key& short_key(const Place& place) {
+    const Key* found = nullptr;
+    for (const Key& key : config_keys()) {
+      if (key.name != place.key) continue;
+      if (found != nullptr) {
+        throw Error(fmt::format("command line: '{}' can be {} or {}", place.key, found->path(), key.path()), "",
+                    "give the section too");
+      }
+      found = &key;
+    }
+    if (found == nullptr) unknown_key(place);
+    return *found;
+  }
+
+  void set(const Key& key, const Value& value, const Place& place) {
+    try {
+      key.set(key, config, value);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: {} = {}", place.where, key.path(), error.what()));
+    }
+    given_.emplace_back(&key, place);
+  }
+
+  static Value value_of(const toml::node& node, const Place& place) {
+    if (const auto* flag = node.as_boolean()) return flag->get();
+    if (const auto* integer = node.as_integer()) return integer->get();
+    if (const auto* real = node.as_floating_point()) return real->get();
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* array = node.as_array()) {
+      std::vector<double> list;
+      for (const toml::node& element : *array) {
+        const auto number = element.value<double>();
+        if (!number) throw Error(fmt::format("{}: {} holds something other than numbers", place.where, place.key));
+        list.push_back(*number);
+      }
+      return list;
+    }
+    throw Error(fmt::format("{}: {} is a table or a date", place.where, place.key), "", "give a number, text or a list");
+  }
+
+  // A value on a command line is TOML where it can be, else bare text: shells eat quotes.
+  static Value override_value(const Key& key, const std::string& text, const Place& place) {
+    if (key.type == ValueType::kText && !text.starts_with('"') && !text.starts_with('\'')) return text;
+    const bool bare_list = key.type == ValueType::kList && !text.starts_with('[');
+    try {
+      const toml::table table = toml::parse(bare_list ? "value = [" + text + "]" : "value = " + text);
+      return value_of(*table.get("value"), place);
+    } catch (const toml::parse_error&) {
+      return text;
+    }
+  }
+
+  std::vector<std::pair<const Key*, Place>> given_;
+};
+
+std::string read_text(const std::string& path) {
+  std::error_code failure;
+  if (std::filesystem::is_directory(path, failure)) throw Error(fmt::format("cannot read '{}'", path), "it is a directory");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Error(fmt::format("cannot read '{}'", path),
+                std::filesystem::exists(path, failure) ? "no permission" : "no such file",
+                "give the path of a configuration, such as configs/quickstart.toml");
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+std::string nearest_key(const std::string& word) {
+  const bool with_section = word.find('.') != std::string::npos;
+  const std::string wanted = plain_word(word);
+  const std::string wanted_name = plain_word(word.substr(word.find('.') + 1));
+  std::string best;
+  std::size_t smallest = ~std::size_t{0};
+  for (const Key& key : config_keys()) {
+    // The right name in a wrong section is nearer than another name in the right one.
+    const std::size_t by_name = edit_distance(wanted_name, plain_word(key.name)) * 2 + (with_section ? 1 : 0);
+    const std::size_t by_path = edit_distance(wanted, plain_word(key.path())) * 2;
+    const std::size_t distance = with_section ? std::min(by_name, by_path) : by_name;
+    if (distance < smallest) smallest = distance, best = key.path();
+  }
+  return best;
+}
+
+Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides) {
+  Reader reader;
+  try {
+    reader.read_table(toml::parse(text, name), name);
+  } catch (const toml::parse_error& error) {
+    throw Error(fmt::format("{} line {}: not valid TOML", name, error.source().begin.line), std::string(error.description()));
+  }
+  for (const std::string& override_text : overrides) reader.read_override(override_text);
+  reader.check_applicable();
+  return reader.config;
+}
+
+Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return parse_config(read_text(path), path, overrides);
+}
+
+}  // namespace maki

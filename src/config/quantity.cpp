@@ -1,0 +1,120 @@
+#include "src/config/quantity.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+namespace {
+
+constexpr double kSolarMass = 1.988409870698051e33;  // g
+constexpr double kYear = 3.15576e7;                  // s, Julian
+
+constexpr Unit kUnits[] = {
+    {"kpc/h", Dimension::kLength, 3.085677581491367e21, true},
+    {"Mpc/h", Dimension::kLength, 3.085677581491367e24, true},
+    {"Gpc/h", Dimension::kLength, 3.085677581491367e27, true},
+    {"pc", Dimension::kLength, 3.085677581491367e18, false},
+    {"kpc", Dimension::kLength, 3.085677581491367e21, false},
+    {"Mpc", Dimension::kLength, 3.085677581491367e24, false},
+    {"Gpc", Dimension::kLength, 3.085677581491367e27, false},
+    {"AU", Dimension::kLength, 1.495978707e13, false},
+    {"km", Dimension::kLength, 1e5, false},
+    {"Msun/h", Dimension::kMass, kSolarMass, true},
+    {"Msun", Dimension::kMass, kSolarMass, false},
+    {"kg", Dimension::kMass, 1e3, false},
+    {"g", Dimension::kMass, 1, false},
+    {"km/s", Dimension::kVelocity, 1e5, false},
+    {"m/s", Dimension::kVelocity, 1e2, false},
+    {"cm/s", Dimension::kVelocity, 1, false},
+    {"yr", Dimension::kTime, kYear, false},
+    {"Myr", Dimension::kTime, 1e6 * kYear, false},
+    {"Gyr", Dimension::kTime, 1e9 * kYear, false},
+    {"s", Dimension::kWallTime, 1, false},
+    {"min", Dimension::kWallTime, 60, false},
+    {"h", Dimension::kWallTime, 3600, false},
+    {"d", Dimension::kWallTime, 86400, false},
+    {"B", Dimension::kMemory, 1, false},
+    {"MB", Dimension::kMemory, 1e6, false},
+    {"GB", Dimension::kMemory, 1e9, false},
+};
+
+const char* dimension_name(Dimension dimension) {
+  constexpr std::array names = {"number", "length", "mass", "velocity", "time", "time", "memory"};
+  return names[static_cast<std::size_t>(dimension)];
+}
+
+}  // namespace
+
+const Unit* find_unit(std::string_view name, Dimension dimension) {
+  for (const Unit& unit : kUnits) {
+    if (unit.dimension == dimension && name == unit.name) return &unit;
+  }
+  return nullptr;
+}
+
+std::string unit_names(Dimension dimension) {
+  std::string names;
+  for (const Unit& unit : kUnits) {
+    if (unit.dimension == dimension) names += (names.empty() ? "" : ", ") + std::string(unit.name);
+  }
+  return names;
+}
+
+Quantity parse_quantity(const std::string& text, Dimension dimension) {
+  Quantity quantity;
+  const char* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, quantity.value);
+  const std::string expected =
+      fmt::format("a {}: a number and one of the units {}", dimension_name(dimension), unit_names(dimension));
+  if (failure != std::errc() || !std::isfinite(quantity.value)) {
+    throw Error(fmt::format("'{}' does not begin with a number", text), "", "give " + expected);
+  }
+  const std::string_view tail(rest, static_cast<std::size_t>(end - rest));
+  const auto begin = tail.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return quantity;
+  quantity.unit = tail.substr(begin, tail.find_last_not_of(' ') + 1 - begin);
+  if (find_unit(quantity.unit, dimension) == nullptr) {
+    throw Error(fmt::format("'{}' has an unknown unit, '{}'", text, quantity.unit), "", "give " + expected);
+  }
+  return quantity;
+}
+
+std::string to_string(const Quantity& quantity) {
+  return quantity.unit.empty() ? fmt::format("{}", quantity.value) : fmt::format("{} {}", quantity.value, quantity.unit);
+}
+
+double in_units(const Quantity& quantity, Dimension dimension, const char* fallback, const UnitSystem& units, double h) {
+  const std::string& name = quantity.unit.empty() ? std::string(fallback) : quantity.unit;
+  if (name.empty()) return quantity.value;
+  const Unit* unit = find_unit(name, dimension);
+  if (unit == nullptr) throw Error(fmt::format("'{}' is no unit of {}", name, dimension_name(dimension)));
+  if (units.length_cgs == 1 && units.mass_cgs == 1) {
+    throw Error(fmt::format("'{}' needs units, but those of this run are pure numbers", to_string(quantity)), "",
+                "set units.length, units.mass and units.velocity, or give a plain number");
+  }
+  double scale = 0;
+  double h_power = 0;  // of the run's unit, less that of the number
+  const double run_h = units.with_h ? 1 : 0;
+  switch (dimension) {
+    case Dimension::kLength: scale = units.length_cgs, h_power = run_h - (unit->over_h ? 1 : 0); break;
+    case Dimension::kMass: scale = units.mass_cgs, h_power = run_h - (unit->over_h ? 1 : 0); break;
+    case Dimension::kVelocity: scale = units.velocity_cgs; break;
+    case Dimension::kTime: scale = units.length_cgs / units.velocity_cgs, h_power = run_h; break;
+    default: throw Error(fmt::format("'{}' has no unit of the run", to_string(quantity)));
+  }
+  const double number = quantity.value * (unit->factor / scale);
+  return h_power == 0 ? number : number * std::pow(h, h_power);
+}
+
+double in_base(const Quantity& quantity, Dimension dimension, const char* fallback) {
+  const Unit* unit = find_unit(quantity.unit.empty() ? std::string_view(fallback) : quantity.unit, dimension);
+  if (unit == nullptr) throw Error(fmt::format("'{}' is no {}", to_string(quantity), dimension_name(dimension)));
+  return quantity.value * unit->factor;
+}
+
+}  // namespace maki

@@ -1,0 +1,44 @@
+// Numbers with a unit, as a user writes them: "50 Mpc/h", "20 kpc/h", "0.5 h", "4 GB".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+enum class Dimension { kNone, kLength, kMass, kVelocity, kTime, kWallTime, kMemory };
+
+// What stands in the file. Without a unit the key's own unit is meant (isolated runs: the run's unit).
+struct Quantity {
+  double value = 0;
+  std::string unit;
+  bool operator==(const Quantity&) const = default;
+};
+
+struct Unit {
+  const char* name;
+  Dimension dimension;
+  double factor;  // in cm, g, cm/s, s, s, bytes
+  bool over_h;    // the number carries 1/h
+};
+
+// nullptr where there is no such unit of that dimension.
+const Unit* find_unit(std::string_view name, Dimension dimension);
+// "kpc/h, Mpc/h, ...", for messages.
+std::string unit_names(Dimension dimension);
+
+// "50 Mpc/h" -> {50, "Mpc/h"}; "50" -> {50, ""}. Throws Error that says what was expected; the caller adds where.
+Quantity parse_quantity(const std::string& text, Dimension dimension);
+// "50 Mpc/h", with the shortest digits that give the same double.
+std::string to_string(const Quantity& quantity);
+
+// In the run's units. `fallback` is the unit meant by a plain number, "" for the run's own. h turns kpc into kpc/h where
+// the units carry 1/h. Throws Error where a physical unit meets a run whose units are pure numbers.
+double in_units(const Quantity& quantity, Dimension dimension, const char* fallback, const UnitSystem& units, double h);
+// For kWallTime (seconds) and kMemory (bytes).
+double in_base(const Quantity& quantity, Dimension dimension, const char* fallback);
+
+}  // namespace maki
