@@ -25,8 +25,8 @@ struct PowerOptions {
 
 class PowerSpectrum {
  public:
-  // The amplitude is set by parameters.sigma8: rms linear contrast in top-hat spheres of 8 Mpc/h. With sigma8 = 0 a table
-  // is taken as it stands (it must then be that of z = 0); the other models need sigma8.
+  // The amplitude is set by parameters.sigma8: rms linear contrast in top-hat spheres of 8 Mpc/h. With sigma8 = 0 a
+  // table is taken as it stands (it must then be that of z = 0); the other models need sigma8.
   // Throws Error on unreadable or senseless tables, sigma8 < 0, an index out of range, omega_baryon not in [0, omega0).
   PowerSpectrum(const PowerOptions& options, const CosmologyParameters& parameters, const UnitSystem& units);
 

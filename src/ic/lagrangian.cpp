@@ -1,0 +1,230 @@
+#include "src/ic/lagrangian.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numbers>
+#include <optional>
+#include <string>
+
+#include "kernels/device/error.hpp"
+#include "src/ic/gaussian_field.hpp"
+
+namespace maki {
+
+namespace {
+
+using Complex = PeriodicGrid::Complex;
+
+void check(int per_side, double box_size, double redshift) {
+  const auto refuse = [](const std::string& reason, const std::string& advice) {
+    throw Error("Cannot make these initial conditions", reason, advice);
+  };
+  if (per_side < 2 || per_side % 2 != 0 || per_side > 16384) {
+    refuse(std::to_string(per_side) + " particles a side", "give an even number from 2 to 16384");
+  }
+  if (!(box_size > 0) || !std::isfinite(box_size)) {
+    refuse("the box is " + std::to_string(box_size) + " long", "give a positive length");
+  }
+  if (!(redshift > -1) || !(redshift < 1e5)) {
+    refuse("the redshift is " + std::to_string(redshift), "give one above -1 and below 100000");
+  }
+}
+
+// target <- sum over modes of factor(m) * source_m, m over the modes that both grids have below their Nyquist planes.
+template <class Factor>
+void fill_modes(PeriodicGrid& target, const PeriodicGrid& source, const Factor& factor) {
+  const int n = target.n(), half = std::min(target.half(), source.half());
+#pragma omp parallel for collapse(2) schedule(static)
+  for (int ix = 0; ix < n; ++ix) {
+    for (int iy = 0; iy < n; ++iy) {
+      const int mx = target.wave_number(ix), my = target.wave_number(iy);
+      Complex* to = target.mode_row(ix, iy);
+      std::fill_n(to, target.half() + 1, Complex(0));
+      if (std::abs(mx) >= half || std::abs(my) >= half) continue;
+      const Complex* from = source.mode_row(source.index_of(mx), source.index_of(my));
+      for (int mz = 0; mz < half; ++mz) to[mz] = factor(std::array<int, 3>{mx, my, mz}, from[mz]);
+    }
+  }
+}
+
+double square(const std::array<int, 3>& m) {
+  return static_cast<double>(m[0]) * m[0] + static_cast<double>(m[1]) * m[1] + static_cast<double>(m[2]) * m[2];
+}
+
+// target <- phi,ij on its points, where lap phi = density.
+void set_tidal_component(PeriodicGrid& target, const PeriodicGrid& density, int i, int j) {
+  fill_modes(target, density, [i, j](const std::array<int, 3>& m, Complex value) {
+    const double m2 = square(m);
+    return m2 > 0 ? value * (static_cast<double>(m[i]) * m[j] / m2) : Complex(0);
+  });
+  target.to_points();
+}
+
+// target <- operation(target, a, b), point by point.
+template <class Operation>
+void combine(PeriodicGrid& target, const PeriodicGrid& a, const PeriodicGrid& b, const Operation& operation) {
+  const int n = target.n();
+#pragma omp parallel for collapse(2) schedule(static)
+  for (int ix = 0; ix < n; ++ix) {
+    for (int iy = 0; iy < n; ++iy) {
+      double* t = target.row(ix, iy);
+      const double *x = a.row(ix, iy), *y = b.row(ix, iy);
+      for (int iz = 0; iz < n; ++iz) t[iz] = operation(t[iz], x[iz], y[iz]);
+    }
+  }
+}
+
+// Modes of sum_{i<j} phi,ii phi,jj - phi,ij^2. A product has modes up to twice the highest one; on 3/2 the points none
+// of them is taken for a mode that the lattice keeps.
+PeriodicGrid second_order_source(const PeriodicGrid& density, bool dealias) {
+  const int n = density.n();
+  const int points = dealias ? (3 * n / 2 + 1) / 2 * 2 : n;
+  PeriodicGrid source(points);
+  {
+    PeriodicGrid a(points), b(points);
+    const auto add_product = [](double t, double x, double y) { return t + x * y; };
+    set_tidal_component(a, density, 0, 0);
+    set_tidal_component(b, density, 1, 1);
+    combine(source, a, b, add_product);
+    combine(a, a, b, [](double, double x, double y) { return x + y; });
+    set_tidal_component(b, density, 2, 2);
+    combine(source, a, b, add_product);
+    for (const auto& [i, j] : {std::array{0, 1}, std::array{0, 2}, std::array{1, 2}}) {
+      set_tidal_component(b, density, i, j);
+      combine(source, b, b, [](double t, double x, double y) { return t - x * y; });
+    }
+  }
+  source.to_modes();
+  PeriodicGrid kept(n);
+  fill_modes(kept, source, [](const std::array<int, 3>&, Complex value) { return value; });
+  return kept;
+}
+
+// Component `axis` of the curl-free vector field with divergence -(first * density - second * source), on the points.
+void set_vector_component(PeriodicGrid& target, const PeriodicGrid& density, const PeriodicGrid* source, double first,
+                          double second, int axis, double box_size) {
+  const double inverse_k1 = box_size / (2 * std::numbers::pi);
+  fill_modes(target, density, [&](const std::array<int, 3>& m, Complex value) {
+    const double m2 = square(m);
+    if (m2 == 0) return Complex(0);
+    Complex divergence = first * value;
+    if (source != nullptr) {
+      divergence -= second * source->mode_row(source->index_of(m[0]), source->index_of(m[1]))[m[2]];
+    }
+    return Complex(0, inverse_k1 * m[axis] / m2) * divergence;
+  });
+  target.to_points();
+}
+
+// visit(particle, site, value at the site) for every site of the lattice.
+template <class Visit>
+void for_each_site(const PeriodicGrid& field, const Visit& visit) {
+  const int n = field.n();
+#pragma omp parallel for collapse(2) schedule(static)
+  for (int ix = 0; ix < n; ++ix) {
+    for (int iy = 0; iy < n; ++iy) {
+      const double* values = field.row(ix, iy);
+      const std::size_t first = (static_cast<std::size_t>(ix) * n + iy) * n;
+      for (int iz = 0; iz < n; ++iz) visit(first + iz, std::array<int, 3>{ix, iy, iz}, values[iz]);
+    }
+  }
+}
+
+double wrap(double x, double box_size) {
+  const double wrapped = x - box_size * std::floor(x / box_size);
+  return wrapped < box_size ? wrapped : 0;
+}
+
+SnapshotHeader make_header(const Cosmology& cosmology, double box_size, double redshift) {
+  const CosmologyParameters& p = cosmology.parameters();
+  SnapshotHeader header;
+  header.comoving = true;
+  header.time = 1 / (1 + redshift);
+  header.redshift = redshift;
+  header.box_size = box_size;
+  header.omega0 = p.omega0;
+  header.omega_lambda = p.omega_lambda;
+  header.omega_baryon = p.omega_baryon;
+  header.hubble = p.hubble;
+  header.units = cosmology.units();
+  return header;
+}
+
+}  // namespace
+
+Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParameters& parameters,
+                          const Cosmology& cosmology) {
+  const int n = density.n();
+  const double box = parameters.box_size;
+  check(n, box, parameters.redshift);
+  const double a = 1 / (1 + parameters.redshift);
+  const Growth growth = cosmology.growth(a);
+  std::optional<PeriodicGrid> source;
+  if (parameters.second_order) source = second_order_source(density, parameters.dealias);
+  const PeriodicGrid* second = source ? &*source : nullptr;
+
+  const std::size_t count = static_cast<std::size_t>(n) * n * n;
+  Snapshot snapshot;
+  snapshot.header = make_header(cosmology, box, parameters.redshift);
+  snapshot.positions.resize(count);
+  snapshot.velocities.resize(count);
+  const double mass = cosmology.mean_density() * box * box * box / static_cast<double>(count);
+  snapshot.masses.assign(count, static_cast<float>(mass));
+  snapshot.ids.resize(count);
+  for (std::size_t i = 0; i < count; ++i) snapshot.ids[i] = i + 1;
+
+  const double speed = a * cosmology.hubble(a);  // v = a dx/dt = a H dx/dlna
+  PeriodicGrid field(n);
+  for (int axis = 0; axis < 3; ++axis) {
+    set_vector_component(field, density, second, growth.d1, growth.d2, axis, box);
+    for_each_site(field, [&](std::size_t particle, const std::array<int, 3>& site, double displacement) {
+      snapshot.positions[particle][axis] = wrap(box * site[axis] / n + displacement, box);
+    });
+    const double first_rate = speed * growth.f1 * growth.d1, second_rate = speed * growth.f2 * growth.d2;
+    set_vector_component(field, density, second, first_rate, second_rate, axis, box);
+    for_each_site(field, [&](std::size_t particle, const std::array<int, 3>&, double velocity) {
+      snapshot.velocities[particle][axis] = static_cast<float>(velocity);
+    });
+  }
+  return snapshot;
+}
+
+Snapshot make_cosmological_ic(const CosmologicalIcParameters& parameters, const Cosmology& cosmology,
+                              const PowerSpectrum& power) {
+  check(parameters.particles_per_side, parameters.box_size, parameters.redshift);
+  const GaussianFieldParameters field = {.seed = parameters.seed,
+                                         .fixed_amplitudes = parameters.fixed_amplitudes,
+                                         .flip_phases = parameters.flip_phases};
+  const PeriodicGrid density = make_linear_density(field, power, parameters.box_size, parameters.particles_per_side);
+  return displace_lattice(density, parameters, cosmology);
+}
+
+Snapshot make_pancake(const PancakeParameters& parameters, const Cosmology& cosmology) {
+  const int n = parameters.particles_per_side;
+  check(n, parameters.box_size, parameters.redshift);
+  std::array<int, 3> m = parameters.wave;
+  const auto too_short = [n](int waves) { return std::abs(waves) >= n / 2; };
+  if (std::any_of(m.begin(), m.end(), too_short) || m == std::array<int, 3>{0, 0, 0}) {
+    throw Error("Cannot make this pancake", "its wave does not fit the lattice",
+                "give waves along each side, not all 0, each below half the particles a side");
+  }
+  if (!(parameters.collapse_redshift > -1 && parameters.collapse_redshift < parameters.redshift)) {
+    throw Error("Cannot make this pancake", "it would have collapsed before the start",
+                "give a collapse redshift below the starting redshift");
+  }
+  // Both members of the pair where both are stored (mz = 0), else the one with mz > 0.
+  const double amplitude = 0.5 / cosmology.growth(1 / (1 + parameters.collapse_redshift)).d1;
+  PeriodicGrid density(n);
+  for (int sign : {1, -1}) {
+    if (sign * m[2] < 0) continue;
+    density.mode_row(density.index_of(sign * m[0]), density.index_of(sign * m[1]))[std::abs(m[2])] = amplitude;
+  }
+  CosmologicalIcParameters lattice;
+  lattice.box_size = parameters.box_size;
+  lattice.redshift = parameters.redshift;
+  lattice.second_order = false;  // it vanishes for a plane wave
+  return displace_lattice(density, lattice, cosmology);
+}
+
+}  // namespace maki

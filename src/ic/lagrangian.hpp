@@ -1,0 +1,48 @@
+// Particles displaced from a lattice by Lagrangian perturbation theory, of first (Zel'dovich) or second order (2LPT).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "src/cosmology/power.hpp"
+#include "src/ic/periodic_grid.hpp"
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+struct CosmologicalIcParameters {
+  std::uint64_t seed = 1;
+  int particles_per_side = 64;    // even
+  double box_size = 50;           // length units, comoving
+  double redshift = 49;
+  bool second_order = true;
+  bool dealias = true;            // form the products of 2LPT on a grid of 3/2 the points a side (the "3/2 rule")
+  bool fixed_amplitudes = false;  // GaussianFieldParameters
+  bool flip_phases = false;
+};
+
+// The whole of it: random field, displacements, particles. The particle with id i + 1 comes from the lattice site
+// i = (ix n + iy) n + iz at (ix, iy, iz) L/n. Positions in [0, L), peculiar velocities a dx/dt, equal masses
+// Omega0 rho_crit L^3/n^3. Working memory: 16 bytes x n^3 beside the snapshot (24 in 2LPT), and in 2LPT before the
+// snapshot is made 89 bytes x n^3 (dealiased) or 32. Throws Error on parameters out of range.
+Snapshot make_cosmological_ic(const CosmologicalIcParameters& parameters, const Cosmology& cosmology,
+                              const PowerSpectrum& power);
+
+// The same for given modes of the linear contrast at z = 0; `parameters` gives box, redshift and order:
+//   x = q + D1 psi1 + D2 psi2,   div psi1 = -delta,   div psi2 = sum_{i<j} phi,ii phi,jj - phi,ij^2,  lap phi = delta,
+// psi curl-free (Bouchet et al. 1995, A&A 296, 575; Scoccimarro 1998, MNRAS 299, 1097, appendix D).
+Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParameters& parameters,
+                          const Cosmology& cosmology);
+
+// A plane wave that collapses to sheets at one redshift: delta = D1(a)/D1(a_c) cos(k q), k = 2 pi wave/L. First order
+// is exact until then (Zel'dovich 1970, A&A 5, 84).
+struct PancakeParameters {
+  int particles_per_side = 64;
+  double box_size = 50;
+  double redshift = 49;
+  double collapse_redshift = 1;
+  std::array<int, 3> wave = {1, 0, 0};  // waves along each side
+};
+Snapshot make_pancake(const PancakeParameters& parameters, const Cosmology& cosmology);
+
+}  // namespace maki

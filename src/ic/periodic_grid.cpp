@@ -1,0 +1,127 @@
+#include "src/ic/periodic_grid.hpp"
+
+#include <fftw3.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <type_traits>
+
+namespace maki {
+
+namespace {
+
+using Complex = PeriodicGrid::Complex;
+
+constexpr int kLines = 8;  // lines gathered at a time: their neighbours share cache lines
+
+struct FftwFree {
+  void operator()(void* p) const { fftw_free(p); }
+};
+using Buffer = std::unique_ptr<Complex[], FftwFree>;
+
+Buffer make_buffer(std::size_t n) { return Buffer(static_cast<Complex*>(fftw_malloc(n * sizeof(Complex)))); }
+fftw_complex* raw(Complex* p) { return reinterpret_cast<fftw_complex*>(p); }
+
+struct DestroyPlan {
+  void operator()(fftw_plan plan) const { fftw_destroy_plan(plan); }
+};
+using Plan = std::unique_ptr<std::remove_pointer_t<fftw_plan>, DestroyPlan>;
+
+// FFTW_ESTIMATE: the choice of algorithm rests on n alone, never on timings.
+enum class Kind { kComplex, kRealToModes, kModesToReal };
+
+Plan make_plan(Kind kind, int n, int sign) {
+  static std::mutex planner;  // FFTW's planner is not reentrant
+  const std::lock_guard lock(planner);
+  const Buffer in = make_buffer(n), out = make_buffer(n);
+  auto* real_in = reinterpret_cast<double*>(in.get());
+  auto* real_out = reinterpret_cast<double*>(out.get());
+  switch (kind) {
+    case Kind::kRealToModes:
+      return Plan(fftw_plan_dft_r2c_1d(n, real_in, raw(out.get()), FFTW_ESTIMATE));
+    case Kind::kModesToReal:
+      return Plan(fftw_plan_dft_c2r_1d(n, raw(in.get()), real_out, FFTW_ESTIMATE));
+    default:
+      return Plan(fftw_plan_dft_1d(n, raw(in.get()), raw(in.get()), sign, FFTW_ESTIMATE));
+  }
+}
+
+}  // namespace
+
+PeriodicGrid::PeriodicGrid(int n) : n_(n) {
+  if (n < 2 || n % 2 != 0) throw std::invalid_argument("a periodic grid has an even number of points a side");
+  data_.resize(row_offset(n, 0));
+}
+
+void PeriodicGrid::to_points() {
+  transform_across(true, FFTW_BACKWARD);
+  transform_across(false, FFTW_BACKWARD);
+  transform_rows(FFTW_BACKWARD);
+}
+
+void PeriodicGrid::to_modes() {
+  transform_rows(FFTW_FORWARD);
+  transform_across(false, FFTW_FORWARD);
+  transform_across(true, FFTW_FORWARD);
+}
+
+// Complex transforms along x (or y), of kLines neighbouring lines at a time.
+void PeriodicGrid::transform_across(bool along_x, int sign) {
+  const Plan plan = make_plan(Kind::kComplex, n_, sign);
+  const int modes = half() + 1;
+  const std::size_t padded = (static_cast<std::size_t>(n_) + 3) / 4 * 4;  // keeps every line 64-byte aligned
+#pragma omp parallel
+  {
+    const Buffer lines = make_buffer(padded * kLines);
+#pragma omp for collapse(2) schedule(static)
+    for (int other = 0; other < n_; ++other) {
+      for (int first = 0; first < modes; first += kLines) {
+        const int count = std::min(kLines, modes - first);
+        for (int i = 0; i < n_; ++i) {
+          const Complex* from = (along_x ? mode_row(i, other) : mode_row(other, i)) + first;
+          for (int line = 0; line < count; ++line) lines[line * padded + i] = from[line];
+        }
+        for (int line = 0; line < count; ++line) {
+          fftw_execute_dft(plan.get(), raw(&lines[line * padded]), raw(&lines[line * padded]));
+        }
+        for (int i = 0; i < n_; ++i) {
+          Complex* to = (along_x ? mode_row(i, other) : mode_row(other, i)) + first;
+          for (int line = 0; line < count; ++line) to[line] = lines[line * padded + i];
+        }
+      }
+    }
+  }
+}
+
+// Real transforms along z, through aligned buffers.
+void PeriodicGrid::transform_rows(int sign) {
+  const bool forward = sign == FFTW_FORWARD;
+  const Plan plan = make_plan(forward ? Kind::kRealToModes : Kind::kModesToReal, n_, sign);
+  const int modes = half() + 1;
+  const double scale = 1.0 / (static_cast<double>(n_) * n_ * n_);
+#pragma omp parallel
+  {
+    const Buffer in = make_buffer(n_), out = make_buffer(n_);
+    auto* real_in = reinterpret_cast<double*>(in.get());
+    auto* real_out = reinterpret_cast<double*>(out.get());
+#pragma omp for collapse(2) schedule(static)
+    for (int ix = 0; ix < n_; ++ix) {
+      for (int iy = 0; iy < n_; ++iy) {
+        Complex* line = mode_row(ix, iy);
+        if (forward) {
+          std::copy_n(row(ix, iy), n_, real_in);
+          fftw_execute_dft_r2c(plan.get(), real_in, raw(out.get()));
+          for (int m = 0; m < modes; ++m) line[m] = out[m] * scale;
+        } else {
+          std::copy_n(line, modes, in.get());
+          fftw_execute_dft_c2r(plan.get(), raw(in.get()), real_out);
+          std::copy_n(real_out, n_, row(ix, iy));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace maki

@@ -1,0 +1,346 @@
+#include "src/ic/lagrangian.hpp"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <cstdlib>
+#include <numbers>
+#include <vector>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+namespace {
+
+constexpr double kBox = 40;
+
+CosmologyParameters einstein_de_sitter() {
+  CosmologyParameters p;
+  p.omega0 = 1;
+  p.omega_lambda = 0;
+  return p;
+}
+
+CosmologicalIcParameters lattice(double redshift, bool second_order, bool dealias = true) {
+  CosmologicalIcParameters p;
+  p.box_size = kBox;
+  p.redshift = redshift;
+  p.second_order = second_order;
+  p.dealias = dealias;
+  return p;
+}
+
+// Adds amplitude * cos(k q).
+void add_wave(PeriodicGrid& density, const std::array<int, 3>& m, double amplitude) {
+  for (int sign : {1, -1}) {
+    if (sign * m[2] < 0) continue;
+    density.mode_row(density.index_of(sign * m[0]), density.index_of(sign * m[1]))[std::abs(m[2])] += amplitude / 2;
+  }
+}
+
+std::array<int, 3> site_of(std::size_t i, int n) {
+  return {static_cast<int>(i / (n * n)), static_cast<int>(i / n % n), static_cast<int>(i % n)};
+}
+
+double displacement(const Snapshot& s, std::size_t i, int axis, int n) {
+  const double d = s.positions[i][axis] - kBox * site_of(i, n)[axis] / n;
+  return d - kBox * std::round(d / kBox);
+}
+
+double phase(const std::array<int, 3>& m, const std::array<int, 3>& site, int n) {
+  return 2 * std::numbers::pi / n * (m[0] * site[0] + m[1] * site[1] + m[2] * site[2]);
+}
+
+TEST(Lagrangian, PancakeIsTheExactSolution) {
+  for (const CosmologyParameters& universe : {einstein_de_sitter(), CosmologyParameters{}}) {
+    const Cosmology cosmology(universe, UnitSystem{});
+    PancakeParameters p;
+    p.particles_per_side = 16;
+    p.box_size = kBox;
+    p.redshift = 9;
+    p.collapse_redshift = 1;
+    for (const auto& wave : {std::array{1, 0, 0}, std::array{0, 1, -2}}) {
+      p.wave = wave;
+      const Snapshot s = make_pancake(p, cosmology);
+      const Growth now = cosmology.growth(0.1);
+      const double ratio = now.d1 / cosmology.growth(0.5).d1;
+      if (universe.omega_lambda == 0) {
+        EXPECT_NEAR(ratio, 0.2, 1e-12);
+      }
+      const double m2 = wave[0] * wave[0] + wave[1] * wave[1] + wave[2] * wave[2];
+      for (std::size_t i = 0; i < s.size(); ++i) {
+        for (int axis = 0; axis < 3; ++axis) {
+          const double k_over_k2 = kBox / (2 * std::numbers::pi) * wave[axis] / m2;
+          const double expected = -ratio * k_over_k2 * std::sin(phase(wave, site_of(i, 16), 16));
+          ASSERT_NEAR(displacement(s, i, axis, 16), expected, 1e-13);
+          ASSERT_NEAR(s.velocities[i][axis], 0.1 * cosmology.hubble(0.1) * now.f1 * expected, 5e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST(Lagrangian, SecondOrderOfTwoWaves) {
+  const int n = 16;
+  const Cosmology cosmology(einstein_de_sitter(), UnitSystem{});
+  const std::array<int, 3> m1 = {1, 2, 0}, m2 = {2, -1, 3};
+  const double a1 = 0.7, a2 = 0.4, a = 0.2;
+  PeriodicGrid density(n);
+  add_wave(density, m1, a1);
+  add_wave(density, m2, a2);
+  const auto dot = [](const auto& x, const auto& y) { return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]; };
+  const double mu2 = std::pow(dot(m1, m2), 2) / static_cast<double>(dot(m1, m1) * dot(m2, m2));
+  for (bool dealias : {false, true}) {  // the sums of these modes fit the lattice without
+    const Snapshot first = displace_lattice(density, lattice(1 / a - 1, false), cosmology);
+    const Snapshot second = displace_lattice(density, lattice(1 / a - 1, true, dealias), cosmology);
+    const double speed = a * cosmology.hubble(a);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const auto site = site_of(i, n);
+      const double p1 = phase(m1, site, n), p2 = phase(m2, site, n);
+      for (int axis = 0; axis < 3; ++axis) {
+        // lap phi2 = a1 a2 (1 - mu^2) cos(p1) cos(p2), psi2 = grad phi2, by the sum and the difference of the waves.
+        double expected = 0;
+        for (int sign : {1, -1}) {
+          std::array<int, 3> m;
+          for (int j = 0; j < 3; ++j) m[j] = m1[j] + sign * m2[j];
+          const double gradient = m[axis] * kBox / (2 * std::numbers::pi) / dot(m, m);
+          expected += 0.5 * a1 * a2 * (1 - mu2) * gradient * std::sin(p1 + sign * p2);
+        }
+        expected *= -3.0 / 7 * a * a;
+        ASSERT_NEAR(displacement(second, i, axis, n) - displacement(first, i, axis, n), expected, 1e-13);
+        ASSERT_NEAR(second.velocities[i][axis] - first.velocities[i][axis], 2 * speed * expected, 3e-4);
+      }
+    }
+  }
+}
+
+// Modes above n/4 make sums that the lattice cannot hold: with the 3/2 rule they leave, without it they come back.
+TEST(Lagrangian, DealiasingRemovesFalseModes) {
+  const int n = 16;
+  const Cosmology cosmology(einstein_de_sitter(), UnitSystem{});
+  PeriodicGrid density(n);
+  add_wave(density, {7, 0, 0}, 1);
+  add_wave(density, {5, 7, 0}, 1);
+  const auto largest_along_y = [&](bool dealias) {  // the true sum and difference, (12, 7, 0) and (2, -7, 0)
+    const Snapshot s = displace_lattice(density, lattice(9, true, dealias), cosmology);
+    const Snapshot first = displace_lattice(density, lattice(9, false), cosmology);
+    // Project on the alias (-4, 7, 0) of the sum.
+    double projection = 0;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      projection += (displacement(s, i, 1, n) - displacement(first, i, 1, n)) *
+                    std::sin(phase({-4, 7, 0}, site_of(i, n), n)) / static_cast<double>(s.size());
+    }
+    return std::abs(projection);
+  };
+  EXPECT_LT(largest_along_y(true), 1e-14);
+  EXPECT_GT(largest_along_y(false), 1e-6);
+}
+
+// Spectral derivative of one component of a displacement along one axis.
+std::vector<double> derivative(const std::vector<double>& values, int n, int axis) {
+  PeriodicGrid grid(n);
+  for (int ix = 0; ix < n; ++ix) {
+    for (int iy = 0; iy < n; ++iy) std::copy_n(&values[(ix * n + iy) * n], n, grid.row(ix, iy));
+  }
+  grid.to_modes();
+  for (int ix = 0; ix < n; ++ix) {
+    for (int iy = 0; iy < n; ++iy) {
+      for (int mz = 0; mz <= n / 2; ++mz) {
+        const int m[3] = {grid.wave_number(ix), grid.wave_number(iy), mz};
+        grid.mode_row(ix, iy)[mz] *= std::complex<double>(0, 2 * std::numbers::pi / kBox * m[axis]);
+      }
+    }
+  }
+  grid.to_points();
+  std::vector<double> result(values.size());
+  for (int ix = 0; ix < n; ++ix) {
+    for (int iy = 0; iy < n; ++iy) std::copy_n(grid.row(ix, iy), n, &result[(ix * n + iy) * n]);
+  }
+  return result;
+}
+
+using Matrix = std::array<std::array<double, 3>, 3>;
+
+double determinant(const Matrix& m) {
+  double sum = 0;
+  for (int i = 0; i < 3; ++i) {
+    const int j = (i + 1) % 3, k = (i + 2) % 3;
+    sum += m[0][i] * (m[1][j] * m[2][k] - m[1][k] * m[2][j]);
+  }
+  return sum;
+}
+
+// Largest residual of the divergence of the equation of motion in Einstein-de Sitter,
+//   J div_x (x'' + x'/2) = 3/2 (J - 1),  J = det dx/dq,  primes d/dlna,
+// for x = q + first + second with first ~ a, second ~ a^2. J div_x f = sum of determinants with one row of dx/dq
+// replaced by that of df/dq. Independent of how the growth factor of the second order was found.
+double residual(double amplitude, bool second_order) {
+  const int n = 16;
+  const Cosmology cosmology(einstein_de_sitter(), UnitSystem{});
+  PeriodicGrid density(n);
+  add_wave(density, {1, 0, 0}, amplitude);
+  add_wave(density, {0, 1, 1}, 0.8 * amplitude);
+  add_wave(density, {1, -1, 1}, 0.6 * amplitude);
+  const Snapshot s1 = displace_lattice(density, lattice(0, false), cosmology);
+  const Snapshot s2 = displace_lattice(density, lattice(0, second_order), cosmology);
+  std::vector<double> d1[3][3], d2[3][3];
+  for (int i = 0; i < 3; ++i) {
+    std::vector<double> first(s1.size()), second(s1.size());
+    for (std::size_t p = 0; p < s1.size(); ++p) {
+      first[p] = displacement(s1, p, i, n);
+      second[p] = displacement(s2, p, i, n) - first[p];
+    }
+    for (int j = 0; j < 3; ++j) {
+      d1[i][j] = derivative(first, n, j);
+      d2[i][j] = derivative(second, n, j);
+    }
+  }
+  double worst = 0;
+  for (std::size_t p = 0; p < s1.size(); ++p) {
+    Matrix dx, force;
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j) {
+        dx[i][j] = (i == j) + d1[i][j][p] + d2[i][j][p];
+        force[i][j] = 1.5 * d1[i][j][p] + 5 * d2[i][j][p];  // a'' + a'/2 = 3/2 a, (a^2)'' + (a^2)'/2 = 5 a^2
+      }
+    }
+    double sum = -1.5 * (determinant(dx) - 1);
+    for (int i = 0; i < 3; ++i) {
+      Matrix mixed = dx;
+      mixed[i] = force[i];
+      sum += determinant(mixed);
+    }
+    worst = std::max(worst, std::abs(sum));
+  }
+  return worst;
+}
+
+TEST(Lagrangian, OrdersOfTheEquationOfMotion) {
+  EXPECT_NEAR(std::log2(residual(0.02, false) / residual(0.01, false)), 2, 0.1);
+  EXPECT_NEAR(std::log2(residual(0.02, true) / residual(0.01, true)), 3, 0.1);
+}
+
+TEST(Lagrangian, VelocityIsTheTimeDerivativeOfPosition) {
+  const CosmologyParameters universe;
+  const Cosmology cosmology(universe, UnitSystem{});
+  const PowerSpectrum power({}, universe, UnitSystem{});
+  CosmologicalIcParameters p = lattice(9, true);
+  p.particles_per_side = 16;
+  const double a = 0.1, h = 1e-3;
+  const Snapshot now = make_cosmological_ic(p, cosmology, power);
+  p.redshift = 1 / (a * std::exp(h)) - 1;
+  const Snapshot later = make_cosmological_ic(p, cosmology, power);
+  p.redshift = 1 / (a * std::exp(-h)) - 1;
+  const Snapshot earlier = make_cosmological_ic(p, cosmology, power);
+  double error = 0, size = 0;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    for (int axis = 0; axis < 3; ++axis) {
+      const double dx = displacement(later, i, axis, 16) - displacement(earlier, i, axis, 16);
+      const double v = a * a * cosmology.hubble(a) * dx / (2 * h) / a;
+      error = std::max(error, std::abs(v - now.velocities[i][axis]));
+      size = std::max(size, std::abs(v));
+    }
+  }
+  EXPECT_GT(size, 10);  // km/s
+  EXPECT_LT(error / size, 1e-6);
+}
+
+TEST(Lagrangian, ParticlesFillTheBox) {
+  const CosmologyParameters universe;
+  const Cosmology cosmology(universe, UnitSystem{});
+  const PowerSpectrum power({}, universe, UnitSystem{});
+  CosmologicalIcParameters p = lattice(3, true);
+  p.particles_per_side = 32;
+  const Snapshot s = make_cosmological_ic(p, cosmology, power);
+  ASSERT_EQ(s.size(), 32u * 32 * 32);
+  ASSERT_EQ(s.velocities.size(), s.size());
+  double mass = 0;
+  std::array<double, 3> drift = {};
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    EXPECT_EQ(s.ids[i], i + 1);
+    mass += s.masses[i];
+    for (int axis = 0; axis < 3; ++axis) {
+      ASSERT_TRUE(s.positions[i][axis] >= 0 && s.positions[i][axis] < kBox);
+      drift[axis] += displacement(s, i, axis, 32) / static_cast<double>(s.size());
+    }
+  }
+  EXPECT_NEAR(mass / (cosmology.mean_density() * kBox * kBox * kBox), 1, 1e-6);
+  for (double d : drift) EXPECT_NEAR(d, 0, 1e-14 * kBox);
+  EXPECT_TRUE(s.header.comoving);
+  EXPECT_DOUBLE_EQ(s.header.time, 0.25);
+  EXPECT_EQ(s.header.redshift, 3);
+  EXPECT_EQ(s.header.box_size, kBox);
+  EXPECT_EQ(s.header.omega0, universe.omega0);
+  EXPECT_EQ(s.header.hubble, universe.hubble);
+}
+
+TEST(Lagrangian, SameBitsForAnyNumberOfThreads) {
+  const CosmologyParameters universe;
+  const Cosmology cosmology(universe, UnitSystem{});
+  const PowerSpectrum power({}, universe, UnitSystem{});
+  CosmologicalIcParameters p = lattice(9, true);
+  p.particles_per_side = 20;
+  const int threads = omp_get_max_threads();
+  std::vector<Snapshot> made;
+  for (int t : {1, 2, 5}) {
+    omp_set_num_threads(t);
+    made.push_back(make_cosmological_ic(p, cosmology, power));
+  }
+  omp_set_num_threads(threads);
+  for (std::size_t i = 1; i < made.size(); ++i) {
+    EXPECT_EQ(made[i].positions, made[0].positions);
+    EXPECT_EQ(made[i].velocities, made[0].velocities);
+  }
+}
+
+// The particles of a coarse and a fine lattice on common sites move alike where both hold all the power.
+TEST(Lagrangian, SameLargeScalesAtAnyResolution) {
+  const CosmologyParameters universe;
+  const Cosmology cosmology(universe, UnitSystem{});
+  const PowerSpectrum power({.model = PowerModel::kPowerLaw, .power_law_index = -2.9}, universe, UnitSystem{});
+  CosmologicalIcParameters p = lattice(9, false);
+  p.particles_per_side = 32;
+  const Snapshot coarse = make_cosmological_ic(p, cosmology, power);
+  p.particles_per_side = 64;
+  const Snapshot fine = make_cosmological_ic(p, cosmology, power);
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < coarse.size(); ++i) {
+    const auto site = site_of(i, 32);
+    const std::size_t twin = (static_cast<std::size_t>(2 * site[0]) * 64 + 2 * site[1]) * 64 + 2 * site[2];
+    for (int axis = 0; axis < 3; ++axis) {
+      size += std::pow(displacement(coarse, i, axis, 32), 2);
+      difference += std::pow(displacement(fine, twin, axis, 64) - displacement(coarse, i, axis, 32), 2);
+    }
+  }
+  // Of int P dk, the mean square displacement, the share of the modes that only the fine lattice has.
+  EXPECT_LT(std::sqrt(difference / size), 0.06);
+}
+
+TEST(Lagrangian, RefusesSenselessParameters) {
+  const CosmologyParameters universe;
+  const Cosmology cosmology(universe, UnitSystem{});
+  const PowerSpectrum power({}, universe, UnitSystem{});
+  const auto refused = [&](auto change) {
+    CosmologicalIcParameters p;
+    change(p);
+    EXPECT_THROW(make_cosmological_ic(p, cosmology, power), Error);
+  };
+  refused([](auto& p) { p.particles_per_side = 31; });
+  refused([](auto& p) { p.particles_per_side = 0; });
+  refused([](auto& p) { p.box_size = -1; });
+  refused([](auto& p) { p.box_size = NAN; });
+  refused([](auto& p) { p.redshift = -1; });
+  PancakeParameters pancake;
+  pancake.collapse_redshift = 60;
+  EXPECT_THROW(make_pancake(pancake, cosmology), Error);
+  pancake.collapse_redshift = 1;
+  pancake.wave = {0, 0, 0};
+  EXPECT_THROW(make_pancake(pancake, cosmology), Error);
+}
+
+}  // namespace
+}  // namespace maki
