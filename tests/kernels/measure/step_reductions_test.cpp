@@ -1,0 +1,127 @@
+#include "kernels/measure/step_reductions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "kernels/device/device.hpp"
+
+namespace maki {
+namespace {
+
+struct Set {
+  Particles particles;
+  VectorArray near{"test.near"}, far{"test.far"};
+  std::vector<std::array<float, 3>> p, a, b;
+  std::vector<float> mass;
+};
+
+void upload_vectors(const Stream& stream, VectorArray& array, const std::vector<std::array<float, 3>>& from) {
+  DeviceBuffer<float>* const axes[3] = {&array.x, &array.y, &array.z};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    std::vector<float> component;
+    for (const auto& v : from) component.push_back(v[axis]);
+    axes[axis]->upload(stream, component);
+    stream.synchronize();
+  }
+}
+
+Set random_set(const Stream& stream, std::size_t n) {
+  Set set;
+  std::mt19937_64 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<std::array<double, 3>> fractions(n, {0.5, 0.5, 0.5});
+  fractions[n / 2] = {0.5, 0.5, 0.125};
+  std::vector<std::uint64_t> ids(n, 0);
+  set.p.resize(n);
+  set.a.resize(n);
+  set.b.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (float& v : set.p[i]) v = normal(random);
+    for (float& v : set.a[i]) v = normal(random);
+    for (float& v : set.b[i]) v = normal(random);
+    set.mass.push_back(1 + 0.1f * std::fabs(normal(random)));
+  }
+  upload_particles(stream, set.particles, fractions, set.p, set.mass, ids);
+  upload_vectors(stream, set.near, set.a);
+  upload_vectors(stream, set.far, set.b);
+  return set;
+}
+
+double norm(double x, double y, double z) { return std::sqrt(x * x + y * y + z * z); }
+
+TEST(StepReductions, AgreeWithPlainLoops) {
+  const Stream stream;
+  Set set = random_set(stream, 5000);
+  double a_max = 0, p_max = 0, p2 = 0, kinetic = 0, force = 0;
+  std::array<double, 3> total{};
+  for (std::size_t i = 0; i < set.p.size(); ++i) {
+    const auto &p = set.p[i], &a = set.a[i], &b = set.b[i];
+    const double both = norm(double{a[0]} + b[0], double{a[1]} + b[1], double{a[2]} + b[2]);
+    const double speed = norm(p[0], p[1], p[2]);
+    a_max = std::max(a_max, both);
+    p_max = std::max(p_max, speed);
+    p2 += speed * speed / 5000;
+    kinetic += 0.5 * set.mass[i] * speed * speed;
+    force += set.mass[i] * both;
+    for (std::size_t axis = 0; axis < 3; ++axis) total[axis] += double{set.mass[i]} * p[axis];
+  }
+  const StepMaxima maxima = step_maxima(stream, set.particles, set.near, &set.far);
+  EXPECT_NEAR(maxima.acceleration, a_max, 1e-12 * a_max);
+  EXPECT_NEAR(maxima.momentum, p_max, 1e-12 * p_max);
+  EXPECT_EQ(maxima.reach, std::int64_t{3} << 29);
+  EXPECT_EQ(largest_reach(stream, set.particles), std::int64_t{3} << 29);
+  EXPECT_NEAR(mean_square_momentum(stream, set.particles, maxima.momentum), p2, 1e-8 * p2);
+  EXPECT_NEAR(kinetic_sum(stream, set.particles), kinetic, 1e-12 * kinetic);
+  const MomentumSums sums = momentum_sums(stream, set.particles, set.near, &set.far);
+  EXPECT_NEAR(sums.force_scale, force, 1e-12 * force);
+  for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_NEAR(sums.momentum[axis], total[axis], 1e-9);
+}
+
+TEST(StepReductions, EnergiesTakeBothPotentials) {
+  const Stream stream;
+  Set set = random_set(stream, 3);
+  DeviceBuffer<float> near("test.phi"), far("test.phi");
+  near.upload(stream, {-1.0f, -2.0f, -3.0f});
+  far.upload(stream, {-10.0f, -20.0f, -30.0f});
+  double all = 0, mass = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    all += 0.5 * set.mass[i] * -11.0 * static_cast<double>(i + 1);
+    mass += set.mass[i];
+  }
+  const EnergySums sums = energy_sums(stream, set.particles, near, &far);
+  EXPECT_NEAR(sums.potential, all, 1e-12 * std::fabs(all));
+  EXPECT_NEAR(sums.mass, mass, 1e-12);
+  EXPECT_NEAR(energy_sums(stream, set.particles, near, nullptr).potential, all / 11, 1e-12 * std::fabs(all));
+}
+
+// The step is chosen from these: it must be the same, bit for bit, on any number of threads.
+TEST(StepReductions, WhatSetsTheStepDoesNotDependOnTheThreadCount) {
+  const Stream stream;
+  const int threads = thread_count();
+  Set set = random_set(stream, 100003);
+  select_device(0, 1);
+  const StepMaxima one = step_maxima(stream, set.particles, set.near, &set.far);
+  const double mean_one = mean_square_momentum(stream, set.particles, one.momentum);
+  for (const int count : {2, 3, 7}) {
+    select_device(0, count);
+    const StepMaxima many = step_maxima(stream, set.particles, set.near, &set.far);
+    EXPECT_EQ(many.acceleration, one.acceleration);
+    EXPECT_EQ(many.momentum, one.momentum);
+    EXPECT_EQ(mean_square_momentum(stream, set.particles, many.momentum), mean_one);
+  }
+  select_device(0, threads);
+}
+
+TEST(StepReductions, NotANumberIsSeen) {
+  const Stream stream;
+  Set set = random_set(stream, 1000);
+  set.a[333][1] = std::numeric_limits<float>::quiet_NaN();
+  upload_vectors(stream, set.near, set.a);
+  EXPECT_TRUE(std::isnan(step_maxima(stream, set.particles, set.near, nullptr).acceleration));
+}
+
+}  // namespace
+}  // namespace maki
