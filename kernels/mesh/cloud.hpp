@@ -1,0 +1,97 @@
+// The cloud shapes of mass assignment: B-splines over 2 (CIC), 3 (TSC) or 4 (PCS) cells an axis
+// (Hockney & Eastwood 1988, section 5-3; PCS: Sefusatti et al. 2016).
+//
+// Included by translation units of several instruction sets: everything here has internal linkage.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/device/macros.hpp"
+
+namespace maki {
+
+// A particle at fixed-point coordinate p stands at u = p m / 2^32 mesh cells; mesh point i at u = i. With
+// `half_cells` added (1 for the interlaced mesh), the cloud covers the cells first, ..., first + S - 1.
+struct MeshPosition {
+  std::int32_t first;      // may be -1, and up to m + 1: not yet wrapped
+  std::uint32_t fraction;  // where in its cell the cloud's middle is, 2^-32 cells
+};
+
+template <int S>
+static MAKI_HD MeshPosition mesh_position(std::uint32_t p, std::uint32_t m, std::uint32_t half_cells) {
+  const std::uint64_t shift = static_cast<std::uint64_t>(half_cells + (S & 1)) << 31;
+  const std::uint64_t u = static_cast<std::uint64_t>(p) * m + shift;
+  return {static_cast<std::int32_t>(u >> 32) - (S > 2 ? 1 : 0), static_cast<std::uint32_t>(u)};
+}
+
+// The cell whose weight is what the others leave of the sum.
+template <int S>
+inline constexpr int kRestCell = S == 4 ? 2 : S == 3 ? 1 : 0;
+
+// Integer weights of one axis, with the exact sum 2^bits (bits <= 15), each within one unit of the true weight
+// (the rest: two). The position is rounded to 2^-15 cells.
+template <int S>
+static MAKI_HD void integer_weights(std::uint32_t fraction, int bits, std::uint32_t* w) {
+  using Wide = std::uint64_t;
+  const std::uint32_t t = (fraction >> 17) + (fraction >> 16 & 1u);  // 0 ... 2^15
+  const std::uint32_t s = 32768u - t;
+  const std::uint32_t sum = 1u << bits;
+  if constexpr (S == 2) {
+    w[1] = (2 * t + (1u << (15 - bits))) >> (16 - bits);
+    w[0] = sum - w[1];
+  } else if constexpr (S == 3) {
+    const std::uint32_t half = 1u << (30 - bits);
+    w[0] = (s * s + half) >> (31 - bits);
+    w[2] = (t * t + half) >> (31 - bits);
+    w[1] = sum - w[0] - w[2];
+  } else {
+    const std::uint32_t sixth = 715827883u;  // 2^32 / 6
+    const Wide s3 = static_cast<Wide>(s * s) * s, t3 = static_cast<Wide>(t * t) * t;  // in 2^-45
+    const Wide half = Wide{1} << (62 - bits);
+    w[0] = static_cast<std::uint32_t>((static_cast<Wide>(static_cast<std::uint32_t>(s3 >> 14)) * sixth + half) >> (63 - bits));
+    w[3] = static_cast<std::uint32_t>((static_cast<Wide>(static_cast<std::uint32_t>(t3 >> 14)) * sixth + half) >> (63 - bits));
+    const Wide two_thirds = (Wide{1} << 46) / 3;
+    w[1] = static_cast<std::uint32_t>((two_thirds - (static_cast<Wide>(t * t) << 15) + (t3 >> 1) + (Wide{1} << (44 - bits))) >>
+                                      (45 - bits));
+    w[2] = sum - w[0] - w[1] - w[3];
+  }
+}
+
+// Units of one particle (MassUnit).
+static MAKI_HD std::uint32_t units_of(float mass, std::uint32_t equal_units, double units_per_mass) {
+  return equal_units ? equal_units : static_cast<std::uint32_t>(static_cast<std::int32_t>(mass * units_per_mass + 0.5));
+}
+
+// The share of `units` in each of the S cells of one axis: floor(units w / 2^bits), and the exact rest.
+template <int S>
+static MAKI_HD void split_units(std::uint32_t units, int bits, const std::uint32_t* w, std::uint32_t* share) {
+  std::uint32_t rest = units;
+  for (int i = 0; i < S; ++i) {
+    if (i == kRestCell<S>) continue;
+    share[i] = static_cast<std::uint32_t>((static_cast<std::uint64_t>(units) * w[i]) >> bits);
+    rest -= share[i];
+  }
+  share[kRestCell<S>] = rest;
+}
+
+// The same weights in float, for interpolation.
+template <int S>
+static MAKI_HD void float_weights(std::uint32_t fraction, float* w) {
+  const float t = static_cast<float>(static_cast<std::int32_t>(fraction >> 8)) * 5.9604645e-8f;  // 2^-24
+  const float s = 1.0f - t;
+  if constexpr (S == 2) {
+    w[0] = s;
+    w[1] = t;
+  } else if constexpr (S == 3) {
+    w[0] = 0.5f * s * s;
+    w[2] = 0.5f * t * t;
+    w[1] = 0.5f + s * t;
+  } else {
+    w[0] = s * s * s * (1.0f / 6.0f);
+    w[1] = 2.0f / 3.0f - t * t * (1.0f - 0.5f * t);
+    w[2] = 2.0f / 3.0f - s * s * (1.0f - 0.5f * s);
+    w[3] = t * t * t * (1.0f / 6.0f);
+  }
+}
+
+}  // namespace maki

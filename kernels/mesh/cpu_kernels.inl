@@ -1,0 +1,197 @@
+// Assignment and interpolation, to be included inside a namespace of one instruction set that defines
+//   add_row<S>(cells, weights, units): cells[i] += weights[i] * units for S neighbouring 64-bit counts.
+// Weights are found for a batch of particles at a time, one lane a particle; the rows of cells are then added one particle after
+// another.
+
+constexpr int kBatch = 16;
+
+// One axis of a batch: where each cloud begins, and its integer weights, weight by weight.
+template <int S>
+struct BatchAxis {
+  std::int32_t first[kBatch];
+  std::uint32_t weight[S][kBatch];
+};
+
+template <int S>
+static inline void weigh_axis(const std::uint32_t* p, std::uint32_t m, std::uint32_t half_cells, int origin, int bits,
+                              BatchAxis<S>& axis) {
+  for (int l = 0; l < kBatch; ++l) {
+    const MeshPosition u = mesh_position<S>(p[l], m, half_cells);
+    std::uint32_t w[S];
+    integer_weights<S>(u.fraction, bits, w);
+    axis.first[l] = u.first - origin + 1;
+    for (int i = 0; i < S; ++i) axis.weight[i][l] = w[i];
+  }
+}
+
+// What one batch adds to one tile.
+template <int S>
+struct BatchRows {
+  std::uint32_t units[S * S][kBatch];    // of each row of cells
+  std::uint32_t weight[kBatch][4];       // along z
+  std::int32_t offset[kBatch];           // of the cloud's first cell in the tile
+};
+
+template <int S>
+static inline void weigh_batch(const std::uint32_t (&p)[3][kBatch], const std::uint32_t* units, const TileJob& job,
+                               std::uint32_t half_cells, int side, BatchRows<S>& rows) {
+  BatchAxis<S> x, y, z;
+  weigh_axis<S>(p[0], job.mesh_cells, half_cells, job.origin[0], job.bits, x);
+  weigh_axis<S>(p[1], job.mesh_cells, half_cells, job.origin[1], job.bits, y);
+  weigh_axis<S>(p[2], job.mesh_cells, half_cells, job.origin[2], job.bits, z);
+  for (int l = 0; l < kBatch; ++l) {
+    std::uint32_t wx[S], in_x[S];
+    for (int i = 0; i < S; ++i) wx[i] = x.weight[i][l];
+    split_units<S>(units[l], job.bits, wx, in_x);
+    for (int i = 0; i < S; ++i) {
+      std::uint32_t wy[S], in_row[S];
+      for (int j = 0; j < S; ++j) wy[j] = y.weight[j][l];
+      split_units<S>(in_x[i], job.bits, wy, in_row);
+      for (int j = 0; j < S; ++j) rows.units[i * S + j][l] = in_row[j];
+    }
+  }
+  for (int l = 0; l < kBatch; ++l) rows.offset[l] = (x.first[l] * side + y.first[l]) * side + z.first[l];
+  for (int i = 0; i < 4; ++i)
+    for (int l = 0; l < kBatch; ++l) rows.weight[l][i] = i < S ? z.weight[i < S ? i : 0][l] : 0;
+}
+
+template <int S>
+static inline void add_particle(const MassTile& tile, const BatchRows<S>& rows, int l) {
+  std::uint64_t* corner = tile.cells + rows.offset[l];
+  const auto weights = load_weights<S>(rows.weight[l]);
+  for (int i = 0; i < S; ++i)
+    for (int j = 0; j < S; ++j)
+      add_row<S>(corner + (i * tile.side + j) * tile.side, weights, rows.units[i * S + j][l]);
+}
+
+template <int S>
+static void add_to_tile(const TileJob& job) {
+  std::uint32_t p[3][kBatch], units[kBatch];
+  BatchRows<S> rows, rows_shifted;
+  for (std::size_t begin = 0; begin < job.count; begin += kBatch) {
+    const int n = job.count - begin < kBatch ? static_cast<int>(job.count - begin) : kBatch;
+    for (int l = 0; l < kBatch; ++l) {
+      const SourceParticle s = job.particles[job.selected[begin + (l < n ? l : 0)]];
+      p[0][l] = s.x;
+      p[1][l] = s.y;
+      p[2][l] = s.z;
+      units[l] = units_of(s.mass, job.equal_units, job.units_per_mass);
+    }
+    weigh_batch<S>(p, units, job, 0, job.tile.side, rows);
+    if (!job.shifted.cells) {
+      for (int l = 0; l < n; ++l) add_particle<S>(job.tile, rows, l);
+      continue;
+    }
+    // The two tiles take turns, so that a row is not read right after it was written.
+    weigh_batch<S>(p, units, job, 1, job.shifted.side, rows_shifted);
+    for (int l = 0; l < n; ++l) {
+      add_particle<S>(job.tile, rows, l);
+      add_particle<S>(job.shifted, rows_shifted, l);
+    }
+  }
+}
+
+static void flush_tile(const TileFlush& f) {
+  const int m = f.mesh_cells, side = f.tile.side;
+  for (int x = 0; x < f.extent[0]; ++x) {
+    for (int y = 0; y < f.extent[1]; ++y) {
+      std::uint64_t* from = f.tile.cells + (x * side + y) * side;
+      const int mesh_y = (f.origin[1] - 1 + y + m) % m;
+      std::uint64_t* row = f.planes[x] + static_cast<std::size_t>(mesh_y) * m;
+      int z = (f.origin[2] - 1 + m) % m;
+      for (int done = 0; done < f.extent[2];) {
+        const int run = f.extent[2] - done < m - z ? f.extent[2] - done : m - z;
+        for (int i = 0; i < run; ++i) {
+          row[z + i] += from[done + i];
+          from[done + i] = 0;
+        }
+        done += run;
+        z = 0;
+      }
+    }
+  }
+}
+
+static void convert_row(std::uint64_t* counts, int n, std::int64_t mean, float quantum, float* out) {
+  for (int i = 0; i < n; ++i) {
+    out[i] = static_cast<float>(static_cast<std::int64_t>(counts[i]) - mean) * quantum;
+    counts[i] = 0;
+  }
+}
+
+typedef float Float4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+// Four neighbouring values of a row, wrapped around.
+static inline Float4 load_wrapped(const float* row, int z, int m) {
+  Float4 v;
+  for (int i = 0; i < 4; ++i) v[i] = row[z + i < m ? z + i : z + i - m];
+  return v;
+}
+
+template <int S>
+static inline float interpolate_one(const InterpolationJob& job, const int (&first)[3], const float* wx, const float* wy,
+                                    const float* wz) {
+  const int m = static_cast<int>(job.mesh_cells);
+  const std::size_t row = 2 * (static_cast<std::size_t>(m) / 2 + 1), plane = row * m;
+  const int z = first[2] < 0 ? first[2] + m : first[2] >= m ? first[2] - m : first[2];
+  const bool inside = z + 4 <= m;
+  Float4 sum = {0, 0, 0, 0};
+  for (int i = 0; i < S; ++i) {
+    int x = first[0] + i;
+    x = x < 0 ? x + m : x >= m ? x - m : x;
+    for (int j = 0; j < S; ++j) {
+      int y = first[1] + j;
+      y = y < 0 ? y + m : y >= m ? y - m : y;
+      const float* values = job.mesh + x * plane + y * row;
+      const Float4 v = inside ? *reinterpret_cast<const Float4*>(values + z) : load_wrapped(values, z, m);
+      sum += v * (wx[i] * wy[j]);
+    }
+  }
+  float total = 0;
+  for (int i = 0; i < S; ++i) total += sum[i] * wz[i];
+  return total;
+}
+
+template <int S>
+static void interpolate(const InterpolationJob& job) {
+  const std::uint32_t half_cells = job.shifted ? 1 : 0;
+  for (std::size_t begin = job.first; begin < job.last; begin += kBatch) {
+    const int n = job.last - begin < kBatch ? static_cast<int>(job.last - begin) : kBatch;
+    std::uint32_t p[3][kBatch];
+    for (int l = 0; l < kBatch; ++l) {
+      const SourceParticle& s = job.particles[begin + (l < n ? l : 0)];
+      p[0][l] = s.x;
+      p[1][l] = s.y;
+      p[2][l] = s.z;
+    }
+    std::int32_t first[3][kBatch];
+    float weight[3][4][kBatch];
+    for (int axis = 0; axis < 3; ++axis) {
+      for (int l = 0; l < kBatch; ++l) {
+        const MeshPosition u = mesh_position<S>(p[axis][l], job.mesh_cells, half_cells);
+        float w[S];
+        float_weights<S>(u.fraction, w);
+        first[axis][l] = u.first;
+        for (int i = 0; i < S; ++i) weight[axis][i][l] = w[i];
+      }
+    }
+    for (int l = 0; l < n; ++l) {
+      float wx[S], wy[S], wz[S];
+      for (int i = 0; i < S; ++i) {
+        wx[i] = weight[0][i][l];
+        wy[i] = weight[1][i][l];
+        wz[i] = weight[2][i][l];
+      }
+      const int corner[3] = {first[0][l], first[1][l], first[2][l]};
+      const float value = job.factor * interpolate_one<S>(job, corner, wx, wy, wz);
+      job.out[begin + l] = job.add ? job.out[begin + l] + value : value;
+    }
+  }
+}
+
+extern const MeshKernels kKernels;
+const MeshKernels kKernels = {MAKI_MESH_INSTRUCTION_SET,
+                              {add_to_tile<2>, add_to_tile<3>, add_to_tile<4>},
+                              {interpolate<2>, interpolate<3>, interpolate<4>},
+                              flush_tile,
+                              convert_row};

@@ -1,0 +1,98 @@
+#include "kernels/mesh/mass_unit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "kernels/device/error.hpp"
+#include "kernels/device/thrust.cuh"
+#include "kernels/mesh/cloud.hpp"
+
+namespace maki {
+namespace {
+
+struct RangeOfOne {
+  const SourceParticle* particles;
+  MAKI_HD MassRange operator()(std::size_t i) const {
+    const float m = particles[i].mass;
+    const bool valid = m >= 0 && m <= 3.4e38f;
+    const bool counts = valid && m > 0;
+    return {counts ? m : 3.4e38f, counts ? m : 0.0f, valid && m == 0, !valid};
+  }
+};
+
+struct JoinRanges {
+  MAKI_HD MassRange operator()(const MassRange& a, const MassRange& b) const {
+    return {a.smallest < b.smallest ? a.smallest : b.smallest, a.largest > b.largest ? a.largest : b.largest,
+            a.massless || b.massless, a.invalid || b.invalid};
+  }
+};
+
+struct UnitsOfOne {
+  const SourceParticle* particles;
+  double units_per_mass;
+  MAKI_HD std::uint64_t operator()(std::size_t i) const { return units_of(particles[i].mass, 0, units_per_mass); }
+};
+
+struct Add {
+  MAKI_HD std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a + b; }
+};
+
+// log2 of the largest product of three weights.
+double log2_peak_weight(Assignment assignment) {
+  if (assignment == Assignment::kPcs) return 3 * std::log2(2.0 / 3.0);
+  return assignment == Assignment::kTsc ? 3 * std::log2(0.75) : 0.0;
+}
+
+constexpr double kMargin = 0.01;  // in log2: weights and shares are rounded
+constexpr int kMaxUnitBits = 30;  // of the heaviest particle: units are 32-bit, also as signed numbers
+
+}  // namespace
+
+MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n) {
+  return reduce_over(stream, "mesh.mass_range", n, RangeOfOne{particles}, MassRange{3.4e38f, 0.0f, false, false},
+                     JoinRanges{});
+}
+
+MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
+                          std::size_t n) {
+  MassUnit unit;
+  const MassRange range = mass_range(stream, particles, n);
+  if (range.invalid)
+    throw Error("cannot put the masses on the mesh", "a mass is negative or not a finite number", "check the input");
+  const double peak = log2_peak_weight(assignment), total_cells = std::pow(cells, 3.0);
+  const double log_n = std::log2(static_cast<double>(std::max<std::size_t>(n, 1)));
+  unit.bits = std::clamp(static_cast<int>(std::floor((63 - kMargin - peak - log_n) / 3)), 10, 15);
+  const double scale = std::exp2(unit.bits);
+  double units = 0;  // of all particles
+  if (range.largest == 0) {
+    unit.units_per_mass = 1;
+  } else if (range.smallest == range.largest && !range.massless) {
+    unit.equal_units = 1u << (2 * unit.bits);
+    unit.units_per_mass = unit.equal_units / static_cast<double>(range.largest);
+    units = static_cast<double>(n) * unit.equal_units;
+  } else {
+    // The finest power of two for which the heaviest particle fits, then coarser until the sum does. Counting whole
+    // units keeps the choice independent of the order of summation.
+    int exponent = kMaxUnitBits - 1 - std::ilogb(range.largest);
+    unit.units_per_mass = std::exp2(exponent);
+    const auto sum = static_cast<double>(
+        reduce_over(stream, "mesh.mass_sum", n, UnitsOfOne{particles, unit.units_per_mass}, std::uint64_t{0}, Add{}));
+    const double excess = std::log2(sum) + unit.bits + peak + kMargin - 63;
+    const int coarser = std::max(0, static_cast<int>(std::ceil(excess)));
+    unit.units_per_mass = std::exp2(exponent - coarser);
+    units = sum * std::exp2(-coarser);
+    if (range.smallest * unit.units_per_mass < 50)
+      throw Error("cannot put the masses on the mesh",
+                  "they span a factor of " + std::to_string(range.largest / range.smallest) +
+                      ", and the lightest would be off by more than 1 %",
+                  "leave out the lightest particles or bring the masses closer together");
+  }
+  unit.quantum = 1.0 / (unit.units_per_mass * scale);
+  unit.mean = static_cast<std::int64_t>(std::floor(units * scale / total_cells));
+  unit.largest_cell = units * scale * std::exp2(peak + kMargin);
+  return unit;
+}
+
+}  // namespace maki

@@ -1,0 +1,38 @@
+// How masses become integers, so that the mesh of given particles does not depend on the order of additions (DESIGN section 3).
+//
+// A particle has a whole number of units. They are split over the cells in x, each share over the cells in y, both exactly
+// (integer products, the rest to one cell); what falls in a row is multiplied by the z weights, which are integers that sum to
+// 2^bits. So a cell counts quanta of mass 1 / (units_per_mass 2^bits), and the sum over all cells is exact.
+// Where all masses are equal a particle is 2^(2 bits) units, and a cell's share is the plain product of the three weights.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/device/stream.hpp"
+#include "kernels/mesh/mesh.hpp"
+
+namespace maki {
+
+struct MassUnit {
+  int bits = 0;                   // the weights of one axis sum to 2^bits
+  std::uint32_t equal_units = 0;  // units of every particle where all masses are equal, else 0
+  double units_per_mass = 0;      // a power of two where masses differ
+  double quantum = 0;             // mass of one count in a cell
+  std::int64_t mean = 0;          // quanta in a cell on average, rounded down; taken off before the mesh becomes float
+  double largest_cell = 0;        // bound on the quanta in one cell, were all particles at one place; below 2^63
+};
+
+struct MassRange {
+  float smallest = 0, largest = 0;  // of the masses above zero; massless particles do not count
+  bool massless = false;            // there are particles without mass
+  bool invalid = false;             // there are negative or non-finite masses
+};
+MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n);
+
+// The unit for n particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and where
+// masses differ so much that the smallest would be off by more than one percent.
+MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
+                          std::size_t n);
+
+}  // namespace maki

@@ -1,0 +1,228 @@
+#include "kernels/mesh/assign.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/device/device.hpp"
+#include "kernels/device/error.hpp"
+#include "kernels/mesh/cloud.hpp"
+#include "kernels/mesh/cpu_kernels.hpp"
+
+namespace maki {
+namespace {
+
+constexpr Assignment kClouds[] = {Assignment::kCic, Assignment::kTsc, Assignment::kPcs};
+
+// Half of them anywhere, half in a clump that straddles the box edge.
+std::vector<SourceParticle> random_particles(std::size_t n, bool equal_masses, unsigned seed = 1) {
+  std::mt19937 random(seed);
+  std::lognormal_distribution<float> mass(0.0f, 1.5f);
+  std::vector<SourceParticle> particles(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const int narrow = i % 2 ? 5 : 0;
+    const auto any = [&] { return static_cast<std::uint32_t>(static_cast<std::int32_t>(random()) >> narrow); };
+    particles[i] = {any(), any(), any(), equal_masses ? 0.37f : mass(random)};
+  }
+  return particles;
+}
+
+template <int S>
+void add_by_the_book(const SourceParticle& p, int m, std::uint32_t half_cells, const MassUnit& unit,
+                     std::vector<std::int64_t>& counts) {
+  const std::uint32_t c[3] = {p.x, p.y, p.z};
+  std::uint32_t w[3][S], share[S], in_row[S];
+  int first[3];
+  for (int a = 0; a < 3; ++a) {
+    const MeshPosition u = mesh_position<S>(c[a], static_cast<std::uint32_t>(m), half_cells);
+    first[a] = u.first + m;
+    integer_weights<S>(u.fraction, unit.bits, w[a]);
+  }
+  split_units<S>(units_of(p.mass, unit.equal_units, unit.units_per_mass), unit.bits, w[0], share);
+  for (int i = 0; i < S; ++i) {
+    split_units<S>(share[i], unit.bits, w[1], in_row);
+    for (int j = 0; j < S; ++j)
+      for (int k = 0; k < S; ++k)
+        counts[((first[0] + i) % m * m + (first[1] + j) % m) * m + (first[2] + k) % m] += std::int64_t{in_row[j]} * w[2][k];
+  }
+}
+
+std::vector<std::int64_t> counts_by_the_book(Assignment cloud, const std::vector<SourceParticle>& particles, int m,
+                                             std::uint32_t half_cells, const MassUnit& unit) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(m) * m * m);
+  for (const SourceParticle& p : particles) {
+    if (cloud == Assignment::kCic) add_by_the_book<2>(p, m, half_cells, unit, counts);
+    if (cloud == Assignment::kTsc) add_by_the_book<3>(p, m, half_cells, unit, counts);
+    if (cloud == Assignment::kPcs) add_by_the_book<4>(p, m, half_cells, unit, counts);
+  }
+  return counts;
+}
+
+struct Meshes {
+  MassUnit unit;
+  std::vector<float> mesh, shifted;
+};
+
+Meshes assign_both(Assignment cloud, int m, const std::vector<SourceParticle>& particles) {
+  const Stream stream;
+  MassAssigner assigner(m, cloud, true);
+  const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, particles);
+  DeviceBuffer<float> mesh("test.mesh", size), shifted("test.shifted", size);
+  Meshes out;
+  for (int pass = 0; pass < 2; ++pass)  // the second finds the work space as the first left it
+    out.unit = assigner.assign(stream, source.data(), particles.size(), mesh.data(), shifted.data());
+  out.mesh = mesh.download(stream);
+  out.shifted = shifted.download(stream);
+  return out;
+}
+
+void expect_mesh(const std::vector<std::int64_t>& counts, const std::vector<float>& mesh, int m, const MassUnit& unit) {
+  int wrong = 0;
+  for (int row = 0; row < m * m; ++row)
+    for (int z = 0; z < m; ++z) {
+      const float expected = static_cast<float>(counts[row * m + z] - unit.mean) * static_cast<float>(unit.quantum);
+      wrong += mesh[row * (m + 2) + z] != expected;
+    }
+  EXPECT_EQ(wrong, 0) << "of " << m * m * m << " cells";
+}
+
+double spline(int order, double x) {
+  x = std::abs(x);
+  if (order == 2) return x < 1 ? 1 - x : 0;
+  if (order == 3) return x < 0.5 ? 0.75 - x * x : x < 1.5 ? 0.5 * (1.5 - x) * (1.5 - x) : 0;
+  return x < 1 ? (4 - 6 * x * x + 3 * x * x * x) / 6 : x < 2 ? std::pow(2 - x, 3) / 6 : 0;
+}
+
+template <int S>
+void check_weights(int bits) {
+  std::mt19937 random(7);
+  const double scale = std::exp2(bits);
+  const std::uint32_t m = 50;
+  for (int trial = 0; trial < 20000; ++trial) {
+    const std::uint32_t p = trial == 0 ? 0u : trial == 1 ? ~0u : static_cast<std::uint32_t>(random());
+    for (std::uint32_t half_cells : {0u, 1u}) {
+      const MeshPosition u = mesh_position<S>(p, m, half_cells);
+      std::uint32_t w[S], sum = 0;
+      float f[S];
+      integer_weights<S>(u.fraction, bits, w);
+      float_weights<S>(u.fraction, f);
+      const double at = p * std::exp2(-32) * m + 0.5 * half_cells;
+      for (int i = 0; i < S; ++i) {
+        const double expected = spline(S, u.first + i - at);
+        sum += w[i];
+        ASSERT_NEAR(w[i], expected * scale, i == kRestCell<S> ? 2.1 : 1.05 + scale * 3.1e-5) << at;
+        ASSERT_NEAR(f[i], expected, 2e-7) << at;
+      }
+      ASSERT_EQ(sum, 1u << bits);
+    }
+  }
+}
+
+TEST(CloudWeights, AreSplinesAndSumExactly) {
+  for (int bits : {10, 13, 15}) {
+    check_weights<2>(bits);
+    check_weights<3>(bits);
+    check_weights<4>(bits);
+  }
+}
+
+TEST(MassAssigner, GivesTheCountsOfThePlainLoop) {
+  for (int m : {8, 10, 30, 46, 64})
+    for (Assignment cloud : kClouds)
+      for (bool equal : {true, false}) {
+        SCOPED_TRACE(testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", equal " << equal);
+        const auto particles = random_particles(3001, equal);
+        const Meshes got = assign_both(cloud, m, particles);
+        expect_mesh(counts_by_the_book(cloud, particles, m, 0, got.unit), got.mesh, m, got.unit);
+        expect_mesh(counts_by_the_book(cloud, particles, m, 1, got.unit), got.shifted, m, got.unit);
+      }
+}
+
+TEST(MassAssigner, CountsHoldTheWholeMass) {
+  for (bool equal : {true, false}) {
+    const auto particles = random_particles(2000, equal);
+    const Meshes got = assign_both(Assignment::kPcs, 16, particles);
+    double mass = 0;
+    std::int64_t units = 0, counts = 0;
+    for (const auto& p : particles) {
+      mass += p.mass;
+      units += units_of(p.mass, got.unit.equal_units, got.unit.units_per_mass);
+    }
+    for (std::int64_t c : counts_by_the_book(Assignment::kPcs, particles, 16, 0, got.unit)) counts += c;
+    EXPECT_EQ(counts, units << got.unit.bits);
+    EXPECT_NEAR(static_cast<double>(counts) * got.unit.quantum, mass, 1e-6 * mass);
+    EXPECT_LT(got.unit.largest_cell, 9.2233720368547758e18);
+  }
+}
+
+TEST(MassAssigner, DoesNotDependOnOrderThreadsOrInstructionSet) {
+  for (bool equal : {true, false}) {
+    auto particles = random_particles(20000, equal);
+    const int threads = thread_count();
+    const Meshes first = assign_both(Assignment::kPcs, 48, particles);
+    std::shuffle(particles.begin(), particles.end(), std::mt19937(3));
+    for (int t : {1, 3}) {
+      select_device(0, t);
+      const Meshes other = assign_both(Assignment::kPcs, 48, particles);
+      EXPECT_EQ(first.mesh, other.mesh) << t << " threads";
+      EXPECT_EQ(first.shifted, other.shifted) << t << " threads";
+    }
+    select_device(0, threads);
+#if !defined(MAKI_BACKEND_CUDA)
+    for (const char* set : {"scalar", "avx2", "avx512"}) {
+      if (!use_mesh_kernels(set)) continue;
+      const Meshes other = assign_both(Assignment::kPcs, 48, particles);
+      EXPECT_EQ(first.mesh, other.mesh) << set;
+      EXPECT_EQ(first.shifted, other.shifted) << set;
+    }
+    use_mesh_kernels(nullptr);
+#endif
+  }
+}
+
+TEST(MassAssigner, HoldsAllParticlesInOnePlace) {
+  const std::vector<SourceParticle> particles(100000, SourceParticle{0x7fffffffu, 5u, 0xffffff00u, 2.5f});
+  const Meshes got = assign_both(Assignment::kTsc, 8, particles);
+  const auto counts = counts_by_the_book(Assignment::kTsc, particles, 8, 0, got.unit);
+  expect_mesh(counts, got.mesh, 8, got.unit);
+  EXPECT_GE(*std::min_element(counts.begin(), counts.end()), 0);
+}
+
+TEST(MassUnit, StatesItsBound) {
+  const Stream stream;
+  const auto particles = random_particles(1000, true);
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, particles);
+  // Only the number of particles counts here, so one real particle stands for many.
+  const MassUnit unit = choose_mass_unit(stream, Assignment::kPcs, 256, source.data(), particles.size());
+  EXPECT_EQ(unit.bits, 15);
+  EXPECT_EQ(unit.equal_units, 1u << 30);
+  EXPECT_NEAR(unit.quantum * std::exp2(45), 0.37, 1e-7);
+}
+
+TEST(MassUnit, TakesMasslessParticlesAndRefusesImpossibleMasses) {
+  const Stream stream;
+  const auto unit_for = [&](std::vector<float> masses) {
+    std::vector<SourceParticle> particles;
+    for (float m : masses) particles.push_back({1u, 2u, 3u, m});
+    DeviceBuffer<SourceParticle> source("test.source");
+    source.upload(stream, particles);
+    return choose_mass_unit(stream, Assignment::kPcs, 16, source.data(), particles.size());
+  };
+  EXPECT_EQ(unit_for({1.0f, 0.0f}).equal_units, 0u);
+  EXPECT_NO_THROW(unit_for({0.0f, 0.0f}));
+  EXPECT_NO_THROW(unit_for({1e10f, 1e4f, 3e3f}));
+  EXPECT_THROW(unit_for({1.0f, -1.0f}), Error);
+  EXPECT_THROW(unit_for({1.0f, NAN}), Error);
+  EXPECT_THROW(unit_for({1.0f, INFINITY}), Error);
+  EXPECT_THROW(unit_for({1.0f, 1e-12f}), Error);
+}
+
+}  // namespace
+}  // namespace maki
