@@ -1,0 +1,17 @@
+// Finds what would spoil a run in a particle set that came from outside.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+// Checks the arrays of `snapshot`, which came from `source` (named in messages), in this order: at least one particle,
+// finite positions and velocities, finite positive masses, positions inside the box, no two particles at one point
+// (after rounding to 2^-32 of the box). A coordinate equal to the box side becomes 0. An isolated set that does not lie
+// in its box loses the box. Throws Error naming the first offender; adds sentences about repairs to `notes`.
+void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<std::string>& notes);
+
+}  // namespace maki

@@ -1,0 +1,198 @@
+// Reading GADGET's binary types 1 and 2, in either byte order, with 32- or 64-bit numbers and ids.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "kernels/device/error.hpp"
+#include "src/io/gadget.hpp"
+#include "src/io/gadget_binary.hpp"
+
+namespace maki::gadget {
+
+namespace {
+
+constexpr const char* kAdvice = "the file is damaged or incomplete; copy or make it again";
+
+struct Block {
+  std::uint64_t offset, bytes;  // of the data in the file
+};
+
+class BinaryReader {
+ public:
+  explicit BinaryReader(const std::string& path) : path_(path), in_(path, std::ios::binary | std::ios::ate) {
+    if (!in_) throw Error(fmt::format("cannot read '{}'", path), "it cannot be opened", "check its permissions");
+    size_ = static_cast<std::uint64_t>(in_.tellg());
+    std::uint32_t first = 0;
+    get(0, &first, sizeof(first));
+    swap_ = first == byte_swapped(std::uint32_t{sizeof(BinaryHeader)}) || first == byte_swapped(kLabelBytes);
+    labelled_ = word(0) == kLabelBytes;
+    const auto block = next(0, "HEAD");
+    if (block.bytes != sizeof(BinaryHeader)) {
+      fail(fmt::format("the header has {} bytes instead of 256", block.bytes));
+    }
+    get(block.offset, &header_, sizeof(header_));
+    if (swap_) swap_header(header_);
+    end_of_header_ = block.offset + block.bytes + sizeof(std::uint32_t);
+  }
+
+  const BinaryHeader& header() const { return header_; }
+  bool swapped() const { return swap_; }
+  bool labelled() const { return labelled_; }
+
+  // The blocks of positions, velocities, ids and masses; the last where `masses`. Type 1 has them in this order, type 2
+  // names them.
+  std::array<Block, 4> blocks(bool masses) {
+    static constexpr std::array<const char*, 4> kLabels{"POS ", "VEL ", "ID  ", "MASS"};
+    std::array<Block, 4> found{};
+    std::uint64_t at = end_of_header_;
+    for (std::size_t i = 0; i < (masses ? 4u : 3u); ++i) {
+      if (labelled_) at = find(kLabels[i]);
+      found[i] = next(at, kLabels[i]);
+      at = found[i].offset + found[i].bytes + sizeof(std::uint32_t);
+    }
+    return found;
+  }
+
+  // Calls put(index, value) for the numbers [first, first + count) of a block of T.
+  template <class T, class Put> void each(const Block& block, std::uint64_t first, std::uint64_t count, Put put) {
+    std::vector<T> slab;
+    for (std::uint64_t done = 0; done < count; done += kSlabRows) {
+      slab.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kSlabRows, count - done)));
+      get(block.offset + (first + done) * sizeof(T), slab.data(), slab.size() * sizeof(T));
+      for (std::size_t i = 0; i < slab.size(); ++i) put(done + i, swap_ ? byte_swapped(slab[i]) : slab[i]);
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& reason, const std::string& advice = kAdvice) const {
+    throw Error(fmt::format("cannot read '{}'", path_), reason, advice);
+  }
+
+ private:
+  void get(std::uint64_t at, void* data, std::size_t bytes) {
+    if (at + bytes > size_) fail(fmt::format("the file ends at byte {}, {} are needed", size_, at + bytes));
+    in_.seekg(static_cast<std::streamoff>(at));
+    in_.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
+    if (!in_) fail(fmt::format("bytes {} to {} cannot be read", at, at + bytes), "check the disk");
+  }
+  std::uint32_t word(std::uint64_t at) {
+    std::uint32_t value = 0;
+    get(at, &value, sizeof(value));
+    return swap_ ? byte_swapped(value) : value;
+  }
+
+  // The block whose record (or label, in type 2) starts at `at`. Where the length is ambiguous (low 32 bits only), the
+  // word after the data decides.
+  Block next(std::uint64_t at, const char* what) {
+    if (labelled_) at += kLabelBytes + 2 * sizeof(std::uint32_t);
+    const std::uint32_t low = word(at);
+    const std::uint64_t data = at + sizeof(std::uint32_t);
+    for (std::uint64_t bytes = low; data + bytes + sizeof(std::uint32_t) <= size_; bytes += std::uint64_t{1} << 32) {
+      if (word(data + bytes) == low) return {data, bytes};
+    }
+    if (data + low + sizeof(std::uint32_t) <= size_) {
+      fail(fmt::format("the block '{}' of {} bytes is not closed by its length", what, low));
+    }
+    fail(fmt::format("the file ends at byte {}, within the block '{}' of {} bytes", size_, what, low));
+  }
+
+  // Where the label of a block stands in a file of type 2.
+  std::uint64_t find(const std::string& label) {
+    for (std::uint64_t at = end_of_header_; at < size_;) {
+      char name[4];
+      get(at + sizeof(std::uint32_t), name, 4);
+      if (label.compare(0, 4, name, 4) == 0) return at;
+      const Block block = next(at, std::string(name, 4).c_str());
+      at = block.offset + block.bytes + sizeof(std::uint32_t);
+    }
+    fail(fmt::format("there is no block '{}'", label));
+  }
+
+  std::string path_;
+  std::ifstream in_;
+  std::uint64_t size_ = 0, end_of_header_ = 0;
+  bool swap_ = false, labelled_ = false;
+  BinaryHeader header_{};
+};
+
+// Bytes of one number of a block that holds `count`; Error unless 4 or 8.
+std::uint64_t width(const BinaryReader& in, const Block& block, std::uint64_t count, const char* label) {
+  for (const std::uint64_t bytes : {4u, 8u}) {
+    if (block.bytes == count * bytes) return bytes;
+  }
+  in.fail(fmt::format("the block '{}' has {} bytes, the header promises {} numbers", label, block.bytes, count));
+}
+
+template <class Put>
+void read_reals(BinaryReader& in, const Block& block, std::uint64_t first, std::uint64_t count, std::uint64_t bytes,
+                Put put) {
+  if (bytes == 4) {
+    in.each<float>(block, first, count, put);
+  } else {
+    in.each<double>(block, first, count, put);
+  }
+}
+
+}  // namespace
+
+bool looks_binary(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::uint32_t first = 0;
+  if (!in.read(reinterpret_cast<char*>(&first), sizeof(first))) return false;
+  const std::uint32_t header = sizeof(BinaryHeader);
+  return first == header || first == kLabelBytes || first == byte_swapped(header) || first == byte_swapped(kLabelBytes);
+}
+
+FileHeader read_binary_header(const std::string& path) {
+  const BinaryReader in(path);
+  const BinaryHeader& h = in.header();
+  FileHeader header;
+  header.format = fmt::format("GADGET binary type {}, {} endian", in.labelled() ? 2 : 1, in.swapped() ? "big" : "little");
+  for (std::size_t type = 0; type < kTypes; ++type) {
+    if (h.counts[type] < 0) in.fail(fmt::format("the header counts {} particles of type {}", h.counts[type], type));
+    header.counts[type] = static_cast<std::uint64_t>(h.counts[type]);
+    header.totals[type] = h.totals_low[type] + (std::uint64_t{h.totals_high[type]} << 32);
+    header.mass_table[type] = h.mass_table[type];
+  }
+  header.files = std::max(1, h.files);
+  if (header.files == 1) header.totals = header.counts;
+  header.set.time = h.time;
+  header.set.redshift = h.redshift;
+  header.set.box_size = h.box_size;
+  header.set.omega0 = h.omega0;
+  header.set.omega_lambda = h.omega_lambda;
+  header.set.hubble = h.hubble;
+  return header;
+}
+
+void read_binary_particles(const std::string& path, const FileHeader& header, Snapshot& s, std::size_t first) {
+  BinaryReader in(path);
+  const std::uint64_t n = sum(header.counts);
+  std::uint64_t own_masses = 0;
+  for (std::size_t type = 0; type < kTypes; ++type) own_masses += header.mass_table[type] > 0 ? 0 : header.counts[type];
+  if (n == 0) return;
+  const auto [positions, velocities, ids, masses] = in.blocks(own_masses > 0);
+  read_reals(in, positions, 0, 3 * n, width(in, positions, 3 * n, "POS "),
+             [&](std::uint64_t i, auto x) { s.positions[first + i / 3][i % 3] = x; });
+  read_reals(in, velocities, 0, 3 * n, width(in, velocities, 3 * n, "VEL "),
+             [&](std::uint64_t i, auto v) { s.velocities[first + i / 3][i % 3] = static_cast<float>(v); });
+  if (width(in, ids, n, "ID  ") == 4) {
+    in.each<std::uint32_t>(ids, 0, n, [&](std::uint64_t i, auto id) { s.ids[first + i] = id; });
+  } else {
+    in.each<std::uint64_t>(ids, 0, n, [&](std::uint64_t i, auto id) { s.ids[first + i] = id; });
+  }
+  std::uint64_t in_block = 0;
+  for (std::size_t type = 0; type < kTypes; first += header.counts[type], ++type) {
+    const std::uint64_t count = header.counts[type];
+    if (count > 0 && header.mass_table[type] > 0) {
+      std::fill_n(&s.masses[first], count, static_cast<float>(header.mass_table[type]));
+    } else if (count > 0) {
+      read_reals(in, masses, in_block, count, width(in, masses, own_masses, "MASS"),
+                 [&](std::uint64_t i, auto m) { s.masses[first + i] = static_cast<float>(m); });
+      in_block += count;
+    }
+  }
+}
+
+}  // namespace maki::gadget

@@ -1,0 +1,239 @@
+// Reading GADGET's HDF5 files, as GADGET-2, 3 and 4, AREPO, N-GenIC, MUSIC and Maki write them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/device/error.hpp"
+#include "src/io/gadget.hpp"
+#include "src/io/hdf5_file.hpp"
+
+namespace maki::gadget {
+
+namespace {
+
+template <class T> std::array<T, kTypes> six(hid_t group, const std::string& name) {
+  std::array<T, kTypes> result{};
+  const auto values = read_attribute<T>(group, name);
+  std::copy_n(values.begin(), std::min(values.size(), kTypes), result.begin());
+  return result;
+}
+
+// A number that may stand in any of several groups, under any of several names.
+class Lookup {
+ public:
+  explicit Lookup(hid_t file) {
+    for (const char* name : {"Header", "Parameters", "Cosmology", "Units"}) {
+      if (hdf5_exists(file, name)) groups_.push_back(open_group(file, name));
+    }
+  }
+  std::optional<double> operator()(std::initializer_list<const char*> names) const {
+    for (const auto& group : groups_) {
+      for (const char* name : names) {
+        if (const auto value = read_scalar<double>(group, name)) return value;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::vector<H5Id> groups_;
+};
+
+void read_units(const Lookup& number, FileHeader& header) {
+  const auto length = number({"UnitLength_in_cm"});
+  const auto mass = number({"UnitMass_in_g"});
+  const auto velocity = number({"UnitVelocity_in_cm_per_s"});
+  if (!length || !mass || !velocity || !(*length > 0) || !(*mass > 0) || !(*velocity > 0)) return;
+  header.set.units = {*length, *mass, *velocity, header.set.units.with_h};
+  header.has_units = true;
+}
+
+void read_cosmology(const Lookup& number, FileHeader& header) {
+  SnapshotHeader& set = header.set;
+  set.omega0 = number({"Omega0", "OmegaMatter", "Omega_Matter"}).value_or(0);
+  set.omega_lambda = number({"OmegaLambda", "Omega_Lambda"}).value_or(0);
+  set.omega_baryon = number({"OmegaBaryon", "Omega_Baryon"}).value_or(0);
+  set.hubble = number({"HubbleParam"}).value_or(0);
+  set.gravitational_constant = number({"GravityConstantInternal"}).value_or(0);
+  if (const auto comoving = number({"ComovingIntegrationOn"})) header.comoving = *comoving != 0;
+}
+
+void read_provenance(hid_t file, hid_t group, FileHeader& header) {
+  header.writer = read_text(group, "Code").value_or("");
+  if (const auto commit = read_text(group, "Git_commit")) header.writer += " commit " + commit->substr(0, 12);
+  if (!hdf5_exists(file, "Maki")) return;
+  H5Id maki = open_group(file, "Maki");
+  Provenance& p = header.provenance;
+  p.version = read_text(maki, "Version").value_or("");
+  p.git_hash = read_text(maki, "GitHash").value_or("");
+  p.compiler = read_text(maki, "Compiler").value_or("");
+  p.device = read_text(maki, "Device").value_or("");
+  p.configuration = read_text_dataset(maki, "Configuration");
+}
+
+std::string type_name(hid_t dataset) {
+  H5Id type(H5Dget_type(dataset), H5Tclose);
+  const std::size_t bits = 8 * H5Tget_size(type);
+  const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_FLOAT) return fmt::format("float{}", bits);
+  if (kind == H5T_INTEGER) return fmt::format("{}int{}", H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "", bits);
+  return "other";
+}
+
+herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->push_back(name);
+  return 0;
+}
+
+void list_datasets(hid_t file, FileHeader& header) {
+  for (std::size_t type = 0; type < kTypes; ++type) {
+    const std::string group_name = fmt::format("PartType{}", type);
+    if (!hdf5_exists(file, group_name)) continue;
+    H5Id group = open_group(file, group_name);
+    std::vector<std::string> names;
+    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, add_name, &names);
+    for (const auto& name : names) {
+      H5Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose);
+      if (!dataset.valid()) continue;
+      std::string shape;
+      for (const std::size_t extent : dataset_shape(dataset)) shape += fmt::format("{}{}", shape.empty() ? "" : " x ", extent);
+      header.datasets.push_back(fmt::format("{:<28} {:<8} {}", group_name + "/" + name, type_name(dataset), shape));
+    }
+  }
+}
+
+// The first of several names that the group has; empty where it has none.
+std::string present(hid_t group, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (hdf5_exists(group, name)) return name;
+  }
+  return {};
+}
+
+// Reads `rows` x `columns` numbers of one type of particle.
+void read_block(hid_t group, const std::string& where, const std::string& name, std::size_t rows, std::size_t columns,
+                hid_t memory_type, void* data) {
+  H5Id dataset = open_dataset(group, name);
+  const auto shape = dataset_shape(dataset);
+  const std::size_t entries = std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+  if (shape.empty() || shape[0] != rows || entries != rows * columns) {
+    throw Error(fmt::format("the dataset '{}/{}' has the wrong size", where, name),
+                fmt::format("{} numbers, the header promises {} x {}", entries, rows, columns),
+                "the header and the data do not belong together; make the file again");
+  }
+  read_rows(dataset, 0, rows, memory_type, data);
+}
+
+void read_type(hid_t file, const FileHeader& header, std::size_t type, Snapshot& s, std::size_t first,
+               std::vector<std::string>& notes) {
+  const std::size_t rows = header.counts[type];
+  const std::string where = fmt::format("PartType{}", type);
+  if (!hdf5_exists(file, where)) {
+    throw Error(fmt::format("there is no group '{}'", where), fmt::format("the header promises {} particles", rows),
+                "the file is incomplete; make it again");
+  }
+  H5Id group = open_group(file, where);
+  const std::string velocities = present(group, {"Velocities", "Velocity"}), masses = present(group, {"Masses", "Mass"});
+  for (const auto& [name, found] : {std::pair{"Coordinates", present(group, {"Coordinates"})}, {"Velocities", velocities}}) {
+    if (found.empty()) {
+      throw Error(fmt::format("there is no dataset '{}/{}'", where, name), "", "the file is incomplete; make it again");
+    }
+  }
+  read_block(group, where, "Coordinates", rows, 3, H5T_NATIVE_DOUBLE, &s.positions[first]);
+  read_block(group, where, velocities, rows, 3, H5T_NATIVE_FLOAT, &s.velocities[first]);
+  if (header.mass_table[type] > 0) {
+    std::fill_n(s.masses.begin() + static_cast<std::ptrdiff_t>(first), rows, static_cast<float>(header.mass_table[type]));
+  } else if (!masses.empty()) {
+    read_block(group, where, masses, rows, 1, H5T_NATIVE_FLOAT, &s.masses[first]);
+  } else {
+    throw Error(fmt::format("particles of type {} have no masses", type),
+                fmt::format("MassTable[{}] is 0 and there is no dataset '{}/Masses'", type, where),
+                "give them a mass in one of the two places");
+  }
+  if (hdf5_exists(group, "ParticleIDs")) {
+    read_block(group, where, "ParticleIDs", rows, 1, H5T_NATIVE_UINT64, &s.ids[first]);
+  } else {
+    std::iota(s.ids.begin() + static_cast<std::ptrdiff_t>(first),
+              s.ids.begin() + static_cast<std::ptrdiff_t>(first + rows), first + 1);
+    notes.push_back(fmt::format("particles of type {} have no ids: they are numbered", type));
+  }
+}
+
+}  // namespace
+
+FileHeader read_hdf5_header(const std::string& path) {
+  H5Id file = open_hdf5(path);
+  if (!hdf5_exists(file, "Header")) {
+    throw Error(fmt::format("cannot read '{}'", path), "an HDF5 file without the group 'Header'",
+                "give a snapshot in GADGET's layout");
+  }
+  H5Id group = open_group(file, "Header");
+  FileHeader header;
+  header.format = "GADGET HDF5";
+  read_provenance(file, group, header);
+  if (header.writer == "SWIFT") {
+    throw Error(fmt::format("cannot read '{}'", path), "a snapshot of SWIFT, which has other units and velocities",
+                "convert it to GADGET's layout");
+  }
+  const auto counts = read_attribute<std::uint64_t>(group, "NumPart_ThisFile");
+  if (counts.empty()) {
+    throw Error(fmt::format("cannot read '{}'", path), "'Header' has no attribute 'NumPart_ThisFile'",
+                "give a snapshot in GADGET's layout");
+  }
+  if (counts.size() > kTypes && std::any_of(counts.begin() + kTypes, counts.end(), [](auto n) { return n > 0; })) {
+    throw Error(fmt::format("cannot read '{}'", path), fmt::format("{} types of particles", counts.size()),
+                "only types 0 to 5 can be read");
+  }
+  header.counts = six<std::uint64_t>(group, "NumPart_ThisFile");
+  header.totals = six<std::uint64_t>(group, "NumPart_Total");
+  const auto high = six<std::uint64_t>(group, "NumPart_Total_HighWord");
+  for (std::size_t type = 0; type < kTypes; ++type) {  // some codes put all 64 bits into the low word as well
+    if (high[type] > 0) header.totals[type] = (header.totals[type] & 0xffffffffu) + (high[type] << 32);
+  }
+  header.mass_table = six<double>(group, "MassTable");
+  header.files = read_scalar<std::int32_t>(group, "NumFilesPerSnapshot").value_or(1);
+  if (header.files <= 1) header.totals = header.counts;
+  const Lookup number(file);
+  header.set.time = number({"Time"}).value_or(1);
+  header.set.redshift = number({"Redshift"}).value_or(0);
+  header.set.box_size = number({"BoxSize"}).value_or(0);
+  read_cosmology(number, header);
+  read_units(number, header);
+  if (header.comoving == false) header.set.units.with_h = false;
+  list_datasets(file, header);
+  return header;
+}
+
+void read_hdf5_particles(const std::string& path, const FileHeader& header, Snapshot& snapshot, std::size_t first,
+                         std::vector<std::string>& notes) {
+  H5Id file = open_hdf5(path);
+  for (std::size_t type = 0; type < kTypes; ++type) {
+    if (header.counts[type] == 0) continue;
+    try {
+      read_type(file, header, type, snapshot, first, notes);
+    } catch (const Error& error) {
+      throw Error(fmt::format("cannot read '{}': {}", path, error.what()));
+    }
+    first += header.counts[type];
+  }
+}
+
+}  // namespace maki::gadget
+
+namespace maki {
+
+std::vector<double> read_extra_dataset(const std::string& path, const std::string& name) {
+  H5Id file = open_hdf5(path);
+  if (!hdf5_exists(file, "PartType1") || !hdf5_exists(open_group(file, "PartType1"), name)) {
+    throw Error(fmt::format("'{}' has no dataset 'PartType1/{}'", path, name), "", "write it with 'maki forces'");
+  }
+  H5Id group = open_group(file, "PartType1");
+  H5Id dataset = open_dataset(group, name);
+  const auto shape = dataset_shape(dataset);
+  std::vector<double> values(std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>()));
+  read_rows(dataset, 0, shape.empty() ? 0 : shape[0], H5T_NATIVE_DOUBLE, values.data());
+  return values;
+}
+
+}  // namespace maki

@@ -1,0 +1,82 @@
+// The little of HDF5 that Maki uses, with owners for identifiers and Errors that carry the library's own reason.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+
+// Owns one HDF5 identifier. Converts to hid_t for calls of the library.
+class H5Id {
+ public:
+  using Closer = herr_t (*)(hid_t);
+  H5Id() = default;
+  H5Id(hid_t id, Closer closer) : id_(id), closer_(closer) {}
+  H5Id(H5Id&& other) noexcept : id_(std::exchange(other.id_, -1)), closer_(other.closer_) {}
+  H5Id& operator=(H5Id&& other) noexcept;
+  ~H5Id() { (void)close(); }
+
+  operator hid_t() const { return id_; }
+  bool valid() const { return id_ >= 0; }
+  herr_t close();  // negative on failure
+
+ private:
+  hid_t id_ = -1;
+  Closer closer_ = nullptr;
+};
+
+// An Error whose reason is the innermost message of HDF5's error stack (the system's message where there is one).
+Error hdf5_error(const std::string& problem, const std::string& advice);
+
+// True where the file starts as HDF5 files do, whole or not.
+bool is_hdf5(const std::string& path);
+
+// Opens for reading; throws Error for missing, foreign and truncated files. `create` empties an existing file.
+H5Id open_hdf5(const std::string& path);
+H5Id create_hdf5(const std::string& path);
+// Flushes and closes a file that was written; throws Error (`name` goes into the message).
+void close_hdf5(H5Id& file, const std::string& name);
+
+bool hdf5_exists(hid_t parent, const std::string& name);
+H5Id create_group(hid_t parent, const std::string& name);
+H5Id open_group(hid_t parent, const std::string& name);
+
+// The type of T in memory; in files the same type in little-endian order.
+template <class T> hid_t hdf5_memory_type();
+template <class T> hid_t hdf5_file_type();
+
+// Attributes. A count of 0 writes a scalar.
+template <class T> void write_attribute(hid_t object, const std::string& name, const T* values, std::size_t count);
+template <class T> void write_attribute(hid_t object, const std::string& name, T value) {
+  write_attribute<T>(object, name, &value, 0);
+}
+void write_attribute(hid_t object, const std::string& name, const std::string& text);
+inline void write_attribute(hid_t object, const std::string& name, const char* text) {
+  write_attribute(object, name, std::string(text));
+}
+// Numbers of any type, converted; empty where there is no such attribute.
+template <class T> std::vector<T> read_attribute(hid_t object, const std::string& name);
+template <class T> std::optional<T> read_scalar(hid_t object, const std::string& name);
+std::optional<std::string> read_text(hid_t object, const std::string& name);
+
+// Datasets of `rows` x `columns` numbers; one-dimensional where columns is 1. Deflate levels 1 to 9 shuffle and
+// compress, 0 does not.
+H5Id create_dataset(hid_t parent, const std::string& name, hid_t file_type, std::size_t rows, std::size_t columns,
+                    int deflate);
+H5Id open_dataset(hid_t parent, const std::string& name);
+std::vector<std::size_t> dataset_shape(hid_t dataset);
+void write_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, const void* data);
+void read_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, void* data);
+
+void write_text_dataset(hid_t parent, const std::string& name, const std::string& text);
+std::string read_text_dataset(hid_t parent, const std::string& name);
+
+}  // namespace maki

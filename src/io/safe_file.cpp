@@ -1,0 +1,154 @@
+#include "src/io/safe_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+std::string directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+// What a user can do about a failed call.
+std::string advice_for(int error, const std::string& directory) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return fmt::format("free space on the disk of '{}' or write somewhere else; nothing was left behind", directory);
+    case EFBIG:
+      return "raise the limit on file sizes (ulimit -f) or write somewhere else; nothing was left behind";
+    case ENOENT:
+      return fmt::format("make the directory '{}' first", directory);
+    case ENOTDIR:
+      return fmt::format("'{}' is not a directory; choose another output path", directory);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return fmt::format("'{}' is not writable; change its permissions or choose another output path", directory);
+    default:
+      return fmt::format("check the disk and the directory '{}'", directory);
+  }
+}
+
+[[noreturn]] void fail(const std::string& path, int error) {
+  throw Error(fmt::format("cannot write '{}'", path), std::strerror(error), advice_for(error, directory_of(path)));
+}
+
+// rename() that does not replace a file which appeared meanwhile, where the file system can do that.
+int rename_exclusive(const char* from, const char* to) {
+  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  if (access(to, F_OK) == 0) {
+    errno = EEXIST;
+    return -1;
+  }
+  return std::rename(from, to);
+}
+
+[[noreturn]] void fail_exists(const std::string& path) {
+  throw Error(fmt::format("output file '{}' exists", path), "",
+              "remove it, choose another name, or allow overwriting");
+}
+
+void sync_directory(const std::string& directory) {
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // the file has its name by now; some file systems give no handle on directories
+  (void)fsync(descriptor);
+  close(descriptor);
+}
+
+}  // namespace
+
+SafeFile::SafeFile(std::string path, bool overwrite) : path_(std::move(path)), overwrite_(overwrite) {
+  struct stat status {};
+  if (stat(path_.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) {
+      throw Error(fmt::format("cannot write '{}'", path_), "it is a directory", "give the name of a file");
+    }
+    if (!overwrite_) fail_exists(path_);
+  }
+  const std::string name = std::filesystem::path(path_).filename().string();
+  for (int attempt = 0; descriptor_ < 0; ++attempt) {
+    temporary_ = fmt::format("{}/.{}.{}.{}.partial", directory_of(path_), name, getpid(), attempt);
+    descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && (errno != EEXIST || attempt == 100)) fail(path_, errno);
+  }
+}
+
+SafeFile::SafeFile(SafeFile&& other) noexcept
+    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})), overwrite_(other.overwrite_),
+      descriptor_(std::exchange(other.descriptor_, -1)), buffer_(std::move(other.buffer_)) {}
+
+SafeFile::~SafeFile() { remove_temporary(); }
+
+void SafeFile::remove_temporary() noexcept {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
+void SafeFile::write(const void* data, std::size_t bytes) {
+  const char* first = static_cast<const char*>(data);
+  buffer_.insert(buffer_.end(), first, first + bytes);
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void SafeFile::flush() {
+  std::size_t done = 0;
+  while (done < buffer_.size()) {
+    const ssize_t n = ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, errno);
+    done += static_cast<std::size_t>(n);
+  }
+  buffer_.clear();
+}
+
+void SafeFile::commit() {
+  flush();
+  if (fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail(path_, errno);
+  const int closed = close(std::exchange(descriptor_, -1));
+  if (closed != 0) fail(path_, errno);
+  const int renamed = overwrite_ ? std::rename(temporary_.c_str(), path_.c_str())
+                                 : rename_exclusive(temporary_.c_str(), path_.c_str());
+  if (renamed != 0) {
+    if (errno == EEXIST) fail_exists(path_);
+    fail(path_, errno);
+  }
+  temporary_.clear();
+  sync_directory(directory_of(path_));
+}
+
+void ensure_output_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  const int reason = error.value();
+  if (!std::filesystem::is_directory(path)) {
+    const bool file = std::filesystem::exists(path);
+    throw Error(fmt::format("cannot make the output directory '{}'", path),
+                file ? "a file has that name" : std::strerror(reason ? reason : ENOTDIR),
+                file ? "remove the file or choose another directory" : "choose a directory that you may write to");
+  }
+  if (access(path.c_str(), W_OK | X_OK) != 0) {
+    throw Error(fmt::format("cannot write to the output directory '{}'", path), std::strerror(errno),
+                "change its permissions or choose another directory");
+  }
+}
+
+}  // namespace maki

@@ -1,0 +1,50 @@
+// Output files appear whole or not at all.
+//
+// A SafeFile is written under a temporary name in the directory of its final name, flushed to the disk, and renamed
+// when it is complete. Whatever ends the writing early removes the temporary file, so that nobody reads half a file.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace maki {
+
+class SafeFile {
+ public:
+  // Makes the temporary file. Throws Error where `path` exists (unless `overwrite`), is a directory, or lies in a
+  // directory that is missing or cannot be written to.
+  explicit SafeFile(std::string path, bool overwrite = false);
+  ~SafeFile();
+  SafeFile(SafeFile&& other) noexcept;
+  SafeFile(const SafeFile&) = delete;
+  SafeFile& operator=(const SafeFile&) = delete;
+  SafeFile& operator=(SafeFile&&) = delete;
+
+  const std::string& path() const { return path_; }
+  // For libraries that open files by name. They must have closed the file before commit().
+  const std::string& temporary_path() const { return temporary_; }
+
+  // Appends bytes; buffered. Throws Error when the disk is full or fails.
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+
+  // Flushes file and directory to the disk and gives the file its name. Throws Error.
+  void commit();
+
+ private:
+  void flush();
+  void remove_temporary() noexcept;
+
+  std::string path_, temporary_;
+  bool overwrite_ = false;
+  int descriptor_ = -1;
+  std::vector<char> buffer_;
+};
+
+// Makes the directory and its parents where they are missing. Throws Error where that fails, where a file is in the
+// way, or where the directory cannot be written to.
+void ensure_output_directory(const std::string& path);
+
+}  // namespace maki

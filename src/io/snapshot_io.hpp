@@ -1,0 +1,70 @@
+// Reading and writing particle sets: GADGET's HDF5 layout (as GADGET-2, 3 and 4 write it) and its binary types 1 and 2.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+enum class SnapshotFormat { kGadgetHdf5, kGadgetBinary1, kGadgetBinary2 };
+
+// "hdf5", "gadget1" or "gadget2"; throws Error for anything else.
+SnapshotFormat snapshot_format(const std::string& name);
+
+// One more number or vector for each particle, HDF5 only, in the units of the snapshot. The exponents say how a value
+// of the file becomes physical cgs: value * to_cgs * a^a_scaling * h^h_scaling, to_cgs = length^l mass^m velocity^v.
+struct ExtraDataset {
+  std::string name;
+  std::string description;
+  std::size_t components = 1;             // 1 or 3
+  std::vector<double> values;             // particles x components
+  double a_scaling = 0, h_scaling = 0, length_scaling = 0, mass_scaling = 0, velocity_scaling = 0;
+  double gravitational_constant = 0;      // attribute "G" where not 0
+  bool double_precision = false;
+};
+
+// What `maki forces` writes: minus the gradient of Phi, laplace Phi = 4 pi G (rho - mean rho) in comoving coordinates
+// without a factor of a, in velocity unit^2 / length unit; and Phi, in velocity unit^2.
+ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acceleration, const SnapshotHeader& header);
+ExtraDataset potential_dataset(const std::vector<double>& potential, const SnapshotHeader& header);
+
+struct WriteOptions {
+  SnapshotFormat format = SnapshotFormat::kGadgetHdf5;
+  int files = 1;                    // more than one: name.0.hdf5, name.1.hdf5, ... or name.0, name.1, ...
+  bool double_coordinates = true;   // binary types: velocities and masses follow, as GADGET wants them
+  int deflate = 0;                  // HDF5: 1 to 9 shuffle and compress
+  int id_bits = 0;                  // 32, 64, or 0: 32 where all fit
+  bool big_endian = false;          // binary types
+  bool overwrite = false;
+};
+
+// Writes all particles as type 1, with velocities v_pec / sqrt(a) and lengths and masses over h where the set is
+// comoving. Files get their names only when all are complete. Returns their names. Throws Error.
+std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
+                                        const WriteOptions& options = {}, const std::vector<ExtraDataset>& extras = {});
+
+// What was found on the way, for the log.
+struct ReadReport {
+  std::string format;                        // "GADGET HDF5", "GADGET binary type 2, big endian"
+  std::vector<std::string> files;
+  std::array<std::uint64_t, 6> counts{};     // particles of each type
+  double mean_density_ratio = 0;             // mean density over omega0 rho_crit; 0 where there is no cosmology
+  std::vector<std::string> notes;            // sentences: what was assumed, wrapped or looks odd
+};
+
+// Reads a set of any format, all particle types as one set. `path` is a file, any file of a multi-file set, or its
+// name without ".0.hdf5", ".hdf5" or ".0". Velocities come back peculiar. Units that the file does not state are
+// found from the mean density, kpc/h or Mpc/h. The set is checked (check_snapshot.hpp). Throws Error.
+Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr);
+
+// A dataset of /PartType1 in one HDF5 file, flattened. Throws Error where it is missing.
+std::vector<double> read_extra_dataset(const std::string& path, const std::string& name);
+
+// What `maki info` prints: lines about header, particles, units, cosmology and provenance. Throws Error.
+std::vector<std::string> describe_file(const std::string& path);
+
+}  // namespace maki

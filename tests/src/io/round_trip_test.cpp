@@ -1,0 +1,232 @@
+// Every format that Maki writes comes back as the same particles.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "src/io/hdf5_file.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "tests/src/io/io_helpers.hpp"
+
+namespace maki {
+namespace {
+
+using test::expect_contains;
+using test::make_provenance;
+using test::make_snapshot;
+using test::TempDir;
+
+// Positions agree to `tolerance` of the box, the rest to float rounding.
+void expect_same(const Snapshot& a, const Snapshot& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(a.ids, b.ids);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_FLOAT_EQ(a.masses[i], b.masses[i]) << i;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      ASSERT_NEAR(a.positions[i][axis], b.positions[i][axis], tolerance * a.header.box_size) << i;
+      ASSERT_FLOAT_EQ(a.velocities[i][axis], b.velocities[i][axis]) << i;
+    }
+  }
+  EXPECT_EQ(a.header.comoving, b.header.comoving);
+  EXPECT_DOUBLE_EQ(a.header.time, b.header.time);
+  EXPECT_NEAR(a.header.redshift, b.header.redshift, 1e-12);
+  EXPECT_DOUBLE_EQ(a.header.box_size, b.header.box_size);
+  EXPECT_DOUBLE_EQ(a.header.omega0, b.header.omega0);
+  EXPECT_DOUBLE_EQ(a.header.omega_lambda, b.header.omega_lambda);
+  EXPECT_DOUBLE_EQ(a.header.hubble, b.header.hubble);
+  EXPECT_DOUBLE_EQ(a.header.units.length_cgs, b.header.units.length_cgs);
+  EXPECT_DOUBLE_EQ(a.header.units.mass_cgs, b.header.units.mass_cgs);
+  EXPECT_DOUBLE_EQ(a.header.units.velocity_cgs, b.header.units.velocity_cgs);
+}
+
+struct Case {
+  const char* name;
+  const char* file;
+  WriteOptions options;
+  bool equal_masses = true;
+};
+
+class RoundTrip : public testing::TestWithParam<Case> {};
+
+TEST_P(RoundTrip, GivesTheSameParticles) {
+  const Case& c = GetParam();
+  TempDir dir;
+  const Snapshot before = make_snapshot(1000, c.equal_masses);
+  const auto files = write_snapshot(dir / c.file, before, make_provenance(), c.options);
+  EXPECT_EQ(files.size(), static_cast<std::size_t>(c.options.files));
+  EXPECT_EQ(dir.entries(), files.size());
+  ReadReport report;
+  expect_same(before, read_snapshot(files.back(), &report), c.options.double_coordinates ? 0 : 6e-8);
+  expect_same(before, read_snapshot(dir / c.file), c.options.double_coordinates ? 0 : 6e-8);
+  EXPECT_EQ(report.files, files);
+  EXPECT_EQ(report.counts[1], 1000u);
+  EXPECT_NEAR(report.mean_density_ratio, 1, 1e-3);
+}
+
+constexpr auto kH = SnapshotFormat::kGadgetHdf5;
+constexpr auto k1 = SnapshotFormat::kGadgetBinary1;
+constexpr auto k2 = SnapshotFormat::kGadgetBinary2;
+
+INSTANTIATE_TEST_SUITE_P(
+    Formats, RoundTrip,
+    testing::Values(Case{"hdf5", "s.hdf5", {.format = kH}}, Case{"hdf5_own_masses", "s.hdf5", {.format = kH}, false},
+                    Case{"hdf5_float", "s.hdf5", {.format = kH, .double_coordinates = false}},
+                    Case{"hdf5_deflate", "s.hdf5", {.format = kH, .deflate = 4}},
+                    Case{"hdf5_ids64", "s.hdf5", {.format = kH, .id_bits = 64}},
+                    Case{"hdf5_multi", "s.hdf5", {.format = kH, .files = 3}, false},
+                    Case{"type1", "s", {.format = k1, .double_coordinates = false}},
+                    Case{"type1_double_ids64", "s", {.format = k1, .id_bits = 64}, false},
+                    Case{"type1_big", "s", {.format = k1, .big_endian = true}, false},
+                    Case{"type1_multi", "s", {.format = k1, .files = 4, .double_coordinates = false}, false},
+                    Case{"type2", "s.gad", {.format = k2, .double_coordinates = false}, false},
+                    Case{"type2_big_multi", "s", {.format = k2, .files = 2, .big_endian = true}},
+                    Case{"type2_big_float", "s", {.format = k2, .double_coordinates = false, .id_bits = 64, .big_endian = true}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Units, NewtonsConstant) {
+  EXPECT_NEAR(UnitSystem{}.gravitational_constant(), 43.0092, 1e-4);
+  EXPECT_NEAR((UnitSystem{1, 1, 1, false}).gravitational_constant(), 6.6743e-8, 1e-16);
+}
+
+TEST(GadgetHdf5, HoldsTheLayoutThatReadersExpect) {
+  TempDir dir;
+  const Snapshot s = make_snapshot(10);
+  write_snapshot(dir / "s.hdf5", s, make_provenance());
+  H5Id file = open_hdf5(dir / "s.hdf5");
+  H5Id header = open_group(file, "Header");
+  for (const char* name : {"NumPart_ThisFile", "NumPart_Total", "NumPart_Total_HighWord", "MassTable"}) {
+    EXPECT_EQ(read_attribute<double>(header, name).size(), 6u) << name;
+  }
+  EXPECT_DOUBLE_EQ(*read_scalar<double>(header, "Time"), 0.25);
+  EXPECT_FLOAT_EQ(static_cast<float>(read_attribute<double>(header, "MassTable")[1]), s.masses[0]);
+  for (const char* group : {"Header", "Parameters"}) {
+    EXPECT_DOUBLE_EQ(*read_scalar<double>(open_group(file, group), "HubbleParam"), 0.678) << group;
+  }
+  EXPECT_TRUE(hdf5_exists(file, "Units"));
+  // A user turns a velocity into cm/s by value * to_cgs * a^a_scaling * h^h_scaling.
+  H5Id particles = open_group(file, "PartType1");
+  H5Id velocities = open_dataset(particles, "Velocities");
+  float row[3];
+  read_rows(velocities, 9, 1, H5T_NATIVE_FLOAT, row);
+  const double cgs = row[0] * *read_scalar<double>(velocities, "to_cgs") *
+                     std::pow(0.25, *read_scalar<double>(velocities, "a_scaling")) *
+                     std::pow(0.678, *read_scalar<double>(velocities, "h_scaling"));
+  EXPECT_NEAR(cgs, s.velocities[9][0] * 1e5, 1);
+  H5Id coordinates = open_dataset(particles, "Coordinates");
+  EXPECT_DOUBLE_EQ(*read_scalar<double>(coordinates, "a_scaling"), 1);
+  EXPECT_DOUBLE_EQ(*read_scalar<double>(coordinates, "h_scaling"), -1);
+  // 3 Gyr after the big bang is z = 2.1 or so in this cosmology; z = 3 is at 2.15 Gyr.
+  EXPECT_NEAR(*read_scalar<double>(header, "Time_GYR"), 2.148, 0.01);
+}
+
+TEST(GadgetHdf5, WithoutHIsWrittenInUnitsOverH) {
+  TempDir dir;
+  Snapshot s = make_snapshot(10);
+  s.header.units.with_h = false;
+  write_snapshot(dir / "s.hdf5", s, make_provenance());
+  const Snapshot back = read_snapshot(dir / "s.hdf5");
+  EXPECT_TRUE(back.header.units.with_h);
+  EXPECT_DOUBLE_EQ(back.header.box_size, 50 * 0.678);
+  EXPECT_NEAR(back.positions[3][1], 0.678 * s.positions[3][1], 1e-12);
+  EXPECT_FLOAT_EQ(back.masses[0], 0.678f * s.masses[0]);
+}
+
+TEST(GadgetHdf5, KeepsAnIsolatedSetAsItIs) {
+  TempDir dir;
+  Snapshot s = make_snapshot(10, false);
+  s.header = {};
+  s.header.comoving = false;
+  s.header.time = 2.5;
+  s.header.gravitational_constant = 1;
+  s.header.units.with_h = false;
+  for (auto& x : s.positions) x[0] -= 25;
+  write_snapshot(dir / "s.hdf5", s, make_provenance());
+  const Snapshot back = read_snapshot(dir / "s.hdf5");
+  EXPECT_FALSE(back.header.comoving);
+  EXPECT_EQ(back.header.redshift, 0);
+  EXPECT_EQ(back.header.time, 2.5);
+  EXPECT_EQ(back.header.gravitational_constant, 1);
+  EXPECT_FALSE(back.header.units.with_h);
+  EXPECT_EQ(back.positions, s.positions);
+  EXPECT_EQ(back.velocities, s.velocities);
+  EXPECT_EQ(back.masses, s.masses);
+}
+
+TEST(GadgetHdf5, FloatCoordinatesStayBelowTheBox) {
+  TempDir dir;
+  Snapshot s = make_snapshot(10);
+  s.positions[4][2] = 50 * (1 - 1e-12);
+  write_snapshot(dir / "s.hdf5", s, {}, {.double_coordinates = false});
+  EXPECT_EQ(read_snapshot(dir / "s.hdf5").positions[4][2], 0);
+}
+
+TEST(GadgetHdf5, HoldsForces) {
+  TempDir dir;
+  const Snapshot s = make_snapshot(10);
+  std::vector<std::array<double, 3>> a;
+  std::vector<double> phi;
+  for (int i = 0; i < 10; ++i) a.push_back({1.5 * i, -2.0 * i, 0.1 + i}), phi.push_back(-3.25 * i);
+  auto acceleration = acceleration_dataset(a, s.header);
+  acceleration.double_precision = true;
+  write_snapshot(dir / "f.hdf5", s, {}, {}, {acceleration, potential_dataset(phi, s.header)});
+  EXPECT_EQ(read_extra_dataset(dir / "f.hdf5", "Acceleration"), acceleration.values);
+  EXPECT_EQ(read_extra_dataset(dir / "f.hdf5", "Potential"), phi);
+  H5Id file = open_hdf5(dir / "f.hdf5");
+  H5Id dataset = open_dataset(file, "PartType1/Acceleration");
+  EXPECT_NEAR(*read_scalar<double>(dataset, "G"), 43.0092, 1e-4);
+  EXPECT_NEAR(*read_scalar<double>(dataset, "to_cgs") / (1e10 / 3.0856776e24), 1, 1e-6);
+  expect_contains(test::error_of([&] { read_extra_dataset(dir / "f.hdf5", "Nothing"); }), {"PartType1/Nothing"});
+}
+
+TEST(GadgetBinary, UnitsAreFoundFromTheMeanDensity) {
+  TempDir dir;
+  Snapshot s = make_snapshot(100);
+  s.header.box_size *= 1000;
+  for (auto& x : s.positions) x = {1000 * x[0], 1000 * x[1], 1000 * x[2]};
+  write_snapshot(dir / "s", s, {}, {.format = k1});
+  ReadReport report;
+  const Snapshot back = read_snapshot(dir / "s", &report);
+  EXPECT_NEAR(back.header.units.length_cgs, 3.0856776e21, 1e15);
+  EXPECT_NEAR(report.mean_density_ratio, 1, 1e-3);
+  ASSERT_EQ(report.notes.size(), 1u);
+  expect_contains(report.notes[0], {"kpc/h"});
+}
+
+TEST(DescribeFile, TellsWhatIsInAFile) {
+  TempDir dir;
+  write_snapshot(dir / "s.hdf5", make_snapshot(10), make_provenance());
+  std::string text;
+  for (const auto& line : describe_file(dir / "s.hdf5")) text += line + "\n";
+  expect_contains(text, {"GADGET HDF5", "particles    10", "z = 3", "50 Mpc/h", "Omega0 0.308", "Maki 0.1.0",
+                         "0123456789ab", "g++ 12.2.0", "size = \"50 Mpc/h\"", "PartType1/Coordinates", "float64"});
+  write_snapshot(dir / "b", make_snapshot(10), {}, {.format = k2, .big_endian = true});
+  text.clear();
+  for (const auto& line : describe_file(dir / "b")) text += line + "\n";
+  expect_contains(text, {"GADGET binary type 2, big endian", "h 0.678"});
+}
+
+// A file made by GADGET-4, where the project's data directory has it.
+TEST(GadgetHdf5, ReadsAFileOfGadget4) {
+  const std::string path = std::string(MAKI_SOURCE_DIR) + "/../shared/data/gadget4_ic_64.hdf5";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
+  ReadReport report;
+  const Snapshot s = read_snapshot(path, &report);
+  EXPECT_EQ(s.size(), 262144u);
+  EXPECT_TRUE(s.header.comoving);
+  EXPECT_NEAR(s.header.redshift, 49, 1e-9);
+  EXPECT_DOUBLE_EQ(s.header.omega0, 0.308);
+  EXPECT_DOUBLE_EQ(s.header.omega_baryon, 0.0482);
+  EXPECT_DOUBLE_EQ(s.header.hubble, 0.678);
+  EXPECT_NEAR(s.header.units.length_cgs, 3.08568e24, 1e19);
+  EXPECT_NEAR(report.mean_density_ratio, 1, 2e-4);
+  EXPECT_NEAR(s.masses[0], 4.07516, 1e-4);
+  EXPECT_NEAR(s.positions[1][2], 1.53661, 1e-5);
+  // Linear theory: the rms peculiar velocity at z = 49 is some tens of km/s.
+  double sum = 0;
+  for (const auto& v : s.velocities) sum += v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+  const double rms = std::sqrt(sum / static_cast<double>(s.size()));
+  EXPECT_GT(rms, 10);
+  EXPECT_LT(rms, 200);
+}
+
+}  // namespace
+}  // namespace maki
