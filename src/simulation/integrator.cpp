@@ -1,0 +1,118 @@
+#include "src/simulation/integrator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/device/error.hpp"
+#include "kernels/measure/step_reductions.hpp"
+
+namespace maki {
+
+Integrator::Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
+                       const StepOptions& options, const Frame& frame, PhaseTimers& timers)
+    : stream_(stream),
+      particles_(particles),
+      forces_(forces),
+      timeline_(timeline),
+      options_(options),
+      frame_(frame),
+      timers_(timers) {}
+
+StepReport Integrator::start(double t, bool want_potential) {
+  time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;
+  evaluate(true, want_potential);
+  measure(true);
+  before_last_ = last_;
+  return {t, 0, 0, true, want_potential, last_};
+}
+
+StepReport Integrator::advance(double target, bool want_potential) {
+  if (!(target > time_)) throw std::logic_error("a step must go forward in time");
+  if (at_boundary()) {
+    choose_long_step(target);
+    kick_long(0.5 * (long_begin_ + long_end_));
+  }
+  const double begin = time_;
+  const double end = choose_short_end();
+  kick_short(0.5 * (begin + end));
+  {
+    const PhaseTimers::Scope scope(timers_, "drift");
+    drift(stream_, particles_, timeline_.drift_factor(begin, end) / frame_.side);
+  }
+  time_ = end;
+  const bool boundary = at_boundary();
+  evaluate(boundary, want_potential && boundary);
+  before_last_ = last_;
+  measure(boundary);
+  return {end, end - begin, long_end_ - long_begin_, boundary, want_potential && boundary, last_};
+}
+
+void Integrator::synchronise() {
+  if (!at_boundary()) throw std::logic_error("momenta can only be synchronised where a long step ends");
+  kick_short(time_);
+  kick_long(time_);
+}
+
+void Integrator::choose_long_step(double target) {
+  const double remaining = target - time_;
+  const double wanted_short = safe_step(short_step(options_, timeline_, time_, before_last_), before_last_);
+  const double wanted = forces_.has_mesh() ? long_step(options_, timeline_, time_, before_last_, wanted_short)
+                                           : wanted_short;
+  const double length = divide_evenly(remaining, wanted);
+  long_begin_ = time_;
+  long_end_ = length < remaining ? time_ + length : target;
+}
+
+double Integrator::choose_short_end() const {
+  const double remaining = long_end_ - time_;
+  if (!forces_.has_mesh()) return long_end_;
+  const double length = divide_evenly(remaining, short_step(options_, timeline_, time_, before_last_));
+  return length < remaining ? time_ + length : long_end_;
+}
+
+// An isolated set must not cross the empty half of its box in one step: at most an eighth of the side.
+double Integrator::safe_step(double step, const StepMeasure& from) const {
+  if (timeline_.is_comoving() || from.max_momentum <= 0) return step;
+  return std::min(step, 0.125 * frame_.side / from.max_momentum);
+}
+
+void Integrator::kick_short(double to) {
+  if (to == short_kicked_to_) return;
+  const PhaseTimers::Scope scope(timers_, "kick");
+  const double scale = frame_.gravitational_constant / (frame_.side * frame_.side);
+  kick(stream_, particles_, forces_.short_acceleration(), scale * timeline_.kick_factor(short_kicked_to_, to));
+  short_kicked_to_ = to;
+}
+
+void Integrator::kick_long(double to) {
+  if (forces_.has_mesh() && to != long_kicked_to_) {
+    const PhaseTimers::Scope scope(timers_, "kick");
+    const double scale = frame_.gravitational_constant / (frame_.side * frame_.side);
+    kick(stream_, particles_, forces_.long_acceleration(), scale * timeline_.kick_factor(long_kicked_to_, to));
+  }
+  long_kicked_to_ = to;
+}
+
+void Integrator::evaluate(bool boundary, bool want_potential) {
+  forces_.short_range(time_, want_potential);
+  if (boundary && forces_.has_mesh()) forces_.long_range(time_, want_potential);
+}
+
+void Integrator::measure(bool boundary) {
+  const PhaseTimers::Scope scope(timers_, "reductions");
+  const VectorArray* far = forces_.has_mesh() ? &forces_.long_acceleration() : nullptr;
+  const StepMaxima maxima = step_maxima(stream_, particles_, forces_.short_acceleration(), far);
+  if (!std::isfinite(maxima.acceleration) || !std::isfinite(maxima.momentum))
+    throw Error(fmt::format("a particle's {} is not a finite number", std::isfinite(maxima.momentum) ? "acceleration" : "momentum"),
+                fmt::format("at {} = {:.6g}", timeline_.is_comoving() ? "scale factor" : "time",
+                            timeline_.is_comoving() ? timeline_.scale_factor(time_) : time_),
+                "check masses, units and softening of the initial conditions; if they are sound, use a smaller eta");
+  last_.acceleration = maxima.acceleration * frame_.gravitational_constant / (frame_.side * frame_.side);
+  last_.max_momentum = maxima.momentum;
+  if (boundary) last_.rms_momentum = std::sqrt(mean_square_momentum(stream_, particles_, maxima.momentum));
+}
+
+}  // namespace maki

@@ -1,0 +1,87 @@
+// Kick-drift-kick leapfrog in two nested scales of time (DESIGN section 3).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/particles/particles.hpp"
+#include "src/simulation/phase_timers.hpp"
+#include "src/simulation/step_criterion.hpp"
+
+namespace maki {
+
+// What gives accelerations: G = 1, mass / side^2, in the order of the particles. A call may reorder particles, double
+// the box (Frame::side) or take escapers out; the accelerations of the other range then follow.
+class ForceField {
+ public:
+  virtual ~ForceField() = default;
+  virtual void short_range(double t, bool want_potential) = 0;  // at the particles' present positions
+  virtual void long_range(double t, bool want_potential) = 0;
+  virtual bool has_mesh() const = 0;  // without one, long_range is never called
+  virtual const VectorArray& short_acceleration() const = 0;
+  virtual const VectorArray& long_acceleration() const = 0;
+};
+
+// From kernel units to those of the run.
+struct Frame {
+  double side = 1;                    // length units
+  double gravitational_constant = 1;  // length velocity^2 / mass
+};
+
+struct StepReport {
+  double t = 0;                // at the end of the step
+  double step = 0;             // length of the short step, timeline units
+  double long_step = 0;        // length of the long step that it belongs to
+  bool long_boundary = false;  // the long-range force was evaluated at its end; synchronise() is possible
+  bool has_potential = false;  // potentials of this instant were asked for and are there
+  StepMeasure measure;         // at the end of the step
+};
+
+// A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by the
+// mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of a
+// step, positions at its end. Lengths are chosen from the reductions of the step before the last one (DESIGN section 2).
+class Integrator {
+ public:
+  Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
+             const StepOptions& options, const Frame& frame, PhaseTimers& timers);
+
+  // Sets the clock to t, with positions and momenta both of that time, and evaluates both ranges.
+  // Throws Error where an acceleration or a momentum is not a number.
+  StepReport start(double t, bool want_potential);
+
+  // One short step towards `target`, which is hit exactly and never passed. Steps left to it are of equal length, and it
+  // ends a long step. Potentials are made only where the step ends a long step. Throws as start().
+  StepReport advance(double target, bool want_potential);
+
+  // Momenta to the time of the positions. Only where a long step has ended; throws std::logic_error elsewhere.
+  void synchronise();
+
+  double time() const { return time_; }
+  bool at_boundary() const { return time_ == long_end_; }
+  bool synchronised() const { return short_kicked_to_ == time_ && long_kicked_to_ == time_; }
+
+ private:
+  void choose_long_step(double target);
+  double choose_short_end() const;
+  void kick_short(double to);
+  void kick_long(double to);
+  void evaluate(bool boundary, bool want_potential);
+  void measure(bool boundary);
+  double safe_step(double step, const StepMeasure& from) const;
+
+  const Stream& stream_;
+  Particles& particles_;
+  ForceField& forces_;
+  const Timeline& timeline_;
+  const StepOptions& options_;
+  const Frame& frame_;
+  PhaseTimers& timers_;
+
+  double time_ = 0;             // of the positions
+  double short_kicked_to_ = 0;  // momenta hold the short-range force up to here
+  double long_kicked_to_ = 0;   // and the long-range force up to here
+  double long_begin_ = 0;
+  double long_end_ = 0;
+  StepMeasure last_, before_last_;  // made at the end of the last step and of the one before it
+};
+
+}  // namespace maki

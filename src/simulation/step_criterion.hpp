@@ -1,0 +1,42 @@
+// How long the next step may be. Times and steps are the timeline's t: ln a in comoving runs, else time.
+#pragma once
+
+#include "src/cosmology/timeline.hpp"
+
+namespace maki {
+
+struct StepOptions {
+  double eta = 0.025;            // accuracy: dt = eta sqrt(a^3 eps / |grad phi|)
+  double max_dlna = 0.02;        // comoving: no short step is longer, d ln a
+  double long_dlna = 0.02;       // comoving: no long step is longer, d ln a
+  double long_displacement = 0.25;  // rms displacement in one long step, of r_cut
+  double max_step = 0;           // no step is longer, t; 0: no limit
+  double fixed_step = 0;         // all short steps have this length (shortened evenly to hit outputs), t; 0: adaptive
+  double softening = 0;          // comoving Plummer length, length units
+  double max_physical_softening = 0;  // a * softening is never more, length units; 0: no cap
+  double r_cut = 0;              // comoving, length units; 0 without a mesh
+  int max_substeps = 64;         // short steps in a long one, at most
+};
+
+// What the choice is made from, in units of the run.
+struct StepMeasure {
+  double acceleration = 0;  // largest |grad phi|, velocity^2 / length (comoving)
+  double max_momentum = 0;  // largest |p|, velocity
+  double rms_momentum = 0;  // rms |p|, velocity
+};
+
+// Comoving softening at scale factor a, with the physical cap.
+double softening_at(const StepOptions& options, double a);
+
+// Length of a short step that begins at t: the criterion and all limits. Infinite where nothing limits it.
+double short_step(const StepOptions& options, const Timeline& timeline, double t, const StepMeasure& measure);
+
+// Length of a long step that begins at t: a whole number of short steps, as many as long_dlna and the rms displacement
+// allow, at least one. Equal to `short_step` where there is no mesh (r_cut = 0).
+double long_step(const StepOptions& options, const Timeline& timeline, double t, const StepMeasure& measure,
+                 double short_step);
+
+// First of the fewest equal steps, none longer than `wanted`, that make up `remaining`.
+double divide_evenly(double remaining, double wanted);
+
+}  // namespace maki

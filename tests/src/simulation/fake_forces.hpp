@@ -1,0 +1,94 @@
+// Forces with known solutions, made on the host, for tests of the integrator.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "src/simulation/integrator.hpp"
+
+namespace maki {
+
+// Each range is a function of all positions (sides, relative to the middle of the box) and of the time.
+class FakeForces : public ForceField {
+ public:
+  using Vectors = std::vector<std::array<double, 3>>;
+  using Law = std::function<void(double t, const Vectors& x, const std::vector<float>& mass, Vectors& a)>;
+
+  FakeForces(const Stream& stream, const Particles& particles, Law short_law, Law long_law = nullptr)
+      : stream_(stream), particles_(particles), short_law_(std::move(short_law)), long_law_(std::move(long_law)) {}
+
+  void short_range(double t, bool) override {
+    ++short_calls;
+    evaluate(t, short_law_, short_);
+  }
+  void long_range(double t, bool) override {
+    ++long_calls;
+    evaluate(t, long_law_, long_);
+  }
+  bool has_mesh() const override { return long_law_ != nullptr; }
+  const VectorArray& short_acceleration() const override { return short_; }
+  const VectorArray& long_acceleration() const override { return long_; }
+
+  int short_calls = 0;
+  int long_calls = 0;
+
+ private:
+  void evaluate(double t, const Law& law, VectorArray& out) {
+    const HostParticles host = download_particles(stream_, particles_);
+    Vectors x = host.fractions, a(x.size(), {0, 0, 0});
+    for (auto& v : x)
+      for (double& component : v) component -= 0.5;
+    law(t, x, host.masses, a);
+    DeviceBuffer<float>* const axes[3] = {&out.x, &out.y, &out.z};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      std::vector<float> component;
+      for (const auto& v : a) component.push_back(static_cast<float>(v[axis]));
+      axes[axis]->upload(stream_, component);
+      stream_.synchronize();
+    }
+  }
+
+  const Stream& stream_;
+  const Particles& particles_;
+  Law short_law_, long_law_;
+  VectorArray short_{"fake.short"}, long_{"fake.long"};
+};
+
+// a = -rate x
+inline FakeForces::Law springs(double rate) {
+  return [rate](double, const FakeForces::Vectors& x, const std::vector<float>&, FakeForces::Vectors& a) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      for (std::size_t axis = 0; axis < 3; ++axis) a[i][axis] = -rate * x[i][axis];
+  };
+}
+
+// Newton's law between all pairs, in double.
+inline FakeForces::Law newton() {
+  return [](double, const FakeForces::Vectors& x, const std::vector<float>& mass, FakeForces::Vectors& a) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        if (i == j) continue;
+        std::array<double, 3> d;
+        double r2 = 0;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          d[axis] = x[j][axis] - x[i][axis];
+          r2 += d[axis] * d[axis];
+        }
+        for (std::size_t axis = 0; axis < 3; ++axis) a[i][axis] += mass[j] * d[axis] / (r2 * std::sqrt(r2));
+      }
+    }
+  };
+}
+
+// The same acceleration for all, chosen by time.
+inline FakeForces::Law uniform_field(std::function<double(double)> strength) {
+  return [strength = std::move(strength)](double t, const FakeForces::Vectors&, const std::vector<float>&,
+                                          FakeForces::Vectors& a) {
+    for (auto& v : a) v = {strength(t), 0, 0};
+  };
+}
+
+}  // namespace maki

@@ -1,0 +1,240 @@
+#include "src/simulation/integrator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <optional>
+
+#include "kernels/device/error.hpp"
+#include "kernels/measure/step_reductions.hpp"
+#include "tests/src/simulation/fake_forces.hpp"
+
+namespace maki {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+
+struct SmallRun {
+  explicit SmallRun(Timeline t, const StepOptions& o, double side = 1) : timeline(std::move(t)), options(o) {
+    frame.side = side;
+  }
+  void place(const std::vector<std::array<double, 3>>& x, const std::vector<std::array<float, 3>>& p,
+             const std::vector<float>& mass) {
+    std::vector<std::array<double, 3>> fractions = x;
+    for (auto& v : fractions)
+      for (double& component : v) component += 0.5;
+    upload_particles(stream, particles, fractions, p, mass, std::vector<std::uint64_t>(x.size(), 0));
+  }
+  void forces(FakeForces::Law near, FakeForces::Law far = nullptr) {
+    field.emplace(stream, particles, std::move(near), std::move(far));
+    integrator.emplace(stream, particles, *field, timeline, options, frame, timers);
+  }
+  void advance_to(double target) {
+    while (integrator->time() < target) reports.push_back(integrator->advance(target, false));
+    integrator->synchronise();
+  }
+  HostParticles state() const { return download_particles(stream, particles); }
+
+  Stream stream;
+  Particles particles;
+  Timeline timeline;
+  StepOptions options;
+  Frame frame;
+  PhaseTimers timers;
+  std::optional<FakeForces> field;
+  std::optional<Integrator> integrator;
+  std::vector<StepReport> reports;
+};
+
+StepOptions fixed(double step) {
+  StepOptions options;
+  options.fixed_step = step;
+  return options;
+}
+
+Timeline flat_universe() {
+  CosmologyParameters parameters;
+  return Timeline::comoving(parameters, UnitSystem{});
+}
+
+double spring_error(double step) {
+  SmallRun run(Timeline::newtonian(), fixed(step));
+  run.place({{0.2, 0, 0}}, {{0, 0, 0}}, {1});
+  run.forces(springs(4));  // omega = 2
+  run.integrator->start(0, false);
+  run.advance_to(1);
+  EXPECT_EQ(run.integrator->time(), 1);
+  return std::fabs(run.state().fractions[0][0] - 0.5 - 0.2 * std::cos(2.0));
+}
+
+TEST(Integrator, IsOfSecondOrder) {
+  const double coarse = spring_error(0.02), fine = spring_error(0.01);
+  EXPECT_LT(coarse, 2e-4);
+  EXPECT_NEAR(coarse / fine, 4, 0.1);
+}
+
+TEST(Integrator, NestedKicksAreOfSecondOrderToo) {
+  double errors[2];
+  for (int k = 0; k < 2; ++k) {
+    StepOptions options = fixed(0.01 / (1 + k));
+    options.r_cut = 0.1;
+    options.long_displacement = 1e6;
+    options.max_substeps = 4;
+    SmallRun run(Timeline::newtonian(), options);
+    run.place({{0.2, 0, 0}}, {{0, 0, 0}}, {1});
+    run.forces(springs(3), springs(1));
+    run.integrator->start(0, false);
+    run.advance_to(1);
+    EXPECT_EQ(run.field->short_calls, 1 + 100 * (1 + k));
+    EXPECT_EQ(run.field->long_calls, 1 + 25 * (1 + k));
+    errors[k] = std::fabs(run.state().fractions[0][0] - 0.5 - 0.2 * std::cos(2.0));
+  }
+  EXPECT_LT(errors[0], 1e-3);
+  EXPECT_NEAR(errors[0] / errors[1], 4, 0.2);
+}
+
+TEST(Integrator, FreeParticleMovesByTheExactDriftFactor) {
+  SmallRun run(flat_universe(), fixed(0.02), 100);
+  run.place({{0, 0, 0}}, {{3, 0, 0}}, {1});
+  run.forces(uniform_field([](double) { return 0.0; }));
+  run.integrator->start(std::log(0.1), false);
+  run.advance_to(0);
+  EXPECT_NEAR(run.state().fractions[0][0] - 0.5, 3 * run.timeline.drift_factor(std::log(0.1), 0) / 100, 1e-11);
+}
+
+TEST(Integrator, ConstantForceKicksByTheExactFactor) {
+  StepOptions options = fixed(0.02);
+  options.r_cut = 1;
+  SmallRun run(flat_universe(), options, 100);
+  run.frame.gravitational_constant = 43;
+  run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
+  run.forces(uniform_field([](double) { return 2.0; }), uniform_field([](double) { return 3.0; }));
+  run.integrator->start(std::log(0.02), false);
+  run.advance_to(std::log(0.5));
+  const double expected = 5 * 43.0 / 1e4 * run.timeline.kick_factor(std::log(0.02), std::log(0.5));
+  EXPECT_NEAR(run.state().momenta[0][0], expected, 1e-5 * expected);
+}
+
+TEST(Integrator, KeplerOrbitKeepsItsEnergy) {
+  // Semi-major axis 0.1, G M = 1, e = 0.5, from apocentre; 500 steps an orbit for 10 orbits.
+  const double a = 0.1, e = 0.5, period = 2 * kPi * std::sqrt(a * a * a);
+  const double speed = std::sqrt((1 - e) / (1 + e) / a);
+  SmallRun run(Timeline::newtonian(), fixed(period / 500));
+  run.place({{a * (1 + e) / 2, 0, 0}, {-a * (1 + e) / 2, 0, 0}},
+            {{0, static_cast<float>(speed / 2), 0}, {0, static_cast<float>(-speed / 2), 0}}, {0.5, 0.5});
+  run.forces(newton());
+  run.integrator->start(0, false);
+  run.advance_to(10 * period);
+  const HostParticles end = run.state();
+  double r2 = 0, v2 = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    r2 += std::pow(end.fractions[0][axis] - end.fractions[1][axis], 2);
+    v2 += std::pow(end.momenta[0][axis] - end.momenta[1][axis], 2);
+  }
+  const double energy = 0.5 * v2 - 1 / std::sqrt(r2);
+  EXPECT_NEAR(energy, -0.5 / a, 1e-4 * 0.5 / a);
+}
+
+TEST(Integrator, HitsTargetsExactlyWithEqualSteps) {
+  SmallRun run(flat_universe(), fixed(0.013));
+  run.place({{0, 0, 0}}, {{1, 0, 0}}, {1});
+  run.forces(springs(0));
+  run.integrator->start(std::log(0.25), false);
+  for (const double a : {0.3, 0.300001, 0.9, 1.0}) {
+    const double target = std::log(a);
+    run.reports.clear();
+    run.advance_to(target);
+    EXPECT_EQ(run.integrator->time(), target);
+    EXPECT_TRUE(run.integrator->synchronised());
+    for (const StepReport& report : run.reports) {
+      EXPECT_LE(report.step, 0.013 * (1 + 1e-12));
+      EXPECT_NEAR(report.step, run.reports[0].step, 1e-12);
+    }
+  }
+}
+
+TEST(Integrator, SynchronisingChangesNothingBeyondRoundOff) {
+  HostParticles ends[2];
+  for (int k = 0; k < 2; ++k) {
+    SmallRun run(Timeline::newtonian(), fixed(0.01));
+    run.place({{0.2, 0.1, 0}}, {{0.3f, 0, 0.1f}}, {1});
+    run.forces(springs(4));
+    run.integrator->start(0, false);
+    for (int i = 0; i < 100; ++i) {
+      run.integrator->advance(1, false);
+      if (k == 1) run.integrator->synchronise();
+    }
+    run.integrator->synchronise();
+    EXPECT_NEAR(run.integrator->time(), 1, 1e-12);
+    ends[k] = run.state();
+  }
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    EXPECT_NEAR(ends[0].fractions[0][axis], ends[1].fractions[0][axis], 1e-7);
+    EXPECT_NEAR(ends[0].momenta[0][axis], ends[1].momenta[0][axis], 1e-6);
+  }
+}
+
+TEST(Integrator, StepComesFromTheStepBeforeTheLast) {
+  StepOptions options;
+  options.softening = 0.01;
+  options.eta = 0.1;
+  SmallRun run(Timeline::newtonian(), options);
+  run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
+  run.forces(uniform_field([](double t) { return 1 + 10 * t; }));
+  const StepReport first = run.integrator->start(0, false);
+  std::vector<double> chosen{short_step(options, run.timeline, 0, first.measure)};
+  chosen.push_back(chosen[0]);  // the first step has nothing older
+  for (int i = 0; i < 20; ++i) {
+    const StepReport report = run.integrator->advance(10, false);
+    EXPECT_NEAR(report.step, chosen[static_cast<std::size_t>(i)], 0.02 * report.step);  // divided evenly
+    chosen.push_back(short_step(options, run.timeline, 0, report.measure));
+  }
+}
+
+TEST(Integrator, LongStepHoldsWholeShortSteps) {
+  StepOptions options;
+  options.softening = 0.01;
+  options.eta = 0.02;
+  options.r_cut = 10;
+  SmallRun run(flat_universe(), options, 100);
+  run.frame.gravitational_constant = 43;
+  run.place({{0.1, 0, 0}}, {{0, 0, 0}}, {1});
+  // Acceleration grows by ten on the way, so that the number of short steps changes.
+  run.forces(uniform_field([](double t) { return 1e6 * std::exp(2 * t); }), uniform_field([](double) { return 1.0; }));
+  run.integrator->start(std::log(0.3), false);
+  int short_steps = 0, fewest = 1000, most = 0;
+  double covered = 0;
+  while (run.integrator->time() < 0) {
+    const StepReport report = run.integrator->advance(0, false);
+    EXPECT_LE(report.long_step, 0.02 * (1 + 1e-9));
+    ++short_steps;
+    covered += report.step;
+    if (!report.long_boundary) continue;
+    EXPECT_NEAR(covered, report.long_step, 1e-12);
+    fewest = std::min(fewest, short_steps);
+    most = std::max(most, short_steps);
+    short_steps = 0;
+    covered = 0;
+  }
+  EXPECT_GT(fewest, 1);
+  EXPECT_GT(most, fewest);
+  EXPECT_THROW(
+      {
+        run.integrator->advance(1, false);
+        run.integrator->synchronise();
+      },
+      std::logic_error);
+}
+
+TEST(Integrator, RefusesAForceThatIsNotANumber) {
+  SmallRun run(Timeline::newtonian(), fixed(0.1));
+  run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
+  run.forces(uniform_field([](double t) { return t > 0.2 ? std::numeric_limits<double>::quiet_NaN() : 1.0; }));
+  run.integrator->start(0, false);
+  EXPECT_THROW(run.advance_to(1), Error);
+}
+
+}  // namespace
+}  // namespace maki
