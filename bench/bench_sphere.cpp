@@ -1,0 +1,161 @@
+// Speed and force error of the tree on an isolated set: the cold uniform sphere of the Accelerated FDPS benchmark.
+// Prints seconds of a rebuild step and of a reuse step, phase by phase, beside the force error.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <vector>
+
+#include "bench/report.hpp"
+#include "kernels/device/device.hpp"
+#include "kernels/force/force.hpp"
+#include "src/gravity/gravity.hpp"
+
+namespace {
+
+using namespace maki;
+
+struct Options {
+  std::size_t particles = std::size_t{1} << 20;
+  double theta = 0.5, softening = 1e-3;
+  std::uint32_t leaf = 16, group = 128;
+  bool quadrupoles = true, potential = false;
+  int threads = 0, repeat = 5;
+  std::string json;
+};
+
+// A uniform sphere of radius 1 in a box of side 8: it stays in the middle half while it collapses.
+std::vector<SourceParticle> sphere(std::size_t n) {
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> u(-1, 1);
+  std::vector<SourceParticle> set;
+  while (set.size() < n) {
+    const double x = u(random), y = u(random), z = u(random);
+    if (x * x + y * y + z * z > 1) continue;
+    const auto fixed = [](double v) { return static_cast<std::uint32_t>((0.5 + v / 8) * kSideToUnits); };
+    set.push_back({fixed(x), fixed(y), fixed(z), 1.0f / static_cast<float>(n)});
+  }
+  return set;
+}
+
+// Moves every particle by a random step, as a reuse step sees it.
+void jitter(const Stream& stream, Particles& particles, double sides) {
+  auto source = particles.source.download(stream);
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> u(-sides, sides);
+  for (auto& p : source) {
+    p.x += static_cast<std::uint32_t>(static_cast<std::int32_t>(u(random) * kSideToUnits));
+    p.y += static_cast<std::uint32_t>(static_cast<std::int32_t>(u(random) * kSideToUnits));
+    p.z += static_cast<std::uint32_t>(static_cast<std::int32_t>(u(random) * kSideToUnits));
+  }
+  particles.source.upload(stream, source);
+}
+
+double error_against_direct(const Stream& stream, const Particles& particles, const ForceLaw& law,
+                            const VectorArray& acceleration) {
+  const auto n = static_cast<std::uint32_t>(particles.size());
+  const auto ax = acceleration.x.download(stream), ay = acceleration.y.download(stream),
+             az = acceleration.z.download(stream);
+  double difference = 0, reference = 0;
+  constexpr std::uint32_t stretch = 128;
+  for (std::uint32_t s = 0; s < 16; ++s) {
+    const std::uint32_t first = static_cast<std::uint32_t>(static_cast<std::uint64_t>(n - stretch) * s / 15);
+    VectorArray exact("bench.exact");
+    exact.resize(stretch);
+    direct_sum(stream, law, particles.source.data(), n, first, stretch, {exact.view(), nullptr});
+    const auto bx = exact.x.download(stream), by = exact.y.download(stream), bz = exact.z.download(stream);
+    for (std::uint32_t k = 0; k < stretch; ++k) {
+      const double dx = ax[first + k] - bx[k], dy = ay[first + k] - by[k], dz = az[first + k] - bz[k];
+      difference += dx * dx + dy * dy + dz * dz;
+      reference += static_cast<double>(bx[k]) * bx[k] + static_cast<double>(by[k]) * by[k] +
+                   static_cast<double>(bz[k]) * bz[k];
+    }
+  }
+  return std::sqrt(difference / reference);
+}
+
+void run(const Options& o) {
+  select_device(0, o.threads);
+  const Stream stream;
+  PhaseTimers timers;
+  GravityOptions g;
+  g.periodic = false;
+  g.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, o.softening / 8);
+  g.theta = o.theta;
+  g.quadrupoles = o.quadrupoles;
+  g.leaf_size = o.leaf;
+  g.group_size = o.group;
+  Gravity gravity(g, timers);
+  const auto set = sphere(o.particles);
+  Particles particles;
+  particles.resize(set.size());
+  particles.source.upload(stream, set);
+  particles.remainder.fill_zero(stream);
+  particles.momentum.fill_zero(stream);
+  particles.id.fill_zero(stream);
+
+  const auto step = [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    gravity.short_range(stream, particles, o.potential);
+    stream.synchronize();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  step();
+  double rebuild = 1e30, reuse = 1e30;
+  for (int i = 0; i < o.repeat; ++i) {
+    gravity.request_rebuild();
+    timers.reset();
+    rebuild = std::min(rebuild, step());
+  }
+  const std::string rebuild_phases = timers.table();
+  const double error = error_against_direct(stream, particles, g.law, gravity.short_acceleration());
+  const GravityCounts fresh = gravity.counts();
+  for (int i = 0; i < o.repeat; ++i) {
+    jitter(stream, particles, 2e-5);
+    timers.reset();
+    const double t = step();
+    if (!gravity.counts().rebuilt) reuse = std::min(reuse, t);
+  }
+  const double reuse_error = error_against_direct(stream, particles, g.law, gravity.short_acceleration());
+
+  bench::Report report("sphere", o.json);
+  report.add("particles", static_cast<double>(o.particles), "");
+  report.add("theta", o.theta, "");
+  report.add("rebuild step", rebuild, "s");
+  report.add("reuse step", reuse, "s");
+  report.add("rms force error, fresh lists", error, "");
+  report.add("rms force error, reused lists", reuse_error, "");
+  report.add("interactions a particle", fresh.mean_list, "");
+  report.add("interactions a second, whole rebuild step", static_cast<double>(fresh.interactions) / rebuild, "1/s");
+  report.add("interactions a second, whole reuse step", static_cast<double>(fresh.interactions) / reuse, "1/s");
+  report.add("mean fill of groups", fresh.mean_fill, "");
+  report.add("longest list", static_cast<double>(fresh.longest_list), "");
+  report.print();
+  std::printf("\nrebuild step\n%s\nreuse step\n%s", rebuild_phases.c_str(), timers.table().c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app("Tree gravity of a cold sphere: time and force error");
+  app.add_option("--particles", o.particles);
+  app.add_option("--theta", o.theta);
+  app.add_option("--softening", o.softening);
+  app.add_option("--leaf", o.leaf);
+  app.add_option("--group", o.group);
+  app.add_option("--quadrupoles", o.quadrupoles);
+  app.add_option("--potential", o.potential);
+  app.add_option("--threads", o.threads);
+  app.add_option("--repeat", o.repeat);
+  app.add_option("--json", o.json);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    run(o);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "bench_sphere: %s\n", e.what());
+    return 1;
+  }
+}
