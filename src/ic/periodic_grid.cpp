@@ -71,7 +71,7 @@ void PeriodicGrid::to_modes() {
 void PeriodicGrid::transform_across(bool along_x, int sign) {
   const Plan plan = make_plan(Kind::kComplex, n_, sign);
   const int modes = half() + 1;
-  const std::size_t padded = (static_cast<std::size_t>(n_) + 3) / 4 * 4;  // keeps every line 64-byte aligned
+  const std::size_t padded = (static_cast<std::size_t>(n_) + 3) / 4 * 4;  // every line is aligned as the first is
 #pragma omp parallel
   {
     const Buffer lines = make_buffer(padded * kLines);
