@@ -1,0 +1,111 @@
+#include "src/analysis/image_file.hpp"
+
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <cstdio>
+#include <map>
+
+#include "src/analysis/picture.hpp"
+#include "tests/src/io/io_helpers.hpp"
+
+namespace maki {
+namespace {
+
+struct Decoded {
+  png_uint_32 width = 0, height = 0;
+  std::vector<Colour> pixels;
+  std::map<std::string, std::string> texts;
+};
+
+Decoded decode(const std::string& path) {
+  Decoded d;
+  FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) return d;
+  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  png_init_io(png, file);
+  png_read_png(png, info, PNG_TRANSFORM_IDENTITY, nullptr);
+  d.width = png_get_image_width(png, info);
+  d.height = png_get_image_height(png, info);
+  EXPECT_EQ(png_get_bit_depth(png, info), 8);
+  EXPECT_EQ(png_get_color_type(png, info), PNG_COLOR_TYPE_RGB);
+  for (png_uint_32 y = 0; y < d.height; ++y) {
+    const png_bytep row = png_get_rows(png, info)[y];
+    for (png_uint_32 x = 0; x < d.width; ++x) d.pixels.push_back({row[3 * x], row[3 * x + 1], row[3 * x + 2]});
+  }
+  png_textp texts = nullptr;
+  int count = 0;
+  png_get_text(png, info, &texts, &count);
+  for (int i = 0; i < count; ++i) d.texts[texts[i].key] = texts[i].text;
+  png_destroy_read_struct(&png, &info, nullptr);
+  std::fclose(file);
+  return d;
+}
+
+TEST(ColourMap, LightnessRisesInEqualSteps) {
+  const auto& colours = density_colours();
+  EXPECT_EQ(colours.front(), (Colour{0, 0, 0}));
+  for (std::size_t i = 1; i < colours.size(); ++i) EXPECT_GE(lightness(colours[i]), lightness(colours[i - 1])) << i;
+  for (std::size_t i = 16; i < colours.size(); ++i) {  // near black 8 bits are coarse
+    EXPECT_NEAR(lightness(colours[i]), 0.97 * static_cast<double>(i) / 255, 0.012) << i;
+  }
+}
+
+TEST(ImageFile, ScalesTheLogarithmAndPutsTheOriginBelow) {
+  test::TempDir dir;
+  // A row of y = 0 over a row of larger y; the mean is 1.
+  const std::vector<float> density{0.01f, 0.03f, 1.0f, 1.0f, 0.0f, 3.96f};
+  write_image(dir / "a.png", density, 3, 2, {.low = 0.01, .high = 1}, test::make_provenance());
+  const Decoded d = decode(dir / "a.png");
+  ASSERT_EQ(d.width, 3u);
+  ASSERT_EQ(d.height, 2u);
+  const auto& c = density_colours();
+  EXPECT_EQ(d.pixels, (std::vector<Colour>{c[255], c[0], c[255], c[0], c[61], c[255]}));  // 61 = 255 ln 3 / ln 100
+}
+
+TEST(ImageFile, CarriesItsProvenance) {
+  test::TempDir dir;
+  std::vector<float> density(400 * 300, 1.0f);
+  density[5] = 100;
+  const ImageOptions options{.side = 50, .label = "z = 0.00"};
+  write_image(dir / "a.png", density, 400, 300, options, test::make_provenance());
+  Decoded d = decode(dir / "a.png");
+  EXPECT_EQ(d.width, 400u);
+  EXPECT_EQ(d.texts["Software"], "Maki 0.1.0");
+  EXPECT_EQ(d.texts["Commit"], "0123456789ab");
+  EXPECT_EQ(d.texts["Configuration"], test::make_provenance().configuration);
+  EXPECT_EQ(d.texts["Title"], "Projected density z = 0.00");
+  // The scale bar: 10 of 50 Mpc/h are 80 pixels of white at the lower left.
+  const auto white = [&](std::size_t x, std::size_t y) { return d.pixels[y * 400 + x] == Colour{255, 255, 255}; };
+  EXPECT_TRUE(white(6, 292) && white(85, 293));
+  EXPECT_FALSE(white(86, 293));
+  EXPECT_EQ(dir.entries(), 1u);
+}
+
+TEST(ImageFile, AnEmptyFieldIsNoError) {
+  test::TempDir dir;
+  write_image(dir / "a.png", std::vector<float>(16, 0.0f), 4, 4, {}, {});
+  EXPECT_EQ(decode(dir / "a.png").pixels[0], density_colours()[0]);
+}
+
+TEST(ImageFile, RefusesToReplaceAndWrongSizes) {
+  test::TempDir dir;
+  const std::vector<float> density(4, 1.0f);
+  write_image(dir / "a.png", density, 2, 2, {}, {});
+  test::expect_contains(test::error_of([&] { write_image(dir / "a.png", density, 2, 2, {}, {}); }), {"exists"});
+  test::expect_contains(test::error_of([&] { write_image(dir / "b.png", density, 3, 2, {}, {}); }), {"4 numbers", "3 x 2"});
+  EXPECT_EQ(dir.entries(), 1u);
+}
+
+TEST(Picture, DrawsOnlyInside) {
+  Picture picture(20, 10);
+  picture.fill(-5, -5, 8, 8, {1, 2, 3});
+  EXPECT_EQ(picture.at(2, 2), (Colour{1, 2, 3}));
+  EXPECT_EQ(picture.at(3, 2), (Colour{0, 0, 0}));
+  picture.text(15, 5, "z = 1.5", 3, {255, 255, 255});
+  EXPECT_EQ(Picture::text_width("10", 2), 24);
+}
+
+}  // namespace
+}  // namespace maki

@@ -1,0 +1,69 @@
+#include "src/analysis/power_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <numbers>
+#include <sstream>
+
+#include "tests/src/io/io_helpers.hpp"
+
+namespace maki {
+namespace {
+
+PowerTable make_table() {
+  PowerTable table;
+  table.k = {0.1, 0.2, 0.4};
+  table.power = {2000, 1500, 900};
+  table.modes = {6, 0, 98};
+  table.shot_noise = 0.5;
+  table.mesh = 64;
+  table.growth = 0.32;
+  return table;
+}
+
+TEST(PowerFile, HasGadgetsColumns) {
+  test::TempDir dir;
+  write_power_file(dir / "p.txt", make_table(), test::make_snapshot(1).header, test::make_provenance());
+  std::ifstream in(dir / "p.txt");
+  std::string comments, names;
+  std::vector<std::array<double, 5>> rows;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("#")) {
+      comments += line + "\n";
+      names = line;
+      continue;
+    }
+    std::istringstream numbers(line);
+    rows.emplace_back();
+    for (double& x : rows.back()) numbers >> x;
+    EXPECT_TRUE(numbers);
+  }
+  std::istringstream words(names.substr(1));
+  std::vector<std::string> columns(std::istream_iterator<std::string>(words), {});
+  EXPECT_EQ(columns, (std::vector<std::string>{"K", "Delta2", "P", "ModeCount", "Shot"}));
+  test::expect_contains(comments, {"# Redshift 3", "# MeshSize 64", "# BoxSize 50", "# GrowthFactor 0.32", "# Bins 2",
+                                   "Maki 0.1.0, commit 0123456789ab", "#   size = \"50 Mpc/h\"", "(Mpc/h)^3"});
+  ASSERT_EQ(rows.size(), 2u);  // the bin without modes is left out
+  const double pi2 = std::numbers::pi * std::numbers::pi;
+  EXPECT_NEAR(rows[0][1], 1e-3 * 2000 / (2 * pi2), 1e-9);
+  EXPECT_DOUBLE_EQ(rows[1][0], 0.4);
+  EXPECT_DOUBLE_EQ(rows[1][2], 900);
+  EXPECT_DOUBLE_EQ(rows[1][3], 98);
+  EXPECT_NEAR(rows[1][4], 0.064 * 0.5 / (2 * pi2), 1e-9);
+}
+
+TEST(PowerFile, RefusesToReplaceAndBadColumns) {
+  test::TempDir dir;
+  PowerTable table = make_table();
+  const SnapshotHeader header = test::make_snapshot(1).header;
+  write_power_file(dir / "p.txt", table, header, {});
+  test::expect_contains(test::error_of([&] { write_power_file(dir / "p.txt", table, header, {}); }), {"exists"});
+  write_power_file(dir / "p.txt", table, header, {}, true);
+  table.modes.pop_back();
+  test::expect_contains(test::error_of([&] { write_power_file(dir / "q.txt", table, header, {}); }), {"differ in length"});
+  EXPECT_EQ(dir.entries(), 1u);
+}
+
+}  // namespace
+}  // namespace maki
