@@ -70,13 +70,14 @@ struct Config {
     double collapse_redshift = 0;
     Quantity mass{1, ""};
     Quantity radius{1, ""};
-    double cutoff = 22.8;
+    Auto<Quantity> truncation_radius;
     double virial_ratio = 0;
-    double disk_mass = 0;
-    double inner_radius = 0.5;
-    double thickness = 0.01;
-    double eccentricity = 0;
-    double mass_ratio = 1;
+    Quantity disk_mass{1e-4, ""};
+    Quantity inner_radius{0.5, ""};
+    double surface_density_slope = -1;
+    double eccentricity = 0.01;
+    double inclination = 0.005;
+    Quantity second_mass{1, ""};
     bool operator==(const Initial&) const = default;
   } initial;
 

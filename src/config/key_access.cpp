@@ -44,7 +44,8 @@ void refuse(const Key& key, const Value& value) {
 }
 
 void check_range(const Key& key, double number, const Value& value) {
-  const bool inside = std::isfinite(number) && number <= key.max && (key.above_min ? number > key.min : number >= key.min);
+  const bool inside =
+      std::isfinite(number) && number <= key.max && (key.above_min ? number > key.min : number >= key.min);
   if (!inside) throw Error(fmt::format("{} is out of range", shown(value)), "", "give " + key.expectation());
 }
 

@@ -24,16 +24,22 @@ struct Table {
     KEY(run.preset).means("force accuracy and steps; sets every key below whose \"auto\" says so");
     KEY(run.threads).range(1, 4096).means("host threads; auto: one for each processor");
     KEY(run.device).range(0, 1023).means("which GPU, by its number");
-    KEY(run.time_limit).unit(Dimension::kWallTime, "s").above(0).means("wall-clock time after which the run stops cleanly; "
-                                                                       "auto: none");
+    KEY(run.time_limit).unit(Dimension::kWallTime, "s").above(0)
+        .means("wall-clock time after which the run stops cleanly; auto: none");
   }
 
   void units() {
-    KEY(units.length).unit(Dimension::kLength).above(0).means("auto: Mpc/h in cosmological runs, a pure number otherwise");
-    KEY(units.mass).unit(Dimension::kMass).above(0).means("auto: 1e10 Msun/h in cosmological runs");
-    KEY(units.velocity).unit(Dimension::kVelocity).above(0).means("auto: km/s in cosmological runs");
+    using enum InitialKind;
+    const auto made = [](Key& key) -> Key& {
+      return key.above(0).with(kLpt, kPancake, kPlummer, kColdSphere, kKeplerDisk, kTwoBody);
+    };
+    made(KEY(units.length)).unit(Dimension::kLength)
+        .means("of plain numbers and output files; auto: Mpc/h, isolated runs: pure numbers; a file brings its own");
+    made(KEY(units.mass)).unit(Dimension::kMass).means("auto: 1e10 Msun/h, isolated runs: pure numbers");
+    made(KEY(units.velocity)).unit(Dimension::kVelocity)
+        .means("auto: km/s, isolated runs: such that Newton's constant is 1");
     KEY(units.gravitational_constant).above(0).only(RunKind::kIsolated)
-        .means("Newton's constant in the run's units; auto: from the units, 1 where they are pure numbers");
+        .means("Newton's constant; auto: from the units, 1 where they are pure numbers");
   }
 
   void box() {
@@ -65,25 +71,33 @@ struct Table {
     using enum InitialKind;
     KEY(initial.kind).means("lpt and pancake are cosmological, a file is either, the others are isolated");
     KEY(initial.file).with(kFile).means("snapshot or initial conditions: Maki or GADGET, HDF5 or binary type 1 or 2");
-    KEY(initial.particles_per_side).with(kLpt, kPancake).range(4, 16384).means("their cube is the number of particles; even");
+    KEY(initial.particles_per_side).with(kLpt, kPancake).range(4, 16384)
+        .means("their cube is the number of particles; even");
     KEY(initial.particles).with(kPlummer, kColdSphere, kKeplerDisk).range(1, 4.2e9).means("number of particles");
-    KEY(initial.seed).range(0, kAnyCount).means("of the random numbers; the same seed is the same universe at any resolution");
-    KEY(initial.redshift).with(kLpt, kPancake).range(0, 1000).above(0).means("where the run starts; a file brings its own");
-    KEY(initial.lpt_order).with(kLpt).range(1, 2).means("1: Zel'dovich, 2: second-order Lagrangian perturbation theory");
+    KEY(initial.seed).with(kLpt, kPlummer, kColdSphere, kKeplerDisk).range(0, kAnyCount)
+        .means("of the random numbers; the same seed is the same universe at any resolution");
+    KEY(initial.redshift).with(kLpt, kPancake).range(0, 1000).above(0)
+        .means("where the run starts; a file brings its own");
+    KEY(initial.lpt_order).with(kLpt).range(1, 2)
+        .means("1: Zel'dovich, 2: second-order Lagrangian perturbation theory");
     KEY(initial.fixed_amplitudes).with(kLpt).means("every mode has the mean amplitude exactly, only phases are random");
     KEY(initial.flip_phases).with(kLpt).means("turn the density contrast around: the partner of a pair");
     KEY(initial.collapse_redshift).with(kPancake).range(-0.9, 100).means("where the pancake's shells first cross");
     KEY(initial.mass).with(kPlummer, kColdSphere, kKeplerDisk, kTwoBody).unit(Dimension::kMass).above(0)
-        .means("total mass; of a kepler_disk the central body");
+        .means("total mass; of a kepler_disk the central body, of two_body the first");
+    KEY(initial.second_mass).with(kTwoBody).unit(Dimension::kMass).above(0).means("the other body");
     KEY(initial.radius).with(kPlummer, kColdSphere, kKeplerDisk, kTwoBody).unit(Dimension::kLength).above(0)
-        .means("Plummer's scale radius, the sphere's radius, the disk's outer radius, the semi-major axis");
-    KEY(initial.cutoff).with(kPlummer).range(1, 1000).means("the sphere ends at this many scale radii");
-    KEY(initial.virial_ratio).with(kColdSphere).range(0, 1).means("kinetic energy over |potential energy|; 0.5 is equilibrium");
-    KEY(initial.disk_mass).with(kKeplerDisk).range(0, 1).means("mass of the disk in units of the central body");
-    KEY(initial.inner_radius).with(kKeplerDisk).range(0.001, 0.999).means("inner edge of the disk in units of the outer");
-    KEY(initial.thickness).with(kKeplerDisk).range(0, 0.5).means("scale height over radius");
-    KEY(initial.eccentricity).with(kTwoBody).range(0, 0.99).means("of the orbit");
-    KEY(initial.mass_ratio).with(kTwoBody).above(0).range(0, 1).means("lighter body over heavier");
+        .means("Plummer's scale length, the sphere's radius, the disk's outer edge, the orbit's semi-major axis");
+    KEY(initial.truncation_radius).with(kPlummer).unit(Dimension::kLength).above(0)
+        .means("particles farther out are not made; auto: none");
+    KEY(initial.virial_ratio).with(kColdSphere).range(0, 2).means("2T/|W|: 0 at rest, 1 in equilibrium");
+    KEY(initial.disk_mass).with(kKeplerDisk).unit(Dimension::kMass).above(0).means("all light particles together");
+    KEY(initial.inner_radius).with(kKeplerDisk).unit(Dimension::kLength).above(0).means("inner edge of the disk");
+    KEY(initial.surface_density_slope).with(kKeplerDisk).range(-5, 5)
+        .means("surface density goes with r to this power");
+    KEY(initial.eccentricity).with(kKeplerDisk, kTwoBody).range(0, 0.99)
+        .means("of the orbit; of a disk the rms of all");
+    KEY(initial.inclination).with(kKeplerDisk).range(0, 0.5).means("rms inclination of the orbits in radian");
   }
 
   void gravity() {
@@ -92,7 +106,7 @@ struct Table {
     KEY(gravity.softening_kind).means("the spline is exactly Newton beyond 2.8 softening lengths");
     KEY(gravity.max_physical_softening).unit(Dimension::kLength, "kpc/h").above(0).only(RunKind::kCosmology)
         .means("cap on softening times a; auto: none");
-    KEY(gravity.method).means("direct sums over all pairs, for small isolated sets");
+    KEY(gravity.method).only(RunKind::kIsolated).means("direct sums over all pairs, for small isolated sets");
     KEY(gravity.theta).range(0.05, 1.5).means("opening angle of the tree; auto: preset");
     KEY(gravity.theta_early).range(0.05, 1.5).only(RunKind::kCosmology)
         .means("opening angle above theta_switch_redshift; auto: theta");
@@ -101,14 +115,18 @@ struct Table {
     KEY(gravity.split).only(RunKind::kCosmology).means("how the force is shared by tree and mesh; auto: preset");
     KEY(gravity.split_order).range(1, kMaxSplitOrder).only(RunKind::kCosmology)
         .means("n of the polynomial split, higher is smoother; auto: preset");
-    KEY(gravity.r_cut).range(1, 32).only(RunKind::kCosmology).means("reach of the tree's force in mesh cells; auto: preset");
+    KEY(gravity.r_cut).range(1, 32).only(RunKind::kCosmology)
+        .means("reach of the tree's force in mesh cells; auto: preset");
     KEY(gravity.mesh).range(8, 4096).only(RunKind::kCosmology).means("mesh cells along a side, even; auto: preset");
-    KEY(gravity.assignment).only(RunKind::kCosmology).means("particle shape on the mesh: 2, 3 or 4 cells wide; auto: preset");
-    KEY(gravity.interlacing).only(RunKind::kCosmology).means("a second mesh half a cell aside against aliasing; auto: preset");
+    KEY(gravity.assignment).only(RunKind::kCosmology)
+        .means("particle shape on the mesh: 2, 3 or 4 cells wide; auto: preset");
+    KEY(gravity.interlacing).only(RunKind::kCosmology)
+        .means("a second mesh half a cell aside against aliasing; auto: preset");
     KEY(gravity.gradient).only(RunKind::kCosmology).means("how the mesh force comes from the potential; auto: preset");
     KEY(gravity.leaf_size).range(1, 1024).means("a tree cell with more particles is divided");
     KEY(gravity.group_size).range(8, 2048).means("particles that share an interaction list, at most (n_crit)");
-    KEY(gravity.reuse).range(1, 1000).means("steps for which lists are kept; 1: none; auto: until their measured error grows");
+    KEY(gravity.reuse).range(1, 1000)
+        .means("steps for which lists are kept; 1: none; auto: until their measured error grows");
     KEY(gravity.reuse_tolerance).range(1, 100).means("error of kept lists over that of fresh ones; auto: preset");
     KEY(gravity.list_memory).unit(Dimension::kMemory, "B").above(0)
         .means("for interaction lists; beyond it they are made and used in batches; auto: a third of what is free");
@@ -118,7 +136,7 @@ struct Table {
     KEY(time.end_redshift).range(-0.9, 1000).only(RunKind::kCosmology).means("where the run ends");
     KEY(time.end_time).unit(Dimension::kTime).above(0).only(RunKind::kIsolated).means("when the run ends");
     KEY(time.eta).above(0).range(0, 2)
-        .means("step = eta sqrt(softening/acceleration); GADGET's ErrTolIntAccuracy e is eta = sqrt(2 e); auto: preset");
+        .means("step = eta sqrt(softening / acceleration), GADGET's ErrTolIntAccuracy is eta^2/2; auto: preset");
     KEY(time.max_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
         .means("longest step in ln a; auto: preset");
     KEY(time.long_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
@@ -139,9 +157,11 @@ struct Table {
         .means("mesh for P(k), even; auto: twice the particles along a side");
     KEY(output.image).means("projected density as PNG beside each snapshot");
     KEY(output.image_pixels).range(16, 16384).means("along a side");
-    KEY(output.image_depth).unit(Dimension::kLength, "Mpc/h").above(0).means("of the projected slab; auto: all");
+    KEY(output.image_depth).unit(Dimension::kLength, "Mpc/h").above(0)
+        .means("of the slab that is projected; auto: the whole box");
     KEY(output.metrics_interval).range(1, 1e6).means("steps between lines of the metrics file");
-    KEY(output.energy_interval).range(0, 1e6).means("steps between energies; each costs a force with potential; 0: none");
+    KEY(output.energy_interval).range(0, 1e6)
+        .means("steps between energies; each costs a force with potential; 0: none");
   }
 };
 
@@ -157,9 +177,10 @@ std::string limits_text(const Key& key) {
   return "";
 }
 
-std::string example_text(Dimension dimension) {
-  switch (dimension) {
-    case Dimension::kLength: return "a length such as \"50 Mpc/h\"";
+std::string example_text(const Key& key) {
+  switch (key.dimension) {
+    case Dimension::kLength:
+      return std::string(key.plain_unit) == "kpc/h" ? "a length such as \"20 kpc/h\"" : "a length such as \"50 Mpc/h\"";
     case Dimension::kMass: return "a mass such as \"1e10 Msun/h\"";
     case Dimension::kVelocity: return "a velocity such as \"1 km/s\"";
     case Dimension::kTime: return "a time such as 10.0 or \"1 Gyr\"";
@@ -179,7 +200,7 @@ std::string Key::expectation() const {
     case ValueType::kReal: text = "a number"; break;
     case ValueType::kText: text = "text in quotes"; break;
     case ValueType::kChoice: text = "one of \"" + fmt::format("{}", fmt::join(choices, "\", \"")) + "\""; break;
-    case ValueType::kQuantity: text = example_text(dimension); break;
+    case ValueType::kQuantity: text = example_text(*this); break;
     case ValueType::kList: text = "a list of numbers"; break;
   }
   const std::string limits = limits_text(*this);

@@ -27,10 +27,10 @@ struct Key {
   bool has_auto = false;             // "auto" is a value
   std::vector<std::string> choices;  // of kChoice
   Dimension dimension = Dimension::kNone;
-  const char* plain_unit = "";       // of a plain number, in cosmological runs; isolated runs: the run's own unit
+  const char* plain_unit = "";  // of a plain number, in cosmological runs; isolated runs: the run's own unit
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  bool above_min = false;            // min itself is outside
+  bool above_min = false;  // min itself is outside
   unsigned run_kinds = kAll, initial_kinds = kAll;
   std::string meaning;
 

@@ -138,7 +138,8 @@ class Reader {
       }
       return list;
     }
-    throw Error(fmt::format("{}: {} is a table or a date", place.where, place.key), "", "give a number, text or a list");
+    throw Error(fmt::format("{}: {} is a table or a date", place.where, place.key), "",
+                "give a number, text or a list");
   }
 
   // A value on a command line is TOML where it can be, else bare text: shells eat quotes.
@@ -158,7 +159,8 @@ class Reader {
 
 std::string read_text(const std::string& path) {
   std::error_code failure;
-  if (std::filesystem::is_directory(path, failure)) throw Error(fmt::format("cannot read '{}'", path), "it is a directory");
+  if (std::filesystem::is_directory(path, failure))
+    throw Error(fmt::format("cannot read '{}'", path), "it is a directory");
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     throw Error(fmt::format("cannot read '{}'", path),
@@ -193,7 +195,8 @@ Config parse_config(const std::string& text, const std::string& name, const std:
   try {
     reader.read_table(toml::parse(text, name), name);
   } catch (const toml::parse_error& error) {
-    throw Error(fmt::format("{} line {}: not valid TOML", name, error.source().begin.line), std::string(error.description()));
+    throw Error(fmt::format("{} line {}: not valid TOML", name, error.source().begin.line),
+                std::string(error.description()));
   }
   for (const std::string& override_text : overrides) reader.read_override(override_text);
   reader.check_applicable();

@@ -45,7 +45,8 @@ std::string to_toml(const Config& config) {
 std::string describe_keys() {
   const Config defaults;
   std::string text =
-      "# Every key of a configuration with its default. Lengths, masses and times take a number with a unit in quotes.\n"
+      "# Every key of a configuration with its default. Lengths, masses and times take a number with a unit in "
+      "quotes.\n"
       "# In isolated runs plain numbers are in the run's own units.\n";
   std::string section;
   for (const Key& key : config_keys()) {

@@ -85,15 +85,17 @@ Quantity parse_quantity(const std::string& text, Dimension dimension) {
 }
 
 std::string to_string(const Quantity& quantity) {
-  return quantity.unit.empty() ? fmt::format("{}", quantity.value) : fmt::format("{} {}", quantity.value, quantity.unit);
+  return quantity.unit.empty() ? fmt::format("{}", quantity.value)
+                               : fmt::format("{} {}", quantity.value, quantity.unit);
 }
 
-double in_units(const Quantity& quantity, Dimension dimension, const char* fallback, const UnitSystem& units, double h) {
+double in_units(const Quantity& quantity, Dimension dimension, const char* fallback, const UnitSystem& units,
+                double h) {
   const std::string& name = quantity.unit.empty() ? std::string(fallback) : quantity.unit;
   if (name.empty()) return quantity.value;
   const Unit* unit = find_unit(name, dimension);
   if (unit == nullptr) throw Error(fmt::format("'{}' is no unit of {}", name, dimension_name(dimension)));
-  if (units.length_cgs == 1 && units.mass_cgs == 1) {
+  if (pure_numbers(units)) {
     throw Error(fmt::format("'{}' needs units, but those of this run are pure numbers", to_string(quantity)), "",
                 "set units.length, units.mass and units.velocity, or give a plain number");
   }

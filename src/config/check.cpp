@@ -1,0 +1,117 @@
+#include "src/config/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernels/device/error.hpp"
+#include "kernels/particles/types.hpp"
+#include "src/config/names.hpp"
+#include "src/config/resolve.hpp"
+
+namespace maki {
+namespace {
+
+constexpr double kLeastSofteningUnits = 256;  // DESIGN section 3
+
+void check_even(std::int64_t number, const char* key) {
+  if (number % 2 != 0) throw Error(fmt::format("{} = {} is odd", key, number), "", fmt::format("try {}", number + 1));
+}
+
+void check_redshifts(const Config& config, double start) {
+  const double end = config.time.end_redshift;
+  if (end >= start) {
+    throw Error(fmt::format("the run ends before it starts: time.end_redshift = {}", end),
+                fmt::format("it starts at z = {}", start), "give a smaller end_redshift");
+  }
+  for (const double z : config.output.redshifts) {
+    // Headers carry rounded redshifts.
+    if (z > start * (1 + 1e-6) || z < end - 1e-9) {
+      throw Error(fmt::format("output.redshifts holds {}", z),
+                  fmt::format("the run goes from z = {} to {}", start, end), "take it out, or move time.end_redshift");
+    }
+  }
+}
+
+void check_times(const Config& config, const UnitSystem& units) {
+  const double end = number_of(config.time.end_time, "time.end_time", config, units);
+  for (const double time : config.output.times) {
+    if (time > end * (1 + 1e-12)) {
+      throw Error(fmt::format("output.times holds {}", time), fmt::format("the run ends at {}", end),
+                  "take it out, or move time.end_time");
+    }
+  }
+}
+
+void check_mesh(const Config::Gravity& gravity, double softening, double side) {
+  check_even(*gravity.mesh, "gravity.mesh");
+  const double cell = side / static_cast<double>(*gravity.mesh);
+  const double r_cut = *gravity.r_cut * cell;
+  // A group beside the sphere of influence has to fit in too, or the nearest image would not be the only one.
+  if (r_cut > 0.45 * side) {
+    throw Error(
+        fmt::format("gravity.r_cut = {} cells is too long for gravity.mesh = {}", *gravity.r_cut, *gravity.mesh),
+        "it has to stay below 0.45 of the box",
+        fmt::format("use a mesh of at least {}", static_cast<int>(*gravity.r_cut / 0.45 / 2 + 1) * 2));
+  }
+  if (softening > cell) {
+    throw Error(fmt::format("gravity.softening is {:.4g} mesh cells", softening / cell),
+                "the tree has to carry all of it", "use a softening below one cell, or fewer cells");
+  }
+}
+
+}  // namespace
+
+void check_kinds(const Config& config) {
+  using enum InitialKind;
+  const InitialKind initial = config.initial.kind;
+  const bool cosmological = config.run.kind == RunKind::kCosmology;
+  const bool makes_cosmological = initial == kLpt || initial == kPancake;
+  if (initial != kFile && cosmological != makes_cosmological) {
+    throw Error(
+        fmt::format("run.kind is \"{}\" and initial.kind is \"{}\"", name_of(config.run.kind), name_of(initial)),
+        fmt::format("the latter makes {} set", makes_cosmological ? "a cosmological" : "an isolated"),
+        fmt::format("set run.kind = \"{}\", or choose another initial.kind",
+                    makes_cosmological ? "cosmology" : "isolated"));
+  }
+  if (initial == kFile && config.initial.file.empty()) {
+    throw Error("initial.kind is \"file\", but initial.file is not set", "", "give the path of a snapshot");
+  }
+  if (makes_cosmological) check_even(config.initial.particles_per_side, "initial.particles_per_side");
+  const bool table = initial == kLpt && config.cosmology.transfer == PowerModel::kTable;
+  if (table && config.cosmology.transfer_table.empty()) {
+    throw Error("cosmology.transfer is \"table\", but cosmology.transfer_table is not set", "",
+                "give the path of a table");
+  }
+  if (config.output.power_mesh) check_even(*config.output.power_mesh, "output.power_mesh");
+}
+
+void check_resolution(double softening, double side) {
+  const double units = softening / side * kSideToUnits;
+  if (units >= kLeastSofteningUnits) return;
+  throw Error(fmt::format("the softening {:.6g} is too small for a box of {:.6g}", softening, side),
+              fmt::format("positions are multiples of {:.3g}, 2^-32 of the box, and it has to be 256 of them",
+                          side / kSideToUnits),
+              fmt::format("use at least {:.6g}", kLeastSofteningUnits / kSideToUnits * side));
+}
+
+void check_numbers(const Config& config, const UnitSystem& units, double start_redshift) {
+  const double side = number_of(*config.box.size, "box.size", config, units);
+  const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units);
+  check_resolution(softening, side);
+  if (config.run.kind == RunKind::kIsolated) return check_times(config, units);
+  check_redshifts(config, start_redshift);
+  check_mesh(config.gravity, softening, side);
+  const auto& cosmology = config.cosmology;
+  if (*cosmology.omega_baryon > *cosmology.omega0) {
+    throw Error(fmt::format("cosmology.omega_baryon = {} is more than cosmology.omega0 = {}", *cosmology.omega_baryon,
+                            *cosmology.omega0),
+                "omega0 is all matter", "baryons are a part of it");
+  }
+  if (config.output.image_depth && number_of(*config.output.image_depth, "output.image_depth", config, units) > side) {
+    throw Error(fmt::format("output.image_depth = {} is more than the box", to_string(*config.output.image_depth)), "",
+                "leave it out for the whole box");
+  }
+}
+
+}  // namespace maki

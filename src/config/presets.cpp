@@ -1,0 +1,67 @@
+#include "src/config/presets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace maki {
+namespace {
+
+using enum Assignment;
+using enum Interlacing;
+using enum Gradient;
+
+// Chosen on the front of force error against time that bench/bench_accuracy measures.
+constexpr std::array kPresets = {
+    //            preset             theta n  r_cut mesh assign interlacing  gradient   reuse  eta  dlna  long
+    PresetNumbers{Preset::kFast,     0.6,  4, 3.0,  1.0, kTsc,  kAssignment, kSpectral, 1.5,  0.30, 0.04, 0.04},
+    PresetNumbers{Preset::kStandard, 0.5,  5, 4.5,  1.0, kPcs,  kAssignment, kSpectral, 1.5,  0.20, 0.02, 0.02},
+    PresetNumbers{Preset::kPrecise,  0.3,  6, 6.0,  1.0, kPcs,  kFull,       kSpectral, 1.2,  0.10, 0.01, 0.01},
+};
+
+template <class T, class U>
+void fill(Auto<T>& field, U value) {
+  if (!field) field = static_cast<T>(value);
+}
+
+void fill_mesh(Config::Gravity& gravity, const PresetNumbers& numbers, std::uint64_t particles) {
+  fill(gravity.split, Split::kPolynomial);
+  fill(gravity.split_order, numbers.split_order);
+  fill(gravity.r_cut, *gravity.split == Split::kS2 ? 3.0 : numbers.r_cut);
+  fill(gravity.assignment, numbers.assignment);
+  fill(gravity.interlacing, numbers.interlacing);
+  fill(gravity.gradient, numbers.gradient);
+  if (gravity.mesh) return;
+  const double per_side = std::cbrt(static_cast<double>(particles));
+  // The cut-off sphere and a group beside it have to fit into half the box.
+  gravity.mesh = good_mesh(std::max({numbers.mesh_factor * per_side - 1e-6, 3 * *gravity.r_cut, 8.0}));
+}
+
+}  // namespace
+
+const PresetNumbers& preset_numbers(Preset preset) { return kPresets[static_cast<std::size_t>(preset)]; }
+
+std::int64_t good_mesh(double least) {
+  auto cells = static_cast<std::int64_t>(std::ceil(least / 2)) * 2;
+  for (;; cells += 2) {
+    std::int64_t rest = cells;
+    for (const int prime : {2, 3, 5, 7}) {
+      while (rest % prime == 0) rest /= prime;
+    }
+    if (rest == 1) return cells;
+  }
+}
+
+void resolve_presets(Config& config, std::uint64_t particles) {
+  const PresetNumbers& numbers = preset_numbers(config.run.preset);
+  fill(config.gravity.theta, numbers.theta);
+  fill(config.gravity.reuse_tolerance, numbers.reuse_tolerance);
+  fill(config.time.eta, numbers.eta);
+  if (config.run.kind != RunKind::kCosmology) return;
+  fill(config.gravity.theta_early, *config.gravity.theta);
+  fill(config.time.max_dlna, numbers.max_dlna);
+  fill(config.time.long_dlna, numbers.long_dlna);
+  fill_mesh(config.gravity, numbers, particles);
+}
+
+}  // namespace maki

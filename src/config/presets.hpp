@@ -1,0 +1,34 @@
+// The three presets of accuracy, and how they fill the keys that are left at "auto".
+#pragma once
+
+#include <cstdint>
+
+#include "src/config/config.hpp"
+
+namespace maki {
+
+struct PresetNumbers {
+  Preset preset;
+  double theta;             // opening angle
+  int split_order;          // n of the polynomial split
+  double r_cut;             // mesh cells
+  double mesh_factor;       // mesh cells along a side over particles along a side
+  Assignment assignment;
+  Interlacing interlacing;
+  Gradient gradient;
+  double reuse_tolerance;   // error of kept lists over that of fresh ones
+  double eta;               // time step over sqrt(softening / acceleration)
+  double max_dlna;          // longest step in ln a
+  double long_dlna;         // longest step of the mesh force in ln a
+};
+
+const PresetNumbers& preset_numbers(Preset preset);
+
+// Fills what is "auto" in gravity and time from the preset. `particles` is the number in the box: its cube root sets
+// the mesh.
+void resolve_presets(Config& config, std::uint64_t particles);
+
+// The smallest even number >= `least` without prime factors above 7: transforms of other lengths are slow.
+std::int64_t good_mesh(double least);
+
+}  // namespace maki

@@ -1,0 +1,166 @@
+#include "src/config/resolve.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "kernels/device/error.hpp"
+#include "src/config/check.hpp"
+#include "src/config/keys.hpp"
+#include "src/config/names.hpp"
+#include "src/config/presets.hpp"
+
+namespace maki {
+namespace {
+
+// A unit given by the user, in cgs.
+double unit_in_cgs(const Quantity& quantity, Dimension dimension) { return in_base(quantity, dimension, ""); }
+
+UnitSystem isolated_units(const Config::Units& given) {
+  if (!given.length && !given.mass && !given.velocity) return {1, 1, 1, false};
+  if (!given.length || !given.mass || given.length->unit.empty() || given.mass->unit.empty()) {
+    throw Error("units.length and units.mass go together", "only one of them was given, or one without a unit",
+                "set both, such as units.length = \"1 kpc\" and units.mass = \"1e10 Msun\"");
+  }
+  UnitSystem units;
+  units.length_cgs = unit_in_cgs(*given.length, Dimension::kLength);
+  units.mass_cgs = unit_in_cgs(*given.mass, Dimension::kMass);
+  units.velocity_cgs = 1;
+  units.with_h = false;
+  // G goes with the inverse square of the velocity unit: this one makes it 1.
+  units.velocity_cgs =
+      given.velocity ? unit_in_cgs(*given.velocity, Dimension::kVelocity) : std::sqrt(units.gravitational_constant());
+  return units;
+}
+
+UnitSystem cosmological_units(const Config::Units& given) {
+  UnitSystem units;
+  if (given.length) units.length_cgs = unit_in_cgs(*given.length, Dimension::kLength);
+  if (given.mass) units.mass_cgs = unit_in_cgs(*given.mass, Dimension::kMass);
+  if (given.velocity) units.velocity_cgs = unit_in_cgs(*given.velocity, Dimension::kVelocity);
+  return units;
+}
+
+// The file's value where the user gave none; a note where the two differ.
+void take_from_file(Auto<double>& field, double file_value, const char* key, std::vector<std::string>& notes) {
+  if (file_value == 0) return;
+  if (!field) {
+    field = file_value;
+  } else if (std::abs(*field - file_value) > 1e-6 * std::abs(file_value)) {
+    notes.push_back(fmt::format("{} = {} overrides the file's {}.", key, *field, file_value));
+  }
+}
+
+void resolve_cosmology(Config::Cosmology& cosmology, const SnapshotHeader* file, std::vector<std::string>& notes) {
+  if (file != nullptr) {
+    take_from_file(cosmology.omega0, file->omega0, "cosmology.omega0", notes);
+    // A universe without Lambda is a value too, as soon as the file has a cosmology.
+    if (file->omega0 > 0 && file->omega_lambda == 0 && !cosmology.omega_lambda) cosmology.omega_lambda = 0.0;
+    take_from_file(cosmology.omega_lambda, file->omega_lambda, "cosmology.omega_lambda", notes);
+    take_from_file(cosmology.omega_baryon, file->omega_baryon, "cosmology.omega_baryon", notes);
+    take_from_file(cosmology.hubble_param, file->hubble, "cosmology.hubble_param", notes);
+    if (!cosmology.omega0) {
+      throw Error("the file has no cosmology", "no Omega0", "set cosmology.omega0 and cosmology.hubble_param");
+    }
+  }
+  const CosmologyParameters standard;
+  if (!cosmology.omega0) cosmology.omega0 = standard.omega0;
+  if (!cosmology.omega_lambda) cosmology.omega_lambda = 1 - *cosmology.omega0;
+  if (!cosmology.omega_baryon) cosmology.omega_baryon = standard.omega_baryon;
+  if (!cosmology.hubble_param) cosmology.hubble_param = standard.hubble;
+}
+
+void resolve_box(Config& config, const InitialFacts& facts, const UnitSystem& units) {
+  Auto<Quantity>& size = config.box.size;
+  const bool cosmological = config.run.kind == RunKind::kCosmology;
+  const double given = size ? number_of(*size, "box.size", config, units) : 0;
+  const double file_size = cosmological && facts.file != nullptr ? facts.file->box_size : facts.isolated_side;
+  if (cosmological && given > 0 && file_size > 0 && std::abs(given - file_size) > 1e-6 * file_size) {
+    throw Error(fmt::format("box.size is {}, but the file's box is {}", to_string(*size), file_size), "",
+                "leave box.size out to take the file's");
+  }
+  if (!cosmological && given > 0 && given < file_size) {
+    throw Error(fmt::format("box.size = {} is too small", to_string(*size)),
+                "the set has to lie in the middle half of the box",
+                fmt::format("leave it out, or give at least {}", file_size));
+  }
+  if (given > 0) return;
+  if (file_size <= 0)
+    throw Error("box.size is not set", "nothing else says how large the box is", "set it, such as \"50 Mpc/h\"");
+  if (!cosmological) {
+    size = Quantity{file_size, ""};
+    return;
+  }
+  const double mpc = file_size * (units.length_cgs / kCmPerMpc);
+  size = units.with_h ? Quantity{mpc, "Mpc/h"} : Quantity{mpc, "Mpc"};
+}
+
+void resolve_softening(Config& config, const InitialFacts& facts, const UnitSystem& units) {
+  if (config.gravity.softening) return;
+  if (config.run.kind == RunKind::kIsolated) {
+    throw Error("gravity.softening is not set", "isolated sets have no natural one",
+                "set it, such as gravity.softening = 0.01");
+  }
+  const double spacing =
+      number_of(*config.box.size, "box.size", config, units) / std::cbrt(static_cast<double>(facts.particles));
+  const double kpc = spacing / 30 * (units.length_cgs / kCmPerMpc) * 1e3;
+  config.gravity.softening = Quantity{std::round(kpc * 1e4) / 1e4, units.with_h ? "kpc/h" : "kpc"};
+}
+
+}  // namespace
+
+UnitSystem run_units(const Config& config, const SnapshotHeader* file) {
+  if (file != nullptr) return file->units;
+  return config.run.kind == RunKind::kIsolated ? isolated_units(config.units) : cosmological_units(config.units);
+}
+
+double run_gravitational_constant(const Config& config, const UnitSystem& units, const SnapshotHeader* file) {
+  if (config.run.kind == RunKind::kCosmology) return units.gravitational_constant();
+  if (config.units.gravitational_constant) return *config.units.gravitational_constant;
+  if (file != nullptr && file->gravitational_constant > 0) return file->gravitational_constant;
+  return pure_numbers(units) ? 1.0 : units.gravitational_constant();
+}
+
+CosmologyParameters cosmology_parameters(const Config& config) {
+  const Config::Cosmology& given = config.cosmology;
+  CosmologyParameters parameters;
+  parameters.omega0 = given.omega0.value();
+  parameters.omega_lambda = given.omega_lambda.value();
+  parameters.omega_baryon = given.omega_baryon.value();
+  parameters.hubble = given.hubble_param.value();
+  parameters.sigma8 = given.sigma8;
+  parameters.n_s = given.n_s;
+  return parameters;
+}
+
+double number_of(const Quantity& quantity, const char* key_path, const Config& config, const UnitSystem& units) {
+  const Key& key = find_key(key_path);
+  if (key.dimension == Dimension::kWallTime || key.dimension == Dimension::kMemory) {
+    return in_base(quantity, key.dimension, key.plain_unit);
+  }
+  const bool isolated = config.run.kind == RunKind::kIsolated;
+  const double h = config.cosmology.hubble_param.value_or(1.0);
+  try {
+    return in_units(quantity, key.dimension, isolated ? "" : key.plain_unit, units, h);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", key_path, error.what()));
+  }
+}
+
+void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>& notes) {
+  check_kinds(config);
+  const bool cosmological = config.run.kind == RunKind::kCosmology;
+  if (facts.file != nullptr && facts.file->comoving != cosmological) {
+    throw Error(fmt::format("run.kind is \"{}\", but '{}' is {}", name_of(config.run.kind), config.initial.file,
+                            cosmological ? "an isolated set" : "a comoving box"),
+                "", fmt::format("set run.kind = \"{}\"", cosmological ? "isolated" : "cosmology"));
+  }
+  if (cosmological) resolve_cosmology(config.cosmology, facts.file, notes);
+  const UnitSystem units = run_units(config, facts.file);
+  resolve_box(config, facts, units);
+  resolve_softening(config, facts, units);
+  resolve_presets(config, facts.particles);
+  check_numbers(config, units, facts.file != nullptr ? facts.file->redshift : config.initial.redshift);
+}
+
+}  // namespace maki

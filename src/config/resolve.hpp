@@ -1,0 +1,36 @@
+// From what a user wrote to what a run does: every "auto" gets its value, and what makes no sense is refused.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/config/config.hpp"
+#include "src/cosmology/cosmology.hpp"
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+// What the initial conditions say about themselves: their number, and the header where they come from a file.
+struct InitialFacts {
+  std::uint64_t particles = 0;
+  const SnapshotHeader* file = nullptr;
+  double isolated_side = 0;  // of an isolated set: the box that suits it (src/cli/setup.hpp)
+};
+
+// Fills all keys that have a rule and checks the physics. Adds sentences on what was taken from where to `notes`.
+// Throws Error where keys contradict each other or the file. Resolving twice changes nothing.
+void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>& notes);
+
+// The units a run computes and writes in: those of `file` where there is one.
+UnitSystem run_units(const Config& config, const SnapshotHeader* file);
+// Newton's constant in these units.
+double run_gravitational_constant(const Config& config, const UnitSystem& units, const SnapshotHeader* file);
+
+// Of a resolved configuration.
+CosmologyParameters cosmology_parameters(const Config& config);
+// A quantity in the run's units (wall-clock times in s, memory in bytes); `key` is its path in the table, which knows
+// the dimension and the unit of plain numbers.
+double number_of(const Quantity& quantity, const char* key, const Config& config, const UnitSystem& units);
+
+}  // namespace maki

@@ -1,0 +1,134 @@
+// Presets, values from files, and numbers that do not fit together.
+#include "src/config/resolve.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/device/error.hpp"
+#include "src/config/check.hpp"
+#include "src/config/parse.hpp"
+#include "src/config/presets.hpp"
+#include "src/config/print.hpp"
+
+namespace maki {
+namespace {
+
+constexpr std::uint64_t kCube64 = 64 * 64 * 64;
+
+Config box_50(const std::vector<std::string>& settings = {}) {
+  return parse_config("[box]\nsize = \"50 Mpc/h\"\n", "run.toml", settings);
+}
+
+std::string refusal(Config config, const InitialFacts& facts = {kCube64, nullptr, 0}) {
+  std::vector<std::string> notes;
+  try {
+    resolve(config, facts, notes);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Presets, FillOnlyWhatIsAuto) {
+  for (const Preset preset : {Preset::kFast, Preset::kStandard, Preset::kPrecise}) {
+    Config config = box_50({"gravity.r_cut=5"});
+    config.run.preset = preset;
+    std::vector<std::string> notes;
+    resolve(config, {kCube64, nullptr, 0}, notes);
+    EXPECT_EQ(preset_numbers(preset).preset, preset);
+    EXPECT_EQ(config.gravity.r_cut, 5.0);
+    EXPECT_EQ(config.gravity.theta, preset_numbers(preset).theta);
+    EXPECT_EQ(config.gravity.theta_early, config.gravity.theta);
+    EXPECT_EQ(*config.gravity.mesh % 2, 0);
+    EXPECT_EQ(parse_config(to_toml(config), "dump"), config);
+  }
+}
+
+TEST(Presets, MeshesSuitTheTransforms) {
+  EXPECT_EQ(good_mesh(8), 8);
+  EXPECT_EQ(good_mesh(63.2), 64);
+  EXPECT_EQ(good_mesh(65), 70);
+  EXPECT_EQ(good_mesh(2 * 131), 270);
+}
+
+TEST(Resolve, TwiceIsOnce) {
+  Config config = box_50();
+  std::vector<std::string> notes;
+  resolve(config, {kCube64, nullptr, 0}, notes);
+  const Config once = config;
+  resolve(config, {kCube64, nullptr, 0}, notes);
+  EXPECT_EQ(config, once);
+}
+
+TEST(Resolve, UnsetKeysTakeTheFilesValues) {
+  SnapshotHeader header;
+  header.box_size = 50000;
+  header.units.length_cgs *= 1e-3;  // kpc/h
+  header.omega0 = 0.25;
+  header.omega_lambda = 0.75;
+  header.hubble = 0.73;
+  header.redshift = 49;
+  Config config = parse_config("[initial]\nkind='file'\nfile='ic'\n[cosmology]\nhubble_param=0.7\n", "run.toml");
+  std::vector<std::string> notes;
+  resolve(config, {kCube64, &header, 0}, notes);
+  EXPECT_EQ(config.cosmology.omega0, 0.25);
+  EXPECT_EQ(config.cosmology.omega_lambda, 0.75);
+  EXPECT_EQ(config.cosmology.hubble_param, 0.7);
+  ASSERT_EQ(notes.size(), 1u);  // the user's h is not the file's
+  EXPECT_NEAR(number_of(*config.box.size, "box.size", config, header.units), 50000, 1e-8);
+  EXPECT_NEAR(number_of(*config.gravity.softening, "gravity.softening", config, header.units), 50000.0 / 64 / 30, 1e-3);
+
+  config.box.size = Quantity{51, "Mpc/h"};
+  EXPECT_NE(refusal(config, {kCube64, &header, 0}).find("box.size"), std::string::npos);
+  header.comoving = false;
+  EXPECT_NE(refusal(config, {kCube64, &header, 0}).find("run.kind"), std::string::npos);
+}
+
+TEST(Resolve, RefusesWhatDoesNotFitTogether) {
+  EXPECT_EQ(refusal(box_50()), "");
+  EXPECT_NE(refusal(Config()).find("box.size is not set"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"end_redshift=50"})).find("ends before it starts"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"redshifts=60"})).find("output.redshifts holds 60"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"softening=900"})).find("mesh cells"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"softening=0.001"})).find("too small"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"gravity.mesh=8", "r_cut=4"})).find("too long"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"gravity.mesh=65"})).find("odd"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"particles_per_side=33"})).find("odd"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"omega_baryon=0.5"})).find("omega_baryon"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"transfer=table"})).find("transfer_table"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"initial.kind=file"})).find("initial.file"), std::string::npos);
+  EXPECT_NE(refusal(box_50({"initial.kind=plummer"})).find("run.kind"), std::string::npos);
+}
+
+TEST(Resolve, IsolatedSetsNeedASoftening) {
+  Config config = parse_config("[run]\nkind='isolated'\n[initial]\nkind='plummer'\n", "run.toml");
+  EXPECT_NE(refusal(config, {1000, nullptr, 64}).find("gravity.softening is not set"), std::string::npos);
+  config.gravity.softening = Quantity{0.01, ""};
+  EXPECT_EQ(refusal(config, {1000, nullptr, 64}), "");
+  config.box.size = Quantity{32, ""};
+  EXPECT_NE(refusal(config, {1000, nullptr, 64}).find("too small"), std::string::npos);
+  config.box.size.reset();
+  config.output.times = {2};
+  EXPECT_NE(refusal(config, {1000, nullptr, 64}).find("output.times"), std::string::npos);
+}
+
+TEST(Resolve, UnitsOfIsolatedRuns) {
+  Config config;
+  config.run.kind = RunKind::kIsolated;
+  UnitSystem units = run_units(config, nullptr);
+  EXPECT_TRUE(pure_numbers(units));
+  EXPECT_EQ(run_gravitational_constant(config, units, nullptr), 1);
+  config.units.length = Quantity{1, "AU"};
+  EXPECT_THROW(run_units(config, nullptr), Error);
+  config.units.mass = Quantity{1, "Msun"};
+  units = run_units(config, nullptr);
+  EXPECT_NEAR(run_gravitational_constant(config, units, nullptr), 1, 1e-12);
+  EXPECT_NEAR(units.velocity_cgs, 29.7847e5, 100);  // the Earth's
+}
+
+TEST(Check, ResolutionIs256UnitsOfTheLastBit) {
+  EXPECT_NO_THROW(check_resolution(257.0 / 4294967296.0, 1));
+  EXPECT_THROW(check_resolution(255.0 / 4294967296.0, 1), Error);
+}
+
+}  // namespace
+}  // namespace maki
