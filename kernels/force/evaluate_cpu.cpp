@@ -1,0 +1,49 @@
+// List evaluation and direct sum on the CPU: groups in parallel, the work itself in the instruction-set units.
+#include "kernels/force/evaluate_cpu.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/force/force.hpp"
+
+namespace maki {
+namespace {
+
+GroupTask task_of(const SourceView& sources, const ListView& lists, bool quadrupoles, const ForceOutput& out,
+                  std::size_t i) {
+  const std::size_t index = lists.selected ? lists.selected[i] : i;
+  const ListRange& range = lists.ranges[index];
+  return {sources.particles, sources.cells,      sources.cell_first,      sources.cell_count,
+          lists.words + range.begin, range.cells, range.leaves,            lists.groups[index],
+          quadrupoles,       out.acceleration.x, out.acceleration.y,      out.acceleration.z,
+          out.potential};
+}
+
+}  // namespace
+
+void evaluate_lists(const Stream&, const ForceLaw& law, bool quadrupoles, const SourceView& sources,
+                    const ListView& lists, const ForceOutput& out) {
+  const PairParameters k = make_pair_parameters(law);
+  const CpuKernels& kernels = cpu_kernels();
+#pragma omp parallel for schedule(dynamic, 2)
+  for (std::size_t i = 0; i < lists.count; ++i)
+    kernels.evaluate_group(k, task_of(sources, lists, quadrupoles, out, i));
+}
+
+void direct_sum(const Stream&, const ForceLaw& law, const SourceParticle* particles, std::uint32_t n,
+                std::uint32_t first, std::uint32_t count, const ForceOutput& out) {
+  const PairParameters k = make_pair_parameters(law);
+  const CpuKernels& kernels = cpu_kernels();
+  constexpr std::uint32_t kRun = 128;  // targets of one task
+  const std::uint32_t runs = (count + kRun - 1) / kRun;
+#pragma omp parallel for schedule(dynamic, 1) if (runs > 1)
+  for (std::uint32_t run = 0; run < runs; ++run) {
+    const std::uint32_t skip = run * kRun;
+    const DirectTask task{particles, n, first + skip, std::min(kRun, count - skip), out.acceleration.x + skip,
+                          out.acceleration.y + skip, out.acceleration.z + skip,
+                          out.potential ? out.potential + skip : nullptr};
+    kernels.direct(k, task);
+  }
+}
+
+}  // namespace maki

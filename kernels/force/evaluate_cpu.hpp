@@ -1,0 +1,61 @@
+// What the instruction-set units offer to evaluate_cpu.cpp. Plain data only: see pair_parameters.hpp.
+#pragma once
+
+#include "kernels/force/pair_parameters.hpp"
+#include "kernels/tree/types.hpp"
+
+namespace maki {
+
+// One group's evaluation. Output arrays are by particle index; `potential` may be nullptr.
+struct GroupTask {
+  const SourceParticle* particles;
+  const CellMoments* cells;
+  const std::uint32_t* cell_first;
+  const std::uint32_t* cell_count;
+  const std::uint32_t* words;  // of this group: `cell_words` cells, then `leaf_words` leaves
+  std::uint32_t cell_words, leaf_words;
+  Group group;
+  bool quadrupoles;
+  float *ax, *ay, *az, *potential;
+};
+
+// Targets [first, first + count) against all n particles; outputs are indexed from 0 at `first`.
+struct DirectTask {
+  const SourceParticle* particles;
+  std::uint32_t n, first, count;
+  float *ax, *ay, *az, *potential;
+};
+
+// A loop of one formula, for the benchmark: `repeat` passes over n sources (x, y, z, mass; in cache) for `targets`
+// targets, a multiple of 16.
+struct LoopTask {
+  const float* sources;  // 64-byte aligned; particles 4 floats each, cells 12
+  std::uint32_t n, targets, repeat;
+  bool cells, potential;
+};
+
+struct CpuKernels {
+  const char* name;
+  void (*evaluate_group)(const PairParameters&, const GroupTask&);
+  void (*direct)(const PairParameters&, const DirectTask&);
+  float (*loop)(const PairParameters&, const LoopTask&);  // gives a sum of the results, so that none is left out
+};
+
+#if defined(__x86_64__)
+namespace force_avx512 {
+extern const CpuKernels kKernels;
+}
+namespace force_avx2 {
+extern const CpuKernels kKernels;
+}
+#endif
+namespace force_scalar {
+extern const CpuKernels kKernels;
+}
+
+// The best set that this machine runs.
+const CpuKernels& cpu_kernels();
+// The sets that this machine runs, best first, ended by nullptr.
+const CpuKernels* const* all_cpu_kernels();
+
+}  // namespace maki

@@ -1,0 +1,239 @@
+// The pair formula: what a point mass, or a cell with its quadrupole, does to a target. Written once, for scalars
+// (tests, CUDA) and for the vectors of every instruction set. DESIGN section 3.
+//
+// T is a type with + - * and, found by argument-dependent lookup:
+//   reciprocal_root(x, Root<r>)    1 / sqrt(x); with r = false 12 bits or more are enough
+//   less(a, b)                     a mask
+//   where(mask, a, b)              a, or b
+//   zero_unless(mask, a)           a, or 0
+//   any(mask)                      a bool
+//   larger(a, b)
+// It is built from a float with T(f). Lengths are in the unit of PairParameters, G = 1, separations point from the
+// target to the source. Only powers up to 1/s^4 are formed, so that extreme scales stay within float's range.
+#pragma once
+
+#include "kernels/device/macros.hpp"
+#include "kernels/force/pair_parameters.hpp"
+
+namespace maki {
+
+template <bool kRefine>
+struct Root {};
+
+MAKI_HD bool any(bool mask) { return mask; }
+
+// What is known when a loop is compiled.
+template <Split kSplitIn, int kOrderIn, Softening kSofteningIn, bool kPotentialIn, bool kRefineIn>
+struct PairLaw {
+  static constexpr Split kSplit = kSplitIn;
+  static constexpr int kOrder = kOrderIn;  // one of kCompiledOrders with the polynomial split, else 0
+  static constexpr Softening kSoftening = kSofteningIn;
+  static constexpr bool kPotential = kPotentialIn;
+  static constexpr bool kRefine = kRefineIn;
+  static constexpr bool kSpline = kSofteningIn == Softening::kSpline;
+};
+
+// s^2 from the separation.
+template <class Law, class T>
+MAKI_HD T softened_square(const PairParameters& k, T x, T y, T z) {
+  if constexpr (Law::kSpline) return larger(x * x + (y * y + z * z), T(k.softening2));
+  return x * x + (y * y + (z * z + T(k.softening2)));
+}
+
+// Newton's force and potential inside the spline's support (q = r / h < 1), as factors of 1/s^3 and 1/s.
+// GADGET's cubic spline (Springel, Yoshida & White 2001).
+template <class T>
+MAKI_HD T spline_force_share(T q) {
+  const T q3 = q * q * q;
+  const T inner = q3 * (T(10.6666667f) + q * q * (T(32.0f) * q - T(38.4f)));
+  const T outer = q3 * (T(21.3333333f) + q * (T(-48.0f) + q * (T(38.4f) - T(10.6666667f) * q))) - T(0.0666666667f);
+  return where(less(q, T(0.5f)), inner, outer);
+}
+template <class T>
+MAKI_HD T spline_potential_share(T q) {
+  const T q2 = q * q;
+  const T inner = q * (T(2.8f) - q2 * (T(5.33333333f) + q2 * (T(6.4f) * q - T(9.6f))));
+  const T tail = T(10.6666667f) + q * (T(-16.0f) + q * (T(9.6f) - T(2.13333333f) * q));
+  return where(less(q, T(0.5f)), inner, q * (T(3.2f) - q2 * tail) - T(0.0666666667f));
+}
+
+// The mesh's share of Newton's force with S2 clouds, 1 - g(xi) (Ishiyama, Nitadori & Makino 2012, eq. 3), and of
+// the potential, both for xi < 2.
+template <class T>
+MAKI_HD T s2_bump(T xi) {  // (xi - 1)^6 beyond 1
+  const T zeta = larger(xi - T(1.0f), T(0.0f));
+  const T zeta3 = zeta * zeta * zeta;
+  return zeta3 * zeta3;
+}
+template <class T>
+MAKI_HD T s2_force_share(T xi) {
+  const T xi2 = xi * xi;
+  const T smooth = T(1.6f) + xi2 * (T(-1.6f) + xi * (T(0.5f) + xi * (T(12.0f / 35) - T(0.15f) * xi)));
+  return xi * xi2 * smooth + s2_bump(xi) * (T(3.0f / 35) + xi * (T(18.0f / 35) + T(0.2f) * xi));
+}
+template <class T>
+MAKI_HD T s2_potential_share(T xi) {
+  const T xi2 = xi * xi;
+  const T tail = T(-0.4f) + xi * (T(0.1f) + xi * (T(2.0f / 35) - T(3.0f / 140) * xi));
+  return xi * (T(52.0f / 35) - xi2 * (T(0.8f) + xi2 * tail)) -
+         s2_bump(xi) * (xi - T(1.0f)) * (T(3.0f / 35) + T(1.0f / 35) * xi);
+}
+
+// c[0] + c[1] t + ... + c[kDegree] t^kDegree.
+template <int kDegree, class T>
+MAKI_HD T polynomial(const float* c, T t) {
+  T sum = T(c[kDegree]);
+#pragma GCC unroll 16
+  for (int j = kDegree - 1; j >= 0; --j) sum = sum * t + T(c[j]);
+  return sum;
+}
+
+// A point mass at softened distance s: mass g and mass p (the latter only with Law::kPotential).
+template <class Law, class T>
+MAKI_HD void monopole(const PairParameters& k, T s2, T mass, T& mass_g, T& mass_p) {
+  const T inverse = reciprocal_root(s2, Root<Law::kRefine>{});
+  const T inverse2 = inverse * inverse;
+  if constexpr (Law::kSplit == Split::kNone && !Law::kSpline) {
+    mass_p = mass * inverse;
+    mass_g = mass_p * inverse2;
+    return;
+  }
+  T g = inverse2 * inverse, p = inverse;
+  if constexpr (Law::kSpline) {
+    const auto soft = less(s2, T(k.spline_h2));
+    if (any(soft)) {
+      const T q = s2 * inverse * T(k.spline_inverse_h);
+      g = where(soft, g * spline_force_share(q), g);
+      if constexpr (Law::kPotential) p = where(soft, p * spline_potential_share(q), p);
+    }
+  }
+  const T t = T(k.cut) - s2;
+  if constexpr (Law::kSplit == Split::kPolynomial) {
+    g = g - polynomial<Law::kOrder>(k.force, t);
+    if constexpr (Law::kPotential) p = p - polynomial<Law::kOrder + 1>(k.potential, t);
+  } else if constexpr (Law::kSplit == Split::kS2) {
+    const T xi = s2 * inverse * T(k.two_over_r_cut);
+    g = g - inverse2 * inverse * s2_force_share(xi);
+    if constexpr (Law::kPotential) p = p - inverse * s2_potential_share(xi);
+  }
+  if constexpr (Law::kSplit == Split::kNone) {
+    mass_g = mass * g;
+    if constexpr (Law::kPotential) mass_p = mass * p;
+  } else {
+    const auto inside = less(T(0.0f), t);
+    mass_g = zero_unless(inside, mass * g);
+    if constexpr (Law::kPotential) mass_p = zero_unless(inside, mass * p);
+  }
+}
+
+// The smooth (mesh) part of p at zero distance, which a particle's own term keeps: p without 1/s.
+template <class Law, class T>
+MAKI_HD T own_potential(const PairParameters& k) {
+  if constexpr (Law::kSplit == Split::kPolynomial)
+    return T(0.0f) - polynomial<Law::kOrder + 1>(k.potential, T(k.cut - (Law::kSpline ? 0.0f : k.softening2)));
+  if constexpr (Law::kSplit == Split::kS2) return T(-52.0f / 35 * k.two_over_r_cut);
+  return T(0.0f);
+}
+
+// The radial factors of a multipole: g = d0 / s^3, g' = -d1 / s^5, g'' = d2 / s^7 with ' = d/d(r^2), and p.
+// Newton: 1, 3/2, 15/4.
+template <class T>
+struct RadialFactors {
+  T d0, d1, d2;
+  T p;
+};
+
+template <class T>
+MAKI_HD void soften_spline(T inverse, T q, RadialFactors<T>& f) {
+  const auto soft = less(q, T(1.0f));
+  if (!any(soft)) return;
+  const auto centre = less(q, T(0.5f));
+  const T q2 = q * q, q4 = q2 * q2;
+  const T d1 = where(centre, q4 * q * (T(38.4f) - T(48.0f) * q),
+                     q4 * (T(24.0f) + q * (T(16.0f) * q - T(38.4f))) - T(0.1f));
+  const T d2 = where(centre, T(24.0f) * q4 * q2, q4 * (T(12.0f) - T(8.0f) * q2) - T(0.25f));
+  f.d0 = where(soft, spline_force_share(q), f.d0);
+  f.d1 = where(soft, d1, f.d1);
+  f.d2 = where(soft, d2, f.d2);
+  f.p = where(soft, inverse * spline_potential_share(q), f.p);
+}
+
+// Subtracts the polynomial L, its first and its second derivative (Horner's scheme for all three).
+template <class Law, class T>
+MAKI_HD void subtract_polynomial(const PairParameters& k, T s2, T inverse, T t, RadialFactors<T>& f) {
+  T value = T(k.force[Law::kOrder]), first = T(0.0f), half_second = T(0.0f);
+#pragma GCC unroll 16
+  for (int j = Law::kOrder - 1; j >= 0; --j) {
+    half_second = half_second * t + first;
+    first = first * t + value;
+    value = value * t + T(k.force[j]);
+  }
+  const T s3 = s2 * s2 * inverse;
+  const T s5 = s3 * s2;
+  f.d0 = f.d0 - s3 * value;
+  f.d1 = f.d1 - s5 * first;
+  f.d2 = f.d2 - T(2.0f) * (s5 * s2) * half_second;
+  if constexpr (Law::kPotential) f.p = f.p - polynomial<Law::kOrder + 1>(k.potential, t);
+}
+
+// A power xi^j of 1 - g(xi) enters d1 with (3 - j) / 2 and d2 with (3 - j) (5 - j) / 4.
+template <class Law, class T>
+MAKI_HD void subtract_s2(T inverse, T xi, RadialFactors<T>& f) {
+  const T xi2 = xi * xi, xi4 = xi2 * xi2;
+  const T zeta = larger(xi - T(1.0f), T(0.0f));
+  const T zeta2 = zeta * zeta, zeta4 = zeta2 * zeta2;
+  // b = zeta^6 B(xi) and its first two derivatives
+  const T base = T(3.0f / 35) + xi * (T(18.0f / 35) + T(0.2f) * xi);
+  const T slope = T(18.0f / 35) + T(0.4f) * xi;
+  const T b0 = zeta4 * zeta2 * base;
+  const T b1 = zeta4 * zeta * (T(6.0f) * base + zeta * slope);
+  const T b2 = zeta4 * (T(30.0f) * base + zeta * (T(12.0f) * slope + T(0.4f) * zeta));
+  const T e1 = T(1.5f) * b0 - T(0.5f) * xi * b1;
+  const T e1_slope = b1 - T(0.5f) * xi * b2;
+  const T smooth1 = xi4 * xi * (T(1.6f) + xi * (T(-0.75f) + xi * (T(-24.0f / 35) + T(0.375f) * xi)));
+  const T smooth2 = xi4 * xi2 * (T(0.375f) + xi * (T(24.0f / 35) - T(0.5625f) * xi));
+  f.d0 = f.d0 - s2_force_share(xi);
+  f.d1 = f.d1 - (smooth1 + e1);
+  f.d2 = f.d2 - (smooth2 + T(2.5f) * e1 - T(0.5f) * xi * e1_slope);
+  if constexpr (Law::kPotential) f.p = f.p - inverse * s2_potential_share(xi);
+}
+
+// A cell's mass and raw second moments about its centre of mass, in mass unit^2, with their trace.
+template <class T>
+struct CellTerms {
+  T mass, xx, yy, zz, xy, xz, yz, trace;
+};
+
+// Adds a cell at separation (x, y, z) to the acceleration, and m p + (quadrupole) to `sum_p` (potential = -sum_p).
+// With r from the centre of mass to the target:
+// Phi_Q = g tr(Q) / 2 + g' (r Q r), a_Q = -(g' tr(Q) + 2 g'' (r Q r)) r - 2 g' Q r.
+template <class Law, class T>
+MAKI_HD void add_cell(const PairParameters& k, T x, T y, T z, const CellTerms<T>& q, T& ax, T& ay, T& az, T& sum_p) {
+  const T s2 = softened_square<Law>(k, x, y, z);
+  T inverse = reciprocal_root(s2, Root<Law::kRefine>{});
+  RadialFactors<T> f{T(1.0f), T(1.5f), T(3.75f), inverse};
+  if constexpr (Law::kSpline) soften_spline(inverse, s2 * inverse * T(k.spline_inverse_h), f);
+  if constexpr (Law::kSplit != Split::kNone) {
+    const T t = larger(T(k.cut) - s2, T(0.0f));  // far beyond r_cut the powers of t would overflow
+    const auto inside = less(T(0.0f), t);
+    if constexpr (Law::kSplit == Split::kPolynomial) subtract_polynomial<Law>(k, s2, inverse, t, f);
+    if constexpr (Law::kSplit == Split::kS2) subtract_s2<Law>(inverse, s2 * inverse * T(k.two_over_r_cut), f);
+    inverse = zero_unless(inside, inverse);  // carries the cutoff into every term below
+    if constexpr (Law::kPotential) f.p = zero_unless(inside, f.p);
+  }
+  const T inverse2 = inverse * inverse;
+  const T nx = x * inverse, ny = y * inverse, nz = z * inverse;
+  const T qx = q.xx * nx + (q.xy * ny + q.xz * nz);
+  const T qy = q.xy * nx + (q.yy * ny + q.yz * nz);
+  const T qz = q.xz * nx + (q.yz * ny + q.zz * nz);
+  const T nqn = nx * qx + (ny * qy + nz * qz);
+  const T radial = inverse2 * (q.mass * f.d0 + inverse2 * (T(2.0f) * f.d2 * nqn - f.d1 * q.trace));
+  const T along = T(-2.0f) * f.d1 * inverse2 * inverse2;
+  ax = ax + (radial * nx + along * qx);
+  ay = ay + (radial * ny + along * qy);
+  az = az + (radial * nz + along * qz);
+  if constexpr (Law::kPotential)
+    sum_p = sum_p + (q.mass * f.p + inverse2 * inverse * (f.d1 * nqn - T(0.5f) * f.d0 * q.trace));
+}
+
+}  // namespace maki

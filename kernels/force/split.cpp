@@ -1,0 +1,189 @@
+#include "kernels/force/split.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <boost/math/quadrature/gauss_kronrod.hpp>
+#include <boost/math/special_functions/bessel.hpp>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+namespace {
+
+double binomial(int n, int j) {
+  double value = 1;
+  for (int i = 1; i <= j; ++i) value = value * (n - j + i) / i;
+  return value;
+}
+
+// The polynomial split's coefficients for one r_cut and softening: L(u) = sum force[j] u^j, l(u) = sum potential[j] u^j.
+struct Coefficients {
+  std::array<double, kMaxSplitOrder + 1> force{};
+  std::array<double, kMaxSplitOrder + 2> potential{};
+  double adjustment = 0;
+};
+
+// c_j is proportional to binom(n, j) (-1)^j / (2j + 3), the mass of the cloud (1 - u)^n inside u over u^(3/2).
+// `root` is r_cut / s(r_cut): 1 but for Plummer softening. From p' = -g r: l'(u) = -L(u) / 2, and l(1) = root.
+Coefficients polynomial_coefficients(int n, double root) {
+  Coefficients c;
+  double norm = 0;
+  for (int j = 0; j <= n; ++j) {
+    c.force[j] = binomial(n, j) * (j % 2 ? -1 : 1) / (2 * j + 3);
+    norm += c.force[j];
+  }
+  for (int j = 0; j <= n; ++j) c.force[j] /= norm;
+  c.adjustment = root * root * root - 1;
+  c.force[n] += c.adjustment;
+  c.potential[0] = root;
+  for (int j = 0; j <= n; ++j) {
+    c.potential[j + 1] = -0.5 * c.force[j] / (j + 1);
+    c.potential[0] -= c.potential[j + 1];
+  }
+  return c;
+}
+
+double softened_root(const ForceLaw& law) {
+  if (law.softening_kind != Softening::kPlummer) return 1;
+  const double ratio = static_cast<double>(law.softening) / law.r_cut;
+  return 1 / std::sqrt(1 + ratio * ratio);
+}
+
+double evaluate(const double* c, int degree, double u) {
+  double sum = c[degree];
+  for (int j = degree - 1; j >= 0; --j) sum = sum * u + c[j];
+  return sum;
+}
+
+// GADGET's cubic spline (Springel, Yoshida & White 2001, appendix A), q = r / h: g h^3 and p h.
+double spline_force(double q) {
+  if (q < 0.5) return 32.0 / 3 + q * q * (32 * q - 38.4);
+  return 64.0 / 3 - 48 * q + 38.4 * q * q - 32.0 / 3 * q * q * q - 1 / (15 * q * q * q);
+}
+double spline_potential(double q) {
+  if (q < 0.5) return 2.8 - q * q * (16.0 / 3 + q * q * (6.4 * q - 9.6));
+  return 3.2 - 1 / (15 * q) - q * q * (32.0 / 3 + q * (-16 + q * (9.6 - 32.0 / 15 * q)));
+}
+
+// P3M's g(xi) of two S2 clouds (Ishiyama, Nitadori & Makino 2012, eq. 3): the short-range share of Newton's force.
+double s2_share(double xi) {
+  if (xi >= 2) return 0;
+  const double zeta = std::max(0.0, xi - 1);
+  return 1 - xi * xi * xi * (1.6 + xi * xi * (-1.6 + xi * (0.5 + xi * (12.0 / 35 - 0.15 * xi)))) -
+         std::pow(zeta, 6) * (3.0 / 35 + xi * (18.0 / 35 + 0.2 * xi));
+}
+// The same for the potential: xi times the integral of g(xi) / xi^2 from xi to 2.
+double s2_potential_share(double xi) {
+  if (xi >= 2) return 0;
+  const double zeta = std::max(0.0, xi - 1);
+  return 1 - xi * (52.0 / 35 - xi * xi * (0.8 + xi * xi * (-0.4 + xi * (0.1 + xi * (2.0 / 35 - 3.0 / 140 * xi))))) +
+         std::pow(zeta, 7) * (3 + xi) / 35;
+}
+
+void check(bool good, const char* problem, const char* reason, const char* advice) {
+  if (!good) throw Error(problem, reason, advice);
+}
+
+}  // namespace
+
+ForceLaw make_force_law(Split split, int order, double r_cut, Softening kind, double softening) {
+  check(softening > 0, "the softening is not positive", "the force of two particles at one point would be undefined",
+        "give a softening above 0");
+  ForceLaw law;
+  law.split = split;
+  law.softening_kind = kind;
+  law.softening = static_cast<float>(softening);
+  if (split == Split::kNone) return law;
+
+  check(r_cut > 0 && r_cut < 0.5, "the cutoff of the short-range force is outside (0, 1/2) of the box side",
+        "beyond half the side the nearest image is no longer the only one", "use a finer mesh or fewer cells to r_cut");
+  const double support = kind == Softening::kSpline ? kSplineSupport * softening : softening;
+  check(support < 0.5 * r_cut, "the softening reaches half of the short-range cutoff",
+        "the mesh force would have to be softened too", "reduce the softening or enlarge r_cut");
+  law.r_cut = static_cast<float>(r_cut);
+  if (split == Split::kS2) return law;
+
+  check(order >= 1 && order <= kMaxSplitOrder, "the order of the polynomial split is outside [1, 8]", "",
+        "choose n = 4, 5 or 6");
+  law.order = order;
+  const Coefficients c = polynomial_coefficients(order, softened_root(law));
+  std::copy(c.force.begin(), c.force.end(), law.force.begin());
+  std::copy(c.potential.begin(), c.potential.end(), law.potential.begin());
+  law.adjustment = std::abs(c.adjustment);
+  return law;
+}
+
+double force_factor(const ForceLaw& law, double r2) {
+  const double r = std::sqrt(r2), eps = law.softening, r_cut = law.r_cut;
+  const bool spline = law.softening_kind == Softening::kSpline;
+  if (law.split != Split::kNone && r >= r_cut) return 0;
+  const double s = spline ? r : std::sqrt(r2 + eps * eps);
+  const double h = kSplineSupport * eps;
+  const double g = spline && r < h ? spline_force(r / h) / (h * h * h) : 1 / (s * s * s);
+  if (law.split == Split::kNone) return g;
+  if (law.split == Split::kS2) {
+    const double xi = 2 * s / r_cut;
+    return s > 0 ? g - (1 - s2_share(xi)) / (s * s * s) : g - 12.8 / (r_cut * r_cut * r_cut);
+  }
+  const Coefficients c = polynomial_coefficients(law.order, softened_root(law));
+  return g - evaluate(c.force.data(), law.order, r2 / (r_cut * r_cut)) / (r_cut * r_cut * r_cut);
+}
+
+double potential_factor(const ForceLaw& law, double r2) {
+  const double r = std::sqrt(r2), eps = law.softening, r_cut = law.r_cut;
+  const bool spline = law.softening_kind == Softening::kSpline;
+  if (law.split != Split::kNone && r >= r_cut) return 0;
+  const double s = spline ? r : std::sqrt(r2 + eps * eps);
+  const double h = kSplineSupport * eps;
+  const double p = spline && r < h ? spline_potential(r / h) / h : 1 / s;
+  if (law.split == Split::kNone) return p;
+  if (law.split == Split::kS2) {
+    const double xi = 2 * s / r_cut;
+    return s > 0 ? p - (1 - s2_potential_share(xi)) / s : p - 104.0 / 35 / r_cut;
+  }
+  const Coefficients c = polynomial_coefficients(law.order, softened_root(law));
+  return p - evaluate(c.potential.data(), law.order + 1, r2 / (r_cut * r_cut)) / r_cut;
+}
+
+double potential_integral(const ForceLaw& law) {
+  if (law.split == Split::kNone) return 0;
+  // r = eps sinh(x) makes the integrand smooth at both scales.
+  const double eps = law.softening;
+  const auto shell = [&](double x) {
+    const double r = eps * std::sinh(x);
+    return 4 * M_PI * r * r * potential_factor(law, r * r) * eps * std::cosh(x);
+  };
+  // Pieces end where the spline or S2 changes its formula.
+  const double h = law.softening_kind == Softening::kSpline ? kSplineSupport * eps : eps;
+  const double ends[] = {0, 0.5 * h, h, 0.5 * law.r_cut, 1.0 * law.r_cut};
+  double sum = 0;
+  for (int i = 0; i < 4; ++i) {
+    using Rule = boost::math::quadrature::gauss_kronrod<double, 61>;
+    sum += Rule::integrate(shell, std::asinh(ends[i] / eps), std::asinh(ends[i + 1] / eps), 5, 1e-12);
+  }
+  return sum;
+}
+
+double long_range_window(const ForceLaw& law, double k_r_cut) {
+  if (law.split == Split::kNone) return 1;
+  const double x = std::abs(k_r_cut);
+  if (law.split == Split::kS2) {
+    // The S2 cloud (Hockney & Eastwood 1988, chapter 8): 12 (2 - 2 cos y - y sin y) / y^4 for each of the two clouds.
+    const double y = 0.5 * x;
+    const double cloud = y < 0.3 ? 1 - y * y / 15 + y * y * y * y / 560 - std::pow(y, 6) / 37800
+                                 : 12 * (2 - 2 * std::cos(y) - y * std::sin(y)) / (y * y * y * y);
+    return cloud * cloud;
+  }
+  const int m = law.order + 1;
+  if (x < 1) {  // the series of the spherical Bessel function, where the quotient loses digits
+    double term = 1, sum = 1;
+    for (int k = 1; k < 12; ++k) sum += term *= -0.5 * x * x / (k * (2 * m + 2 * k + 1));
+    return sum;
+  }
+  double factor = 1;
+  for (int odd = 3; odd <= 2 * m + 1; odd += 2) factor *= odd / x;
+  return factor * boost::math::sph_bessel(static_cast<unsigned>(m), x);
+}
+
+}  // namespace maki

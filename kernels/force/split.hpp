@@ -1,0 +1,54 @@
+// The force law between two points: Newton, softened, and split into a short-range part (tree) and a long-range part
+// (mesh). DESIGN section 3.
+#pragma once
+
+#include <array>
+
+namespace maki {
+
+enum class Softening { kPlummer, kSpline };
+enum class Split {
+  kNone,        // the whole force: isolated systems
+  kPolynomial,  // clouds (1 - r^2/r_cut^2)^n: compact, no table
+  kS2,          // SUSHI and GreeM: S2 clouds of diameter r_cut (P3M's g(xi))
+};
+
+inline constexpr int kMaxSplitOrder = 8;
+
+// The short-range law in closed form, ready for kernels. All lengths in sides.
+// With u = r^2 / r_cut^2 and s^2 = r^2 + softening^2:  g(r^2) = 1/s^3 - L(u) / r_cut^3 for r < r_cut, else 0,
+// L(u) = sum_j c_j u^j, c_j adjusted in the last coefficient so that g(r_cut) = 0 with the softening in;
+// p(r^2) is the potential with p' = -g r and p(r_cut) = 0.
+struct ForceLaw {
+  Split split = Split::kNone;
+  Softening softening_kind = Softening::kPlummer;
+  int order = 0;               // n of the polynomial split
+  float softening = 0;         // sides (Plummer length; the spline's h is 2.8 times this)
+  float r_cut = 0;             // sides; 0 with kNone
+  std::array<float, kMaxSplitOrder + 1> force{};          // c_j
+  std::array<float, kMaxSplitOrder + 2> potential{};      // coefficients of l(u): p = 1/s - l(u) / r_cut
+  double adjustment = 0;       // size of the last coefficient's change relative to Newton at r_cut
+  bool refine_root = true;     // CPU, AVX-512: a Newton step after the 14-bit reciprocal root (DESIGN section 5)
+};
+
+// The spline's support in units of its Plummer length (GADGET: the same depth of a particle's potential).
+inline constexpr double kSplineSupport = 2.8;
+
+// Lengths in sides; kNone ignores order and r_cut. Throws Error where order is outside [1, kMaxSplitOrder] (polynomial),
+// softening <= 0, r_cut outside (0, 0.5), or the softening (the spline's support) reaches half of r_cut.
+// S2 with Plummer softening takes xi = 2 s / r_cut, as GreeM does: the force is zero where s >= r_cut.
+ForceLaw make_force_law(Split split, int order, double r_cut, Softening kind, double softening);
+
+// The same in double, for references and tests: g(r^2) and p(r^2).
+double force_factor(const ForceLaw& law, double r2);
+double potential_factor(const ForceLaw& law, double r2);
+
+// Integral of p over all space, sides^2: a uniform background of density 1 adds minus this to the potential.
+// 0 with kNone, which knows no background.
+double potential_integral(const ForceLaw& law);
+
+// Fourier factor of the long-range force: the cloud's transform W(k r_cut), 1 at 0 (spherical Bessel form for the
+// polynomial split, S2's for S2).
+double long_range_window(const ForceLaw& law, double k_r_cut);
+
+}  // namespace maki

@@ -1,0 +1,132 @@
+// List evaluation by every instruction set against the formulas in double.
+#include "kernels/force/evaluate_cpu.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/kernels/force/random_lists.hpp"
+
+namespace maki::force_test {
+namespace {
+
+struct Errors {
+  double a = 0, p = 0;  // largest, relative to the sum of the sizes of the terms
+};
+
+constexpr float kUntouched = -77.0f;
+
+// Evaluates all groups of `set` and compares. Checks that nothing else is written.
+Errors errors_of(const CpuKernels& kernels, const ForceLaw& law, bool quadrupoles, bool potential,
+                 const RandomSet& set) {
+  const std::size_t n = set.particles.size();
+  std::vector<float> ax(n, kUntouched), ay(ax), az(ax), p(ax);
+  const PairParameters k = make_pair_parameters(law);
+  std::vector<bool> is_target(n, false);
+  Errors worst;
+  for (std::size_t g = 0; g < set.groups.size(); ++g) {
+    const ListRange& range = set.ranges[g];
+    kernels.evaluate_group(
+        k, {set.particles.data(), set.cells.data(), set.cell_first.data(), set.cell_count.data(),
+            set.words.data() + range.begin, range.cells, range.leaves, set.groups[g], quadrupoles, ax.data(),
+            ay.data(), az.data(), potential ? p.data() : nullptr});
+    for (std::uint32_t i = set.groups[g].first; i < set.groups[g].first + set.groups[g].count; ++i) {
+      is_target[i] = true;
+      double size_a, size_p;
+      const Effect e = expected(law, quadrupoles, set, g, i, size_a, size_p);
+      if (range.cells + range.leaves == 0) {
+        EXPECT_EQ(ax[i], 0.0f);
+        continue;
+      }
+      if (size_a > 0) worst.a = std::max(worst.a, std::hypot(ax[i] - e.ax, ay[i] - e.ay, az[i] - e.az) / size_a);
+      if (potential) worst.p = std::max(worst.p, std::abs(p[i] - e.p) / size_p);
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    EXPECT_TRUE(is_target[i] || ax[i] == kUntouched);
+    EXPECT_TRUE((is_target[i] && potential) || p[i] == kUntouched);
+  }
+  return worst;
+}
+
+class EvaluateGroup : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    for (const CpuKernels* const* set = all_cpu_kernels(); *set; ++set)
+      if (std::string((*set)->name) == GetParam()) kernels_ = *set;
+    if (!kernels_) GTEST_SKIP() << "this processor has no " << GetParam();
+  }
+  const CpuKernels* kernels_ = nullptr;
+};
+
+TEST_P(EvaluateGroup, EveryGroupSize) {
+  std::vector<unsigned> sizes;
+  for (unsigned n = 1; n <= 130; ++n) sizes.push_back(n);
+  sizes.push_back(256);
+  sizes.push_back(257);
+  sizes.push_back(600);
+  const RandomSet set = random_lists(sizes, 5, 7, 0.01, 1.0, 1);
+  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 0.012, Softening::kPlummer, 2e-4);
+  const Errors e = errors_of(*kernels_, law, true, true, set);
+  EXPECT_LT(e.a, 3e-6) << kernels_->name;
+  EXPECT_LT(e.p, 3e-6) << kernels_->name;
+}
+
+TEST_P(EvaluateGroup, EveryLaw) {
+  const RandomSet set = random_lists({1, 37, 64}, 200, 300, 0.01, 1.0, 2);
+  for (ForceLaw law : laws_for(0.012, 2e-4)) {
+    for (const bool refine : {true, false}) {
+      law.refine_root = refine;
+      for (const bool quadrupoles : {true, false}) {
+        for (const bool potential : {true, false}) {
+          const Errors e = errors_of(*kernels_, law, quadrupoles, potential, set);
+          const double tolerance = refine ? 3e-6 : 2e-4;
+          EXPECT_LT(e.a, tolerance) << kernels_->name << " " << name_of(law) << " " << quadrupoles << potential;
+          EXPECT_LT(e.p, tolerance) << kernels_->name << " " << name_of(law) << " " << quadrupoles << potential;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EvaluateGroup, EmptyAndOneSidedLists) {
+  const ForceLaw law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 2e-4);
+  for (const auto& [leaves, cells] : {std::pair{0u, 0u}, {0u, 9u}, {3u, 0u}, {0u, 700u}, {400u, 0u}}) {
+    const RandomSet set = random_lists({5, 64}, leaves, cells, 0.01, 1.0, 3);
+    for (const bool quadrupoles : {true, false}) {
+      const Errors e = errors_of(*kernels_, law, quadrupoles, true, set);
+      EXPECT_LT(e.a, 3e-6) << kernels_->name << " " << leaves << " " << cells;
+      EXPECT_LT(e.p, 3e-6) << kernels_->name << " " << leaves << " " << cells;
+    }
+  }
+}
+
+// Softening down to 256 units of the last bit, tiny and huge masses, tight and wide groups.
+TEST_P(EvaluateGroup, ExtremeScales) {
+  for (const double mass : {1e-10, 1e5}) {
+    for (const double reach : {2e-6, 0.2}) {
+      const RandomSet set = random_lists({1, 16, 50}, 20, 20, reach, mass, 4);
+      for (const ForceLaw& law : laws_for(std::min(0.24, 1.1 * reach), 6e-8)) {
+        const Errors e = errors_of(*kernels_, law, true, true, set);
+        EXPECT_LT(e.a, 2e-5) << kernels_->name << " " << name_of(law) << " " << mass << " " << reach;
+        EXPECT_LT(e.p, 2e-5) << kernels_->name << " " << name_of(law) << " " << mass << " " << reach;
+      }
+    }
+  }
+}
+
+TEST_P(EvaluateGroup, ParticlesAtOnePoint) {
+  RandomSet set = random_lists({40}, 3, 0, 0.01, 1.0, 5);
+  for (std::uint32_t i = 0; i < 40; ++i) set.particles[i] = {1u << 31, 1u << 30, 5, 1.0f};
+  for (const ForceLaw& law : laws_for(0.012, 2e-4)) {
+    const Errors e = errors_of(*kernels_, law, true, true, set);
+    EXPECT_LT(e.a, 3e-6) << kernels_->name << " " << name_of(law);
+    EXPECT_LT(e.p, 3e-6) << kernels_->name << " " << name_of(law);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(InstructionSets, EvaluateGroup, ::testing::Values("avx512", "avx2", "scalar"),
+                         [](const auto& set) { return std::string(set.param); });
+
+}  // namespace
+}  // namespace maki::force_test

@@ -1,0 +1,102 @@
+// Random particles, leaves, cells and lists for tests of the list evaluation, and their forces in double.
+#pragma once
+
+#include <cmath>
+#include <random>
+
+#include "kernels/force/force.hpp"
+#include "tests/kernels/force/laws.hpp"
+
+namespace maki::force_test {
+
+struct RandomSet {
+  std::vector<SourceParticle> particles;
+  std::vector<CellMoments> cells;
+  std::vector<std::uint32_t> cell_first, cell_count;
+  std::vector<Group> groups;
+  std::vector<ListRange> ranges;
+  std::vector<std::uint32_t> words;
+};
+
+// Groups of the given sizes at random places, each with a list of its own leaf, `leaves` near leaves and `cells` cells
+// within `reach` sides. Masses are near `mass`; a group's box is 0.1 reach wide.
+inline RandomSet random_lists(const std::vector<unsigned>& group_sizes, unsigned leaves, unsigned cells, double reach,
+                              double mass, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(-0.5, 0.5);
+  RandomSet set;
+  const auto place = [&](std::uint32_t centre, double width) {
+    return centre + static_cast<std::uint32_t>(static_cast<std::int64_t>(uniform(random) * width * kSideToUnits));
+  };
+  const auto some_mass = [&] { return static_cast<float>(mass * (1.0 + uniform(random))); };
+  const auto add_leaf = [&](const std::uint32_t* c, double width, double offset, unsigned count) {
+    set.cell_first.push_back(static_cast<std::uint32_t>(set.particles.size()));
+    set.cell_count.push_back(count);
+    const std::uint32_t middle[3] = {place(c[0], offset), place(c[1], offset), place(c[2], offset)};
+    for (unsigned i = 0; i < count; ++i)
+      set.particles.push_back({place(middle[0], width), place(middle[1], width), place(middle[2], width), some_mass()});
+    const float q = static_cast<float>(mass * width * width);
+    set.cells.push_back({middle[0], middle[1], middle[2], some_mass(), q, 2 * q, 0.5f * q, 0.3f * q, -q, 0.7f * q});
+    return static_cast<std::uint32_t>(set.cells.size() - 1);
+  };
+  for (const unsigned size : group_sizes) {
+    std::uint32_t c[3];
+    for (auto& x : c) x = static_cast<std::uint32_t>(random());
+    const double width = 0.1 * reach;
+    const std::uint32_t own = add_leaf(c, width, 0, size);
+    const float half = static_cast<float>(width);
+    set.groups.push_back({set.cell_first[own], size, c[0], c[1], c[2], half, half, half});
+    ListRange range{set.words.size(), cells, leaves == 0 ? 0 : leaves + 1};
+    for (unsigned i = 0; i < cells; ++i) set.words.push_back(add_leaf(c, 0.1 * width, 2 * reach, 1));
+    for (unsigned i = 0; i < leaves; ++i) {
+      if (i == leaves / 2) set.words.push_back(own);
+      set.words.push_back(add_leaf(c, width, reach, 1 + i % 11));
+    }
+    set.ranges.push_back(range);
+  }
+  return set;
+}
+
+// The list's effect on particle `target` in mass / side^2 and mass / side, from exact separations, and the sum of the
+// sizes of its terms, to measure errors by.
+inline Effect expected(const ForceLaw& law, bool quadrupoles, const RandomSet& set, std::size_t group,
+                       std::uint32_t target, double& size_a, double& size_p) {
+  const PairParameters k = make_pair_parameters(law);
+  const SourceParticle& t = set.particles[target];
+  Effect sum;
+  size_a = size_p = 0;
+  const auto away = [&](std::uint32_t to, std::uint32_t from) {
+    return signed_difference(to, from) / kSideToUnits / k.unit;
+  };
+  const auto add = [&](const Effect& e) {
+    sum.ax += e.ax, sum.ay += e.ay, sum.az += e.az, sum.p += e.p;
+    size_a += std::sqrt(e.ax * e.ax + e.ay * e.ay + e.az * e.az);
+    size_p += std::abs(e.p);
+  };
+  const ListRange& range = set.ranges[group];
+  for (std::uint32_t w = 0; w < range.cells + range.leaves; ++w) {
+    const std::uint32_t word = set.words[range.begin + w];
+    const std::uint32_t first = set.cell_first[word];
+    if (w < range.cells) {
+      const CellMoments& c = set.cells[word];
+      const double u = quadrupoles ? 1 / (double(k.unit) * k.unit) : 0;
+      Effect e;
+      add_cell_in_double(k, away(c.x, t.x), away(c.y, t.y), away(c.z, t.z),
+                         {c.mass, c.qxx * u, c.qyy * u, c.qzz * u, c.qxy * u, c.qxz * u, c.qyz * u}, e);
+      add(e);
+      continue;
+    }
+    for (std::uint32_t i = first; i < first + set.cell_count[word]; ++i) {
+      const SourceParticle& s = set.particles[i];
+      Effect e;
+      add_point_in_double(k, away(s.x, t.x), away(s.y, t.y), away(s.z, t.z), s.mass, e);
+      add(e);
+    }
+  }
+  const double a = 1 / (double(k.unit) * k.unit);
+  size_a *= a;
+  size_p /= k.unit;
+  return {sum.ax * a, sum.ay * a, sum.az * a, -sum.p / k.unit};
+}
+
+}  // namespace maki::force_test

@@ -1,0 +1,151 @@
+#include "kernels/force/split.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+namespace {
+
+std::vector<ForceLaw> all_laws(double softening) {
+  std::vector<ForceLaw> laws;
+  for (const Softening kind : {Softening::kPlummer, Softening::kSpline}) {
+    laws.push_back(make_force_law(Split::kNone, 0, 0, kind, softening));
+    laws.push_back(make_force_law(Split::kS2, 0, 0.1, kind, softening));
+    for (int n = 1; n <= kMaxSplitOrder; ++n) laws.push_back(make_force_law(Split::kPolynomial, n, 0.1, kind, softening));
+  }
+  return laws;
+}
+
+std::string name_of(const ForceLaw& law) {
+  return std::string(law.split == Split::kNone ? "none" : law.split == Split::kS2 ? "S2" : "polynomial") +
+         " n=" + std::to_string(law.order) + (law.softening_kind == Softening::kSpline ? " spline" : " Plummer");
+}
+
+// The cloud (1 - x^2)^n of unit mass and radius: the mass inside u^(1/2) is L(u) u^(3/2).
+TEST(Split, CoefficientsFollowTheBinomialFormula) {
+  for (int n = 1; n <= kMaxSplitOrder; ++n) {
+    const ForceLaw law = make_force_law(Split::kPolynomial, n, 0.1, Softening::kSpline, 1e-4);
+    const double inside = 0.37;
+    double mass = 0, total = 0;
+    const int steps = 200000;
+    for (int i = 0; i < steps; ++i) {
+      const double x = (i + 0.5) / steps, shell = x * x * std::pow(1 - x * x, n);
+      total += shell;
+      if (x < inside) mass += shell;
+    }
+    double sum = 0, u = inside * inside;
+    for (int j = n; j >= 0; --j) sum = sum * u + law.force[j];
+    EXPECT_NEAR(sum * inside * u, mass / total, 2e-5) << n;
+    const double normalisation = law.force[0] * 3;  // c_0 = 1 / (3 sum), so 1 / sum
+    double binomial = 1;
+    for (int j = 0; j <= n; ++j) {
+      EXPECT_NEAR(law.force[j], normalisation * binomial * (j % 2 ? -1 : 1) / (2 * j + 3), 1e-6 * normalisation);
+      binomial = binomial * (n - j) / (j + 1);
+    }
+    EXPECT_EQ(law.adjustment, 0);
+  }
+}
+
+TEST(Split, PotentialIsTheIntegralOfTheForce) {
+  for (const ForceLaw& law : all_laws(0.003)) {
+    for (double r = 0.0005; r < 0.099; r *= 1.13) {
+      const double h = 1e-5 * r;
+      const double slope = (potential_factor(law, (r + h) * (r + h)) - potential_factor(law, (r - h) * (r - h))) / (2 * h);
+      EXPECT_NEAR(slope, -force_factor(law, r * r) * r, 1e-6 * (1 / (r * r))) << name_of(law) << " r=" << r;
+    }
+  }
+}
+
+TEST(Split, ForceAndPotentialEndAtTheCutoff) {
+  for (const ForceLaw& law : all_laws(0.003)) {
+    if (law.split == Split::kNone) continue;
+    const double r_cut = law.r_cut, inside = r_cut * (1 - 1e-7);
+    EXPECT_EQ(force_factor(law, r_cut * r_cut), 0) << name_of(law);
+    EXPECT_EQ(potential_factor(law, r_cut * r_cut), 0) << name_of(law);
+    EXPECT_NEAR(force_factor(law, inside * inside) * std::pow(r_cut, 3), 0, 1e-6) << name_of(law);
+    EXPECT_NEAR(potential_factor(law, inside * inside) * r_cut, 0, 1e-6) << name_of(law);
+  }
+}
+
+TEST(Split, SmallDistancesFeelOnlyTheSoftenedNewton) {
+  for (const ForceLaw& law : all_laws(1e-5)) {
+    const double r = 2.9e-5, eps = law.softening;
+    const double newton = law.softening_kind == Softening::kSpline ? std::pow(r, -3) : std::pow(r * r + eps * eps, -1.5);
+    EXPECT_NEAR(force_factor(law, r * r) / newton, 1, 1e-8) << name_of(law);
+  }
+}
+
+TEST(Split, SplineJoinsNewtonAtItsSupport) {
+  const ForceLaw law = make_force_law(Split::kNone, 0, 0, Softening::kSpline, 0.01);
+  const double h = kSplineSupport * law.softening;
+  for (const double q : {0.5, 1.0}) {
+    const double below = q * h * (1 - 1e-9), above = q * h * (1 + 1e-9);
+    EXPECT_NEAR(force_factor(law, below * below) / force_factor(law, above * above), 1, 1e-7);
+    EXPECT_NEAR(potential_factor(law, below * below) / potential_factor(law, above * above), 1, 1e-7);
+  }
+  EXPECT_NEAR(potential_factor(law, 0) * law.softening, 1, 1e-6);  // the same depth as Plummer's
+}
+
+TEST(Split, AdjustmentIsThePlummerJump) {
+  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 0.1, Softening::kPlummer, 0.002);
+  EXPECT_NEAR(law.adjustment, 1.5 * 0.02 * 0.02, 0.02 * 0.02 * 0.02);
+}
+
+// The long-range force of a pair is M(r) / r^2 with M the mass of the cloud inside r; the transform of the cloud is
+// M(r_cut) sinc(k r_cut) - integral of M(r) d sinc(k r) / dr.
+TEST(Split, WindowIsTheTransformOfTheLongRangeForce) {
+  for (const ForceLaw& law : all_laws(1e-5)) {
+    if (law.split == Split::kNone || law.softening_kind != Softening::kSpline) continue;
+    for (const double x : {0.01, 0.5, 0.99, 1.01, 3.0, 7.7, 12.0}) {
+      const double k = x / law.r_cut;
+      const int steps = 20000;
+      double sum = 0;
+      for (int i = 0; i < steps; ++i) {
+        const double r = law.r_cut * (i + 0.5) / steps, y = k * r;
+        const double mass = 1 - force_factor(law, r * r) * r * r * r;
+        const double slope = y < 1e-3 ? -y / 3 : (y * std::cos(y) - std::sin(y)) / (y * y);
+        if (r > kSplineSupport * law.softening) sum -= mass * slope * k * law.r_cut / steps;
+      }
+      EXPECT_NEAR(long_range_window(law, x), sum + std::sin(x) / x, 2e-7) << name_of(law) << " x=" << x;
+    }
+    EXPECT_DOUBLE_EQ(long_range_window(law, 0), 1);
+  }
+}
+
+TEST(Split, PotentialIntegralAgreesWithSummation) {
+  for (const ForceLaw& law : all_laws(0.003)) {
+    const int steps = 200000;
+    double sum = 0;
+    for (int i = 0; i < steps; ++i) {
+      const double r = law.r_cut * (i + 0.5) / steps;
+      sum += 4 * M_PI * r * r * potential_factor(law, r * r) * law.r_cut / steps;
+    }
+    EXPECT_NEAR(potential_integral(law), sum, 1e-7 * (sum + 1e-9)) << name_of(law);
+  }
+}
+
+// Unsoftened: 4 pi times the second moment of the cloud / 6 (the cloud's potential differs from 1/r inside only).
+TEST(Split, PotentialIntegralOfTheUnsoftenedLaw) {
+  for (int n = 1; n <= kMaxSplitOrder; ++n) {
+    const ForceLaw law = make_force_law(Split::kPolynomial, n, 0.2, Softening::kPlummer, 1e-6);
+    const double r_cut = law.r_cut, second_moment = 3.0 / (2 * n + 5) * r_cut * r_cut;
+    EXPECT_NEAR(potential_integral(law) / (4 * M_PI / 6 * second_moment), 1, 1e-6);
+  }
+}
+
+TEST(Split, RefusesWhatItCannotDo) {
+  EXPECT_THROW(make_force_law(Split::kPolynomial, 0, 0.1, Softening::kPlummer, 1e-3), Error);
+  EXPECT_THROW(make_force_law(Split::kPolynomial, kMaxSplitOrder + 1, 0.1, Softening::kPlummer, 1e-3), Error);
+  EXPECT_THROW(make_force_law(Split::kPolynomial, 5, 0.5, Softening::kPlummer, 1e-3), Error);
+  EXPECT_THROW(make_force_law(Split::kS2, 0, 0, Softening::kPlummer, 1e-3), Error);
+  EXPECT_THROW(make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 0), Error);
+  EXPECT_THROW(make_force_law(Split::kPolynomial, 5, 0.01, Softening::kSpline, 0.004), Error);
+}
+
+}  // namespace
+}  // namespace maki
