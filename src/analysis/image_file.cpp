@@ -69,7 +69,8 @@ void draw_scale_bar(Picture& picture, const ImageOptions& options, long dot) {
 
 void draw_colour_bar(Picture& picture, const Range& range, long dot) {
   const long width = static_cast<long>(picture.width()) / 4;
-  const long x = static_cast<long>(picture.width()) - width - 6 * dot, y = static_cast<long>(picture.height()) - 10 * dot;
+  const long x = static_cast<long>(picture.width()) - width - 6 * dot,
+             y = static_cast<long>(picture.height()) - 10 * dot;
   picture.fill(x - 1, y - 1, width + 2, 4 * dot + 2, kInk);
   for (long i = 0; i < width; ++i) {
     picture.fill(x + i, y, 1, 4 * dot, density_colours()[static_cast<std::size_t>(255 * i / std::max(1L, width - 1))]);
@@ -130,8 +131,12 @@ std::vector<char> to_png(const Picture& picture, const Texts& texts, const std::
 }
 
 Texts provenance_texts(const Provenance& p, const ImageOptions& options) {
-  Texts texts{{"Title", "Projected density " + options.label}, {"Software", p.version}, {"Commit", p.git_hash},
-              {"Compiler", p.compiler},                        {"Device", p.device},   {"Configuration", p.configuration}};
+  Texts texts{{"Title", "Projected density " + options.label},
+              {"Software", p.version},
+              {"Commit", p.git_hash},
+              {"Compiler", p.compiler},
+              {"Device", p.device},
+              {"Configuration", p.configuration}};
   std::erase_if(texts, [](const auto& entry) { return entry.second.empty(); });
   return texts;
 }

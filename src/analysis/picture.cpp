@@ -54,7 +54,8 @@ constexpr Colour kRim{0, 0, 0};
 }  // namespace
 
 void Picture::fill(long x, long y, long width, long height, const Colour& colour) {
-  const long right = std::min(x + width, static_cast<long>(width_)), bottom = std::min(y + height, static_cast<long>(height_));
+  const long right = std::min(x + width, static_cast<long>(width_)),
+             bottom = std::min(y + height, static_cast<long>(height_));
   for (long row = std::max(0L, y); row < bottom; ++row) {
     for (long column = std::max(0L, x); column < right; ++column) {
       at(static_cast<std::size_t>(column), static_cast<std::size_t>(row)) = colour;

@@ -32,7 +32,7 @@ std::string comments(const PowerTable& table, const SnapshotHeader& header, cons
   text += fmt::format("# ShotNoise {:.10g}\n", table.shot_noise);
   text += fmt::format("# {}, commit {}\n# Compiler {}\n# Device {}\n", p.version, p.git_hash, p.compiler, p.device);
   if (!p.configuration.empty()) text += "# Configuration\n" + commented(p.configuration);
-  text += fmt::format("# K in radians per {0}, Delta2 = K^3 P / (2 pi^2), P in ({0})^3, Shot is the Delta2 of ShotNoise\n",
+  text += fmt::format("# K in radians per {0}, P in ({0})^3, Delta2 = K^3 P / (2 pi^2), Shot = Delta2 of ShotNoise\n",
                       table.length_unit);
   text += fmt::format("#{:>15} {:>16} {:>16} {:>12} {:>16}\n", "K", "Delta2", "P", "ModeCount", "Shot");
   return text;

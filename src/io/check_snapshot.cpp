@@ -133,7 +133,8 @@ void check_distinct(const Snapshot& s, const std::string& source) {
 
 void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<std::string>& notes) {
   if (snapshot.size() == 0) {
-    throw Error(fmt::format("'{}' holds no particles", source), "", "check the file; a run needs at least one particle");
+    throw Error(fmt::format("'{}' holds no particles", source), "",
+                "check the file; a run needs at least one particle");
   }
   check_finite(snapshot, source);
   check_masses(snapshot, source);

@@ -24,7 +24,8 @@ double header_mass(const FileHeader& header) {
 
 class Lines {
  public:
-  template <class... Arguments> void add(const char* label, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  template <class... Arguments>
+  void add(const char* label, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     text_.push_back(fmt::format("{:<12} {}", label, fmt::format(format, std::forward<Arguments>(arguments)...)));
   }
   std::vector<std::string> take() { return std::move(text_); }
@@ -71,7 +72,8 @@ void describe_set(const FileHeader& header, double mass, Lines& lines) {
     if (set.box_size > 0) lines.add("box", "{:g} {}", set.box_size, length_name(units));
   }
   lines.add("units", "length {:g} cm, mass {:g} g, velocity {:g} cm/s{}{}", units.length_cgs, units.mass_cgs,
-            units.velocity_cgs, units.with_h ? ", length and mass over h" : "", header.has_units ? "" : " (not in the file)");
+            units.velocity_cgs, units.with_h ? ", length and mass over h" : "",
+            header.has_units ? "" : " (not in the file)");
   const double g = set.gravitational_constant;
   lines.add("G", "{:.8g} {}", g > 0 ? g : units.gravitational_constant(), g > 0 ? "(in the file)" : "(from the units)");
   const double ratio = mass > 0 ? gadget::mean_density_ratio(set, mass) : 0;

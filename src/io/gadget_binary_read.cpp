@@ -148,7 +148,8 @@ FileHeader read_binary_header(const std::string& path) {
   const BinaryReader in(path);
   const BinaryHeader& h = in.header();
   FileHeader header;
-  header.format = fmt::format("GADGET binary type {}, {} endian", in.labelled() ? 2 : 1, in.swapped() ? "big" : "little");
+  header.format =
+      fmt::format("GADGET binary type {}, {} endian", in.labelled() ? 2 : 1, in.swapped() ? "big" : "little");
   for (std::size_t type = 0; type < kTypes; ++type) {
     if (h.counts[type] < 0) in.fail(fmt::format("the header counts {} particles of type {}", h.counts[type], type));
     header.counts[type] = static_cast<std::uint64_t>(h.counts[type]);

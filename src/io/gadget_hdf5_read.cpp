@@ -97,7 +97,8 @@ void list_datasets(hid_t file, FileHeader& header) {
       H5Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose);
       if (!dataset.valid()) continue;
       std::string shape;
-      for (const std::size_t extent : dataset_shape(dataset)) shape += fmt::format("{}{}", shape.empty() ? "" : " x ", extent);
+      for (const std::size_t extent : dataset_shape(dataset))
+        shape += fmt::format("{}{}", shape.empty() ? "" : " x ", extent);
       header.datasets.push_back(fmt::format("{:<28} {:<8} {}", group_name + "/" + name, type_name(dataset), shape));
     }
   }
@@ -134,8 +135,10 @@ void read_type(hid_t file, const FileHeader& header, std::size_t type, Snapshot&
                 "the file is incomplete; make it again");
   }
   H5Id group = open_group(file, where);
-  const std::string velocities = present(group, {"Velocities", "Velocity"}), masses = present(group, {"Masses", "Mass"});
-  for (const auto& [name, found] : {std::pair{"Coordinates", present(group, {"Coordinates"})}, {"Velocities", velocities}}) {
+  const std::string velocities = present(group, {"Velocities", "Velocity"}),
+                    masses = present(group, {"Masses", "Mass"});
+  for (const auto& [name, found] :
+       {std::pair{"Coordinates", present(group, {"Coordinates"})}, {"Velocities", velocities}}) {
     if (found.empty()) {
       throw Error(fmt::format("there is no dataset '{}/{}'", where, name), "", "the file is incomplete; make it again");
     }
@@ -143,7 +146,8 @@ void read_type(hid_t file, const FileHeader& header, std::size_t type, Snapshot&
   read_block(group, where, "Coordinates", rows, 3, H5T_NATIVE_DOUBLE, &s.positions[first]);
   read_block(group, where, velocities, rows, 3, H5T_NATIVE_FLOAT, &s.velocities[first]);
   if (header.mass_table[type] > 0) {
-    std::fill_n(s.masses.begin() + static_cast<std::ptrdiff_t>(first), rows, static_cast<float>(header.mass_table[type]));
+    std::fill_n(s.masses.begin() + static_cast<std::ptrdiff_t>(first), rows,
+                static_cast<float>(header.mass_table[type]));
   } else if (!masses.empty()) {
     read_block(group, where, masses, rows, 1, H5T_NATIVE_FLOAT, &s.masses[first]);
   } else {

@@ -17,8 +17,8 @@ namespace {
 constexpr double kSecondsPerGyr = 3.15576e16;
 constexpr double kMpcCgs = 3.085677581491367e24;
 
-// Age of the universe at scale factor a, or the time of an isolated set, in Gyr: integral of da / (a H), with a = s^(2/3)
-// so that the integrand is smooth at 0; Simpson's rule.
+// Age of the universe at scale factor a, or the time of an isolated set, in Gyr: the integral of da / (a H) by
+// Simpson's rule, over s = a^(3/2) so that the integrand is smooth at 0.
 double time_gyr(const SnapshotHeader& header) {
   if (!header.comoving) return header.time * header.units.length_cgs / header.units.velocity_cgs / kSecondsPerGyr;
   if (!(header.omega0 > 0) || !(header.hubble > 0)) return 0;
@@ -175,7 +175,8 @@ void write_particles(hid_t group, const Part& part, const WriteOptions& options)
 
 void write_extra(hid_t group, const Part& part, const ExtraDataset& extra, int deflate) {
   const std::size_t columns = extra.components;
-  const double factor = std::pow(part.length_factor, extra.length_scaling) * std::pow(part.mass_factor, extra.mass_scaling);
+  const double factor =
+      std::pow(part.length_factor, extra.length_scaling) * std::pow(part.mass_factor, extra.mass_scaling);
   const auto value = [&](std::size_t i, std::size_t column) {
     return factor * extra.values[(part.first + i) * columns + column];
   };

@@ -41,10 +41,16 @@ void read_particles(const std::vector<std::string>& files, const std::vector<Fil
                     std::vector<std::string>& notes) {
   std::uint64_t n = 0;
   for (const auto& header : headers) n += gadget::sum(header.counts);
-  s.positions.resize(n);
-  s.velocities.resize(n);
-  s.masses.resize(n);
-  s.ids.resize(n);
+  try {
+    s.positions.resize(n);
+    s.velocities.resize(n);
+    s.masses.resize(n);
+    s.ids.resize(n);
+  } catch (const std::exception&) {  // std::bad_alloc, std::length_error
+    throw Error(fmt::format("cannot read '{}'", files[0]),
+                fmt::format("no memory for the {} particles of its header", n),
+                "use a machine with more memory, or make the file again if it cannot hold that many");
+  }
   std::size_t first = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (headers[i].format == "GADGET HDF5") {
@@ -85,6 +91,10 @@ Part whole_set(const Snapshot& s, const WriteOptions& options) {
 void check_arrays(const Snapshot& s, const WriteOptions& options, const std::vector<ExtraDataset>& extras) {
   if (s.velocities.size() != s.size() || s.masses.size() != s.size() || s.ids.size() != s.size()) {
     throw Error("cannot write a snapshot", "its arrays differ in length");
+  }
+  const SnapshotHeader& header = s.header;
+  if (header.comoving && (!(header.time > 0) || (!header.units.with_h && !(header.hubble > 0)))) {
+    throw Error("cannot write a snapshot", "a comoving set needs a scale factor and h");
   }
   if (options.files < 1 || static_cast<std::size_t>(options.files) > std::max<std::size_t>(1, s.size())) {
     throw Error(fmt::format("cannot write {} particles to {} files", s.size(), options.files));

@@ -94,7 +94,8 @@ TEST(ImageFile, RefusesToReplaceAndWrongSizes) {
   const std::vector<float> density(4, 1.0f);
   write_image(dir / "a.png", density, 2, 2, {}, {});
   test::expect_contains(test::error_of([&] { write_image(dir / "a.png", density, 2, 2, {}, {}); }), {"exists"});
-  test::expect_contains(test::error_of([&] { write_image(dir / "b.png", density, 3, 2, {}, {}); }), {"4 numbers", "3 x 2"});
+  test::expect_contains(test::error_of([&] { write_image(dir / "b.png", density, 3, 2, {}, {}); }),
+                        {"4 numbers", "3 x 2"});
   EXPECT_EQ(dir.entries(), 1u);
 }
 

@@ -61,7 +61,8 @@ TEST(PowerFile, RefusesToReplaceAndBadColumns) {
   test::expect_contains(test::error_of([&] { write_power_file(dir / "p.txt", table, header, {}); }), {"exists"});
   write_power_file(dir / "p.txt", table, header, {}, true);
   table.modes.pop_back();
-  test::expect_contains(test::error_of([&] { write_power_file(dir / "q.txt", table, header, {}); }), {"differ in length"});
+  test::expect_contains(test::error_of([&] { write_power_file(dir / "q.txt", table, header, {}); }),
+                        {"differ in length"});
   EXPECT_EQ(dir.entries(), 1u);
 }
 

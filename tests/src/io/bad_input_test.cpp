@@ -27,7 +27,8 @@ std::string read_error(const Snapshot& s, const WriteOptions& options = {}) {
 
 TEST(BadInput, MissingFile) {
   TempDir dir;
-  expect_contains(error_of([&] { read_snapshot(dir / "no.hdf5"); }), {"cannot read", "no.hdf5", "no such file", "check"});
+  expect_contains(error_of([&] { read_snapshot(dir / "no.hdf5"); }),
+                  {"cannot read", "no.hdf5", "no such file", "check"});
   expect_contains(error_of([&] { read_snapshot(dir.path()); }), {"directory"});
 }
 
@@ -50,7 +51,8 @@ TEST(BadInput, TruncatedHdf5) {
   TempDir dir;
   write_snapshot(dir / "s.hdf5", make_snapshot(), {});
   std::filesystem::resize_file(dir / "s.hdf5", std::filesystem::file_size(dir / "s.hdf5") * 2 / 3);
-  expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"s.hdf5", "truncated file", "incomplete", "again"});
+  expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }),
+                  {"s.hdf5", "truncated file", "incomplete", "again"});
 }
 
 TEST(BadInput, TruncatedBinary) {
@@ -99,6 +101,19 @@ TEST(BadInput, HeaderAndDataDisagree) {
   expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"PartType1/Coordinates", "wrong size", "11 x 3"});
 }
 
+TEST(BadInput, HeaderThatPromisesTooMuch) {
+  TempDir dir;
+  write_snapshot(dir / "s.hdf5", make_snapshot(10), {});
+  {
+    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Id header = open_group(file, "Header");
+    H5Adelete(header, "NumPart_ThisFile");
+    const std::uint64_t counts[6] = {0, std::uint64_t{1} << 60, 0, 0, 0, 0};
+    write_attribute(header, "NumPart_ThisFile", counts, 6);
+  }
+  expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"s.hdf5", "no memory", "of its header"});
+}
+
 TEST(BadInput, NumbersThatAreNone) {
   Snapshot s = make_snapshot(10);
   s.positions[6][1] = kNan;
@@ -133,7 +148,8 @@ TEST(BadInput, OutsideTheBox) {
         write_attribute(attributes, "BoxSize", 40.0);
       }
       (void)file.close();
-      expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }), {"lies outside the box", "box of 40", "BoxSize"});
+      expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }),
+                      {"lies outside the box", "box of 40", "BoxSize"});
     } else {
       expect_contains(read_error(s), {"particle 1 (id 10)", "lies outside the box", "wrap"});
     }
@@ -175,7 +191,8 @@ TEST(BadInput, IncompleteSet) {
     TempDir dir;
     const auto files = write_snapshot(dir / "s.hdf5", make_snapshot(), {}, {.format = format, .files = 3});
     std::filesystem::remove(files[1]);
-    expect_contains(error_of([&] { read_snapshot(files[0]); }), {"incomplete", files[1].c_str(), "of 3 files is missing"});
+    expect_contains(error_of([&] { read_snapshot(files[0]); }),
+                    {"incomplete", files[1].c_str(), "of 3 files is missing"});
   }
 }
 

@@ -52,7 +52,8 @@ TEST(FullDisk, FileSizeLimit) {
     return errors;
   });
   std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find("(File too large): raise the limit", at)) != std::string::npos; ++at) ++found;
+  for (std::size_t at = 0; (at = text.find("(File too large): raise the limit", at)) != std::string::npos; ++at)
+    ++found;
   EXPECT_EQ(found, kKinds.size()) << text;
   EXPECT_EQ(text.find("something was left"), std::string::npos) << text;
   EXPECT_EQ(text.find("died"), std::string::npos) << text;

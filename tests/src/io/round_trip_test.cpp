@@ -68,18 +68,19 @@ constexpr auto k2 = SnapshotFormat::kGadgetBinary2;
 
 INSTANTIATE_TEST_SUITE_P(
     Formats, RoundTrip,
-    testing::Values(Case{"hdf5", "s.hdf5", {.format = kH}}, Case{"hdf5_own_masses", "s.hdf5", {.format = kH}, false},
-                    Case{"hdf5_float", "s.hdf5", {.format = kH, .double_coordinates = false}},
-                    Case{"hdf5_deflate", "s.hdf5", {.format = kH, .deflate = 4}},
-                    Case{"hdf5_ids64", "s.hdf5", {.format = kH, .id_bits = 64}},
-                    Case{"hdf5_multi", "s.hdf5", {.format = kH, .files = 3}, false},
-                    Case{"type1", "s", {.format = k1, .double_coordinates = false}},
-                    Case{"type1_double_ids64", "s", {.format = k1, .id_bits = 64}, false},
-                    Case{"type1_big", "s", {.format = k1, .big_endian = true}, false},
-                    Case{"type1_multi", "s", {.format = k1, .files = 4, .double_coordinates = false}, false},
-                    Case{"type2", "s.gad", {.format = k2, .double_coordinates = false}, false},
-                    Case{"type2_big_multi", "s", {.format = k2, .files = 2, .big_endian = true}},
-                    Case{"type2_big_float", "s", {.format = k2, .double_coordinates = false, .id_bits = 64, .big_endian = true}}),
+    testing::Values(
+        Case{"hdf5", "s.hdf5", {.format = kH}}, Case{"hdf5_own_masses", "s.hdf5", {.format = kH}, false},
+        Case{"hdf5_float", "s.hdf5", {.format = kH, .double_coordinates = false}},
+        Case{"hdf5_deflate", "s.hdf5", {.format = kH, .deflate = 4}},
+        Case{"hdf5_ids64", "s.hdf5", {.format = kH, .id_bits = 64}},
+        Case{"hdf5_multi", "s.hdf5", {.format = kH, .files = 3}, false},
+        Case{"type1", "s", {.format = k1, .double_coordinates = false}},
+        Case{"type1_double_ids64", "s", {.format = k1, .id_bits = 64}, false},
+        Case{"type1_big", "s", {.format = k1, .big_endian = true}, false},
+        Case{"type1_multi", "s", {.format = k1, .files = 4, .double_coordinates = false}, false},
+        Case{"type2", "s.gad", {.format = k2, .double_coordinates = false}, false},
+        Case{"type2_big_multi", "s", {.format = k2, .files = 2, .big_endian = true}},
+        Case{"type2_big_float", "s", {.format = k2, .double_coordinates = false, .id_bits = 64, .big_endian = true}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Units, NewtonsConstant) {

@@ -1,0 +1,194 @@
+// Files of other codes: several types of particles, masses in the table or in the data, cosmology in either group.
+// The files are put together here byte by byte, not by Maki's own writers.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "src/io/hdf5_file.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "tests/src/io/io_helpers.hpp"
+
+namespace maki {
+namespace {
+
+using test::error_of;
+using test::expect_contains;
+using test::TempDir;
+
+// Types 0 (2 particles, own masses), 1 (3, table), 4 (1, own mass); particle i at (i, 2 i, 3 i), moving at (10 i, 0,
+// -i) in file units, with id 100 + i.
+constexpr std::array<std::uint32_t, 6> kCounts{2, 3, 0, 0, 1, 0};
+constexpr std::array<double, 6> kTable{0, 0.5, 0, 0, 0, 0};
+constexpr std::array<float, 6> kMasses{0.25f, 0.75f, 0.5f, 0.5f, 0.5f, 2.0f};
+
+void expect_particles(const Snapshot& s) {
+  ASSERT_EQ(s.size(), 6u);
+  const float a = 0.5f;  // the scale factor; peculiar velocities are sqrt(a) times those of the file
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double x = static_cast<double>(i);
+    EXPECT_EQ(s.positions[i], (std::array<double, 3>{x, 2 * x, 3 * x}));
+    EXPECT_FLOAT_EQ(s.velocities[i][0], static_cast<float>(10 * x) * std::sqrt(a));
+    EXPECT_FLOAT_EQ(s.velocities[i][2], static_cast<float>(-x) * std::sqrt(a));
+    EXPECT_FLOAT_EQ(s.masses[i], kMasses[i]);
+    EXPECT_EQ(s.ids[i], 100 + i);
+  }
+  EXPECT_EQ(s.header.omega0, 0.3);
+  EXPECT_EQ(s.header.hubble, 0.7);
+  EXPECT_NEAR(s.header.redshift, 1, 1e-12);
+}
+
+class Bytes {
+ public:
+  explicit Bytes(bool big_endian) : big_endian_(big_endian) {}
+  template <class T> void put(T value) {
+    unsigned char raw[sizeof(T)];
+    std::memcpy(raw, &value, sizeof(T));
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+      data_.push_back(static_cast<char>(raw[big_endian_ ? sizeof(T) - 1 - i : i]));
+  }
+  void label(const char* text, std::uint32_t bytes) {
+    put<std::uint32_t>(8);
+    data_.append(text, 4);
+    put(bytes + 8);
+    put<std::uint32_t>(8);
+  }
+  void pad_to(std::size_t size) { data_.resize(size); }
+  std::size_t size() const { return data_.size(); }
+  void save(const std::string& path) const { std::ofstream(path, std::ios::binary) << data_; }
+
+ private:
+  std::string data_;
+  bool big_endian_;
+};
+
+// A GADGET-2 file as its user guide describes it; type 2 has a foreign block before the masses.
+std::string binary_file(const TempDir& dir, int type, bool big_endian) {
+  Bytes out(big_endian);
+  const auto block = [&](const char* label, std::uint32_t bytes, auto write) {
+    if (type == 2) out.label(label, bytes);
+    out.put(bytes);
+    write();
+    out.put(bytes);
+  };
+  block("HEAD", 256, [&] {
+    const std::size_t end = out.size() + 256;
+    for (const auto n : kCounts) out.put(n);
+    for (const auto m : kTable) out.put(m);
+    out.put(0.5), out.put(1.0);                    // time, redshift
+    out.put(0), out.put(0);                        // flags
+    for (const auto n : kCounts) out.put(n);
+    out.put(0), out.put(1);                        // cooling, files
+    out.put(20.0), out.put(0.3), out.put(0.7), out.put(0.7);
+    out.pad_to(end);
+  });
+  block("POS ", 6 * 12, [&] {
+    for (int i = 0; i < 6; ++i)
+      out.put(1.0f * static_cast<float>(i)), out.put(2.0f * static_cast<float>(i)),
+          out.put(3.0f * static_cast<float>(i));
+  });
+  block("VEL ", 6 * 12, [&] {
+    for (int i = 0; i < 6; ++i) out.put(10.0f * static_cast<float>(i)), out.put(0.0f), out.put(-static_cast<float>(i));
+  });
+  block("ID  ", 6 * 4, [&] {
+    for (std::uint32_t i = 0; i < 6; ++i) out.put(100 + i);
+  });
+  if (type == 2) block("XTRA", 4, [&] { out.put(1.0f); });
+  block("MASS", 3 * 4, [&] { out.put(0.25f), out.put(0.75f), out.put(2.0f); });
+  const std::string path = dir / "other";
+  out.save(path);
+  return path;
+}
+
+TEST(ParticleTypes, BinaryFilesOfBothTypesAndByteOrders) {
+  for (const int type : {1, 2}) {
+    for (const bool big_endian : {false, true}) {
+      TempDir dir;
+      ReadReport report;
+      expect_particles(read_snapshot(binary_file(dir, type, big_endian), &report));
+      EXPECT_EQ(report.counts, (std::array<std::uint64_t, 6>{2, 3, 0, 0, 1, 0}));
+      expect_contains(report.format, {type == 1 ? "type 1" : "type 2", big_endian ? "big" : "little"});
+    }
+  }
+}
+
+struct Hdf5Style {
+  const char* cosmology = "Header";   // group that holds it
+  bool masses = true;
+  bool ids = true;
+};
+
+std::string hdf5_file(const TempDir& dir, const Hdf5Style& style) {
+  const std::string path = dir / "other.hdf5";
+  H5Id file = create_hdf5(path);
+  H5Id header = create_group(file, "Header");
+  H5Id parameters = create_group(file, "Parameters");
+  write_attribute(header, "NumPart_ThisFile", kCounts.data(), 6);
+  write_attribute(header, "NumPart_Total", kCounts.data(), 6);
+  write_attribute(header, "MassTable", kTable.data(), 6);
+  write_attribute(header, "Time", 0.5);
+  write_attribute(header, "Redshift", 1.0);
+  write_attribute(header, "BoxSize", 20.0);
+  write_attribute<std::int32_t>(header, "NumFilesPerSnapshot", 1);
+  hid_t group = std::string(style.cosmology) == "Header" ? header : parameters;
+  write_attribute(group, "Omega0", 0.3);
+  write_attribute(group, "OmegaLambda", 0.7);
+  write_attribute(group, "HubbleParam", 0.7);
+  std::size_t first = 0;
+  for (std::size_t type = 0; type < 6; ++type) {
+    const std::size_t n = kCounts[type];
+    if (n == 0) continue;
+    H5Id particles = create_group(file, "PartType" + std::to_string(type));
+    std::vector<float> x, v;
+    std::vector<std::uint32_t> ids;
+    for (std::size_t i = first; i < first + n; ++i) {
+      const float f = static_cast<float>(i);
+      x.insert(x.end(), {f, 2 * f, 3 * f});
+      v.insert(v.end(), {10 * f, 0, -f});
+      ids.push_back(static_cast<std::uint32_t>(100 + i));
+    }
+    write_rows(create_dataset(particles, "Coordinates", H5T_IEEE_F32BE, n, 3, 0), 0, n, H5T_NATIVE_FLOAT, x.data());
+    write_rows(create_dataset(particles, "Velocities", H5T_IEEE_F64LE, n, 3, 0), 0, n, H5T_NATIVE_FLOAT, v.data());
+    if (style.ids) {
+      write_rows(create_dataset(particles, "ParticleIDs", H5T_STD_I32LE, n, 1, 0), 0, n, H5T_NATIVE_UINT32, ids.data());
+    }
+    if (style.masses && kTable[type] == 0) {
+      write_rows(create_dataset(particles, "Masses", H5T_IEEE_F64LE, n, 1, 0), 0, n, H5T_NATIVE_FLOAT, &kMasses[first]);
+    }
+    first += n;
+  }
+  return path;
+}
+
+TEST(ParticleTypes, Hdf5WithCosmologyInEitherGroup) {
+  for (const char* group : {"Header", "Parameters"}) {
+    TempDir dir;
+    expect_particles(read_snapshot(hdf5_file(dir, {.cosmology = group})));
+  }
+}
+
+TEST(ParticleTypes, WithoutMassesIsAnError) {
+  TempDir dir;
+  expect_contains(error_of([&] { read_snapshot(hdf5_file(dir, {.masses = false})); }),
+                  {"particles of type 0 have no masses", "MassTable[0] is 0", "PartType0/Masses"});
+}
+
+TEST(ParticleTypes, WithoutIdsAreNumbered) {
+  TempDir dir;
+  ReadReport report;
+  const Snapshot s = read_snapshot(hdf5_file(dir, {.ids = false}), &report);
+  EXPECT_EQ(s.ids, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6}));
+  std::string notes;
+  for (const auto& note : report.notes) notes += note + "\n";
+  expect_contains(notes, {"type 4 have no ids", "states no units"});
+}
+
+TEST(ParticleTypes, DescribedOneByOne) {
+  TempDir dir;
+  std::string text;
+  for (const auto& line : describe_file(hdf5_file(dir, {}))) text += line + "\n";
+  expect_contains(text, {"particles    6", "type 0", "2, masses of their own", "3, mass 0.5 each", "PartType4/Masses"});
+}
+
+}  // namespace
+}  // namespace maki
