@@ -29,6 +29,7 @@ class Lines {
     text_.push_back(fmt::format("{:<12} {}", label, fmt::format(format, std::forward<Arguments>(arguments)...)));
   }
   std::vector<std::string> take() { return std::move(text_); }
+  void add_line(const std::string& line) { text_.push_back(line); }
   void add_block(const std::string& text) {
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -87,7 +88,7 @@ void describe_provenance(const FileHeader& header, Lines& lines) {
   if (!p.compiler.empty()) lines.add("compiler", "{}", p.compiler);
   if (!p.device.empty()) lines.add("device", "{}", p.device);
   if (p.configuration.empty()) return;
-  lines.add("configuration", "{}", "");
+  lines.add_line("configuration");
   lines.add_block(p.configuration);
 }
 
