@@ -29,7 +29,7 @@ StepReport Integrator::start(double t, bool want_potential) {
   return {t, 0, 0, true, want_potential, last_};
 }
 
-StepReport Integrator::advance(double target, bool want_potential) {
+StepReport Integrator::advance(double target, Potentials potentials) {
   if (!(target > time_)) throw std::logic_error("a step must go forward in time");
   if (at_boundary()) {
     choose_long_step(target);
@@ -44,10 +44,12 @@ StepReport Integrator::advance(double target, bool want_potential) {
   }
   time_ = end;
   const bool boundary = at_boundary();
-  evaluate(boundary, want_potential && boundary);
+  const bool with_potential =
+      (potentials == Potentials::kAtBoundary && boundary) || (potentials == Potentials::kAtTarget && end == target);
+  evaluate(boundary, with_potential);
   before_last_ = last_;
   measure(boundary);
-  return {end, end - begin, long_end_ - long_begin_, boundary, want_potential && boundary, last_};
+  return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, last_};
 }
 
 void Integrator::synchronise() {
@@ -82,7 +84,7 @@ double Integrator::safe_step(double step, const StepMeasure& from) const {
 void Integrator::kick_short(double to) {
   if (to == short_kicked_to_) return;
   const PhaseTimers::Scope scope(timers_, "kick");
-  const double scale = frame_.gravitational_constant / (frame_.side * frame_.side);
+  const double scale = frame_.acceleration_unit();
   kick(stream_, particles_, forces_.short_acceleration(), scale * timeline_.kick_factor(short_kicked_to_, to));
   short_kicked_to_ = to;
 }
@@ -90,7 +92,7 @@ void Integrator::kick_short(double to) {
 void Integrator::kick_long(double to) {
   if (forces_.has_mesh() && to != long_kicked_to_) {
     const PhaseTimers::Scope scope(timers_, "kick");
-    const double scale = frame_.gravitational_constant / (frame_.side * frame_.side);
+    const double scale = frame_.acceleration_unit();
     kick(stream_, particles_, forces_.long_acceleration(), scale * timeline_.kick_factor(long_kicked_to_, to));
   }
   long_kicked_to_ = to;
@@ -106,11 +108,12 @@ void Integrator::measure(bool boundary) {
   const VectorArray* far = forces_.has_mesh() ? &forces_.long_acceleration() : nullptr;
   const StepMaxima maxima = step_maxima(stream_, particles_, forces_.short_acceleration(), far);
   if (!std::isfinite(maxima.acceleration) || !std::isfinite(maxima.momentum))
-    throw Error(fmt::format("a particle's {} is not a finite number", std::isfinite(maxima.momentum) ? "acceleration" : "momentum"),
-                fmt::format("at {} = {:.6g}", timeline_.is_comoving() ? "scale factor" : "time",
-                            timeline_.is_comoving() ? timeline_.scale_factor(time_) : time_),
+    throw Error(fmt::format("a particle's {} is not a finite number",
+                            std::isfinite(maxima.momentum) ? "acceleration" : "momentum"),
+                timeline_.is_comoving() ? fmt::format("at scale factor {:.6g}", timeline_.scale_factor(time_))
+                                        : fmt::format("at time {:.6g}", time_),
                 "check masses, units and softening of the initial conditions; if they are sound, use a smaller eta");
-  last_.acceleration = maxima.acceleration * frame_.gravitational_constant / (frame_.side * frame_.side);
+  last_.acceleration = maxima.acceleration * frame_.acceleration_unit();
   last_.max_momentum = maxima.momentum;
   if (boundary) last_.rms_momentum = std::sqrt(mean_square_momentum(stream_, particles_, maxima.momentum));
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/particles/particles.hpp"
+#include "src/simulation/frame.hpp"
 #include "src/simulation/phase_timers.hpp"
 #include "src/simulation/step_criterion.hpp"
 
@@ -21,11 +22,8 @@ class ForceField {
   virtual const VectorArray& long_acceleration() const = 0;
 };
 
-// From kernel units to those of the run.
-struct Frame {
-  double side = 1;                    // length units
-  double gravitational_constant = 1;  // length velocity^2 / mass
-};
+// Where a step should leave potentials behind. They cost time.
+enum class Potentials { kNever, kAtTarget, kAtBoundary };  // the last: wherever a long step ends
 
 struct StepReport {
   double t = 0;                // at the end of the step
@@ -49,8 +47,8 @@ class Integrator {
   StepReport start(double t, bool want_potential);
 
   // One short step towards `target`, which is hit exactly and never passed. Steps left to it are of equal length, and it
-  // ends a long step. Potentials are made only where the step ends a long step. Throws as start().
-  StepReport advance(double target, bool want_potential);
+  // ends a long step. Throws as start().
+  StepReport advance(double target, Potentials potentials);
 
   // Momenta to the time of the positions. Only where a long step has ended; throws std::logic_error elsewhere.
   void synchronise();

@@ -32,7 +32,7 @@ struct SmallRun {
     integrator.emplace(stream, particles, *field, timeline, options, frame, timers);
   }
   void advance_to(double target) {
-    while (integrator->time() < target) reports.push_back(integrator->advance(target, false));
+    while (integrator->time() < target) reports.push_back(integrator->advance(target, Potentials::kNever));
     integrator->synchronise();
   }
   HostParticles state() const { return download_particles(stream, particles); }
@@ -163,7 +163,7 @@ TEST(Integrator, SynchronisingChangesNothingBeyondRoundOff) {
     run.forces(springs(4));
     run.integrator->start(0, false);
     for (int i = 0; i < 100; ++i) {
-      run.integrator->advance(1, false);
+      run.integrator->advance(1, Potentials::kNever);
       if (k == 1) run.integrator->synchronise();
     }
     run.integrator->synchronise();
@@ -187,7 +187,7 @@ TEST(Integrator, StepComesFromTheStepBeforeTheLast) {
   std::vector<double> chosen{short_step(options, run.timeline, 0, first.measure)};
   chosen.push_back(chosen[0]);  // the first step has nothing older
   for (int i = 0; i < 20; ++i) {
-    const StepReport report = run.integrator->advance(10, false);
+    const StepReport report = run.integrator->advance(10, Potentials::kNever);
     EXPECT_NEAR(report.step, chosen[static_cast<std::size_t>(i)], 0.02 * report.step);  // divided evenly
     chosen.push_back(short_step(options, run.timeline, 0, report.measure));
   }
@@ -207,7 +207,7 @@ TEST(Integrator, LongStepHoldsWholeShortSteps) {
   int short_steps = 0, fewest = 1000, most = 0;
   double covered = 0;
   while (run.integrator->time() < 0) {
-    const StepReport report = run.integrator->advance(0, false);
+    const StepReport report = run.integrator->advance(0, Potentials::kNever);
     EXPECT_LE(report.long_step, 0.02 * (1 + 1e-9));
     ++short_steps;
     covered += report.step;
@@ -222,7 +222,7 @@ TEST(Integrator, LongStepHoldsWholeShortSteps) {
   EXPECT_GT(most, fewest);
   EXPECT_THROW(
       {
-        run.integrator->advance(1, false);
+        run.integrator->advance(1, Potentials::kNever);
         run.integrator->synchronise();
       },
       std::logic_error);

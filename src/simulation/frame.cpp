@@ -1,0 +1,64 @@
+#include "src/simulation/frame.hpp"
+
+#include <string>
+#include <utility>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+
+namespace {
+
+double scale_factor_of(const SnapshotHeader& header) { return header.comoving ? header.time : 1; }
+
+}  // namespace
+
+Frame make_frame(const SnapshotHeader& header, double side, const std::array<double, 3>& centre) {
+  if (!(side > 0)) throw Error("the particles have no box", "side " + std::to_string(side), "give box.size");
+  Frame frame;
+  frame.side = side;
+  frame.periodic = header.comoving;
+  frame.gravitational_constant =
+      header.gravitational_constant > 0 ? header.gravitational_constant : header.units.gravitational_constant();
+  for (std::size_t axis = 0; axis < 3; ++axis) frame.corner[axis] = centre[axis] - 0.5 * side;
+  return frame;
+}
+
+void double_frame(Frame& frame) {
+  for (double& corner : frame.corner) corner -= 0.5 * frame.side;
+  frame.side *= 2;
+  ++frame.doublings;
+}
+
+void load_particles(const Stream& stream, const Snapshot& snapshot, const Frame& frame, Particles& particles) {
+  const double a = scale_factor_of(snapshot.header);
+  const std::size_t n = snapshot.size();
+  std::vector<std::array<double, 3>> fractions(n);
+  std::vector<std::array<float, 3>> momenta(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      fractions[i][axis] = (snapshot.positions[i][axis] - frame.corner[axis]) / frame.side;
+      momenta[i][axis] = static_cast<float>(snapshot.velocities[i][axis] * a);
+    }
+  }
+  upload_particles(stream, particles, fractions, momenta, snapshot.masses, snapshot.ids);
+}
+
+Snapshot store_particles(const Stream& stream, const Particles& particles, const Frame& frame,
+                         const SnapshotHeader& header) {
+  const double a = scale_factor_of(header);
+  HostParticles host = download_particles(stream, particles);
+  Snapshot snapshot;
+  snapshot.header = header;
+  snapshot.positions = std::move(host.fractions);
+  snapshot.velocities = std::move(host.momenta);
+  snapshot.masses = std::move(host.masses);
+  snapshot.ids = std::move(host.ids);
+  for (auto& position : snapshot.positions)
+    for (std::size_t axis = 0; axis < 3; ++axis) position[axis] = frame.corner[axis] + position[axis] * frame.side;
+  for (auto& velocity : snapshot.velocities)
+    for (float& component : velocity) component = static_cast<float>(component / a);
+  return snapshot;
+}
+
+}  // namespace maki

@@ -1,0 +1,43 @@
+// Between a run's units and those of the kernels: where the box lies, how large it is, and what a momentum is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/particles/particles.hpp"
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+// position = corner + fraction * side.
+struct Frame {
+  double side = 1;                    // length units
+  double gravitational_constant = 1;  // length velocity^2 / mass
+  std::array<double, 3> corner{};     // length units; 0 where periodic
+  int doublings = 0;                  // of an isolated set's box
+  bool periodic = true;
+
+  double acceleration_unit() const { return gravitational_constant / (side * side); }  // velocity^2 / length
+  double potential_unit() const { return gravitational_constant / side; }              // velocity^2
+};
+
+inline constexpr int kMaxDoublings = 4;
+// A particle farther than this from the middle on some axis, in units of the last bit, has left the middle half of the box:
+// the nearest image of another particle could be the wrong one.
+inline constexpr std::int64_t kMiddleHalf = (std::int64_t{1} << 30) - 1;
+
+// The box of side `side` (length units) about `centre`; G is the header's, or that of its units.
+// Throws Error where side is not positive.
+Frame make_frame(const SnapshotHeader& header, double side, const std::array<double, 3>& centre);
+
+// Doubles the side about the middle; momenta keep their meaning.
+void double_frame(Frame& frame);
+
+// Puts the set on the device. Momenta are p = a v for peculiar velocities v.
+void load_particles(const Stream& stream, const Snapshot& snapshot, const Frame& frame, Particles& particles);
+
+// The particles at scale factor a as a set in `header`'s units; header.time and redshift are taken as they are.
+Snapshot store_particles(const Stream& stream, const Particles& particles, const Frame& frame,
+                         const SnapshotHeader& header);
+
+}  // namespace maki

@@ -1,0 +1,112 @@
+#include "src/simulation/gravity_field.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "kernels/device/error.hpp"
+#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/total_mass.hpp"
+#include "kernels/particles/escapers.hpp"
+
+namespace maki {
+
+namespace {
+
+// A softening of fewer units of the last bit is refused (DESIGN section 3).
+constexpr double kFewestUnits = 256;
+
+}  // namespace
+
+void Escapers::append_to(Snapshot& snapshot, double time) const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    std::array<double, 3> position = positions[i];
+    for (std::size_t axis = 0; axis < 3; ++axis) position[axis] += velocities[i][axis] * (time - times[i]);
+    snapshot.positions.push_back(position);
+  }
+  snapshot.velocities.insert(snapshot.velocities.end(), velocities.begin(), velocities.end());
+  snapshot.masses.insert(snapshot.masses.end(), masses.begin(), masses.end());
+  snapshot.ids.insert(snapshot.ids.end(), ids.begin(), ids.end());
+}
+
+GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& particles, const Timeline& timeline,
+                           const StepOptions& steps, const ThetaSchedule& theta, Frame& frame,
+                           std::function<void(const std::string&)> say)
+    : stream_(stream),
+      gravity_(gravity),
+      particles_(particles),
+      timeline_(timeline),
+      steps_(steps),
+      theta_(theta),
+      frame_(frame),
+      say_(std::move(say)),
+      softening_(gravity.options().law.softening) {}
+
+void GravityField::short_range(double t, bool want_potential) {
+  if (!frame_.periodic) keep_in_box(t);
+  apply_schedules(t);
+  gravity_.short_range(stream_, particles_, want_potential);
+}
+
+void GravityField::long_range(double, bool want_potential) {
+  gravity_.long_range(stream_, particles_, want_potential);
+}
+
+void GravityField::apply_schedules(double t) {
+  if (timeline_.is_comoving()) gravity_.set_theta(theta_.at(1 / timeline_.scale_factor(t) - 1));
+  const double softening = softening_at(steps_, timeline_.scale_factor(t)) / frame_.side;
+  if (std::fabs(softening - softening_) <= 1e-6 * softening_) return;
+  const ForceLaw& law = gravity_.options().law;
+  gravity_.set_law(make_force_law(law.split, law.order, law.r_cut, law.softening_kind, softening));
+  softening_ = softening;
+}
+
+void GravityField::keep_in_box(double t) {
+  std::int64_t reach = largest_reach(stream_, particles_);
+  while (reach > kMiddleHalf) {
+    if (!may_double()) {
+      take_out(t);
+      return;
+    }
+    double_box(stream_, particles_);
+    double_frame(frame_);
+    gravity_.request_rebuild();
+    reach = largest_reach(stream_, particles_);
+    say_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
+  }
+}
+
+bool GravityField::may_double() const {
+  const double units = steps_.softening / (2 * frame_.side) * kSideToUnits;
+  return frame_.doublings < kMaxDoublings && units >= kFewestUnits;
+}
+
+void GravityField::take_out(double t) {
+  const HostParticles out = set_aside(stream_, particles_, kMiddleHalf);
+  gravity_.request_rebuild();
+  if (particles_.size() == 0)
+    throw Error("all particles have left the box", fmt::format("at time {:g}, side {:g}", t, frame_.side),
+                "check velocities and units of the initial conditions, or give a larger box.size");
+  const double others = total_mass(stream_, particles_.source.data(), particles_.size());
+  for (std::size_t i = 0; i < out.ids.size(); ++i) {
+    double r2 = 0, v2 = 0;
+    std::array<double, 3> position;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double offset = out.fractions[i][axis] - 0.5;
+      position[axis] = frame_.corner[axis] + out.fractions[i][axis] * frame_.side;
+      r2 += offset * offset;
+      v2 += static_cast<double>(out.momenta[i][axis]) * out.momenta[i][axis];
+    }
+    escapers_.energy += out.masses[i] * (0.5 * v2 - frame_.potential_unit() * others / std::sqrt(r2));
+    escapers_.positions.push_back(position);
+    escapers_.times.push_back(t);
+  }
+  escapers_.velocities.insert(escapers_.velocities.end(), out.momenta.begin(), out.momenta.end());
+  escapers_.masses.insert(escapers_.masses.end(), out.masses.begin(), out.masses.end());
+  escapers_.ids.insert(escapers_.ids.end(), out.ids.begin(), out.ids.end());
+  say_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.",
+                   out.ids.size(), out.ids.size() == 1 ? "" : "s", out.ids.size() == 1 ? "is" : "are", escapers_.size()));
+}
+
+}  // namespace maki

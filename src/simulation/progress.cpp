@@ -1,0 +1,77 @@
+#include "src/simulation/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+
+namespace maki {
+
+namespace {
+
+// How often a terminal's line is drawn anew, seconds.
+constexpr double kRedraw = 0.1;
+
+std::string rate_text(double rate) {
+  if (rate >= 1e6) return fmt::format("{:.2f} M", rate * 1e-6);
+  if (rate >= 1e3) return fmt::format("{:.1f} k", rate * 1e-3);
+  return fmt::format("{:.0f} ", rate);
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (!(seconds < 1e9)) return "?";
+  const long whole = std::lround(seconds);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string progress_line(const ProgressState& state, double mean_seconds) {
+  const std::string time =
+      state.comoving ? fmt::format("z {:.3f}", 1 / state.time - 1) : fmt::format("t {:.6g}", state.time);
+  const double rate = mean_seconds > 0 ? static_cast<double>(state.particles) / mean_seconds : 0;
+  return fmt::format("step {:<6} {:<12} about {:.0f} steps, {} left   {}particles/s", state.step, time,
+                     std::ceil(state.steps_left), duration_text(state.steps_left * mean_seconds), rate_text(rate));
+}
+
+Progress::Progress(std::FILE* out, double interval)
+    : out_(out), interval_(interval), terminal_(out != nullptr && isatty(fileno(out)) != 0) {}
+
+void Progress::step(const ProgressState& state) {
+  if (out_ == nullptr) return;
+  constexpr double kMemory = 0.9;  // of the running mean, a step
+  mean_seconds_ = mean_seconds_ > 0 ? kMemory * mean_seconds_ + (1 - kMemory) * state.seconds : state.seconds;
+  if (state.elapsed - last_shown_ < (terminal_ ? kRedraw : interval_)) return;
+  last_shown_ = state.elapsed;
+  const std::string line = progress_line(state, mean_seconds_);
+  if (terminal_) {
+    std::fprintf(out_, "\r%s\033[K", line.c_str());
+    line_open_ = true;
+  } else {
+    std::fprintf(out_, "%s\n", line.c_str());
+  }
+  std::fflush(out_);
+}
+
+void Progress::message(const std::string& text) {
+  if (out_ == nullptr) return;
+  clear_line();
+  std::fprintf(out_, "%s\n", text.c_str());
+  std::fflush(out_);
+}
+
+void Progress::finish() {
+  if (out_ == nullptr) return;
+  if (line_open_) std::fprintf(out_, "\n");
+  line_open_ = false;
+  std::fflush(out_);
+}
+
+void Progress::clear_line() {
+  if (line_open_) std::fprintf(out_, "\r\033[K");
+  line_open_ = false;
+}
+
+}  // namespace maki

@@ -1,0 +1,45 @@
+// Where a run stands, for the one who waits for it.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "src/simulation/metrics.hpp"
+
+namespace maki {
+
+struct ProgressState {
+  std::uint64_t step = 0;
+  bool comoving = true;
+  double time = 0;         // scale factor, or time
+  double steps_left = 0;   // if they stay as long as the last one
+  double seconds = 0;      // of the last step
+  double elapsed = 0;      // since the start of the run
+  std::size_t particles = 0;
+};
+
+// One line that is written over itself on a terminal; elsewhere a plain line every `interval` seconds.
+// Silent where `out` is null.
+class Progress {
+ public:
+  explicit Progress(std::FILE* out = stdout, double interval = 5);
+  void step(const ProgressState& state);
+  void message(const std::string& text);  // a line of its own
+  void finish();                          // leaves the last line standing
+
+ private:
+  void clear_line();
+
+  std::FILE* out_;
+  double interval_;
+  bool terminal_;
+  double last_shown_ = -1e30;
+  double mean_seconds_ = 0;  // of recent steps
+  bool line_open_ = false;
+};
+
+// "3 s", "12 min", "5 h 07 min"
+std::string duration_text(double seconds);
+std::string progress_line(const ProgressState& state, double mean_seconds);
+
+}  // namespace maki

@@ -1,0 +1,55 @@
+// The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout.
+#pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "src/simulation/progress.hpp"
+#include "src/simulation/simulation.hpp"
+#include "src/simulation/step_log.hpp"
+#include "src/simulation/stop_request.hpp"
+
+namespace maki {
+
+// What `maki run` exits with when a signal, a stop file or the time limit ended the run early and its state is in stopped.hdf5.
+inline constexpr int kExitStopped = 3;
+
+struct RunFileOptions {
+  std::string directory = "output";
+  bool overwrite = false;
+  int compression = 0;       // of snapshots, 0 to 9
+  int metrics_interval = 1;  // steps between lines of metrics and log
+  double time_limit = 0;     // seconds; 0: none
+  std::FILE* progress = stdout;  // nullptr: silent
+};
+
+class RunFiles : public RunObserver {
+ public:
+  // Makes the directory; files follow with the first event, so that a run that is refused leaves none. Signals are watched
+  // from here on. Throws Error where the directory cannot be made or holds a run already (unless options.overwrite).
+  RunFiles(const RunFileOptions& options, const Provenance& provenance);
+
+  void message(const std::string& text) override;
+  void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
+  void output(const OutputState& state) override;
+  std::string stop_reason(double long_step_seconds) override;
+
+  // Last words: the tree of timers and where the run ended.
+  void finish(const RunResult& result, const PhaseTimers& timers);
+
+  std::string path(const std::string& name) const;
+  const std::vector<std::string>& snapshots() const { return snapshots_; }
+
+ private:
+  StepLog& log();
+
+  RunFileOptions options_;
+  Provenance provenance_;
+  StopRequest stop_;
+  Progress progress_;
+  std::optional<StepLog> log_;
+  std::vector<std::string> snapshots_;
+};
+
+}  // namespace maki

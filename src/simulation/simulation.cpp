@@ -1,0 +1,228 @@
+#include "src/simulation/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "kernels/device/error.hpp"
+#include "kernels/device/memory.hpp"
+
+namespace maki {
+
+namespace {
+
+// Comoving runs sample the kinetic energy this often in ln a for the Layzer-Irvine integral (trapezoids: 1e-4).
+constexpr double kKineticInterval = 0.04;
+// Times closer than this, relative, are one.
+constexpr double kSameTime = 1e-9;
+constexpr double kFewestSofteningUnits = 256;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double norm(const std::array<double, 3>& v) { return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
+
+double on_timeline(const Timeline& timeline, double file_time) {
+  return timeline.is_comoving() ? std::log(file_time) : file_time;
+}
+
+void check_options(const SimulationOptions& options, const SnapshotHeader& header, const Frame& frame) {
+  const char* name = header.comoving ? "scale factor" : "time";
+  if (!(options.end > header.time))
+    throw Error("the run ends before it starts",
+                fmt::format("{} {:g} to {:g}", name, header.time, options.end), "choose a later end");
+  const double softening = softening_at(options.steps, header.comoving ? options.end : 1);
+  const double units = softening / frame.side * kSideToUnits;
+  if (units < kFewestSofteningUnits)
+    throw Error(fmt::format("a softening of {:g} is too small for a box of {:g}", softening, frame.side),
+                fmt::format("coordinates have 2^32 units to a side, and it is {:.3g} of them", units),
+                fmt::format("give at least {:.3g}", kFewestSofteningUnits / kSideToUnits * frame.side));
+}
+
+}  // namespace
+
+Snapshot OutputState::snapshot() const {
+  Snapshot set = store_particles(stream, particles, frame, header);
+  escapers.append_to(set, header.time);
+  return set;
+}
+
+Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
+                       RunObserver& observer)
+    : stream_(stream),
+      options_(options),
+      timeline_(std::move(timeline)),
+      observer_(observer),
+      header_(initial.header),
+      frame_(make_frame(initial.header, options.side, options.centre)),
+      energy_(initial.header.comoving) {
+  check_options(options_, header_, frame_);
+  header_.gravitational_constant = frame_.gravitational_constant;
+  load_particles(stream_, initial, frame_, particles_);
+  gravity_ = std::make_unique<Gravity>(options_.gravity, timers_);
+  field_ = std::make_unique<GravityField>(stream_, *gravity_, particles_, timeline_, options_.steps, options_.theta,
+                                          frame_, [this](const std::string& text) { observer_.message(text); });
+  integrator_ = std::make_unique<Integrator>(stream_, particles_, *field_, timeline_, options_.steps, frame_, timers_);
+}
+
+Simulation::~Simulation() = default;
+
+double Simulation::file_time() const {
+  return timeline_.is_comoving() ? timeline_.scale_factor(integrator_->time()) : integrator_->time();
+}
+
+// Sorted, without repetitions, the end last. Those before the start keep their index but are left out.
+std::vector<Simulation::Target> Simulation::plan_outputs() const {
+  std::vector<double> times = options_.outputs;
+  std::erase_if(times, [this](double time) { return time > options_.end * (1 + kSameTime); });
+  if (times.size() < options_.outputs.size())
+    observer_.message(fmt::format("{} outputs lie after the end of the run and are left out.",
+                                  options_.outputs.size() - times.size()));
+  times.push_back(options_.end);
+  std::sort(times.begin(), times.end());
+  const auto same = [](double a, double b) { return std::fabs(a - b) <= kSameTime * std::fabs(b); };
+  times.erase(std::unique(times.begin(), times.end(), same), times.end());
+  times.back() = options_.end;
+
+  std::vector<Target> targets;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i] < header_.time && !same(times[i], header_.time)) continue;
+    targets.push_back({same(times[i], header_.time) ? on_timeline(timeline_, header_.time)
+                                                    : on_timeline(timeline_, times[i]),
+                       static_cast<int>(i)});
+  }
+  return targets;
+}
+
+RunResult Simulation::run() {
+  const std::vector<Target> targets = plan_outputs();
+  begin();
+  for (const Target& target : targets) {
+    advance_to(target.t);
+    integrator_->synchronise();
+    const bool reached = integrator_->time() == target.t;
+    if (reached) write_output(target.index);
+    if (result_.stopped_by.empty()) continue;
+    if (reached && &target == &targets.back()) {
+      result_.stopped_by.clear();  // nothing is left to do
+      continue;
+    }
+    write_output(-1);
+    break;
+  }
+  result_.time = file_time();
+  return result_;
+}
+
+void Simulation::begin() {
+  const auto clock = std::chrono::steady_clock::now();
+  const StepReport report = integrator_->start(on_timeline(timeline_, header_.time), options_.energy_interval > 0);
+  first_momentum_ = momentum_sums(stream_, particles_, gravity_->short_acceleration(),
+                                  gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr);
+  record(report, seconds_since(clock));
+}
+
+// Less far where the observer wants to stop.
+void Simulation::advance_to(double target) {
+  while (integrator_->time() < target && result_.stopped_by.empty()) {
+    one_step(target);
+    if (!integrator_->at_boundary()) continue;
+    result_.stopped_by = observer_.stop_reason(long_step_seconds_);
+    long_step_seconds_ = 0;
+  }
+}
+
+void Simulation::one_step(double target) {
+  timers_.reset();
+  const auto clock = std::chrono::steady_clock::now();
+  Potentials potentials = Potentials::kNever;
+  if (options_.energy_interval > 0) {
+    const bool due = result_.steps + 1 - last_energy_step_ >= static_cast<std::uint64_t>(options_.energy_interval);
+    potentials = due ? Potentials::kAtBoundary : Potentials::kAtTarget;
+  }
+  const StepReport report = integrator_->advance(target, potentials);
+  ++result_.steps;
+  record(report, seconds_since(clock));
+}
+
+void Simulation::record(const StepReport& report, double seconds) {
+  StepMetrics metrics;
+  metrics.step = result_.steps;
+  metrics.comoving = timeline_.is_comoving();
+  metrics.time = file_time();
+  metrics.dt = timeline_.physical_time(report.t - report.step, report.t);
+  metrics.dlna = metrics.comoving ? report.step : 0;
+  metrics.long_step_end = report.long_boundary && gravity_->has_mesh();
+  metrics.substep = ++substep_;
+  if (report.long_boundary) substep_ = 0;
+  metrics.particles = particles_.size();
+  metrics.max_acceleration = report.measure.acceleration;
+  metrics.rms_momentum = report.measure.rms_momentum;
+  metrics.gravity = gravity_->counts();
+  result_.rebuilds += metrics.gravity.rebuilt ? 1 : 0;
+  result_.long_steps += report.long_boundary ? 1 : 0;
+
+  const bool kinetic_due = timeline_.is_comoving() && options_.energy_interval > 0 && report.long_boundary &&
+                           report.t - last_kinetic_t_ >= kKineticInterval;
+  if (report.has_potential || kinetic_due) {
+    const auto clock = std::chrono::steady_clock::now();
+    sample_energy(metrics, report.has_potential);
+    seconds += seconds_since(clock);
+  }
+  elapsed_ += seconds;
+  long_step_seconds_ += seconds;
+  metrics.memory_high_water = pool_report().high_water;
+  metrics.seconds = seconds;
+  metrics.elapsed = elapsed_;
+  const double end = on_timeline(timeline_, options_.end);
+  observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
+}
+
+void Simulation::sample_energy(StepMetrics& metrics, bool with_potential) {
+  const PhaseTimers::Scope scope(timers_, "energy");
+  integrator_->synchronise();
+  last_kinetic_t_ = integrator_->time();
+  const double a = timeline_.scale_factor(integrator_->time());
+  if (!with_potential) {
+    energy_.add_kinetic(a, kinetic_sum(stream_, particles_) / (a * a));
+    return;
+  }
+  const bool mesh = gravity_->has_mesh();
+  const EnergySums sums = energy_sums(stream_, particles_, gravity_->short_potential(),
+                                      mesh ? &gravity_->long_potential() : nullptr);
+  const MomentumSums momentum = momentum_sums(stream_, particles_, gravity_->short_acceleration(),
+                                              mesh ? &gravity_->long_acceleration() : nullptr);
+  energy_.remove(field_->escapers().energy - removed_energy_);
+  removed_energy_ = field_->escapers().energy;
+  metrics.energy = energy_.add(a, sums.kinetic / (a * a), sums.potential * frame_.potential_unit() / a);
+
+  std::array<double, 3> change;
+  for (std::size_t axis = 0; axis < 3; ++axis) change[axis] = momentum.momentum[axis] - first_momentum_.momentum[axis];
+  if (momentum.momentum_scale > 0) metrics.momentum_drift = norm(change) / momentum.momentum_scale;
+  if (momentum.force_scale > 0) metrics.force_residual = norm(momentum.force) / momentum.force_scale;
+  last_energy_step_ = result_.steps;
+  result_.energy = metrics.energy;
+  result_.worst_energy_error = std::max(result_.worst_energy_error, std::fabs(metrics.energy->error));
+  result_.momentum_drift = metrics.momentum_drift;
+  result_.worst_force_residual = std::max(result_.worst_force_residual, metrics.force_residual);
+}
+
+OutputState Simulation::state(int index) const {
+  SnapshotHeader header = header_;
+  header.time = file_time();
+  header.redshift = header.comoving ? 1 / header.time - 1 : 0;
+  return {index, header, stream_, particles_, frame_, field_->escapers()};
+}
+
+void Simulation::write_output(int index) {
+  const PhaseTimers::Scope scope(timers_, "output");
+  observer_.output(state(index));
+}
+
+Snapshot Simulation::snapshot() const { return state(0).snapshot(); }
+
+}  // namespace maki

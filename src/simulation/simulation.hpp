@@ -1,0 +1,128 @@
+// A run from its initial state to its end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/cosmology/timeline.hpp"
+#include "src/gravity/gravity.hpp"
+#include "src/io/snapshot.hpp"
+#include "kernels/measure/step_reductions.hpp"
+#include "src/simulation/energy.hpp"
+#include "src/simulation/gravity_field.hpp"
+#include "src/simulation/integrator.hpp"
+#include "src/simulation/metrics.hpp"
+
+namespace maki {
+
+struct SimulationOptions {
+  GravityOptions gravity;          // lengths in sides
+  StepOptions steps;               // lengths in length units
+  ThetaSchedule theta;
+  double side = 0;                 // of the box, length units
+  std::array<double, 3> centre{};  // of the box
+  double end = 1;                  // scale factor, or time
+  std::vector<double> outputs;     // scale factors, or times; the end is always one
+  int energy_interval = 10;        // steps between energies; 0: none at all
+};
+
+// The state at an output; positions and momenta are of the same time.
+struct OutputState {
+  int index = 0;          // place in the sorted list of all outputs, also those before the start; -1: the run was stopped
+  SnapshotHeader header;  // of this time
+  const Stream& stream;
+  const Particles& particles;
+  const Frame& frame;
+  const Escapers& escapers;
+
+  // All of it on the host, with the escapers.
+  Snapshot snapshot() const;
+};
+
+// Who wants to know how the run goes. Default: nobody.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void message(const std::string&) {}
+  // `steps_left`: if they stay as long as this one.
+  virtual void step(const StepMetrics&, const PhaseTimers&, double /*steps_left*/) {}
+  virtual void output(const OutputState&) {}
+  // Asked after each long step with its seconds. Not empty: why the run has to stop here.
+  virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
+};
+
+struct RunResult {
+  std::string stopped_by;       // empty: the end was reached
+  double time = 0;              // scale factor, or time
+  std::uint64_t steps = 0;
+  std::uint64_t rebuilds = 0;
+  std::uint64_t long_steps = 0;
+  std::optional<EnergyReport> energy;  // last
+  double worst_energy_error = 0;       // largest |error| of all energies
+  double momentum_drift = 0;           // last
+  double worst_force_residual = 0;     // largest |sum m a| / sum m |a|
+};
+
+class Simulation {
+ public:
+  // `initial.header.comoving` has to be timeline.is_comoving(). Throws Error where the end is not after the start, the softening
+  // is below 256 units of the last bit, or the set does not fit.
+  Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
+             RunObserver& observer);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  // To the end, or to where the observer wants to stop: then its last output has index -1, and a run that starts from that
+  // state continues this one. Call it once.
+  RunResult run();
+
+  // The present state. After run(), at its end.
+  Snapshot snapshot() const;
+  const PhaseTimers& timers() const { return timers_; }
+  const Frame& frame() const { return frame_; }
+  const Gravity& gravity() const { return *gravity_; }
+
+ private:
+  struct Target {
+    double t;    // timeline
+    int index;   // of the output
+  };
+  std::vector<Target> plan_outputs() const;
+  void begin();
+  void advance_to(double target);
+  void one_step(double target);
+  void sample_energy(StepMetrics& metrics, bool with_potential);
+  void record(const StepReport& report, double seconds);
+  OutputState state(int index) const;
+  void write_output(int index);
+  double file_time() const;
+
+  const Stream& stream_;
+  SimulationOptions options_;
+  Timeline timeline_;
+  RunObserver& observer_;
+  SnapshotHeader header_;
+  Frame frame_;
+  PhaseTimers timers_;
+  Particles particles_;
+  std::unique_ptr<Gravity> gravity_;
+  std::unique_ptr<GravityField> field_;
+  std::unique_ptr<Integrator> integrator_;
+  EnergyTracker energy_;
+  RunResult result_;
+  MomentumSums first_momentum_;
+  double removed_energy_ = 0;     // told to the tracker so far
+  double last_kinetic_t_ = 0;
+  std::uint64_t last_energy_step_ = 0;
+  int substep_ = 0;
+  double long_step_seconds_ = 0;
+  double elapsed_ = 0;            // wall-clock time in steps
+};
+
+}  // namespace maki

@@ -1,0 +1,53 @@
+#include "src/simulation/stop_request.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+
+namespace maki {
+
+namespace {
+
+volatile std::sig_atomic_t received_signal = 0;
+
+void remember_signal(int number) {
+  if (received_signal == SIGINT && number == SIGINT) {
+    // The user is in a hurry.
+    std::signal(SIGINT, SIG_DFL);
+    std::raise(SIGINT);
+  }
+  received_signal = number;
+}
+
+}  // namespace
+
+StopRequest::StopRequest(const std::string& directory, double time_limit, std::chrono::steady_clock::time_point begin)
+    : stop_file_((std::filesystem::path(directory) / "stop").string()), time_limit_(time_limit), begin_(begin) {
+  std::error_code ignored;
+  std::filesystem::remove(stop_file_, ignored);
+  received_signal = 0;
+  std::signal(SIGTERM, remember_signal);
+  std::signal(SIGINT, remember_signal);
+}
+
+StopRequest::~StopRequest() {
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+}
+
+std::string StopRequest::reason(double next_seconds) const {
+  if (received_signal == SIGTERM) return "SIGTERM";
+  if (received_signal == SIGINT) return "SIGINT";
+  std::error_code ignored;
+  if (std::filesystem::remove(stop_file_, ignored)) return "a file named stop in the output directory";
+  if (time_limit_ > 0 && elapsed() + next_seconds > time_limit_)
+    return fmt::format("the time limit of {:g} s", time_limit_);
+  return {};
+}
+
+double StopRequest::elapsed() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+}  // namespace maki

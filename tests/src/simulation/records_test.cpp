@@ -1,0 +1,107 @@
+// Metrics, log lines and progress lines.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <ctime>
+#include <limits>
+
+#include "src/simulation/metrics.hpp"
+#include "src/simulation/progress.hpp"
+#include "src/simulation/step_log.hpp"
+
+namespace maki {
+namespace {
+
+StepMetrics example() {
+  StepMetrics metrics;
+  metrics.step = 12;
+  metrics.time = 0.5;
+  metrics.dlna = 0.01;
+  metrics.long_step_end = true;
+  metrics.gravity.rebuilt = true;
+  metrics.gravity.interactions = 123456789012;
+  metrics.gravity.groups = 200;
+  metrics.gravity.rewalked_groups = 3;
+  return metrics;
+}
+
+TEST(Metrics, LineIsAnObjectWithTheFieldsOfItsKind) {
+  const PhaseTimers timers;
+  StepMetrics metrics = example();
+  std::string line = to_json(metrics, timers);
+  EXPECT_NE(line.find("\"step\": 12"), std::string::npos);
+  EXPECT_NE(line.find("\"z\": 1,"), std::string::npos);
+  EXPECT_NE(line.find("\"rebuilt\": true"), std::string::npos);
+  EXPECT_NE(line.find("\"interactions\": 123456789012"), std::string::npos);
+  EXPECT_EQ(line.find("energy_error"), std::string::npos);
+  metrics.energy = EnergyReport{1, -2, 3, 1e-5};
+  metrics.comoving = false;
+  line = to_json(metrics, timers);
+  EXPECT_EQ(line.find("\"z\""), std::string::npos);
+  EXPECT_NE(line.find("\"energy_error\": 1e-05"), std::string::npos);
+}
+
+TEST(Metrics, NumbersThatAreNotFiniteAreNull) {
+  StepMetrics metrics = example();
+  metrics.max_acceleration = std::numeric_limits<double>::infinity();
+  EXPECT_NE(to_json(metrics, PhaseTimers()).find("\"max_acceleration\": null"), std::string::npos);
+}
+
+TEST(Metrics, PhasesHavePaths) {
+  PhaseTimers timers;
+  {
+    PhaseTimers::Scope tree(timers, "tree");
+    PhaseTimers::Scope walk(timers, "walk");
+    const double begin = static_cast<double>(std::clock());
+    while (static_cast<double>(std::clock()) < begin + 100) continue;
+  }
+  EXPECT_NE(to_json(example(), timers).find("\"tree/walk\": 0.0"), std::string::npos);
+}
+
+TEST(Metrics, TextIsQuoted) {
+  const std::string line = to_json(Provenance{"a = \"b\"\nc = 'd\\e'\n", "Maki", "", "", ""});
+  EXPECT_NE(line.find(R"(a = \"b\"\u000ac = 'd\\e'\u000a)"), std::string::npos);
+}
+
+TEST(StepLog, LinesStandUnderTheirNames) {
+  StepMetrics metrics = example();
+  EXPECT_EQ(log_line(metrics).size(), log_columns(true).size());
+  metrics.energy = EnergyReport{1, -2, 3, -1e-5};
+  EXPECT_EQ(log_line(metrics).size(), log_columns(true).size());
+  metrics.comoving = false;
+  EXPECT_EQ(log_line(metrics).size(), log_columns(false).size());
+}
+
+TEST(Progress, SaysWhereTheRunStands) {
+  const std::string line = progress_line({120, true, 0.25, 300, 0.5, 60, 262144}, 0.5);
+  EXPECT_NE(line.find("z 3.000"), std::string::npos);
+  EXPECT_NE(line.find("300 steps, 2 min 30 s left"), std::string::npos);
+  EXPECT_NE(line.find("524.3 k"), std::string::npos);
+}
+
+TEST(Progress, IsPlainLinesOffATerminal) {
+  std::FILE* file = std::tmpfile();
+  Progress progress(file, 10);
+  for (int i = 0; i < 30; ++i) progress.step({static_cast<std::uint64_t>(i), false, 1, 5, 1, 1.0 * i, 10});
+  progress.message("wrote it");
+  progress.finish();
+  std::rewind(file);
+  int lines = 0;
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) {
+    lines += c == '\n' ? 1 : 0;
+    EXPECT_NE(c, '\r');
+    EXPECT_NE(c, 27);
+  }
+  EXPECT_EQ(lines, 4);  // at 0, 10 and 20 s, and the message
+  std::fclose(file);
+}
+
+TEST(Progress, DurationsReadWell) {
+  EXPECT_EQ(duration_text(3.4), "3 s");
+  EXPECT_EQ(duration_text(59.7), "1 min 00 s");
+  EXPECT_EQ(duration_text(7384), "2 h 03 min");
+  EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "?");
+}
+
+}  // namespace
+}  // namespace maki

@@ -1,0 +1,246 @@
+#include "src/simulation/simulation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <numbers>
+
+#include "kernels/device/error.hpp"
+#include "src/ic/models.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "src/simulation/run_files.hpp"
+
+namespace maki {
+namespace {
+
+SimulationOptions isolated_options(double side, double softening, double end) {
+  SimulationOptions options;
+  options.side = side;
+  options.end = end;
+  options.steps.softening = softening;
+  options.gravity.periodic = false;
+  options.gravity.direct = true;
+  options.gravity.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening / side);
+  return options;
+}
+
+// Two bodies of reduced separation a(1 + e) at apocentre, one orbit in 400 steps.
+SimulationOptions orbit_options(const TwoBodyParameters& bodies, double side, double periods) {
+  const double period = 2 * std::numbers::pi * std::sqrt(std::pow(bodies.semi_major_axis, 3) / (bodies.mass1 + bodies.mass2));
+  SimulationOptions options = isolated_options(side, 1e-4, periods * period);
+  options.steps.fixed_step = period / 400;
+  return options;
+}
+
+std::map<std::uint64_t, std::array<double, 3>> by_id(const Snapshot& snapshot) {
+  std::map<std::uint64_t, std::array<double, 3>> positions;
+  for (std::size_t i = 0; i < snapshot.size(); ++i) positions[snapshot.ids[i]] = snapshot.positions[i];
+  return positions;
+}
+
+struct Recorder : RunObserver {
+  void message(const std::string& text) override { messages.push_back(text); }
+  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
+  void output(const OutputState& state) override {
+    indices.push_back(state.index);
+    times.push_back(state.header.time);
+  }
+  std::string stop_reason(double) override {
+    return stop_after > 0 && steps.size() > stop_after ? "the test" : "";
+  }
+  std::vector<std::string> messages;
+  std::vector<StepMetrics> steps;
+  std::vector<int> indices;
+  std::vector<double> times;
+  std::size_t stop_after = 0;
+};
+
+TEST(Simulation, OrbitComesBack) {
+  const Stream stream;
+  const TwoBodyParameters bodies;
+  const Snapshot initial = make_two_body(bodies);
+  Recorder recorder;
+  Simulation run(stream, initial, orbit_options(bodies, 8, 1), Timeline::newtonian(), recorder);
+  const RunResult result = run.run();
+  EXPECT_EQ(result.stopped_by, "");
+  EXPECT_EQ(result.steps, 400u);
+  EXPECT_LT(result.worst_energy_error, 1e-3);
+  EXPECT_LT(result.momentum_drift, 1e-6);
+  const auto end = by_id(run.snapshot()), begin = by_id(initial);
+  for (const auto& [id, position] : begin)
+    for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_NEAR(end.at(id)[axis], position[axis], 0.02);
+}
+
+TEST(Simulation, OutputsAreHitExactlyAndNumberedByTheList) {
+  const Stream stream;
+  Snapshot initial = make_two_body({});
+  initial.header.time = 0.5;
+  SimulationOptions options = isolated_options(8, 1e-2, 2);
+  options.outputs = {1.7, 0.3, 1.1, 0.5, 1.1, 5};
+  Recorder recorder;
+  Simulation run(stream, initial, options, Timeline::newtonian(), recorder);
+  run.run();
+  EXPECT_EQ(recorder.times, (std::vector<double>{0.5, 1.1, 1.7, 2}));
+  EXPECT_EQ(recorder.indices, (std::vector<int>{1, 2, 3, 4}));  // 0.3 keeps number 0; 5 is left out, with a message
+  EXPECT_EQ(recorder.messages.size(), 1u);
+}
+
+// The box is made too small for the orbit, so that it has to double on the way: the orbit must not notice.
+TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
+  const Stream stream;
+  TwoBodyParameters bodies;
+  bodies.eccentricity = 0.8;
+  Snapshot initial = make_two_body(bodies);
+  // At pericentre: |x| is 0.1 each; apocentre at 0.9 each.
+  const double period = 2 * std::numbers::pi / std::sqrt(2.0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      initial.positions[i][axis] *= -1.0 / 9;
+      initial.velocities[i][axis] *= -9;
+    }
+  }
+  std::map<std::uint64_t, std::array<double, 3>> ends[2];
+  for (int k = 0; k < 2; ++k) {
+    const double side = k == 0 ? 1 : 8;
+    SimulationOptions options = isolated_options(side, 1e-3, 0.6 * period);
+    options.steps.fixed_step = period / 2000;
+    Recorder recorder;
+    Simulation run(stream, initial, options, Timeline::newtonian(), recorder);
+    const RunResult result = run.run();
+    EXPECT_EQ(run.frame().doublings, k == 0 ? 2 : 0);
+    EXPECT_EQ(run.frame().side, k == 0 ? 4 : 8);
+    EXPECT_EQ(recorder.messages.size(), k == 0 ? 2u : 0u);
+    EXPECT_LT(result.worst_energy_error, 2e-3);
+    ends[k] = by_id(run.snapshot());
+  }
+  for (const auto& [id, position] : ends[0])
+    for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_NEAR(position[axis], ends[1].at(id)[axis], 1e-5);
+}
+
+TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
+  const Stream stream;
+  Snapshot initial = make_two_body({});
+  initial.positions.push_back({0, 0, 0.3});
+  initial.velocities.push_back({0, 0, 10});
+  initial.masses.push_back(1e-6f);
+  initial.ids.push_back(99);
+  SimulationOptions options = isolated_options(8, 1e-2, 6);
+  Recorder recorder;
+  Simulation run(stream, initial, options, Timeline::newtonian(), recorder);
+  const RunResult result = run.run();
+  EXPECT_EQ(run.frame().doublings, 4);
+  EXPECT_EQ(recorder.messages.size(), 5u);
+  EXPECT_EQ(recorder.steps.back().particles, 2u);
+  const Snapshot end = run.snapshot();
+  ASSERT_EQ(end.size(), 3u);
+  EXPECT_NEAR(by_id(end).at(99)[2], 0.3 + 6 * 9.7, 2);
+  EXPECT_LT(result.worst_energy_error, 1e-3);
+}
+
+TEST(Simulation, StopsWhereTheObserverWants) {
+  const Stream stream;
+  Recorder recorder;
+  recorder.stop_after = 10;
+  Simulation run(stream, make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), recorder);
+  const RunResult result = run.run();
+  EXPECT_EQ(result.stopped_by, "the test");
+  EXPECT_EQ(result.steps, 10u);
+  EXPECT_EQ(recorder.indices, (std::vector<int>{-1}));
+}
+
+TEST(Simulation, RefusesWhatCannotRun) {
+  const Stream stream;
+  Recorder recorder;
+  SimulationOptions options = isolated_options(8, 1e-2, -1);
+  EXPECT_THROW(Simulation(stream, make_two_body({}), options, Timeline::newtonian(), recorder), Error);
+  options = isolated_options(8, 1e-7, 1);  // 54 units of the last bit
+  EXPECT_THROW(Simulation(stream, make_two_body({}), options, Timeline::newtonian(), recorder), Error);
+}
+
+class SimulationFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    options_.directory = (std::filesystem::path(testing::TempDir()) / ("maki_run_" + name)).string();
+    options_.progress = nullptr;
+    std::filesystem::remove_all(options_.directory);
+  }
+  void TearDown() override { std::filesystem::remove_all(options_.directory); }
+  RunResult run(RunFiles& files, const Snapshot& initial, const SimulationOptions& options) {
+    Simulation simulation(stream_, initial, options, Timeline::newtonian(), files);
+    const RunResult result = simulation.run();
+    files.finish(result, simulation.timers());
+    end_ = simulation.snapshot();
+    return result;
+  }
+  bool exists(const std::string& name) const {
+    return std::filesystem::exists(std::filesystem::path(options_.directory) / name);
+  }
+
+  Stream stream_;
+  RunFileOptions options_;
+  Provenance provenance_{"[run]\nname = \"test\"\n", "Maki 0", "abc", "g++", "cpu"};
+  Snapshot end_;
+};
+
+TEST_F(SimulationFiles, WritesLogMetricsAndSnapshots) {
+  SimulationOptions options = orbit_options({}, 8, 0.1);
+  options.outputs = {options.end / 2};
+  RunFiles files(options_, provenance_);
+  const RunResult result = run(files, make_two_body({}), options);
+  EXPECT_TRUE(exists("snapshot_000.hdf5"));
+  EXPECT_TRUE(exists("snapshot_001.hdf5"));
+  EXPECT_NEAR(read_snapshot(files.path("snapshot_000.hdf5")).header.time, options.end / 2, 1e-15);
+  std::ifstream metrics(files.path("metrics.jsonl"));
+  std::string line;
+  std::size_t lines = 0;
+  while (std::getline(metrics, line)) {
+    ++lines;
+    EXPECT_EQ(line.front(), '{');
+    EXPECT_EQ(line.back(), '}');
+  }
+  EXPECT_EQ(lines, result.steps + 2);  // provenance, and step 0
+  EXPECT_THROW(RunFiles(options_, provenance_), Error);  // a run is there
+  options_.overwrite = true;
+  EXPECT_NO_THROW(RunFiles(options_, provenance_));
+}
+
+TEST_F(SimulationFiles, SignalStopFileAndTimeLimitEndInAStateThatContinues) {
+  const SimulationOptions options = orbit_options({}, 8, 0.25);
+  Recorder whole;
+  Simulation reference(stream_, make_two_body({}), options, Timeline::newtonian(), whole);
+  reference.run();
+  const auto expected = by_id(reference.snapshot());
+  options_.overwrite = true;
+  for (int how = 0; how < 3; ++how) {
+    options_.time_limit = how == 2 ? 1e-9 : 0;
+    RunFiles files(options_, provenance_);
+    if (how == 0) std::raise(SIGTERM);
+    if (how == 1) std::ofstream(files.path("stop")).put('x');
+    const RunResult stopped = run(files, make_two_body({}), options);
+    EXPECT_NE(stopped.stopped_by, "");
+    EXPECT_EQ(stopped.steps, 1u);
+    ASSERT_TRUE(exists("stopped.hdf5"));
+
+    options_.time_limit = 0;
+    RunFiles more(options_, provenance_);
+    Snapshot state = read_snapshot(files.path("stopped.hdf5"));
+    state.header.gravitational_constant = 1;
+    EXPECT_EQ(run(more, state, options).stopped_by, "");
+    for (const auto& [id, position] : by_id(end_))
+      for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_NEAR(position[axis], expected.at(id)[axis], 1e-5);
+  }
+}
+
+TEST_F(SimulationFiles, RefusedRunsLeaveNoFiles) {
+  RunFiles files(options_, provenance_);
+  EXPECT_THROW(run(files, make_two_body({}), isolated_options(8, 1e-7, 1)), Error);
+  EXPECT_TRUE(std::filesystem::is_empty(options_.directory));
+}
+
+}  // namespace
+}  // namespace maki
