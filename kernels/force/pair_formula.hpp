@@ -82,10 +82,10 @@ MAKI_HD T s2_potential_share(T xi) {
 // c[0] + c[1] t + ... + c[kDegree] t^kDegree.
 template <int kDegree, class T>
 MAKI_HD T polynomial(const float* c, T t) {
-  T sum = T(c[kDegree]);
-#pragma GCC unroll 16
-  for (int j = kDegree - 1; j >= 0; --j) sum = sum * t + T(c[j]);
-  return sum;
+  if constexpr (kDegree == 0)
+    return T(c[0]);
+  else
+    return polynomial<kDegree - 1>(c + 1, t) * t + T(c[0]);
 }
 
 // A point mass at softened distance s: mass g and mass p (the latter only with Law::kPotential).
@@ -162,7 +162,6 @@ MAKI_HD void soften_spline(T inverse, T q, RadialFactors<T>& f) {
 template <class Law, class T>
 MAKI_HD void subtract_polynomial(const PairParameters& k, T s2, T inverse, T t, RadialFactors<T>& f) {
   T value = T(k.force[Law::kOrder]), first = T(0.0f), half_second = T(0.0f);
-#pragma GCC unroll 16
   for (int j = Law::kOrder - 1; j >= 0; --j) {
     half_second = half_second * t + first;
     first = first * t + value;

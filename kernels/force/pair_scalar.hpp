@@ -47,7 +47,7 @@ MAKI_HD Scalar<Real> larger(Scalar<Real> a, Scalar<Real> b) {
 template <class Real, bool kRefine>
 MAKI_HD Scalar<Real> reciprocal_root(Scalar<Real> x, Root<kRefine>) {
 #if defined(__CUDA_ARCH__)
-  return Scalar<Real>(rsqrt(x.v));
+  return Scalar<Real>(rsqrt(x.v));  // 2 ulp, with or without the step
 #else
   return Scalar<Real>(1 / sqrt(x.v));
 #endif

@@ -1,0 +1,28 @@
+// The softened pair in double, for the reference sums. Written apart from kernels/force, which it is a check of.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "kernels/force/split.hpp"
+
+namespace maki {
+
+using Vector3 = std::array<double, 3>;
+
+struct PairValue {
+  double g;  // acceleration = m g r towards the source
+  double p;  // potential = -m p
+};
+
+// Newton's pair at distance^2 r2, softened (Plummer length `softening`; the spline's support is 2.8 of it; 0: not at
+// all).
+PairValue softened_newton(double r2, Softening kind, double softening);
+
+// What a reference sum gives, by target.
+struct ReferenceForces {
+  std::vector<Vector3> acceleration;  // mass / side^2, G = 1
+  std::vector<double> potential;      // mass / side, G = 1; without the target's own -m / softening
+};
+
+}  // namespace maki

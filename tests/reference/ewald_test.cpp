@@ -1,0 +1,166 @@
+#include "src/gravity/reference/ewald.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "src/gravity/reference/direct.hpp"
+
+namespace maki {
+namespace {
+
+constexpr double kCubicLattice = 2.837297479480619;   // Nijboer & De Wette 1957: 1 / side for a simple cubic lattice
+constexpr double kRockSalt = 1.747564594633182;       // Madelung's constant of NaCl
+
+struct Set {
+  std::vector<Vector3> positions;
+  std::vector<double> masses;
+};
+
+Set random_set(std::size_t n, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  Set set;
+  for (std::size_t i = 0; i < n; ++i) {
+    set.positions.push_back({uniform(random), uniform(random), uniform(random)});
+    set.masses.push_back(0.5 + uniform(random));
+  }
+  return set;
+}
+
+ReferenceForces ewald(const Set& set, double alpha = 11.2, double softening = 0, Softening kind = Softening::kPlummer) {
+  return ewald_reference(set.positions, set.masses, {}, {kind, softening, alpha});
+}
+
+TEST(Ewald, LatticeConstantOfASingleParticle) {
+  for (const double alpha : {3.0, 6.0, 11.2, 14.0}) {
+    const ReferenceForces f = ewald({{{0.13, 0.92, 0.4}}, {2.0}}, alpha);
+    EXPECT_NEAR(f.potential[0], 2 * kCubicLattice, 1e-10) << alpha;  // its images and the background
+    for (int axis = 0; axis < 3; ++axis) EXPECT_NEAR(f.acceleration[0][axis], 0, 1e-12);
+  }
+}
+
+TEST(Ewald, MadelungConstantOfRockSalt) {
+  Set set;
+  for (int i = 0; i < 8; ++i) {
+    const int x = i & 1, y = i >> 1 & 1, z = i >> 2;
+    set.positions.push_back({0.1 + 0.5 * x, 0.2 + 0.5 * y, 0.3 + 0.5 * z});
+    set.masses.push_back((x + y + z) % 2 ? -1 : 1);
+  }
+  const ReferenceForces f = ewald(set);
+  // Like "masses" attract: the potential of a positive one, surrounded by negative ones, is positive.
+  for (int i = 0; i < 8; ++i) EXPECT_NEAR(f.potential[i], set.masses[i] * kRockSalt / 0.5, 1e-10);
+}
+
+TEST(Ewald, NoForceAtSymmetricPoints) {
+  const Set set{{{0.2, 0.3, 0.4}, {0.7, 0.3, 0.4}, {0.2, 0.8, 0.9}}, {1, 3, 0.5}};
+  const ReferenceForces f = ewald(set);
+  for (const Vector3& a : f.acceleration)
+    for (const double component : a) EXPECT_NEAR(component, 0, 1e-11);
+}
+
+TEST(Ewald, SplittingParameterDoesNotMatter) {
+  const Set set = random_set(40, 1);
+  for (const double softening : {0.0, 0.01}) {
+    const ReferenceForces a = ewald(set, 11.2, softening), b = ewald(set, 4.1, softening), c = ewald(set, 13.0, softening);
+    for (std::size_t i = 0; i < set.positions.size(); ++i) {
+      EXPECT_NEAR(a.potential[i], b.potential[i], 1e-9);
+      EXPECT_NEAR(a.potential[i], c.potential[i], 1e-9);
+      for (int axis = 0; axis < 3; ++axis) {
+        EXPECT_NEAR(a.acceleration[i][axis], b.acceleration[i][axis], 1e-9);
+        EXPECT_NEAR(a.acceleration[i][axis], c.acceleration[i][axis], 1e-9);
+      }
+    }
+  }
+}
+
+// Shells of images of a set without monopole, dipole and quadrupole converge to the periodic sum.
+TEST(Ewald, AgreesWithShellsOfImages) {
+  Set set;  // an octupole: charges +-1 on the corners of a small cube
+  for (int i = 0; i < 8; ++i) {
+    const int x = i & 1, y = i >> 1 & 1, z = i >> 2;
+    set.positions.push_back({0.4 + 0.2 * x, 0.35 + 0.2 * y, 0.45 + 0.2 * z});
+    set.masses.push_back((x + y + z) % 2 ? -1 : 1);
+  }
+  set.positions.push_back({0.31, 0.77, 0.12});  // a test particle
+  set.masses.push_back(0);
+  Set many;
+  const int shells = 12;
+  for (int x = -shells; x <= shells; ++x)
+    for (int y = -shells; y <= shells; ++y)
+      for (int z = -shells; z <= shells; ++z)
+        for (int i = 0; i < 8; ++i) {
+          const Vector3& p = set.positions[i];
+          many.positions.push_back({p[0] + x, p[1] + y, p[2] + z});
+          many.masses.push_back(set.masses[i]);
+        }
+  many.positions.push_back(set.positions[8]);
+  many.masses.push_back(0);
+  const ReferenceForces direct =
+      direct_reference(many.positions, many.masses, {many.positions.size() - 1}, {Softening::kPlummer, 0});
+  const ReferenceForces f = ewald_reference(set.positions, set.masses, {8}, {Softening::kPlummer, 0, 11.2});
+  EXPECT_NEAR(f.potential[0], direct.potential[0], 1e-6);
+  for (int axis = 0; axis < 3; ++axis) EXPECT_NEAR(f.acceleration[0][axis], direct.acceleration[0][axis], 1e-6);
+}
+
+TEST(Ewald, AccelerationIsMinusTheGradientOfThePotential) {
+  Set set = random_set(20, 2);
+  set.masses[0] = 0;  // a test particle: moving it does not change the others' field
+  for (const Softening kind : {Softening::kPlummer, Softening::kSpline}) {
+    const Vector3 a = ewald(set, 11.2, 0.05, kind).acceleration[0];
+    for (int axis = 0; axis < 3; ++axis) {
+      const double h = 1e-5;
+      Set up = set, down = set;
+      up.positions[0][axis] += h, down.positions[0][axis] -= h;
+      const double slope = (ewald(up, 11.2, 0.05, kind).potential[0] - ewald(down, 11.2, 0.05, kind).potential[0]) / (2 * h);
+      EXPECT_NEAR(a[axis], -slope, 1e-6);
+    }
+  }
+}
+
+// Mean over cells^3 points around a particle, which is a corner of theirs.
+double mean_potential(int cells) {
+  Set set{{{0.3, 0.6, 0.2}}, {1.0}};
+  for (int x = 0; x < cells; ++x)
+    for (int y = 0; y < cells; ++y)
+      for (int z = 0; z < cells; ++z) {
+        set.positions.push_back({0.3 + (x + 0.5) / cells, 0.6 + (y + 0.5) / cells, 0.2 + (z + 0.5) / cells});
+        set.masses.push_back(0);
+      }
+  const ReferenceForces f = ewald(set);
+  double mean = 0;
+  for (std::size_t i = 1; i < f.potential.size(); ++i) mean += f.potential[i] / (f.potential.size() - 1);
+  return mean;
+}
+
+TEST(Ewald, MeanPotentialIsZero) {
+  // The midpoint rule's error at the pole falls with the square of the spacing.
+  EXPECT_NEAR((4 * mean_potential(10) - mean_potential(5)) / 3, 0, 1e-9);
+}
+
+TEST(Ewald, SofteningLimits) {
+  const double d = 1e-3;
+  const Set set{{{0.5, 0.5, 0.5}, {0.5 + d, 0.5, 0.5}}, {1, 1}};
+  for (const Softening kind : {Softening::kPlummer, Softening::kSpline}) {
+    const double eps = 2e-3;
+    const double a = ewald(set, 11.2, eps, kind).acceleration[0][0];
+    const PairValue pair = softened_newton(d * d, kind, eps);
+    EXPECT_NEAR(a, pair.g * d, 1e-2);  // the images' tide at this distance is 4 pi / 3 d
+  }
+  const double hard = ewald(set).acceleration[0][0];
+  EXPECT_NEAR(hard, 1 / (d * d), 1e-2);
+}
+
+TEST(Ewald, MomentumIsConserved) {
+  const Set set = random_set(50, 3);
+  const ReferenceForces f = ewald(set, 11.2, 1e-3);
+  for (int axis = 0; axis < 3; ++axis) {
+    double sum = 0;
+    for (std::size_t i = 0; i < set.masses.size(); ++i) sum += set.masses[i] * f.acceleration[i][axis];
+    EXPECT_NEAR(sum, 0, 1e-7);
+  }
+}
+
+}  // namespace
+}  // namespace maki
