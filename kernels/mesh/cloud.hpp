@@ -94,4 +94,24 @@ static MAKI_HD void float_weights(std::uint32_t fraction, float* w) {
   }
 }
 
+// Their derivatives, per cell.
+template <int S>
+static MAKI_HD void float_slopes(std::uint32_t fraction, float* d) {
+  const float t = static_cast<float>(static_cast<std::int32_t>(fraction >> 8)) * 5.9604645e-8f;
+  const float s = 1.0f - t;
+  if constexpr (S == 2) {
+    d[0] = -1.0f;
+    d[1] = 1.0f;
+  } else if constexpr (S == 3) {
+    d[0] = -s;
+    d[1] = s - t;
+    d[2] = t;
+  } else {
+    d[0] = -0.5f * s * s;
+    d[1] = t * (1.5f * t - 2.0f);
+    d[2] = s * (2.0f - 1.5f * s);
+    d[3] = 0.5f * t * t;
+  }
+}
+
 }  // namespace maki

@@ -44,7 +44,9 @@ struct InterpolationJob {
   bool shifted;  // the mesh is the one on which particles stand half a cell further
   float factor;
   bool add;      // to what `out` holds
-  float* out;    // by particle
+  float* out;    // by particle; interpolate_gradient: nullptr, or where the values go, times factor
+  float* gradient[3];     // interpolate_gradient: derivatives times gradient_factor
+  float gradient_factor;
 };
 
 struct MeshKernels {
@@ -52,6 +54,7 @@ struct MeshKernels {
   // by cloud: index 0 CIC, 1 TSC, 2 PCS
   void (*add_to_tile[3])(const TileJob&);
   void (*interpolate[3])(const InterpolationJob&);
+  void (*interpolate_gradient[3])(const InterpolationJob&);
   void (*flush_tile)(const TileFlush&);
   // out[i] = (counts[i] - mean) * quantum, and counts[i] = 0
   void (*convert_row)(std::uint64_t* counts, int n, std::int64_t mean, float quantum, float* out);

@@ -128,63 +128,118 @@ static inline Float4 load_wrapped(const float* row, int z, int m) {
   return v;
 }
 
+// Where the rows of one cloud are, wrapped around.
 template <int S>
-static inline float interpolate_one(const InterpolationJob& job, const int (&first)[3], const float* wx, const float* wy,
-                                    const float* wz) {
+struct CloudRows {
+  const float* plane[S];
+  std::size_t row[S];
+  int z, m;
+  bool inside;
+
+  inline Float4 load(int i, int j) const {
+    const float* values = plane[i] + row[j];
+    return inside ? *reinterpret_cast<const Float4*>(values + z) : load_wrapped(values, z, m);
+  }
+};
+
+template <int S>
+static inline CloudRows<S> cloud_rows(const InterpolationJob& job, int x, int y, int z) {
   const int m = static_cast<int>(job.mesh_cells);
   const std::size_t row = 2 * (static_cast<std::size_t>(m) / 2 + 1), plane = row * m;
-  const int z = first[2] < 0 ? first[2] + m : first[2] >= m ? first[2] - m : first[2];
-  const bool inside = z + 4 <= m;
-  Float4 sum = {0, 0, 0, 0};
+  CloudRows<S> rows;
   for (int i = 0; i < S; ++i) {
-    int x = first[0] + i;
-    x = x < 0 ? x + m : x >= m ? x - m : x;
-    for (int j = 0; j < S; ++j) {
-      int y = first[1] + j;
-      y = y < 0 ? y + m : y >= m ? y - m : y;
-      const float* values = job.mesh + x * plane + y * row;
-      const Float4 v = inside ? *reinterpret_cast<const Float4*>(values + z) : load_wrapped(values, z, m);
-      sum += v * (wx[i] * wy[j]);
+    const int at_x = x + i < 0 ? x + i + m : x + i >= m ? x + i - m : x + i;
+    const int at_y = y + i < 0 ? y + i + m : y + i >= m ? y + i - m : y + i;
+    rows.plane[i] = job.mesh + at_x * plane;
+    rows.row[i] = at_y * row;
+  }
+  rows.z = z < 0 ? z + m : z >= m ? z - m : z;
+  rows.m = m;
+  rows.inside = rows.z + 4 <= m;
+  return rows;
+}
+
+// Weights of a batch, one lane a particle.
+struct BatchWeights {
+  std::int32_t first[3][kBatch];
+  float weight[3][4][kBatch];
+  float slope[3][4][kBatch];
+};
+
+template <int S, bool kSlopes>
+static inline void weigh_for_interpolation(const InterpolationJob& job, std::size_t begin, int n, BatchWeights& batch) {
+  const std::uint32_t half_cells = job.shifted ? 1 : 0;
+  std::uint32_t p[3][kBatch];
+  for (int l = 0; l < kBatch; ++l) {
+    const SourceParticle& s = job.particles[begin + (l < n ? l : 0)];
+    p[0][l] = s.x;
+    p[1][l] = s.y;
+    p[2][l] = s.z;
+  }
+  for (int axis = 0; axis < 3; ++axis) {
+    for (int l = 0; l < kBatch; ++l) {
+      const MeshPosition u = mesh_position<S>(p[axis][l], job.mesh_cells, half_cells);
+      float w[S], d[S];
+      float_weights<S>(u.fraction, w);
+      if (kSlopes) float_slopes<S>(u.fraction, d);
+      batch.first[axis][l] = u.first;
+      for (int i = 0; i < S; ++i) batch.weight[axis][i][l] = w[i];
+      if (kSlopes)
+        for (int i = 0; i < S; ++i) batch.slope[axis][i][l] = d[i];
     }
   }
-  float total = 0;
-  for (int i = 0; i < S; ++i) total += sum[i] * wz[i];
-  return total;
 }
 
 template <int S>
+static inline float along_z(Float4 sum, const float (&w)[4][kBatch], int l) {
+  float total = 0;
+  for (int i = 0; i < S; ++i) total += sum[i] * w[i][l];
+  return total;
+}
+
+static inline void put(float* out, std::size_t i, bool add, float value) { out[i] = add ? out[i] + value : value; }
+
+template <int S>
 static void interpolate(const InterpolationJob& job) {
-  const std::uint32_t half_cells = job.shifted ? 1 : 0;
+  BatchWeights b;
   for (std::size_t begin = job.first; begin < job.last; begin += kBatch) {
     const int n = job.last - begin < kBatch ? static_cast<int>(job.last - begin) : kBatch;
-    std::uint32_t p[3][kBatch];
-    for (int l = 0; l < kBatch; ++l) {
-      const SourceParticle& s = job.particles[begin + (l < n ? l : 0)];
-      p[0][l] = s.x;
-      p[1][l] = s.y;
-      p[2][l] = s.z;
-    }
-    std::int32_t first[3][kBatch];
-    float weight[3][4][kBatch];
-    for (int axis = 0; axis < 3; ++axis) {
-      for (int l = 0; l < kBatch; ++l) {
-        const MeshPosition u = mesh_position<S>(p[axis][l], job.mesh_cells, half_cells);
-        float w[S];
-        float_weights<S>(u.fraction, w);
-        first[axis][l] = u.first;
-        for (int i = 0; i < S; ++i) weight[axis][i][l] = w[i];
-      }
-    }
+    weigh_for_interpolation<S, false>(job, begin, n, b);
     for (int l = 0; l < n; ++l) {
-      float wx[S], wy[S], wz[S];
+      const CloudRows<S> rows = cloud_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l]);
+      Float4 sum = {0, 0, 0, 0};
+      for (int i = 0; i < S; ++i)
+        for (int j = 0; j < S; ++j) sum += rows.load(i, j) * (b.weight[0][i][l] * b.weight[1][j][l]);
+      put(job.out, begin + l, job.add, job.factor * along_z<S>(sum, b.weight[2], l));
+    }
+  }
+}
+
+template <int S>
+static void interpolate_gradient(const InterpolationJob& job) {
+  BatchWeights b;
+  for (std::size_t begin = job.first; begin < job.last; begin += kBatch) {
+    const int n = job.last - begin < kBatch ? static_cast<int>(job.last - begin) : kBatch;
+    weigh_for_interpolation<S, true>(job, begin, n, b);
+    for (int l = 0; l < n; ++l) {
+      const CloudRows<S> rows = cloud_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l]);
+      Float4 sum = {0, 0, 0, 0}, sum_x = {0, 0, 0, 0}, sum_y = {0, 0, 0, 0};
       for (int i = 0; i < S; ++i) {
-        wx[i] = weight[0][i][l];
-        wy[i] = weight[1][i][l];
-        wz[i] = weight[2][i][l];
+        const float wx = b.weight[0][i][l], dx = b.slope[0][i][l];
+        Float4 in_y = {0, 0, 0, 0}, slope_y = {0, 0, 0, 0};
+        for (int j = 0; j < S; ++j) {
+          const Float4 v = rows.load(i, j);
+          in_y += v * b.weight[1][j][l];
+          slope_y += v * b.slope[1][j][l];
+        }
+        sum += in_y * wx;
+        sum_x += in_y * dx;
+        sum_y += slope_y * wx;
       }
-      const int corner[3] = {first[0][l], first[1][l], first[2][l]};
-      const float value = job.factor * interpolate_one<S>(job, corner, wx, wy, wz);
-      job.out[begin + l] = job.add ? job.out[begin + l] + value : value;
+      put(job.gradient[0], begin + l, job.add, job.gradient_factor * along_z<S>(sum_x, b.weight[2], l));
+      put(job.gradient[1], begin + l, job.add, job.gradient_factor * along_z<S>(sum_y, b.weight[2], l));
+      put(job.gradient[2], begin + l, job.add, job.gradient_factor * along_z<S>(sum, b.slope[2], l));
+      if (job.out) put(job.out, begin + l, job.add, job.factor * along_z<S>(sum, b.weight[2], l));
     }
   }
 }
@@ -193,5 +248,6 @@ extern const MeshKernels kKernels;
 const MeshKernels kKernels = {MAKI_MESH_INSTRUCTION_SET,
                               {add_to_tile<2>, add_to_tile<3>, add_to_tile<4>},
                               {interpolate<2>, interpolate<3>, interpolate<4>},
+                              {interpolate_gradient<2>, interpolate_gradient<3>, interpolate_gradient<4>},
                               flush_tile,
                               convert_row};

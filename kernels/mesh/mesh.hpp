@@ -13,7 +13,11 @@
 namespace maki {
 
 enum class Assignment { kCic = 2, kTsc = 3, kPcs = 4 };  // the value is the number of cells a particle touches an axis
-enum class Gradient { kSpectral, kFourPoint };
+enum class Gradient {
+  kSpectral,   // i k: three meshes back
+  kFourPoint,  // difference of the potential's mesh
+  kAnalytic,   // derivative of the cloud: the potential's mesh alone goes back
+};
 enum class Interlacing {
   kNone,        // 1 forward transform
   kAssignment,  // two meshes, the second shifted by half a cell, combined in k-space: 2 forward, one set back

@@ -1,0 +1,55 @@
+#include "kernels/mesh/interpolate.hpp"
+
+#include <algorithm>
+
+#include "kernels/mesh/cpu_kernels.hpp"
+
+namespace maki {
+namespace {
+
+// Neighbouring particles stay with one thread: they share cache lines of the mesh.
+void run_in_chunks(void (*kernel)(const InterpolationJob&), const InterpolationJob& whole, std::size_t n) {
+  constexpr std::size_t chunk = 4096;
+#pragma omp parallel for schedule(dynamic, 4)
+  for (std::size_t first = 0; first < n; first += chunk) {
+    InterpolationJob job = whole;
+    job.first = first;
+    job.last = std::min(n, first + chunk);
+    kernel(job);
+  }
+}
+
+InterpolationJob job_for(const MeshView& mesh, const SourceParticle* particles) {
+  InterpolationJob job{};
+  job.mesh = mesh.values;
+  job.mesh_cells = static_cast<std::uint32_t>(mesh.cells);
+  job.shifted = mesh.shifted;
+  job.particles = particles;
+  return job;
+}
+
+}  // namespace
+
+void interpolate(const Stream&, Assignment cloud, const MeshView& mesh, const SourceParticle* particles, std::size_t n,
+                 float factor, bool add, float* out) {
+  InterpolationJob job = job_for(mesh, particles);
+  job.factor = factor;
+  job.add = add;
+  job.out = out;
+  run_in_chunks(mesh_kernels().interpolate[static_cast<int>(cloud) - 2], job, n);
+}
+
+void interpolate_gradient(const Stream&, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
+                          std::size_t n, const GradientOutput& out) {
+  InterpolationJob job = job_for(mesh, particles);
+  job.factor = out.factor;
+  job.add = out.add;
+  job.out = out.value;
+  job.gradient[0] = out.gradient.x;
+  job.gradient[1] = out.gradient.y;
+  job.gradient[2] = out.gradient.z;
+  job.gradient_factor = out.gradient_factor * static_cast<float>(mesh.cells);  // weights' slopes are per cell
+  run_in_chunks(mesh_kernels().interpolate_gradient[static_cast<int>(cloud) - 2], job, n);
+}
+
+}  // namespace maki

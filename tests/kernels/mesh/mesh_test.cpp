@@ -1,0 +1,192 @@
+#include "kernels/mesh/mesh.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/device/device.hpp"
+#include "kernels/device/error.hpp"
+#include "kernels/mesh/influence.hpp"
+#include "tests/kernels/mesh/pair_error.hpp"
+
+namespace maki {
+namespace {
+
+using test::Vector3;
+
+constexpr Gradient kGradients[] = {Gradient::kSpectral, Gradient::kFourPoint, Gradient::kAnalytic};
+constexpr Interlacing kInterlacings[] = {Interlacing::kNone, Interlacing::kAssignment, Interlacing::kFull};
+
+ForceLaw polynomial_law(int order, double r_cut) {
+  return make_force_law(Split::kPolynomial, order, r_cut, Softening::kPlummer, 1e-4 * r_cut);
+}
+
+struct Field {
+  std::vector<float> x, y, z, potential;
+};
+
+Field long_range(const MeshOptions& options, const ForceLaw& law, const std::vector<SourceParticle>& particles,
+                 bool potential = true) {
+  const Stream stream;
+  ParticleMesh mesh(options, law);
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, particles);
+  VectorArray a("test.acceleration");
+  a.resize(particles.size());
+  DeviceBuffer<float> phi("test.potential", particles.size());
+  phi.fill_zero(stream);
+  mesh.long_range(stream, source.data(), particles.size(), a.view(), potential ? phi.data() : nullptr);
+  return {a.x.download(stream), a.y.download(stream), a.z.download(stream), phi.download(stream)};
+}
+
+std::vector<SourceParticle> random_particles(std::size_t n, bool equal_masses) {
+  std::mt19937 random(11);
+  std::vector<SourceParticle> particles(n);
+  for (auto& p : particles) {
+    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
+    p = {any(), any(), any(), equal_masses ? 1.0f / n : 0.1f + any() * 1e-9f};
+  }
+  return particles;
+}
+
+// The rows of DESIGN section 3: no worse than the prototype by more than a fifth.
+TEST(ParticleMesh, PairErrorIsThatOfTheDesign) {
+  for (int i : {0, 2, 5, 6}) {
+    const test::PairErrorRow& row = test::kPairErrorTable[i];
+    const double error = test::pair_error(row, 10, 50);
+    EXPECT_LT(error, 1.2 * row.prototype) << row.label;
+    EXPECT_GT(error, 0.7 * row.prototype) << row.label;
+  }
+}
+
+// With both ends interlaced the analytic gradient comes within a factor of two of the spectral one, with a third of the transforms.
+TEST(ParticleMesh, AnalyticGradientIsNearlyAsGood) {
+  test::PairErrorRow row = test::kPairErrorTable[5];
+  row.gradient = Gradient::kAnalytic;
+  EXPECT_LT(test::pair_error(row, 10, 50), 8e-4);
+}
+
+// Long waves are resolved: what the mesh has to correct there is small.
+TEST(InfluenceFunction, TendsToTheContinuumAtLongWaves) {
+  const ForceLaw law = polynomial_law(5, 4.5 / 32);
+  for (Gradient gradient : kGradients)
+    for (Interlacing interlacing : kInterlacings)
+      for (Influence kind : {Influence::kForce, Influence::kPotential}) {
+        const auto g = influence_function({32, Assignment::kPcs, gradient, interlacing}, law, kind);
+        ASSERT_EQ(g.size(), 17u * 17u * 17u);
+        EXPECT_EQ(g[0], 0.0f);
+        const double k = 2 * std::numbers::pi;
+        EXPECT_NEAR(g[1], 4 * std::numbers::pi / (k * k) * long_range_window(law, k * law.r_cut), 2e-2 * g[1]);
+        EXPECT_EQ(g[1], g[17]);
+        EXPECT_EQ(g[1], g[17 * 17]);
+        for (float value : g) ASSERT_TRUE(std::isfinite(value));
+      }
+}
+
+TEST(ParticleMesh, PotentialIsThatOfThePair) {
+  // phi differs between two targets by the work of the exact long-range force along the line between them.
+  const double r_cut = 6.0 / 32;
+  const ForceLaw law = polynomial_law(6, r_cut);
+  const auto at = [](double f) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(f * kSideToUnits)); };
+  const std::vector<SourceParticle> particles = {
+      {at(0.51), at(0.47), at(0.93), 1.0f}, {at(0.55), at(0.5), at(0.95), 0.0f}, {at(0.71), at(0.6), at(1.1), 0.0f}};
+  double work = 0;
+  constexpr int steps = 400;
+  const Vector3 from{0.04, 0.03, 0.02}, to{0.2, 0.13, 0.17};
+  for (int s = 0; s < steps; ++s) {
+    const double t = (s + 0.5) / steps;
+    const Vector3 d{from[0] + t * (to[0] - from[0]), from[1] + t * (to[1] - from[1]), from[2] + t * (to[2] - from[2])};
+    const Vector3 a = test::exact_long_range(law, d);
+    for (int c = 0; c < 3; ++c) work += a[c] * (to[c] - from[c]) / steps;
+  }
+  for (Gradient gradient : kGradients)
+    for (Interlacing interlacing : kInterlacings) {
+      const Field f = long_range({32, Assignment::kPcs, gradient, interlacing}, law, particles);
+      EXPECT_NEAR(f.potential[1] - f.potential[2], work, 2e-3 / r_cut);
+    }
+}
+
+TEST(ParticleMesh, PlaneWaveHasItsKnownForce) {
+  // Masses 1 + cos(2 pi x) on a lattice: phi = -4 pi / k^2 W cos, a = -4 pi / k W sin, for unit mean density.
+  const int side = 32;
+  const double k = 2 * std::numbers::pi;
+  std::vector<SourceParticle> particles;
+  for (int i = 0; i < side * side * side; ++i) {
+    const int c[3] = {i / (side * side), i / side % side, i % side};
+    SourceParticle p{static_cast<std::uint32_t>(c[0]) << 27, static_cast<std::uint32_t>(c[1]) << 27,
+                     static_cast<std::uint32_t>(c[2]) << 27, 0};
+    p.mass = static_cast<float>((1 + 0.5 * std::cos(k * c[0] / side)) / (side * side * side));
+    particles.push_back(p);
+  }
+  const ForceLaw law = polynomial_law(5, 0.15);
+  const double w = long_range_window(law, k * 0.15);
+  for (Gradient gradient : kGradients)
+    for (Interlacing interlacing : kInterlacings) {
+      const Field f = long_range({32, Assignment::kPcs, gradient, interlacing}, law, particles);
+      for (std::size_t i = 0; i < particles.size(); i += 97) {
+        const double x = particles[i].x / kSideToUnits;
+        ASSERT_NEAR(f.x[i], -4 * std::numbers::pi / k * 0.5 * w * std::sin(k * x), 2e-4);
+        ASSERT_NEAR(f.potential[i], -4 * std::numbers::pi / (k * k) * 0.5 * w * std::cos(k * x), 2e-4);
+        ASSERT_NEAR(f.y[i], 0, 2e-5);
+        ASSERT_NEAR(f.z[i], 0, 2e-5);
+      }
+    }
+}
+
+double momentum_error(const MeshOptions& options, const std::vector<SourceParticle>& particles) {
+  const Field f = long_range(options, polynomial_law(5, 4.5 / options.cells), particles, false);
+  double sum[3] = {}, scale = 0;
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    const double m = particles[i].mass;
+    sum[0] += m * f.x[i], sum[1] += m * f.y[i], sum[2] += m * f.z[i];
+    scale += m * std::sqrt(double(f.x[i]) * f.x[i] + double(f.y[i]) * f.y[i] + double(f.z[i]) * f.z[i]);
+  }
+  return std::sqrt(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2]) / scale;
+}
+
+// Assignment and interpolation alike, and a gradient that is odd in k: action is reaction. That holds with both ends
+// interlaced or neither. Interlacing one of them, or the derivative of the cloud, leaves a small rest.
+TEST(ParticleMesh, ConservesMomentum) {
+  for (bool equal : {true, false}) {
+    const auto particles = random_particles(4000, equal);
+    for (Gradient gradient : {Gradient::kSpectral, Gradient::kFourPoint})
+      for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kFull})
+        EXPECT_LT(momentum_error({32, Assignment::kPcs, gradient, interlacing}, particles), 3e-6);
+    EXPECT_LT(momentum_error({32, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment}, particles), 1e-4);
+    EXPECT_LT(momentum_error({32, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull}, particles), 1e-4);
+  }
+}
+
+TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
+  const auto particles = random_particles(5000, true);
+  const Stream stream;
+  ParticleMesh mesh({24, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment}, polynomial_law(5, 0.2));
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, particles);
+  VectorArray a("test.acceleration");
+  a.resize(particles.size());
+  const int threads = thread_count();
+  std::vector<float> first;
+  std::uint64_t allocations = 0;
+  for (int t : {3, 3, 1, 2}) {
+    select_device(0, t);
+    mesh.long_range(stream, source.data(), particles.size(), a.view(), nullptr);
+    if (first.empty()) {
+      first = a.x.download(stream);
+      allocations = pool_report().system_allocations;
+    }
+    EXPECT_EQ(first, a.x.download(stream)) << t << " threads";
+  }
+  select_device(0, threads);
+  EXPECT_EQ(pool_report().system_allocations, allocations);
+  EXPECT_GT(mesh.bytes(), 24u * 24u * 26u * 8u);
+}
+
+TEST(ParticleMesh, RefusesWhatMakesNoSense) {
+  const ForceLaw law = polynomial_law(5, 0.1);
+  EXPECT_THROW(ParticleMesh({6}, law), Error);
+  EXPECT_THROW(ParticleMesh({33}, law), Error);
+  EXPECT_THROW(ParticleMesh({8}, law), Error);  // r_cut 0.8 cells
+  EXPECT_THROW(ParticleMesh({32}, make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-3)), Error);
+}
+
+}  // namespace
+}  // namespace maki

@@ -1,0 +1,123 @@
+// Error of the mesh force of one pair: the measure of DESIGN section 3's table.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <vector>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/force/split.hpp"
+#include "kernels/mesh/mesh.hpp"
+
+namespace maki::test {
+
+using Vector3 = std::array<double, 3>;
+
+// Acceleration at `d` from a unit mass at the origin of a periodic unit box with a neutralising background (Ewald sum).
+inline Vector3 ewald_acceleration(const Vector3& d) {
+  constexpr double alpha = 5, pi = std::numbers::pi;
+  Vector3 a{};
+  for (int i = -2; i <= 2; ++i)
+    for (int j = -2; j <= 2; ++j)
+      for (int k = -2; k <= 2; ++k) {
+        const Vector3 r{d[0] - i, d[1] - j, d[2] - k};
+        const double r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], s = std::sqrt(r2);
+        const double f = std::erfc(alpha * s) / (r2 * s) + 2 * alpha / std::sqrt(pi) * std::exp(-alpha * alpha * r2) / r2;
+        for (int c = 0; c < 3; ++c) a[c] -= r[c] * f;
+      }
+  for (int i = -8; i <= 8; ++i)
+    for (int j = -8; j <= 8; ++j)
+      for (int k = -8; k <= 8; ++k) {
+        const int n2 = i * i + j * j + k * k;
+        if (n2 == 0 || n2 > 64) continue;
+        const double phase = 2 * pi * (i * d[0] + j * d[1] + k * d[2]);
+        const double f = 2.0 / n2 * std::exp(-pi * pi * n2 / (alpha * alpha)) * std::sin(phase);
+        a[0] -= i * f, a[1] -= j * f, a[2] -= k * f;
+      }
+  return a;
+}
+
+// What the mesh should give: the periodic force less what the tree carries.
+inline Vector3 exact_long_range(const ForceLaw& law, const Vector3& d) {
+  Vector3 a = ewald_acceleration(d);
+  const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+  if (r2 >= static_cast<double>(law.r_cut) * law.r_cut) return a;
+  const double s2 = r2 + static_cast<double>(law.softening) * law.softening;
+  const double long_factor = 1 / (s2 * std::sqrt(s2)) - force_factor(law, r2);
+  const double short_factor = 1 / (r2 * std::sqrt(r2)) - long_factor;
+  for (int c = 0; c < 3; ++c) a[c] += short_factor * d[c];
+  return a;
+}
+
+// rms |mesh - exact| in units of the Newton force at r_cut, for targets spread evenly over a ball of 1.2 r_cut.
+inline double pair_error(const MeshOptions& options, const ForceLaw& law, int sources, int targets) {
+  const Stream stream;
+  ParticleMesh mesh(options, law);
+  std::mt19937_64 random(12345);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::normal_distribution<double> normal;
+  const auto n = static_cast<std::size_t>(targets) + 1;
+  std::vector<SourceParticle> particles(n);
+  DeviceBuffer<SourceParticle> source("test.source");
+  VectorArray acceleration("test.acceleration");
+  acceleration.resize(n);
+  double sum = 0;
+  for (int s = 0; s < sources; ++s) {
+    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
+    particles[0] = {any(), any(), any(), 1.0f};
+    for (std::size_t t = 1; t < n; ++t) {
+      Vector3 u{normal(random), normal(random), normal(random)};
+      const double r = 1.2 * law.r_cut * std::cbrt(1e-6 + uniform(random)) / std::sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+      const auto moved = [&](std::uint32_t from, double by) {
+        return from + static_cast<std::uint32_t>(static_cast<std::int64_t>(by * kSideToUnits));
+      };
+      particles[t] = {moved(particles[0].x, r * u[0]), moved(particles[0].y, r * u[1]), moved(particles[0].z, r * u[2]), 0};
+    }
+    source.upload(stream, particles);
+    mesh.long_range(stream, source.data(), n, acceleration.view(), nullptr);
+    const std::vector<float> x = acceleration.x.download(stream), y = acceleration.y.download(stream),
+                             z = acceleration.z.download(stream);
+    for (std::size_t t = 1; t < n; ++t) {
+      const SourceParticle &a = particles[0], &b = particles[t];
+      const Vector3 d{signed_difference(b.x, a.x) / kSideToUnits, signed_difference(b.y, a.y) / kSideToUnits,
+                      signed_difference(b.z, a.z) / kSideToUnits};
+      const Vector3 exact = exact_long_range(law, d);
+      sum += std::pow(x[t] - exact[0], 2) + std::pow(y[t] - exact[1], 2) + std::pow(z[t] - exact[2], 2);
+    }
+  }
+  return std::sqrt(sum / (static_cast<double>(sources) * targets)) * law.r_cut * law.r_cut;
+}
+
+// One row of the table: mesh of 32^3, r_cut in cells.
+struct PairErrorRow {
+  const char* label;
+  Split split;
+  int order;
+  double r_cut_cells;
+  Assignment assignment;
+  Gradient gradient;
+  Interlacing interlacing;
+  double prototype;
+};
+
+inline const PairErrorRow kPairErrorTable[] = {
+    {"S2        3    TSC  4-point     1+1", Split::kS2, 1, 3.0, Assignment::kTsc, Gradient::kFourPoint, Interlacing::kNone, 8.4e-2},
+    {"S2        3    TSC  spectral i  2+6", Split::kS2, 1, 3.0, Assignment::kTsc, Gradient::kSpectral, Interlacing::kFull, 2.0e-2},
+    {"n = 4     3    TSC  spectral i  2+6", Split::kPolynomial, 4, 3.0, Assignment::kTsc, Gradient::kSpectral, Interlacing::kFull, 5.8e-3},
+    {"n = 5     4.5  PCS  spectral    1+3", Split::kPolynomial, 5, 4.5, Assignment::kPcs, Gradient::kSpectral, Interlacing::kNone, 4.9e-3},
+    {"n = 5     4.5  TSC  spectral i  2+6", Split::kPolynomial, 5, 4.5, Assignment::kTsc, Gradient::kSpectral, Interlacing::kFull, 1.5e-3},
+    {"n = 5     4.5  PCS  spectral i  2+6", Split::kPolynomial, 5, 4.5, Assignment::kPcs, Gradient::kSpectral, Interlacing::kFull, 4.7e-4},
+    {"n = 6     6    PCS  spectral i  2+6", Split::kPolynomial, 6, 6.0, Assignment::kPcs, Gradient::kSpectral, Interlacing::kFull, 7.9e-5},
+};
+
+inline double pair_error(const PairErrorRow& row, int sources, int targets) {
+  constexpr int cells = 32;
+  const double r_cut = row.r_cut_cells / cells;
+  return pair_error({cells, row.assignment, row.gradient, row.interlacing},
+                    make_force_law(row.split, row.order, r_cut, Softening::kPlummer, 1e-4 * r_cut), sources, targets);
+}
+
+}  // namespace maki::test
