@@ -1,0 +1,43 @@
+#include "src/cli/build.hpp"
+
+#include <fftw3.h>
+#include <fmt/format.h>
+#include <hdf5.h>
+
+#include "build_info.hpp"
+#include "git_hash.hpp"
+#include "kernels/device/device.hpp"
+
+namespace maki {
+namespace {
+
+#if defined(__clang__)
+constexpr const char* kCompiler = "clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "g++ " __VERSION__;
+#endif
+
+}  // namespace
+
+std::string version_text() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("Maki {}\ncommit    {}\nbackend   {}\ncompiler  {}\nFFT       {}\nHDF5      {}.{}.{}\n",
+                     MAKI_VERSION, MAKI_GIT_HASH, backend_name(), kCompiler,
+                     std::string(backend_name()) == "cuda" ? fmt::format("cuFFT; {}", fftwf_version) : fftwf_version,
+                     major, minor, release);
+}
+
+std::string device_text() {
+  const DeviceInfo device = device_info();
+  std::string text = fmt::format("{}, {}, {}", device.backend, device.name, device.instruction_set);
+  text += device.backend == "cuda" ? fmt::format(", {} multiprocessors", device.units)
+                                   : fmt::format(", {} thread{}", device.units, device.units == 1 ? "" : "s");
+  return text + fmt::format(", {:.1f} GB free", static_cast<double>(device.memory_free) * 1e-9);
+}
+
+Provenance provenance(const std::string& configuration, const std::string& device) {
+  return {configuration, std::string("Maki ") + MAKI_VERSION, MAKI_GIT_HASH, kCompiler, device};
+}
+
+}  // namespace maki

@@ -1,0 +1,27 @@
+// The commands of `maki`. Each adds itself to the program; its work is done while the command line is parsed. User
+// errors leave as maki::Error, wrong usage as CLI::ParseError; main() turns both into a message and an exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace maki {
+
+void add_run_command(CLI::App& program);
+void add_ic_command(CLI::App& program);
+void add_forces_command(CLI::App& program);
+void add_power_command(CLI::App& program);
+void add_image_command(CLI::App& program);
+void add_info_command(CLI::App& program);
+void add_config_command(CLI::App& program);
+
+// A subcommand with an example below its help. `run` is called after its options are read.
+template <class Options, class Run>
+CLI::App* add_command(CLI::App& program, const char* name, const char* meaning, const char* example,
+                      std::shared_ptr<Options> options, Run run) {
+  CLI::App* command = program.add_subcommand(name, meaning);
+  command->footer(std::string("\nExample:\n  ") + example + "\n");
+  command->callback([options, run] { run(*options); });
+  return command;
+}
+
+}  // namespace maki

@@ -1,0 +1,156 @@
+#include "src/cli/setup.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/device/device.hpp"
+#include "kernels/device/error.hpp"
+#include "src/cli/initial_conditions.hpp"
+#include "src/config/check.hpp"
+#include "src/config/resolve.hpp"
+#include "src/io/snapshot_io.hpp"
+
+namespace maki {
+namespace {
+
+void finish(Prepared& run, const SnapshotHeader* file, double isolated_side) {
+  Config& config = run.config;
+  resolve(config, {run.particles, file, isolated_side}, run.notes);
+  run.units = run_units(config, file);
+  run.gravitational_constant = run_gravitational_constant(config, run.units, file);
+  run.side = number_of(*config.box.size, "box.size", config, run.units);
+  const bool comoving = config.run.kind == RunKind::kCosmology;
+  if (comoving) run.centre.fill(run.side / 2);
+  run.start_redshift = !comoving ? 0 : file != nullptr ? file->redshift : config.initial.redshift;
+}
+
+Prepared prepare_set(Config config, Snapshot snapshot, bool from_file) {
+  Prepared run;
+  run.config = std::move(config);
+  run.initial = std::move(snapshot);
+  run.particles = run.initial.size();
+  IsolatedBox box;
+  if (!run.initial.header.comoving) box = isolated_box(run.initial);
+  run.centre = box.centre;
+  finish(run, from_file ? &run.initial.header : nullptr, box.side);
+  SnapshotHeader& header = run.initial.header;
+  header.gravitational_constant = header.comoving ? header.gravitational_constant : run.gravitational_constant;
+  return run;
+}
+
+Prepared prepare_cosmological(Config config, bool with_particles) {
+  Prepared run;
+  run.config = std::move(config);
+  const auto side = static_cast<std::uint64_t>(run.config.initial.particles_per_side);
+  run.particles = side * side * side;
+  finish(run, nullptr, 0);
+  if (with_particles) run.initial = make_cosmological_set(run.config, run.units);
+  return run;
+}
+
+}  // namespace
+
+Prepared prepare(Config config, bool with_particles) {
+  check_kinds(config);
+  if (config.initial.kind == InitialKind::kFile) {
+    ReadReport report;
+    Snapshot snapshot = read_snapshot(config.initial.file, &report);
+    Prepared run = prepare_set(std::move(config), std::move(snapshot), true);
+    run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
+    return run;
+  }
+  if (config.run.kind == RunKind::kCosmology) return prepare_cosmological(std::move(config), with_particles);
+  Snapshot set = make_isolated_set(config, run_units(config, nullptr));
+  return prepare_set(std::move(config), std::move(set), false);
+}
+
+Prepared prepare(Config config, Snapshot snapshot) { return prepare_set(std::move(config), std::move(snapshot), true); }
+
+IsolatedBox isolated_box(const Snapshot& snapshot) {
+  IsolatedBox box;
+  double reach = 0;  // of the set from the origin
+  double extent = 0;
+  std::array<double, 3> middle{};
+  for (int axis = 0; axis < 3; ++axis) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const auto& position : snapshot.positions) {
+      low = std::min(low, position[axis]);
+      high = std::max(high, position[axis]);
+    }
+    middle[axis] = (low + high) / 2;
+    extent = std::max(extent, high - low);
+    reach = std::max({reach, -low, high});
+  }
+  if (reach > 0.75 * extent) {
+    box.centre = middle;
+    reach = extent / 2;
+  }
+  // A little more than four times, so that nothing lies on the edge.
+  box.side = std::exp2(std::ceil(std::log2(4.01 * std::max(reach, 1e-30))));
+  return box;
+}
+
+void use_device(const Config& config) {
+  select_device(static_cast<int>(config.run.device), static_cast<int>(config.run.threads.value_or(0)));
+}
+
+ForceLaw force_law(const Config& config, const UnitSystem& units) {
+  const double side = number_of(*config.box.size, "box.size", config, units);
+  const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units) / side;
+  const Config::Gravity& gravity = config.gravity;
+  if (config.run.kind == RunKind::kIsolated) {
+    return make_force_law(Split::kNone, 0, 0, gravity.softening_kind, softening);
+  }
+  const double r_cut = *gravity.r_cut / static_cast<double>(*gravity.mesh);
+  return make_force_law(*gravity.split, static_cast<int>(*gravity.split_order), r_cut, gravity.softening_kind,
+                        softening);
+}
+
+MeshOptions mesh_options(const Config& config) {
+  if (config.run.kind == RunKind::kIsolated) return {};
+  const Config::Gravity& gravity = config.gravity;
+  return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing};
+}
+
+GravityOptions gravity_options(const Config& config, const UnitSystem& units) {
+  const Config::Gravity& given = config.gravity;
+  GravityOptions options;
+  options.periodic = config.run.kind == RunKind::kCosmology;
+  options.direct = given.method == Method::kDirect;
+  options.law = force_law(config, units);
+  options.mesh = mesh_options(config);
+  options.theta = *given.theta;
+  options.quadrupoles = given.quadrupoles;
+  options.leaf_size = static_cast<std::uint32_t>(given.leaf_size);
+  options.group_size = static_cast<std::uint32_t>(given.group_size);
+  options.fixed_reuse = static_cast<int>(given.reuse.value_or(0));
+  options.reuse_tolerance = *given.reuse_tolerance;
+  options.list_budget =
+      given.list_memory ? static_cast<std::size_t>(number_of(*given.list_memory, "gravity.list_memory", config, units))
+                        : device_info().memory_free / 3;
+  return options;
+}
+
+StepOptions step_options(const Config& config, const UnitSystem& units) {
+  const auto number = [&](const Auto<Quantity>& quantity, const char* key) {
+    return quantity ? number_of(*quantity, key, config, units) : 0.0;
+  };
+  const bool comoving = config.run.kind == RunKind::kCosmology;
+  StepOptions options;
+  options.eta = *config.time.eta;
+  options.softening = number(config.gravity.softening, "gravity.softening");
+  options.fixed_step = config.time.fixed_step.value_or(0);
+  options.max_step = number(config.time.max_step, "time.max_step");
+  if (!comoving) return options;
+  options.max_dlna = *config.time.max_dlna;
+  options.long_dlna = *config.time.long_dlna;
+  options.max_physical_softening = number(config.gravity.max_physical_softening, "gravity.max_physical_softening");
+  options.r_cut =
+      *config.gravity.r_cut / static_cast<double>(*config.gravity.mesh) * number(config.box.size, "box.size");
+  return options;
+}
+
+}  // namespace maki

@@ -1,0 +1,53 @@
+// From a configuration to what the other rooms take: initial conditions and their parameters. Used by run, ic and
+// forces.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/config/config.hpp"
+#include "src/gravity/gravity.hpp"
+#include "src/io/snapshot.hpp"
+#include "src/simulation/step_criterion.hpp"
+
+namespace maki {
+
+// A run that is ready to start.
+struct Prepared {
+  Config config;     // resolved
+  Snapshot initial;  // empty where prepare() was told so
+  UnitSystem units;
+  double gravitational_constant = 1;
+  double side = 0;                 // of the box, length units
+  std::array<double, 3> centre{};  // of the box; where isolated the set's middle, else side/2
+  double start_redshift = 0;
+  std::uint64_t particles = 0;
+  std::vector<std::string> notes;  // what was taken from where, for the log
+};
+
+// Makes or reads the initial conditions and resolves the configuration with them. with_particles = false leaves
+// cosmological ones unmade where that can be avoided. Throws Error.
+Prepared prepare(Config config, bool with_particles = true);
+// The same for a set that is already there: `maki forces`.
+Prepared prepare(Config config, Snapshot snapshot);
+
+// The box of an isolated set: the set lies in its middle half, so that it may double its extent before the box does
+// (DESIGN section 3). The side is a power of two of the length unit: fractions of it are exact. The centre is the
+// origin where the set lies about it, else the middle of its extent.
+struct IsolatedBox {
+  double side = 0;
+  std::array<double, 3> centre{};
+};
+IsolatedBox isolated_box(const Snapshot& snapshot);
+
+// run.device and run.threads. Throws DeviceError where a CUDA build finds no usable GPU.
+void use_device(const Config& config);
+
+// Of a resolved configuration; lengths in sides.
+ForceLaw force_law(const Config& config, const UnitSystem& units);
+MeshOptions mesh_options(const Config& config);
+GravityOptions gravity_options(const Config& config, const UnitSystem& units);
+// Lengths in the units of the run.
+StepOptions step_options(const Config& config, const UnitSystem& units);
+
+}  // namespace maki

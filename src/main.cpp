@@ -1,0 +1,43 @@
+// maki: the program. Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "src/cli/build.hpp"
+#include "src/cli/commands.hpp"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+int report(const char* message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "maki: error: {}\n", message);
+  return kFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App program("Maki: gravitational N-body simulations, from a desk to many sites.", "maki");
+  program.set_version_flag("--version", [] { return maki::version_text(); });
+  program.require_subcommand(1);
+  program.footer("\nStart here:\n  maki run configs/quickstart.toml\n  maki COMMAND --help\n");
+  maki::add_ic_command(program);
+  maki::add_info_command(program);
+  maki::add_config_command(program);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& help) {  // --help, --version
+    return program.exit(help);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error.what());
+    return kUsage;
+  } catch (const std::bad_alloc&) {
+    return report("out of memory: use fewer particles or a smaller mesh ('maki run CONFIG --estimate' tells how much)");
+  } catch (const std::exception& error) {
+    return report(error.what());
+  }
+  return 0;
+}
