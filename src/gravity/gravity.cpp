@@ -1,13 +1,31 @@
 #include "src/gravity/gravity.hpp"
 
+#include "kernels/device/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "src/gravity/tree_gravity.hpp"
 
 namespace maki {
 
+namespace {
+
+// Groups of a periodic box span up to a quarter of it; beyond that the nearest image of a source would not be the
+// same for all members.
+void check_cutoff(const GravityOptions& o) {
+  if (!o.periodic) return;
+  if (o.law.split == Split::kNone)
+    throw Error("a periodic box needs the force split between tree and mesh", "gravity.split is none",
+                "choose gravity.split = \"polynomial\"");
+  if (o.law.r_cut >= 0.25f)
+    throw Error("the short-range force reaches too far", "r_cut is " + std::to_string(o.law.r_cut) + " of the box side, the limit is 0.25",
+                "use a finer mesh (gravity.mesh) or a smaller gravity.r_cut");
+}
+
+}  // namespace
+
 struct Gravity::Parts {
   Parts(const GravityOptions& o, PhaseTimers& t) : options(o), timers(t), tree(o, t) {
+    check_cutoff(o);
     if (options.periodic && options.law.split != Split::kNone)
       mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
   }

@@ -84,7 +84,7 @@ std::uint32_t TreeGravity::batch_within_budget(const Stream& stream) {
   walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, begin, sample, false}, lists_);
   const double bytes_a_group = 1.25 * static_cast<double>(lists_.used) * sizeof(std::uint32_t) / sample + 1;
   const double batch = static_cast<double>(options_.list_budget) / bytes_a_group;
-  return batch >= all ? all : std::max<std::uint32_t>(256, static_cast<std::uint32_t>(batch));
+  return batch >= all ? all : std::max<std::uint32_t>(32, static_cast<std::uint32_t>(batch));
 }
 
 void TreeGravity::evaluate_fresh(const Stream& stream, const Particles& particles, const ForceOutput& out) {

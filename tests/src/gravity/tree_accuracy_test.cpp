@@ -1,0 +1,209 @@
+// Forces of an isolated set against the direct sum in double: how large the errors are, and how they fall with theta.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "kernels/particles/particles.hpp"
+#include "src/gravity/gravity.hpp"
+#include "tests/kernels/tree/sets.hpp"
+
+namespace maki {
+namespace {
+
+using Vector = std::array<double, 3>;
+
+struct Errors {
+  double median = 0, p99 = 0, max = 0, rms = 0;
+};
+
+Particles upload(const Stream& stream, const std::vector<SourceParticle>& set) {
+  Particles particles;
+  particles.resize(set.size());
+  particles.source.upload(stream, set);
+  particles.remainder.fill_zero(stream);
+  particles.momentum.fill_zero(stream);
+  particles.id.fill_zero(stream);
+  return particles;
+}
+
+Vector direct(const std::vector<SourceParticle>& set, std::size_t i, double softening) {
+  Vector a{};
+  for (const auto& p : set) {
+    const double d[3] = {signed_difference(p.x, set[i].x) / kSideToUnits, signed_difference(p.y, set[i].y) / kSideToUnits,
+                         signed_difference(p.z, set[i].z) / kSideToUnits};
+    const double s2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + softening * softening;
+    const double f = p.mass / (s2 * std::sqrt(s2));
+    for (std::size_t k = 0; k < 3; ++k) a[k] += f * d[k];
+  }
+  return a;
+}
+
+// Relative to |a|; where |a| is below a tenth of its rms, relative to that tenth.
+Errors errors_of(const std::vector<SourceParticle>& set, const GravityOptions& options, std::size_t targets) {
+  const Stream stream;
+  PhaseTimers timers;
+  Gravity gravity(options, timers);
+  Particles particles = upload(stream, set);
+  gravity.short_range(stream, particles, false);
+  const auto sorted = particles.source.download(stream);
+  const auto& acceleration = gravity.short_acceleration();
+  const auto ax = acceleration.x.download(stream), ay = acceleration.y.download(stream),
+             az = acceleration.z.download(stream);
+  std::vector<double> difference, size;
+  double sum = 0, total = 0;
+  for (std::size_t t = 0; t < targets; ++t) {
+    const std::size_t i = t * (set.size() - 1) / (targets - 1);
+    const Vector exact = direct(sorted, i, options.law.softening);
+    difference.push_back(std::sqrt(std::pow(ax[i] - exact[0], 2) + std::pow(ay[i] - exact[1], 2) +
+                                   std::pow(az[i] - exact[2], 2)));
+    size.push_back(std::sqrt(exact[0] * exact[0] + exact[1] * exact[1] + exact[2] * exact[2]));
+    sum += difference.back() * difference.back();
+    total += size.back() * size.back();
+  }
+  const double rms = std::sqrt(total / static_cast<double>(targets));
+  std::vector<double> relative;
+  for (std::size_t t = 0; t < targets; ++t) relative.push_back(difference[t] / std::max(size[t], 0.1 * rms));
+  std::sort(relative.begin(), relative.end());
+  return {relative[targets / 2], relative[targets * 99 / 100], relative.back(), std::sqrt(sum / total)};
+}
+
+GravityOptions isolated(double theta, bool quadrupoles, double softening) {
+  GravityOptions options;
+  options.periodic = false;
+  options.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening);
+  options.theta = theta;
+  options.quadrupoles = quadrupoles;
+  return options;
+}
+
+void report(const char* what, const Errors& e) {
+  std::printf("  %-34s median %.2e  99 %% %.2e  max %.2e  rms %.2e\n", what, e.median, e.p99, e.max, e.rms);
+}
+
+TEST(TreeAccuracy, PlummerSphere) {
+  const auto set = testing::plummer_set(32768, 1);
+  const Errors quadrupole = errors_of(set, isolated(0.5, true, 1e-4), 1500);
+  const Errors monopole = errors_of(set, isolated(0.5, false, 1e-4), 1500);
+  report("Plummer, theta 0.5, quadrupoles", quadrupole);
+  report("Plummer, theta 0.5, monopoles", monopole);
+  EXPECT_LE(quadrupole.median, 1.5e-4);
+  EXPECT_LE(quadrupole.p99, 8e-4);
+  EXPECT_LE(quadrupole.median, monopole.median / 3);
+  EXPECT_LE(quadrupole.rms, monopole.rms / 3);
+}
+
+TEST(TreeAccuracy, StronglyClusteredSet) {
+  const auto set = testing::clustered_set(32768, 2);
+  const Errors quadrupole = errors_of(set, isolated(0.5, true, 1e-6), 1500);
+  const Errors monopole = errors_of(set, isolated(0.5, false, 1e-6), 1500);
+  report("clustered, theta 0.5, quadrupoles", quadrupole);
+  report("clustered, theta 0.5, monopoles", monopole);
+  EXPECT_LE(quadrupole.median, 1.5e-4);
+  EXPECT_LE(quadrupole.p99, 1.5e-3);
+  EXPECT_LE(quadrupole.median, monopole.median / 3);
+}
+
+// The first term left out is the quadrupole's, theta^2 of a cell's own pull, or the octupole's, theta^3. Where the errors
+// of a shell's theta^-3 cells add at random, the sum falls faster, by up to theta^1.5; quadrupoles gain one order.
+TEST(TreeAccuracy, ErrorFallsWithThetaAtTheOrderOfTheExpansion) {
+  const auto set = testing::plummer_set(16384, 3);
+  double orders[2] = {};
+  for (const bool quadrupoles : {false, true}) {
+    GravityOptions options = isolated(0.6, quadrupoles, 1e-4);
+    options.leaf_size = 2;  // so that nearly all of the error is that of cells, at both angles
+    options.group_size = 16;
+    const double coarse = errors_of(set, options, 500).rms;
+    options.theta = 0.3;
+    const double fine = errors_of(set, options, 500).rms;
+    const double order = std::log2(coarse / fine);
+    std::printf("  order of the error in theta, %s: %.2f\n", quadrupoles ? "quadrupoles" : "monopoles", order);
+    EXPECT_GE(order, quadrupoles ? 3.0 : 2.0);
+    EXPECT_LE(order, quadrupoles ? 4.5 : 3.5);
+    orders[quadrupoles] = order;
+  }
+  EXPECT_NEAR(orders[1] - orders[0], 1.0, 0.3);
+}
+
+TEST(TreeAccuracy, TinySetsAreExact) {
+  for (const std::size_t n : {1u, 2u, 3u, 17u}) {
+    const auto set = testing::uniform_set(n, 5, 0.3, 0.7);
+    const Stream stream;
+    PhaseTimers timers;
+    Gravity gravity(isolated(0.5, true, 1e-3), timers);
+    Particles particles = upload(stream, set);
+    gravity.short_range(stream, particles, true);
+    const auto sorted = particles.source.download(stream);
+    const auto ax = gravity.short_acceleration().x.download(stream);
+    const auto phi = gravity.short_potential().download(stream);
+    for (std::size_t i = 0; i < n; ++i) {
+      const Vector exact = direct(sorted, i, 1e-3);
+      EXPECT_NEAR(ax[i], exact[0], 1e-6 * (std::abs(exact[0]) + 1));
+    }
+    if (n == 1) {
+      EXPECT_EQ(phi[0], 0.0f);
+    }
+  }
+}
+
+// Kept lists: the error on the last reused step stays within the tolerance of a fresh list's.
+TEST(ListReuse, KeptListsStayWithinTheToleranceOfFreshOnes) {
+  const Stream stream;
+  PhaseTimers timers;
+  Gravity gravity(isolated(0.7, true, 1e-3), timers);
+  Particles particles = upload(stream, testing::plummer_set(20000, 7));
+  gravity.short_range(stream, particles, false);
+  EXPECT_TRUE(gravity.counts().rebuilt);
+  EXPECT_GT(gravity.counts().fresh_error, 0);
+  int rebuilds = 0;
+  double worst = 0;
+  for (int step = 0; step < 60; ++step) {
+    auto source = particles.source.download(stream);
+    for (std::size_t i = 0; i < source.size(); ++i) {  // every particle keeps its own velocity while lists are kept
+      source[i].x += source[i].y / 977 % 300000 - 150000;
+      source[i].y += source[i].z / 977 % 300000 - 150000;
+    }
+    particles.source.upload(stream, source);
+    gravity.short_range(stream, particles, false);
+    rebuilds += gravity.counts().rebuilt;
+    if (!gravity.counts().rebuilt) worst = std::max(worst, gravity.counts().probe_error / gravity.counts().fresh_error);
+  }
+  std::printf("  %d rebuilds in 60 steps, worst kept error %.2f of a fresh one\n", rebuilds, worst);
+  EXPECT_GT(rebuilds, 0);
+  EXPECT_LT(rebuilds, 40);
+  EXPECT_LE(worst, 1.6);
+}
+
+TEST(ListReuse, FixedCountRebuildsEveryNSteps) {
+  const Stream stream;
+  PhaseTimers timers;
+  GravityOptions options = isolated(0.7, true, 1e-3);
+  options.fixed_reuse = 4;
+  Gravity gravity(options, timers);
+  Particles particles = upload(stream, testing::plummer_set(5000, 7));
+  std::string pattern;
+  for (int step = 0; step < 9; ++step) {
+    gravity.short_range(stream, particles, false);
+    pattern += gravity.counts().rebuilt ? 'R' : '.';
+  }
+  EXPECT_EQ(pattern, "R...R...R");
+}
+
+TEST(ListReuse, ListsThatExceedTheBudgetAreMadeInBatchesWithTheSameForces) {
+  const Stream stream;
+  PhaseTimers timers;
+  GravityOptions options = isolated(0.6, true, 1e-3);
+  Gravity kept(options, timers);
+  options.list_budget = 100000;
+  Gravity batched(options, timers);
+  Particles a = upload(stream, testing::plummer_set(20000, 7)), b = upload(stream, testing::plummer_set(20000, 7));
+  kept.short_range(stream, a, false);
+  batched.short_range(stream, b, false);
+  EXPECT_EQ(kept.counts().interactions, batched.counts().interactions);
+  EXPECT_EQ(kept.short_acceleration().x.download(stream), batched.short_acceleration().x.download(stream));
+  batched.short_range(stream, b, false);
+  EXPECT_TRUE(batched.counts().rebuilt);
+}
+
+}  // namespace
+}  // namespace maki
