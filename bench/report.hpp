@@ -23,7 +23,12 @@ class Report {
     const DeviceInfo device = device_info();
     fmt::print("{}: {} {}, {} units, {}\n", name_, device.backend, device.name, device.units, device.instruction_set);
     for (const Row& r : rows_) fmt::print("  {:<48} {:>12.5g} {}\n", r.what, r.value, r.unit);
-    if (!json_path_.empty()) write_json(device);
+    write();
+  }
+
+  // JSON only; nothing where no path was given.
+  void write() const {
+    if (!json_path_.empty()) write_json(device_info());
   }
 
  private:

@@ -1,0 +1,185 @@
+// Force error against time in a periodic box, for many settings at once: the front from which the presets were chosen.
+//   bench_accuracy CONFIG [--case "key=value key=value"]...   errors against an Ewald sum for --targets particles
+// Without cases it runs the three presets and the S2 split of SUSHI. Times are of a rebuild step, a reuse step (tree) and a
+// long-range step (mesh), best of --repeat.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "bench/report.hpp"
+#include "kernels/device/error.hpp"
+#include "src/cli/setup.hpp"
+#include "src/config/parse.hpp"
+#include "src/gravity/reference/ewald.hpp"
+#include "src/simulation/frame.hpp"
+
+namespace {
+
+using namespace maki;
+
+struct Options {
+  std::string config = "configs/quickstart.toml", json, reference;
+  std::vector<std::string> overrides, cases;
+  std::size_t targets = 1000;
+  int repeat = 2;
+};
+
+struct Truth {
+  std::vector<std::size_t> targets;
+  std::vector<Vector3> acceleration;
+  double rms = 0;
+};
+
+// Reference sums take a minute: they are kept in a file between runs, under a name the caller chooses.
+Truth make_truth(const Prepared& run, const Frame& frame, const Options& o) {
+  Truth truth;
+  const std::size_t n = run.initial.size(), wanted = std::min(o.targets, n);
+  for (std::size_t t = 0; t < wanted; ++t) truth.targets.push_back(t * n / wanted);
+  truth.acceleration.resize(wanted);
+  if (std::ifstream in(o.reference, std::ios::binary); in)
+    in.read(reinterpret_cast<char*>(truth.acceleration.data()), static_cast<std::streamsize>(wanted * sizeof(Vector3)));
+  if (o.reference.empty() || !std::filesystem::exists(o.reference)) {
+    std::vector<Vector3> positions(n);
+    std::vector<double> masses(run.initial.masses.begin(), run.initial.masses.end());
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t k = 0; k < 3; ++k) positions[i][k] = run.initial.positions[i][k] / frame.side;
+    EwaldOptions ewald;
+    ewald.softening = force_law(run.config, run.units).softening;
+    truth.acceleration = ewald_reference(positions, masses, truth.targets, ewald).acceleration;
+    if (!o.reference.empty())
+      std::ofstream(o.reference, std::ios::binary)
+          .write(reinterpret_cast<const char*>(truth.acceleration.data()),
+                 static_cast<std::streamsize>(wanted * sizeof(Vector3)));
+  }
+  for (const auto& a : truth.acceleration) truth.rms += a[0] * a[0] + a[1] * a[1] + a[2] * a[2];
+  truth.rms = std::sqrt(truth.rms / static_cast<double>(wanted));
+  return truth;
+}
+
+struct Measured {
+  double rebuild = 1e30, reuse = 1e30, mesh = 1e30;      // seconds
+  double median = 0, p99 = 0, max = 0, rms = 0;          // relative to |a|; rms: of the error over rms |a|
+  double list = 0, fill = 0;
+};
+
+template <class F>
+double seconds(const Stream& stream, F f) {
+  const auto begin = std::chrono::steady_clock::now();
+  f();
+  stream.synchronize();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void add_errors(const Stream& stream, const Gravity& gravity, const Particles& particles, const Truth& truth, Measured& m) {
+  const auto ids = particles.id.download(stream);
+  std::vector<std::uint32_t> place(ids.size());
+  for (std::uint32_t i = 0; i < ids.size(); ++i) place[ids[i]] = i;
+  const auto& s = gravity.short_acceleration();
+  const auto& l = gravity.long_acceleration();
+  const std::vector<float> a[3] = {s.x.download(stream), s.y.download(stream), s.z.download(stream)};
+  const std::vector<float> b[3] = {l.x.download(stream), l.y.download(stream), l.z.download(stream)};
+  std::vector<double> relative;
+  double sum = 0;
+  for (std::size_t t = 0; t < truth.targets.size(); ++t) {
+    const std::uint32_t p = place[truth.targets[t]];
+    double d2 = 0, a2 = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const double exact = truth.acceleration[t][k];
+      d2 += std::pow(static_cast<double>(a[k][p]) + b[k][p] - exact, 2);
+      a2 += exact * exact;
+    }
+    relative.push_back(std::sqrt(d2 / a2));
+    sum += d2;
+  }
+  std::sort(relative.begin(), relative.end());
+  m.median = relative[relative.size() / 2];
+  m.p99 = relative[relative.size() * 99 / 100];
+  m.max = relative.back();
+  m.rms = std::sqrt(sum / static_cast<double>(relative.size())) / truth.rms;
+}
+
+Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, int repeat) {
+  const Stream stream;
+  PhaseTimers timers;
+  Snapshot numbered = run.initial;
+  std::iota(numbered.ids.begin(), numbered.ids.end(), std::uint64_t{0});
+  Particles particles;
+  load_particles(stream, numbered, frame, particles);
+  GravityOptions options = gravity_options(run.config, run.units);
+  if (run.initial.header.redshift > run.config.gravity.theta_switch_redshift) options.theta = *run.config.gravity.theta_early;
+  Gravity gravity(options, timers);
+  Measured m;
+  gravity.short_range(stream, particles, false);
+  for (int i = 0; i < repeat; ++i) {
+    gravity.request_rebuild();
+    m.rebuild = std::min(m.rebuild, seconds(stream, [&] { gravity.short_range(stream, particles, false); }));
+    m.mesh = std::min(m.mesh, seconds(stream, [&] { gravity.long_range(stream, particles, false); }));
+  }
+  m.list = gravity.counts().mean_list;
+  m.fill = gravity.counts().mean_fill;
+  add_errors(stream, gravity, particles, truth, m);
+  for (int i = 0; i < repeat; ++i)
+    m.reuse = std::min(m.reuse, seconds(stream, [&] { gravity.short_range(stream, particles, false); }));
+  return m;
+}
+
+void run_cases(const Options& o) {
+  Config base = load_config(o.config, o.overrides);
+  use_device(base);
+  const Prepared first = prepare(base);
+  const Frame frame = make_frame(first.initial.header, first.side, first.centre);
+  const Truth truth = make_truth(first, frame, o);
+  bench::Report report("accuracy", o.json);
+  fmt::print("{:<78} {:>5} {:>8} {:>8} {:>8} {:>9} {:>9} {:>9} {:>9}\n", "case", "list", "rebuild", "reuse", "mesh",
+             "median", "99 %", "max", "rms");
+  for (const std::string& text : o.cases) {
+    std::istringstream words(text);
+    std::vector<std::string> overrides = o.overrides;
+    for (std::string word; words >> word;) overrides.push_back(word);
+    try {
+      const Prepared run = prepare(load_config(o.config, overrides), first.initial);
+      const Measured m = measure(run, frame, truth, o.repeat);
+      fmt::print("{:<78} {:>5.0f} {:>8.3f} {:>8.3f} {:>8.3f} {:>9.2e} {:>9.2e} {:>9.2e} {:>9.2e}\n", text, m.list,
+                 m.rebuild, m.reuse, m.mesh, m.median, m.p99, m.max, m.rms);
+      std::fflush(stdout);
+      report.add(text + ": rebuild step", m.rebuild, "s");
+      report.add(text + ": reuse step", m.reuse, "s");
+      report.add(text + ": mesh step", m.mesh, "s");
+      report.add(text + ": median error", m.median, "");
+      report.add(text + ": 99 % error", m.p99, "");
+      report.add(text + ": rms error", m.rms, "");
+    } catch (const Error& e) {
+      fmt::print("{:<78} {}\n", text, e.what());
+    }
+  }
+  report.write();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app("Force error against time, in a periodic box");
+  app.add_option("config", o.config);
+  app.add_option("--set", o.overrides, "key=value for all cases");
+  app.add_option("--case", o.cases, "key=value key=value ...: one setting to try");
+  app.add_option("--reference", o.reference, "file that keeps the Ewald sums of this set");
+  app.add_option("--targets", o.targets);
+  app.add_option("--repeat", o.repeat);
+  app.add_option("--json", o.json);
+  CLI11_PARSE(app, argc, argv);
+  if (o.cases.empty())
+    o.cases = {"run.preset=fast", "run.preset=standard", "run.preset=precise",
+               "run.preset=fast gravity.split=s2 gravity.r_cut=3 gravity.interlacing=none gravity.gradient=four-point"};
+  try {
+    run_cases(o);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "bench_accuracy: %s\n", e.what());
+    return 1;
+  }
+}
