@@ -1,0 +1,105 @@
+#include "kernels/measure/projection.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/device/error.hpp"
+#include "kernels/device/launch.cuh"
+#include "kernels/mesh/cloud.hpp"
+#include "kernels/mesh/mass_unit.hpp"
+
+namespace maki {
+namespace {
+
+using Count = unsigned long long;
+
+MAKI_HD void add_count(Count* to, Count value) {
+#if defined(__CUDA_ARCH__)
+  atomicAdd(to, value);
+#else
+  __atomic_fetch_add(to, value, __ATOMIC_RELAXED);  // a picture at an output: no hot loop
+#endif
+}
+
+struct AddToPicture {
+  const SourceParticle* particles;
+  Count* pixels;
+  int axis, width, height;
+  std::uint32_t front, left, bottom;
+  std::uint64_t depth, extent;  // 2^32: all of it
+  int bits;
+  std::uint32_t equal_units;
+  double units_per_mass;
+
+  // Coordinate as a fraction of the window, 2^-32; false where it lies outside.
+  MAKI_HD bool in_window(std::uint32_t p, std::uint32_t from, std::uint32_t& fraction) const {
+    const std::uint32_t inside = p - from;
+    if (inside >= extent) return false;
+    fraction = static_cast<std::uint32_t>((static_cast<std::uint64_t>(inside) << 32) / extent);
+    return true;
+  }
+  // Pixel number, or -1 where a cut window ends.
+  MAKI_HD int pixel(int i, int n) const {
+    if (i >= 0 && i < n) return i;
+    return extent >> 32 ? (i + n) % n : -1;
+  }
+
+  MAKI_HD void operator()(std::size_t n) const {
+    const SourceParticle p = particles[n];
+    const std::uint32_t along = axis == 0 ? p.x : axis == 1 ? p.y : p.z;
+    std::uint32_t u = 0, v = 0;
+    if (along - front >= depth || !in_window(axis == 0 ? p.y : p.x, left, u) ||
+        !in_window(axis == 2 ? p.y : p.z, bottom, v))
+      return;
+    // Pixel i covers [i, i + 1): the particle's own pixel and its two neighbours, by the place in that pixel.
+    const std::uint64_t at_u = static_cast<std::uint64_t>(u) * static_cast<std::uint32_t>(width);
+    const std::uint64_t at_v = static_cast<std::uint64_t>(v) * static_cast<std::uint32_t>(height);
+    std::uint32_t wu[3], wv[3], share[3];
+    integer_weights<3>(static_cast<std::uint32_t>(at_u), bits, wu);
+    integer_weights<3>(static_cast<std::uint32_t>(at_v), bits, wv);
+    const int u0 = static_cast<int>(at_u >> 32) - 1, v0 = static_cast<int>(at_v >> 32) - 1;
+    split_units<3>(units_of(p.mass, equal_units, units_per_mass), bits, wv, share);
+    for (int j = 0; j < 3; ++j) {
+      const int y = pixel(v0 + j, height);
+      for (int i = 0; i < 3 && y >= 0; ++i) {
+        const int x = pixel(u0 + i, width);
+        if (x >= 0) add_count(pixels + static_cast<std::size_t>(y) * width + x, static_cast<Count>(share[j]) * wu[i]);
+      }
+    }
+  }
+};
+
+void check_options(const ProjectionOptions& o) {
+  if (o.axis < 0 || o.axis > 2 || o.width < 4 || o.height < 4 || !(o.depth > 0 && o.depth <= 1) ||
+      !(o.extent > 0 && o.extent <= 1))
+    throw Error("cannot project the density",
+                "axis " + std::to_string(o.axis) + ", " + std::to_string(o.width) + " x " + std::to_string(o.height) +
+                    " pixels, depth " + std::to_string(o.depth) + ", extent " + std::to_string(o.extent),
+                "use an axis from 0 to 2, at least 4 x 4 pixels, and depth and extent in (0, 1]");
+}
+
+std::uint64_t units(double fraction) { return static_cast<std::uint64_t>(fraction * kSideToUnits + 0.5); }
+
+}  // namespace
+
+std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                                    const ProjectionOptions& o) {
+  check_options(o);
+  // The unit's bound is for the three weights of a mesh cell. Without the third, a pixel may hold 4/3 of that: below 2^64.
+  const MassUnit unit = choose_mass_unit(stream, Assignment::kTsc, 8, particles, n);
+  DeviceBuffer<Count> pixels("projection.pixels", static_cast<std::size_t>(o.width) * static_cast<std::size_t>(o.height));
+  pixels.fill_zero(stream);
+  const auto wrapped = [](double fraction) { return static_cast<std::uint32_t>(units(fraction - std::floor(fraction))); };
+  launch(stream, "projection.add", n,
+         AddToPicture{particles, pixels.data(), o.axis, o.width, o.height, wrapped(o.front), wrapped(o.left),
+                      wrapped(o.bottom), units(o.depth), units(o.extent), unit.bits, unit.equal_units,
+                      unit.units_per_mass});
+  const std::vector<Count> counts = pixels.download(stream);
+  const double pixel_area = o.extent * o.extent / (static_cast<double>(o.width) * o.height);
+  std::vector<double> density(counts.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) density[i] = static_cast<double>(counts[i]) * unit.quantum / pixel_area;
+  return density;
+}
+
+}  // namespace maki

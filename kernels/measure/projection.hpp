@@ -1,0 +1,26 @@
+// Pictures: the mass in a slab, seen along an axis.
+#pragma once
+
+#include <vector>
+
+#include "kernels/device/stream.hpp"
+#include "kernels/particles/types.hpp"
+
+namespace maki {
+
+// Lengths are fractions of the box side.
+struct ProjectionOptions {
+  int axis = 2;                // line of sight; the picture's axes are the two others in the order x, y, z
+  int width = 1024, height = 1024;
+  double front = 0, depth = 1;  // the slab [front, front + depth), around the box edge where it must
+  // The part of the box that is shown: the whole box wraps around, a smaller window is cut at its edges.
+  double left = 0, bottom = 0, extent = 1;
+};
+
+// Surface density in mass / side^2, width x height, first axis fastest: the mean over a whole slab is mass / side^2. Each particle is spread over
+// 3 x 3 pixels (TSC). Counted in integers: the same for any order, thread count and backend. Throws Error where options
+// make no sense.
+std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                                    const ProjectionOptions& options);
+
+}  // namespace maki

@@ -1,0 +1,133 @@
+#include "kernels/measure/power_spectrum.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <random>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/device/device.hpp"
+#include "kernels/device/error.hpp"
+
+namespace maki {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+
+PowerSpectrum power_of(const std::vector<SourceParticle>& particles, const PowerOptions& options) {
+  const Stream stream;
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, particles);
+  return measure_power(stream, source.data(), particles.size(), options);
+}
+
+// side^3 particles on a lattice, masses 1 + amplitude cos(2 pi n x).
+std::vector<SourceParticle> plane_wave(int log_side, int n, double amplitude) {
+  const int side = 1 << log_side;
+  std::vector<SourceParticle> particles;
+  for (int i = 0; i < side * side * side; ++i) {
+    const auto at = [&](int c) { return static_cast<std::uint32_t>(c) << (32 - log_side); };
+    const int x = i / (side * side);
+    particles.push_back({at(x), at(i / side % side), at(i % side),
+                         static_cast<float>(2.5 * (1 + amplitude * std::cos(2 * kPi * n * x / side)))});
+  }
+  return particles;
+}
+
+std::vector<SourceParticle> poisson(std::size_t n) {
+  std::mt19937 random(3);
+  std::vector<SourceParticle> particles(n);
+  for (auto& p : particles) {
+    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
+    p = {any(), any(), any(), 7.0f};
+  }
+  return particles;
+}
+
+TEST(PowerSpectrum, MeasuresAPlaneWave) {
+  // On a lattice of 32^3 and a mesh of 48^3, so that the cloud matters: n = 9 is at 3/8 of the Nyquist wave number.
+  PowerOptions options;
+  options.cells = 48;
+  const PowerSpectrum p = power_of(plane_wave(5, 9, 0.3), options);
+  EXPECT_NEAR(p.shot_noise, (1 + 0.3 * 0.3 / 2) / (32.0 * 32 * 32), 1e-9);
+  EXPECT_NEAR(p.nyquist, kPi * 48, 1e-9);
+  ASSERT_EQ(p.bins.size(), 24u);
+  std::uint64_t modes = 0;
+  for (std::size_t b = 0; b < p.bins.size(); ++b) {
+    const double n = static_cast<double>(b) + 1;
+    EXPECT_NEAR(p.bins[b].k, 2 * kPi * n, kPi);
+    // n and -n carry |delta_k| = amplitude / 2, and so does 32 - n: the lattice cannot tell them apart.
+    const double expected = n == 9 || n == 23 ? 2 * 0.15 * 0.15 : 0.0;
+    EXPECT_NEAR(p.bins[b].power * static_cast<double>(p.bins[b].modes), expected, n < 16 ? 2e-5 : 2e-3) << n;
+    modes += p.bins[b].modes;
+  }
+  std::uint64_t all = 0;
+  for (int x = -24; x <= 24; ++x)
+    for (int y = -24; y <= 24; ++y)
+      for (int z = -24; z <= 24; ++z) all += x * x + y * y + z * z > 0 && x * x + y * y + z * z < 24 * 24;
+  EXPECT_EQ(modes, all);
+}
+
+TEST(PowerSpectrum, OfRandomParticlesIsShotNoise) {
+  const auto particles = poisson(40000);
+  for (PowerBinning binning : {PowerBinning::kLinear, PowerBinning::kLogarithmic})
+    for (int folding : {1, 5}) {
+      PowerOptions options;
+      options.cells = 32;
+      options.binning = binning;
+      options.folding = folding;
+      options.bin_width = 2.0 * folding;
+      const PowerSpectrum p = power_of(particles, options);
+      EXPECT_NEAR(p.shot_noise, 1.0 / 40000, 1e-12);
+      for (const PowerBin& bin : p.bins) {
+        const double scatter = std::sqrt(2.0 / static_cast<double>(bin.modes));
+        EXPECT_NEAR(bin.power, 1.0 / 40000, (4.5 * scatter + 0.01) / 40000) << bin.k;
+      }
+    }
+}
+
+TEST(PowerSpectrum, FoldingReachesWavesBeyondTheMesh) {
+  PowerOptions options;
+  options.cells = 16;
+  options.folding = 3;
+  const PowerSpectrum p = power_of(plane_wave(5, 12, 0.2), options);
+  double total = 0;
+  for (const PowerBin& bin : p.bins) {
+    const double sum = bin.power * static_cast<double>(bin.modes);
+    if (std::abs(bin.k - 2 * kPi * 12) < kPi) {
+      EXPECT_NEAR(sum, 2 * 0.1 * 0.1, 1e-4);
+    }
+    total += sum;
+  }
+  EXPECT_NEAR(total, 2 * 0.1 * 0.1, 2e-4);
+}
+
+TEST(PowerSpectrum, IsTheSameForAnyThreadCount) {
+  const auto particles = poisson(3000);
+  PowerOptions options;
+  options.cells = 16;
+  const int threads = thread_count();
+  select_device(0, 1);
+  const PowerSpectrum one = power_of(particles, options);
+  select_device(0, 3);
+  const PowerSpectrum three = power_of(particles, options);
+  select_device(0, threads);
+  ASSERT_EQ(one.bins.size(), three.bins.size());
+  for (std::size_t b = 0; b < one.bins.size(); ++b) EXPECT_EQ(one.bins[b].power, three.bins[b].power);
+}
+
+TEST(PowerSpectrum, RefusesWhatMakesNoSense) {
+  PowerOptions options;
+  options.cells = 16;
+  EXPECT_THROW(power_of({}, options), Error);
+  EXPECT_THROW(power_of({{0, 0, 0, 0.0f}}, options), Error);
+  options.folding = 0;
+  EXPECT_THROW(power_of(poisson(10), options), Error);
+  options = {};
+  options.cells = 15;
+  EXPECT_THROW(power_of(poisson(10), options), Error);
+}
+
+}  // namespace
+}  // namespace maki
