@@ -1,4 +1,5 @@
-// maki: the program. Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage.
+// maki: the program. Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 3 a run stopped early on
+// request.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -24,13 +25,17 @@ int main(int argc, char** argv) {
   program.set_version_flag("--version", [] { return maki::version_text(); });
   program.require_subcommand(1);
   program.footer("\nStart here:\n  maki run configs/quickstart.toml\n  maki COMMAND --help\n");
+  maki::add_run_command(program);
   maki::add_ic_command(program);
+  maki::add_forces_command(program);
   maki::add_info_command(program);
   maki::add_config_command(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version
     return program.exit(help);
+  } catch (const CLI::RuntimeError& stopped) {  // a command's own exit code
+    return stopped.get_exit_code();
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error.what());
     return kUsage;

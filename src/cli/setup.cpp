@@ -37,7 +37,15 @@ Prepared prepare_set(Config config, Snapshot snapshot, bool from_file) {
   run.centre = box.centre;
   finish(run, from_file ? &run.initial.header : nullptr, box.side);
   SnapshotHeader& header = run.initial.header;
-  header.gravitational_constant = header.comoving ? header.gravitational_constant : run.gravitational_constant;
+  if (!header.comoving) {
+    header.gravitational_constant = run.gravitational_constant;
+    return run;
+  }
+  const CosmologyParameters cosmology = cosmology_parameters(run.config);  // the user may override the file's
+  header.omega0 = cosmology.omega0;
+  header.omega_lambda = cosmology.omega_lambda;
+  header.omega_baryon = cosmology.omega_baryon;
+  header.hubble = cosmology.hubble;
   return run;
 }
 
@@ -150,6 +158,26 @@ StepOptions step_options(const Config& config, const UnitSystem& units) {
   options.max_physical_softening = number(config.gravity.max_physical_softening, "gravity.max_physical_softening");
   options.r_cut =
       *config.gravity.r_cut / static_cast<double>(*config.gravity.mesh) * number(config.box.size, "box.size");
+  return options;
+}
+
+SimulationOptions simulation_options(const Prepared& run) {
+  const Config& config = run.config;
+  SimulationOptions options;
+  options.gravity = gravity_options(config, run.units);
+  options.steps = step_options(config, run.units);
+  options.side = run.side;
+  options.centre = run.centre;
+  options.energy_interval = static_cast<int>(config.output.energy_interval);
+  options.theta.early = config.gravity.theta_early.value_or(0);
+  options.theta.switch_redshift = config.gravity.theta_switch_redshift;
+  if (config.run.kind == RunKind::kIsolated) {
+    options.end = number_of(config.time.end_time, "time.end_time", config, run.units);
+    options.outputs = config.output.times;
+    return options;
+  }
+  options.end = 1 / (1 + config.time.end_redshift);
+  for (const double z : config.output.redshifts) options.outputs.push_back(1 / (1 + z));
   return options;
 }
 

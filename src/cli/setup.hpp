@@ -8,7 +8,7 @@
 #include "src/config/config.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/io/snapshot.hpp"
-#include "src/simulation/step_criterion.hpp"
+#include "src/simulation/simulation.hpp"
 
 namespace maki {
 
@@ -49,5 +49,7 @@ MeshOptions mesh_options(const Config& config);
 GravityOptions gravity_options(const Config& config, const UnitSystem& units);
 // Lengths in the units of the run.
 StepOptions step_options(const Config& config, const UnitSystem& units);
+// All of it.
+SimulationOptions simulation_options(const Prepared& run);
 
 }  // namespace maki

@@ -7,6 +7,7 @@
 #include "kernels/device/error.hpp"
 #include "kernels/particles/types.hpp"
 #include "src/config/names.hpp"
+#include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 
 namespace maki {
@@ -18,7 +19,8 @@ void check_even(std::int64_t number, const char* key) {
   if (number % 2 != 0) throw Error(fmt::format("{} = {} is odd", key, number), "", fmt::format("try {}", number + 1));
 }
 
-void check_redshifts(const Config& config, double start) {
+// A run that goes on from a file may have made its first outputs already.
+void check_redshifts(const Config& config, double start, bool may_continue) {
   const double end = config.time.end_redshift;
   if (end >= start) {
     throw Error(fmt::format("the run ends before it starts: time.end_redshift = {}", end),
@@ -26,15 +28,19 @@ void check_redshifts(const Config& config, double start) {
   }
   for (const double z : config.output.redshifts) {
     // Headers carry rounded redshifts.
-    if (z > start * (1 + 1e-6) || z < end - 1e-9) {
+    if ((!may_continue && z > start * (1 + 1e-6)) || z < end - 1e-9) {
       throw Error(fmt::format("output.redshifts holds {}", z),
                   fmt::format("the run goes from z = {} to {}", start, end), "take it out, or move time.end_redshift");
     }
   }
 }
 
-void check_times(const Config& config, const UnitSystem& units) {
+void check_times(const Config& config, const UnitSystem& units, double start) {
   const double end = number_of(config.time.end_time, "time.end_time", config, units);
+  if (end <= start) {
+    throw Error(fmt::format("the run ends before it starts: time.end_time is {}", end),
+                fmt::format("it starts at {}", start), "give a later end_time");
+  }
   for (const double time : config.output.times) {
     if (time > end * (1 + 1e-12)) {
       throw Error(fmt::format("output.times holds {}", time), fmt::format("the run ends at {}", end),
@@ -46,13 +52,11 @@ void check_times(const Config& config, const UnitSystem& units) {
 void check_mesh(const Config::Gravity& gravity, double softening, double side) {
   check_even(*gravity.mesh, "gravity.mesh");
   const double cell = side / static_cast<double>(*gravity.mesh);
-  const double r_cut = *gravity.r_cut * cell;
-  // A group beside the sphere of influence has to fit in too, or the nearest image would not be the only one.
-  if (r_cut > 0.45 * side) {
+  if (*gravity.r_cut >= kMaxReach * static_cast<double>(*gravity.mesh)) {
     throw Error(
         fmt::format("gravity.r_cut = {} cells is too long for gravity.mesh = {}", *gravity.r_cut, *gravity.mesh),
-        "it has to stay below 0.45 of the box",
-        fmt::format("use a mesh of at least {}", static_cast<int>(*gravity.r_cut / 0.45 / 2 + 1) * 2));
+        "it has to stay below a quarter of the box",
+        fmt::format("use a mesh of at least {}", good_mesh(*gravity.r_cut / kMaxReach + 0.1)));
   }
   if (softening > cell) {
     throw Error(fmt::format("gravity.softening is {:.4g} mesh cells", softening / cell),
@@ -95,12 +99,12 @@ void check_resolution(double softening, double side) {
               fmt::format("use at least {:.6g}", kLeastSofteningUnits / kSideToUnits * side));
 }
 
-void check_numbers(const Config& config, const UnitSystem& units, double start_redshift) {
+void check_numbers(const Config& config, const UnitSystem& units, const SnapshotHeader* file) {
   const double side = number_of(*config.box.size, "box.size", config, units);
   const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units);
   check_resolution(softening, side);
-  if (config.run.kind == RunKind::kIsolated) return check_times(config, units);
-  check_redshifts(config, start_redshift);
+  if (config.run.kind == RunKind::kIsolated) return check_times(config, units, file != nullptr ? file->time : 0);
+  check_redshifts(config, file != nullptr ? file->redshift : config.initial.redshift, file != nullptr);
   check_mesh(config.gravity, softening, side);
   const auto& cosmology = config.cosmology;
   if (*cosmology.omega_baryon > *cosmology.omega0) {

@@ -27,7 +27,7 @@ struct Config {
   struct Run {
     RunKind kind = RunKind::kCosmology;
     std::string name = "run";
-    std::string output_directory = "output";
+    Auto<std::string> output_directory;
     bool overwrite = false;
     Preset preset = Preset::kStandard;
     Auto<std::int64_t> threads;

@@ -18,8 +18,8 @@ struct Table {
 
   void run() {
     KEY(run.kind).means("comoving periodic box, or isolated system with a = 1");
-    KEY(run.name).means("first part of the names of output files");
-    KEY(run.output_directory).means("made if it is not there");
+    KEY(run.name).means("of the run; it names the output directory");
+    KEY(run.output_directory).means("made where it is missing; auto: output/ and the name");
     KEY(run.overwrite).means("replace the files of an earlier run in the output directory");
     KEY(run.preset).means("force accuracy and steps; sets every key below whose \"auto\" says so");
     KEY(run.threads).range(1, 4096).means("host threads; auto: one for each processor");

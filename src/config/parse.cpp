@@ -44,6 +44,7 @@ std::string plain_word(const std::string& text) {
 struct Place {
   std::string where;
   std::string key;
+  bool command_line = false;
 };
 
 [[noreturn]] void unknown_key(const Place& place) {
@@ -69,7 +70,7 @@ class Reader {
 
   void read_override(const std::string& text) {
     const auto equals = text.find('=');
-    const Place place{"command line", text.substr(0, equals)};
+    const Place place{"command line", text.substr(0, equals), true};
     if (equals == std::string::npos) {
       throw Error(fmt::format("command line: '{}' is no setting", text), "", "give section.key=value");
     }
@@ -77,10 +78,13 @@ class Reader {
     set(key, override_value(key, text.substr(equals + 1), place), place);
   }
 
-  // Keys that were given but mean nothing for this kind of run would be ignored in silence: refuse them.
+  // Keys that were given but mean nothing for this kind of run would be ignored in silence: refuse them. A kind on the
+  // command line may make keys of the file meaningless: such a file is still good, to continue a run for example.
   void check_applicable() const {
+    bool other_kind = false;
+    for (const auto& [key, place] : given_) other_kind |= place.command_line && key->name == "kind";
     for (const auto& [key, place] : given_) {
-      if (key->applies_to(config)) continue;
+      if (key->applies_to(config) || (other_kind && !place.command_line)) continue;
       const bool by_run = (key->run_kinds & bit(config.run.kind)) == 0;
       throw Error(fmt::format("{}: {} has no meaning here", place.where, key->path()),
                   by_run ? fmt::format("run.kind is \"{}\"", name_of(config.run.kind))

@@ -33,8 +33,7 @@ void fill_mesh(Config::Gravity& gravity, const PresetNumbers& numbers, std::uint
   fill(gravity.gradient, numbers.gradient);
   if (gravity.mesh) return;
   const double per_side = std::cbrt(static_cast<double>(particles));
-  // The cut-off sphere and a group beside it have to fit into half the box.
-  gravity.mesh = good_mesh(std::max({numbers.mesh_factor * per_side - 1e-6, 3 * *gravity.r_cut, 8.0}));
+  gravity.mesh = good_mesh(std::max({numbers.mesh_factor * per_side - 1e-6, *gravity.r_cut / kMaxReach + 0.1, 8.0}));
 }
 
 }  // namespace

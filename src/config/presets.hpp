@@ -7,6 +7,10 @@
 
 namespace maki {
 
+// r_cut stays below this part of the box: a group spans up to a quarter of it, and the nearest image of a source has to
+// be the same for all of the group.
+inline constexpr double kMaxReach = 0.25;
+
 struct PresetNumbers {
   Preset preset;
   double theta;             // opening angle

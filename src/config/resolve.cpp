@@ -149,6 +149,7 @@ double number_of(const Quantity& quantity, const char* key_path, const Config& c
 
 void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>& notes) {
   check_kinds(config);
+  if (!config.run.output_directory) config.run.output_directory = "output/" + config.run.name;
   const bool cosmological = config.run.kind == RunKind::kCosmology;
   if (facts.file != nullptr && facts.file->comoving != cosmological) {
     throw Error(fmt::format("run.kind is \"{}\", but '{}' is {}", name_of(config.run.kind), config.initial.file,
@@ -160,7 +161,7 @@ void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>
   resolve_box(config, facts, units);
   resolve_softening(config, facts, units);
   resolve_presets(config, facts.particles);
-  check_numbers(config, units, facts.file != nullptr ? facts.file->redshift : config.initial.redshift);
+  check_numbers(config, units, facts.file);
 }
 
 }  // namespace maki

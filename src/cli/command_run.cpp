@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include "src/cli/build.hpp"
+#include "src/cli/commands.hpp"
+#include "src/cli/setup.hpp"
+#include "src/config/names.hpp"
+#include "src/config/parse.hpp"
+#include "src/config/print.hpp"
+#include "src/config/resolve.hpp"
+#include "src/simulation/run_files.hpp"
+
+namespace maki {
+namespace {
+
+struct Options {
+  std::string config;
+  std::vector<std::string> settings;
+  bool estimate = false;
+};
+
+RunFileOptions file_options(const Prepared& run) {
+  const Config& config = run.config;
+  RunFileOptions options;
+  options.directory = *config.run.output_directory;
+  options.overwrite = config.run.overwrite;
+  options.compression = static_cast<int>(config.output.compression);
+  options.metrics_interval = static_cast<int>(config.output.metrics_interval);
+  if (config.run.time_limit)
+    options.time_limit = number_of(*config.run.time_limit, "run.time_limit", config, run.units);
+  return options;
+}
+
+// What is about to happen, in a few lines.
+std::vector<std::string> summary(const Prepared& run) {
+  const Config& config = run.config;
+  const Config::Gravity& gravity = config.gravity;
+  const bool comoving = config.run.kind == RunKind::kCosmology;
+  std::vector<std::string> lines = {device_text()};
+  lines.push_back(fmt::format("{}: {} particles, box {}, softening {}, preset {}, output in {}", config.run.name,
+                              run.particles, to_string(*config.box.size), to_string(*gravity.softening),
+                              name_of(config.run.preset), *config.run.output_directory));
+  if (comoving) {
+    lines.push_back(
+        fmt::format("mesh {0}^3 ({1}, {2} interlacing, {3}), {4} split{5}, r_cut {6} cells, theta {7}", *gravity.mesh,
+                    name_of(*gravity.assignment), name_of(*gravity.interlacing), name_of(*gravity.gradient),
+                    name_of(*gravity.split),
+                    *gravity.split == Split::kPolynomial ? fmt::format(" n = {}", *gravity.split_order) : "",
+                    *gravity.r_cut, *gravity.theta));
+    lines.push_back(fmt::format("z = {:g} to {:g}", run.start_redshift, config.time.end_redshift));
+  } else {
+    lines.push_back(fmt::format("{}, theta {}, t = {:g} to {}", name_of(gravity.method), *gravity.theta,
+                                run.initial.header.time, to_string(config.time.end_time)));
+  }
+  lines.insert(lines.end(), run.notes.begin(), run.notes.end());
+  return lines;
+}
+
+void run_simulation(const Options& given) {
+  const Config config = load_config(given.config, given.settings);
+  use_device(config);
+  Prepared run = prepare(config);
+  RunFiles files(file_options(run), provenance(to_toml(run.config), device_text()));
+  for (const std::string& line : summary(run)) files.message(line);
+  Timeline timeline = run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
+                                                  : Timeline::newtonian();
+  const Stream stream;
+  const SimulationOptions options = simulation_options(run);
+  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), files);
+  const RunResult result = simulation.run();
+  files.finish(result, simulation.timers());
+  if (!result.stopped_by.empty()) throw CLI::RuntimeError(kExitStopped);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(program, "run", "Run a simulation",
+                                  "maki run configs/quickstart.toml initial.seed=7 output_directory=output/seven",
+                                  options, run_simulation);
+  command->add_option("CONFIG", options->config, "configuration (TOML)")->required();
+  command->add_option("KEY=VALUE", options->settings,
+                      "settings that override the file's: section.key=value, or key=value");
+}
+
+}  // namespace maki

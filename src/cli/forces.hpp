@@ -1,0 +1,32 @@
+// Forces on the particles of a set, by the methods of a run or by the exact sums in double precision.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "src/cli/setup.hpp"
+
+namespace maki {
+
+enum class ForceMethod {
+  kRun,     // tree, or tree and mesh, or direct, as configured
+  kDirect,  // isolated: double-precision sum over all pairs
+  kEwald,   // periodic: double-precision sum over all images
+};
+
+// By target, in the run's units: acceleration = -grad Phi in velocity^2 / length, Phi in velocity^2 with
+// laplace Phi = 4 pi G (rho - mean rho), comoving and without a factor of a.
+struct SetForces {
+  std::vector<std::array<double, 3>> acceleration;
+  std::vector<double> potential;
+};
+
+// Targets are indices into run.initial, ascending. The device must have been chosen (use_device). Throws Error where
+// the method does not suit the set.
+SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<std::size_t>& targets);
+
+// `wanted` of [0, particles), evenly spread; all where wanted is 0 or more than there are.
+std::vector<std::size_t> spread_targets(std::size_t particles, std::size_t wanted);
+
+}  // namespace maki
