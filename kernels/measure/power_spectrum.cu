@@ -81,13 +81,14 @@ struct AddMoments {
 };
 
 // Bin by |n|^2 and the number of bins.
-std::vector<std::uint32_t> bin_table(const PowerOptions& o, int& bins) {
+std::vector<std::uint32_t> bin_table(const MeasurePowerOptions& o, int& bins) {
   const std::size_t limit = static_cast<std::size_t>(o.cells / 2) * (o.cells / 2);
   std::vector<std::uint32_t> table(limit, 0);
   bins = 1;
   for (std::size_t n2 = 1; n2 < limit; ++n2) {
     const double n = std::sqrt(static_cast<double>(n2)) * o.folding;
-    const double at = o.binning == PowerBinning::kLinear ? n / o.bin_width + 0.5 : std::log10(n) * o.bins_per_decade + 1e-9;
+    const double at =
+        o.binning == PowerBinning::kLinear ? n / o.bin_width + 0.5 : std::log10(n) * o.bins_per_decade + 1e-9;
     table[n2] = static_cast<std::uint32_t>(at);
     bins = std::max(bins, static_cast<int>(table[n2]) + 1);
   }
@@ -103,7 +104,7 @@ std::vector<float> deconvolution_table(int m) {
   return table;
 }
 
-void check_options(const PowerOptions& o) {
+void check_options(const MeasurePowerOptions& o) {
   if (o.folding < 1 || o.folding > 4096 || o.bins_per_decade < 1 || !(o.bin_width > 0))
     throw Error("cannot bin the power spectrum",
                 "folding " + std::to_string(o.folding) + ", bin width " + std::to_string(o.bin_width) + ", " +
@@ -129,15 +130,17 @@ void transform_masses(const Stream& stream, const SourceParticle* particles, std
 
 }  // namespace
 
-PowerSpectrum measure_power(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                            const PowerOptions& options) {
+MeasuredPower measure_power(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                            const MeasurePowerOptions& options) {
   check_options(options);
-  const MassMoments total = reduce_over(stream, "power.mass", n, MomentsOfOne{particles}, MassMoments{0, 0}, AddMoments{});
+  const MassMoments total =
+      reduce_over(stream, "power.mass", n, MomentsOfOne{particles}, MassMoments{0, 0}, AddMoments{});
   if (!(total.mass > 0)) throw Error("cannot measure a power spectrum", "the particles have no mass");
   DeviceBuffer<SourceParticle> folded("power.folded");
   if (options.folding > 1) {
     folded.resize(n);
-    launch(stream, "power.fold", n, FoldParticle{particles, folded.data(), static_cast<std::uint32_t>(options.folding)});
+    launch(stream, "power.fold", n,
+           FoldParticle{particles, folded.data(), static_cast<std::uint32_t>(options.folding)});
     particles = folded.data();
   }
   const int m = options.cells;
@@ -152,16 +155,18 @@ PowerSpectrum measure_power(const Stream& stream, const SourceParticle* particle
   deconvolution.upload(stream, deconvolution_table(m));
   DeviceBuffer<BinSum> sums("power.sums", static_cast<std::size_t>(m) * static_cast<std::size_t>(bins));
   launch(stream, "power.bin", static_cast<std::size_t>(m),
-         BinPlane{reinterpret_cast<const Complex*>(mesh.data()), sums.data(), bin_of.data(), deconvolution.data(), m, bins});
+         BinPlane{reinterpret_cast<const Complex*>(mesh.data()), sums.data(), bin_of.data(), deconvolution.data(), m,
+                  bins});
   const std::vector<BinSum> planes = sums.download(stream);
 
-  PowerSpectrum spectrum;
+  MeasuredPower spectrum;
   spectrum.shot_noise = total.square / (total.mass * total.mass);
   spectrum.nyquist = kPi * m * options.folding;
   for (int b = 0; b < bins; ++b) {
     PowerBin bin;
     for (int x = 0; x < m; ++x) {
-      const BinSum& part = planes[static_cast<std::size_t>(x) * static_cast<std::size_t>(bins) + static_cast<std::size_t>(b)];
+      const BinSum& part =
+          planes[static_cast<std::size_t>(x) * static_cast<std::size_t>(bins) + static_cast<std::size_t>(b)];
       bin.k += part.waves;
       bin.power += part.power;
       bin.modes += part.modes;

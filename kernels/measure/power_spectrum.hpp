@@ -12,7 +12,7 @@ namespace maki {
 
 enum class PowerBinning { kLinear, kLogarithmic };
 
-struct PowerOptions {
+struct MeasurePowerOptions {
   int cells = 256;  // of the mesh along one side; even, at least 8
   PowerBinning binning = PowerBinning::kLinear;
   double bin_width = 1;      // linear: in fundamental waves 2 pi / side; bins are centred on multiples of it
@@ -28,7 +28,7 @@ struct PowerBin {
   std::uint64_t modes = 0;  // k and -k count as two
 };
 
-struct PowerSpectrum {
+struct MeasuredPower {
   std::vector<PowerBin> bins;  // with at least one mode, in order of k, below the mesh's Nyquist wave number
   double shot_noise = 0;       // sum m^2 / (sum m)^2, side^3: 1 / N for equal masses
   double nyquist = 0;          // 1 / side
@@ -36,7 +36,7 @@ struct PowerSpectrum {
 
 // Multiply k by 1 / L and powers by L^3 for lengths of a box of side L. The same for any thread count.
 // Throws Error where options make no sense or there is no mass.
-PowerSpectrum measure_power(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                            const PowerOptions& options);
+MeasuredPower measure_power(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                            const MeasurePowerOptions& options);
 
 }  // namespace maki

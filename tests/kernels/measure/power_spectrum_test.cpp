@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 
-PowerSpectrum power_of(const std::vector<SourceParticle>& particles, const PowerOptions& options) {
+MeasuredPower power_of(const std::vector<SourceParticle>& particles, const MeasurePowerOptions& options) {
   const Stream stream;
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, particles);
@@ -45,11 +45,11 @@ std::vector<SourceParticle> poisson(std::size_t n) {
   return particles;
 }
 
-TEST(PowerSpectrum, MeasuresAPlaneWave) {
+TEST(MeasuredPower, MeasuresAPlaneWave) {
   // On a lattice of 32^3 and a mesh of 48^3, so that the cloud matters: n = 9 is at 3/8 of the Nyquist wave number.
-  PowerOptions options;
+  MeasurePowerOptions options;
   options.cells = 48;
-  const PowerSpectrum p = power_of(plane_wave(5, 9, 0.3), options);
+  const MeasuredPower p = power_of(plane_wave(5, 9, 0.3), options);
   EXPECT_NEAR(p.shot_noise, (1 + 0.3 * 0.3 / 2) / (32.0 * 32 * 32), 1e-9);
   EXPECT_NEAR(p.nyquist, kPi * 48, 1e-9);
   ASSERT_EQ(p.bins.size(), 24u);
@@ -69,16 +69,16 @@ TEST(PowerSpectrum, MeasuresAPlaneWave) {
   EXPECT_EQ(modes, all);
 }
 
-TEST(PowerSpectrum, OfRandomParticlesIsShotNoise) {
+TEST(MeasuredPower, OfRandomParticlesIsShotNoise) {
   const auto particles = poisson(40000);
   for (PowerBinning binning : {PowerBinning::kLinear, PowerBinning::kLogarithmic})
     for (int folding : {1, 5}) {
-      PowerOptions options;
+      MeasurePowerOptions options;
       options.cells = 32;
       options.binning = binning;
       options.folding = folding;
       options.bin_width = 2.0 * folding;
-      const PowerSpectrum p = power_of(particles, options);
+      const MeasuredPower p = power_of(particles, options);
       EXPECT_NEAR(p.shot_noise, 1.0 / 40000, 1e-12);
       for (const PowerBin& bin : p.bins) {
         const double scatter = std::sqrt(2.0 / static_cast<double>(bin.modes));
@@ -87,11 +87,11 @@ TEST(PowerSpectrum, OfRandomParticlesIsShotNoise) {
     }
 }
 
-TEST(PowerSpectrum, FoldingReachesWavesBeyondTheMesh) {
-  PowerOptions options;
+TEST(MeasuredPower, FoldingReachesWavesBeyondTheMesh) {
+  MeasurePowerOptions options;
   options.cells = 16;
   options.folding = 3;
-  const PowerSpectrum p = power_of(plane_wave(5, 12, 0.2), options);
+  const MeasuredPower p = power_of(plane_wave(5, 12, 0.2), options);
   double total = 0;
   for (const PowerBin& bin : p.bins) {
     const double sum = bin.power * static_cast<double>(bin.modes);
@@ -103,22 +103,22 @@ TEST(PowerSpectrum, FoldingReachesWavesBeyondTheMesh) {
   EXPECT_NEAR(total, 2 * 0.1 * 0.1, 2e-4);
 }
 
-TEST(PowerSpectrum, IsTheSameForAnyThreadCount) {
+TEST(MeasuredPower, IsTheSameForAnyThreadCount) {
   const auto particles = poisson(3000);
-  PowerOptions options;
+  MeasurePowerOptions options;
   options.cells = 16;
   const int threads = thread_count();
   select_device(0, 1);
-  const PowerSpectrum one = power_of(particles, options);
+  const MeasuredPower one = power_of(particles, options);
   select_device(0, 3);
-  const PowerSpectrum three = power_of(particles, options);
+  const MeasuredPower three = power_of(particles, options);
   select_device(0, threads);
   ASSERT_EQ(one.bins.size(), three.bins.size());
   for (std::size_t b = 0; b < one.bins.size(); ++b) EXPECT_EQ(one.bins[b].power, three.bins[b].power);
 }
 
-TEST(PowerSpectrum, RefusesWhatMakesNoSense) {
-  PowerOptions options;
+TEST(MeasuredPower, RefusesWhatMakesNoSense) {
+  MeasurePowerOptions options;
   options.cells = 16;
   EXPECT_THROW(power_of({}, options), Error);
   EXPECT_THROW(power_of({{0, 0, 0, 0.0f}}, options), Error);
