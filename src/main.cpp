@@ -28,6 +28,8 @@ int main(int argc, char** argv) {
   maki::add_run_command(program);
   maki::add_ic_command(program);
   maki::add_forces_command(program);
+  maki::add_power_command(program);
+  maki::add_image_command(program);
   maki::add_info_command(program);
   maki::add_config_command(program);
   try {

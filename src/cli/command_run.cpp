@@ -2,12 +2,11 @@
 
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/setup.hpp"
+#include "src/cli/products.hpp"
 #include "src/config/names.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"
 #include "src/config/resolve.hpp"
-#include "src/simulation/run_files.hpp"
 
 namespace maki {
 namespace {
@@ -59,7 +58,7 @@ void run_simulation(const Options& given) {
   const Config config = load_config(given.config, given.settings);
   use_device(config);
   Prepared run = prepare(config);
-  RunFiles files(file_options(run), provenance(to_toml(run.config), device_text()));
+  RunProducts files(file_options(run), provenance(to_toml(run.config), device_text()), run);
   for (const std::string& line : summary(run)) files.message(line);
   Timeline timeline = run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
                                                   : Timeline::newtonian();

@@ -124,6 +124,7 @@ struct Config {
     Auto<std::int64_t> power_mesh;
     bool image = true;
     std::int64_t image_pixels = 1024;
+    Auto<Quantity> image_width;
     Auto<Quantity> image_depth;
     std::int64_t metrics_interval = 1;
     std::int64_t energy_interval = 10;

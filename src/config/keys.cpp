@@ -157,6 +157,10 @@ struct Table {
         .means("mesh for P(k), even; auto: twice the particles along a side");
     KEY(output.image).means("projected density as PNG beside each snapshot");
     KEY(output.image_pixels).range(16, 16384).means("along a side");
+    KEY(output.image_width)
+        .unit(Dimension::kLength, "Mpc/h")
+        .above(0)
+        .means("of the part about the middle that is shown; auto: the whole box, isolated runs: half of it");
     KEY(output.image_depth).unit(Dimension::kLength, "Mpc/h").above(0)
         .means("of the slab that is projected; auto: the whole box");
     KEY(output.metrics_interval).range(1, 1e6).means("steps between lines of the metrics file");

@@ -1,0 +1,130 @@
+#include "src/cli/products.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/device/error.hpp"
+#include "kernels/measure/power_spectrum.hpp"
+#include "kernels/measure/projection.hpp"
+#include "src/analysis/image_file.hpp"
+#include "src/analysis/power_file.hpp"
+#include "src/config/presets.hpp"
+#include "src/config/resolve.hpp"
+
+namespace maki {
+namespace {
+
+double growth_factor(const SnapshotHeader& header) {
+  if (!header.comoving || header.omega0 <= 0 || header.hubble <= 0) return 0;
+  CosmologyParameters parameters;
+  parameters.omega0 = header.omega0;
+  parameters.omega_lambda = header.omega_lambda;
+  parameters.hubble = header.hubble;
+  return Cosmology(parameters, header.units).growth(header.time).d1;
+}
+
+std::string moment(const SnapshotHeader& header) {
+  return header.comoving ? fmt::format("z = {:.2f}", std::abs(header.redshift))
+                         : fmt::format("t = {:.4g}", header.time);
+}
+
+ProjectionOptions projection_options(const PictureOptions& given, double side) {
+  const double extent = given.width > 0 ? std::min(1.0, given.width / side) : 1.0;
+  const double depth = given.depth > 0 ? std::min(1.0, given.depth / side) : 1.0;
+  ProjectionOptions options;
+  options.axis = given.axis;
+  options.width = options.height = given.pixels;
+  options.extent = extent;
+  options.left = options.bottom = (1 - extent) / 2;
+  options.depth = depth;
+  options.front = (1 - depth) / 2;
+  return options;
+}
+
+}  // namespace
+
+void write_power_of(const DeviceSet& set, int cells, const std::string& path, const Provenance& provenance,
+                    bool overwrite) {
+  if (!set.frame.periodic) throw Error("an isolated set has no power spectrum", "it needs a periodic box");
+  MeasurePowerOptions options;
+  options.cells = cells;
+  const MeasuredPower measured = measure_power(set.stream, set.particles.source.data(), set.particles.size(), options);
+  const double side = set.frame.side, volume = side * side * side;
+  PowerTable table;
+  for (const PowerBin& bin : measured.bins) {
+    table.k.push_back(bin.k / side);
+    table.power.push_back(bin.power * volume);
+    table.modes.push_back(bin.modes);
+  }
+  table.shot_noise = measured.shot_noise * volume;
+  table.mesh = cells;
+  table.growth = growth_factor(set.header);
+  table.length_unit = length_unit_name(set.header.units);
+  write_power_file(path, table, set.header, provenance, overwrite);
+}
+
+void write_picture_of(const DeviceSet& set, const PictureOptions& given, const std::string& path,
+                      const Provenance& provenance, bool overwrite) {
+  const ProjectionOptions options = projection_options(given, set.frame.side);
+  const std::vector<double> projected =
+      project_density(set.stream, set.particles.source.data(), set.particles.size(), options);
+  const double mean = std::accumulate(projected.begin(), projected.end(), 0.0) / static_cast<double>(projected.size());
+  std::vector<float> density(projected.size());
+  std::transform(projected.begin(), projected.end(), density.begin(),
+                 [mean](double value) { return static_cast<float>(mean > 0 ? value / mean : 0); });
+  ImageOptions image;
+  image.low = given.low;
+  image.high = given.high;
+  image.side = options.extent * set.frame.side;
+  image.length_unit = length_unit_name(set.header.units);
+  image.label = moment(set.header);
+  image.overwrite = overwrite;
+  const auto pixels = static_cast<std::size_t>(given.pixels);
+  write_image(path, density, pixels, pixels, image, provenance);
+}
+
+std::string length_unit_name(const UnitSystem& units) {
+  if (pure_numbers(units)) return "";
+  for (const char* name : {"kpc/h", "Mpc/h", "Gpc/h", "pc", "kpc", "Mpc", "Gpc", "AU", "km"}) {
+    const Unit* unit = find_unit(name, Dimension::kLength);
+    if (unit->over_h == units.with_h && std::abs(unit->factor / units.length_cgs - 1) < 1e-4) return name;
+  }
+  return fmt::format("{:.4g} cm{}", units.length_cgs, units.with_h ? "/h" : "");
+}
+
+int default_power_mesh(std::uint64_t particles) {
+  return static_cast<int>(good_mesh(std::max(8.0, 2 * std::cbrt(static_cast<double>(particles)) - 1e-6)));
+}
+
+RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run)
+    : RunFiles(options, provenance), provenance_(provenance), overwrite_(options.overwrite) {
+  const Config::Output& output = run.config.output;
+  const bool comoving = run.config.run.kind == RunKind::kCosmology;
+  if (comoving && output.power_spectrum) {
+    power_mesh_ = output.power_mesh ? static_cast<int>(*output.power_mesh) : default_power_mesh(run.particles);
+  }
+  const auto length = [&run](const Auto<Quantity>& quantity, const char* key, double automatic) {
+    return quantity ? number_of(*quantity, key, run.config, run.units) : automatic;
+  };
+  pictures_ = output.image;
+  picture_.pixels = static_cast<int>(output.image_pixels);
+  picture_.width = length(output.image_width, "output.image_width", comoving ? 0 : run.side / 2);
+  picture_.depth = length(output.image_depth, "output.image_depth", 0);
+}
+
+void RunProducts::output(const OutputState& state) {
+  RunFiles::output(state);
+  if (state.index < 0) return;  // stopped early: nothing that was asked for
+  const DeviceSet set{state.stream, state.particles, state.frame, state.header};
+  if (power_mesh_ > 0) {
+    write_power_of(set, power_mesh_, path(fmt::format("power_{:03}.txt", state.index)), provenance_, overwrite_);
+  }
+  if (pictures_) {
+    write_picture_of(set, picture_, path(fmt::format("image_{:03}.png", state.index)), provenance_, overwrite_);
+  }
+}
+
+}  // namespace maki

@@ -1,0 +1,56 @@
+// Power spectra and pictures of particles on the device: beside the snapshots of a run, and for maki power and image.
+#pragma once
+
+#include <string>
+
+#include "src/cli/setup.hpp"
+#include "src/simulation/run_files.hpp"
+
+namespace maki {
+
+// A particle set on the device and what is known of it.
+struct DeviceSet {
+  const Stream& stream;
+  const Particles& particles;
+  const Frame& frame;
+  const SnapshotHeader& header;
+};
+
+struct PictureOptions {
+  int pixels = 1024;         // along a side
+  int axis = 2;              // line of sight
+  double width = 0;          // of the part about the middle of the box that is shown, length units; 0: all of it
+  double depth = 0;          // of the slab about the middle that is projected, length units; 0: all of it
+  double low = 0, high = 0;  // ends of the colour scale in units of the mean; 0: from the data
+};
+
+// The power spectrum up to the Nyquist wave number of a mesh of `cells`^3. Throws Error where the set has no periodic
+// box or the file cannot be written.
+void write_power_of(const DeviceSet& set, int cells, const std::string& path, const Provenance& provenance,
+                    bool overwrite);
+
+// The projected density as PNG.
+void write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
+                      const Provenance& provenance, bool overwrite);
+
+// The unit of length as people write it: "Mpc/h"; "" for pure numbers.
+std::string length_unit_name(const UnitSystem& units);
+
+// An even mesh that resolves half the mean distance between particles.
+int default_power_mesh(std::uint64_t particles);
+
+// The files of a run with a power spectrum and a picture beside each snapshot.
+class RunProducts : public RunFiles {
+ public:
+  RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run);
+  void output(const OutputState& state) override;
+
+ private:
+  Provenance provenance_;
+  bool overwrite_;
+  int power_mesh_ = 0;  // 0: no power spectra
+  bool pictures_;
+  PictureOptions picture_;
+};
+
+}  // namespace maki
