@@ -55,7 +55,8 @@ void launch_blocks(const Stream& stream, const char* name, LaunchShape shape, vo
 
 template <class F>
 void launch(const Stream&, const char* /*name*/, std::size_t n, F f) {
-#pragma omp parallel for schedule(static)
+  // Few items (the upper levels of a tree) are not worth waking other threads.
+#pragma omp parallel for schedule(static) if (n > 512)
   for (std::size_t i = 0; i < n; ++i) f(i);
 }
 
