@@ -1,5 +1,7 @@
 #include "src/simulation/frame.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -8,6 +10,14 @@
 namespace maki {
 
 namespace {
+
+[[noreturn]] void refuse_position(const Snapshot& snapshot, std::size_t i, const Frame& frame) {
+  const auto& position = snapshot.positions[i];
+  throw Error(fmt::format("particle {} lies outside of the box", snapshot.ids[i]),
+              fmt::format("at {:g} {:g} {:g}, the box of side {:g} begins at {:g} {:g} {:g}", position[0], position[1],
+                          position[2], frame.side, frame.corner[0], frame.corner[1], frame.corner[2]),
+              "give a larger box.size, or leave it out");
+}
 
 double scale_factor_of(const SnapshotHeader& header) { return header.comoving ? header.time : 1; }
 
@@ -38,6 +48,7 @@ void load_particles(const Stream& stream, const Snapshot& snapshot, const Frame&
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       fractions[i][axis] = (snapshot.positions[i][axis] - frame.corner[axis]) / frame.side;
+      if (!(fractions[i][axis] >= 0 && fractions[i][axis] < 1)) refuse_position(snapshot, i, frame);
       momenta[i][axis] = static_cast<float>(snapshot.velocities[i][axis] * a);
     }
   }

@@ -34,6 +34,7 @@ Frame make_frame(const SnapshotHeader& header, double side, const std::array<dou
 void double_frame(Frame& frame);
 
 // Puts the set on the device. Momenta are p = a v for peculiar velocities v.
+// Throws Error naming the first particle outside of the box.
 void load_particles(const Stream& stream, const Snapshot& snapshot, const Frame& frame, Particles& particles);
 
 // The particles at scale factor a as a set in `header`'s units; header.time and redshift are taken as they are.

@@ -38,7 +38,8 @@ GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& pa
       particles_(particles),
       timeline_(timeline),
       steps_(steps),
-      theta_(theta),
+      schedule_(theta),
+      theta_(gravity.options().theta),
       frame_(frame),
       say_(std::move(say)),
       softening_(gravity.options().law.softening) {}
@@ -54,7 +55,10 @@ void GravityField::long_range(double, bool want_potential) {
 }
 
 void GravityField::apply_schedules(double t) {
-  if (timeline_.is_comoving()) gravity_.set_theta(theta_.at(1 / timeline_.scale_factor(t) - 1));
+  if (timeline_.is_comoving() && schedule_.early > 0) {
+    const double redshift = 1 / timeline_.scale_factor(t) - 1;
+    gravity_.set_theta(redshift > schedule_.switch_redshift ? schedule_.early : theta_);
+  }
   const double softening = softening_at(steps_, timeline_.scale_factor(t)) / frame_.side;
   if (std::fabs(softening - softening_) <= 1e-6 * softening_) return;
   const ForceLaw& law = gravity_.options().law;

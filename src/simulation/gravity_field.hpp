@@ -10,10 +10,8 @@
 namespace maki {
 
 struct ThetaSchedule {
-  double theta = 0.5;
-  double theta_early = 0.5;       // above the redshift below
+  double early = 0;             // opening angle above the redshift below; 0: GravityOptions::theta throughout
   double switch_redshift = 10;
-  double at(double redshift) const { return redshift > switch_redshift ? theta_early : theta; }
 };
 
 // Particles that left an isolated set's largest box: they keep their velocities and feel nothing any more.
@@ -56,7 +54,8 @@ class GravityField : public ForceField {
   Particles& particles_;
   const Timeline& timeline_;
   const StepOptions& steps_;
-  ThetaSchedule theta_;
+  ThetaSchedule schedule_;
+  double theta_;           // below the switch
   Frame& frame_;
   std::function<void(const std::string&)> say_;
   double softening_ = 0;  // sides, of the law in use

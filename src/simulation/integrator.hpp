@@ -36,7 +36,8 @@ struct StepReport {
 
 // A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by the
 // mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of a
-// step, positions at its end. Lengths are chosen from the reductions of the step before the last one (DESIGN section 2).
+// step, positions at its end. Lengths are chosen from the reductions of the step before the last one and
+// earlier ones (DESIGN section 2).
 class Integrator {
  public:
   Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
@@ -64,6 +65,7 @@ class Integrator {
   void kick_long(double to);
   void evaluate(bool boundary, bool want_potential);
   void measure(bool boundary);
+  StepMeasure expected_measure() const;
   double safe_step(double step, const StepMeasure& from) const;
 
   const Stream& stream_;
@@ -79,7 +81,7 @@ class Integrator {
   double long_kicked_to_ = 0;   // and the long-range force up to here
   double long_begin_ = 0;
   double long_end_ = 0;
-  StepMeasure last_, before_last_;  // made at the end of the last step and of the one before it
+  StepMeasure last_, before_last_, older_;  // made at the end of the last step, of the one before it, and so on
 };
 
 }  // namespace maki

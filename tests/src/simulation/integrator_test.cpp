@@ -182,14 +182,29 @@ TEST(Integrator, StepComesFromTheStepBeforeTheLast) {
   options.eta = 0.1;
   SmallRun run(Timeline::newtonian(), options);
   run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
-  run.forces(uniform_field([](double t) { return 1 + 10 * t; }));
-  const StepReport first = run.integrator->start(0, false);
-  std::vector<double> chosen{short_step(options, run.timeline, 0, first.measure)};
-  chosen.push_back(chosen[0]);  // the first step has nothing older
-  for (int i = 0; i < 20; ++i) {
-    const StepReport report = run.integrator->advance(10, Potentials::kNever);
-    EXPECT_NEAR(report.step, chosen[static_cast<std::size_t>(i)], 0.02 * report.step);  // divided evenly
-    chosen.push_back(short_step(options, run.timeline, 0, report.measure));
+  run.forces(uniform_field([](double t) { return t > 0.045 ? 4.0 : 1.0; }));  // jumps in the fifth step of 0.01
+  run.integrator->start(0, false);
+  for (int i = 1; i <= 6; ++i) {
+    const double step = run.integrator->advance(100, Potentials::kNever).step;
+    EXPECT_NEAR(step, 0.01, 1e-5) << i;  // the sixth does not know yet
+  }
+  EXPECT_LT(run.integrator->advance(100, Potentials::kNever).step, 0.006);
+}
+
+TEST(Integrator, StepFitsTheForceInItsMiddle) {
+  StepOptions options;
+  options.softening = 0.01;
+  options.eta = 0.1;
+  SmallRun run(Timeline::newtonian(), options);
+  run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
+  const auto strength = [](double t) { return std::exp(4 * t); };
+  run.forces(uniform_field(strength));
+  run.integrator->start(0, false);
+  for (int i = 0; i < 50; ++i) {
+    const StepReport report = run.integrator->advance(100, Potentials::kNever);
+    if (i < 3) continue;
+    const StepMeasure middle{strength(report.t - 0.5 * report.step), 0, 0};
+    EXPECT_NEAR(report.step, short_step(options, run.timeline, 0, middle), 2e-3 * report.step);
   }
 }
 
