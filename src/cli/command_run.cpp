@@ -35,8 +35,8 @@ std::vector<std::string> summary(const Prepared& run) {
   const Config::Gravity& gravity = config.gravity;
   const bool comoving = config.run.kind == RunKind::kCosmology;
   std::vector<std::string> lines = {device_text()};
-  lines.push_back(fmt::format("{}: {} particles, box {}, softening {}, preset {}, output in {}", config.run.name,
-                              run.particles, to_string(*config.box.size), to_string(*gravity.softening),
+  lines.push_back(fmt::format("{}: {} particles, box {:g} {}, softening {}, preset {}, output in {}", config.run.name,
+                              run.particles, run.side, length_unit_name(run.units), to_string(*gravity.softening),
                               name_of(config.run.preset), *config.run.output_directory));
   if (comoving) {
     lines.push_back(

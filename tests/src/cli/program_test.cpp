@@ -1,0 +1,219 @@
+// The program itself, as a user calls it.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "src/io/snapshot_io.hpp"
+
+#ifndef MAKI_BINARY
+#define MAKI_BINARY "build/maki"
+#endif
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Result {
+  int code = -1;
+  std::string output;  // both streams
+};
+
+Result call(const std::string& arguments) {
+  const std::string command = std::string(MAKI_BINARY) + " " + arguments + " 2>&1";
+  Result result;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return result;
+  std::array<char, 4096> buffer;
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    result.output.append(buffer.data(), count);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+  return result;
+}
+
+void expect_words(const Result& result, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(result.output.find(word), std::string::npos) << "'" << word << "' is missing in:\n" << result.output;
+  }
+}
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / ("maki_program_test_" + std::to_string(getpid()));
+    fs::create_directories(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  fs::path directory_;
+};
+
+const std::array kCommands = {"run", "ic", "forces", "power", "image", "info", "config"};
+
+TEST_F(Program, HelpIsEverywhereWithAnExample) {
+  const Result help = call("--help");
+  EXPECT_EQ(help.code, 0);
+  for (const std::string command : kCommands) {
+    expect_words(help, {command});
+    const Result one = call(command + " --help");
+    EXPECT_EQ(one.code, 0) << command;
+    expect_words(one, {"Example:", "maki " + command});
+  }
+}
+
+TEST_F(Program, VersionSaysWhatItIs) {
+  const Result version = call("--version");
+  EXPECT_EQ(version.code, 0);
+  expect_words(version, {"Maki ", "commit", "backend", "compiler", "FFT", "HDF5"});
+}
+
+TEST_F(Program, WrongUsageIsTwo) {
+  EXPECT_EQ(call("").code, 2);
+  EXPECT_EQ(call("fly").code, 2);
+  EXPECT_EQ(call("info").code, 2);
+  EXPECT_EQ(call("ic --nonsense").code, 2);
+}
+
+TEST_F(Program, UserErrorsAreOneLineAndOne) {
+  const std::string config = write("bad.toml", "[gravity]\nsofening = 3\n");
+  for (const std::string& command : {"config " + config, "ic " + config + " -o " + path("ic.hdf5"), "run " + config}) {
+    const Result result = call(command);
+    EXPECT_EQ(result.code, 1) << command;
+    expect_words(result, {"maki: error: ", "bad.toml line 2", "gravity.softening"});
+    EXPECT_EQ(std::count(result.output.begin(), result.output.end(), '\n'), 1) << result.output;
+  }
+  EXPECT_EQ(call("run " + path("missing.toml")).code, 1);
+  EXPECT_EQ(call("info " + path("missing.hdf5")).code, 1);
+  EXPECT_FALSE(fs::exists(path("ic.hdf5")));
+}
+
+TEST_F(Program, ConfigPrintsAConfiguration) {
+  const Result all = call("config");
+  EXPECT_EQ(all.code, 0);
+  const std::string config = write("all.toml", all.output);
+  const Result again = call("config " + config + " theta=0.7");
+  EXPECT_EQ(again.code, 0);
+  expect_words(again, {"theta = 0.7", "[cosmology]"});
+}
+
+TEST_F(Program, MakesInitialConditionsOfEveryFormat) {
+  const std::string config = write("ic.toml", "[box]\nsize = \"20 Mpc/h\"\n[initial]\nparticles_per_side = 8\n");
+  for (const std::string format : {"hdf5", "gadget1", "gadget2", "gadget2 --big-endian"}) {
+    const std::string file = path("ic." + format.substr(0, format.find(' ')) + (format.size() > 8 ? "be" : ""));
+    EXPECT_EQ(call("ic " + config + " -o " + file + " --format " + format).code, 0) << format;
+    const Result info = call("info " + file);
+    EXPECT_EQ(info.code, 0);
+    expect_words(info, {"512"});
+    EXPECT_EQ(call("ic " + config + " -o " + file + " --format " + format).code, 1) << "overwrote " << file;
+  }
+  EXPECT_EQ(call("ic " + config + " -o " + path("x") + " --format tape").code, 1);
+}
+
+constexpr const char* kTinyUniverse = R"(
+[run]
+name = "tiny"
+[box]
+size = "10 Mpc/h"
+[initial]
+particles_per_side = 16
+[gravity]
+softening = "20 kpc/h"
+[time]
+end_redshift = 40
+[output]
+redshifts = [49, 45]
+image_pixels = 64
+)";
+
+TEST_F(Program, RunsAUniverseAndWritesItsProducts) {
+  const std::string run = "run " + write("tiny.toml", kTinyUniverse) + " output_directory=" + path("out");
+  const Result result = call(run);
+  ASSERT_EQ(result.code, 0) << result.output;
+  expect_words(result, {"4096 particles", "10 Mpc/h", "z = 49 to 40", "wrote"});
+  for (const std::string number : {"000", "001", "002"}) {
+    for (const std::string& name :
+         {"snapshot_" + number + ".hdf5", "power_" + number + ".txt", "image_" + number + ".png"}) {
+      EXPECT_GT(fs::file_size(directory_ / "out" / name), 100u) << name;
+    }
+  }
+  EXPECT_TRUE(fs::exists(directory_ / "out" / "metrics.jsonl"));
+  EXPECT_TRUE(fs::exists(directory_ / "out" / "log.txt"));
+
+  const std::string snapshot = path("out/snapshot_002.hdf5");
+  expect_words(call("info " + snapshot), {"z = 40", "4096"});
+  EXPECT_EQ(call("power " + snapshot + " -o " + path("power.txt") + " --mesh 16").code, 0);
+  EXPECT_EQ(call("image " + snapshot + " -o " + path("x.png") + " --axis x --depth \"2 Mpc/h\" --pixels 32").code, 0);
+  EXPECT_EQ(call("forces " + snapshot + " -o " + path("forces.hdf5") + " --targets 10").code, 0);
+  expect_words(call("info " + path("forces.hdf5")), {"Acceleration", "Potential", "10 x 3"});
+  EXPECT_EQ(call("forces " + snapshot + " -o " + path("direct.hdf5") + " --direct").code, 1);
+  EXPECT_FALSE(fs::exists(path("direct.hdf5")));
+
+  const Result again = call(run);  // the directory holds a run
+  EXPECT_EQ(again.code, 1);
+  expect_words(again, {"maki: error:", "run.overwrite"});
+  EXPECT_EQ(call(run + " overwrite=true").code, 0);
+}
+
+TEST_F(Program, AStoppedRunGoesOn) {
+  const std::string config = write("tiny.toml", kTinyUniverse);
+  const Result stopped = call("run " + config + " output_directory=" + path("one") + " time_limit=\"0.001 s\"");
+  EXPECT_EQ(stopped.code, 3) << stopped.output;
+  expect_words(stopped, {"stopped.hdf5", "initial.kind=file"});
+  const Result rest = call("run " + config + " initial.kind=file initial.file=" + path("one/stopped.hdf5") +
+                           " output_directory=" + path("two"));
+  EXPECT_EQ(rest.code, 0) << rest.output;
+  EXPECT_TRUE(fs::exists(path("two/snapshot_002.hdf5")));
+}
+
+TEST_F(Program, RunsThatMakeNoSenseLeaveNothing) {
+  const std::string run = "run " + write("tiny.toml", kTinyUniverse) + " output_directory=" + path("out") + " ";
+  for (const std::string wrong :
+       {"end_redshift=60", "softening=1e-6", "gravity.mesh=8", "initial.particles=3", "theta=9"}) {
+    EXPECT_EQ(call(run + wrong).code, 1) << wrong;
+    EXPECT_FALSE(fs::exists(path("out"))) << wrong;
+  }
+  write("file", "");
+  expect_words(call("run " + path("tiny.toml") + " output_directory=" + path("file/out")), {"maki: error:", "file"});
+}
+
+TEST_F(Program, ForcesOfTheTreeAndOfThePairsAgree) {
+  const std::string config = write("plummer.toml", R"(
+[run]
+kind = "isolated"
+[initial]
+kind = "plummer"
+particles = 500
+truncation_radius = 5
+[gravity]
+softening = 0.02
+)");
+  ASSERT_EQ(call("ic " + config + " -o " + path("ic.hdf5")).code, 0);
+  ASSERT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("a.hdf5") + " softening=0.02 theta=0.2").code, 0);
+  ASSERT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("b.hdf5") + " softening=0.02 --direct").code, 0);
+  const auto tree = maki::read_extra_dataset(path("a.hdf5"), "Acceleration");
+  const auto pairs = maki::read_extra_dataset(path("b.hdf5"), "Acceleration");
+  ASSERT_EQ(tree.size(), pairs.size());
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    difference += (tree[i] - pairs[i]) * (tree[i] - pairs[i]);
+    size += pairs[i] * pairs[i];
+  }
+  EXPECT_LT(std::sqrt(difference / size), 1e-3);
+  EXPECT_GT(size, 0);
+  EXPECT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("c.hdf5")).code, 1);  // no softening
+}
+
+}  // namespace

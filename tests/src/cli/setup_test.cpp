@@ -1,0 +1,80 @@
+// From configurations to the parameters of other rooms.
+#include "src/cli/setup.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/device/error.hpp"
+#include "src/cli/forces.hpp"
+#include "src/config/parse.hpp"
+
+namespace maki {
+namespace {
+
+TEST(IsolatedBox, HoldsTheSetInItsMiddleHalf) {
+  Snapshot set;
+  set.positions = {{-2.9, 0.5, 0}, {1.9, -1, 0.1}};
+  IsolatedBox box = isolated_box(set);
+  EXPECT_EQ(box.side, 16);
+  EXPECT_EQ(box.centre, (std::array<double, 3>{0, 0, 0}));
+  for (auto& position : set.positions) {
+    for (double& x : position) x += 1000;  // far from the origin
+  }
+  box = isolated_box(set);
+  EXPECT_EQ(box.side, 16);
+  for (const auto& position : set.positions) {
+    for (int axis = 0; axis < 3; ++axis) EXPECT_LT(std::abs(position[axis] - box.centre[axis]), box.side / 4);
+  }
+}
+
+TEST(Setup, CosmologicalLengthsBecomeSides) {
+  const Prepared run =
+      prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 8\n", "run.toml",
+                           {"softening=20", "gravity.mesh=32", "r_cut=4", "max_physical_softening=5 kpc"}));
+  EXPECT_EQ(run.initial.size(), 512u);
+  EXPECT_EQ(run.side, 50);
+  EXPECT_EQ(run.start_redshift, 49);
+  const ForceLaw law = force_law(run.config, run.units);
+  EXPECT_NEAR(law.softening, 0.02 / 50, 1e-9);
+  EXPECT_NEAR(law.r_cut, 4.0 / 32, 1e-7);
+  const StepOptions steps = step_options(run.config, run.units);
+  EXPECT_NEAR(steps.softening, 0.02, 1e-12);
+  EXPECT_NEAR(steps.max_physical_softening, 0.005 * 0.678, 1e-12);
+  EXPECT_NEAR(steps.r_cut, 50.0 / 8, 1e-12);
+  EXPECT_EQ(mesh_options(run.config).cells, 32);
+}
+
+TEST(Setup, EveryInitialConditionCanBeMade) {
+  const std::string cosmological = "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 8\n";
+  EXPECT_EQ(prepare(parse_config(cosmological, "t", {"initial.kind=pancake"})).initial.size(), 512u);
+  const std::string isolated = "[run]\nkind = \"isolated\"\n[gravity]\nsoftening = 0.01\n";
+  for (const std::string kind : {"plummer", "cold_sphere", "kepler_disk", "two_body"}) {
+    std::vector<std::string> settings = {"initial.kind=" + kind};
+    if (kind != "two_body") settings.push_back("initial.particles=100");
+    const Prepared run = prepare(parse_config(isolated, "t", settings));
+    EXPECT_GE(run.initial.size(), 2u) << kind;
+    EXPECT_EQ(run.gravitational_constant, 1) << kind;
+    EXPECT_EQ(std::exp2(std::round(std::log2(run.side))), run.side) << kind;
+    EXPECT_EQ(force_law(run.config, run.units).split, Split::kNone);
+  }
+}
+
+TEST(Setup, ModelsFollowTheConstantOfGravity) {
+  const std::string text = "[run]\nkind = \"isolated\"\n[initial]\nkind = \"two_body\"\n[gravity]\nsoftening = 0.01\n";
+  const Prepared one = prepare(parse_config(text, "t"));
+  const Prepared four = prepare(parse_config(text, "t", {"gravitational_constant=4"}));
+  EXPECT_EQ(four.initial.header.gravitational_constant, 4);
+  for (int axis = 0; axis < 3; ++axis) {
+    EXPECT_FLOAT_EQ(four.initial.velocities[0][axis], 2 * one.initial.velocities[0][axis]);
+  }
+}
+
+TEST(SpreadTargets, AreEvenAndAscending) {
+  EXPECT_EQ(spread_targets(10, 0).size(), 10u);
+  EXPECT_EQ(spread_targets(10, 20).size(), 10u);
+  EXPECT_EQ(spread_targets(10, 4), (std::vector<std::size_t>{0, 2, 5, 7}));
+}
+
+}  // namespace
+}  // namespace maki
