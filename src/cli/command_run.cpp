@@ -2,6 +2,7 @@
 
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/estimate.hpp"
 #include "src/cli/products.hpp"
 #include "src/config/names.hpp"
 #include "src/config/parse.hpp"
@@ -54,8 +55,20 @@ std::vector<std::string> summary(const Prepared& run) {
   return lines;
 }
 
+// Asks no device, so that it can be told beforehand and elsewhere.
+void print_estimate(const Config& config) {
+  const Prepared run = prepare(config, false);
+  const Auto<Quantity>& budget = run.config.gravity.list_memory;
+  const double bytes = budget ? number_of(*budget, "gravity.list_memory", run.config, run.units) : 0;
+  fmt::print("{} particles\n", run.particles);
+  for (const std::string& line : describe(estimate_memory(run.config, run.particles, bytes), run.particles)) {
+    fmt::print("{}\n", line);
+  }
+}
+
 void run_simulation(const Options& given) {
   const Config config = load_config(given.config, given.settings);
+  if (given.estimate) return print_estimate(config);
   use_device(config);
   Prepared run = prepare(config);
   RunProducts files(file_options(run), provenance(to_toml(run.config), device_text()), run);
@@ -80,6 +93,7 @@ void add_run_command(CLI::App& program) {
   command->add_option("CONFIG", options->config, "configuration (TOML)")->required();
   command->add_option("KEY=VALUE", options->settings,
                       "settings that override the file's: section.key=value, or key=value");
+  command->add_flag("--estimate", options->estimate, "say how much memory and disk the run will take, and do not run");
 }
 
 }  // namespace maki

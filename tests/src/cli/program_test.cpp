@@ -167,6 +167,13 @@ TEST_F(Program, RunsAUniverseAndWritesItsProducts) {
   EXPECT_EQ(call(run + " overwrite=true").code, 0);
 }
 
+TEST_F(Program, EstimatesBeforeARun) {
+  const Result result = call("run " + write("tiny.toml", kTinyUniverse) + " --estimate particles_per_side=1024");
+  EXPECT_EQ(result.code, 0);
+  expect_words(result, {"1073741824 particles", "mesh", "device", "disk"});
+  EXPECT_FALSE(fs::exists("output/tiny"));
+}
+
 TEST_F(Program, AStoppedRunGoesOn) {
   const std::string config = write("tiny.toml", kTinyUniverse);
   const Result stopped = call("run " + config + " output_directory=" + path("one") + " time_limit=\"0.001 s\"");
