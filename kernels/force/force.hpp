@@ -15,8 +15,8 @@ struct ForceOutput {
   float* potential;         // by particle index, or nullptr: then it is neither computed nor touched
 };
 
-// Adds up the lists of `lists.count` groups. Acceleration = + sum m g(r^2) r, potential = - sum m p(r^2), G = 1, lengths
-// in sides, with (g, p) from `law` (DESIGN section 3). A particle's own term is left out of the potential's
+// Adds up the lists of `lists.count` groups. Acceleration = + sum m g(r^2) r, potential = - sum m p(r^2), G = 1,
+// lengths in sides, with (g, p) from `law` (DESIGN section 3). A particle's own term is left out of the potential's
 // Newtonian part: pairs at zero distance contribute 0 to the acceleration, and to the potential only the split's
 // smooth part (+ m l(0)), so that tree plus mesh holds no self-energy.
 // quadrupoles = false takes cells as monopoles. Sources are taken relative to the group's centre.

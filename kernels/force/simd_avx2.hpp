@@ -31,7 +31,9 @@ inline Wide reciprocal_root(Wide x, Root<true>) {
 // Fixed-point coordinates. Their difference is exact, then rounded once.
 struct WideBits {
   __m256i v;
-  static WideBits load(const std::uint32_t* from) { return {_mm256_load_si256(reinterpret_cast<const __m256i*>(from))}; }
+  static WideBits load(const std::uint32_t* from) {
+    return {_mm256_load_si256(reinterpret_cast<const __m256i*>(from))};
+  }
 };
 inline Wide difference(std::uint32_t to, WideBits from) {
   return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_set1_epi32(static_cast<int>(to)), from.v));

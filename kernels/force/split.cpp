@@ -17,7 +17,7 @@ double binomial(int n, int j) {
   return value;
 }
 
-// The polynomial split's coefficients for one r_cut and softening: L(u) = sum force[j] u^j, l(u) = sum potential[j] u^j.
+// The polynomial split's coefficients: L(u) = sum force[j] u^j, l(u) = sum potential[j] u^j.
 struct Coefficients {
   std::array<double, kMaxSplitOrder + 1> force{};
   std::array<double, kMaxSplitOrder + 2> potential{};

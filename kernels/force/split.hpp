@@ -34,8 +34,8 @@ struct ForceLaw {
 // The spline's support in units of its Plummer length (GADGET: the same depth of a particle's potential).
 inline constexpr double kSplineSupport = 2.8;
 
-// Lengths in sides; kNone ignores order and r_cut. Throws Error where order is outside [1, kMaxSplitOrder] (polynomial),
-// softening <= 0, r_cut outside (0, 0.5), or the softening (the spline's support) reaches half of r_cut.
+// Lengths in sides; kNone ignores order and r_cut. Throws Error where order is outside [1, kMaxSplitOrder]
+// (polynomial), softening <= 0, r_cut outside (0, 0.5), or the softening (the spline's support) reaches half of r_cut.
 // S2 with Plummer softening takes xi = 2 s / r_cut, as GreeM does: the force is zero where s >= r_cut.
 ForceLaw make_force_law(Split split, int order, double r_cut, Softening kind, double softening);
 

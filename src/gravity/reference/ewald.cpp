@@ -28,7 +28,7 @@ PairValue near_pair(double r2, double alpha) {
   return {(p + kTwoOverRootPi * alpha * std::exp(-alpha * alpha * r2)) / r2, p};
 }
 
-// One half of the waves (k and -k give the same): integer vectors with kx > 0, or kx = 0 and ky > 0, or both 0 and kz > 0.
+// One half of the waves, for k and -k give the same: kx > 0, or kx = 0 and ky > 0, or both 0 and kz > 0.
 struct Waves {
   int most;                                         // of |kx|, |ky|, |kz|
   std::vector<std::array<int, 3>> k;
@@ -134,7 +134,8 @@ void add_waves(const Waves& waves, const Vector3& at, PhaseBlock& phases, Force&
     if (w == 0 || k[0] != waves.k[w - 1][0] || k[1] != waves.k[w - 1][1]) phases.join(k[0], k[1], one);
     const std::complex<double> z(*phases.z.re(k[2]), *phases.z.im(k[2]));
     // sum m exp(2 pi i k.(x_target - x_source))
-    const std::complex<double> wave = std::conj(std::complex<double>(phases.xy_re[0], phases.xy_im[0]) * z) * waves.sum[w];
+    const std::complex<double> xy(phases.xy_re[0], phases.xy_im[0]);
+    const std::complex<double> wave = std::conj(xy * z) * waves.sum[w];
     force.potential -= waves.weight[w] * wave.real();
     const double slope = -2 * M_PI * waves.weight[w] * wave.imag();
     for (int axis = 0; axis < 3; ++axis) force.a[axis] += slope * k[axis];

@@ -73,7 +73,7 @@ TEST_P(EvaluateGroup, EveryGroupSize) {
 }
 
 TEST_P(EvaluateGroup, EveryLaw) {
-  const RandomSet set = random_lists({1, 37, 64}, 200, 300, 0.01, 1.0, 2);
+  const RandomSet set = random_lists({1, 37, 64}, 90, 200, 0.01, 1.0, 2);
   for (ForceLaw law : laws_for(0.012, 2e-4)) {
     for (const bool refine : {true, false}) {
       law.refine_root = refine;

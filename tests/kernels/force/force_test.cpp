@@ -64,7 +64,7 @@ Forces run_direct(const ForceLaw& law, const std::vector<SourceParticle>& set, s
 }
 
 TEST(EvaluateLists, AgreesWithTheFormulas) {
-  const RandomSet set = random_lists({1, 3, 31, 32, 33, 64, 65, 100, 128, 129, 300}, 150, 300, 0.01, 1.0, 7);
+  const RandomSet set = random_lists({1, 3, 31, 32, 33, 64, 65, 100, 128, 129, 300}, 100, 200, 0.01, 1.0, 7);
   for (const ForceLaw& law : laws_for(0.012, 2e-4)) {
     for (const bool quadrupoles : {true, false}) {
       const Forces f = run_lists(law, quadrupoles, true, set, {});

@@ -16,7 +16,8 @@ std::vector<ForceLaw> all_laws(double softening) {
   for (const Softening kind : {Softening::kPlummer, Softening::kSpline}) {
     laws.push_back(make_force_law(Split::kNone, 0, 0, kind, softening));
     laws.push_back(make_force_law(Split::kS2, 0, 0.1, kind, softening));
-    for (int n = 1; n <= kMaxSplitOrder; ++n) laws.push_back(make_force_law(Split::kPolynomial, n, 0.1, kind, softening));
+    for (int n = 1; n <= kMaxSplitOrder; ++n)
+      laws.push_back(make_force_law(Split::kPolynomial, n, 0.1, kind, softening));
   }
   return laws;
 }
@@ -55,7 +56,8 @@ TEST(Split, PotentialIsTheIntegralOfTheForce) {
   for (const ForceLaw& law : all_laws(0.003)) {
     for (double r = 0.0005; r < 0.099; r *= 1.13) {
       const double h = 1e-5 * r;
-      const double slope = (potential_factor(law, (r + h) * (r + h)) - potential_factor(law, (r - h) * (r - h))) / (2 * h);
+      const double above = potential_factor(law, (r + h) * (r + h)), below = potential_factor(law, (r - h) * (r - h));
+      const double slope = (above - below) / (2 * h);
       EXPECT_NEAR(slope, -force_factor(law, r * r) * r, 1e-6 * (1 / (r * r))) << name_of(law) << " r=" << r;
     }
   }
@@ -75,7 +77,8 @@ TEST(Split, ForceAndPotentialEndAtTheCutoff) {
 TEST(Split, SmallDistancesFeelOnlyTheSoftenedNewton) {
   for (const ForceLaw& law : all_laws(1e-5)) {
     const double r = 2.9e-5, eps = law.softening;
-    const double newton = law.softening_kind == Softening::kSpline ? std::pow(r, -3) : std::pow(r * r + eps * eps, -1.5);
+    const double s = law.softening_kind == Softening::kSpline ? r : std::hypot(r, eps);
+    const double newton = std::pow(s, -3);
     EXPECT_NEAR(force_factor(law, r * r) / newton, 1, 1e-8) << name_of(law);
   }
 }
