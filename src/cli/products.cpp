@@ -9,6 +9,8 @@
 #include "kernels/device/error.hpp"
 #include "kernels/measure/power_spectrum.hpp"
 #include "kernels/measure/projection.hpp"
+#include "kernels/measure/total_mass.hpp"
+#include "src/analysis/adaptive_smoothing.hpp"
 #include "src/analysis/image_file.hpp"
 #include "src/analysis/power_file.hpp"
 #include "src/config/presets.hpp"
@@ -44,6 +46,17 @@ ProjectionOptions projection_options(const PictureOptions& given, double side) {
   return options;
 }
 
+// Pixels with few particles are smoothed; a particle is one of mean mass.
+std::vector<double> as_drawn(std::vector<double> density, const DeviceSet& set, const ProjectionOptions& options) {
+  const double mass = total_mass(set.stream, set.particles.source.data(), set.particles.size());
+  const double pixel = options.extent / options.width;
+  const double count = pixel * pixel / (mass / static_cast<double>(set.particles.size()));
+  for (double& value : density) value *= count;
+  density = smooth_where_sparse(density, static_cast<std::size_t>(options.width));
+  for (double& value : density) value /= count;
+  return density;
+}
+
 }  // namespace
 
 void write_power_of(const DeviceSet& set, int cells, const std::string& path, const Provenance& provenance,
@@ -71,9 +84,10 @@ void write_picture_of(const DeviceSet& set, const PictureOptions& given, const s
   const ProjectionOptions options = projection_options(given, set.frame.side);
   const std::vector<double> projected =
       project_density(set.stream, set.particles.source.data(), set.particles.size(), options);
+  const std::vector<double> drawn = as_drawn(projected, set, options);
   const double mean = std::accumulate(projected.begin(), projected.end(), 0.0) / static_cast<double>(projected.size());
-  std::vector<float> density(projected.size());
-  std::transform(projected.begin(), projected.end(), density.begin(),
+  std::vector<float> density(drawn.size());
+  std::transform(drawn.begin(), drawn.end(), density.begin(),
                  [mean](double value) { return static_cast<float>(mean > 0 ? value / mean : 0); });
   ImageOptions image;
   image.low = given.low;

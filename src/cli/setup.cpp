@@ -96,8 +96,9 @@ IsolatedBox isolated_box(const Snapshot& snapshot) {
     box.centre = middle;
     reach = extent / 2;
   }
+  if (reach == 0) reach = 0.25;  // one particle: any box will do
   // A little more than four times, so that nothing lies on the edge.
-  box.side = std::exp2(std::ceil(std::log2(4.01 * std::max(reach, 1e-30))));
+  box.side = std::exp2(std::ceil(std::log2(4.01 * reach)));
   return box;
 }
 
