@@ -4,6 +4,7 @@
 
 #include "src/config/keys.hpp"
 #include "src/config/names.hpp"
+#include "src/config/presets.hpp"
 
 namespace maki {
 namespace {
@@ -27,6 +28,22 @@ std::string plain_unit_text(const Key& key) {
   if (key.type != ValueType::kQuantity) return "";
   if (*key.plain_unit != '\0') return fmt::format("plain numbers are in {}", key.plain_unit);
   return "plain numbers are in the run's unit";
+}
+
+// "fast 0.6, standard 0.5, precise 0.3" where the preset decides.
+std::string preset_text(const Key& key) {
+  constexpr std::uint64_t kParticles = 128 * 128 * 128;
+  std::string text;
+  for (const auto& preset : kNames<Preset>) {
+    Config config;
+    config.run.preset = preset.value;
+    const std::string before = key.get(config);
+    resolve_presets(config, kParticles);
+    const std::string after = key.get(config);
+    if (after == before) return "";
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", preset.text, after);
+  }
+  return key.name == "mesh" ? text + " for 128^3 particles" : text;
 }
 
 }  // namespace
@@ -54,7 +71,7 @@ std::string describe_keys() {
     section = key.section;
     text += fmt::format("# {}\n", key.meaning);
     text += fmt::format("#   {}", key.expectation());
-    for (const std::string& part : {plain_unit_text(key), kinds_text(key)}) {
+    for (const std::string& part : {plain_unit_text(key), kinds_text(key), preset_text(key)}) {
       if (!part.empty()) text += "; " + part;
     }
     const bool commented = !key.applies_to(defaults);  // so that the text as a whole stays a valid configuration

@@ -168,7 +168,8 @@ TEST_F(Program, RunsAUniverseAndWritesItsProducts) {
 }
 
 TEST_F(Program, EstimatesBeforeARun) {
-  const Result result = call("run " + write("tiny.toml", kTinyUniverse) + " --estimate particles_per_side=1024 softening=0.3");
+  const Result result =
+      call("run " + write("tiny.toml", kTinyUniverse) + " --estimate particles_per_side=1024 softening=0.3");
   EXPECT_EQ(result.code, 0);
   expect_words(result, {"1073741824 particles", "mesh", "device", "disk"});
   EXPECT_FALSE(fs::exists("output/tiny"));
