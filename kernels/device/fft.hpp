@@ -13,9 +13,9 @@
 
 namespace maki {
 
-// How FFTW chooses its plan (cuFFT has one way). Estimated plans are at hand at once and the same in every run; measured ones are about
-// 15 % faster (256^3: 27 ms against 29 ms forward, 31 ms against 40 ms backward on two Zen 4 cores, 0.6 s to plan), but round differently from
-// one planning to the next unless wisdom is kept.
+// How FFTW chooses its plan (cuFFT has one way). Estimated plans are at hand at once and the same in every run;
+// measured ones are about 15 % faster (256^3: 27 ms against 29 ms forward, 31 ms against 40 ms backward on two Zen 4
+// cores, 0.6 s to plan), but round differently from one planning to the next unless wisdom is kept.
 enum class FftPlanning { kEstimate, kMeasure };
 
 class RealFft3d {

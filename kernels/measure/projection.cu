@@ -86,11 +86,15 @@ std::uint64_t units(double fraction) { return static_cast<std::uint64_t>(fractio
 std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                     const ProjectionOptions& o) {
   check_options(o);
-  // The unit's bound is for the three weights of a mesh cell. Without the third, a pixel may hold 4/3 of that: below 2^64.
+  // The unit's bound is for the three weights of a mesh cell. Without the third, a pixel may hold 4/3 of that: below
+  // 2^64.
   const MassUnit unit = choose_mass_unit(stream, Assignment::kTsc, 8, particles, n);
-  DeviceBuffer<Count> pixels("projection.pixels", static_cast<std::size_t>(o.width) * static_cast<std::size_t>(o.height));
+  DeviceBuffer<Count> pixels("projection.pixels");
+  pixels.resize(static_cast<std::size_t>(o.width) * static_cast<std::size_t>(o.height));
   pixels.fill_zero(stream);
-  const auto wrapped = [](double fraction) { return static_cast<std::uint32_t>(units(fraction - std::floor(fraction))); };
+  const auto wrapped = [](double fraction) {
+    return static_cast<std::uint32_t>(units(fraction - std::floor(fraction)));
+  };
   launch(stream, "projection.add", n,
          AddToPicture{particles, pixels.data(), o.axis, o.width, o.height, wrapped(o.front), wrapped(o.left),
                       wrapped(o.bottom), units(o.depth), units(o.extent), unit.bits, unit.equal_units,
@@ -98,7 +102,8 @@ std::vector<double> project_density(const Stream& stream, const SourceParticle* 
   const std::vector<Count> counts = pixels.download(stream);
   const double pixel_area = o.extent * o.extent / (static_cast<double>(o.width) * o.height);
   std::vector<double> density(counts.size());
-  for (std::size_t i = 0; i < counts.size(); ++i) density[i] = static_cast<double>(counts[i]) * unit.quantum / pixel_area;
+  const double per_count = unit.quantum / pixel_area;
+  for (std::size_t i = 0; i < counts.size(); ++i) density[i] = static_cast<double>(counts[i]) * per_count;
   return density;
 }
 

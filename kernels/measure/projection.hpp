@@ -17,9 +17,9 @@ struct ProjectionOptions {
   double left = 0, bottom = 0, extent = 1;
 };
 
-// Surface density in mass / side^2, width x height, first axis fastest: the mean over a whole slab is mass / side^2. Each particle is spread over
-// 3 x 3 pixels (TSC). Counted in integers: the same for any order, thread count and backend. Throws Error where options
-// make no sense.
+// Surface density in mass / side^2, width x height, first axis fastest: the mean over a whole slab is mass / side^2.
+// Each particle is spread over 3 x 3 pixels (TSC). Counted in integers: the same for any order, thread count and
+// backend. Throws Error where options make no sense.
 std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                     const ProjectionOptions& options);
 

@@ -11,14 +11,13 @@ namespace maki {
 // Holds the integer work space for one mesh size and cloud.
 class MassAssigner {
  public:
-  // `cells` even and at least 8. `two_meshes` sizes the work space for calls with a shifted mesh.
-  MassAssigner(int cells, Assignment assignment, bool two_meshes);
+  MassAssigner(int cells, Assignment assignment);  // throws Error unless `cells` is even and at least 8
   ~MassAssigner();
 
   // Overwrites `mesh` with the mass in each cell less the mean over cells, m x m rows of 2 (m/2 + 1) floats as
   // RealFft3d has them (the padding is set to 0). `shifted`, where not null, gets the same with all particles moved by
-  // +1/2 cell along each axis, for interlacing. The counts behind it are exact integers: equal bit for bit for any order of
-  // particles, thread count, instruction set and backend. Throws Error as choose_mass_unit() does.
+  // +1/2 cell along each axis, for interlacing. The counts behind it are exact integers: equal bit for bit for any
+  // order of particles, thread count, instruction set and backend. Throws Error as choose_mass_unit() does.
   MassUnit assign(const Stream& stream, const SourceParticle* particles, std::size_t n, float* mesh, float* shifted);
 
   std::size_t bytes() const;

@@ -1,7 +1,10 @@
-// Assignment without atomics. Particle indices are sorted into blocks of about 16^3 cells; the blocks of one slab in x
-// are worked on in four colours, such that no two of a colour touch the same cells; a block is gathered in a private tile for each mesh and then
-// added to a sliding window of 64-bit planes. Planes that no later slab touches become float and leave the window, so no
-// whole integer mesh is held.
+// Assignment without atomics. Particle indices are sorted into blocks of about 16^3 cells. A sweep over slabs of blocks
+// in x makes one mesh: the blocks of a slab are worked on in four colours, such that no two of a colour touch the same
+// cells; a block is gathered in a private tile and then added to a sliding window of 64-bit planes. Planes that no
+// later slab touches become float and leave the window, so that no whole integer mesh is held.
+//
+// (Measured on 128^3 particles, 256^3 cells: adding to the window without tiles takes about 1.4 times as long;
+// making both interlaced meshes in one sweep, with twice the window, is slower too.)
 #include <omp.h>
 
 #include <algorithm>
@@ -22,7 +25,8 @@ constexpr int kBlockCells = 16;
 constexpr int kTileMargin = 4;    // a tile begins one cell below its block and ends at most three above it
 constexpr int kSharedPlanes = 4;  // m - 1, 0, 1, 2: touched by the first slab and by the last
 
-// An even number of nearly equal blocks along each axis, none thinner than 4 cells: those of one colour are then a block apart.
+// An even number of nearly equal blocks along each axis, none thinner than 4 cells: those of one colour are then a
+// block apart.
 struct Blocks {
   explicit Blocks(int m) : count(2 * std::max(1, static_cast<int>(std::lround(m / (2.0 * kBlockCells))))) {
     of_cell.resize(static_cast<std::size_t>(m));
@@ -39,44 +43,40 @@ struct Blocks {
   std::vector<std::uint32_t> of_cell;
 };
 
-void (*kernel_for(Assignment assignment))(const TileJob&) {
-  return mesh_kernels().add_to_tile[static_cast<int>(assignment) - 2];
-}
-
 }  // namespace
 
 struct MassAssigner::Work {
-  Work(int cells, Assignment cloud, bool two)
-      : m(cells), meshes(two ? 2 : 1), assignment(cloud), blocks(cells), ring(blocks.longest + kTileMargin) {
-    planes.resize(static_cast<std::size_t>(meshes) * (ring + kSharedPlanes) * plane_size());
+  Work(int cells, Assignment cloud) : m(cells), assignment(cloud), blocks(cells), ring(blocks.longest + kTileMargin) {
+    planes.resize(static_cast<std::size_t>(ring + kSharedPlanes) * plane_size());
     planes.fill_zero(Stream());
   }
 
   std::size_t plane_size() const { return static_cast<std::size_t>(m) * m; }
   std::size_t tile_size() const { return static_cast<std::size_t>(ring) * ring * ring; }
-  Count* plane(int mesh, int x);
+  Count* plane(int x);
 
   void sort(const SourceParticle* particles, std::size_t n);
-  void gather_block(const TileJob& base, int mesh_count, const int (&block)[3]);
-  void slab(const TileJob& base, int mesh_count, int bx);
-  void convert(int mesh_count, int first, int last, const MassUnit& unit, float* const (&out)[2]);
+  void gather_block(const TileJob& base, const int (&block)[3]);
+  void slab(const TileJob& base, int bx);
+  void convert(int first, int last, const MassUnit& unit, float* out);
+  void sweep(const TileJob& base, const MassUnit& unit, float* out);
 
-  int m, meshes;
+  int m;
   Assignment assignment;
   Blocks blocks;
   int ring;                                              // planes of the window, and cells along a tile
   DeviceBuffer<Count> planes{"mesh.planes"};             // all zero between calls
-  DeviceBuffer<Count> tiles{"mesh.tiles"};               // two a thread, all zero between blocks
+  DeviceBuffer<Count> tiles{"mesh.tiles"};               // one a thread, all zero between blocks
   DeviceBuffer<std::uint32_t> selected{"mesh.selected"};  // particle indices by block
   DeviceBuffer<std::uint32_t> places{"mesh.places"};     // by thread and block: where the next index goes
   std::vector<std::size_t> block_begin;                  // into `selected`
 };
 
 // Plane x of the window. The planes that the first and the last slab share have places of their own.
-Count* MassAssigner::Work::plane(int mesh, int x) {
+Count* MassAssigner::Work::plane(int x) {
   x = (x + m) % m;
   const int slot = x == m - 1 ? ring : x < 3 ? ring + 1 + x : x % ring;
-  return planes.data() + (static_cast<std::size_t>(mesh) * (ring + kSharedPlanes) + slot) * plane_size();
+  return planes.data() + static_cast<std::size_t>(slot) * plane_size();
 }
 
 // Counting sort. Particles are nearly in Morton order, so both passes run along memory.
@@ -118,7 +118,7 @@ void MassAssigner::Work::sort(const SourceParticle* particles, std::size_t n) {
   }
 }
 
-void MassAssigner::Work::gather_block(const TileJob& base, int mesh_count, const int (&block)[3]) {
+void MassAssigner::Work::gather_block(const TileJob& base, const int (&block)[3]) {
   const std::size_t id = (static_cast<std::size_t>(block[0]) * blocks.count + block[1]) * blocks.count + block[2];
   TileJob job = base;
   job.count = block_begin[id + 1] - block_begin[id];
@@ -131,53 +131,55 @@ void MassAssigner::Work::gather_block(const TileJob& base, int mesh_count, const
     job.origin[axis] = flush.origin[axis] = begin;
     flush.extent[axis] = end - begin + kTileMargin;
   }
-  Count* tile = tiles.data() + 2 * tile_size() * static_cast<std::size_t>(omp_get_thread_num());
-  job.tile = {tile, ring};
-  job.shifted = {mesh_count > 1 ? tile + tile_size() : nullptr, ring};
-  kernel_for(assignment)(job);
-  Count* rows[64];
-  for (int mesh = 0; mesh < mesh_count; ++mesh) {
-    for (int x = 0; x < flush.extent[0]; ++x) rows[x] = plane(mesh, job.origin[0] - 1 + x);
-    flush.tile = mesh ? job.shifted : job.tile;
-    flush.planes = rows;
-    mesh_kernels().flush_tile(flush);
-  }
+  job.tile = {tiles.data() + tile_size() * static_cast<std::size_t>(omp_get_thread_num()), ring};
+  mesh_kernels().add_to_tile[static_cast<int>(assignment) - 2](job);
+  Count* window[2 * kBlockCells + kTileMargin];  // no block is twice as long as it should be
+  for (int x = 0; x < flush.extent[0]; ++x) window[x] = plane(job.origin[0] - 1 + x);
+  flush.tile = job.tile;
+  flush.planes = window;
+  mesh_kernels().flush_tile(flush);
 }
 
 // All blocks of one slab; called by every thread of a team.
-void MassAssigner::Work::slab(const TileJob& base, int mesh_count, int bx) {
+void MassAssigner::Work::slab(const TileJob& base, int bx) {
   const int half = blocks.count / 2;
   for (int colour = 0; colour < 4; ++colour) {
 #pragma omp for schedule(dynamic, 1)
     for (int pair = 0; pair < half * half; ++pair) {
       const int block[3] = {bx, 2 * (pair / half) + (colour >> 1), 2 * (pair % half) + (colour & 1)};
-      gather_block(base, mesh_count, block);
+      gather_block(base, block);
     }
   }
 }
 
 // Planes [first, last] become float and leave the window; called by every thread of a team.
-void MassAssigner::Work::convert(int mesh_count, int first, int last, const MassUnit& unit, float* const (&out)[2]) {
+void MassAssigner::Work::convert(int first, int last, const MassUnit& unit, float* out) {
   const std::size_t row = 2 * (static_cast<std::size_t>(m) / 2 + 1);
   const auto quantum = static_cast<float>(unit.quantum);
-  for (int mesh = 0; mesh < mesh_count; ++mesh) {
 #pragma omp for collapse(2) schedule(static)
-    for (int x = first; x <= last; ++x) {
-      for (int y = 0; y < m; ++y) {
-        const int wrapped = (x + m) % m;
-        float* values = out[mesh] + (static_cast<std::size_t>(wrapped) * m + y) * row;
-        mesh_kernels().convert_row(plane(mesh, x) + static_cast<std::size_t>(y) * m, m, unit.mean, quantum, values);
-        values[m] = values[m + 1] = 0;
-      }
+  for (int x = first; x <= last; ++x) {
+    for (int y = 0; y < m; ++y) {
+      float* values = out + (static_cast<std::size_t>((x + m) % m) * m + y) * row;
+      mesh_kernels().convert_row(plane(x) + static_cast<std::size_t>(y) * m, m, unit.mean, quantum, values);
+      values[m] = values[m + 1] = 0;
     }
   }
 }
 
-MassAssigner::MassAssigner(int cells, Assignment assignment, bool two_meshes) {
+void MassAssigner::Work::sweep(const TileJob& base, const MassUnit& unit, float* out) {
+#pragma omp parallel
+  for (int bx = 0; bx < blocks.count; ++bx) {
+    slab(base, bx);
+    convert(std::max(3, blocks.begin[bx] - 1), blocks.begin[bx + 1] - 2, unit, out);
+    if (bx == blocks.count - 1) convert(-1, 2, unit, out);
+  }
+}
+
+MassAssigner::MassAssigner(int cells, Assignment assignment) {
   if (cells < 8 || cells % 2)
     throw Error("a mesh of " + std::to_string(cells) + " cells a side", "it has to be even and at least 8",
                 "choose an even number from 8 up");
-  work_ = std::make_unique<Work>(cells, assignment, two_meshes);
+  work_ = std::make_unique<Work>(cells, assignment);
 }
 
 MassAssigner::~MassAssigner() = default;
@@ -191,9 +193,7 @@ MassUnit MassAssigner::assign(const Stream& stream, const SourceParticle* partic
                               float* shifted) {
   Work& w = *work_;
   const MassUnit unit = choose_mass_unit(stream, w.assignment, w.m, particles, n);
-  const int mesh_count = shifted ? 2 : 1;
-  if (mesh_count > w.meshes) throw Error("no room for a shifted mesh", "the assigner was made for one mesh");
-  const std::size_t tile_floor = 2 * w.tile_size() * static_cast<std::size_t>(omp_get_max_threads());
+  const std::size_t tile_floor = w.tile_size() * static_cast<std::size_t>(omp_get_max_threads());
   if (w.tiles.size() < tile_floor) {
     w.tiles.resize(tile_floor);
     w.tiles.fill_zero(stream);
@@ -205,13 +205,9 @@ MassUnit MassAssigner::assign(const Stream& stream, const SourceParticle* partic
   base.bits = unit.bits;
   base.equal_units = unit.equal_units;
   base.units_per_mass = unit.units_per_mass;
-  float* const out[2] = {mesh, shifted};
-#pragma omp parallel
-  for (int bx = 0; bx < w.blocks.count; ++bx) {
-    w.slab(base, mesh_count, bx);
-    w.convert(mesh_count, std::max(3, w.blocks.begin[bx] - 1), w.blocks.begin[bx + 1] - 2, unit, out);
-    if (bx == w.blocks.count - 1) w.convert(mesh_count, -1, 2, unit, out);
-  }
+  w.sweep(base, unit, mesh);
+  base.half_cells = 1;
+  if (shifted) w.sweep(base, unit, shifted);
   return unit;
 }
 

@@ -89,7 +89,7 @@ struct MassAssigner::Work {
   DeviceBuffer<Count> counts{"mesh.counts"};
 };
 
-MassAssigner::MassAssigner(int cells, Assignment assignment, bool) {
+MassAssigner::MassAssigner(int cells, Assignment assignment) {
   if (cells < 8 || cells % 2)
     throw Error("a mesh of " + std::to_string(cells) + " cells a side", "it has to be even and at least 8",
                 "choose an even number from 8 up");

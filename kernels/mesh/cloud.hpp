@@ -47,12 +47,12 @@ static MAKI_HD void integer_weights(std::uint32_t fraction, int bits, std::uint3
   } else {
     const std::uint32_t sixth = 715827883u;  // 2^32 / 6
     const Wide s3 = static_cast<Wide>(s * s) * s, t3 = static_cast<Wide>(t * t) * t;  // in 2^-45
-    const Wide half = Wide{1} << (62 - bits);
-    w[0] = static_cast<std::uint32_t>((static_cast<Wide>(static_cast<std::uint32_t>(s3 >> 14)) * sixth + half) >> (63 - bits));
-    w[3] = static_cast<std::uint32_t>((static_cast<Wide>(static_cast<std::uint32_t>(t3 >> 14)) * sixth + half) >> (63 - bits));
-    const Wide two_thirds = (Wide{1} << 46) / 3;
-    w[1] = static_cast<std::uint32_t>((two_thirds - (static_cast<Wide>(t * t) << 15) + (t3 >> 1) + (Wide{1} << (44 - bits))) >>
-                                      (45 - bits));
+    const Wide s3_sixth = static_cast<Wide>(static_cast<std::uint32_t>(s3 >> 14)) * sixth;  // in 2^-63
+    const Wide t3_sixth = static_cast<Wide>(static_cast<std::uint32_t>(t3 >> 14)) * sixth;
+    w[0] = static_cast<std::uint32_t>((s3_sixth + (Wide{1} << (62 - bits))) >> (63 - bits));
+    w[3] = static_cast<std::uint32_t>((t3_sixth + (Wide{1} << (62 - bits))) >> (63 - bits));
+    const Wide near = (Wide{1} << 46) / 3 - (static_cast<Wide>(t * t) << 15) + (t3 >> 1);  // 2/3 - t^2 + t^3/2
+    w[1] = static_cast<std::uint32_t>((near + (Wide{1} << (44 - bits))) >> (45 - bits));
     w[2] = sum - w[0] - w[1] - w[3];
   }
 }

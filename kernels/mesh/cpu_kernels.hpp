@@ -9,7 +9,8 @@
 
 namespace maki {
 
-// A small private piece of the mesh, `side` x `side` rows of `side` counts; index 0 is mesh cell `origin` - 1 on each axis.
+// A small private piece of the mesh, `side` x `side` rows of `side` counts; index 0 is mesh cell `origin` - 1 on each
+// axis.
 struct MassTile {
   std::uint64_t* cells;
   int side;
@@ -24,8 +25,8 @@ struct TileJob {
   int bits;                       // MassUnit
   std::uint32_t equal_units;
   double units_per_mass;
-  MassTile tile;     // particles as they are
-  MassTile shifted;  // moved by half a cell; cells == nullptr: not wanted
+  std::uint32_t half_cells;       // 1: particles are moved by half a cell
+  MassTile tile;
 };
 
 struct TileFlush {

@@ -1,7 +1,7 @@
 // Assignment and interpolation, to be included inside a namespace of one instruction set that defines
 //   add_row<S>(cells, weights, units): cells[i] += weights[i] * units for S neighbouring 64-bit counts.
-// Weights are found for a batch of particles at a time, one lane a particle; the rows of cells are then added one particle after
-// another.
+// Weights are found for a batch of particles at a time, one lane a particle; the rows of cells are then added one
+// particle after another.
 
 constexpr int kBatch = 16;
 
@@ -34,11 +34,12 @@ struct BatchRows {
 
 template <int S>
 static inline void weigh_batch(const std::uint32_t (&p)[3][kBatch], const std::uint32_t* units, const TileJob& job,
-                               std::uint32_t half_cells, int side, BatchRows<S>& rows) {
+                               BatchRows<S>& rows) {
+  const int side = job.tile.side;
   BatchAxis<S> x, y, z;
-  weigh_axis<S>(p[0], job.mesh_cells, half_cells, job.origin[0], job.bits, x);
-  weigh_axis<S>(p[1], job.mesh_cells, half_cells, job.origin[1], job.bits, y);
-  weigh_axis<S>(p[2], job.mesh_cells, half_cells, job.origin[2], job.bits, z);
+  weigh_axis<S>(p[0], job.mesh_cells, job.half_cells, job.origin[0], job.bits, x);
+  weigh_axis<S>(p[1], job.mesh_cells, job.half_cells, job.origin[1], job.bits, y);
+  weigh_axis<S>(p[2], job.mesh_cells, job.half_cells, job.origin[2], job.bits, z);
   for (int l = 0; l < kBatch; ++l) {
     std::uint32_t wx[S], in_x[S];
     for (int i = 0; i < S; ++i) wx[i] = x.weight[i][l];
@@ -67,7 +68,7 @@ static inline void add_particle(const MassTile& tile, const BatchRows<S>& rows, 
 template <int S>
 static void add_to_tile(const TileJob& job) {
   std::uint32_t p[3][kBatch], units[kBatch];
-  BatchRows<S> rows, rows_shifted;
+  BatchRows<S> rows;
   for (std::size_t begin = 0; begin < job.count; begin += kBatch) {
     const int n = job.count - begin < kBatch ? static_cast<int>(job.count - begin) : kBatch;
     for (int l = 0; l < kBatch; ++l) {
@@ -77,17 +78,8 @@ static void add_to_tile(const TileJob& job) {
       p[2][l] = s.z;
       units[l] = units_of(s.mass, job.equal_units, job.units_per_mass);
     }
-    weigh_batch<S>(p, units, job, 0, job.tile.side, rows);
-    if (!job.shifted.cells) {
-      for (int l = 0; l < n; ++l) add_particle<S>(job.tile, rows, l);
-      continue;
-    }
-    // The two tiles take turns, so that a row is not read right after it was written.
-    weigh_batch<S>(p, units, job, 1, job.shifted.side, rows_shifted);
-    for (int l = 0; l < n; ++l) {
-      add_particle<S>(job.tile, rows, l);
-      add_particle<S>(job.shifted, rows_shifted, l);
-    }
+    weigh_batch<S>(p, units, job, rows);
+    for (int l = 0; l < n; ++l) add_particle<S>(job.tile, rows, l);
   }
 }
 
@@ -95,19 +87,18 @@ static void flush_tile(const TileFlush& f) {
   const int m = f.mesh_cells, side = f.tile.side;
   for (int x = 0; x < f.extent[0]; ++x) {
     for (int y = 0; y < f.extent[1]; ++y) {
-      std::uint64_t* from = f.tile.cells + (x * side + y) * side;
+      std::uint64_t* __restrict from = f.tile.cells + (x * side + y) * side;
       const int mesh_y = (f.origin[1] - 1 + y + m) % m;
       std::uint64_t* row = f.planes[x] + static_cast<std::size_t>(mesh_y) * m;
       int z = (f.origin[2] - 1 + m) % m;
       for (int done = 0; done < f.extent[2];) {
         const int run = f.extent[2] - done < m - z ? f.extent[2] - done : m - z;
-        for (int i = 0; i < run; ++i) {
-          row[z + i] += from[done + i];
-          from[done + i] = 0;
-        }
+        std::uint64_t* __restrict to = row + z;
+        for (int i = 0; i < run; ++i) to[i] += from[done + i];
         done += run;
         z = 0;
       }
+      for (int i = 0; i < side; ++i) from[i] = 0;
     }
   }
 }

@@ -25,7 +25,8 @@ class WindowTable {
     const auto i = static_cast<std::size_t>(at);
     const double t = at - static_cast<double>(i);
     const double* v = &values_[i];  // at -1, 0, 1, 2 steps
-    return v[1] + 0.5 * t * (v[2] - v[0] + t * (2 * v[0] - 5 * v[1] + 4 * v[2] - v[3] + t * (3 * (v[1] - v[2]) + v[3] - v[0])));
+    const double c1 = v[2] - v[0], c2 = 2 * v[0] - 5 * v[1] + 4 * v[2] - v[3], c3 = 3 * (v[1] - v[2]) + v[3] - v[0];
+    return v[1] + 0.5 * t * (c1 + t * (c2 + t * c3));
   }
 
  private:

@@ -95,26 +95,35 @@ struct GatherGradient {
   }
 };
 
+template <int S>
+void gather_value(const Stream& stream, const MeshView& mesh, const SourceParticle* particles, std::size_t n,
+                  float factor, bool add, float* out) {
+  launch(stream, "mesh.interpolate", n,
+         GatherValue<S>{mesh.values, particles, out, static_cast<std::uint32_t>(mesh.cells), mesh.shifted ? 1u : 0u,
+                        factor, add});
+}
+
+template <int S>
+void gather_gradient(const Stream& stream, const MeshView& mesh, const SourceParticle* particles, std::size_t n,
+                     const GradientOutput& out) {
+  launch(stream, "mesh.interpolate_gradient", n,
+         GatherGradient<S>{mesh.values, particles, out, static_cast<std::uint32_t>(mesh.cells), mesh.shifted ? 1u : 0u});
+}
+
 }  // namespace
 
 void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
                  std::size_t n, float factor, bool add, float* out) {
-  const auto m = static_cast<std::uint32_t>(mesh.cells);
-  const std::uint32_t half = mesh.shifted ? 1 : 0;
-  const char* name = "mesh.interpolate";
-  if (cloud == Assignment::kCic) launch(stream, name, n, GatherValue<2>{mesh.values, particles, out, m, half, factor, add});
-  if (cloud == Assignment::kTsc) launch(stream, name, n, GatherValue<3>{mesh.values, particles, out, m, half, factor, add});
-  if (cloud == Assignment::kPcs) launch(stream, name, n, GatherValue<4>{mesh.values, particles, out, m, half, factor, add});
+  if (cloud == Assignment::kCic) gather_value<2>(stream, mesh, particles, n, factor, add, out);
+  if (cloud == Assignment::kTsc) gather_value<3>(stream, mesh, particles, n, factor, add, out);
+  if (cloud == Assignment::kPcs) gather_value<4>(stream, mesh, particles, n, factor, add, out);
 }
 
 void interpolate_gradient(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
                           std::size_t n, const GradientOutput& out) {
-  const auto m = static_cast<std::uint32_t>(mesh.cells);
-  const std::uint32_t half = mesh.shifted ? 1 : 0;
-  const char* name = "mesh.interpolate_gradient";
-  if (cloud == Assignment::kCic) launch(stream, name, n, GatherGradient<2>{mesh.values, particles, out, m, half});
-  if (cloud == Assignment::kTsc) launch(stream, name, n, GatherGradient<3>{mesh.values, particles, out, m, half});
-  if (cloud == Assignment::kPcs) launch(stream, name, n, GatherGradient<4>{mesh.values, particles, out, m, half});
+  if (cloud == Assignment::kCic) gather_gradient<2>(stream, mesh, particles, n, out);
+  if (cloud == Assignment::kTsc) gather_gradient<3>(stream, mesh, particles, n, out);
+  if (cloud == Assignment::kPcs) gather_gradient<4>(stream, mesh, particles, n, out);
 }
 
 }  // namespace maki

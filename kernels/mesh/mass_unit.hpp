@@ -1,9 +1,11 @@
-// How masses become integers, so that the mesh of given particles does not depend on the order of additions (DESIGN section 3).
+// How masses become integers, so that the mesh of given particles does not depend on the order of additions (DESIGN
+// section 3).
 //
-// A particle has a whole number of units. They are split over the cells in x, each share over the cells in y, both exactly
-// (integer products, the rest to one cell); what falls in a row is multiplied by the z weights, which are integers that sum to
-// 2^bits. So a cell counts quanta of mass 1 / (units_per_mass 2^bits), and the sum over all cells is exact.
-// Where all masses are equal a particle is 2^(2 bits) units, and a cell's share is the plain product of the three weights.
+// A particle has a whole number of units. They are split over the cells in x, each share over the cells in y, both
+// exactly (integer products, the rest to one cell); what falls in a row is multiplied by the z weights, which are
+// integers that sum to 2^bits. So a cell counts quanta of mass 1 / (units_per_mass 2^bits), and the sum over all cells
+// is exact. Where all masses are equal a particle is 2^(2 bits) units, and a cell's share is the plain product of the
+// three weights.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +32,8 @@ struct MassRange {
 };
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
-// The unit for n particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and where
-// masses differ so much that the smallest would be off by more than one percent.
+// The unit for n particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
+// where masses differ so much that the smallest would be off by more than one percent.
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
                           std::size_t n);
 

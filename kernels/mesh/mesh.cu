@@ -90,7 +90,7 @@ void check_options(const MeshOptions& o, const ForceLaw& law) {
 
 struct ParticleMesh::Parts {
   Parts(const MeshOptions& o, const ForceLaw& force_law)
-      : options(o), law(force_law), fft(o.cells), assigner(o.cells, o.assignment, o.interlacing != Interlacing::kNone) {
+      : options(o), law(force_law), fft(o.cells), assigner(o.cells, o.assignment) {
     const Stream stream;
     mesh.resize(fft.size());
     scratch.resize(fft.size());
@@ -176,7 +176,8 @@ void ParticleMesh::Parts::four_point(const Stream& stream, const SourceParticle*
   float* const out[3] = {acceleration.x, acceleration.y, acceleration.z};
   for (int output = 0; output < outputs(); ++output) {
     to_scratch(stream, influence.data(), kPotentialAxis, output);
-    float* values = difference.empty() ? mesh.data() : difference.data();  // the modes are needed only for a second output
+    // The modes are needed no more, but for a second output.
+    float* values = difference.empty() ? mesh.data() : difference.data();
     for (int axis = 0; axis < 3; ++axis) {
       launch_cells(stream, "mesh.difference", options.cells,
                    FourPointGradient{scratch.data(), values, options.cells, axis});

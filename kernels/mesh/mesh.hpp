@@ -31,15 +31,16 @@ struct MeshOptions {
   Interlacing interlacing = Interlacing::kAssignment;
 };
 
-// Mesh of `cells`^3. Throws Error where options make no sense (cells < 8 or odd, r_cut below a cell, law without a split).
+// Mesh of `cells`^3. Throws Error where options make no sense (cells < 8 or odd, r_cut below a cell, law without a
+// split).
 class ParticleMesh {
  public:
   ParticleMesh(const MeshOptions& options, const ForceLaw& law);
   ~ParticleMesh();
 
-  // Overwrites the long-range acceleration (and potential, where not null) of all n particles: G = 1, lengths in sides, the
-  // k = 0 mode is 0. The sum of both ranges is the periodic force. A particle's own cloud is part of the
-  // potential; evaluate_lists takes it out again.
+  // Overwrites the long-range acceleration (and potential, where not null) of all n particles: G = 1, lengths in sides,
+  // the k = 0 mode is 0. The sum of both ranges is the periodic force. A particle's own cloud is part of the potential;
+  // evaluate_lists takes it out again.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
                   float* potential);
 

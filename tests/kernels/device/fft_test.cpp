@@ -48,7 +48,8 @@ TEST_P(RealFft3dSizes, ModesMatchThePlainSum) {
   const std::vector<float> modes = mesh.download(stream);
   const int probes[][3] = {{0, 0, 0}, {1, 2, 3}, {m - 1, 1, m / 2}, {m / 2, m / 2, m / 2}, {m / 2 + 1, m - 2, 2}};
   for (const auto& k : probes) {
-    const float* mode = &modes[(static_cast<std::size_t>(k[0] % m) * m + k[1] % m) * fft.row() + 2 * (k[2] % (m / 2 + 1))];
+    const std::size_t line = static_cast<std::size_t>(k[0] % m) * m + k[1] % m;
+    const float* mode = &modes[line * fft.row() + 2 * (k[2] % (m / 2 + 1))];
     const auto expected = plain_mode(m, k[0] % m, k[1] % m, k[2] % (m / 2 + 1));
     EXPECT_NEAR(mode[0], expected.real(), 1e-5 * m * m * m) << k[0] << ' ' << k[1] << ' ' << k[2];
     EXPECT_NEAR(mode[1], expected.imag(), 1e-5 * m * m * m) << k[0] << ' ' << k[1] << ' ' << k[2];

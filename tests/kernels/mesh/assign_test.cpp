@@ -45,9 +45,10 @@ void add_by_the_book(const SourceParticle& p, int m, std::uint32_t half_cells, c
   split_units<S>(units_of(p.mass, unit.equal_units, unit.units_per_mass), unit.bits, w[0], share);
   for (int i = 0; i < S; ++i) {
     split_units<S>(share[i], unit.bits, w[1], in_row);
-    for (int j = 0; j < S; ++j)
-      for (int k = 0; k < S; ++k)
-        counts[((first[0] + i) % m * m + (first[1] + j) % m) * m + (first[2] + k) % m] += std::int64_t{in_row[j]} * w[2][k];
+    for (int j = 0; j < S; ++j) {
+      std::int64_t* row = &counts[((first[0] + i) % m * m + (first[1] + j) % m) * m];
+      for (int k = 0; k < S; ++k) row[(first[2] + k) % m] += std::int64_t{in_row[j]} * w[2][k];
+    }
   }
 }
 
@@ -69,7 +70,7 @@ struct Meshes {
 
 Meshes assign_both(Assignment cloud, int m, const std::vector<SourceParticle>& particles) {
   const Stream stream;
-  MassAssigner assigner(m, cloud, true);
+  MassAssigner assigner(m, cloud);
   const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, particles);

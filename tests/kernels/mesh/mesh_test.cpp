@@ -50,16 +50,17 @@ std::vector<SourceParticle> random_particles(std::size_t n, bool equal_masses) {
 // The rows of DESIGN section 3: no worse than the prototype by more than a fifth.
 TEST(ParticleMesh, PairErrorIsThatOfTheDesign) {
   for (int i : {0, 2, 5, 6}) {
-    const test::PairErrorRow& row = test::kPairErrorTable[i];
+    const test::PairErrorRow row = test::pair_error_table()[i];
     const double error = test::pair_error(row, 10, 50);
     EXPECT_LT(error, 1.2 * row.prototype) << row.label;
     EXPECT_GT(error, 0.7 * row.prototype) << row.label;
   }
 }
 
-// With both ends interlaced the analytic gradient comes within a factor of two of the spectral one, with a third of the transforms.
+// With both ends interlaced the analytic gradient comes within a factor of two of the spectral one, with a third of the
+// transforms.
 TEST(ParticleMesh, AnalyticGradientIsNearlyAsGood) {
-  test::PairErrorRow row = test::kPairErrorTable[5];
+  test::PairErrorRow row = test::pair_error_table()[5];
   row.gradient = Gradient::kAnalytic;
   EXPECT_LT(test::pair_error(row, 10, 50), 8e-4);
 }
