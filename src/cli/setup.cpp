@@ -10,6 +10,7 @@
 #include "kernels/device/error.hpp"
 #include "src/cli/initial_conditions.hpp"
 #include "src/config/check.hpp"
+#include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
 
@@ -110,12 +111,13 @@ ForceLaw force_law(const Config& config, const UnitSystem& units) {
   const double side = number_of(*config.box.size, "box.size", config, units);
   const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units) / side;
   const Config::Gravity& gravity = config.gravity;
-  if (config.run.kind == RunKind::kIsolated) {
-    return make_force_law(Split::kNone, 0, 0, gravity.softening_kind, softening);
-  }
-  const double r_cut = *gravity.r_cut / static_cast<double>(*gravity.mesh);
-  return make_force_law(*gravity.split, static_cast<int>(*gravity.split_order), r_cut, gravity.softening_kind,
-                        softening);
+  const bool periodic = config.run.kind == RunKind::kCosmology;
+  ForceLaw law =
+      periodic ? make_force_law(*gravity.split, static_cast<int>(*gravity.split_order),
+                                *gravity.r_cut / static_cast<double>(*gravity.mesh), gravity.softening_kind, softening)
+               : make_force_law(Split::kNone, 0, 0, gravity.softening_kind, softening);
+  law.refine_root = preset_numbers(config.run.preset).refine_root;
+  return law;
 }
 
 MeshOptions mesh_options(const Config& config) {

@@ -97,8 +97,8 @@ struct Config {
     Auto<Assignment> assignment;
     Auto<Interlacing> interlacing;
     Auto<Gradient> gradient;
-    std::int64_t leaf_size = 16;
-    std::int64_t group_size = 128;
+    std::int64_t leaf_size = 8;
+    std::int64_t group_size = 64;
     Auto<std::int64_t> reuse;
     Auto<double> reuse_tolerance;
     Auto<Quantity> list_memory;

@@ -13,10 +13,10 @@ using enum Gradient;
 
 // Chosen on the front of force error against time that bench/bench_accuracy measures.
 constexpr std::array kPresets = {
-    //            preset             theta n  r_cut mesh assign interlacing  gradient   reuse  eta  dlna  long
-    PresetNumbers{Preset::kFast,     0.6,  4, 3.0,  1.0, kTsc,  kAssignment, kSpectral, 1.5,  0.30, 0.04, 0.04},
-    PresetNumbers{Preset::kStandard, 0.5,  5, 4.5,  1.0, kPcs,  kAssignment, kSpectral, 1.5,  0.20, 0.02, 0.02},
-    PresetNumbers{Preset::kPrecise,  0.3,  6, 6.0,  1.0, kPcs,  kFull,       kSpectral, 1.2,  0.10, 0.01, 0.01},
+    //            preset             theta early n  r_cut mesh assign interlacing  gradient   root   reuse  eta  dlna  long
+    PresetNumbers{Preset::kFast,     0.7,  0.5,  3, 2.5,  1.5, kPcs,  kAssignment, kSpectral, false, 1.5,  0.30, 0.04, 0.04},
+    PresetNumbers{Preset::kStandard, 0.6,  0.4,  4, 4.0,  1.5, kPcs,  kAssignment, kSpectral, false, 1.5,  0.20, 0.02, 0.02},
+    PresetNumbers{Preset::kPrecise,  0.35, 0.3,  6, 7.0,  2.0, kPcs,  kAssignment, kSpectral, true,  1.2,  0.10, 0.01, 0.01},
 };
 
 template <class T, class U>
@@ -57,7 +57,7 @@ void resolve_presets(Config& config, std::uint64_t particles) {
   fill(config.gravity.reuse_tolerance, numbers.reuse_tolerance);
   fill(config.time.eta, numbers.eta);
   if (config.run.kind != RunKind::kCosmology) return;
-  fill(config.gravity.theta_early, *config.gravity.theta);
+  fill(config.gravity.theta_early, std::min(*config.gravity.theta, numbers.theta_early));
   fill(config.time.max_dlna, numbers.max_dlna);
   fill(config.time.long_dlna, numbers.long_dlna);
   fill_mesh(config.gravity, numbers, particles);

@@ -61,8 +61,10 @@ void GravityField::apply_schedules(double t) {
   }
   const double softening = softening_at(steps_, timeline_.scale_factor(t)) / frame_.side;
   if (std::fabs(softening - softening_) <= 1e-6 * softening_) return;
-  const ForceLaw& law = gravity_.options().law;
-  gravity_.set_law(make_force_law(law.split, law.order, law.r_cut, law.softening_kind, softening));
+  const ForceLaw& old = gravity_.options().law;
+  ForceLaw law = make_force_law(old.split, old.order, old.r_cut, old.softening_kind, softening);
+  law.refine_root = old.refine_root;
+  gravity_.set_law(law);
   softening_ = softening;
 }
 
