@@ -51,7 +51,7 @@ std::vector<SourceParticle> random_particles(std::size_t n, bool equal_masses) {
 TEST(ParticleMesh, PairErrorIsThatOfTheDesign) {
   for (int i : {0, 2, 5, 6}) {
     const test::PairErrorRow row = test::pair_error_table()[i];
-    const double error = test::pair_error(row, 10, 50);
+    const double error = test::pair_error(row, 6, 90);
     EXPECT_LT(error, 1.2 * row.prototype) << row.label;
     EXPECT_GT(error, 0.7 * row.prototype) << row.label;
   }
@@ -62,7 +62,7 @@ TEST(ParticleMesh, PairErrorIsThatOfTheDesign) {
 TEST(ParticleMesh, AnalyticGradientIsNearlyAsGood) {
   test::PairErrorRow row = test::pair_error_table()[5];
   row.gradient = Gradient::kAnalytic;
-  EXPECT_LT(test::pair_error(row, 10, 50), 8e-4);
+  EXPECT_LT(test::pair_error(row, 6, 90), 8e-4);
 }
 
 // Long waves are resolved: what the mesh has to correct there is small.
