@@ -6,7 +6,7 @@
 namespace maki {
 namespace {
 
-// Expected particles in a pixel: below the first the coarser picture is taken, above the second the finer one.
+// Particles in a pixel, its neighbours considered: below the first they are spread wider, above the second they stay.
 constexpr double kFew = 1, kMany = 6;
 constexpr std::size_t kCoarsest = 16;
 
@@ -54,18 +54,21 @@ double between(const Map& coarse, std::size_t x, std::size_t y) {
          fy * ((1 - fx) * coarse.at(i, j + 1) + fx * coarse.at(i + 1, j + 1));
 }
 
-// `area` of a pixel in those of the finest picture.
-Map smoothed(const Map& fine, double area) {
-  if (fine.size % 2 != 0 || fine.size / 2 < kCoarsest) return blurred(fine);
-  const Map coarse = smoothed(halved(fine), 4 * area);
-  Map result = blurred(fine);
-  for (std::size_t y = 0; y < fine.size; ++y) {
-    for (std::size_t x = 0; x < fine.size; ++x) {
-      const double wide = between(coarse, x, y);
-      const double share = std::clamp((wide * area - kFew) / (kMany - kFew), 0.0, 1.0);
-      double& value = result.values[y * fine.size + x];
-      value = wide + share * share * (3 - 2 * share) * (value - wide);
-    }
+// What `loose` holds is drawn at this width where `full`, the picture with all particles, is dense enough, and the rest
+// at twice the width. `area` of a pixel in those of the finest picture.
+Map smoothed(const Map& full, Map loose, double area) {
+  if (full.size % 2 != 0 || full.size / 2 < kCoarsest) return blurred(blurred(loose));
+  const Map around = blurred(full);
+  Map kept = loose;
+  for (std::size_t i = 0; i < loose.values.size(); ++i) {
+    const double share = std::clamp((around.values[i] * area - kFew) / (kMany - kFew), 0.0, 1.0);
+    kept.values[i] *= share * share * (3 - 2 * share);
+    loose.values[i] -= kept.values[i];
+  }
+  const Map wide = smoothed(halved(full), halved(loose), 4 * area);
+  Map result = blurred(kept);
+  for (std::size_t y = 0; y < full.size; ++y) {
+    for (std::size_t x = 0; x < full.size; ++x) result.values[y * full.size + x] += between(wide, x, y);
   }
   return result;
 }
@@ -73,7 +76,7 @@ Map smoothed(const Map& fine, double area) {
 }  // namespace
 
 std::vector<double> smooth_where_sparse(const std::vector<double>& counts, std::size_t size) {
-  return smoothed({size, counts}, 1).values;
+  return smoothed({size, counts}, {size, counts}, 1).values;
 }
 
 }  // namespace maki

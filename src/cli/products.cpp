@@ -46,15 +46,23 @@ ProjectionOptions projection_options(const PictureOptions& given, double side) {
   return options;
 }
 
-// Pixels with few particles are smoothed; a particle is one of mean mass.
-std::vector<double> as_drawn(std::vector<double> density, const DeviceSet& set, const ProjectionOptions& options) {
-  const double mass = total_mass(set.stream, set.particles.source.data(), set.particles.size());
+// Mass in each pixel over the mean particle mass, smoothed where particles are few. Of isolated sets the number of
+// particles: a star would outshine its disk.
+std::vector<double> particles_a_pixel(const DeviceSet& set, const ProjectionOptions& options) {
+  const std::size_t n = set.particles.size();
+  DeviceBuffer<SourceParticle> equal("picture.particles");
+  const SourceParticle* source = set.particles.source.data();
+  if (!set.frame.periodic) {
+    std::vector<SourceParticle> particles = set.particles.source.download(set.stream);
+    for (SourceParticle& particle : particles) particle.mass = 1;
+    equal.upload(set.stream, particles);
+    source = equal.data();
+  }
+  std::vector<double> density = project_density(set.stream, source, n, options);
   const double pixel = options.extent / options.width;
-  const double count = pixel * pixel / (mass / static_cast<double>(set.particles.size()));
+  const double count = pixel * pixel * static_cast<double>(n) / total_mass(set.stream, source, n);
   for (double& value : density) value *= count;
-  density = smooth_where_sparse(density, static_cast<std::size_t>(options.width));
-  for (double& value : density) value /= count;
-  return density;
+  return smooth_where_sparse(density, static_cast<std::size_t>(options.width));
 }
 
 }  // namespace
@@ -82,10 +90,8 @@ void write_power_of(const DeviceSet& set, int cells, const std::string& path, co
 void write_picture_of(const DeviceSet& set, const PictureOptions& given, const std::string& path,
                       const Provenance& provenance, bool overwrite) {
   const ProjectionOptions options = projection_options(given, set.frame.side);
-  const std::vector<double> projected =
-      project_density(set.stream, set.particles.source.data(), set.particles.size(), options);
-  const std::vector<double> drawn = as_drawn(projected, set, options);
-  const double mean = std::accumulate(projected.begin(), projected.end(), 0.0) / static_cast<double>(projected.size());
+  const std::vector<double> drawn = particles_a_pixel(set, options);
+  const double mean = std::accumulate(drawn.begin(), drawn.end(), 0.0) / static_cast<double>(drawn.size());
   std::vector<float> density(drawn.size());
   std::transform(drawn.begin(), drawn.end(), density.begin(),
                  [mean](double value) { return static_cast<float>(mean > 0 ? value / mean : 0); });

@@ -29,7 +29,7 @@ struct PictureOptions {
 void write_power_of(const DeviceSet& set, int cells, const std::string& path, const Provenance& provenance,
                     bool overwrite);
 
-// The projected density as PNG.
+// The projected density of mass as PNG, of an isolated set that of particle numbers.
 void write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
                       const Provenance& provenance, bool overwrite);
 
