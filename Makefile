@@ -160,6 +160,8 @@ $(OBJ)/generated/build_info.hpp: FORCE
 	@h=$$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown); git diff --quiet HEAD 2>/dev/null || h=$$h-changed; \
 	  printf '#pragma once\n#define MAKI_GIT_HASH "%s"\n' "$$h" > $(@D)/git_hash.hpp.new; \
 	  cmp -s $(@D)/git_hash.hpp.new $(@D)/git_hash.hpp && rm $(@D)/git_hash.hpp.new || mv $(@D)/git_hash.hpp.new $(@D)/git_hash.hpp
+# Made beside it: make has to look at its date afterwards.
+$(OBJ)/generated/git_hash.hpp: $(OBJ)/generated/build_info.hpp ;
 FORCE:
 
 deps:
