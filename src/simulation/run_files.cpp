@@ -35,12 +35,18 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance)
       progress_(options.progress) {}
 
 StepLog& RunFiles::log() {
-  if (!log_) log_.emplace(options_.directory, provenance_, options_.overwrite, options_.metrics_interval);
+  if (!log_) {
+    log_.emplace(options_.directory, provenance_, options_.overwrite, options_.metrics_interval);
+    for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
+  }
   return *log_;
 }
 
 void RunFiles::message(const std::string& text) {
-  log().message(text, stop_.elapsed());
+  if (log_)
+    log_->message(text, stop_.elapsed());
+  else
+    first_words_.push_back(text);
   progress_.message(text);
 }
 

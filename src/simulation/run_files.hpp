@@ -26,8 +26,8 @@ struct RunFileOptions {
 
 class RunFiles : public RunObserver {
  public:
-  // Makes the directory; files follow with the first event, so that a run that is refused leaves none. Signals are watched
-  // from here on. Throws Error where the directory cannot be made or holds a run already (unless options.overwrite).
+  // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none.
+  // Signals are watched from here on. Throws Error where the directory cannot be made or holds a run already (unless options.overwrite).
   RunFiles(const RunFileOptions& options, const Provenance& provenance);
 
   void message(const std::string& text) override;
@@ -49,6 +49,7 @@ class RunFiles : public RunObserver {
   StopRequest stop_;
   Progress progress_;
   std::optional<StepLog> log_;
+  std::vector<std::string> first_words_;  // from before there was a log
   std::vector<std::string> snapshots_;
 };
 
