@@ -56,7 +56,8 @@ inline constexpr std::array kNames<Interlacing> = {Name<Interlacing>{"none", Int
                                                    Name<Interlacing>{"full", Interlacing::kFull}};
 template <>
 inline constexpr std::array kNames<Gradient> = {Name<Gradient>{"spectral", Gradient::kSpectral},
-                                                Name<Gradient>{"four-point", Gradient::kFourPoint}};
+                                                Name<Gradient>{"four-point", Gradient::kFourPoint},
+                                                Name<Gradient>{"analytic", Gradient::kAnalytic}};
 
 template <class E>
 constexpr std::string_view name_of(E value) {

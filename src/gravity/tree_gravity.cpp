@@ -9,6 +9,8 @@ namespace {
 constexpr float kStaleMargin = 0.1f;
 // The strict walk that probes are judged by.
 constexpr double kStrictTheta = 0.4;
+// How much of the tolerance is used: the next step's error is a guess.
+constexpr double kToleranceUse = 0.8;
 // What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
 constexpr double kRebuildCost = 150;
 constexpr double kRewalkCost = 60;
@@ -178,7 +180,8 @@ void TreeGravity::evaluate_probed(const Stream& stream, const Particles& particl
 void TreeGravity::decide_rebuild() {
   if (options_.fixed_reuse > 0) return;
   const double growth = std::max(0.0, counts_.probe_error - previous_error_);
-  if (counts_.probe_error + growth > options_.reuse_tolerance * counts_.fresh_error) rebuild_due_ = true;
+  const double limit = (1 + kToleranceUse * (options_.reuse_tolerance - 1)) * counts_.fresh_error;
+  if (counts_.probe_error + growth > limit) rebuild_due_ = true;
   previous_error_ = counts_.probe_error;
   const double particles = counts_.mean_list > 0 ? static_cast<double>(counts_.interactions) / counts_.mean_list : 1;
   const double longer = (static_cast<double>(counts_.interactions) - fresh_pairs_) / particles;
