@@ -19,9 +19,9 @@ using namespace maki;
 
 struct Options {
   std::size_t particles = std::size_t{1} << 20;
-  double theta = 0.5, softening = 1e-3;
-  std::uint32_t leaf = 16, group = 128;
-  bool quadrupoles = true, potential = false;
+  double theta = 0.95, softening = 1e-3;
+  std::uint32_t leaf = 8, group = 64;
+  bool quadrupoles = true, potential = false, refine_root = false;
   int threads = 0, repeat = 5;
   std::string json;
 };
@@ -83,6 +83,7 @@ void run(const Options& o) {
   GravityOptions g;
   g.periodic = false;
   g.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, o.softening / 8);
+  g.law.refine_root = o.refine_root;
   g.theta = o.theta;
   g.quadrupoles = o.quadrupoles;
   g.leaf_size = o.leaf;
@@ -148,6 +149,7 @@ int main(int argc, char** argv) {
   app.add_option("--group", o.group);
   app.add_option("--quadrupoles", o.quadrupoles);
   app.add_option("--potential", o.potential);
+  app.add_option("--refine-root", o.refine_root);
   app.add_option("--threads", o.threads);
   app.add_option("--repeat", o.repeat);
   app.add_option("--json", o.json);
