@@ -62,7 +62,7 @@ double cold_collapse(std::uint64_t particles) {
   parameters.particles = particles;
   const Snapshot initial = make_cold_sphere(parameters);
   SimulationOptions options = isolated_options(initial, 1.0 / 32, 7);
-  options.steps.eta = 0.1;
+  options.steps.eta = 0.05;
   return run(initial, options, Timeline::newtonian()).result.worst_energy_error;
 }
 
