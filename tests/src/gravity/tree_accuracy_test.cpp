@@ -125,6 +125,39 @@ TEST(TreeAccuracy, ErrorFallsWithThetaAtTheOrderOfTheExpansion) {
   EXPECT_NEAR(orders[1] - orders[0], 1.0, 0.3);
 }
 
+// |sum m a| / sum m |a|.
+double net_force(const GravityOptions& options) {
+  const Stream stream;
+  PhaseTimers timers;
+  Gravity gravity(options, timers);
+  Particles particles = upload(stream, testing::plummer_set(8192, 11));
+  gravity.short_range(stream, particles, false);
+  const auto source = particles.source.download(stream);
+  const auto& a = gravity.short_acceleration();
+  const std::vector<float> component[3] = {a.x.download(stream), a.y.download(stream), a.z.download(stream)};
+  Vector net{};
+  double total = 0;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    double square = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      net[k] += static_cast<double>(source[i].mass) * component[k][i];
+      square += static_cast<double>(component[k][i]) * component[k][i];
+    }
+    total += source[i].mass * std::sqrt(square);
+  }
+  return std::sqrt(net[0] * net[0] + net[1] * net[1] + net[2] * net[2]) / total;
+}
+
+TEST(TreeAccuracy, MomentumIsKept) {
+  GravityOptions options = isolated(0.5, true, 1e-3);
+  const double tree = net_force(options);
+  options.direct = true;
+  const double direct = net_force(options);
+  std::printf("  |sum m a| / sum m |a|: tree %.1e, direct sum %.1e\n", tree, direct);
+  EXPECT_LE(tree, 1e-4);
+  EXPECT_LE(direct, 1e-7);
+}
+
 TEST(TreeAccuracy, TinySetsAreExact) {
   for (const std::size_t n : {1u, 2u, 3u, 17u}) {
     const auto set = testing::uniform_set(n, 5, 0.3, 0.7);

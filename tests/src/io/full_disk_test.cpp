@@ -23,7 +23,7 @@ const std::initializer_list<WriteOptions> kKinds = {{},
                                                     {.format = SnapshotFormat::kGadgetBinary2, .files = 2}};
 
 // A file system of 1 MiB, where we may mount one.
-TEST(FullDisk, LeavesNoPartialFile) {
+TEST(DiskThatIsFull, LeavesNoPartialFile) {
   TempDir dir;
   if (mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
     GTEST_SKIP() << "mounting a small file system needs root; FileSizeLimit covers the same path";
@@ -38,7 +38,7 @@ TEST(FullDisk, LeavesNoPartialFile) {
 }
 
 // The limit on file sizes fails in the same calls, without root. In a child, because limits stay.
-TEST(FullDisk, FileSizeLimit) {
+TEST(DiskThatIsFull, FileSizeLimit) {
   TempDir dir;
   const std::string text = test::in_child([&]() -> std::string {
     std::signal(SIGXFSZ, SIG_IGN);

@@ -75,6 +75,7 @@ template <class Call> std::string error_of(Call call) {
 template <class Call> std::string in_child(Call call) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
+  std::fflush(nullptr);  // the child would print what waits here once more
   const pid_t child = fork();
   if (child == 0) {
     const std::string text = call();
