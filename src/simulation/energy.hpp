@@ -11,8 +11,9 @@ struct EnergyReport {
 };
 
 // Isolated: error = (E - E_0) / |E_0|, or over |W| where E_0 is nothing beside it.
-// Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da stays what
-// it was; error = its change over the largest |a W| so far. A softening that varies with a is not part of this.
+// Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da
+// stays what it was; error = its change over the largest |a W| so far. A softening that varies with a is not part of
+// this.
 class EnergyTracker {
  public:
   explicit EnergyTracker(bool comoving) : comoving_(comoving) {}

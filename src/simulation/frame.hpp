@@ -22,8 +22,8 @@ struct Frame {
 };
 
 inline constexpr int kMaxDoublings = 4;
-// A particle farther than this from the middle on some axis, in units of the last bit, has left the middle half of the box:
-// the nearest image of another particle could be the wrong one.
+// A particle farther than this from the middle on some axis, in units of the last bit, has left the middle half of
+// the box: the nearest image of another particle could be the wrong one.
 inline constexpr std::int64_t kMiddleHalf = (std::int64_t{1} << 30) - 1;
 
 // The box of side `side` (length units) about `centre`; G is the header's, or that of its units.

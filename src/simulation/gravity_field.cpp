@@ -111,8 +111,9 @@ void GravityField::take_out(double t) {
   escapers_.velocities.insert(escapers_.velocities.end(), out.momenta.begin(), out.momenta.end());
   escapers_.masses.insert(escapers_.masses.end(), out.masses.begin(), out.masses.end());
   escapers_.ids.insert(escapers_.ids.end(), out.ids.begin(), out.ids.end());
+  const bool one = out.ids.size() == 1;
   say_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.",
-                   out.ids.size(), out.ids.size() == 1 ? "" : "s", out.ids.size() == 1 ? "is" : "are", escapers_.size()));
+                   out.ids.size(), one ? "" : "s", one ? "is" : "are", escapers_.size()));
 }
 
 }  // namespace maki

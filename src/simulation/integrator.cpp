@@ -85,12 +85,13 @@ double Integrator::choose_short_end() const {
 }
 
 // What the middle of the coming step will be like, by the trend of the two measures that are allowed to speak. Without
-// the trend, steps lag behind: too long on the way into a pericentre, too short on the way out, and orbits drift in energy
-// (e = 0.5, 1000 steps an orbit, 100 orbits: 4e-5 of it; with the trend 2e-9, in exact arithmetic).
+// the trend, steps lag behind: too long on the way into a pericentre, too short on the way out, and orbits drift in
+// energy (e = 0.5, 1000 steps an orbit, 100 orbits: 4e-5 of it; with the trend 2e-9, in exact arithmetic).
 StepMeasure Integrator::expected_measure() const {
   StepMeasure expected = before_last_;
   if (older_.acceleration > 0) {
-    const double growth = std::clamp(before_last_.acceleration / older_.acceleration, 1 / kLargestGrowth, kLargestGrowth);
+    const double growth =
+        std::clamp(before_last_.acceleration / older_.acceleration, 1 / kLargestGrowth, kLargestGrowth);
     expected.acceleration *= growth * std::sqrt(growth);
   }
   return expected;

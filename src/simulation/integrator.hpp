@@ -34,10 +34,10 @@ struct StepReport {
   StepMeasure measure;         // at the end of the step
 };
 
-// A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by the
-// mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of a
-// step, positions at its end. Lengths are chosen from the reductions of the step before the last one and
-// earlier ones (DESIGN section 2).
+// A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by
+// the mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of
+// a step, positions at its end. Lengths are chosen from the reductions of the step before the last one and earlier
+// ones (DESIGN section 2).
 class Integrator {
  public:
   Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
@@ -47,8 +47,8 @@ class Integrator {
   // Throws Error where an acceleration or a momentum is not a number.
   StepReport start(double t, bool want_potential);
 
-  // One short step towards `target`, which is hit exactly and never passed. Steps left to it are of equal length, and it
-  // ends a long step. Throws as start().
+  // One short step towards `target`, which is hit exactly and never passed. Steps left to it are of equal length, and
+  // it ends a long step. Throws as start().
   StepReport advance(double target, Potentials potentials);
 
   // Momenta to the time of the positions. Only where a long step has ended; throws std::logic_error elsewhere.

@@ -32,8 +32,11 @@ std::string progress_line(const ProgressState& state, double mean_seconds) {
   const std::string time =
       state.comoving ? fmt::format("z {:.3f}", 1 / state.time - 1) : fmt::format("t {:.6g}", state.time);
   const double rate = mean_seconds > 0 ? static_cast<double>(state.particles) / mean_seconds : 0;
-  return fmt::format("step {:<6} {:<12} about {:.0f} steps, {} left   {}particles/s", state.step, time,
-                     std::ceil(state.steps_left), duration_text(state.steps_left * mean_seconds), rate_text(rate));
+  const std::string left = state.steps_left > 0
+                               ? fmt::format("about {:.0f} steps, {} left   ", std::ceil(state.steps_left),
+                                             duration_text(state.steps_left * mean_seconds))
+                               : "";
+  return fmt::format("step {:<6} {:<12} {}{}particles/s", state.step, time, left, rate_text(rate));
 }
 
 Progress::Progress(std::FILE* out, double interval)

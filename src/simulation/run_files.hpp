@@ -12,7 +12,8 @@
 
 namespace maki {
 
-// What `maki run` exits with when a signal, a stop file or the time limit ended the run early and its state is in stopped.hdf5.
+// What `maki run` exits with when a signal, a stop file or the time limit ended the run early and its state is in
+// stopped.hdf5.
 inline constexpr int kExitStopped = 3;
 
 struct RunFileOptions {
@@ -27,7 +28,8 @@ struct RunFileOptions {
 class RunFiles : public RunObserver {
  public:
   // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none.
-  // Signals are watched from here on. Throws Error where the directory cannot be made or holds a run already (unless options.overwrite).
+  // Signals are watched from here on. Throws Error where the directory cannot be made or holds a run already (unless
+  // options.overwrite).
   RunFiles(const RunFileOptions& options, const Provenance& provenance);
 
   void message(const std::string& text) override;

@@ -157,7 +157,7 @@ void Simulation::record(const StepReport& report, double seconds) {
   metrics.dt = timeline_.physical_time(report.t - report.step, report.t);
   metrics.dlna = metrics.comoving ? report.step : 0;
   metrics.long_step_end = report.long_boundary && gravity_->has_mesh();
-  metrics.substep = ++substep_;
+  if (report.step > 0) metrics.substep = ++substep_;
   if (report.long_boundary) substep_ = 0;
   metrics.particles = particles_.size();
   metrics.max_acceleration = report.measure.acceleration;

@@ -33,7 +33,8 @@ struct SimulationOptions {
 
 // The state at an output; positions and momenta are of the same time.
 struct OutputState {
-  int index = 0;          // place in the sorted list of all outputs, also those before the start; -1: the run was stopped
+  // Place in the sorted list of all outputs, also those before the start; -1: the run was stopped.
+  int index = 0;
   SnapshotHeader header;  // of this time
   const Stream& stream;
   const Particles& particles;
@@ -70,16 +71,16 @@ struct RunResult {
 
 class Simulation {
  public:
-  // `initial.header.comoving` has to be timeline.is_comoving(). Throws Error where the end is not after the start, the softening
-  // is below 256 units of the last bit, or the set does not fit.
+  // `initial.header.comoving` has to be timeline.is_comoving(). Throws Error where the end is not after the start,
+  // the softening is below 256 units of the last bit, or the set does not fit.
   Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
              RunObserver& observer);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  // To the end, or to where the observer wants to stop: then its last output has index -1, and a run that starts from that
-  // state continues this one. Call it once.
+  // To the end, or to where the observer wants to stop: then its last output has index -1, and a run that starts from
+  // that state continues this one. Call it once.
   RunResult run();
 
   // The present state. After run(), at its end.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -15,7 +16,8 @@ constexpr int kLinesBetweenHeaders = 50;
 
 std::ofstream open_new(const std::string& path, bool overwrite) {
   if (!overwrite && std::filesystem::exists(path))
-    throw Error("cannot write " + path, "the file exists", "choose another output directory, or set run.overwrite = true");
+    throw Error("cannot write " + path, "the file exists",
+                "choose another output directory, or set run.overwrite = true");
   std::ofstream file(path);
   if (!file) throw Error("cannot write " + path, "it cannot be opened", "check the directory and its permissions");
   return file;
@@ -78,7 +80,8 @@ std::string log_line(const StepMetrics& metrics) {
   const std::string time =
       metrics.comoving ? fmt::format("{:10.7f} {:9.4f} {:9.3e}", metrics.time, 1 / metrics.time - 1, metrics.dlna)
                        : fmt::format("{:14.8g} {:14.6e}", metrics.time, metrics.dt);
-  const double rewalked = counts.groups > 0 ? static_cast<double>(counts.rewalked_groups) / static_cast<double>(counts.groups) : 0;
+  const double groups = static_cast<double>(std::max<std::uint64_t>(counts.groups, 1));
+  const double rewalked = static_cast<double>(counts.rewalked_groups) / groups;
   return fmt::format("{:>7} {} {:>5} {:>7} {:8.1f} {:>8} {:7.2f}% {:6.2f} {:9.2e} {:9.2e} {:>10} {:9.3f}",
                      metrics.step, time, metrics.long_step_end ? "long" : "short", counts.rebuilt ? "rebuilt" : "kept",
                      counts.mean_list, counts.longest_list, 100 * rewalked, counts.mean_fill, counts.probe_error,

@@ -19,7 +19,8 @@ class StopRequest {
   StopRequest& operator=(const StopRequest&) = delete;
 
   // Why the run should end now, as a phrase ("SIGTERM", "a file named stop"), or empty. `next_seconds` is what the next
-  // piece of work will take: the run ends before it would pass the time limit. The stop file is removed when it was seen.
+  // piece of work will take: the run ends before it would pass the time limit. The stop file is removed when it was
+  // seen.
   std::string reason(double next_seconds) const;
 
   double elapsed() const;  // seconds

@@ -12,7 +12,7 @@ namespace {
 
 TEST(FullCosmology, PancakeUpToShellCrossing) {
   const PancakeErrors errors = pancake(64, 1.05);
-  std::printf("Pancake, 64^3, collapse at z = 1, at z = 1.05: rms dx %.2e, rms dv %.2e, across the wave %.2e spacings\n",
+  std::printf("Pancake, 64^3, z_c = 1, at z = 1.05: rms dx %.2e, rms dv %.2e, across the wave %.2e spacings\n",
               errors.position, errors.velocity, errors.transverse);
   EXPECT_LE(errors.position, 0.01);
   EXPECT_LE(errors.velocity, 0.03);
@@ -20,14 +20,15 @@ TEST(FullCosmology, PancakeUpToShellCrossing) {
 
 TEST(FullCosmology, SmallPerturbationsGrowLinearly) {
   const GrowthErrors errors = linear_growth(64, 0.02, 0.2);
-  std::printf("Growth of power, sigma8 = 0.02, z = 49 to 9, 64^3: %+.2e, %+.2e beside linear theory\n", errors.linear[0],
-              errors.linear[1]);
+  std::printf("Growth of power, sigma8 = 0.02, z = 49 to 9, 64^3: %+.2e, %+.2e beside linear theory\n",
+              errors.linear[0], errors.linear[1]);
   for (const double error : errors.linear) EXPECT_LE(std::fabs(error), 3e-3);
 }
 
 TEST(FullCosmology, FullAmplitudeGrowsAsSecondOrderTheory) {
   const GrowthErrors errors = linear_growth(64, 0.829, 0.5);
-  std::printf("Growth of power, sigma8 = 0.829, z = 49 to 9, 64^3: %+.2e, %+.2e beside 2LPT\n", errors.lpt[0], errors.lpt[1]);
+  std::printf("Growth of power, sigma8 = 0.829, z = 49 to 9, 64^3: %+.2e, %+.2e beside 2LPT\n", errors.lpt[0],
+              errors.lpt[1]);
   for (const double error : errors.lpt) EXPECT_LE(std::fabs(error), 5e-3);
 }
 

@@ -20,8 +20,9 @@ struct GrowthErrors {
   std::vector<double> linear;  // power at z = 9 over that at z = 49 times the squared growth factor
   std::vector<double> lpt;     // power at z = 9 over that of 2LPT of the same seed at z = 9
 };
-// 50 Mpc/h from z = 49 to z = 9, twice, the second time with all phases turned by pi. A lattice of particles grows slower than a fluid, by about k^2 (0.2 % at 1/16 of the
-// Nyquist wave number), so only the largest modes can be compared.
+// 50 Mpc/h from z = 49 to z = 9, twice, the second time with all phases turned by pi. A lattice of particles grows
+// slower than a fluid, by about k^2 (0.2 % at 1/16 of the Nyquist wave number), so only the largest modes can be
+// compared.
 GrowthErrors linear_growth(int particles_per_side, double sigma8, double theta);
 
 // Initial conditions of `particles_per_side`^3 in 50 Mpc/h at z = 49, sigma8 = 0.829.

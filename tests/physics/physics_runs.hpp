@@ -32,11 +32,12 @@ RunRecord run(const Snapshot& initial, const SimulationOptions& options, const T
 // Particle index by id.
 std::map<std::uint64_t, std::size_t> index_by_id(const Snapshot& snapshot);
 
-// |delta_k|^2 of all modes with |m| rounding to 1, 2, ..., bins, k = 2 pi m / L: mean over the modes of a bin, from plain sums
-// over particles in double. bins <= 8.
+// |delta_k|^2 of all modes with |m| rounding to 1, 2, ..., bins, k = 2 pi m / L: mean over the modes of a bin, from
+// plain sums over particles in double. bins <= 8.
 std::vector<double> mode_power(const Snapshot& snapshot, int bins);
 
-// Distance from the median position within which `fraction` of the particles lie. (Far particles move the centre of mass.)
+// Distance from the median position within which `fraction` of the particles lie. (Far particles move the centre of
+// mass.)
 double lagrangian_radius(const Snapshot& snapshot, double fraction);
 
 }  // namespace maki

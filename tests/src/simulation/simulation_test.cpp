@@ -30,7 +30,8 @@ SimulationOptions isolated_options(double side, double softening, double end) {
 
 // Two bodies of reduced separation a(1 + e) at apocentre, one orbit in 400 steps.
 SimulationOptions orbit_options(const TwoBodyParameters& bodies, double side, double periods) {
-  const double period = 2 * std::numbers::pi * std::sqrt(std::pow(bodies.semi_major_axis, 3) / (bodies.mass1 + bodies.mass2));
+  const double mass = bodies.mass1 + bodies.mass2;
+  const double period = 2 * std::numbers::pi * std::sqrt(std::pow(bodies.semi_major_axis, 3) / mass);
   SimulationOptions options = isolated_options(side, 1e-4, periods * period);
   options.steps.fixed_step = period / 400;
   return options;
