@@ -27,6 +27,7 @@ struct Options {
   std::vector<std::string> overrides, cases;
   std::size_t targets = 1000;
   int repeat = 2;
+  bool phases = false;
 };
 
 struct Truth {
@@ -103,7 +104,8 @@ void add_errors(const Stream& stream, const Gravity& gravity, const Particles& p
   m.rms = std::sqrt(sum / static_cast<double>(relative.size())) / truth.rms;
 }
 
-Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, int repeat) {
+Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, const Options& o) {
+  const int repeat = o.repeat;
   const Stream stream;
   PhaseTimers timers;
   Snapshot numbered = run.initial;
@@ -120,11 +122,13 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, in
     m.rebuild = std::min(m.rebuild, seconds(stream, [&] { gravity.short_range(stream, particles, false); }));
     m.mesh = std::min(m.mesh, seconds(stream, [&] { gravity.long_range(stream, particles, false); }));
   }
+  if (o.phases) fmt::print("rebuild and mesh steps\n{}", timers.table());
   m.list = gravity.counts().mean_list;
   m.fill = gravity.counts().mean_fill;
   add_errors(stream, gravity, particles, truth, m);
   for (int i = 0; i < repeat; ++i)
     m.reuse = std::min(m.reuse, seconds(stream, [&] { gravity.short_range(stream, particles, false); }));
+  if (o.phases) fmt::print("with the reuse steps\n{}", timers.table());
   return m;
 }
 
@@ -143,7 +147,7 @@ void run_cases(const Options& o) {
     for (std::string word; words >> word;) overrides.push_back(word);
     try {
       const Prepared run = prepare(load_config(o.config, overrides), first.initial);
-      const Measured m = measure(run, frame, truth, o.repeat);
+      const Measured m = measure(run, frame, truth, o);
       fmt::print("{:<78} {:>5.0f} {:>8.3f} {:>8.3f} {:>8.3f} {:>9.2e} {:>9.2e} {:>9.2e} {:>9.2e}\n", text, m.list,
                  m.rebuild, m.reuse, m.mesh, m.median, m.p99, m.max, m.rms);
       std::fflush(stdout);
@@ -171,6 +175,7 @@ int main(int argc, char** argv) {
   app.add_option("--reference", o.reference, "file that keeps the Ewald sums of this set");
   app.add_option("--targets", o.targets);
   app.add_option("--repeat", o.repeat);
+  app.add_flag("--phases", o.phases, "print the tree of timers of each case");
   app.add_option("--json", o.json);
   CLI11_PARSE(app, argc, argv);
   if (o.cases.empty())

@@ -20,7 +20,7 @@ using namespace maki;
 struct Options {
   std::size_t particles = std::size_t{1} << 20;
   double theta = 0.95, softening = 1e-3;
-  std::uint32_t leaf = 8, group = 64;
+  std::uint32_t leaf = 16, group = 64;
   bool quadrupoles = true, potential = false, refine_root = false;
   int threads = 0, repeat = 5;
   std::string json;

@@ -13,7 +13,7 @@ namespace maki {
 struct WalkOptions {
   float theta = 0.5f;
   float r_cut = 0;
-  std::uint32_t small_cell = 2;  // cells of at most this many particles are taken particle by particle
+  std::uint32_t small_cell = 6;  // cells of at most this many are taken particle by particle: a quadrupole costs four
 };
 
 // Lists of all groups, in one array of words. Device memory; `ranges[g]` says where group g's list stands.

@@ -88,7 +88,7 @@ struct Config {
     Method method = Method::kTree;
     Auto<double> theta;
     Auto<double> theta_early;
-    double theta_switch_redshift = 10;
+    double theta_switch_redshift = 5;
     bool quadrupoles = true;
     Auto<Split> split;
     Auto<std::int64_t> split_order;
@@ -97,7 +97,7 @@ struct Config {
     Auto<Assignment> assignment;
     Auto<Interlacing> interlacing;
     Auto<Gradient> gradient;
-    std::int64_t leaf_size = 8;
+    std::int64_t leaf_size = 16;
     std::int64_t group_size = 64;
     Auto<std::int64_t> reuse;
     Auto<double> reuse_tolerance;

@@ -19,7 +19,7 @@ struct GravityOptions {
   MeshOptions mesh;               // read where law.split is not kNone
   double theta = 0.5;             // opening angle; set_theta changes it later
   bool quadrupoles = true;
-  std::uint32_t leaf_size = 8;    // a cell with more particles is divided
+  std::uint32_t leaf_size = 16;   // a cell with more particles is divided
   std::uint32_t group_size = 64;   // n_crit: targets that share a list, at most
   int fixed_reuse = 0;            // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
   double reuse_tolerance = 1.5;   // kept lists' error over a fresh list's
