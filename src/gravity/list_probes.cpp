@@ -17,7 +17,7 @@ GroupSample sample_of(const DeviceBuffer<Group>& groups, const DeviceBuffer<std:
 
 void ListProbes::choose(const Stream& stream, const DeviceBuffer<Group>& groups) {
   const std::size_t n = groups.size();
-  const std::size_t wanted = std::min(n, std::max<std::size_t>(16, n / 1000));
+  const std::size_t wanted = std::min(n, std::max<std::size_t>(48, n / 1000));
   std::vector<std::uint32_t> indices(wanted), offsets(wanted);
   const std::vector<Group> host = groups.download(stream);
   std::uint32_t members = 0;

@@ -12,7 +12,7 @@ namespace maki {
 // The sample stays the same between two rebuilds, so that the ratio of two errors is not a matter of luck.
 class ListProbes {
  public:
-  // Picks about 0.1 % of the groups, at least 16 (or all), spread over the whole set.
+  // Picks about 0.1 % of the groups, at least 48 (or all), spread over the whole set.
   void choose(const Stream& stream, const DeviceBuffer<Group>& groups);
 
   // Evaluates the sample with lists of opening angle `strict.theta`; overwrites these particles' entries of `out`

@@ -9,8 +9,8 @@ namespace {
 constexpr float kStaleMargin = 0.1f;
 // The strict walk that probes are judged by.
 constexpr double kStrictTheta = 0.4;
-// How much of the tolerance is used: the next step's error is a guess.
-constexpr double kToleranceUse = 0.8;
+// The part of the tolerance that is used: the next step's error is a guess.
+constexpr double kToleranceUse = 0.7;
 // What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
 constexpr double kRebuildCost = 150;
 constexpr double kRewalkCost = 60;
