@@ -29,7 +29,7 @@ def style(case):
 def main(out, *inputs):
     fig, axes = plt.subplots(1, len(inputs), figsize=(6 * len(inputs), 4.6), sharey=True, squeeze=False)
     for ax, item in zip(axes[0], inputs):
-        title, path = item.split("=", 1)
+        title, path = item.rsplit("=", 1)
         for case, q in cases(path).items():
             colour, marker = style(case)
             time = q["rebuild step"] + q["mesh step"]
