@@ -12,8 +12,8 @@ constexpr double kStrictTheta = 0.4;
 // The part of the tolerance that is used: the next step's error is a guess.
 constexpr double kToleranceUse = 0.7;
 // What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
-constexpr double kRebuildCost = 150;
-constexpr double kRewalkCost = 60;
+constexpr double kRebuildCost = 350;
+constexpr double kRewalkCost = 200;
 
 }  // namespace
 
@@ -155,6 +155,21 @@ void TreeGravity::evaluate_kept(const Stream& stream, const Particles& particles
   evaluate_probed(stream, particles, out);
   counts_.fresh_error = fresh_error_;
   decide_rebuild();
+  if (options_.fixed_reuse == 0 && counts_.probe_error > options_.reuse_tolerance * fresh_error_)
+    replace_lists(stream, particles, out);
+}
+
+// An error that nothing announced (once in some hundred steps): all lists are walked anew on the tree as it is, which
+// needs no other rank, and the step is evaluated again. The rebuild follows in the next one.
+void TreeGravity::replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  const auto all = static_cast<std::uint32_t>(groups_.size());
+  {
+    const PhaseTimers::Scope scope(timers_, "walk");
+    walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, 0, all, false}, lists_);
+  }
+  count(list_statistics(stream, tree_, all_lists()));
+  counts_.rewalked_groups = all;
+  evaluate_probed(stream, particles, out);
 }
 
 void TreeGravity::evaluate_probed(const Stream& stream, const Particles& particles, const ForceOutput& out) {

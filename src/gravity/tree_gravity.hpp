@@ -37,6 +37,7 @@ class TreeGravity {
   void evaluate_in_batches(const Stream& stream, const Particles& particles, const ForceOutput& out,
                            std::uint32_t batch);
   void evaluate_kept(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  void replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out);
   std::uint32_t repair_lists(const Stream& stream, const Particles& particles);
   std::uint32_t batch_within_budget(const Stream& stream);
   void evaluate_probed(const Stream& stream, const Particles& particles, const ForceOutput& out);
