@@ -89,7 +89,7 @@ BENCHES := $(call find_sources,bench)
 object   = $(patsubst %,$(OBJ)/%.o,$1)
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter %.cpp,$(BENCHES)))
 
-.PHONY: all run test test-full bench deps deps-cuda cuda-check clean
+.PHONY: FORCE all run test test-full bench deps deps-cuda cuda-check clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
