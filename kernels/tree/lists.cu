@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/device/thrust.cuh"
@@ -16,10 +14,6 @@ struct IsStale {
   float inverse_theta, keep;  // keep = 1 - margin
   std::uint32_t* stale;       // 0 or 1 by group
 
-  MAKI_HD static float gap(std::uint32_t a, std::uint32_t b, float h) {
-    const float d = std::fabs(separation(a, b)) - h;
-    return d > 0 ? d : 0;
-  }
   MAKI_HD void operator()(std::size_t i) const {
     const Group t = groups[i];
     const ListRange r = ranges[i];

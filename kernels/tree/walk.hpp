@@ -1,11 +1,18 @@
 // Interaction lists: for each group, the cells that serve as multipoles and the leaves that are taken particle by particle.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/tree/octree.hpp"
 
 namespace maki {
+
+// Distance on one axis from a point at `a` to a box about `b` of half extent h, in sides; 0 inside.
+MAKI_HD float gap(std::uint32_t a, std::uint32_t b, float h) {
+  const float d = std::fabs(separation(a, b)) - h;
+  return d > 0 ? d : 0;
+}
 
 // The opening criterion (DESIGN section 2; Barnes 1990 with the offset of Salmon & Warren): a cell serves
 // as a multipole when the distance from the group's box to its centre of mass exceeds size / theta + offset.

@@ -22,10 +22,6 @@ struct WalkGroup {
   std::uint64_t base;
   std::uint32_t* words;          // nullptr in pass 1
 
-  MAKI_HD static float gap(std::uint32_t a, std::uint32_t b, float h) {
-    const float d = std::fabs(separation(a, b)) - h;
-    return d > 0 ? d : 0;
-  }
   MAKI_HD bool outside(const Group& t, std::uint32_t c) const {
     const float x = gap(g.x[c], t.x, t.hx + g.hx[c]), y = gap(g.y[c], t.y, t.hy + g.hy[c]),
                 z = gap(g.z[c], t.z, t.hz + g.hz[c]);
