@@ -51,6 +51,8 @@ WARNINGS := -Wall -Wextra -Werror -Wno-stringop-overflow
 # Constants of the command line that tests and messages use.
 DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
 PKG      := fftw3f fftw3 hdf5 libpng zlib fmt openssl
+# tests/simt compiles the CUDA kernels for the CPU: calls in place of loads and stores, which tests/simt answers itself.
+SIMT     := -O1 -fno-openmp -fsanitize=thread -Wno-tsan -Wno-unknown-pragmas -DMAKI_SIMT=1 -include tests/simt/cuda_model.hpp
 CXXFLAGS += $(CXXBASE) $(WARNINGS) $(if $(MISSING),,$(shell pkg-config --cflags $(PKG) | sed 's/-I/-isystem /g'))
 LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG))) -lfftw3f_omp -lfftw3_omp -lpthread
 # One translation unit for each instruction set, chosen at run time (DESIGN section 4).
@@ -58,6 +60,9 @@ ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-w
 ISA_avx2   := -mavx2 -mfma -ffast-math
 ISA_scalar := -ffast-math -Wno-psabi
 isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i))))
+
+# What a file gets besides: the constants for tests, its instruction set, the CUDA model.
+own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(isa_flags) $(if $(filter tests/simt/%_test.cpp,$1),$(SIMT))
 
 ifeq ($(BACKEND),cuda)
   ifeq (,$(NVCC))
@@ -84,9 +89,11 @@ find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev
 OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu)
 MAIN    := src/main.cpp
 LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
-TESTS   := $(filter-out $(OTHER_BACKEND),$(call find_sources,tests))
+TESTS   := $(filter-out $(OTHER_BACKEND) tests/simt/%,$(call find_sources,tests))
+SIMT_TESTS := $(if $(filter cpu,$(BACKEND)),$(filter-out %_cuda.cu,$(call find_sources,tests/simt)))
 BENCHES := $(call find_sources,bench)
 object   = $(patsubst %,$(OBJ)/%.o,$1)
+TEST_PROGRAMS  := $(BUILD)/tests $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter %.cpp,$(BENCHES)))
 
 .PHONY: FORCE all run test test-full bench deps deps-cuda cuda-check clean
@@ -102,11 +109,11 @@ run: $(BUILD)/maki
 	$(BUILD)/maki run $(CONFIG) $(ARGS)
 
 # The last line reads "N passed, N failed" (", N skipped" may follow).
-test: $(BUILD)/tests $(BUILD)/maki
-	$(BUILD)/tests --gtest_brief=1 --gtest_filter='-Full*'
+test: $(TEST_PROGRAMS) $(BUILD)/maki
+	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
 
-test-full: $(BUILD)/tests $(BUILD)/maki
-	$(BUILD)/tests --gtest_brief=1
+test-full: $(TEST_PROGRAMS) $(BUILD)/maki
+	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1
 
 bench: $(BENCH_PROGRAMS) $(BUILD)/maki
 	@mkdir -p $(BUILD)/bench
@@ -125,6 +132,10 @@ $(BUILD)/tests: $(call object,$(TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
 
+$(BUILD)/tests_simt: $(call object,$(SIMT_TESTS)) $(OBJ)/tests/main.cpp.o $(OBJ)/libmaki.a $(OBJ)/backend
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest -lboost_context $(LDLIBS)
+
 $(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
@@ -132,7 +143,7 @@ $(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(OBJ)/libmaki.a $(OBJ)/back
 $(OBJ)/%.cpp.o: %.cpp $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)
 	@echo "  c++     $<"
-	@$(CCACHE) $(CXX) $(CXXFLAGS) $(DEFINES) $(call isa_flags,$<) -MMD -MP -c $< -o $@
+	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -c $< -o $@
 
 ifeq ($(BACKEND),cuda)
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
@@ -143,7 +154,7 @@ else
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)
 	@echo "  c++     $<"
-	@$(CCACHE) $(CXX) $(CXXFLAGS) $(DEFINES) -MMD -MP -x c++ -c $< -o $@
+	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -x c++ -c $< -o $@
 endif
 
 # Relinks when the program in $(BUILD) was made for the other backend.

@@ -47,6 +47,7 @@ class DeviceBuffer {
       capacity_ = wanted;
     }
     size_ = size;
+    pool_set_extent(data_, size * sizeof(T));
   }
 
   // Gives the memory back to the pool.

@@ -62,4 +62,11 @@ void check_launch(const char* name) {
                       "was this binary built for this GPU's architecture (maki --version)?");
 }
 
+void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes) {
+  const cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  if (code != cudaSuccess)
+    throw DeviceError(std::string("kernel ") + name + " cannot have " + std::to_string(bytes) + " bytes of shared memory",
+                      cudaGetErrorString(code), "GPUs from compute capability 8.0 on are supported");
+}
+
 }  // namespace maki

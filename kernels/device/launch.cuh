@@ -10,13 +10,23 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 #endif
+// MAKI_SIMT: the kernels' CUDA code is compiled by the host compiler for tests/simt, which puts its model of the CUDA
+// language (cuda_model.hpp, with simt::launch) in front of the whole file.
 
 namespace maki {
+
+struct LaunchShape {
+  unsigned grid = 1;
+  unsigned block = 128;
+  std::size_t shared_bytes = 0;  // dynamic shared memory
+};
 
 #if defined(__CUDACC__)
 
 // Throws DeviceError "kernel NAME failed (cuda's words)" when the last launch did not start.
 void check_launch(const char* name);
+// Lets a kernel have more dynamic shared memory than the 48 KiB that all may have.
+void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes);
 
 namespace detail {
 template <class F>
@@ -36,17 +46,13 @@ void launch(const Stream& stream, const char* name, std::size_t n, F f) {
   check_launch(name);
 }
 
-struct LaunchShape {
-  unsigned grid = 1;
-  unsigned block = 128;
-  std::size_t shared_bytes = 0;  // dynamic shared memory
-};
-
 // Cooperative work: a __global__ function with blocks, shared memory and barriers.
 template <class... Parameters, class... Arguments>
 void launch_blocks(const Stream& stream, const char* name, LaunchShape shape, void (*kernel)(Parameters...),
                    Arguments... arguments) {
   if (shape.grid == 0) return;
+  if (shape.shared_bytes > 48 * 1024)
+    allow_shared_memory(name, reinterpret_cast<const void*>(kernel), shape.shared_bytes);
   kernel<<<shape.grid, shape.block, shape.shared_bytes, static_cast<cudaStream_t>(stream.native())>>>(arguments...);
   check_launch(name);
 }
@@ -60,6 +66,15 @@ void launch(const Stream&, const char* /*name*/, std::size_t n, F f) {
   for (std::size_t i = 0; i < n; ++i) f(i);
 }
 
+#endif
+
+#if defined(MAKI_SIMT)
+template <class... Parameters, class... Arguments>
+void launch_blocks(const Stream&, const char* name, LaunchShape shape, void (*kernel)(Parameters...),
+                   Arguments... arguments) {
+  if (shape.grid == 0) return;
+  simt::launch(name, shape.grid, shape.block, shape.shared_bytes, [&] { kernel(arguments...); });
+}
 #endif
 
 }  // namespace maki

@@ -47,7 +47,8 @@ void system_release(void* block) {
 }
 
 struct Live {
-  std::size_t bytes;
+  std::size_t bytes;   // of the block
+  std::size_t extent;  // of them that the owner uses
   const char* name;
 };
 
@@ -84,6 +85,7 @@ std::string mebibytes(std::size_t bytes) { return std::to_string(bytes >> 20) + 
 
 void* pool_allocate(const char* name, std::size_t bytes) {
   if (bytes == 0) return nullptr;
+  const std::size_t extent = bytes;
   bytes = rounded(bytes);
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
@@ -106,7 +108,7 @@ void* pool_allocate(const char* name, std::size_t bytes) {
     p.reserved += bytes;
     ++p.system_allocations;
   }
-  p.live.emplace(block, Live{bytes, name});
+  p.live.emplace(block, Live{bytes, extent, name});
   p.in_use += bytes;
   p.high_water = std::max(p.high_water, p.in_use);
   return block;
@@ -121,6 +123,22 @@ void pool_release(void* block) noexcept {
   p.in_use -= it->second.bytes;
   p.free_blocks.emplace(it->second.bytes, block);
   p.live.erase(it);
+}
+
+void pool_set_extent(void* block, std::size_t bytes) noexcept {
+  if (!block) return;
+  Pool& p = pool();
+  const std::lock_guard lock(p.mutex);
+  if (const auto it = p.live.find(block); it != p.live.end()) it->second.extent = std::min(bytes, it->second.bytes);
+}
+
+std::vector<PoolBlock> pool_blocks() {
+  Pool& p = pool();
+  const std::lock_guard lock(p.mutex);
+  std::vector<PoolBlock> blocks;
+  for (const auto& [block, live] : p.live) blocks.push_back({live.name, static_cast<const char*>(block), live.extent});
+  std::sort(blocks.begin(), blocks.end(), [](const PoolBlock& a, const PoolBlock& b) { return a.begin < b.begin; });
+  return blocks;
 }
 
 void pool_trim() {

@@ -14,8 +14,18 @@ class Stream;
 // Contents are not initialised. Throws DeviceError naming the array when memory is short.
 void* pool_allocate(const char* name, std::size_t bytes);
 void pool_release(void* block) noexcept;
+// The owner uses the first `bytes` of its block only: what lies beyond is out of bounds, though allocated.
+void pool_set_extent(void* block, std::size_t bytes) noexcept;
 // Gives all unused blocks back to the system.
 void pool_trim();
+
+// A live block as its owner sees it. In order of addresses; tests/simt checks every access of a kernel against them.
+struct PoolBlock {
+  const char* name;
+  const char* begin;
+  std::size_t bytes;  // the extent, without what rounding and headroom added
+};
+std::vector<PoolBlock> pool_blocks();
 
 struct PoolUse {
   std::string name;
