@@ -3,6 +3,8 @@
 #   make run        build, then run the main job (configs/quickstart.toml)
 #   make test       build and pass the tests            make test-full   the long measurements too
 #   make bench      print a table of speeds, write JSON to build/bench/
+#   make bundle     a directory that runs on another x86-64 Linux machine with nothing installed: build/bundle/
+#                   (BUNDLE_WITHOUT="libcufft ..." leaves out libraries that are there already)
 #   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
 #   make cuda-check compile and link everything with nvcc for sm_90, and see the binary refuse a machine without a GPU
 #
@@ -28,6 +30,7 @@ endif
 PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
             libfmt-dev libspdlog-dev libboost-dev libboost-context-dev libboost-math-dev librandom123-dev libpng-dev \
             zlib1g-dev libssl-dev libgtest-dev libbenchmark-dev
+PACKAGES += $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),openmpi-bin)
 MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
 
 # ---- CUDA -----------------------------------------------------------------------------------------------------------
@@ -64,6 +67,9 @@ isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if
 # What a file gets besides: the constants for tests, its instruction set, the CUDA model.
 own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(isa_flags) $(if $(filter tests/simt/%_test.cpp,$1),$(SIMT))
 
+# In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
+LDLIBS   += -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
+
 ifeq ($(BACKEND),cuda)
   ifeq (,$(NVCC))
     $(error BACKEND=cuda needs nvcc: put it on PATH, set CUDA_HOME, or run 'make deps-cuda')
@@ -96,13 +102,13 @@ object   = $(patsubst %,$(OBJ)/%.o,$1)
 TEST_PROGRAMS  := $(BUILD)/tests $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter %.cpp,$(BENCHES)))
 
-.PHONY: FORCE all run test test-full bench deps deps-cuda cuda-check clean
+.PHONY: FORCE all run test test-full bench bundle bundle-check deps deps-cuda cuda-check clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
 # make run and make test do everything on a fresh machine: the packages first, then themselves again with them.
 ifneq (,$(MISSING))
-run test test-full bench: deps
+run test test-full bench bundle bundle-check: deps
 	@$(MAKE) --no-print-directory $@
 else
 run: $(BUILD)/maki
@@ -118,6 +124,14 @@ test-full: $(TEST_PROGRAMS) $(BUILD)/maki
 bench: $(BENCH_PROGRAMS) $(BUILD)/maki
 	@mkdir -p $(BUILD)/bench
 	@for b in $(BENCH_PROGRAMS); do echo; echo "== $$(basename $$b)"; $$b --json $(BUILD)/bench/$$(basename $$b).json || exit 1; done
+
+BUNDLE := $(BUILD)/bundle/maki-$(VERSION)-$(BACKEND)
+bundle: $(BUILD)/maki $(TEST_PROGRAMS) $(BENCH_PROGRAMS)
+	@mkdir -p $(dir $(BUNDLE)) && BUNDLE_WITHOUT="$(BUNDLE_WITHOUT)" bash .ci/make_bundle $(BUNDLE) $^
+
+# Quickstart from the bundle where nothing but glibc is (as root): ARGS="time.end_redshift=10" makes it short.
+bundle-check: bundle
+	@bash .ci/bundle_check $(BUNDLE) $(ARGS)
 endif
 
 # ---- rules ----------------------------------------------------------------------------------------------------------

@@ -13,10 +13,7 @@
 #include <vector>
 
 #include "src/io/snapshot_io.hpp"
-
-#ifndef MAKI_BINARY
-#define MAKI_BINARY "build/maki"
-#endif
+#include "tests/places.hpp"
 
 namespace {
 
@@ -28,7 +25,7 @@ struct Result {
 };
 
 Result call(const std::string& arguments) {
-  const std::string command = std::string(MAKI_BINARY) + " " + arguments + " 2>&1";
+  const std::string command = maki::test::program() + " " + arguments + " 2>&1";
   Result result;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return result;

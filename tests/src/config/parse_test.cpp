@@ -10,6 +10,7 @@
 #include "kernels/device/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/print.hpp"
+#include "tests/places.hpp"
 
 namespace maki {
 namespace {
@@ -185,8 +186,9 @@ TEST(Keys, EachIsDocumentedAndUnique) {
 
 // Setting every key to something else than its default has to change every field: none is left out of the table.
 TEST(Keys, TableCoversTheStruct) {
-  std::ifstream source(std::string(MAKI_SOURCE_DIR) + "/src/config/config.hpp");
-  ASSERT_TRUE(source);
+  const std::string path = test::source_directory() + "/src/config/config.hpp";
+  std::ifstream source(path);
+  if (!source) GTEST_SKIP() << path << " is not here: a bundle has no sources";
   std::size_t fields = 0;
   bool inside = false;
   for (std::string line; std::getline(source, line);) {
@@ -201,7 +203,7 @@ TEST(Keys, TableCoversTheStruct) {
 
 TEST(Configs, EveryOneParses) {
   std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(MAKI_SOURCE_DIR) + "/configs")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_directory() + "/configs")) {
     if (entry.path().extension() != ".toml") continue;
     SCOPED_TRACE(entry.path());
     EXPECT_NO_THROW(load_config(entry.path())) << entry.path();

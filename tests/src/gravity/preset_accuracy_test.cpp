@@ -9,6 +9,7 @@
 #include "src/cli/forces.hpp"
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "tests/places.hpp"
 
 namespace maki {
 namespace {
@@ -61,7 +62,7 @@ const std::vector<std::string> kS2 = {"run.preset=fast",     "gravity.split=s2",
                                       "gravity.mesh=64",     "gravity.assignment=tsc",  "gravity.interlacing=none",
                                       "gravity.gradient=four-point"};
 
-const std::string kQuickstart = std::string(MAKI_SOURCE_DIR) + "/configs/quickstart.toml";
+const std::string kQuickstart = test::source_directory() + "/configs/quickstart.toml";
 
 TEST(PresetAccuracy, InitialConditions) {
   const Prepared small = prepare(load_config(kQuickstart, {"particles_per_side=32"}));
@@ -82,7 +83,7 @@ TEST(FullPresetAccuracy, QuickstartFromBeginningToEnd) {
   EXPECT_LE(early("fast", {"run.preset=fast"}).rms, early("S2, 3", kS2).rms);
 
   const fs::path out = fs::temp_directory_path() / "maki_preset_accuracy";
-  const std::string command = std::string(MAKI_BINARY) + " run " + kQuickstart + " overwrite=true redshifts=0 image=false " +
+  const std::string command = test::program() + " run " + kQuickstart + " overwrite=true redshifts=0 image=false " +
                               "output_directory=" + out.string() + " > " + out.string() + ".log 2>&1";
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   const Comparison late(kQuickstart, read_snapshot((out / "snapshot_000.hdf5").string()), 1000);

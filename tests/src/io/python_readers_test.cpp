@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "src/io/snapshot_io.hpp"
+#include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
@@ -55,7 +56,7 @@ TEST_P(PythonReaders, ShowWhatWasWritten) {
       s.header.redshift, s.header.omega0, s.header.omega_lambda, s.header.hubble);
   const char* interpreter = std::getenv("MAKI_PYTHON");
   const Outcome outcome = run_command(fmt::format("'{}' '{}/tests/src/io/open_with_python.py' {} '{}' '{}'",
-                                                  interpreter ? interpreter : "python3", MAKI_SOURCE_DIR, c.package,
+                                                  interpreter ? interpreter : "python3", test::source_directory(), c.package,
                                                   files[0], dir / "expected.json"));
   if (outcome.code == 77 || outcome.code == 127) GTEST_SKIP() << c.package << ": " << outcome.text;
   EXPECT_EQ(outcome.code, 0) << outcome.text;

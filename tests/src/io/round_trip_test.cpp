@@ -5,6 +5,7 @@
 
 #include "src/io/hdf5_file.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
@@ -207,7 +208,7 @@ TEST(DescribeFile, TellsWhatIsInAFile) {
 
 // A file made by GADGET-4, where the project's data directory has it.
 TEST(GadgetHdf5, ReadsAFileOfGadget4) {
-  const std::string path = std::string(MAKI_SOURCE_DIR) + "/../shared/data/gadget4_ic_64.hdf5";
+  const std::string path = test::source_directory() + "/../shared/data/gadget4_ic_64.hdf5";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
   ReadReport report;
   const Snapshot s = read_snapshot(path, &report);

@@ -1,0 +1,26 @@
+// Where tests find what is not in their program: beside it (a build directory in the source tree, a bundle), else where
+// it was when they were compiled.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace maki::test {
+
+inline std::filesystem::path directory_of_this_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
+
+// The program `maki`.
+inline std::string program() {
+  const auto beside = directory_of_this_program() / "maki";
+  return std::filesystem::exists(beside) ? beside.string() : std::string(MAKI_BINARY);
+}
+
+// The directory of configs/ and, except in a bundle, of the sources.
+inline std::string source_directory() {
+  const auto above = directory_of_this_program().parent_path();
+  return std::filesystem::exists(above / "configs") ? above.string() : std::string(MAKI_SOURCE_DIR);
+}
+
+}  // namespace maki::test
