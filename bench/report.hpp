@@ -45,9 +45,9 @@ class Report {
     out << fmt::format(
         "{{\n  \"bench\": \"{}\",\n  \"version\": \"{}\",\n  \"machine\": \"{}\",\n  \"system\": \"{} {}\",\n"
         "  \"backend\": \"{}\",\n  \"device\": \"{}\",\n  \"instruction_set\": \"{}\",\n  \"units\": {},\n"
-        "  \"clock_ghz\": {},\n  \"results\": [\n",
+        "  \"clock_ghz\": {},\n  \"memory_gb_per_s\": {},\n  \"driver\": \"{}\",\n  \"results\": [\n",
         name_, MAKI_VERSION, machine.nodename, machine.sysname, machine.release, device.backend, device.name,
-        device.instruction_set, device.units, device.clock_ghz);
+        device.instruction_set, device.units, device.clock_ghz, device.memory_gb_per_s, device.driver);
     for (std::size_t i = 0; i < rows_.size(); ++i)
       out << fmt::format("    {{\"what\": \"{}\", \"value\": {:.9g}, \"unit\": \"{}\"}}{}\n", rows_[i].what,
                          rows_[i].value, rows_[i].unit, i + 1 < rows_.size() ? "," : "");

@@ -12,6 +12,8 @@ struct DeviceInfo {
   std::string instruction_set;   // "sm_90", or "avx512" | "avx2" | "scalar" (what the CPU kernels use)
   int units = 0;                 // multiprocessors, or threads in use
   double clock_ghz = 0;          // 0 where unknown
+  double memory_gb_per_s = 0;    // of the memory by its clock and width, 10^9 bytes; 0 where unknown
+  std::string driver;            // "driver 13.0, runtime 13.0", or empty
   std::size_t memory_total = 0;  // bytes
   std::size_t memory_free = 0;   // bytes
 };

@@ -39,6 +39,14 @@ DeviceInfo device_info() {
   info.instruction_set = "sm_" + std::to_string(properties.major * 10 + properties.minor);
   info.units = properties.multiProcessorCount;
   info.clock_ghz = clock_khz * 1e-6;
+  int memory_khz = 0, bus_bits = 0, driver = 0, runtime = 0;
+  cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, selected);
+  cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, selected);
+  info.memory_gb_per_s = 2e-6 * memory_khz * bus_bits / 8;  // two transfers a clock
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  const auto text = [](int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); };
+  info.driver = "driver " + text(driver) + ", runtime " + text(runtime);
   check_cuda(cudaMemGetInfo(&info.memory_free, &info.memory_total), "asking the GPU for its memory");
   return info;
 }
