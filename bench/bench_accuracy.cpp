@@ -122,12 +122,14 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, co
     m.rebuild = std::min(m.rebuild, seconds(stream, [&] { gravity.short_range(stream, particles, false); }));
     m.mesh = std::min(m.mesh, seconds(stream, [&] { gravity.long_range(stream, particles, false); }));
   }
+  timers.collect();
   if (o.phases) fmt::print("rebuild and mesh steps\n{}", timers.table());
   m.list = gravity.counts().mean_list;
   m.fill = gravity.counts().mean_fill;
   add_errors(stream, gravity, particles, truth, m);
   for (int i = 0; i < repeat; ++i)
     m.reuse = std::min(m.reuse, seconds(stream, [&] { gravity.short_range(stream, particles, false); }));
+  timers.collect();
   if (o.phases) fmt::print("with the reuse steps\n{}", timers.table());
   return m;
 }

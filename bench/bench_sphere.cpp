@@ -110,6 +110,7 @@ void run(const Options& o) {
     timers.reset();
     rebuild = std::min(rebuild, step());
   }
+  timers.collect();
   const std::string rebuild_phases = timers.table();
   const double error = error_against_direct(stream, particles, g.law, gravity.short_acceleration());
   const GravityCounts fresh = gravity.counts();
@@ -134,6 +135,7 @@ void run(const Options& o) {
   report.add("mean fill of groups", fresh.mean_fill, "");
   report.add("longest list", static_cast<double>(fresh.longest_list), "");
   report.print();
+  timers.collect();
   std::printf("\nrebuild step\n%s\nreuse step\n%s", rebuild_phases.c_str(), timers.table().c_str());
 }
 

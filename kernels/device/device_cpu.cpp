@@ -50,8 +50,9 @@ DeviceInfo device_info() {
 
 int thread_count() { return omp_get_max_threads(); }
 
-Stream::Stream() = default;
+Stream::Stream(StreamPriority) {}
 Stream::~Stream() = default;
 void Stream::synchronize() const {}
+void Stream::wait_for(const Stream&) const {}
 
 }  // namespace maki

@@ -53,15 +53,36 @@ DeviceInfo device_info() {
 
 int thread_count() { return omp_get_max_threads(); }
 
-Stream::Stream() {
+Stream::Stream(StreamPriority priority) {
+  int least = 0, greatest = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for the priorities of streams");
   cudaStream_t stream = nullptr;
-  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  check_cuda(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                          priority == StreamPriority::kNormal ? greatest : least),
+             "making a stream");
   native_ = stream;
+  cudaEvent_t event = nullptr;
+  if (const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming); code != cudaSuccess) {
+    cudaStreamDestroy(stream);
+    check_cuda(code, "making an event");
+  }
+  reached_ = event;
 }
 
-Stream::~Stream() { cudaStreamDestroy(static_cast<cudaStream_t>(native_)); }
+// Blocks that its work has used go to other streams after this.
+Stream::~Stream() {
+  cudaStreamSynchronize(static_cast<cudaStream_t>(native_));
+  cudaEventDestroy(static_cast<cudaEvent_t>(reached_));
+  cudaStreamDestroy(static_cast<cudaStream_t>(native_));
+}
 
 void Stream::synchronize() const { check_cuda(cudaStreamSynchronize(maki::native(*this)), "work on the GPU"); }
+
+void Stream::wait_for(const Stream& other) const {
+  const auto event = static_cast<cudaEvent_t>(other.reached_);
+  check_cuda(cudaEventRecord(event, maki::native(other)), "marking a stream's place");
+  check_cuda(cudaStreamWaitEvent(maki::native(*this), event, 0), "waiting for another stream");
+}
 
 void check_launch(const char* name) {
   const cudaError_t code = cudaGetLastError();

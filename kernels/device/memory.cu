@@ -1,12 +1,11 @@
 #include "kernels/device/memory.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <unordered_map>
 
+#include "kernels/device/block_pool.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/stream.hpp"
 
@@ -19,7 +18,6 @@
 namespace maki {
 namespace {
 
-// What the system gives: whole blocks, and never back to it before pool_trim().
 void* system_allocate(std::size_t bytes) {
 #if defined(__CUDACC__)
   void* block = nullptr;
@@ -46,122 +44,41 @@ void system_release(void* block) {
 #endif
 }
 
-struct Live {
-  std::size_t bytes;   // of the block
-  std::size_t extent;  // of them that the owner uses
-  const char* name;
-};
-
-struct Pool {
-  std::mutex mutex;
-  std::multimap<std::size_t, void*> free_blocks;  // by size
-  std::unordered_map<void*, Live> live;
-  std::size_t in_use = 0, high_water = 0, reserved = 0;
-  std::uint64_t system_allocations = 0;
-  TransferCounters transfers;
-};
-
-Pool& pool() {
-  static Pool* instance = new Pool;  // never destroyed: buffers may outlive static destruction
+BlockPool& pool() {
+  static auto* instance = new BlockPool({system_allocate, system_release});  // buffers may outlive static destruction
   return *instance;
 }
 
-std::size_t rounded(std::size_t bytes) {
-  const std::size_t grain = bytes < (std::size_t{1} << 20) ? 4096 : (std::size_t{1} << 16);
-  return std::max<std::size_t>(grain, (bytes + grain - 1) / grain * grain);
+// Counted from any thread.
+struct Transfers {
+  std::atomic<std::uint64_t> to_device{0}, to_host{0}, waits{0};
+};
+
+Transfers& transfers() {
+  static Transfers counters;
+  return counters;
 }
 
-void trim_locked(Pool& p) {
-  for (auto& [bytes, block] : p.free_blocks) {
-    system_release(block);
-    p.reserved -= bytes;
-  }
-  p.free_blocks.clear();
-}
-
-std::string mebibytes(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+thread_local int current_lane = 0;
 
 }  // namespace
 
-void* pool_allocate(const char* name, std::size_t bytes) {
-  if (bytes == 0) return nullptr;
-  const std::size_t extent = bytes;
-  bytes = rounded(bytes);
-  Pool& p = pool();
-  const std::lock_guard lock(p.mutex);
-  void* block = nullptr;
-  // A free block serves when it is not much too large.
-  if (auto it = p.free_blocks.lower_bound(bytes); it != p.free_blocks.end() && it->first <= bytes + bytes / 4 + 65536) {
-    bytes = it->first;
-    block = it->second;
-    p.free_blocks.erase(it);
-  } else {
-    block = system_allocate(bytes);
-    if (!block) {
-      trim_locked(p);
-      block = system_allocate(bytes);
-    }
-    if (!block)
-      throw DeviceError(std::string("no memory for the array '") + name + "'",
-                        mebibytes(bytes) + " wanted, " + mebibytes(p.in_use) + " in use by this run",
-                        "use fewer particles, a smaller mesh or a smaller gravity.list_memory");
-    p.reserved += bytes;
-    ++p.system_allocations;
-  }
-  p.live.emplace(block, Live{bytes, extent, name});
-  p.in_use += bytes;
-  p.high_water = std::max(p.high_water, p.in_use);
-  return block;
-}
+PoolLane::PoolLane(int lane) : outer_(current_lane) { current_lane = lane; }
+PoolLane::~PoolLane() { current_lane = outer_; }
 
-void pool_release(void* block) noexcept {
-  if (!block) return;
-  Pool& p = pool();
-  const std::lock_guard lock(p.mutex);
-  const auto it = p.live.find(block);
-  if (it == p.live.end()) return;
-  p.in_use -= it->second.bytes;
-  p.free_blocks.emplace(it->second.bytes, block);
-  p.live.erase(it);
-}
-
-void pool_set_extent(void* block, std::size_t bytes) noexcept {
-  if (!block) return;
-  Pool& p = pool();
-  const std::lock_guard lock(p.mutex);
-  if (const auto it = p.live.find(block); it != p.live.end()) it->second.extent = std::min(bytes, it->second.bytes);
-}
-
-std::vector<PoolBlock> pool_blocks() {
-  Pool& p = pool();
-  const std::lock_guard lock(p.mutex);
-  std::vector<PoolBlock> blocks;
-  for (const auto& [block, live] : p.live) blocks.push_back({live.name, static_cast<const char*>(block), live.extent});
-  std::sort(blocks.begin(), blocks.end(), [](const PoolBlock& a, const PoolBlock& b) { return a.begin < b.begin; });
-  return blocks;
-}
-
-void pool_trim() {
-  Pool& p = pool();
-  const std::lock_guard lock(p.mutex);
-  trim_locked(p);
-}
-
-PoolReport pool_report() {
-  Pool& p = pool();
-  const std::lock_guard lock(p.mutex);
-  PoolReport report{p.in_use, p.high_water, p.reserved, p.system_allocations, {}};
-  std::map<std::string, std::size_t> by_name;
-  for (const auto& [block, live] : p.live) by_name[live.name] += live.bytes;
-  for (const auto& [name, bytes] : by_name) report.arrays.push_back({name, bytes});
-  std::stable_sort(report.arrays.begin(), report.arrays.end(),
-                   [](const PoolUse& a, const PoolUse& b) { return a.bytes > b.bytes; });
-  return report;
-}
+void* pool_allocate(const char* name, std::size_t bytes) { return pool().allocate(name, bytes, current_lane); }
+void pool_release(void* block) noexcept { pool().release(block); }
+void pool_set_extent(void* block, std::size_t bytes) noexcept { pool().set_extent(block, bytes); }
+std::vector<PoolBlock> pool_blocks() { return pool().blocks(); }
+void pool_watch(const std::vector<std::vector<std::string>>& left_out) { pool().watch(left_out); }
+void pool_set_limit(std::size_t bytes) { pool().set_limit(bytes); }
+void pool_trim() { pool().trim(); }
+PoolReport pool_report() { return pool().report(); }
 
 void copy_to_device(const Stream& stream, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  pool().transfers.to_device += bytes;
+  transfers().to_device += bytes;
+  ++transfers().waits;
 #if defined(__CUDACC__)
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, native(stream)), "copy to the device");
   stream.synchronize();  // `from` is pageable memory of the caller
@@ -173,7 +90,8 @@ void copy_to_device(const Stream& stream, void* to, const void* from, std::size_
 
 void copy_to_host(const Stream& stream, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  pool().transfers.to_host += bytes;
+  transfers().to_host += bytes;
+  ++transfers().waits;
 #if defined(__CUDACC__)
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, native(stream)), "copy to the host");
   stream.synchronize();
@@ -206,8 +124,19 @@ void fill_zero(const Stream& stream, void* to, std::size_t bytes) {
 #endif
 }
 
-TransferCounters transfer_counters() { return pool().transfers; }
-void reset_transfer_counters() { pool().transfers = {}; }
-void count_to_host(std::size_t bytes) { pool().transfers.to_host += bytes; }
+TransferCounters transfer_counters() {
+  const Transfers& t = transfers();
+  return {t.to_device, t.to_host, t.waits};
+}
+
+void reset_transfer_counters() {
+  Transfers& t = transfers();
+  t.to_device = t.to_host = t.waits = 0;
+}
+
+void count_to_host(std::size_t bytes) {
+  transfers().to_host += bytes;
+  ++transfers().waits;
+}
 
 }  // namespace maki

@@ -10,14 +10,31 @@ namespace maki {
 
 class Stream;
 
-// Blocks come from the pool and return to it; the pool asks the system only when no free block is large enough.
-// Contents are not initialised. Throws DeviceError naming the array when memory is short.
+// Blocks come from the pool and return to it; the pool asks the system only when no free block is large enough
+// (block_pool.hpp). Contents are not initialised. Throws DeviceError naming the array when memory is short.
 void* pool_allocate(const char* name, std::size_t bytes);
 void pool_release(void* block) noexcept;
 // The owner uses the first `bytes` of its block only: what lies beyond is out of bounds, though allocated.
 void pool_set_extent(void* block, std::size_t bytes) noexcept;
-// Gives all unused blocks back to the system.
+// Gives unused memory back to the system.
 void pool_trim();
+// The pool gives unused memory back, and then refuses, rather than hold more than `bytes` from the system. 0: no limit.
+void pool_set_limit(std::size_t bytes);
+
+// While it lives, this thread's blocks come from lane `lane` (0 before). A block returns to the lane that it came from
+// and is handed out there alone: work queued on one stream may still use a block that its owner has released, so each
+// stream that runs beside others has its own lane, and none is used by two streams at a time.
+class PoolLane {
+ public:
+  explicit PoolLane(int lane);
+  ~PoolLane();
+  PoolLane(const PoolLane&) = delete;
+  PoolLane& operator=(const PoolLane&) = delete;
+
+ private:
+  int outer_;
+};
+inline constexpr int kMainLane = 0, kMeshLane = 1;
 
 // A live block as its owner sees it. In order of addresses; tests/simt checks every access of a kernel against them.
 struct PoolBlock {
@@ -32,13 +49,24 @@ struct PoolUse {
   std::size_t bytes = 0;
 };
 
+// A high-water mark: which arrays held what when their sum was largest.
+struct PoolPeak {
+  std::vector<std::string> left_out;  // names that begin so were not counted
+  std::size_t bytes = 0;
+  std::vector<PoolUse> arrays;        // largest first
+};
+
 struct PoolReport {
   std::size_t in_use = 0;              // bytes handed out now
   std::size_t high_water = 0;          // most bytes handed out at one time
   std::size_t reserved = 0;            // bytes held from the system
+  std::size_t most_reserved = 0;       // and the most of them
   std::uint64_t system_allocations = 0;  // how often the system was asked
   std::vector<PoolUse> arrays;         // live blocks by name, largest first
+  std::vector<PoolPeak> peaks;         // of all arrays, then those of pool_watch()
 };
+// Starts all high-water marks from what is in use now, with one more for each entry, which leaves these prefixes out.
+void pool_watch(const std::vector<std::vector<std::string>>& left_out);
 PoolReport pool_report();
 
 // Copies; `bytes` is counted in transfer_counters(). On the CPU these are memcpy and are counted just the same.
@@ -50,6 +78,7 @@ void fill_zero(const Stream& stream, void* to, std::size_t bytes);
 struct TransferCounters {
   std::uint64_t to_device = 0;  // bytes
   std::uint64_t to_host = 0;    // bytes
+  std::uint64_t waits = 0;      // times that the host waited for one
 };
 TransferCounters transfer_counters();
 void reset_transfer_counters();

@@ -6,7 +6,6 @@
 #include "src/gravity/tree_gravity.hpp"
 
 namespace maki {
-
 namespace {
 
 // Groups of a periodic box span up to a quarter of it; beyond that the nearest image of a source would not be the
@@ -26,45 +25,105 @@ void check_cutoff(const GravityOptions& o) {
 struct Gravity::Parts {
   Parts(const GravityOptions& o, PhaseTimers& t) : options(o), timers(t), tree(o, t) {
     check_cutoff(o);
-    if (options.periodic && options.law.split != Split::kNone)
-      mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
+    if (!options.periodic || options.law.split == Split::kNone) return;
+    const PoolLane lane(kMeshLane);
+    mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
   }
 
   GravityOptions options;
   PhaseTimers& timers;
   TreeGravity tree;
+  Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
   std::unique_ptr<ParticleMesh> mesh;
   VectorArray short_range{"gravity.short"}, long_range{"gravity.long"};
   DeviceBuffer<float> short_potential{"gravity.short_potential"}, long_potential{"gravity.long_potential"};
   GravityCounts direct_counts;
 
-  void evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out) {
-    const PhaseTimers::Scope scope(timers, "direct sum");
-    const auto n = static_cast<std::uint32_t>(particles.size());
-    direct_sum(stream, options.law, particles.source.data(), n, 0, n, out);
-    direct_counts.interactions = static_cast<std::uint64_t>(n) * n;
-    direct_counts.mean_list = n;
-    direct_counts.longest_list = n;
+  // Work on the mesh's stream may still use arrays that go with this.
+  ~Parts() {
+    try {
+      mesh_stream.synchronize();
+    } catch (const DeviceError&) {  // it has been told where the results were waited for
+    }
   }
+
+  void prepare(const Stream& stream, Particles& particles, VectorArray* carried);
+  void evaluate_short(const Stream& stream, const Particles& particles, bool want_potential);
+  void evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  void begin_mesh(const Stream& stream, const Particles& particles, bool want_potential);
 };
+
+namespace {
+
+// Work that runs beside a stream, from the fork to join(). Left in between, by an exception, it is waited for: it must
+// not go on while its arrays go.
+class Fork {
+ public:
+  Fork(const Stream& side, const Stream& from) : side_(side) { side_.wait_for(from); }
+  ~Fork() {
+    if (joined_) return;
+    try {
+      side_.synchronize();
+    } catch (const DeviceError&) {  // the exception that brought us here speaks first
+    }
+  }
+  void join(const Stream& into) {
+    into.wait_for(side_);
+    joined_ = true;
+  }
+
+ private:
+  const Stream& side_;
+  bool joined_ = false;
+};
+
+}  // namespace
+
+void Gravity::Parts::prepare(const Stream& stream, Particles& particles, VectorArray* carried) {
+  if (options.direct || !tree.rebuild_is_due()) return;
+  const PhaseTimers::Scope scope(timers, "tree", stream);
+  tree.prepare(stream, particles, carried);
+}
+
+void Gravity::Parts::evaluate_short(const Stream& stream, const Particles& particles, bool want_potential) {
+  const PhaseTimers::Scope scope(timers, "tree", stream);
+  short_range.resize(particles.size());
+  if (want_potential) short_potential.resize(particles.size());
+  const ForceOutput out{short_range.view(), want_potential ? short_potential.data() : nullptr};
+  if (options.direct)
+    evaluate_direct(stream, particles, out);
+  else
+    tree.evaluate(stream, particles, out);
+  if (!want_potential || !mesh) return;
+  // The mean of the short-range potential over the box, so that the sum of both ranges has mean 0.
+  const double mass = total_mass(stream, particles.source.data(), particles.size());
+  add_constant(stream, short_potential, static_cast<float>(mass * potential_integral(options.law)));
+}
+
+void Gravity::Parts::evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  const PhaseTimers::Scope scope(timers, "direct sum", stream);
+  const auto n = static_cast<std::uint32_t>(particles.size());
+  direct_sum(stream, options.law, particles.source.data(), n, 0, n, out);
+  direct_counts.interactions = static_cast<std::uint64_t>(n) * n;
+  direct_counts.mean_list = n;
+  direct_counts.longest_list = n;
+}
+
+// The caller has made room for the results, on the main lane.
+void Gravity::Parts::begin_mesh(const Stream& stream, const Particles& particles, bool want_potential) {
+  const PoolLane lane(kMeshLane);
+  const PhaseTimers::Scope scope(timers, "mesh", stream);
+  mesh->long_range(stream, particles.source.data(), particles.size(), long_range.view(),
+                   want_potential ? long_potential.data() : nullptr);
+}
 
 Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers) : parts_(std::make_unique<Parts>(options, timers)) {}
 Gravity::~Gravity() = default;
 
 void Gravity::short_range(const Stream& stream, Particles& particles, bool want_potential) {
   Parts& p = *parts_;
-  const PhaseTimers::Scope scope(p.timers, "tree");
-  p.short_range.resize(particles.size());
-  if (want_potential) p.short_potential.resize(particles.size());
-  const ForceOutput out{p.short_range.view(), want_potential ? p.short_potential.data() : nullptr};
-  if (p.options.direct)
-    p.evaluate_direct(stream, particles, out);
-  else
-    p.tree.evaluate(stream, particles, p.mesh ? &p.long_range : nullptr, out);
-  if (!want_potential || !p.mesh) return;
-  // The mean of the short-range potential over the box, so that the sum of both ranges has mean 0.
-  const double mass = total_mass(stream, particles.source.data(), particles.size());
-  add_constant(stream, p.short_potential, static_cast<float>(mass * potential_integral(p.options.law)));
+  p.prepare(stream, particles, p.mesh ? &p.long_range : nullptr);
+  p.evaluate_short(stream, particles, want_potential);
 }
 
 void Gravity::long_range(const Stream& stream, const Particles& particles, bool want_potential) {
@@ -76,9 +135,24 @@ void Gravity::long_range(const Stream& stream, const Particles& particles, bool 
     if (want_potential) p.long_potential.fill_zero(stream);
     return;
   }
-  const PhaseTimers::Scope scope(p.timers, "mesh");
-  p.mesh->long_range(stream, particles.source.data(), particles.size(), p.long_range.view(),
-                     want_potential ? p.long_potential.data() : nullptr);
+  Fork fork(p.mesh_stream, stream);
+  p.begin_mesh(p.mesh_stream, particles, want_potential);
+  fork.join(stream);
+}
+
+void Gravity::both_ranges(const Stream& stream, Particles& particles, bool want_potential) {
+  Parts& p = *parts_;
+  if (!p.mesh) {
+    short_range(stream, particles, want_potential);
+    return long_range(stream, particles, want_potential);
+  }
+  p.prepare(stream, particles, nullptr);
+  p.long_range.resize(particles.size());
+  if (want_potential) p.long_potential.resize(particles.size());
+  Fork fork(p.mesh_stream, stream);
+  p.begin_mesh(p.mesh_stream, particles, want_potential);
+  p.evaluate_short(stream, particles, want_potential);
+  fork.join(stream);
 }
 
 bool Gravity::has_mesh() const { return parts_->mesh != nullptr; }

@@ -48,7 +48,12 @@ class Gravity {
   void short_range(const Stream& stream, Particles& particles, bool want_potential);
   // Call it after short_range of the same positions: a rebuild there reorders particles and long_acceleration(), but
   // not long_potential(). Long-range acceleration; zero-filled (and nothing else) without a mesh.
+  // The mesh works on a stream of its own, and `stream` waits for it.
   void long_range(const Stream& stream, const Particles& particles, bool want_potential);
+  // The same as short_range and then long_range, but on a GPU mesh and tree work side by side: the particles are sorted
+  // if they have to be, then the mesh goes its way while the tree is built, walked and evaluated, then `stream` waits
+  // for the mesh. Where this throws, nothing is at work any more.
+  void both_ranges(const Stream& stream, Particles& particles, bool want_potential);
   bool has_mesh() const;
 
   // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last short_range.

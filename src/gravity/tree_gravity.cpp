@@ -44,11 +44,18 @@ ListView TreeGravity::all_lists() const {
           static_cast<std::uint32_t>(groups_.size())};
 }
 
-void TreeGravity::evaluate(const Stream& stream, Particles& particles, VectorArray* carried, const ForceOutput& out) {
+void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArray* carried) {
+  rebuild_due_ = rebuild_is_due();
+  if (!rebuild_due_) return;
+  lists_.words.release();  // their place serves as scratch of the sort
+  const PhaseTimers::Scope scope(timers_, "sort", stream);
+  sorter_.sort(stream, particles, carried);
+}
+
+void TreeGravity::evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   counts_ = {};
-  if (options_.fixed_reuse > 0 && uses_since_rebuild_ >= options_.fixed_reuse) rebuild_due_ = true;
   if (rebuild_due_) {
-    rebuild_tree(stream, particles, carried);
+    rebuild_tree(stream, particles);
     evaluate_fresh(stream, particles, out);
   } else {
     evaluate_kept(stream, particles, out);
@@ -56,18 +63,14 @@ void TreeGravity::evaluate(const Stream& stream, Particles& particles, VectorArr
   ++uses_since_rebuild_;
 }
 
-void TreeGravity::rebuild_tree(const Stream& stream, Particles& particles, VectorArray* carried) {
+void TreeGravity::rebuild_tree(const Stream& stream, const Particles& particles) {
   const int min_level = options_.periodic ? kPeriodicMinLevel : 0;
   {
-    const PhaseTimers::Scope scope(timers_, "sort");
-    sorter_.sort(stream, particles, carried);
-  }
-  {
-    const PhaseTimers::Scope scope(timers_, "build");
+    const PhaseTimers::Scope scope(timers_, "build", stream);
     build_octree(stream, sorter_.keys(), options_.leaf_size, min_level, tree_);
   }
   {
-    const PhaseTimers::Scope scope(timers_, "sweep");
+    const PhaseTimers::Scope scope(timers_, "sweep", stream);
     sweep_octree(stream, particles.source.data(), tree_);
     make_groups(stream, tree_, particles.source.data(), options_.group_size, min_level,
                 static_cast<std::uint32_t>(particles.size()), groups_);
@@ -94,7 +97,7 @@ void TreeGravity::evaluate_fresh(const Stream& stream, const Particles& particle
   const std::uint32_t batch = batch_within_budget(stream);
   if (batch < all) return evaluate_in_batches(stream, particles, out, batch);
   {
-    const PhaseTimers::Scope scope(timers_, "walk");
+    const PhaseTimers::Scope scope(timers_, "walk", stream);
     walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, 0, all, false}, lists_);
   }
   count(list_statistics(stream, tree_, all_lists()));
@@ -112,10 +115,10 @@ void TreeGravity::evaluate_in_batches(const Stream& stream, const Particles& par
   for (std::uint32_t begin = 0; begin < all; begin += batch) {
     const std::uint32_t n = std::min(batch, all - begin);
     {
-      const PhaseTimers::Scope scope(timers_, "walk");
+      const PhaseTimers::Scope scope(timers_, "walk", stream);
       walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, begin, n, false}, lists_);
     }
-    const PhaseTimers::Scope scope(timers_, "evaluate");
+    const PhaseTimers::Scope scope(timers_, "evaluate", stream);
     const ListView view{groups_.data() + begin, lists_.ranges.data() + begin, lists_.words.data(), nullptr, n};
     evaluate_lists(stream, options_.law, options_.quadrupoles, sources(particles), view, out);
     const ListStatistics s = list_statistics(stream, tree_, view);
@@ -132,11 +135,11 @@ void TreeGravity::evaluate_in_batches(const Stream& stream, const Particles& par
 std::uint32_t TreeGravity::repair_lists(const Stream& stream, const Particles& particles) {
   const auto all = static_cast<std::uint32_t>(groups_.size());
   {
-    const PhaseTimers::Scope scope(timers_, "sweep");
+    const PhaseTimers::Scope scope(timers_, "sweep", stream);
     sweep_octree(stream, particles.source.data(), tree_);
     refit_groups(stream, particles.source.data(), groups_);
   }
-  const PhaseTimers::Scope scope(timers_, "walk");
+  const PhaseTimers::Scope scope(timers_, "walk", stream);
   const WalkOptions walk = walk_options(options_.theta);
   DeviceBuffer<std::uint32_t> stale("lists.stale");
   const std::uint32_t n = find_stale_groups(stream, tree_, walk, kStaleMargin, groups_, lists_, stale);
@@ -147,7 +150,7 @@ std::uint32_t TreeGravity::repair_lists(const Stream& stream, const Particles& p
 void TreeGravity::evaluate_kept(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   counts_.rewalked_groups = options_.fixed_reuse == 0 ? repair_lists(stream, particles) : 0;
   if (options_.fixed_reuse > 0) {
-    const PhaseTimers::Scope scope(timers_, "sweep");
+    const PhaseTimers::Scope scope(timers_, "sweep", stream);
     sweep_octree(stream, particles.source.data(), tree_);
     refit_groups(stream, particles.source.data(), groups_);
   }
@@ -164,7 +167,7 @@ void TreeGravity::evaluate_kept(const Stream& stream, const Particles& particles
 void TreeGravity::replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   const auto all = static_cast<std::uint32_t>(groups_.size());
   {
-    const PhaseTimers::Scope scope(timers_, "walk");
+    const PhaseTimers::Scope scope(timers_, "walk", stream);
     walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, 0, all, false}, lists_);
   }
   count(list_statistics(stream, tree_, all_lists()));
@@ -176,16 +179,16 @@ void TreeGravity::evaluate_probed(const Stream& stream, const Particles& particl
   const bool probe = options_.fixed_reuse == 0 && !probes_.empty();
   const SourceView view = sources(particles);
   if (probe) {
-    const PhaseTimers::Scope scope(timers_, "probe");
+    const PhaseTimers::Scope scope(timers_, "probe", stream);
     probes_.evaluate_strict(stream, tree_, groups_, walk_options(kStrictTheta * options_.theta), options_.law,
                             options_.quadrupoles, view, out);
   }
   {
-    const PhaseTimers::Scope scope(timers_, "evaluate");
+    const PhaseTimers::Scope scope(timers_, "evaluate", stream);
     evaluate_lists(stream, options_.law, options_.quadrupoles, view, all_lists(), out);
   }
   if (probe) {
-    const PhaseTimers::Scope scope(timers_, "probe");
+    const PhaseTimers::Scope scope(timers_, "probe", stream);
     counts_.probe_error =
         probes_.error(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z});
   }

@@ -12,17 +12,22 @@
 
 namespace maki {
 
-// Evaluates short-range forces from kept lists. One call of evaluate() is one step:
-//  1. rebuild (sort, build, sweep, groups, walk) when one is due, or else
-//     sweep the kept tree, refit the groups, and walk again those whose lists no longer satisfy the opening criterion;
-//  2. evaluate the lists;
-//  3. compare the probes' forces with a strict walk, and decide whether the next call rebuilds.
+// Evaluates short-range forces from kept lists. One call of prepare() and one of evaluate() are one step:
+//  1. when a rebuild is due, prepare() sorts the particles: from then on their order and positions stay;
+//  2. rebuild (build, sweep, groups, walk), or else sweep the kept tree, refit the groups, and walk again those whose
+//     lists no longer satisfy the opening criterion;
+//  3. evaluate the lists;
+//  4. compare the probes' forces with a strict walk, and decide whether the next step rebuilds.
 class TreeGravity {
  public:
   TreeGravity(const GravityOptions& options, PhaseTimers& timers) : options_(options), timers_(timers) {}
 
+  bool rebuild_is_due() const {
+    return rebuild_due_ || (options_.fixed_reuse > 0 && uses_since_rebuild_ >= options_.fixed_reuse);
+  }
   // `carried` (may be null) is put into the particles' new order on a rebuild.
-  void evaluate(const Stream& stream, Particles& particles, VectorArray* carried, const ForceOutput& out);
+  void prepare(const Stream& stream, Particles& particles, VectorArray* carried);
+  void evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out);
 
   void request_rebuild() { rebuild_due_ = true; }
   void set_theta(double theta);
@@ -32,7 +37,7 @@ class TreeGravity {
 
  private:
   WalkOptions walk_options(double theta) const;
-  void rebuild_tree(const Stream& stream, Particles& particles, VectorArray* carried);
+  void rebuild_tree(const Stream& stream, const Particles& particles);
   void evaluate_fresh(const Stream& stream, const Particles& particles, const ForceOutput& out);
   void evaluate_in_batches(const Stream& stream, const Particles& particles, const ForceOutput& out,
                            std::uint32_t batch);

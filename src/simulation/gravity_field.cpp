@@ -44,14 +44,23 @@ GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& pa
       say_(std::move(say)),
       softening_(gravity.options().law.softening) {}
 
-void GravityField::short_range(double t, bool want_potential) {
+void GravityField::make_ready(double t) {
   if (!frame_.periodic) keep_in_box(t);
   apply_schedules(t);
+}
+
+void GravityField::short_range(double t, bool want_potential) {
+  make_ready(t);
   gravity_.short_range(stream_, particles_, want_potential);
 }
 
 void GravityField::long_range(double, bool want_potential) {
   gravity_.long_range(stream_, particles_, want_potential);
+}
+
+void GravityField::both_ranges(double t, bool want_potential) {
+  make_ready(t);
+  gravity_.both_ranges(stream_, particles_, want_potential);
 }
 
 void GravityField::apply_schedules(double t) {

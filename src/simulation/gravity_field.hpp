@@ -37,6 +37,7 @@ class GravityField : public ForceField {
   // Throws Error where all particles have left the box.
   void short_range(double t, bool want_potential) override;
   void long_range(double t, bool want_potential) override;
+  void both_ranges(double t, bool want_potential) override;
   bool has_mesh() const override { return gravity_.has_mesh(); }
   const VectorArray& short_acceleration() const override { return gravity_.short_acceleration(); }
   const VectorArray& long_acceleration() const override { return gravity_.long_acceleration(); }
@@ -44,6 +45,7 @@ class GravityField : public ForceField {
   const Escapers& escapers() const { return escapers_; }
 
  private:
+  void make_ready(double t);
   void apply_schedules(double t);
   void keep_in_box(double t);
   bool may_double() const;

@@ -46,7 +46,7 @@ StepReport Integrator::advance(double target, Potentials potentials) {
   const double end = choose_short_end();
   kick_short(0.5 * (begin + end));
   {
-    const PhaseTimers::Scope scope(timers_, "drift");
+    const PhaseTimers::Scope scope(timers_, "drift", stream_);
     drift(stream_, particles_, timeline_.drift_factor(begin, end) / frame_.side);
   }
   time_ = end;
@@ -105,7 +105,7 @@ double Integrator::safe_step(double step, const StepMeasure& from) const {
 
 void Integrator::kick_short(double to) {
   if (to == short_kicked_to_) return;
-  const PhaseTimers::Scope scope(timers_, "kick");
+  const PhaseTimers::Scope scope(timers_, "kick", stream_);
   const double scale = frame_.acceleration_unit();
   kick(stream_, particles_, forces_.short_acceleration(), scale * timeline_.kick_factor(short_kicked_to_, to));
   short_kicked_to_ = to;
@@ -113,7 +113,7 @@ void Integrator::kick_short(double to) {
 
 void Integrator::kick_long(double to) {
   if (forces_.has_mesh() && to != long_kicked_to_) {
-    const PhaseTimers::Scope scope(timers_, "kick");
+    const PhaseTimers::Scope scope(timers_, "kick", stream_);
     const double scale = frame_.acceleration_unit();
     kick(stream_, particles_, forces_.long_acceleration(), scale * timeline_.kick_factor(long_kicked_to_, to));
   }
@@ -121,12 +121,14 @@ void Integrator::kick_long(double to) {
 }
 
 void Integrator::evaluate(bool boundary, bool want_potential) {
-  forces_.short_range(time_, want_potential);
-  if (boundary && forces_.has_mesh()) forces_.long_range(time_, want_potential);
+  if (boundary && forces_.has_mesh())
+    forces_.both_ranges(time_, want_potential);
+  else
+    forces_.short_range(time_, want_potential);
 }
 
 void Integrator::measure(bool boundary) {
-  const PhaseTimers::Scope scope(timers_, "reductions");
+  const PhaseTimers::Scope scope(timers_, "reductions", stream_);
   const VectorArray* far = forces_.has_mesh() ? &forces_.long_acceleration() : nullptr;
   const StepMaxima maxima = step_maxima(stream_, particles_, forces_.short_acceleration(), far);
   if (!std::isfinite(maxima.acceleration) || !std::isfinite(maxima.momentum))

@@ -17,7 +17,12 @@ class ForceField {
   virtual ~ForceField() = default;
   virtual void short_range(double t, bool want_potential) = 0;  // at the particles' present positions
   virtual void long_range(double t, bool want_potential) = 0;
-  virtual bool has_mesh() const = 0;  // without one, long_range is never called
+  // Both at the same positions; results as of short_range and then long_range.
+  virtual void both_ranges(double t, bool want_potential) {
+    short_range(t, want_potential);
+    long_range(t, want_potential);
+  }
+  virtual bool has_mesh() const = 0;  // without one, neither is called
   virtual const VectorArray& short_acceleration() const = 0;
   virtual const VectorArray& long_acceleration() const = 0;
 };

@@ -8,6 +8,9 @@ namespace maki {
 
 namespace {
 
+// Beyond it spans are collected unasked: some callers never do.
+constexpr std::size_t kMostSpans = 1024;
+
 void reset_seconds(PhaseTimers::Node& node) {
   node.seconds = 0;
   for (auto& child : node.children) reset_seconds(*child);
@@ -44,29 +47,57 @@ void write_tree(std::string& text, const PhaseTimers::Node& node, std::size_t de
 
 PhaseTimers::PhaseTimers() : root_(std::make_unique<Node>()), current_(root_.get()) { root_->name = "total"; }
 
-PhaseTimers::Scope::Scope(PhaseTimers& timers, const char* name) : timers_(timers) {
-  auto& siblings = timers.current_->children;
+void PhaseTimers::enter(const char* name) {
+  auto& siblings = current_->children;
   auto found = std::find_if(siblings.begin(), siblings.end(), [name](const auto& node) { return node->name == name; });
   if (found == siblings.end()) {
     siblings.push_back(std::make_unique<Node>());
     found = siblings.end() - 1;
     (*found)->name = name;
-    (*found)->parent = timers.current_;
+    (*found)->parent = current_;
   }
-  timers.current_ = found->get();
+  current_ = found->get();
+}
+
+PhaseTimers::Scope::Scope(PhaseTimers& timers, const char* name) : timers_(timers) {
+  timers.enter(name);
   begin_ = std::chrono::steady_clock::now();
 }
 
-PhaseTimers::Scope::~Scope() {
-  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  Node& node = *timers_.current_;
-  node.seconds += elapsed;
-  node.total_seconds += elapsed;
-  ++node.calls;
-  timers_.current_ = node.parent;
+PhaseTimers::Scope::Scope(PhaseTimers& timers, const char* name, const Stream& stream)
+    : timers_(timers), stream_(&stream) {
+  timers.enter(name);
+  first_mark_ = timers.clock_.mark(stream);
 }
 
-void PhaseTimers::reset() { reset_seconds(*root_); }
+PhaseTimers::Scope::~Scope() {
+  Node& node = *timers_.current_;
+  ++node.calls;
+  timers_.current_ = node.parent;
+  if (stream_) {
+    timers_.spans_.push_back({&node, first_mark_, timers_.clock_.mark(*stream_)});
+    if (timers_.current_ == timers_.root_.get() && timers_.spans_.size() > kMostSpans) timers_.collect();
+    return;
+  }
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  node.seconds += elapsed;
+  node.total_seconds += elapsed;
+}
+
+void PhaseTimers::collect() {
+  for (const Span& span : spans_) {
+    const double elapsed = clock_.seconds(span.from, span.to);
+    span.node->seconds += elapsed;
+    span.node->total_seconds += elapsed;
+  }
+  spans_.clear();
+  if (current_ == root_.get()) clock_.clear();  // marks of open scopes stay
+}
+
+void PhaseTimers::reset() {
+  collect();
+  reset_seconds(*root_);
+}
 
 std::string PhaseTimers::table() const {
   double whole = 0;

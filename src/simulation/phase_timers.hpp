@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "kernels/device/timer.hpp"
+
 namespace maki {
 
-// Scopes nest: a Scope opened while another is open becomes its child. Not for use from several threads.
+// Scopes nest: a Scope opened while another is open becomes its child. A Scope with a stream times the work that is
+// queued there while it is open, on the device's clock; its seconds arrive with collect(). Phases of two streams may
+// overlap: then their sum exceeds the time that passed. Not for use from several threads.
 class PhaseTimers {
  public:
   struct Node {
@@ -23,24 +27,39 @@ class PhaseTimers {
 
   class Scope {
    public:
-    Scope(PhaseTimers& timers, const char* name);
+    Scope(PhaseTimers& timers, const char* name);  // time of the host
+    Scope(PhaseTimers& timers, const char* name, const Stream& stream);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
     PhaseTimers& timers_;
+    const Stream* stream_ = nullptr;
+    std::size_t first_mark_ = 0;
     std::chrono::steady_clock::time_point begin_;
   };
 
   PhaseTimers();
+  // Adds what scopes with a stream have timed; all of them are closed. Waits for their work, so call it where the
+  // host has just waited anyway.
+  void collect();
   void reset();  // seconds back to 0, totals kept
   const Node& root() const { return *root_; }
+  std::size_t marks_made() const { return clock_.made(); }  // of the clock, at one time
   std::string table() const;  // aligned text, one line a node, with percentages
 
  private:
+  struct Span {
+    Node* node;
+    std::size_t from, to;  // marks
+  };
+  void enter(const char* name);
+
   std::unique_ptr<Node> root_;
   Node* current_;
+  StreamClock clock_;
+  std::vector<Span> spans_;  // not yet collected
 };
 
 }  // namespace maki

@@ -173,6 +173,7 @@ void Simulation::record(const StepReport& report, double seconds) {
     sample_energy(metrics, report.has_potential);
     seconds += seconds_since(clock);
   }
+  timers_.collect();
   elapsed_ += seconds;
   long_step_seconds_ += seconds;
   metrics.memory_high_water = pool_report().high_water;
@@ -183,7 +184,7 @@ void Simulation::record(const StepReport& report, double seconds) {
 }
 
 void Simulation::sample_energy(StepMetrics& metrics, bool with_potential) {
-  const PhaseTimers::Scope scope(timers_, "energy");
+  const PhaseTimers::Scope scope(timers_, "energy", stream_);
   integrator_->synchronise();
   last_kinetic_t_ = integrator_->time();
   const double a = timeline_.scale_factor(integrator_->time());

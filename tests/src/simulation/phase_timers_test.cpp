@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 namespace maki {
 namespace {
 
@@ -42,6 +45,43 @@ TEST(PhaseTimers, SameNameUnderTwoParentsIsTwoNodes) {
   }
   EXPECT_EQ(timers.root().children.size(), 2u);
   EXPECT_EQ(timers.root().children[1]->children[0]->calls, 1u);
+}
+
+// Work on a stream is timed there; its seconds come with collect(), and the clock's marks are used again.
+TEST(PhaseTimers, WorkOnStreamsIsCollected) {
+  const Stream main, side;
+  PhaseTimers timers;
+  std::size_t marks = 0;
+  for (int step = 1; step <= 5; ++step) {
+    timers.reset();
+    {
+      const PhaseTimers::Scope tree(timers, "tree", main);
+      const PhaseTimers::Scope walk(timers, "walk", main);
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    { const PhaseTimers::Scope mesh(timers, "mesh", side); }
+    timers.collect();
+    const auto& tree = *timers.root().children[0];
+    EXPECT_EQ(tree.calls, static_cast<std::uint64_t>(step));
+    EXPECT_GT(tree.seconds, 0);
+    EXPECT_LE(tree.children[0]->seconds, tree.seconds);
+    EXPECT_GE(tree.total_seconds, tree.seconds);
+    if (step == 1) marks = timers.marks_made();
+  }
+  EXPECT_EQ(marks, 6u);
+  EXPECT_EQ(timers.marks_made(), marks);
+  EXPECT_EQ(timers.root().children[1]->name, "mesh");
+}
+
+TEST(PhaseTimers, UncollectedTimesArriveInTheEnd) {
+  const Stream stream;
+  PhaseTimers timers;
+  for (int i = 0; i < 5000; ++i) PhaseTimers::Scope(timers, "kick", stream);
+  EXPECT_LT(timers.marks_made(), 3000u);
+  timers.reset();
+  EXPECT_GT(timers.root().children[0]->total_seconds, 0);
+  EXPECT_EQ(timers.root().children[0]->calls, 5000u);
+  EXPECT_EQ(timers.root().children[0]->seconds, 0);
 }
 
 TEST(PhaseTimers, TableHasOneLineForEachNodeAndTheTotal) {

@@ -1,0 +1,81 @@
+// Blocks of memory cut from large segments, with names, lanes and high-water marks: what stands behind pool_allocate().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/device/memory.hpp"
+
+namespace maki {
+
+// Where segments come from; allocate returns nullptr when there is no more.
+struct SystemMemory {
+  void* (*allocate)(std::size_t bytes);
+  void (*release)(void* block);
+};
+
+// A request takes the smallest free block of its lane that is large enough; what is left of it stays free, and free
+// neighbours join again. So sizes that creep, and scratch of one phase after that of another, find room in what is
+// there. Small requests have segments of their own: they must not sit in the middle of a large array's place.
+class BlockPool {
+ public:
+  explicit BlockPool(SystemMemory system) : system_(system) {}
+
+  void* allocate(const char* name, std::size_t bytes, int lane);  // throws DeviceError naming the array
+  void release(void* block) noexcept;
+  void set_extent(void* block, std::size_t bytes) noexcept;
+  std::vector<PoolBlock> blocks();
+  PoolReport report();
+  void watch(const std::vector<std::vector<std::string>>& left_out);
+  void set_limit(std::size_t bytes);
+  void trim();
+
+ private:
+  struct Kind {
+    int lane;
+    bool small;
+    bool operator<(const Kind& o) const { return lane != o.lane ? lane < o.lane : small < o.small; }
+  };
+  struct Block {
+    std::size_t bytes;
+    const char* segment;  // its first byte
+    Kind kind;
+    const char* name;    // nullptr: free
+    std::size_t extent;  // what the owner uses of it
+  };
+  using Blocks = std::map<char*, Block>;
+  using FreeBlocks = std::set<std::pair<std::size_t, char*>>;
+  struct Watch {
+    std::vector<std::string> left_out;
+    std::size_t now = 0, peak = 0;
+    std::vector<std::pair<std::string_view, std::size_t>> arrays;  // at the peak
+    bool counts(std::string_view name) const;
+  };
+
+  Blocks::iterator take_free(std::size_t bytes, Kind kind);
+  Blocks::iterator add_segment(std::size_t bytes, Kind kind);
+  void* ask_system(std::size_t bytes);
+  void join_with_next(Blocks::iterator block);
+  void add_use(const char* name, std::ptrdiff_t bytes);
+  void trim_locked();
+  std::vector<PoolUse> sorted_table(const std::vector<std::pair<std::string_view, std::size_t>>& arrays) const;
+
+  SystemMemory system_;
+  std::mutex mutex_;
+  Blocks blocks_;  // by address, free ones too
+  std::map<Kind, FreeBlocks> free_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;
+  std::vector<Watch> watches_{1};  // the first leaves nothing out
+  std::size_t limit_ = 0;          // 0: none
+  std::size_t in_use_ = 0, reserved_ = 0, most_reserved_ = 0;
+  std::uint64_t system_allocations_ = 0;
+};
+
+}  // namespace maki

@@ -1,0 +1,46 @@
+#include <vector>
+
+#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/timer.hpp"
+
+namespace maki {
+
+// A mark whose event could not be recorded is there all the same; the failure shows where the work is waited for.
+struct StreamClock::Marks {
+  std::vector<cudaEvent_t> events;
+  std::vector<bool> recorded;
+  std::size_t used = 0;
+};
+
+StreamClock::StreamClock() : marks_(std::make_unique<Marks>()) {}
+
+StreamClock::~StreamClock() {
+  for (const cudaEvent_t event : marks_->events)
+    if (event) cudaEventDestroy(event);
+}
+
+std::size_t StreamClock::mark(const Stream& stream) noexcept {
+  Marks& m = *marks_;
+  if (m.used == m.events.size()) {
+    cudaEvent_t event = nullptr;
+    if (cudaEventCreate(&event) != cudaSuccess) event = nullptr;
+    m.events.push_back(event);
+    m.recorded.push_back(false);
+  }
+  const std::size_t i = m.used++;
+  m.recorded[i] = m.events[i] && cudaEventRecord(m.events[i], native(stream)) == cudaSuccess;
+  return i;
+}
+
+double StreamClock::seconds(std::size_t from, std::size_t to) const noexcept {
+  const Marks& m = *marks_;
+  if (!m.recorded[from] || !m.recorded[to]) return 0;
+  float milliseconds = 0;
+  if (cudaEventSynchronize(m.events[from]) != cudaSuccess || cudaEventSynchronize(m.events[to]) != cudaSuccess) return 0;
+  return cudaEventElapsedTime(&milliseconds, m.events[from], m.events[to]) == cudaSuccess ? 1e-3 * milliseconds : 0;
+}
+
+void StreamClock::clear() noexcept { marks_->used = 0; }
+std::size_t StreamClock::made() const { return marks_->events.size(); }
+
+}  // namespace maki

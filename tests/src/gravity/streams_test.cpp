@@ -1,0 +1,98 @@
+// Mesh and tree side by side give what they give one after the other.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "kernels/device/error.hpp"
+#include "src/gravity/gravity.hpp"
+#include "tests/kernels/tree/sets.hpp"
+
+namespace maki {
+namespace {
+
+GravityOptions tree_and_mesh() {
+  GravityOptions options;
+  options.mesh.cells = 32;
+  options.law = make_force_law(Split::kPolynomial, 4, 3.0f / 32, Softening::kPlummer, 1e-4);
+  return options;
+}
+
+void fill(const Stream& stream, const std::vector<SourceParticle>& set, Particles& particles) {
+  particles.resize(set.size());
+  particles.source.upload(stream, set);
+  particles.remainder.fill_zero(stream);
+  particles.momentum.fill_zero(stream);
+  particles.id.fill_zero(stream);
+}
+
+struct Results {
+  std::vector<std::vector<float>> values;  // two accelerations of three axes, two potentials
+
+  Results(const Stream& stream, const Gravity& g) {
+    for (const VectorArray* a : {&g.short_acceleration(), &g.long_acceleration()})
+      for (const auto* axis : {&a->x, &a->y, &a->z}) values.push_back(axis->download(stream));
+    for (const auto* potential : {&g.short_potential(), &g.long_potential()})
+      values.push_back(potential->download(stream));
+  }
+};
+
+TEST(GravityStreams, BothRangesAtOnceAreTheSameToTheBit) {
+  const Stream stream;
+  const auto set = testing::clustered_set(6000, 5);
+  PhaseTimers timers;
+  Particles one, other;
+  fill(stream, set, one);
+  fill(stream, set, other);
+  Gravity together(tree_and_mesh(), timers), apart(tree_and_mesh(), timers);
+  for (int step = 0; step < 4; ++step) {  // new lists, kept lists, new lists by request
+    if (step == 2) {
+      together.request_rebuild();
+      apart.request_rebuild();
+    }
+    together.both_ranges(stream, one, true);
+    apart.short_range(stream, other, true);
+    apart.long_range(stream, other, true);
+    const Results a(stream, together), b(stream, apart);
+    for (std::size_t k = 0; k < a.values.size(); ++k) {
+      ASSERT_EQ(a.values[k].size(), set.size());
+      EXPECT_EQ(std::memcmp(a.values[k].data(), b.values[k].data(), set.size() * sizeof(float)), 0)
+          << "array " << k << ", step " << step;
+    }
+    EXPECT_EQ(together.counts().rebuilt, apart.counts().rebuilt);
+    EXPECT_EQ(together.counts().interactions, apart.counts().interactions);
+  }
+}
+
+TEST(GravityStreams, WithoutAMeshBothRangesAreTheTreeAlone) {
+  const Stream stream;
+  GravityOptions options;
+  options.periodic = false;
+  options.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-3);
+  PhaseTimers timers;
+  Particles particles;
+  fill(stream, testing::plummer_set(500, 5), particles);
+  Gravity gravity(options, timers);
+  gravity.both_ranges(stream, particles, false);
+  EXPECT_EQ(gravity.short_acceleration().size(), 500u);
+  for (const float a : gravity.long_acceleration().x.download(stream)) EXPECT_EQ(a, 0);
+}
+
+// A mesh that fails beside the tree is an error of the step, and the next step is sound.
+TEST(GravityStreams, AFailureOfTheMeshIsNotLost) {
+  const Stream stream;
+  PhaseTimers timers;
+  Particles particles;
+  auto set = testing::clustered_set(3000, 6);
+  set[17].mass = -1;
+  fill(stream, set, particles);
+  Gravity gravity(tree_and_mesh(), timers);
+  EXPECT_THROW(gravity.both_ranges(stream, particles, false), Error);
+  set[17].mass = set[16].mass;
+  fill(stream, set, particles);
+  gravity.request_rebuild();
+  gravity.both_ranges(stream, particles, false);
+  EXPECT_EQ(gravity.long_acceleration().size(), set.size());
+}
+
+}  // namespace
+}  // namespace maki
