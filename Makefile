@@ -29,7 +29,7 @@ endif
 # ---- packages -------------------------------------------------------------------------------------------------------
 PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
             libfmt-dev libspdlog-dev libboost-dev libboost-context-dev libboost-math-dev librandom123-dev libpng-dev \
-            zlib1g-dev libssl-dev libgtest-dev libbenchmark-dev
+            zlib1g-dev libssl-dev libgtest-dev libbenchmark-dev binutils
 PACKAGES += $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),openmpi-bin)
 MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
 
@@ -55,7 +55,7 @@ WARNINGS := -Wall -Wextra -Werror -Wno-stringop-overflow
 DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
 PKG      := fftw3f fftw3 hdf5 libpng zlib fmt openssl
 # tests/simt compiles the CUDA kernels for the CPU: calls in place of loads and stores, which tests/simt answers itself.
-SIMT     := -O1 -fno-openmp -fsanitize=thread -Wno-tsan -Wno-unknown-pragmas -DMAKI_SIMT=1 -include tests/simt/cuda_model.hpp
+SIMT     := -O1 -g -fno-openmp -fsanitize=thread --param tsan-instrument-func-entry-exit=0 -Wno-tsan -Wno-unknown-pragmas -DMAKI_SIMT=1 -include tests/simt/cuda_model.hpp
 CXXFLAGS += $(CXXBASE) $(WARNINGS) $(if $(MISSING),,$(shell pkg-config --cflags $(PKG) | sed 's/-I/-isystem /g'))
 LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG))) -lfftw3f_omp -lfftw3_omp -lpthread
 # One translation unit for each instruction set, chosen at run time (DESIGN section 4).
@@ -148,7 +148,8 @@ $(BUILD)/tests: $(call object,$(TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
 
 $(BUILD)/tests_simt: $(call object,$(SIMT_TESTS)) $(OBJ)/tests/main.cpp.o $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest -lboost_context $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset \
+	  -lgtest -lboost_context $(LDLIBS)
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"

@@ -73,7 +73,7 @@ template <class... Parameters, class... Arguments>
 void launch_blocks(const Stream&, const char* name, LaunchShape shape, void (*kernel)(Parameters...),
                    Arguments... arguments) {
   if (shape.grid == 0) return;
-  simt::launch(name, shape.grid, shape.block, shape.shared_bytes, [&] { kernel(arguments...); });
+  simt::launch(name, shape.grid, shape.block, shape.shared_bytes, [=] { kernel(arguments...); });
 }
 #endif
 

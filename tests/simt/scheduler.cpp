@@ -1,0 +1,349 @@
+// Blocks one after another, threads as fibers.
+#include <boost/context/detail/fcontext.hpp>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+
+#include "tests/simt/runtime.hpp"
+
+namespace maki::simt {
+
+Hot hot;
+Launch running;
+
+namespace {
+
+using boost::context::detail::fcontext_t;
+using boost::context::detail::jump_fcontext;
+using boost::context::detail::make_fcontext;
+using boost::context::detail::transfer_t;
+
+constexpr std::size_t kGuardBytes = 4096;
+constexpr std::size_t kStackStride = kStackBytes + kGuardBytes;
+
+struct Scheduler {
+  Options options;
+  bool options_read = false;
+  std::uint64_t random = 0;
+  Counters counters;
+  char* stacks = nullptr;
+  fcontext_t context = nullptr;   // of the launcher, while a thread runs
+  std::vector<unsigned> ready;    // the last one is the next to run
+  unsigned waiting = 0, done = 0; // at the barrier; ended
+  unsigned first_waiting = 0;
+  std::uint64_t access_limit = 0;
+  std::optional<Report> fault;
+};
+Scheduler scheduler;
+
+void seed_random() { scheduler.random = (scheduler.options.seed + 1) * 0x9e3779b97f4a7c15ull; }
+
+std::uint32_t draw_budget() {
+  const std::uint32_t mean = scheduler.options.preempt;
+  if (mean == 0) return 1u << 20;
+  return 1 + static_cast<std::uint32_t>(random_number() % (2 * std::uint64_t{mean}));
+}
+
+template <class Iterator>
+void shuffle(Iterator first, Iterator last) {
+  for (auto n = last - first; n > 1; --n) std::iter_swap(first + n - 1, first + random_number() % n);
+}
+
+// All threads become ready, in an order of one of four kinds.
+void make_all_ready() {
+  auto& ready = scheduler.ready;
+  ready.resize(running.block_size);
+  std::iota(ready.begin(), ready.end(), 0u);
+  switch (random_number() % 4) {
+    case 0: break;
+    case 1: std::reverse(ready.begin(), ready.end()); break;
+    case 2: shuffle(ready.begin(), ready.end()); break;
+    default: {  // warp after warp
+      unsigned order[kMostWarps];
+      const unsigned warps = (running.block_size + kLanes - 1) / kLanes;
+      std::iota(order, order + warps, 0u);
+      shuffle(order, order + warps);
+      std::stable_sort(ready.begin(), ready.end(),
+                       [&](unsigned a, unsigned b) { return order[a / kLanes] < order[b / kLanes]; });
+    }
+  }
+  for (Thread& t : running.threads)
+    if (t.state != Thread::State::done) t.state = Thread::State::ready;
+}
+
+char* stack_of(unsigned thread) {
+  if (!scheduler.stacks) {
+    scheduler.stacks = static_cast<char*>(reserve(kMostThreads * kStackStride));
+    for (unsigned i = 0; i < kMostThreads; ++i) mprotect(scheduler.stacks + i * kStackStride, kGuardBytes, PROT_NONE);
+  }
+  return scheduler.stacks + thread * kStackStride + kGuardBytes;
+}
+
+// From a thread to the launcher, and back when the thread's turn comes.
+void leave_thread() {
+  const transfer_t back = jump_fcontext(scheduler.context, nullptr);
+  scheduler.context = back.fctx;
+}
+
+void end_thread() {
+  const Pause pause;
+  Thread& self = *running.thread;
+  wait_copies(0);  // what is still under way lands with the end of the kernel
+  self.state = Thread::State::done;
+  ++scheduler.done;
+  for (const Thread& t : running.threads) {
+    if (t.state == Thread::State::at_barrier)
+      fail({.kind = FaultKind::divergent_barrier, .site = t.site, .thread = static_cast<int>(t.index),
+            .what = "waits for the block at this barrier, but " + name_thread(self.index) + " has ended"});
+    if (t.state == Thread::State::at_warp_operation && t.warp() == self.warp() && (t.mask >> self.lane() & 1))
+      fail({.kind = FaultKind::missing_lane, .site = t.site, .thread = static_cast<int>(t.index),
+            .what = "waits for the lanes of its mask, but lane " + std::to_string(self.lane()) + " of it has ended"});
+  }
+}
+
+void thread_main(transfer_t from) {
+  scheduler.context = from.fctx;
+  try {
+    hot.active = true;
+    running.run(running.callable);
+    hot.active = false;
+    end_thread();
+  } catch (const std::exception& e) {
+    hot.active = false;
+    scheduler.fault = Report{.kind = FaultKind::exception, .thread = static_cast<int>(running.thread->index),
+                             .what = std::string("an exception left the kernel: ") + e.what()};
+  }
+  leave_thread();
+  std::abort();  // a thread that has ended is not called again
+}
+
+void run_thread(Thread& t) {
+  running.thread = &t;
+  hot.stack = reinterpret_cast<std::uintptr_t>(stack_of(t.index));
+  hot.warp = t.warp();
+  hot.bit = 1u << t.lane();
+  hot.clock = t.clock;
+  hot.known = t.known;
+  hot.known_lanes = running.clocks.data() + t.index * kLanes;
+  hot.budget = draw_budget();
+  ++scheduler.counters.switches;
+  hot.active = true;
+  const transfer_t back = jump_fcontext(t.context, nullptr);
+  hot.active = false;
+  t.context = back.fctx;
+  running.thread = nullptr;
+}
+
+// Nobody can run and not all have ended.
+[[noreturn]] void report_deadlock() {
+  for (const Thread& t : running.threads) {
+    if (t.state != Thread::State::at_warp_operation) continue;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const unsigned index = t.warp() * kLanes + lane;
+      if (!(t.mask >> lane & 1)) continue;
+      const Thread& missing = running.threads[index];
+      const bool here = missing.state == Thread::State::at_warp_operation && same(missing.site, t.site);
+      if (here && missing.mask == t.mask) continue;
+      throw_fault({.kind = FaultKind::missing_lane, .site = t.site, .thread = static_cast<int>(t.index),
+                   .has_other = true, .other_site = missing.site, .other_thread = static_cast<int>(index),
+                   .other_block = running.block,
+                   .what = "waits for the lanes of its mask, but lane " + std::to_string(lane) +
+                           (here ? " came with another mask" : " does not come"),
+                   .other_what = "waits"});
+    }
+  }
+  throw_fault({.kind = FaultKind::divergent_barrier, .what = "the threads wait for each other"});
+}
+
+void start_block(unsigned number) {
+  running.block = number;
+  hot.block_start = ++hot.phase;
+  ++hot.block_serial;
+  running.starts.push_back(hot.block_start);
+  running.order.push_back(number);
+  start_block_memory();
+  std::fill(running.clocks.begin(), running.clocks.end(), 0u);
+  for (unsigned i = 0; i < running.block_size; ++i) {
+    Thread& t = running.threads[i];
+    t.index = i;
+    t.state = Thread::State::ready;
+    t.clock = 1;
+    t.known = 0;
+    t.fenced = false;
+    t.batch = 0;
+    t.copies.clear();
+    running.clocks[i * kLanes + i % kLanes] = 1;
+    t.context = make_fcontext(stack_of(i) + kStackBytes, kStackBytes, thread_main);
+  }
+  scheduler.waiting = scheduler.done = 0;
+  scheduler.access_limit = hot.accesses + scheduler.options.patience;
+  make_all_ready();
+}
+
+void run_block(unsigned number) {
+  start_block(number);
+  while (scheduler.done < running.block_size) {
+    if (scheduler.ready.empty()) report_deadlock();
+    Thread& t = running.threads[scheduler.ready.back()];
+    scheduler.ready.pop_back();
+    run_thread(t);
+    if (scheduler.fault) throw_fault(*scheduler.fault);
+    if (hot.accesses > scheduler.access_limit)
+      throw_fault({.kind = FaultKind::endless, .thread = static_cast<int>(t.index),
+                   .what = "the block does not end (Options::patience)"});
+  }
+  ++scheduler.counters.blocks;
+  scheduler.counters.threads += running.block_size;
+}
+
+}  // namespace
+
+std::uint64_t random_number() {
+  std::uint64_t z = (scheduler.random += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+void set_options(const Options& options) {
+  scheduler.options = options;
+  scheduler.options_read = true;
+  seed_random();
+}
+
+Options options() {
+  if (!scheduler.options_read) {
+    Options first;
+    if (const char* seed = std::getenv("MAKI_SIMT_SEED")) first.seed = std::strtoull(seed, nullptr, 10);
+    set_options(first);
+  }
+  return scheduler.options;
+}
+
+Counters counters() {
+  Counters all = scheduler.counters;
+  all.accesses = hot.accesses;
+  return all;
+}
+
+void launch_threads(const char* name, unsigned grid, unsigned block, std::size_t shared_bytes,
+                    void (*run)(const void* callable), const void* callable, std::size_t callable_bytes) {
+  options();
+  running.name = name;
+  running.grid = grid;
+  running.block_size = block;
+  running.shared_bytes = shared_bytes;
+  running.run = run;
+  running.callable = callable;
+  running.block = 0;
+  if (grid == 0 || block == 0 || block > kMostThreads || shared_bytes > kMostShared)
+    throw_fault({.kind = FaultKind::bad_launch,
+                 .what = std::to_string(grid) + " blocks of " + std::to_string(block) + " threads with " +
+                         std::to_string(shared_bytes) + " bytes of dynamic shared memory"});
+  running.threads.resize(block);
+  running.clocks.resize(std::size_t{(block + kLanes - 1) / kLanes} * kLanes * kLanes);
+  running.starts.clear();
+  running.order.clear();
+  scheduler.fault.reset();
+  hot.launch_start = hot.phase + 1;
+  start_launch_memory(callable, callable_bytes);
+  ++scheduler.counters.launches;
+  std::vector<unsigned> order(grid);
+  std::iota(order.begin(), order.end(), 0u);
+  shuffle(order.begin(), order.end());
+  for (const unsigned number : order) run_block(number);
+}
+
+void give_way_now() {
+  const Pause pause;
+  make_ready(running.thread->index);
+  leave_thread();
+}
+
+void give_way() { give_way_now(); }
+
+void fail(Report report) {
+  hot.active = false;
+  if (report.thread < 0) report.thread = static_cast<int>(running.thread->index);
+  scheduler.fault = std::move(report);
+  leave_thread();
+  std::abort();  // the launch is over
+}
+
+void trap(Site site) {
+  hot.active = false;
+  fail({.kind = FaultKind::exception, .site = site, .what = "__trap()"});
+}
+
+bool is_stack(std::uintptr_t address) {
+  return scheduler.stacks && address - reinterpret_cast<std::uintptr_t>(scheduler.stacks) < kMostThreads * kStackStride;
+}
+
+unsigned block_of_phase(std::uint32_t phase) {
+  const auto after = std::upper_bound(running.starts.begin(), running.starts.end(), phase);
+  return running.order[static_cast<std::size_t>(after - running.starts.begin()) - 1];
+}
+
+uint3 thread_index() { return {running.thread->index, 0, 0}; }
+uint3 block_index() { return {running.block, 0, 0}; }
+dim3 block_size() { return {running.block_size}; }
+dim3 grid_size() { return {running.grid}; }
+void* dynamic_shared() { return shared_memory(); }
+
+void make_ready(unsigned thread) {
+  auto& ready = scheduler.ready;
+  running.threads[thread].state = Thread::State::ready;
+  ready.push_back(thread);
+  std::swap(ready.back(), ready[random_number() % ready.size()]);
+}
+
+void wait_for_turn() { leave_thread(); }
+
+// ---- barriers --------------------------------------------------------------------------------------------------------
+bool same(Site a, Site b) { return a.line == b.line && (a.file == b.file || std::string(a.file) == b.file); }
+
+namespace {
+
+void release_barrier(BlockOp op) {
+  int all = 1, any = 0, count = 0;
+  for (const Thread& t : running.threads) {
+    all &= t.predicate != 0;
+    any |= t.predicate != 0;
+    count += t.predicate != 0;
+  }
+  for (Thread& t : running.threads) t.result = op == BlockOp::all ? all : op == BlockOp::any ? any : count;
+  ++hot.phase;
+  scheduler.waiting = 0;
+  make_all_ready();
+}
+
+}  // namespace
+
+int block_barrier(BlockOp op, int predicate, Site site) {
+  const Pause pause;
+  Thread& self = *running.thread;
+  self.site = site;
+  self.predicate = predicate;
+  if (scheduler.done > 0) {
+    const auto ended = std::find_if(running.threads.begin(), running.threads.end(),
+                                    [](const Thread& t) { return t.state == Thread::State::done; });
+    fail({.kind = FaultKind::divergent_barrier, .site = site,
+          .what = "waits for the block at this barrier, but " + name_thread(ended->index) + " has ended"});
+  }
+  if (scheduler.waiting == 0) scheduler.first_waiting = self.index;
+  const Thread& first = running.threads[scheduler.first_waiting];
+  if (!same(first.site, site))
+    fail({.kind = FaultKind::divergent_barrier, .site = site, .has_other = true, .other_site = first.site,
+          .other_thread = static_cast<int>(first.index), .other_block = running.block,
+          .what = "waits at this barrier, but not all of the block do", .other_what = "waits at another barrier"});
+  self.state = Thread::State::at_barrier;
+  if (++scheduler.waiting == running.block_size) release_barrier(op);
+  leave_thread();
+  return static_cast<int>(self.result);
+}
+
+}  // namespace maki::simt
