@@ -95,7 +95,7 @@ struct Where {
 };
 
 [[noreturn]] MAKI_COLD void fail_race(const Where& at, Access access, const Slot& s, Access other) {
-  hot.active = false;
+  const Pause pause;
   Report report{.kind = FaultKind::race, .pc = at.pc, .has_other = true};
   report.buffer = at.region.name;
   report.what = verb(access) + span_of(at.region, at.address, at.size);
@@ -120,7 +120,7 @@ struct Where {
 
 [[noreturn]] MAKI_COLD void fail_at(const Where& at, FaultKind kind, Access access, const char* why,
                                     const Slot* other = nullptr, const char* other_what = "") {
-  hot.active = false;
+  const Pause pause;
   Report report{.kind = kind, .pc = at.pc};
   report.buffer = at.region.name;
   report.what = verb(access) + span_of(at.region, at.address, at.size) + why;
