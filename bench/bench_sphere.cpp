@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/report.hpp"
+#include "bench/sphere_set.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/force/force.hpp"
 #include "src/gravity/gravity.hpp"
@@ -25,20 +26,6 @@ struct Options {
   int threads = 0, repeat = 5;
   std::string json;
 };
-
-// A uniform sphere of radius 1 in a box of side 8: it stays in the middle half while it collapses.
-std::vector<SourceParticle> sphere(std::size_t n) {
-  std::mt19937_64 random(1);
-  std::uniform_real_distribution<double> u(-1, 1);
-  std::vector<SourceParticle> set;
-  while (set.size() < n) {
-    const double x = u(random), y = u(random), z = u(random);
-    if (x * x + y * y + z * z > 1) continue;
-    const auto fixed = [](double v) { return static_cast<std::uint32_t>((0.5 + v / 8) * kSideToUnits); };
-    set.push_back({fixed(x), fixed(y), fixed(z), 1.0f / static_cast<float>(n)});
-  }
-  return set;
-}
 
 // Moves every particle by a random step, as a reuse step sees it.
 void jitter(const Stream& stream, Particles& particles, double sides) {
@@ -89,7 +76,7 @@ void run(const Options& o) {
   g.leaf_size = o.leaf;
   g.group_size = o.group;
   Gravity gravity(g, timers);
-  const auto set = sphere(o.particles);
+  const auto set = bench::sphere(o.particles);
   Particles particles;
   particles.resize(set.size());
   particles.source.upload(stream, set);

@@ -33,6 +33,7 @@ struct GravityCounts {                // of the last short_range()
   std::uint64_t longest_list = 0;     // sources of one group
   double mean_fill = 0;               // particles a group over group_size
   std::uint64_t groups = 0;
+  std::uint64_t cells = 0;            // of the tree
   std::uint64_t rewalked_groups = 0;  // on a reuse step: groups whose lists were stale
   double probe_error = 0;             // rms relative error of kept lists on the probes
   double fresh_error = 0;             // the same just after the last rebuild

@@ -211,6 +211,7 @@ void TreeGravity::decide_rebuild() {
 void TreeGravity::count(const ListStatistics& s) {
   const auto members = static_cast<double>(std::max<std::uint64_t>(1, s.members));
   counts_.groups = groups_.size();
+  counts_.cells = tree_.cells;
   counts_.interactions = s.particle_pairs + s.cell_pairs;
   counts_.mean_list = static_cast<double>(counts_.interactions) / members;
   counts_.longest_list = s.longest;
