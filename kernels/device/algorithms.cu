@@ -1,9 +1,7 @@
 #include "kernels/device/algorithms.hpp"
 
 #include <thrust/scan.h>
-#include <thrust/sort.h>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/device/thrust.cuh"
 
@@ -33,13 +31,6 @@ void scan(const Stream& stream, const std::uint32_t* in, Out* out, std::size_t n
 }
 
 }  // namespace
-
-void sort_by_key(const Stream& stream, DeviceBuffer<std::uint64_t>& keys, DeviceBuffer<std::uint32_t>& values) {
-  if (keys.size() != values.size())
-    throw Error("sort_by_key: keys and values differ in length");
-  PoolAllocator allocator{"sort.scratch"};
-  thrust::stable_sort_by_key(thrust_policy(stream, allocator), keys.data(), keys.data() + keys.size(), values.data());
-}
 
 void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint32_t* out, std::size_t n) {
   scan(stream, in, out, n);

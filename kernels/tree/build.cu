@@ -1,87 +1,123 @@
+// Every stretch of particles finds the cells that begin in it (leaf_walk.hpp): once to count them by level, and, after
+// one scan over (level, stretch), once to write them where they belong. The host waits once, for 23 numbers.
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/tree/leaf_walk.hpp"
 #include "kernels/tree/octree.hpp"
 
 namespace maki {
 namespace {
 
-// First index in [begin, end) whose key's octant at `level + 1` is at least `octant`.
-MAKI_HD std::uint32_t octant_begin(const std::uint64_t* keys, std::uint32_t begin, std::uint32_t end, int shift,
-                                   unsigned octant) {
-  while (begin < end) {
-    const std::uint32_t middle = begin + (end - begin) / 2;
-    if ((keys[middle] >> shift & 7u) < octant)
-      begin = middle + 1;
-    else
-      end = middle;
-  }
-  return begin;
-}
+constexpr int kLevels = kMortonLevels + 1;  // 0 to 21
+// Particles that one thread goes through. A GPU wants many threads; on the CPU the search for a stretch's first leaf
+// would show.
+#if defined(__CUDACC__)
+constexpr std::uint32_t kStretch = 64;
+#else
+constexpr std::uint32_t kStretch = 128;
+#endif
 
-// Children that each cell of a level will have: 0 for leaves.
-struct CountChildren {
-  const std::uint64_t* keys;
-  const std::uint32_t* first;
-  const std::uint32_t* count;
-  std::uint32_t* children;
-  std::uint32_t leaf_size;
-  int shift;  // of the next level's octant in the key
-  MAKI_HD void operator()(std::size_t i) const {
-    std::uint32_t n = 0;
-    if (count[i] > leaf_size) {
-      std::uint32_t begin = first[i];
-      const std::uint32_t end = begin + count[i];
-      while (begin < end) {
-        begin = octant_begin(keys, begin, end, shift, static_cast<unsigned>(keys[begin] >> shift & 7u) + 1);
-        ++n;
-      }
-    }
-    children[i] = n;
+struct CountLevels {
+  std::uint32_t cells[kLevels] = {};
+  MAKI_HD void operator()(std::uint32_t, std::uint32_t, int top, int level) {
+    for (int l = top; l <= level; ++l) ++cells[l];
   }
 };
 
-struct EmitChildren {
-  const std::uint64_t* keys;
-  const std::uint32_t* children;  // of this level's cells
-  const std::uint32_t* offset;    // scan of children
-  std::uint32_t level_begin, next_begin;
-  int shift;
+struct CountCells {
+  LeafWalk leaves;
+  std::uint32_t stretches;
+  std::uint32_t* cells;  // by level, then stretch
+  MAKI_HD void operator()(std::size_t s) const {
+    const auto begin = static_cast<std::uint32_t>(s) * kStretch;
+    CountLevels count;
+    leaves(begin, leaves.n - begin < kStretch ? leaves.n : begin + kStretch, count);
+    for (int l = 0; l < kLevels; ++l) cells[static_cast<std::size_t>(l) * stretches + s] = count.cells[l];
+  }
+};
+
+struct LevelBegins {
+  const std::uint32_t* offset;
+  std::uint32_t stretches;
+  std::uint32_t* begins;
+  MAKI_HD void operator()(std::size_t l) const { begins[l] = offset[l * stretches]; }
+};
+
+// first_child names the place where the next level goes on: its first child if the cell is divided, and the difference
+// to the next cell's is its number of children, 0 for a leaf.
+struct WriteCells {
+  std::uint32_t place[kLevels + 1];  // of the next cell of a level
   std::uint32_t* first;
   std::uint32_t* count;
   std::uint32_t* first_child;
-  std::uint8_t* child_count;
-  MAKI_HD void operator()(std::size_t i) const {
-    const std::size_t cell = level_begin + i;
-    first_child[cell] = next_begin + offset[i];
-    child_count[cell] = static_cast<std::uint8_t>(children[i]);
-    std::uint32_t begin = first[cell];
-    const std::uint32_t end = begin + count[cell];
-    for (std::uint32_t c = 0; c < children[i]; ++c) {
-      const std::uint32_t next =
-          octant_begin(keys, begin, end, shift, static_cast<unsigned>(keys[begin] >> shift & 7u) + 1);
-      const std::size_t child = next_begin + offset[i] + c;
-      first[child] = begin;
-      count[child] = next - begin;
-      begin = next;
+  MAKI_HD void operator()(std::uint32_t begin, std::uint32_t end, int top, int level) {
+    for (int l = top; l <= level; ++l) {
+      const std::uint32_t cell = place[l]++;
+      first[cell] = begin;
+      first_child[cell] = place[l + 1];
+      if (l == level) count[cell] = end - begin;
     }
   }
 };
 
-// The centre of the cell's cube, as the reference point of the first sweep.
-struct SetCubes {
+struct EmitCells {
+  LeafWalk leaves;
+  std::uint32_t stretches;
+  const std::uint32_t* offset;
+  std::uint32_t* first;
+  std::uint32_t* count;
+  std::uint32_t* first_child;
+  MAKI_HD void operator()(std::size_t s) const {
+    const auto begin = static_cast<std::uint32_t>(s) * kStretch;
+    WriteCells write;
+    write.first = first;
+    write.count = count;
+    write.first_child = first_child;
+    for (int l = 0; l < kLevels; ++l) write.place[l] = offset[static_cast<std::size_t>(l) * stretches + s];
+    write.place[kLevels] = offset[static_cast<std::size_t>(kLevels) * stretches];
+    leaves(begin, leaves.n - begin < kStretch ? leaves.n : begin + kStretch, write);
+  }
+};
+
+// Number of children, particles of divided cells, and the centre of the cell's cube, as the reference point of the
+// first sweep.
+struct FinishCells {
   const std::uint64_t* keys;
+  std::uint32_t n, cells;
+  std::uint32_t level_begin[kLevels + 1];
   const std::uint32_t* first;
+  const std::uint32_t* first_child;
+  std::uint32_t* count;
+  std::uint8_t* child_count;
   CellGeometryView g;
-  std::uint32_t level_begin;
-  int level;
+
+  MAKI_HD int level_of(std::uint32_t cell) const {
+    int level = 0;
+    for (int l = 1; l < kLevels; ++l) level += cell >= level_begin[l] ? 1 : 0;
+    return level;
+  }
+
+  // A divided cell ends where the next of its level begins, unless leaves of lower levels lie between.
+  MAKI_HD std::uint32_t end_of(std::uint32_t cell, int level) const {
+    const std::uint32_t begin = first[cell], next = cell + 1 < level_begin[level + 1] ? first[cell + 1] : n;
+    const int shift = 3 * (kMortonLevels - level);
+    if (keys[next - 1] >> shift == keys[begin] >> shift) return next;
+    return cell_end(keys, next, begin, level, 64);
+  }
+
   MAKI_HD static std::uint32_t centre(std::uint64_t bits, int level) {
     const std::uint32_t corner = gather_bits(bits) << 11;
     const std::uint32_t mask = level == 0 ? 0u : ~0u << (32 - level);
     return (corner & mask) + (0x80000000u >> level);
   }
+
   MAKI_HD void operator()(std::size_t i) const {
-    const std::size_t cell = level_begin + i;
+    const auto cell = static_cast<std::uint32_t>(i);
+    const int level = level_of(cell);
+    const std::uint32_t children = (cell + 1 < cells ? first_child[cell + 1] : cells) - first_child[cell];
+    child_count[cell] = static_cast<std::uint8_t>(children);
+    if (children > 0) count[cell] = end_of(cell, level) - first[cell];
     const std::uint64_t key = keys[first[cell]];
     g.x[cell] = centre(key >> 2, level);
     g.y[cell] = centre(key >> 1, level);
@@ -89,39 +125,24 @@ struct SetCubes {
   }
 };
 
-struct SetRoot {
-  std::uint32_t n;
-  std::uint32_t* first;
-  std::uint32_t* count;
-  MAKI_HD void operator()(std::size_t) const {
-    first[0] = 0;
-    count[0] = n;
-  }
-};
+// Sizes creep with the clustering; an array that is large enough stays.
+constexpr double kHeadroom = 0.1;
 
-// Room for `cells` more, contents kept: growth happens a few times in a run, not in a steady rebuild.
-template <class T>
-void grow(const Stream& stream, DeviceBuffer<T>& array, std::size_t wanted, std::size_t used) {
-  if (array.size() >= wanted) return;
-  if (array.capacity() >= wanted) return array.resize(array.capacity());
-  DeviceBuffer<T> larger(array.name(), wanted + wanted / 2);
-  copy_on_device(stream, larger.data(), array.data(), used * sizeof(T));
-  stream.synchronize();
-  array.swap(larger);
-}
-
-void reserve_cells(const Stream& stream, Octree& tree, std::size_t wanted, std::size_t used) {
-  grow(stream, tree.first, wanted, used);
-  grow(stream, tree.count, wanted, used);
-  grow(stream, tree.first_child, wanted, used);
-  grow(stream, tree.child_count, wanted, used);
+void resize_cells(Octree& tree, std::uint32_t cells) {
+  tree.cells = cells;
+  tree.first.resize(cells, kHeadroom);
+  tree.count.resize(cells, kHeadroom);
+  tree.first_child.resize(cells, kHeadroom);
+  tree.child_count.resize(cells, kHeadroom);
+  tree.moments.resize(cells, kHeadroom);
+  tree.geometry.resize(cells);
 }
 
 }  // namespace
 
 void CellGeometry::resize(std::size_t cells) {
-  for (auto* a : {&comx, &comy, &comz, &x, &y, &z}) a->resize(cells + 8, 0.2);
-  for (auto* a : {&hx, &hy, &hz, &size, &offset}) a->resize(cells + 8, 0.2);
+  for (auto* a : {&comx, &comy, &comz, &x, &y, &z}) a->resize(cells + 8, kHeadroom);
+  for (auto* a : {&hx, &hy, &hz, &size, &offset}) a->resize(cells + 8, kHeadroom);
 }
 
 CellGeometryView CellGeometry::view() {
@@ -133,37 +154,30 @@ void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys,
                   Octree& tree) {
   if (keys.empty()) throw Error("a tree needs at least one particle");
   const auto n = static_cast<std::uint32_t>(keys.size());
-  reserve_cells(stream, tree, 1 + n / leaf_size, 0);
-  launch(stream, "octree_root", 1, SetRoot{n, tree.first.data(), tree.count.data()});
-  tree.level_begin = {0, 1};
-  DeviceBuffer<std::uint32_t> children("tree.scratch"), offset("tree.scratch");
-  for (int level = 0;; ++level) {
-    const std::uint32_t begin = tree.level_begin[static_cast<std::size_t>(level)];
-    const std::uint32_t end = tree.level_begin[static_cast<std::size_t>(level) + 1];
-    const bool deepest = level == kMortonLevels;
-    const int shift = deepest ? 0 : 3 * (kMortonLevels - 1 - level);
-    children.resize(end - begin, 0.5);
-    offset.resize(end - begin + 1, 0.5);
-    launch(stream, "octree_count", end - begin,
-           CountChildren{keys.data(), tree.first.data() + begin, tree.count.data() + begin, children.data(),
-                         deepest ? ~0u : level < min_level ? 0u : leaf_size, shift});
-    exclusive_scan(stream, children.data(), offset.data(), end - begin);
-    std::uint32_t total = 0;
-    copy_to_host(stream, &total, offset.data() + (end - begin), sizeof total);
-    reserve_cells(stream, tree, end + total, end);
-    launch(stream, "octree_emit", end - begin,
-           EmitChildren{keys.data(), children.data(), offset.data(), begin, end, shift, tree.first.data(),
-                        tree.count.data(), tree.first_child.data(), tree.child_count.data()});
-    if (total == 0) break;
-    tree.level_begin.push_back(end + total);
-  }
-  tree.cells = tree.level_begin.back();
-  tree.moments.resize(tree.cells, 0.2);
-  tree.geometry.resize(tree.cells);
-  for (std::size_t level = 0; level + 1 < tree.level_begin.size(); ++level)
-    launch(stream, "octree_cubes", tree.level_begin[level + 1] - tree.level_begin[level],
-           SetCubes{keys.data(), tree.first.data(), tree.geometry.view(), tree.level_begin[level],
-                    static_cast<int>(level)});
+  const LeafWalk leaves{keys.data(), n, leaf_size, min_level};
+  const std::uint32_t stretches = (n - 1) / kStretch + 1;
+  const std::size_t counters = static_cast<std::size_t>(kLevels) * stretches;
+  DeviceBuffer<std::uint32_t> counted("tree.scratch", counters), offset("tree.scratch", counters + 1);
+  DeviceBuffer<std::uint32_t> begins("tree.scratch", kLevels + 1);
+  launch(stream, "octree_count", stretches, CountCells{leaves, stretches, counted.data()});
+  exclusive_scan(stream, counted.data(), offset.data(), counters);
+  launch(stream, "octree_levels", kLevels + 1, LevelBegins{offset.data(), stretches, begins.data()});
+  FinishCells finish{keys.data(), n, 0, {}, nullptr, nullptr, nullptr, nullptr, {}};
+  copy_to_host(stream, finish.level_begin, begins.data(), sizeof finish.level_begin);
+  finish.cells = finish.level_begin[kLevels];
+  resize_cells(tree, finish.cells);
+  tree.level_begin.assign(1, 0);
+  for (int l = 0; l < kLevels && finish.level_begin[l] < finish.cells; ++l)
+    tree.level_begin.push_back(finish.level_begin[l + 1]);
+
+  launch(stream, "octree_emit", stretches,
+         EmitCells{leaves, stretches, offset.data(), tree.first.data(), tree.count.data(), tree.first_child.data()});
+  finish.first = tree.first.data();
+  finish.first_child = tree.first_child.data();
+  finish.count = tree.count.data();
+  finish.child_count = tree.child_count.data();
+  finish.g = tree.geometry.view();
+  launch(stream, "octree_finish", finish.cells, finish);
 }
 
 }  // namespace maki

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/tree/octree.hpp"
@@ -44,57 +46,58 @@ struct ChildGroups {
   }
 };
 
-struct Counter {
-  std::uint32_t n = 0;
-  MAKI_HD void operator()(const GroupRange&) { ++n; }
-};
-
-struct Writer {
-  std::uint64_t* keys;
-  std::uint32_t* counts;
-  std::uint32_t next;
-  MAKI_HD void operator()(const GroupRange& r) {
-    keys[next] = r.first;
-    counts[next++] = r.count;
-  }
+// Groups cover all particles, so it is enough to know where each begins; particles are in Morton order, so then are they.
+struct MarkBegin {
+  std::uint8_t* begins;  // by particle: 1 where a group begins
+  MAKI_HD void operator()(const GroupRange& r) { begins[r.first] = 1; }
 };
 
 // A cell makes groups when it is divided and too large, or too high in the tree, to be in one itself.
-struct CountGroups {
+struct MarkGroups {
   ChildGroups make;
-  std::uint32_t level_begin;
-  bool too_high, children_may_be_groups;
+  std::uint32_t deep, below_deep;  // the first cells of level min_level - 1, whose children may be groups, and of min_level
+  MarkBegin mark;
+  MAKI_HD void operator()(std::size_t i) const {
+    const auto cell = static_cast<std::uint32_t>(i);
+    if (make.child_count[cell] == 0 || (cell >= below_deep && make.count[cell] <= make.group_size)) return;
+    MarkBegin emit = mark;
+    make(cell, cell >= deep, emit);
+  }
+};
+
+// The marks of 64 particles, as eight words.
+constexpr std::size_t kMarks = 64;
+
+struct CountMarks {
+  const std::uint64_t* marks;
   std::uint32_t* groups;
-  MAKI_HD bool large(std::size_t cell) const {
-    return make.child_count[cell] > 0 && (too_high || make.count[cell] > make.group_size);
-  }
   MAKI_HD void operator()(std::size_t i) const {
-    const auto cell = static_cast<std::uint32_t>(level_begin + i);
-    Counter counter;
-    if (large(cell)) make(cell, children_may_be_groups, counter);
-    groups[cell] = counter.n;
+    std::uint64_t sum = 0;  // at most 8 in a byte
+    for (std::size_t k = 0; k < 8; ++k) sum += marks[8 * i + k];
+    groups[i] = static_cast<std::uint32_t>(sum * 0x0101010101010101ull >> 56);
   }
 };
 
-struct EmitGroups {
-  CountGroups from;
+struct StoreFirst {
+  const std::uint64_t* marks;
   const std::uint32_t* offset;
-  std::uint64_t* keys;
-  std::uint32_t* counts;
-  MAKI_HD void operator()(std::size_t i) const {
-    const auto cell = static_cast<std::uint32_t>(from.level_begin + i);
-    Writer writer{keys, counts, offset[cell]};
-    if (from.large(cell)) from.make(cell, from.children_may_be_groups, writer);
-  }
-};
-
-struct StoreGroup {
-  const std::uint64_t* keys;
-  const std::uint32_t* counts;
   Group* groups;
   MAKI_HD void operator()(std::size_t i) const {
-    groups[i].first = static_cast<std::uint32_t>(keys[i]);
-    groups[i].count = counts[i];
+    std::uint32_t next = offset[i];
+    for (std::size_t k = 0; k < 8; ++k) {
+      const std::uint64_t word = marks[8 * i + k];
+      if (word == 0) continue;
+      for (unsigned b = 0; b < 8; ++b)
+        if (word >> 8 * b & 1u) groups[next++].first = static_cast<std::uint32_t>(kMarks * i + 8 * k + b);
+    }
+  }
+};
+
+struct StoreCount {
+  Group* groups;
+  std::uint32_t total, n;
+  MAKI_HD void operator()(std::size_t i) const {
+    groups[i].count = (i + 1 < total ? groups[i + 1].first : n) - groups[i].first;
   }
 };
 
@@ -113,34 +116,29 @@ struct StoreWhole {  // the root alone: as one group, or in pieces where it is a
 void make_groups(const Stream& stream, const Octree& tree, const SourceParticle* particles, std::uint32_t group_size,
                  int min_level, std::uint32_t n, DeviceBuffer<Group>& groups) {
   if (tree.cells == 1 || (min_level == 0 && n <= group_size)) {
-    groups.resize((n + group_size - 1) / group_size, 0.2);
+    groups.resize((n + group_size - 1) / group_size, 0.1);
     launch(stream, "groups_whole", groups.size(), StoreWhole{n, group_size, groups.data()});
     return refit_groups(stream, particles, groups);
   }
-  const ChildGroups make{tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
-                         group_size};
-  DeviceBuffer<std::uint32_t> made("tree.scratch", tree.cells), offset("tree.scratch", tree.cells + 1);
-  const auto levels = static_cast<int>(tree.level_begin.size()) - 1;
-  const auto of_level = [&](int level) {
-    return CountGroups{make, tree.level_begin[static_cast<std::size_t>(level)], level < min_level,
-                       level + 1 >= min_level, made.data()};
+  const auto begin_of = [&](int level) {
+    const auto l = static_cast<std::size_t>(std::max(level, 0));
+    return l < tree.level_begin.size() ? tree.level_begin[l] : tree.cells;
   };
-  const auto cells_of = [&](int level) {
-    const auto l = static_cast<std::size_t>(level);
-    return tree.level_begin[l + 1] - tree.level_begin[l];
-  };
-  for (int level = 0; level < levels; ++level) launch(stream, "groups_count", cells_of(level), of_level(level));
-  exclusive_scan(stream, made.data(), offset.data(), tree.cells);
+  const std::size_t stretches = (n + kMarks - 1) / kMarks;
+  DeviceBuffer<std::uint64_t> marks("tree.scratch", 8 * stretches);
+  DeviceBuffer<std::uint32_t> made("tree.scratch", stretches), offset("tree.scratch", stretches + 1);
+  marks.fill_zero(stream);
+  launch(stream, "groups_mark", tree.cells,
+         MarkGroups{{tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(), group_size},
+                    begin_of(min_level - 1), begin_of(min_level),
+                    {reinterpret_cast<std::uint8_t*>(marks.data())}});
+  launch(stream, "groups_count", stretches, CountMarks{marks.data(), made.data()});
+  exclusive_scan(stream, made.data(), offset.data(), stretches);
   std::uint32_t total = 0;
-  copy_to_host(stream, &total, offset.data() + tree.cells, sizeof total);
-  DeviceBuffer<std::uint64_t> keys("tree.scratch", total);
-  DeviceBuffer<std::uint32_t> counts("tree.scratch", total);
-  for (int level = 0; level < levels; ++level)
-    launch(stream, "groups_emit", cells_of(level),
-           EmitGroups{of_level(level), offset.data(), keys.data(), counts.data()});
-  sort_by_key(stream, keys, counts);  // Morton order: neighbours in time are neighbours in memory
-  groups.resize(total, 0.2);
-  launch(stream, "groups_store", total, StoreGroup{keys.data(), counts.data(), groups.data()});
+  copy_to_host(stream, &total, offset.data() + stretches, sizeof total);
+  groups.resize(total, 0.1);
+  launch(stream, "groups_first", stretches, StoreFirst{marks.data(), offset.data(), groups.data()});
+  launch(stream, "groups_members", total, StoreCount{groups.data(), total, n});
   refit_groups(stream, particles, groups);
 }
 

@@ -4,7 +4,8 @@
 //  - cell 0 is the root and holds all particles; cells stand level by level, level l in [level_begin[l], level_begin[l+1]);
 //  - the particles of a cell are [first, first + count), count > 0, and share the first 3 l bits of their keys;
 //  - the children of a cell stand side by side in Morton order at [first_child, first_child + child_count), and their
-//    ranges join without gap to that of the cell; child_count = 0 marks a leaf;
+//    ranges join without gap to that of the cell; child_count = 0 marks a leaf, whose first_child is where its children
+//    would stand (so first_child never falls, and may be `cells`);
 //  - a cell is divided exactly when l < 21 and (count > leaf_size or l < min_level); so a leaf has at most leaf_size
 //    particles, or is of level 21 (many particles at one point are a large leaf, not an error).
 // Periodic boxes take min_level = kPeriodicMinLevel, so that no group spans more than a quarter of the box and the
@@ -50,16 +51,26 @@ struct Octree {
   CellGeometry geometry;
 };
 
-// Topology from sorted keys of n >= 1 particles. Boxes are set to the cells' cubes (centres: the reference points of the first sweep).
+// Topology from sorted keys of 1 <= n < 2^32 particles; leaf_size >= 1. Boxes are set to the cells' cubes (centres: the
+// reference points of the first sweep). Four launches and a scan; 92 bytes come to the host.
 void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys, std::uint32_t leaf_size, int min_level,
                   Octree& tree);
 
 // Multipoles, centres of mass and bounding boxes of all cells from the particles' present positions, leaves first.
-// Sums are in double, relative to the last box centre. Moments: M, centre of mass, sum m d_i d_j.
-void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree);
+// Sums are in double, in the order of particles and children, relative to the last box centre. Moments: M, centre of
+// mass, sum m d_i d_j. Both orders give the same bits: all leaves in one launch, then the divided cells of each level,
+// or each level's cells together.
+enum class SweepOrder { kLeavesFirst, kByLevel };
+#if defined(MAKI_BACKEND_CUDA)
+inline constexpr SweepOrder kSweepOrder = SweepOrder::kLeavesFirst;
+#else
+inline constexpr SweepOrder kSweepOrder = SweepOrder::kByLevel;
+#endif
+void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order = kSweepOrder);
 
-// Groups of n particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has more, or neighbouring siblings merged while they
-// stay within group_size; larger leaves are cut into pieces. In Morton order. `groups` is resized; boxes are set.
+// Groups of n particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has more, or
+// neighbouring siblings merged while they stay within group_size; larger leaves are cut into pieces. They cover all
+// particles, in Morton order. `groups` is resized; boxes are set. Five launches and a scan; 4 bytes come to the host.
 void make_groups(const Stream& stream, const Octree& tree, const SourceParticle* particles, std::uint32_t group_size,
                  int min_level, std::uint32_t n, DeviceBuffer<Group>& groups);
 

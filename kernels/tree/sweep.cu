@@ -76,7 +76,10 @@ MAKI_HD CellMoments about_centre(const Moments& s, std::uint32_t rx, std::uint32
   return m;
 }
 
-struct SweepLevel {
+// Leaves read particles and can all be done at once; divided cells read their children, so they go level by level. A
+// warp with both kinds would do both after each other; on the CPU one pass over a level's cells is as good, and even.
+template <bool kLeaves, bool kDivided>
+struct SweepCells {
   const SourceParticle* particles;
   const std::uint32_t* first;
   const std::uint32_t* count;
@@ -84,7 +87,7 @@ struct SweepLevel {
   const std::uint8_t* child_count;
   CellMoments* moments;
   CellGeometryView g;
-  std::uint32_t level_begin;
+  std::uint32_t begin;
 
   MAKI_HD void add_particles(std::size_t cell, Moments& sum, Extent& extent) const {
     for (std::uint32_t p = first[cell]; p < first[cell] + count[cell]; ++p) {
@@ -128,10 +131,12 @@ struct SweepLevel {
   }
 
   MAKI_HD void operator()(std::size_t i) const {
-    const std::size_t cell = level_begin + i;
+    const std::size_t cell = begin + i;
+    const bool leaf = child_count[cell] == 0;
+    if (leaf ? !kLeaves : !kDivided) return;
     Moments sum;
     Extent extent;
-    if (child_count[cell] == 0)
+    if (leaf)
       add_particles(cell, sum, extent);
     else
       add_children(cell, sum, extent);
@@ -166,11 +171,21 @@ struct RefitGroup {
 
 }  // namespace
 
-void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree) {
-  for (std::size_t level = tree.level_begin.size() - 1; level-- > 0;)
-    launch(stream, "octree_sweep", tree.level_begin[level + 1] - tree.level_begin[level],
-           SweepLevel{particles, tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
-                      tree.moments.data(), tree.geometry.view(), tree.level_begin[level]});
+void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order) {
+  const auto sweep = [&]<bool kLeaves, bool kDivided>(const char* name, std::uint32_t begin, std::uint32_t end) {
+    launch(stream, name, end - begin,
+           SweepCells<kLeaves, kDivided>{particles, tree.first.data(), tree.count.data(), tree.first_child.data(),
+                                         tree.child_count.data(), tree.moments.data(), tree.geometry.view(), begin});
+  };
+  const bool leaves_first = order == SweepOrder::kLeavesFirst;
+  if (leaves_first) sweep.template operator()<true, false>("sweep_leaves", 0, tree.cells);
+  for (std::size_t level = tree.level_begin.size() - 1; level-- > 0;) {
+    const std::uint32_t begin = tree.level_begin[level], end = tree.level_begin[level + 1];
+    if (!leaves_first)
+      sweep.template operator()<true, true>("sweep_level", begin, end);
+    else if (end < tree.cells)  // the deepest level is all leaves
+      sweep.template operator()<false, true>("sweep_divided", begin, end);
+  }
 }
 
 void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups) {

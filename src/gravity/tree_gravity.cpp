@@ -68,6 +68,7 @@ void TreeGravity::rebuild_tree(const Stream& stream, const Particles& particles)
   {
     const PhaseTimers::Scope scope(timers_, "build", stream);
     build_octree(stream, sorter_.keys(), options_.leaf_size, min_level, tree_);
+    sorter_.release_keys();
   }
   {
     const PhaseTimers::Scope scope(timers_, "sweep", stream);
