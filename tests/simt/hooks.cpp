@@ -140,6 +140,15 @@ inline bool of_earlier_block(std::uint32_t phase, std::uint32_t oldest) {
   return phase < hot.block_start && phase >= oldest;
 }
 
+// The others go on: one that still comes to write here makes it a race, else it is known that none does.
+template <Access access>
+[[noreturn]] MAKI_COLD void read_unwritten(Cell& cell, const Where& at) {
+  add(cell.read, at.pc, 0);
+  const Pause pause;
+  wait_for_all_others();
+  fail_at(at, FaultKind::unwritten, access, ", which this block has not written");
+}
+
 // Against what is known of the cell, then noted in it.
 template <Access access>
 inline void touch_cell(Cell& cell, const Where& at, std::uint32_t oldest, bool initialises) {
@@ -147,8 +156,7 @@ inline void touch_cell(Cell& cell, const Where& at, std::uint32_t oldest, bool i
   if (write.phase >= hot.block_start && write.flags & kInFlight)
     fail_at(at, FaultKind::unlanded_copy, access, ", where an asynchronous copy has not landed", &write,
             "started the copy");
-  if (!initialises && write.phase < oldest && at.region.shared())
-    fail_at(at, FaultKind::unwritten, access, ", which this block has not written");
+  if (!initialises && write.phase < oldest && at.region.shared()) read_unwritten<access>(cell, at);
   if (!(access == Access::atomic && write.flags & kAtomic) && !ordered(write, oldest))
     fail_race(at, access, write, write.flags & kAtomic ? Access::atomic : Access::write);
   if constexpr (access == Access::read) {

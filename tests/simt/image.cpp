@@ -169,6 +169,12 @@ const Region* static_shared_near(std::uintptr_t address) {
   return before && address - before->begin < kSharedAlignment ? before : nullptr;
 }
 
+bool knows_lines() {
+  const auto here = reinterpret_cast<std::uintptr_t>(&knows_lines);
+  segments();
+  return source_of(static_cast<std::uint32_t>(here - hot.image)).line > 0;
+}
+
 Place source_of(std::uint32_t pc) {
   static auto* reader = new LineReader;
   static auto* known = new std::map<std::uint32_t, Place>;

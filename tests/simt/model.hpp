@@ -64,6 +64,9 @@ struct Counters {
 };
 Counters counters();
 
+// Whether faults can be told their lines: that takes addr2line (binutils) on this machine.
+bool knows_lines();
+
 // Runs body(seed) with n different seeds and the other options as they are; restores the options.
 template <class Body>
 void for_seeds(unsigned n, const Body& body) {

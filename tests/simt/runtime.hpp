@@ -110,7 +110,7 @@ struct PendingCopy {
 };
 
 struct Thread {
-  enum class State { ready, at_barrier, at_warp_operation, done };
+  enum class State { ready, at_barrier, at_warp_operation, parked, done };
   void* context = nullptr;
   unsigned index = 0;
   State state = State::ready;
@@ -149,6 +149,7 @@ std::uint64_t random_number();
 void give_way_now();          // to another thread that can run, from within a thread
 void make_ready(unsigned thread);
 void wait_for_turn();         // until make_ready
+void wait_for_all_others();   // until none of the block can go on
 bool same(Site a, Site b);
 
 // ---- memory ----------------------------------------------------------------------------------------------------------

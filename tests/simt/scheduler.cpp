@@ -35,6 +35,7 @@ struct Scheduler {
   std::vector<unsigned> ready;    // the last one is the next to run
   unsigned waiting = 0, done = 0; // at the barrier; ended
   unsigned first_waiting = 0;
+  std::vector<unsigned> parked;
   std::uint64_t access_limit = 0;
   std::optional<Report> fault;
 };
@@ -180,6 +181,7 @@ void start_block(unsigned number) {
     t.context = make_fcontext(stack_of(i) + kStackBytes, kStackBytes, thread_main);
   }
   scheduler.waiting = scheduler.done = 0;
+  scheduler.parked.clear();
   scheduler.access_limit = hot.accesses + scheduler.options.patience;
   make_all_ready();
 }
@@ -187,9 +189,10 @@ void start_block(unsigned number) {
 void run_block(unsigned number) {
   start_block(number);
   while (scheduler.done < running.block_size) {
-    if (scheduler.ready.empty()) report_deadlock();
-    Thread& t = running.threads[scheduler.ready.back()];
-    scheduler.ready.pop_back();
+    auto& next = scheduler.ready.empty() ? scheduler.parked : scheduler.ready;
+    if (next.empty()) report_deadlock();
+    Thread& t = running.threads[next.back()];
+    next.pop_back();
     run_thread(t);
     if (scheduler.fault) throw_fault(*scheduler.fault);
     if (hot.accesses > scheduler.access_limit)
@@ -302,6 +305,12 @@ void make_ready(unsigned thread) {
 }
 
 void wait_for_turn() { leave_thread(); }
+
+void wait_for_all_others() {
+  running.thread->state = Thread::State::parked;
+  scheduler.parked.push_back(running.thread->index);
+  leave_thread();
+}
 
 // ---- barriers --------------------------------------------------------------------------------------------------------
 bool same(Site a, Site b) { return a.line == b.line && (a.file == b.file || std::string(a.file) == b.file); }
