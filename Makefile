@@ -65,7 +65,8 @@ ISA_scalar := -ffast-math -Wno-psabi
 isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i))))
 
 # What a file gets besides: the constants for tests, its instruction set, the CUDA model.
-own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(isa_flags) $(if $(filter tests/simt/%_test.cpp,$1),$(SIMT))
+own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(isa_flags) $(if $(filter tests/simt/%,$1),-fno-omit-frame-pointer) \
+            $(if $(filter tests/simt/%_test.cpp,$1),$(SIMT))
 
 # In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
 LDLIBS   += -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'

@@ -57,6 +57,27 @@ void launch_blocks(const Stream& stream, const char* name, LaunchShape shape, vo
   check_launch(name);
 }
 
+#elif defined(MAKI_SIMT)
+
+// Under the model too. The further parameter gives it a name of its own in a program that also holds the one below.
+template <class F, bool kModel = true>
+void launch(const Stream&, const char* name, std::size_t n, F f) {
+  constexpr unsigned block = 256;
+  if (n == 0) return;
+  simt::launch(name, static_cast<unsigned>((n + block - 1) / block), block, 0, [=] {
+    const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    F own = f;
+    if (i < n) own(i);
+  });
+}
+
+template <class... Parameters, class... Arguments>
+void launch_blocks(const Stream&, const char* name, LaunchShape shape, void (*kernel)(Parameters...),
+                   Arguments... arguments) {
+  if (shape.grid == 0) return;
+  simt::launch(name, shape.grid, shape.block, shape.shared_bytes, [=] { kernel(arguments...); });
+}
+
 #else
 
 template <class F>
@@ -66,15 +87,6 @@ void launch(const Stream&, const char* /*name*/, std::size_t n, F f) {
   for (std::size_t i = 0; i < n; ++i) f(i);
 }
 
-#endif
-
-#if defined(MAKI_SIMT)
-template <class... Parameters, class... Arguments>
-void launch_blocks(const Stream&, const char* name, LaunchShape shape, void (*kernel)(Parameters...),
-                   Arguments... arguments) {
-  if (shape.grid == 0) return;
-  simt::launch(name, shape.grid, shape.block, shape.shared_bytes, [=] { kernel(arguments...); });
-}
 #endif
 
 }  // namespace maki

@@ -151,7 +151,16 @@ std::string shortened(const std::string& file) {
 }
 
 bool of_the_model(const std::string& file) {
-  return file.find("tests/simt/cuda_") != std::string::npos || file == "kernels/device/cooperative.cuh";
+  if (file == "kernels/device/cooperative.cuh" || file == "kernels/device/launch.cuh") return true;
+  return file.rfind("tests/simt/", 0) == 0 && file.find("_test.cpp") == std::string::npos;
+}
+
+std::vector<Place> lines_of(std::uint32_t pc) {
+  static auto* reader = new LineReader;
+  std::vector<Place> places = reader->ask(pc);
+  for (Place& place : places) place.file = shortened(place.file);
+  if (places.empty()) places.push_back({"?", 0});
+  return places;
 }
 
 }  // namespace
@@ -172,20 +181,16 @@ const Region* static_shared_near(std::uintptr_t address) {
 bool knows_lines() {
   const auto here = reinterpret_cast<std::uintptr_t>(&knows_lines);
   segments();
-  return source_of(static_cast<std::uint32_t>(here - hot.image)).line > 0;
+  return lines_of(static_cast<std::uint32_t>(here - hot.image)).front().line > 0;
 }
 
-Place source_of(std::uint32_t pc) {
-  static auto* reader = new LineReader;
-  static auto* known = new std::map<std::uint32_t, Place>;
-  if (const auto it = known->find(pc); it != known->end()) return it->second;
-  Place found{"?", 0};
-  for (Place place : reader->ask(pc)) {
-    place.file = shortened(place.file);
-    found = place;
-    if (!of_the_model(place.file)) break;
-  }
-  return (*known)[pc] = found;
+const std::vector<Place>& sources_of(std::uint32_t pc) {
+  static auto* known = new std::map<std::uint32_t, std::vector<Place>>;
+  const auto [it, unknown] = known->emplace(pc, std::vector<Place>{});
+  if (unknown)
+    for (Place& place : lines_of(pc))
+      if (!of_the_model(place.file)) it->second.push_back(std::move(place));
+  return it->second;
 }
 
 }  // namespace maki::simt

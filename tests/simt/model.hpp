@@ -51,7 +51,7 @@ class Fault : public std::runtime_error {
 struct Options {
   std::uint64_t seed = 1;
   unsigned preempt = 64;  // a thread gives way after this many accesses in the mean; 0: only where it has to wait
-  std::uint64_t patience = std::uint64_t{1} << 30;  // accesses of one block before it counts as endless
+  std::uint64_t patience = std::uint64_t{1} << 28;  // accesses and switches of a block before it counts as endless
 };
 // Starts the sequence of random numbers anew. The first options are the default with MAKI_SIMT_SEED, where it is set.
 void set_options(const Options& options);

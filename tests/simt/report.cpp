@@ -5,7 +5,11 @@ namespace maki::simt {
 namespace {
 
 Place place(std::uint32_t pc, Site site, int thread, unsigned block) {
-  Place at = site.file ? Place{site.file, site.line} : pc ? source_of(pc) : Place{};
+  Place at;
+  if (site.file)
+    at = {site.file, site.line};
+  else if (pc && !sources_of(pc).empty())
+    at = sources_of(pc).front();
   at.thread = thread;
   at.block = block;
   return at;
@@ -13,6 +17,22 @@ Place place(std::uint32_t pc, Site site, int thread, unsigned block) {
 
 std::string lines(const Place& at) {
   return at.file.empty() ? std::string() : at.file + ":" + std::to_string(at.line) + ": ";
+}
+
+// The way from the kernel to the place, where that is more than the place itself.
+std::string calls(const Report& report, const Place& at) {
+  std::vector<Place> way;
+  if (report.pc) way = sources_of(report.pc);
+  for (const std::uint32_t pc : report.callers)
+    for (const Place& place : sources_of(pc))
+      if (way.empty() || way.back().line != place.line || way.back().file != place.file) way.push_back(place);
+  // What the model itself called comes first.
+  std::size_t i = 0;
+  while (i < way.size() && !(way[i].file == at.file && way[i].line == at.line)) ++i;
+  std::string text;
+  for (++i; i < way.size() && way[i].line > 0; ++i)
+    text += (text.empty() ? "\n  called from " : ", ") + way[i].file + ":" + std::to_string(way[i].line);
+  return text;
 }
 
 }  // namespace
@@ -45,6 +65,7 @@ void throw_fault(const Report& report) {
                      std::to_string(at.block);
   if (at.thread >= 0) text += ", " + name_thread(static_cast<unsigned>(at.thread));
   text += ": " + report.what;
+  text += calls(report, at);
   Place other;
   if (report.has_other) {
     other = place(report.other_pc, report.other_site, report.other_thread, report.other_block);

@@ -182,8 +182,8 @@ struct Segment {
 const std::vector<Segment>& segments();
 std::vector<Region>& static_shared();          // sorted by address; cells are set
 const Region* static_shared_near(std::uintptr_t address);
-// The innermost line of `pc` outside the model's own headers.
-Place source_of(std::uint32_t pc);
+// The lines of `pc` outside the model's own code: the innermost first, then where that is inlined.
+const std::vector<Place>& sources_of(std::uint32_t pc);
 
 // ---- reports ---------------------------------------------------------------------------------------------------------
 struct Report {
@@ -199,6 +199,7 @@ struct Report {
   std::string buffer{};
   std::string what{};              // "4 bytes written at offset 12 of 'x' ..."
   std::string other_what{};
+  std::vector<std::uint32_t> callers{};  // return addresses, innermost first
 };
 // Ends the launch from within a thread.
 [[noreturn]] void fail(Report report);

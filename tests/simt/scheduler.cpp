@@ -36,7 +36,7 @@ struct Scheduler {
   unsigned waiting = 0, done = 0; // at the barrier; ended
   unsigned first_waiting = 0;
   std::vector<unsigned> parked;
-  std::uint64_t access_limit = 0;
+  std::uint64_t step_limit = 0;
   std::optional<Report> fault;
 };
 Scheduler scheduler;
@@ -182,7 +182,7 @@ void start_block(unsigned number) {
   }
   scheduler.waiting = scheduler.done = 0;
   scheduler.parked.clear();
-  scheduler.access_limit = hot.accesses + scheduler.options.patience;
+  scheduler.step_limit = hot.accesses + scheduler.counters.switches + scheduler.options.patience;
   make_all_ready();
 }
 
@@ -195,7 +195,7 @@ void run_block(unsigned number) {
     next.pop_back();
     run_thread(t);
     if (scheduler.fault) throw_fault(*scheduler.fault);
-    if (hot.accesses > scheduler.access_limit)
+    if (hot.accesses + scheduler.counters.switches > scheduler.step_limit)
       throw_fault({.kind = FaultKind::endless, .thread = static_cast<int>(t.index),
                    .what = "the block does not end (Options::patience)"});
   }
@@ -269,9 +269,26 @@ void give_way_now() {
 
 void give_way() { give_way_now(); }
 
+namespace {
+
+// By the chain of frame pointers, with which this folder is compiled.
+std::vector<std::uint32_t> callers(void* frame) {
+  std::vector<std::uint32_t> found;
+  for (auto at = reinterpret_cast<std::uintptr_t>(frame); at - hot.stack < kStackBytes - 16 && found.size() < 24;) {
+    const auto* words = reinterpret_cast<const std::uintptr_t*>(at);
+    found.push_back(place_of(reinterpret_cast<const void*>(words[1])));
+    if (words[0] <= at) break;
+    at = words[0];
+  }
+  return found;
+}
+
+}  // namespace
+
 void fail(Report report) {
   hot.active = false;
   if (report.thread < 0) report.thread = static_cast<int>(running.thread->index);
+  report.callers = callers(__builtin_frame_address(0));
   scheduler.fault = std::move(report);
   leave_thread();
   std::abort();  // the launch is over
