@@ -29,6 +29,10 @@ class RealFft3d {
   std::size_t size() const { return row() * static_cast<std::size_t>(m_) * static_cast<std::size_t>(m_); }  // floats
   std::size_t bytes() const;  // work space
 
+  // Lends the work space, made `bytes` long at least, to others on the same stream: what they leave in it is gone after
+  // the next transform. Valid until the next lend().
+  void* lend(std::size_t bytes);
+
   // mode_k = sum_x value_x exp(-2 pi i k x / m), and value_x = sum_k mode_k exp(+2 pi i k x / m): not normalised.
   // `mesh` holds size() floats and is aligned to 16 bytes. On the CPU the result does not depend on the thread count.
   void forward(const Stream& stream, float* mesh);

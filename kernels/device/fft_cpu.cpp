@@ -90,6 +90,12 @@ RealFft3d::~RealFft3d() = default;
 
 std::size_t RealFft3d::bytes() const { return plans_->columns.capacity() * sizeof(float); }
 
+void* RealFft3d::lend(std::size_t bytes) {
+  DeviceBuffer<float>& columns = plans_->columns;
+  if (columns.size() * sizeof(float) < bytes) columns.resize((bytes + sizeof(float) - 1) / sizeof(float));
+  return columns.data();
+}
+
 void RealFft3d::forward(const Stream&, float* mesh) {
   const std::size_t plane = row() * static_cast<std::size_t>(m_);
 #pragma omp parallel for schedule(static)

@@ -31,6 +31,7 @@ struct RealFft3d::Plans {
     return bytes;
   }
   void share(std::size_t bytes) {
+    if (bytes <= work.size() && !work.empty()) return;
     work.resize(std::max<std::size_t>(bytes, 1));
     check_fft(cufftSetWorkArea(forward, work.data()), "giving an FFT its work space");
     check_fft(cufftSetWorkArea(backward, work.data()), "giving an FFT its work space");
@@ -52,6 +53,11 @@ RealFft3d::RealFft3d(int m, FftPlanning) : m_(m), plans_(std::make_unique<Plans>
 RealFft3d::~RealFft3d() = default;
 
 std::size_t RealFft3d::bytes() const { return plans_->work.capacity(); }
+
+void* RealFft3d::lend(std::size_t bytes) {
+  plans_->share(bytes);
+  return plans_->work.data();
+}
 
 void RealFft3d::forward(const Stream& stream, float* mesh) {
   check_fft(cufftSetStream(plans_->forward, native(stream)), "giving an FFT its stream");

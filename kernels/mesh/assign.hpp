@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "kernels/device/fft.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 #include "kernels/mesh/mesh.hpp"
 
@@ -11,19 +12,33 @@ namespace maki {
 // Holds the integer work space for one mesh size and cloud.
 class MassAssigner {
  public:
-  MassAssigner(int cells, Assignment assignment);  // throws Error unless `cells` is even and at least 8
+  // Where a transform of the same mesh is given, the GPU's integer mesh stands in that one's work space (8 bytes a cell
+  // less): it then has to outlive this, and the two are used on one stream. Throws Error unless `cells` is even and at
+  // least 8.
+  MassAssigner(int cells, Assignment assignment, RealFft3d* lender = nullptr);
   ~MassAssigner();
 
   // Overwrites `mesh` with the mass in each cell less the mean over cells, m x m rows of 2 (m/2 + 1) floats as
   // RealFft3d has them (the padding is set to 0). `shifted`, where not null, gets the same with all particles moved by
   // +1/2 cell along each axis, for interlacing. The counts behind it are exact integers: equal bit for bit for any
-  // order of particles, thread count, instruction set and backend. Throws Error as choose_mass_unit() does.
-  MassUnit assign(const Stream& stream, const SourceParticle* particles, std::size_t n, float* mesh, float* shifted);
+  // order of particles, thread count, instruction set and backend. `unit` is choose_mass_unit()'s for these particles,
+  // cells and cloud, at any earlier time: it depends on their masses alone.
+  void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
+              float* shifted);
 
-  std::size_t bytes() const;
+  // The same with a unit chosen first, which waits for the device. Throws Error as choose_mass_unit() does.
+  MassUnit assign(const Stream& stream, const SourceParticle* particles, std::size_t n, float* mesh, float* shifted) {
+    const MassUnit unit = choose_mass_unit(stream, assignment_, cells_, particles, n);
+    assign(stream, particles, n, unit, mesh, shifted);
+    return unit;
+  }
+
+  std::size_t bytes() const;  // without what is borrowed
 
  private:
   struct Work;
+  int cells_;
+  Assignment assignment_;
   std::unique_ptr<Work> work_;
 };
 

@@ -175,7 +175,7 @@ void MassAssigner::Work::sweep(const TileJob& base, const MassUnit& unit, float*
   }
 }
 
-MassAssigner::MassAssigner(int cells, Assignment assignment) {
+MassAssigner::MassAssigner(int cells, Assignment assignment, RealFft3d*) : cells_(cells), assignment_(assignment) {
   if (cells < 8 || cells % 2)
     throw Error("a mesh of " + std::to_string(cells) + " cells a side", "it has to be even and at least 8",
                 "choose an even number from 8 up");
@@ -189,10 +189,9 @@ std::size_t MassAssigner::bytes() const {
   return (w.planes.capacity() + w.tiles.capacity()) * sizeof(Count) + (w.selected.capacity() + w.places.capacity()) * 4;
 }
 
-MassUnit MassAssigner::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, float* mesh,
-                              float* shifted) {
+void MassAssigner::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
+                          float* mesh, float* shifted) {
   Work& w = *work_;
-  const MassUnit unit = choose_mass_unit(stream, w.assignment, w.m, particles, n);
   const std::size_t tile_floor = w.tile_size() * static_cast<std::size_t>(omp_get_max_threads());
   if (w.tiles.size() < tile_floor) {
     w.tiles.resize(tile_floor);
@@ -208,7 +207,6 @@ MassUnit MassAssigner::assign(const Stream& stream, const SourceParticle* partic
   w.sweep(base, unit, mesh);
   base.half_cells = 1;
   if (shifted) w.sweep(base, unit, shifted);
-  return unit;
 }
 
 }  // namespace maki

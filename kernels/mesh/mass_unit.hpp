@@ -12,9 +12,11 @@
 #include <cstdint>
 
 #include "kernels/device/stream.hpp"
-#include "kernels/mesh/mesh.hpp"
+#include "kernels/particles/types.hpp"
 
 namespace maki {
+
+enum class Assignment { kCic = 2, kTsc = 3, kPcs = 4 };  // the value is the number of cells a particle touches an axis
 
 struct MassUnit {
   int bits = 0;                   // the weights of one axis sum to 2^bits

@@ -7,48 +7,11 @@
 #include "kernels/device/fft.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/influence.hpp"
-#include "kernels/mesh/interlace.cuh"
+#include "kernels/mesh/influence_pass.cuh"
 #include "kernels/mesh/interpolate.hpp"
 
 namespace maki {
 namespace {
-
-constexpr int kPotentialAxis = -1;
-
-// out = i D G in along one axis, or -G in for the potential. `phases`, where not null: for the mesh on which
-// particles stand half a cell further.
-struct ApplyInfluence {
-  const Complex* in;
-  Complex* out;
-  const float* influence;  // octant
-  const float* gradient;   // D, one axis
-  const Complex* phases;
-  int m, axis;
-  float nyquist_factor;  // with full interlacing the first mesh alone carries the Nyquist planes: 2, else 1
-
-  struct Row {
-    const float* influence;
-    float gradient, factor;
-    Complex phase;
-  };
-  MAKI_HD Row begin(int x, int y) const {
-    const int side = m / 2 + 1, a = x < side ? x : m - x, b = y < side ? y : m - y;
-    const float d = axis == 0 ? gradient[x] : axis == 1 ? gradient[y] : -1.0f;
-    const Complex phase = phases ? product(phases[x], phases[y]) : Complex{1, 0};
-    return {influence + (static_cast<std::size_t>(a) * side + b) * side, d,
-            2 * x == m || 2 * y == m ? nyquist_factor : 1.0f, phase};
-  }
-  MAKI_HD void at(const Row& row, int z, std::size_t i) const {
-    float g = row.influence[z] * (axis == 2 ? gradient[z] : row.gradient);
-    g *= 2 * z == m ? nyquist_factor : row.factor;
-    Complex value = axis < 0 ? Complex{g * in[i].re, g * in[i].im} : Complex{-g * in[i].im, g * in[i].re};
-    if (phases) {
-      const Complex p = product(row.phase, phases[z]);
-      value = product(value, {p.re, -p.im});
-    }
-    out[i] = value;
-  }
-};
 
 // out = -d phi / dx along one axis, by the 4-point difference.
 struct FourPointGradient {
@@ -90,10 +53,10 @@ void check_options(const MeshOptions& o, const ForceLaw& law) {
 
 struct ParticleMesh::Parts {
   Parts(const MeshOptions& o, const ForceLaw& force_law)
-      : options(o), law(force_law), fft(o.cells), assigner(o.cells, o.assignment) {
+      : options(o), law(force_law), fft(o.cells), assigner(o.cells, o.assignment, &fft) {
     const Stream stream;
     mesh.resize(fft.size());
-    scratch.resize(fft.size());
+    if (o.gradient != Gradient::kAnalytic || o.interlacing != Interlacing::kNone) scratch.resize(fft.size());
     if (o.gradient == Gradient::kFourPoint && o.interlacing == Interlacing::kFull) difference.resize(fft.size());
     influence.upload(stream, influence_function(o, law, Influence::kForce));
     gradient.upload(stream, gradient_wave_numbers(o.cells, o.gradient));
@@ -101,9 +64,13 @@ struct ParticleMesh::Parts {
     stream.synchronize();
   }
 
-  int outputs() const { return options.interlacing == Interlacing::kFull ? 2 : 1; }
-  void density(const Stream& stream, const SourceParticle* particles, std::size_t n);
-  void to_scratch(const Stream& stream, const float* table, int axis, int output);
+  bool full() const { return options.interlacing == Interlacing::kFull; }
+  int outputs() const { return full() ? 2 : 1; }
+  void density(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
+  void pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last);
+  void to_scratch(const Stream& stream, const float* table, int axis, int output, bool last);
+  void potentials_in_place(const Stream& stream);
+  float* potential_of(int output) { return output ? scratch.data() : mesh.data(); }
   void add_output(const Stream& stream, const float* values, int output, const SourceParticle* particles, std::size_t n,
                   float* out);
   void potential(const Stream& stream, const SourceParticle* particles, std::size_t n, float* out);
@@ -116,8 +83,9 @@ struct ParticleMesh::Parts {
   ForceLaw law;
   RealFft3d fft;
   MassAssigner assigner;
-  DeviceBuffer<float> mesh{"mesh.density"};        // masses, then their modes
-  DeviceBuffer<float> scratch{"mesh.scratch"};     // the shifted mesh, then what is transformed back
+  DeviceBuffer<float> mesh{"mesh.density"};     // masses, then their modes, then potentials
+  DeviceBuffer<float> scratch{"mesh.scratch"};  // the shifted mesh, then what is transformed back
+  bool separate = false;                        // the two are not one spectrum yet
   DeviceBuffer<float> difference{"mesh.difference"};
   DeviceBuffer<float> influence{"mesh.influence"};
   DeviceBuffer<float> influence_potential{"mesh.influence_potential"};  // made when a potential is first asked for
@@ -126,23 +94,33 @@ struct ParticleMesh::Parts {
 };
 
 // Masses a cell are density / m^3, which is just what an unnormalised transform wants.
-void ParticleMesh::Parts::density(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  const bool interlaced = options.interlacing != Interlacing::kNone;
-  assigner.assign(stream, particles, n, mesh.data(), interlaced ? scratch.data() : nullptr);
+void ParticleMesh::Parts::density(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                                  const MassUnit& unit) {
+  separate = options.interlacing != Interlacing::kNone;
+  assigner.assign(stream, particles, n, unit, mesh.data(), separate ? scratch.data() : nullptr);
   fft.forward(stream, mesh.data());
-  if (!interlaced) return;
-  fft.forward(stream, scratch.data());
-  launch_modes(stream, "mesh.combine", options.cells,
-               CombineMeshes{reinterpret_cast<Complex*>(mesh.data()), reinterpret_cast<const Complex*>(scratch.data()),
-                             phases.data(), options.cells});
+  if (separate) fft.forward(stream, scratch.data());
 }
 
-void ParticleMesh::Parts::to_scratch(const Stream& stream, const float* table, int axis, int output) {
-  const float nyquist = outputs() == 2 ? 2.0f : 1.0f;
-  launch_modes(stream, "mesh.influence", options.cells,
-               ApplyInfluence{reinterpret_cast<const Complex*>(mesh.data()), reinterpret_cast<Complex*>(scratch.data()),
-                              table, gradient.data(), output ? phases.data() : nullptr, options.cells, axis, nyquist});
+// Modes of one or both outputs. The first pass combines the two meshes; all but the last leave their spectrum in `mesh`.
+void ParticleMesh::Parts::pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted,
+                               bool last) {
+  const auto modes = [](float* values) { return reinterpret_cast<Complex*>(values); };
+  launch_influence(stream, {modes(mesh.data()), separate ? modes(scratch.data()) : nullptr,
+                            separate && !last ? modes(mesh.data()) : nullptr, modes(out), modes(out_shifted), table,
+                            gradient.data(), phases.data(), options.cells, axis, full() ? 2.0f : 1.0f});
+  separate = false;
+}
+
+void ParticleMesh::Parts::to_scratch(const Stream& stream, const float* table, int axis, int output, bool last) {
+  pass(stream, table, axis, output ? nullptr : scratch.data(), output ? scratch.data() : nullptr, last);
   fft.backward(stream, scratch.data());
+}
+
+// The gradient is taken later: one pass turns the masses' modes into those of all potentials.
+void ParticleMesh::Parts::potentials_in_place(const Stream& stream) {
+  pass(stream, influence.data(), kPotentialAxis, mesh.data(), full() ? scratch.data() : nullptr, true);
+  for (int output = 0; output < outputs(); ++output) fft.backward(stream, potential_of(output));
 }
 
 void ParticleMesh::Parts::add_output(const Stream& stream, const float* values, int output,
@@ -155,7 +133,7 @@ void ParticleMesh::Parts::potential(const Stream& stream, const SourceParticle* 
   if (influence_potential.empty())
     influence_potential.upload(stream, influence_function(options, law, Influence::kPotential));
   for (int output = 0; output < outputs(); ++output) {
-    to_scratch(stream, influence_potential.data(), kPotentialAxis, output);
+    to_scratch(stream, influence_potential.data(), kPotentialAxis, output, false);
     add_output(stream, scratch.data(), output, particles, n, out);
   }
 }
@@ -165,7 +143,7 @@ void ParticleMesh::Parts::spectral(const Stream& stream, const SourceParticle* p
   float* const out[3] = {acceleration.x, acceleration.y, acceleration.z};
   for (int axis = 0; axis < 3; ++axis) {
     for (int output = 0; output < outputs(); ++output) {
-      to_scratch(stream, influence.data(), axis, output);
+      to_scratch(stream, influence.data(), axis, output, axis == 2 && output == outputs() - 1);
       add_output(stream, scratch.data(), output, particles, n, out[axis]);
     }
   }
@@ -174,13 +152,12 @@ void ParticleMesh::Parts::spectral(const Stream& stream, const SourceParticle* p
 void ParticleMesh::Parts::four_point(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                      VectorView acceleration) {
   float* const out[3] = {acceleration.x, acceleration.y, acceleration.z};
+  float* const values = full() ? difference.data() : scratch.data();
+  potentials_in_place(stream);
   for (int output = 0; output < outputs(); ++output) {
-    to_scratch(stream, influence.data(), kPotentialAxis, output);
-    // The modes are needed no more, but for a second output.
-    float* values = difference.empty() ? mesh.data() : difference.data();
     for (int axis = 0; axis < 3; ++axis) {
       launch_cells(stream, "mesh.difference", options.cells,
-                   FourPointGradient{scratch.data(), values, options.cells, axis});
+                   FourPointGradient{potential_of(output), values, options.cells, axis});
       add_output(stream, values, output, particles, n, out[axis]);
     }
   }
@@ -190,11 +167,10 @@ void ParticleMesh::Parts::four_point(const Stream& stream, const SourceParticle*
 void ParticleMesh::Parts::analytic(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                    VectorView acceleration, float* potential) {
   const float share = 1.0f / static_cast<float>(outputs());
-  for (int output = 0; output < outputs(); ++output) {
-    to_scratch(stream, influence.data(), kPotentialAxis, output);
-    interpolate_gradient(stream, options.assignment, {scratch.data(), options.cells, output == 1}, particles, n,
+  potentials_in_place(stream);
+  for (int output = 0; output < outputs(); ++output)
+    interpolate_gradient(stream, options.assignment, {potential_of(output), options.cells, output == 1}, particles, n,
                          {acceleration, -share, potential, share, output == 1});
-  }
 }
 
 ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law) {
@@ -204,10 +180,19 @@ ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law) {
 
 ParticleMesh::~ParticleMesh() = default;
 
+MassUnit ParticleMesh::mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const {
+  return choose_mass_unit(stream, options().assignment, options().cells, particles, n);
+}
+
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
                               VectorView acceleration, float* potential) {
+  long_range(stream, particles, n, mass_unit(stream, particles, n), acceleration, potential);
+}
+
+void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                              const MassUnit& unit, VectorView acceleration, float* potential) {
   Parts& p = *parts_;
-  p.density(stream, particles, n);
+  p.density(stream, particles, n, unit);
   if (p.options.gradient == Gradient::kAnalytic) return p.analytic(stream, particles, n, acceleration, potential);
   if (potential) p.potential(stream, particles, n, potential);
   if (p.options.gradient == Gradient::kSpectral)

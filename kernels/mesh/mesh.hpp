@@ -7,12 +7,12 @@
 
 #include "kernels/device/stream.hpp"
 #include "kernels/force/split.hpp"
+#include "kernels/mesh/mass_unit.hpp"
 #include "kernels/particles/types.hpp"
 #include "kernels/particles/vector_array.hpp"
 
 namespace maki {
 
-enum class Assignment { kCic = 2, kTsc = 3, kPcs = 4 };  // the value is the number of cells a particle touches an axis
 enum class Gradient {
   kSpectral,   // i k: three meshes back
   kFourPoint,  // difference of the potential's mesh
@@ -41,8 +41,15 @@ class ParticleMesh {
   // Overwrites the long-range acceleration (and potential, where not null) of all n particles: G = 1, lengths in sides,
   // the k = 0 mode is 0. The sum of both ranges is the periodic force. A particle's own cloud is part of the potential;
   // evaluate_lists takes it out again.
+  // `unit` is mass_unit() of the same particles, at any earlier time and place: it depends on their masses alone.
+  void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
+                  VectorView acceleration, float* potential);
+  // The same with a unit chosen first.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
                   float* potential);
+
+  // How the masses become integers. Waits for the device; throws Error as choose_mass_unit() does.
+  MassUnit mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const;
 
   // Bytes of the meshes and work space on the device.
   std::size_t bytes() const;

@@ -4,6 +4,9 @@
 // On the CPU an item of work is a row, on the GPU a single item (neighbouring threads read neighbouring addresses).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "kernels/device/launch.cuh"
 
 namespace maki {
@@ -21,8 +24,10 @@ struct RowsOf {
 
   MAKI_HD void operator()(std::size_t i) const {
 #if defined(__CUDACC__)
-    const auto line = static_cast<std::uint32_t>(i / static_cast<unsigned>(length));
-    const auto z = static_cast<int>(i - static_cast<std::size_t>(line) * static_cast<unsigned>(length));
+    // A 64-bit division would cost more than the item: only meshes beyond 2^32 cells take it.
+    const auto per_line = static_cast<unsigned>(length);
+    const auto line = i >> 32 ? static_cast<std::uint32_t>(i / per_line) : static_cast<std::uint32_t>(i) / per_line;
+    const auto z = static_cast<int>(static_cast<std::uint32_t>(i) - line * per_line);
     const auto row = f.begin(static_cast<int>(line) / m, static_cast<int>(line) % m);
     f.at(row, z, static_cast<std::size_t>(line) * static_cast<unsigned>(stride) + static_cast<unsigned>(z));
 #else
@@ -53,6 +58,12 @@ void launch_modes(const Stream& stream, const char* name, int m, F f) {
 template <class F>
 void launch_cells(const Stream& stream, const char* name, int m, F f) {
   detail::launch_rows(stream, name, m, m, m + 2, f);
+}
+
+// The same with the padding, z = m and m + 1.
+template <class F>
+void launch_padded_cells(const Stream& stream, const char* name, int m, F f) {
+  detail::launch_rows(stream, name, m, m + 2, m + 2, f);
 }
 
 }  // namespace maki

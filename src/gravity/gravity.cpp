@@ -1,5 +1,7 @@
 #include "src/gravity/gravity.hpp"
 
+#include <optional>
+
 #include "kernels/device/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/total_mass.hpp"
@@ -35,6 +37,8 @@ struct Gravity::Parts {
   TreeGravity tree;
   Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
   std::unique_ptr<ParticleMesh> mesh;
+  std::optional<MassUnit> mass_unit;  // of the masses that the mesh has seen, those of so many particles
+  std::size_t mass_unit_particles = 0;
   VectorArray short_range{"gravity.short"}, long_range{"gravity.long"};
   DeviceBuffer<float> short_potential{"gravity.short_potential"}, long_potential{"gravity.long_potential"};
   GravityCounts direct_counts;
@@ -113,8 +117,13 @@ void Gravity::Parts::evaluate_direct(const Stream& stream, const Particles& part
 void Gravity::Parts::begin_mesh(const Stream& stream, const Particles& particles, bool want_potential) {
   const PoolLane lane(kMeshLane);
   const PhaseTimers::Scope scope(timers, "mesh", stream);
-  mesh->long_range(stream, particles.source.data(), particles.size(), long_range.view(),
-                   want_potential ? long_potential.data() : nullptr);
+  const SourceParticle* source = particles.source.data();
+  const std::size_t n = particles.size();
+  if (!mass_unit || mass_unit_particles != n) {
+    mass_unit = mesh->mass_unit(stream, source, n);
+    mass_unit_particles = n;
+  }
+  mesh->long_range(stream, source, n, *mass_unit, long_range.view(), want_potential ? long_potential.data() : nullptr);
 }
 
 Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers) : parts_(std::make_unique<Parts>(options, timers)) {}
@@ -168,6 +177,7 @@ void Gravity::set_law(const ForceLaw& law) {
 }
 
 void Gravity::request_rebuild() { parts_->tree.request_rebuild(); }
+void Gravity::masses_changed() { parts_->mass_unit.reset(); }
 
 const GravityCounts& Gravity::counts() const {
   return parts_->options.direct ? parts_->direct_counts : parts_->tree.counts();
