@@ -1,0 +1,172 @@
+// Tiled mass assignment (kernels/mesh/assign_cuda.cuh) against its CPU twin and the plain loop, bit for bit.
+#include "kernels/mesh/assign_cuda.cuh"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "kernels/mesh/assign.hpp"
+#include "kernels/particles/morton.hpp"
+#include "tests/kernels/mesh/plain_counts.hpp"
+
+namespace maki {
+namespace {
+
+constexpr Assignment kClouds[] = {Assignment::kCic, Assignment::kTsc, Assignment::kPcs};
+
+using Set = std::vector<SourceParticle>;
+
+void sort_by_key(Set& set) {
+  std::sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) {
+    return morton_key(a.x, a.y, a.z) < morton_key(b.x, b.y, b.z);
+  });
+}
+
+// Each axis within 2^-narrow of the side about the origin, so that what is narrow straddles the periodic edges.
+Set cloud_of(std::size_t n, int narrow, bool equal_masses, unsigned seed = 1) {
+  std::mt19937 random(seed);
+  std::lognormal_distribution<float> mass(0.0f, 1.5f);
+  Set set(n);
+  for (auto& p : set) {
+    const auto any = [&] { return static_cast<std::uint32_t>(static_cast<std::int32_t>(random()) >> narrow); };
+    p = {any(), any(), any(), 0.37f};
+    if (!equal_masses) p.mass = mass(random);
+  }
+  return set;
+}
+
+// Sparse ones everywhere, a loose clump, and a tight one; in Morton order.
+Set clustered(std::size_t n, bool equal_masses) {
+  Set set = cloud_of(n / 4, 0, equal_masses, 2);
+  const Set loose = cloud_of(n / 4, 3, equal_masses, 3), tight = cloud_of(n - n / 4 * 2, 12, equal_masses, 4);
+  set.insert(set.end(), loose.begin(), loose.end());
+  for (SourceParticle p : tight) {
+    p.x += 0x5a000000u, p.y += 0x80000000u, p.z -= 0x12345u;
+    set.push_back(p);
+  }
+  sort_by_key(set);
+  return set;
+}
+
+// As particles stand some steps after the last sort.
+Set drifted(Set set, int cells) {
+  std::mt19937 random(5);
+  const auto reach = static_cast<std::uint32_t>(0x180000000 / static_cast<unsigned>(cells));  // 1.5 cells
+  for (SourceParticle& p : set)
+    for (std::uint32_t* c : {&p.x, &p.y, &p.z}) *c += static_cast<std::uint32_t>(random()) % (2 * reach) - reach;
+  return set;
+}
+
+struct Assigned {
+  MassUnit unit;
+  std::vector<std::int64_t> counts;
+};
+
+Assigned assign(Assignment cloud, int m, const Set& set, std::uint32_t half_cells) {
+  const Stream stream;
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, set);
+  DeviceBuffer<cuda::Count> counts("test.counts", static_cast<std::size_t>(m) * m * m);
+  counts.fill_zero(stream);
+  Assigned out;
+  out.unit = choose_mass_unit(stream, cloud, m, source.data(), set.size());
+  cuda::assign_counts(stream, source.data(), set.size(), out.unit, m, cloud, half_cells, counts.data());
+  for (cuda::Count c : counts.download(stream)) out.counts.push_back(static_cast<std::int64_t>(c));
+  return out;
+}
+
+void expect_exact(Assignment cloud, int m, const Set& set) {
+  for (std::uint32_t half_cells : {0u, 1u}) {
+    SCOPED_TRACE(testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", half " << half_cells
+                                    << ", " << set.size() << " particles");
+    const Assigned got = assign(cloud, m, set, half_cells);
+    const auto expected = test::counts_by_the_book(cloud, set, m, half_cells, got.unit);
+    long wrong = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) wrong += got.counts[i] != expected[i];
+    EXPECT_EQ(wrong, 0) << "of " << expected.size() << " cells";
+  }
+}
+
+TEST(TiledAssignment, GivesTheCountsOfThePlainLoop) {
+  for (Assignment cloud : kClouds)
+    for (bool equal : {true, false})
+      for (int m : {8, 46}) {
+        expect_exact(cloud, m, clustered(600, equal));
+        Set even = cloud_of(400, 0, equal);
+        sort_by_key(even);
+        expect_exact(cloud, m, even);
+      }
+}
+
+TEST(TiledAssignment, GivesTheMeshesOfTheCpu) {
+  const int m = 30;
+  const Stream stream;
+  const Set set = clustered(900, false);
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, set);
+  const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
+  DeviceBuffer<float> mesh("test.mesh", size), shifted("test.shifted", size);
+  MassAssigner assigner(m, Assignment::kPcs);
+  assigner.assign(stream, source.data(), set.size(), mesh.data(), shifted.data());
+  for (std::uint32_t half_cells : {0u, 1u}) {
+    const Assigned got = assign(Assignment::kPcs, m, set, half_cells);
+    const std::vector<float> expected = (half_cells ? shifted : mesh).download(stream);
+    long wrong = 0;
+    for (int row = 0; row < m * m; ++row)
+      for (int z = 0; z < m; ++z)
+        wrong += expected[static_cast<std::size_t>(row * (m + 2) + z)] !=
+                 static_cast<float>(got.counts[static_cast<std::size_t>(row * m + z)] - got.unit.mean) *
+                     static_cast<float>(got.unit.quantum);
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+// More than one chunk; tiles begin and end within them.
+TEST(TiledAssignment, TakesChunksOfDenseParticles) {
+  Set set = cloud_of(cuda::kChunk + 700, 2, true);
+  sort_by_key(set);
+  expect_exact(Assignment::kPcs, 64, set);
+  expect_exact(Assignment::kPcs, 16, drifted(set, 16));
+}
+
+TEST(TiledAssignment, TakesParticlesInAnyOrder) {
+  for (Assignment cloud : kClouds) {
+    expect_exact(cloud, 46, cloud_of(500, 0, false));
+    expect_exact(cloud, 46, cloud_of(300, 4, true));
+    expect_exact(cloud, 46, drifted(clustered(500, true), 46));
+  }
+}
+
+// The largest sums, with carries from the lower word.
+TEST(TiledAssignment, HoldsAllParticlesInOnePlace) {
+  for (Assignment cloud : kClouds) {
+    expect_exact(cloud, 8, Set(600, {0x7fffffffu, 5u, 0xffffff00u, 2.5f}));
+    expect_exact(cloud, 46, Set(600, {0u, 0u, 0u, 1.0f}));
+  }
+  expect_exact(Assignment::kCic, 46, Set(cuda::kChunk, {0x80000000u, 0u, 0u, 1.0f}));
+}
+
+TEST(TiledAssignment, TakesFewParticlesAndNone) {
+  for (Assignment cloud : kClouds)
+    for (std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{31}, std::size_t{65}})
+      expect_exact(cloud, 16, cloud_of(n, 1, n == 2));
+}
+
+TEST(TiledAssignment, DoesNotDependOnTheOrderOfThreads) {
+  const Set set = drifted(clustered(400, false), 24);
+  std::vector<std::int64_t> first;
+  simt::for_seeds(20, [&](std::uint64_t seed) {
+    const Assigned got = assign(Assignment::kPcs, 24, set, seed % 2 == 0);
+    if (seed % 2) {
+      if (first.empty()) first = got.counts;
+      EXPECT_EQ(first, got.counts) << "seed " << seed;
+    } else {
+      EXPECT_EQ(got.counts, test::counts_by_the_book(Assignment::kPcs, set, 24, 1, got.unit)) << "seed " << seed;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace maki
