@@ -1,133 +1,183 @@
-// Speed of the long-range force and its parts, and the table of pair errors of DESIGN section 3.
-//   bench_mesh [--json FILE] [--particles N a side] [--no-errors]
+// Speed of the long-range force: each phase in milliseconds, and the bytes it has to move over the time it takes, beside
+// a device-to-device copy in the same run. Then the table of pair errors of DESIGN section 3.
+//   bench_mesh [--json FILE] [--particles N a side] [--repeat N] [--no-errors]
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
-#include <functional>
+#include <random>
 #include <string>
 
+#include "bench/copy_bandwidth.hpp"
 #include "bench/report.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/fft.hpp"
-#include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/influence.hpp"
-#include "kernels/mesh/interpolate.hpp"
+#include "kernels/mesh/mesh.hpp"
+#include "kernels/particles/morton.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
 
 namespace {
 
 using namespace maki;
 
-// Best of some repetitions, in milliseconds.
-double best_of(const Stream& stream, int repetitions, const std::function<void()>& work) {
-  double best = 1e30;
-  for (int i = 0; i < repetitions; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    stream.synchronize();
-    best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best;
+// All but `drifted` in Morton order.
+enum class Set {
+  kEven,       // a perturbed lattice
+  kClustered,  // half of it in 200 steep clumps
+  kDrifted,    // the lattice, each particle a spacing from where it was sorted, as between two rebuilds
+  kOnePlace,   // half of it within one cell
+};
+const char* label(Set set) {
+  constexpr const char* labels[] = {"even", "clustered", "drifted", "one place"};
+  return labels[static_cast<int>(set)];
 }
 
-std::uint64_t spread_bits(std::uint32_t v) {
-  std::uint64_t x = 0;
-  for (int bit = 0; bit < 21; ++bit) x |= static_cast<std::uint64_t>(v >> (11 + bit) & 1u) << (3 * bit);
-  return x;
-}
-
-// A perturbed lattice in Morton order; `clustered` moves half the particles into steep clumps.
-std::vector<SourceParticle> make_particles(int side, bool clustered) {
+std::vector<SourceParticle> make_particles(int side, Set set) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform(0, 1);
-  std::vector<std::array<double, 3>> clumps(200);
+  std::vector<std::array<double, 3>> clumps(set == Set::kClustered ? 200 : 1);
   for (auto& c : clumps) c = {uniform(random), uniform(random), uniform(random)};
-  std::vector<std::pair<std::uint64_t, SourceParticle>> keyed;
+  const double radius = set == Set::kClustered ? 0.03 : 0.1 / side;
   const auto fixed = [](double f) {
     return static_cast<std::uint32_t>(static_cast<std::int64_t>(std::floor(f * kSideToUnits)));
   };
+  std::vector<std::pair<std::uint64_t, SourceParticle>> keyed;
+  keyed.reserve(static_cast<std::size_t>(side) * side * side);
   for (int i = 0; i < side * side * side; ++i) {
     double x[3] = {(i / (side * side) + 0.5) / side, (i / side % side + 0.5) / side, (i % side + 0.5) / side};
     for (double& c : x) c += 0.2 / side * normal(random);
-    if (clustered && i % 2) {
+    if ((set == Set::kClustered || set == Set::kOnePlace) && i % 2) {
       const auto& clump = clumps[random() % clumps.size()];
-      const double r = 0.03 * std::pow(uniform(random), 2);
+      const double r = radius * std::pow(uniform(random), 2);
       double u[3] = {normal(random), normal(random), normal(random)};
       const double norm = std::sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
       for (int c = 0; c < 3; ++c) x[c] = clump[c] + r * u[c] / norm;
     }
-    const SourceParticle p{fixed(x[0]), fixed(x[1]), fixed(x[2]), 1.0f};
-    keyed.emplace_back(spread_bits(p.x) << 2 | spread_bits(p.y) << 1 | spread_bits(p.z), p);
+    SourceParticle p{fixed(x[0]), fixed(x[1]), fixed(x[2]), 1.0f};
+    const std::uint64_t key = morton_key(p.x, p.y, p.z);
+    if (set == Set::kDrifted)
+      for (std::uint32_t* c : {&p.x, &p.y, &p.z}) *c += fixed(normal(random) / side / std::sqrt(3.0));
+    keyed.emplace_back(key, p);
   }
   std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<SourceParticle> particles;
+  particles.reserve(keyed.size());
   for (const auto& k : keyed) particles.push_back(k.second);
   return particles;
 }
 
 struct Setting {
-  int cells;
+  int halves;  // mesh cells a particle spacing, times two
   Assignment assignment;
   Gradient gradient;
   Interlacing interlacing;
   const char* label;
+
+  double meshes() const { return interlacing == Interlacing::kNone ? 1 : 2; }
+  double outputs() const { return interlacing == Interlacing::kFull ? 2 : 1; }
+  double transforms_back() const { return outputs() * (gradient == Gradient::kSpectral ? 3 : 1); }
 };
 
+constexpr Setting kStandard = {3, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, "PCS analytic 2+2"};
 constexpr Setting kSettings[] = {
-    {128, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment, "PCS spectral 2+3"},
-    {128, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, "PCS analytic 2+2"},
-    {192, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment, "PCS spectral 2+3"},
-    {192, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, "PCS analytic 2+2"},
-    {256, Assignment::kTsc, Gradient::kFourPoint, Interlacing::kNone, "TSC 4-point  1+1"},
-    {256, Assignment::kPcs, Gradient::kSpectral, Interlacing::kNone, "PCS spectral 1+3"},
-    {256, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment, "PCS spectral 2+3"},
-    {256, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, "PCS analytic 2+2"},
-    {256, Assignment::kPcs, Gradient::kSpectral, Interlacing::kFull, "PCS spectral 2+6"},
+    {2, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment, "PCS spectral 2+3"},
+    {2, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, "PCS analytic 2+2"},
+    kStandard,
+    {3, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment, "PCS spectral 2+3"},
+    {4, Assignment::kTsc, Gradient::kFourPoint, Interlacing::kNone, "TSC 4-point  1+1"},
+    {4, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, "PCS analytic 2+2"},
+    {4, Assignment::kPcs, Gradient::kSpectral, Interlacing::kFull, "PCS spectral 2+6"},
 };
 
-void time_setting(const Stream& stream, const Setting& s, DeviceBuffer<SourceParticle>& source, bool clustered,
-                  bench::Report& report) {
-  const MeshOptions options{s.cells, s.assignment, s.gradient, s.interlacing};
-  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 4.5 / s.cells, Softening::kPlummer, 1e-4);
-  const std::size_t n = source.size();
-  VectorArray a("bench.acceleration");
-  a.resize(n);
-  const double make = best_of(stream, 1, [&] { influence_function(options, law, Influence::kForce); });
-  ParticleMesh mesh(options, law);
-  const double whole =
-      best_of(stream, 4, [&] { mesh.long_range(stream, source.data(), n, a.view(), nullptr); });
-
-  const bool two = s.interlacing != Interlacing::kNone;
-  RealFft3d fft(s.cells);
-  MassAssigner assigner(s.cells, s.assignment);
-  DeviceBuffer<float> values("bench.mesh", fft.size()), shifted("bench.shifted", fft.size());
-  const double assign = best_of(stream, 4, [&] {
-    assigner.assign(stream, source.data(), n, values.data(), two ? shifted.data() : nullptr);
-  });
-  const double forward = best_of(stream, 3, [&] { fft.forward(stream, shifted.data()); });
-  shifted.fill_zero(stream);
-  const double backward = best_of(stream, 3, [&] { fft.backward(stream, shifted.data()); });
-  const MeshView view{shifted.data(), s.cells, false};
-  const int outputs = s.interlacing == Interlacing::kFull ? 2 : 1;
-  const int transforms_back = outputs * (s.gradient == Gradient::kSpectral ? 3 : 1);
-  const double gather = best_of(stream, 3, [&] {
-    if (s.gradient == Gradient::kAnalytic)
-      interpolate_gradient(stream, s.assignment, view, source.data(), n, {a.view(), 1.0f, nullptr, 1.0f, false});
-    else
-      interpolate(stream, s.assignment, view, source.data(), n, 1.0f, false, a.x.data());
-  }) * (s.gradient == Gradient::kAnalytic ? outputs : 3 * outputs);
-  const double ffts = (two ? 2 : 1) * forward + transforms_back * backward;
-  std::printf("%4d^3  %s  %-9s %7.0f %7.0f %7.0f %7.0f %7.0f %9.1f  %7.0f  %6.1f\n", s.cells, s.label,
-              clustered ? "clustered" : "even", whole, assign, ffts, gather, whole - assign - ffts - gather,
-              static_cast<double>(n) / whole * 1e-3, make, static_cast<double>(mesh.bytes()) / (1 << 20));
-  const std::string name = fmt::format("{}^3 {}{}: ", s.cells, s.label, clustered ? " clustered" : "");
-  report.add(name + "whole", whole, "ms");
-  report.add(name + "assignment", assign, "ms");
-  report.add(name + "transforms", ffts, "ms");
-  report.add(name + "interpolation", gather, "ms");
-  report.add(name + "influence function, once", make, "ms");
+// The least that has to move to and from memory, bytes, with `n` particles and `cell` = 4 bytes times the padded mesh.
+// A transform goes over the mesh three times (cuFFT) or twice (fft_cpu.cpp).
+ParticleMesh::Phases bytes_moved(const Setting& s, double n, double cell, bool gpu) {
+  const double outputs = s.outputs();
+  ParticleMesh::Phases bytes;
+  // GPU: particles, and 8-byte counts cleared, added to, and read. CPU: a counting sort, particles through its indices.
+  bytes.assign = gpu ? s.meshes() * (16 * n + 9 * cell) : 40 * n + s.meshes() * (20 * n + cell);
+  bytes.forward = s.meshes() * cell * (gpu ? 6 : 4);
+  bytes.backward = s.transforms_back() * cell * (gpu ? 6 : 4);
+  const double table = cell / 8;
+  if (s.gradient == Gradient::kSpectral) {
+    const double first = s.meshes() + 1 + (s.meshes() > 1 ? 1 : 0);
+    bytes.influence = cell * (first + 2 * (3 * outputs - 1)) + 3 * outputs * table;
+  } else {
+    bytes.influence = cell * (s.meshes() + outputs) + table;
+  }
+  if (s.gradient == Gradient::kFourPoint) bytes.influence += 6 * outputs * cell;
+  const double result = 12 * n * (2 * outputs - 1);  // the second output reads what it adds to
+  bytes.interpolate = result + (s.gradient == Gradient::kAnalytic ? 1 : 3) * outputs * (16 * n + cell);
+  return bytes;
 }
+
+struct Phase {
+  const char* name;
+  double ParticleMesh::Phases::*of;
+};
+constexpr Phase kPhases[] = {{"assign", &ParticleMesh::Phases::assign},
+                             {"forward", &ParticleMesh::Phases::forward},
+                             {"influence", &ParticleMesh::Phases::influence},
+                             {"backward", &ParticleMesh::Phases::backward},
+                             {"interpolate", &ParticleMesh::Phases::interpolate}};
+
+struct Run {
+  double whole = 1e30;
+  ParticleMesh::Phases best{1e30, 1e30, 1e30, 1e30, 1e30};
+};
+
+Run best_of(const Stream& stream, ParticleMesh& mesh, const DeviceBuffer<SourceParticle>& source, int repeat) {
+  VectorArray a("bench.acceleration");
+  a.resize(source.size());
+  const MassUnit unit = mesh.mass_unit(stream, source.data(), source.size());
+  mesh.measure_phases();
+  Run run;
+  for (int i = 0; i < repeat; ++i) {
+    stream.synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    mesh.long_range(stream, source.data(), source.size(), unit, a.view(), nullptr);
+    stream.synchronize();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const ParticleMesh::Phases now = mesh.phases();
+    run.whole = std::min(run.whole, seconds.count());
+    for (const Phase& p : kPhases) run.best.*p.of = std::min(run.best.*p.of, now.*p.of);
+  }
+  return run;
+}
+
+struct Bench {
+  const Stream& stream;
+  int side, repeat;
+  bool gpu;
+  double copy;  // bytes a second
+  bench::Report& report;
+
+  void time(const Setting& s, const DeviceBuffer<SourceParticle>& source, Set set) const {
+    const int m = side * s.halves / 4 * 2;
+    const MeshOptions options{m, s.assignment, s.gradient, s.interlacing};
+    ParticleMesh mesh(options, make_force_law(Split::kPolynomial, 5, 4.5 / m, Softening::kPlummer, 1e-4));
+    const Run run = best_of(stream, mesh, source, repeat);
+    const auto n = static_cast<double>(source.size());
+    const double padded = static_cast<double>(m) * m * (m + 2);
+    const ParticleMesh::Phases bytes = bytes_moved(s, n, 4 * padded, gpu);
+    const std::string name = fmt::format("{}^3 {}, {}: ", m, s.label, label(set));
+    fmt::print("{:4}^3  {}  {:<9} {:8.2f}", m, s.label, label(set), 1e3 * run.whole);
+    report.add(name + "whole", run.whole, "s");
+    report.add(name + "particles a second", n / run.whole, "1/s");
+    for (const Phase& p : kPhases) {
+      const double seconds = run.best.*p.of, of_copy = bytes.*p.of / seconds / copy;
+      fmt::print("  {:8.2f} {:3.0f}%", 1e3 * seconds, 100 * of_copy);
+      report.add(name + p.name, seconds, "s");
+      report.add(name + p.name + ", bytes to move", bytes.*p.of, "B");
+      report.add(name + p.name + ", of a copy's bandwidth", of_copy, "");
+    }
+    const double bytes_a_cell = static_cast<double>(mesh.bytes()) / padded;
+    fmt::print(" {:8.1f} {:6.1f}\n", 1e-6 * n / run.whole, bytes_a_cell);
+    report.add(name + "memory", bytes_a_cell, "B a cell");
+  }
+};
 
 void print_errors(bench::Report& report) {
   std::printf("\npair error on 32^3, rms over a ball of 1.2 r_cut, in Newton's force at r_cut\n");
@@ -148,27 +198,40 @@ void print_errors(bench::Report& report) {
 
 int main(int argc, char** argv) {
   std::string json_path;
-  int side = 128;
+  int side = 128, repeat = 4;
   bool no_errors = false;
   CLI::App app("Speed of the long-range force");
   app.add_option("--json", json_path, "write results here");
   app.add_option("--particles", side, "particles along one side")->check(CLI::Range(8, 512));
+  app.add_option("--repeat", repeat, "the best of so many")->check(CLI::Range(1, 1000));
   app.add_flag("--no-errors", no_errors, "leave out the table of pair errors");
   CLI11_PARSE(app, argc, argv);
-  const maki::DeviceInfo device = maki::device_info();
-  std::printf("%s, %s, %d units, %d^3 particles in Morton order\n", device.name.c_str(), device.instruction_set.c_str(),
-              device.units, side);
-  std::printf("times in ms; setup: the influence function\n");
-  std::printf("%-6s  %-16s  %-9s %7s %7s %7s %7s %7s %9s  %7s  %6s\n", "mesh", "setting", "particles", "whole",
-              "assign", "FFT", "gather", "rest", "Mpart/s", "setup", "MiB");
-  maki::bench::Report report("bench_mesh", json_path);
-  const maki::Stream stream;
-  for (bool clustered : {false, true}) {
-    maki::DeviceBuffer<maki::SourceParticle> source("bench.source");
-    source.upload(stream, make_particles(side, clustered));
-    for (const Setting& s : kSettings) time_setting(stream, s, source, clustered, report);
+  try {
+    const DeviceInfo device = device_info();
+    const Stream stream;
+    bench::Report report("bench_mesh", json_path);
+    const double copy = bench::copy_bandwidth(stream);
+    report.add("copy", copy, "B/s");
+    fmt::print("{}, {}, {} units; {}^3 particles; a copy moves {:.1f} GB/s\n", device.name, device.instruction_set,
+               device.units, side, 1e-9 * copy);
+    fmt::print("milliseconds, and bytes to move over time as a share of the copy's\n");
+    fmt::print("{:<6}  {:<16}  {:<9} {:>8}", "mesh", "setting", "particles", "whole");
+    for (const Phase& p : kPhases) fmt::print("  {:>13}", p.name);
+    fmt::print(" {:>8} {:>6}\n", "Mpart/s", "B/cell");
+    const Bench bench{stream, side, repeat, std::string(backend_name()) == "cuda", copy, report};
+    for (Set set : {Set::kEven, Set::kClustered, Set::kDrifted, Set::kOnePlace}) {
+      DeviceBuffer<SourceParticle> source("bench.source");
+      source.upload(stream, make_particles(side, set));
+      if (set == Set::kDrifted || set == Set::kOnePlace) {
+        bench.time(kStandard, source, set);
+        continue;
+      }
+      for (const Setting& s : kSettings) bench.time(s, source, set);
+    }
+    if (!no_errors) print_errors(report);
+    report.write();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "bench_mesh: %s\n", e.what());
+    return 1;
   }
-  if (!no_errors) print_errors(report);
-  report.write();
-  return 0;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "bench/copy_bandwidth.hpp"
 #include "bench/report.hpp"
 #include "bench/sphere_set.hpp"
 #include "kernels/measure/step_reductions.hpp"
@@ -54,22 +55,6 @@ struct Kind {
     counts = now;
   }
 };
-
-// The device's memory as a copy sees it: bytes read and written a second.
-double copy_bandwidth(const Stream& stream) {
-  constexpr std::size_t bytes = std::size_t{1} << 28;
-  DeviceBuffer<char> from("bench.copy", bytes), to("bench.copy", bytes);
-  from.fill_zero(stream);
-  double best = 1e30;
-  for (int i = 0; i < 8; ++i) {
-    stream.synchronize();
-    const auto begin = std::chrono::steady_clock::now();
-    copy_on_device(stream, to.data(), from.data(), bytes);
-    stream.synchronize();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  return 2.0 * bytes / best;
-}
 
 // What a phase has to move, bytes; nothing for those whose floor is arithmetic.
 std::optional<double> bytes_moved(const std::string& phase, double n, double cells, bool mesh) {
@@ -176,7 +161,7 @@ void run(const Options& o) {
     const double kept = step();
     if (!gravity.counts().rebuilt) reuse.take(kept, timers, gravity.counts());
   }
-  const double copy = copy_bandwidth(stream);
+  const double copy = bench::copy_bandwidth(stream);
 
   bench::Report report("step", o.json);
   report.add("particles", n, "");

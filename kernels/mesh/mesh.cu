@@ -1,10 +1,14 @@
 #include "kernels/mesh/mesh.hpp"
 
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
+#include "kernels/device/timer.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/influence.hpp"
 #include "kernels/mesh/influence_pass.cuh"
@@ -12,6 +16,37 @@
 
 namespace maki {
 namespace {
+
+// Marks between the phases of one call; does nothing until it is switched on.
+class PhaseClock {
+ public:
+  using Phase = double ParticleMesh::Phases::*;
+
+  void switch_on() { clock_.emplace(); }
+  void begin(const Stream& stream) {
+    if (!clock_) return;
+    clock_->clear();
+    ends_.clear();
+    begin_ = clock_->mark(stream);
+  }
+  void end(const Stream& stream, Phase phase) {
+    if (clock_) ends_.emplace_back(phase, clock_->mark(stream));
+  }
+  ParticleMesh::Phases seconds() const {
+    ParticleMesh::Phases sum;
+    std::size_t from = begin_;
+    for (const auto& [phase, mark] : ends_) {
+      sum.*phase += clock_->seconds(from, mark);
+      from = mark;
+    }
+    return sum;
+  }
+
+ private:
+  std::optional<StreamClock> clock_;
+  std::size_t begin_ = 0;
+  std::vector<std::pair<Phase, std::size_t>> ends_;
+};
 
 // out = -d phi / dx along one axis, by the 4-point difference.
 struct FourPointGradient {
@@ -68,6 +103,7 @@ struct ParticleMesh::Parts {
   int outputs() const { return full() ? 2 : 1; }
   void density(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   void pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last);
+  void backward(const Stream& stream, float* values);
   void to_scratch(const Stream& stream, const float* table, int axis, int output, bool last);
   void potentials_in_place(const Stream& stream);
   float* potential_of(int output) { return output ? scratch.data() : mesh.data(); }
@@ -91,15 +127,19 @@ struct ParticleMesh::Parts {
   DeviceBuffer<float> influence_potential{"mesh.influence_potential"};  // made when a potential is first asked for
   DeviceBuffer<float> gradient{"mesh.gradient"};
   DeviceBuffer<Complex> phases{"mesh.phases"};
+  PhaseClock clock;
 };
 
 // Masses a cell are density / m^3, which is just what an unnormalised transform wants.
 void ParticleMesh::Parts::density(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                   const MassUnit& unit) {
   separate = options.interlacing != Interlacing::kNone;
+  clock.begin(stream);
   assigner.assign(stream, particles, n, unit, mesh.data(), separate ? scratch.data() : nullptr);
+  clock.end(stream, &Phases::assign);
   fft.forward(stream, mesh.data());
   if (separate) fft.forward(stream, scratch.data());
+  clock.end(stream, &Phases::forward);
 }
 
 // Modes of one or both outputs. The first pass combines the two meshes; all but the last leave their spectrum in `mesh`.
@@ -110,23 +150,30 @@ void ParticleMesh::Parts::pass(const Stream& stream, const float* table, int axi
                             separate && !last ? modes(mesh.data()) : nullptr, modes(out), modes(out_shifted), table,
                             gradient.data(), phases.data(), options.cells, axis, full() ? 2.0f : 1.0f});
   separate = false;
+  clock.end(stream, &Phases::influence);
+}
+
+void ParticleMesh::Parts::backward(const Stream& stream, float* values) {
+  fft.backward(stream, values);
+  clock.end(stream, &Phases::backward);
 }
 
 void ParticleMesh::Parts::to_scratch(const Stream& stream, const float* table, int axis, int output, bool last) {
   pass(stream, table, axis, output ? nullptr : scratch.data(), output ? scratch.data() : nullptr, last);
-  fft.backward(stream, scratch.data());
+  backward(stream, scratch.data());
 }
 
 // The gradient is taken later: one pass turns the masses' modes into those of all potentials.
 void ParticleMesh::Parts::potentials_in_place(const Stream& stream) {
   pass(stream, influence.data(), kPotentialAxis, mesh.data(), full() ? scratch.data() : nullptr, true);
-  for (int output = 0; output < outputs(); ++output) fft.backward(stream, potential_of(output));
+  for (int output = 0; output < outputs(); ++output) backward(stream, potential_of(output));
 }
 
 void ParticleMesh::Parts::add_output(const Stream& stream, const float* values, int output,
                                      const SourceParticle* particles, std::size_t n, float* out) {
   interpolate(stream, options.assignment, {values, options.cells, output == 1}, particles, n,
               1.0f / static_cast<float>(outputs()), output == 1, out);
+  clock.end(stream, &Phases::interpolate);
 }
 
 void ParticleMesh::Parts::potential(const Stream& stream, const SourceParticle* particles, std::size_t n, float* out) {
@@ -158,6 +205,7 @@ void ParticleMesh::Parts::four_point(const Stream& stream, const SourceParticle*
     for (int axis = 0; axis < 3; ++axis) {
       launch_cells(stream, "mesh.difference", options.cells,
                    FourPointGradient{potential_of(output), values, options.cells, axis});
+      clock.end(stream, &Phases::influence);
       add_output(stream, values, output, particles, n, out[axis]);
     }
   }
@@ -171,6 +219,7 @@ void ParticleMesh::Parts::analytic(const Stream& stream, const SourceParticle* p
   for (int output = 0; output < outputs(); ++output)
     interpolate_gradient(stream, options.assignment, {potential_of(output), options.cells, output == 1}, particles, n,
                          {acceleration, -share, potential, share, output == 1});
+  clock.end(stream, &Phases::interpolate);
 }
 
 ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law) {
@@ -200,6 +249,9 @@ void ParticleMesh::long_range(const Stream& stream, const SourceParticle* partic
   else
     p.four_point(stream, particles, n, acceleration);
 }
+
+void ParticleMesh::measure_phases() { parts_->clock.switch_on(); }
+ParticleMesh::Phases ParticleMesh::phases() const { return parts_->clock.seconds(); }
 
 std::size_t ParticleMesh::bytes() const {
   const Parts& p = *parts_;

@@ -51,6 +51,15 @@ class ParticleMesh {
   // How the masses become integers. Waits for the device; throws Error as choose_mass_unit() does.
   MassUnit mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const;
 
+  // Measures the phases of every long_range from here on (a mark in the stream's queue between them).
+  void measure_phases();
+  // Seconds of the last long_range; waits for it. In order: assign, forward, influence, backward, interpolate; of the
+  // four-point gradient, the differences count as influence.
+  struct Phases {
+    double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
+  };
+  Phases phases() const;
+
   // Bytes of the meshes and work space on the device.
   std::size_t bytes() const;
   const MeshOptions& options() const;
