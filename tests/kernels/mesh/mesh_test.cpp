@@ -181,6 +181,32 @@ TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
   EXPECT_GT(mesh.bytes(), 24u * 24u * 26u * 8u);
 }
 
+// Masses never change in a run, so their unit is chosen once; after that nothing goes to the host.
+TEST(ParticleMesh, AMassUnitChosenBeforeGivesTheSameBits) {
+  for (bool equal : {true, false}) {
+    auto particles = random_particles(3000, equal);
+    const Stream stream;
+    ParticleMesh mesh({24, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull}, polynomial_law(5, 0.2));
+    DeviceBuffer<SourceParticle> source("test.source");
+    source.upload(stream, particles);
+    const MassUnit unit = mesh.mass_unit(stream, source.data(), particles.size());
+    std::shuffle(particles.begin(), particles.end(), std::mt19937(4));
+    for (auto& p : particles) p.x += 0x12345678u;
+    source.upload(stream, particles);
+    VectorArray a("test.acceleration"), b("test.acceleration");
+    a.resize(particles.size());
+    b.resize(particles.size());
+    mesh.long_range(stream, source.data(), particles.size(), a.view(), nullptr);
+    const TransferCounters before = transfer_counters();
+    mesh.long_range(stream, source.data(), particles.size(), unit, b.view(), nullptr);
+    EXPECT_EQ(transfer_counters().to_host, before.to_host);
+    EXPECT_EQ(transfer_counters().to_device, before.to_device);
+    EXPECT_EQ(a.x.download(stream), b.x.download(stream));
+    EXPECT_EQ(a.y.download(stream), b.y.download(stream));
+    EXPECT_EQ(a.z.download(stream), b.z.download(stream));
+  }
+}
+
 TEST(ParticleMesh, RefusesWhatMakesNoSense) {
   const ForceLaw law = polynomial_law(5, 0.1);
   EXPECT_THROW(ParticleMesh({6}, law), Error);
