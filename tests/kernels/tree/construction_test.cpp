@@ -286,6 +286,7 @@ TEST(Construction, ARebuildBringsNextToNothingToTheHost) {
   reset_transfer_counters();
   r.rebuild();
   EXPECT_LE(transfer_counters().to_host, 128u);
+  EXPECT_LE(transfer_counters().waits, 2u);
   EXPECT_EQ(transfer_counters().to_device, 0u);
 }
 
