@@ -88,15 +88,16 @@ MAKI_HD T polynomial(const float* c, T t) {
     return polynomial<kDegree - 1>(c + 1, t) * t + T(c[0]);
 }
 
-// A point mass at softened distance s: mass g and mass p (the latter only with Law::kPotential).
+// A point mass at softened distance s: mass g and mass p (the latter only with Law::kPotential), as if there were no
+// cutoff. Pairs count where t > 0, which is returned.
 template <class Law, class T>
-MAKI_HD void monopole(const PairParameters& k, T s2, T mass, T& mass_g, T& mass_p) {
+MAKI_HD T monopole_before_cutoff(const PairParameters& k, T s2, T mass, T& mass_g, T& mass_p) {
   const T inverse = reciprocal_root(s2, Root<Law::kRefine>{});
   const T inverse2 = inverse * inverse;
   if constexpr (Law::kSplit == Split::kNone && !Law::kSpline) {
     mass_p = mass * inverse;
     mass_g = mass_p * inverse2;
-    return;
+    return T(1.0f);
   }
   T g = inverse2 * inverse, p = inverse;
   if constexpr (Law::kSpline) {
@@ -116,13 +117,18 @@ MAKI_HD void monopole(const PairParameters& k, T s2, T mass, T& mass_g, T& mass_
     g = g - inverse2 * inverse * s2_force_share(xi);
     if constexpr (Law::kPotential) p = p - inverse * s2_potential_share(xi);
   }
-  if constexpr (Law::kSplit == Split::kNone) {
-    mass_g = mass * g;
-    if constexpr (Law::kPotential) mass_p = mass * p;
-  } else {
+  mass_g = mass * g;
+  if constexpr (Law::kPotential) mass_p = mass * p;
+  return Law::kSplit == Split::kNone ? T(1.0f) : t;
+}
+// The same with the cutoff: exactly zero beyond it.
+template <class Law, class T>
+MAKI_HD void monopole(const PairParameters& k, T s2, T mass, T& mass_g, T& mass_p) {
+  const T t = monopole_before_cutoff<Law>(k, s2, mass, mass_g, mass_p);
+  if constexpr (Law::kSplit != Split::kNone) {
     const auto inside = less(T(0.0f), t);
-    mass_g = zero_unless(inside, mass * g);
-    if constexpr (Law::kPotential) mass_p = zero_unless(inside, mass * p);
+    mass_g = zero_unless(inside, mass_g);
+    if constexpr (Law::kPotential) mass_p = zero_unless(inside, mass_p);
   }
 }
 

@@ -1,0 +1,232 @@
+// A warp's way through its share of a list: words to indices to raw records, which land in shared memory while the tile
+// before them is evaluated, then turn into sources relative to the group's centre.
+#pragma once
+
+#include "kernels/force/evaluate_lanes.cuh"
+
+namespace maki::cuda {
+
+inline constexpr unsigned kPointTile = 64;
+inline constexpr unsigned kCellTile = 32;
+inline constexpr unsigned kFlushTiles = 8;  // between additions to the totals
+
+// Shared memory of one warp: no other warp touches it before the end of the list.
+struct WarpShared {
+  union Tile {
+    PointRecord points[kPointTile];
+    CellRecord cells[kCellTile];
+  };
+  Tile tile[2];
+  float4 totals[kMostTargets];
+  std::uint32_t leaf_first[kWarpSize];  // first particle of the batch's leaves, less those before it in the batch
+};
+
+// One part of a group, and where a warp stands in it.
+struct Part {
+  const PairParameters& k;
+  const SourceView& sources;
+  Group group;
+  std::uint32_t first, count;  // targets
+  unsigned subset, subsets;
+
+  // Words of cells taken as points are to the same code leaves of one point each.
+  bool monopoles = false;
+};
+
+__device__ __forceinline__ unsigned lane_index() { return threadIdx.x % kWarpSize; }
+
+__device__ __forceinline__ float4 relative(const PairParameters& k, const Group& group, std::uint32_t x,
+                                           std::uint32_t y, std::uint32_t z, float mass) {
+  return make_float4(static_cast<float>(signed_difference(x, group.x)) * k.bits_to_unit,
+                     static_cast<float>(signed_difference(y, group.y)) * k.bits_to_unit,
+                     static_cast<float>(signed_difference(z, group.z)) * k.bits_to_unit, mass);
+}
+
+// Up to 32 leaves, one to a lane, their particles strung together.
+struct Batch {
+  std::uint32_t begin;  // of this lane's leaf among the batch's particles
+  std::uint32_t count;  // of this lane's leaf; 0 where there is none
+  std::uint32_t total;  // of the batch
+  bool own;             // the leaf may hold targets of this part
+};
+
+__device__ __forceinline__ Batch load_batch(const Part& part, const std::uint32_t* words, unsigned n,
+                                            WarpShared& shared) {
+  const unsigned lane = lane_index();
+  std::uint32_t first = 0;
+  Batch batch{0, 0, 0, false};
+  if (lane < n) {
+    const std::uint32_t word = words[lane];
+    first = part.monopoles ? word : part.sources.cell_first[word];
+    batch.count = part.monopoles ? 1 : part.sources.cell_count[word];
+    batch.own = !part.monopoles && first < part.first + part.count && part.first < first + batch.count;
+  }
+  std::uint32_t end = batch.count;
+#pragma unroll
+  for (unsigned step = 1; step < kWarpSize; step *= 2) {
+    const std::uint32_t below = __shfl_up_sync(kAllLanes, end, step);
+    if (lane >= step) end += below;
+  }
+  batch.begin = end - batch.count;
+  batch.total = __shfl_sync(kAllLanes, end, kWarpSize - 1);
+  const unsigned filled = __ballot_sync(kAllLanes, batch.count > 0);
+  if (batch.count > 0) shared.leaf_first[__popc(filled & ((1u << lane) - 1))] = first - batch.begin;
+  __syncwarp();
+  return batch;
+}
+
+__device__ __forceinline__ void copy_point(const Part& part, std::uint32_t index, PointRecord& to) {
+  if (!part.monopoles) {
+    copy_async<16>(&to, part.sources.particles + index);
+  } else {  // x, y, z and mass stand first; records of 40 bytes are aligned to 8
+    const CellMoments* cell = part.sources.cells + index;
+    copy_async<8>(&to.raw.x, &cell->x);
+    copy_async<8>(&to.raw.z, &cell->z);
+  }
+}
+
+// Starts the copies of the batch's points [pos, pos + n). A lane finds the leaf of its point by counting the leaves
+// that begin up to there.
+__device__ __forceinline__ void start_points(const Part& part, const Batch& batch, std::uint32_t pos, unsigned n,
+                                             const WarpShared& shared, PointRecord* points) {
+  const unsigned lane = lane_index();
+  unsigned before = __popc(__ballot_sync(kAllLanes, batch.count > 0 && batch.begin < pos));
+#pragma unroll
+  for (unsigned row = 0; row < kPointTile; row += kWarpSize) {
+    const std::uint32_t offset = batch.begin - (pos + row);
+    const unsigned begins = __reduce_or_sync(kAllLanes, batch.count > 0 && offset < kWarpSize ? 1u << offset : 0u);
+    if (row + lane < n) {
+      const unsigned leaf = before + __popc(begins & (0xffffffffu >> (kWarpSize - 1 - lane))) - 1;
+      copy_point(part, shared.leaf_first[leaf] + (pos + row + lane), points[row + lane]);
+    }
+    before += __popc(begins);
+  }
+  commit_copies();
+}
+
+// The lane's own copies have landed: converts them, and fills the tile up to `padded` with points of no mass.
+__device__ __forceinline__ void convert_points(const Part& part, unsigned n, unsigned padded, PointRecord* points) {
+#pragma unroll
+  for (unsigned row = 0; row < kPointTile; row += kWarpSize) {
+    const unsigned slot = row + lane_index();
+    if (slot < n) {
+      const SourceParticle s = points[slot].raw;
+      points[slot].point = relative(part.k, part.group, s.x, s.y, s.z, s.mass);
+    } else if (slot < padded) {
+      points[slot].point = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+  }
+}
+
+__device__ __forceinline__ unsigned round_up(unsigned n, unsigned multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+// A warp's evaluation of its share of the list for kPerLane targets a lane. One __syncwarp a tile: behind it the tile
+// is whole, and no lane reads the one before it any more, which the next copies overwrite.
+template <class Law, int kPerLane>
+struct WarpSums {
+  const Part& part;
+  WarpShared& shared;
+  LaneTargets<kPerLane> targets;
+  unsigned tiles = 0;
+
+  __device__ __forceinline__ WarpSums(const Part& p, WarpShared& s, unsigned lane_in_subset, unsigned lanes)
+      : part(p), shared(s) {
+#pragma unroll
+    for (unsigned j = 0; j < kPerLane; ++j) {
+      const std::uint32_t i = min(lane_in_subset + j * lanes, part.count - 1);  // surplus places repeat the last
+      const SourceParticle t = part.sources.particles[part.first + i];
+      const float4 r = relative(part.k, part.group, t.x, t.y, t.z, t.mass);
+      targets.x[j] = Real(r.x), targets.y[j] = Real(r.y), targets.z[j] = Real(r.z);
+      shared.totals[j * kWarpSize + lane_index()] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+    targets.clear();
+  }
+
+  __device__ __forceinline__ WarpShared::Tile& tile(unsigned index) { return shared.tile[index % 2]; }
+  __device__ __forceinline__ void flush() { targets.template flush<Law::kPotential>(shared.totals); }
+  __device__ __forceinline__ void finish_tile() {
+    if (++tiles % kFlushTiles == 0) flush();
+  }
+
+  __device__ __forceinline__ void add_leaves(const std::uint32_t* words, unsigned n) {
+    for (unsigned done = 0; done < n; done += kWarpSize) {
+      add_batch(load_batch(part, words + done, min(n - done, kWarpSize), shared));
+    }
+  }
+
+  __device__ __forceinline__ void add_batch(const Batch& batch) {
+    const unsigned turn = kUnroll<Law, false> * part.subsets;
+    const unsigned most = kPointTile / turn * turn;
+    start_points(part, batch, 0, min(batch.total, most), shared, tile(tiles).points);
+    for (std::uint32_t pos = 0; pos < batch.total;) {
+      const unsigned n = min(batch.total - pos, most), padded = round_up(n, turn);
+      PointRecord* points = tile(tiles).points;
+      wait_copies<0>();
+      convert_points(part, n, padded, points);
+      __syncwarp();
+      const std::uint32_t next = pos + n;
+      if (next < batch.total)
+        start_points(part, batch, next, min(batch.total - next, most), shared, tile(tiles + 1).points);
+      bool own = false;
+      if constexpr (Law::kPotential)
+        own = __any_sync(kAllLanes, batch.own && batch.begin < next && pos < batch.begin + batch.count);
+      if (own)
+        add_points<Law, Law::kPotential>(part.k, points, padded, part.subset, part.subsets, targets);
+      else
+        add_points<Law, false>(part.k, points, padded, part.subset, part.subsets, targets);
+      finish_tile();
+      pos = next;
+    }
+  }
+
+  __device__ __forceinline__ void start_cells(std::uint32_t word, unsigned n, CellRecord* cells) {
+    if (lane_index() < n) {
+      const auto* from = reinterpret_cast<const char*>(part.sources.cells + word);
+      auto* to = reinterpret_cast<char*>(cells + lane_index());
+#pragma unroll
+      for (unsigned byte = 0; byte < sizeof(CellMoments); byte += 8) copy_async<8>(to + byte, from + byte);
+    }
+    commit_copies();
+  }
+
+  __device__ __forceinline__ void convert_cells(unsigned n, unsigned padded, CellRecord* cells) {
+    CellRecord& cell = cells[lane_index()];
+    if (lane_index() < n) {
+      const CellMoments c = cell.raw;
+      const float scale = 1.0f / (part.k.unit * part.k.unit);
+      cell.term[0] = relative(part.k, part.group, c.x, c.y, c.z, c.mass);
+      cell.term[1] = make_float4(c.qxx * scale, c.qyy * scale, c.qzz * scale, c.qxy * scale);
+      cell.term[2] = make_float4(c.qxz * scale, c.qyz * scale, (c.qxx + c.qyy + c.qzz) * scale, 0.0f);
+    } else if (lane_index() < padded) {
+      cell.term[0] = cell.term[1] = cell.term[2] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+  }
+
+  __device__ __forceinline__ static std::uint32_t word_of_lane(const std::uint32_t* words, unsigned n, unsigned begin) {
+    return begin + lane_index() < n ? words[begin + lane_index()] : 0;
+  }
+
+  // Words are read a tile before their cells.
+  __device__ __forceinline__ void add_quadrupoles(const std::uint32_t* words, unsigned n) {
+    const unsigned most = kCellTile / part.subsets * part.subsets;
+    std::uint32_t word = word_of_lane(words, n, most);
+    start_cells(word_of_lane(words, n, 0), min(n, most), tile(tiles).cells);
+    for (unsigned pos = 0; pos < n; pos += most) {
+      const unsigned size = min(n - pos, most), padded = round_up(size, part.subsets);
+      CellRecord* cells = tile(tiles).cells;
+      wait_copies<0>();
+      convert_cells(size, padded, cells);
+      __syncwarp();
+      if (pos + most < n) {
+        start_cells(word, min(n - pos - most, most), tile(tiles + 1).cells);
+        word = word_of_lane(words, n, pos + 2 * most);
+      }
+      add_cells<Law>(part.k, cells, padded, part.subset, part.subsets, targets);
+      finish_tile();
+    }
+  }
+};
+
+}  // namespace maki::cuda
