@@ -1,0 +1,283 @@
+// The GPU's list evaluation and direct sum in the CUDA model, against the CPU's and the formulas in double.
+#include "kernels/force/evaluate_cuda.cuh"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "kernels/particles/vector_array.hpp"
+#include "tests/kernels/force/random_lists.hpp"
+
+namespace maki::force_test {
+namespace {
+
+constexpr float kUntouched = -77.0f;
+constexpr double kTolerance = 3e-6;  // relative to the sum of the sizes of a target's terms
+
+struct Result {
+  std::vector<float> ax, ay, az, p;
+  bool operator==(const Result& o) const { return same(ax, o.ax) && same(ay, o.ay) && same(az, o.az) && same(p, o.p); }
+  static bool same(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  }
+};
+
+// Room for the result of n targets, all kUntouched.
+struct Output {
+  explicit Output(const Stream& stream, std::size_t n) : acceleration("test.acceleration") {
+    const std::vector<float> untouched(n, kUntouched);
+    acceleration.x.upload(stream, untouched);
+    acceleration.y.upload(stream, untouched);
+    acceleration.z.upload(stream, untouched);
+    potential.upload(stream, untouched);
+  }
+  ForceOutput view(bool with_potential) { return {acceleration.view(), with_potential ? potential.data() : nullptr}; }
+  Result download(const Stream& stream) const {
+    return {acceleration.x.download(stream), acceleration.y.download(stream), acceleration.z.download(stream),
+            potential.download(stream)};
+  }
+  VectorArray acceleration;
+  DeviceBuffer<float> potential{"test.potential"};
+};
+
+// A set in buffers of exactly its size.
+struct Uploaded {
+  Uploaded(const Stream& s, const RandomSet& set) : stream(s) {
+    particles.upload(s, set.particles);
+    cells.upload(s, set.cells);
+    cell_first.upload(s, set.cell_first);
+    cell_count.upload(s, set.cell_count);
+    words.upload(s, set.words);
+    groups.upload(s, set.groups);
+    ranges.upload(s, set.ranges);
+  }
+  using Evaluate = void(const Stream&, const ForceLaw&, bool, const SourceView&, const ListView&, const ForceOutput&);
+  Result run(Evaluate* evaluate, const ForceLaw& law, bool quadrupoles, bool potential,
+             const std::vector<std::uint32_t>* chosen = nullptr) {
+    Output out(stream, particles.size());
+    DeviceBuffer<std::uint32_t> selected("test.selected");
+    if (chosen) selected.upload(stream, *chosen);
+    const std::size_t count = chosen ? chosen->size() : groups.size();
+    evaluate(stream, law, quadrupoles, {particles.data(), cells.data(), cell_first.data(), cell_count.data()},
+             {groups.data(), ranges.data(), words.data(), chosen ? selected.data() : nullptr,
+              static_cast<std::uint32_t>(count)},
+             out.view(potential));
+    return out.download(stream);
+  }
+  const Stream& stream;
+  DeviceBuffer<SourceParticle> particles{"test.particles"};
+  DeviceBuffer<CellMoments> cells{"test.cells"};
+  DeviceBuffer<std::uint32_t> cell_first{"test.cell_first"}, cell_count{"test.cell_count"}, words{"test.words"};
+  DeviceBuffer<Group> groups{"test.groups"};
+  DeviceBuffer<ListRange> ranges{"test.ranges"};
+};
+
+// Runs the kernel and the CPU's version and holds both against the formulas in double. Nothing else may be written.
+void check_lists(const ForceLaw& law, bool quadrupoles, bool potential, const RandomSet& set) {
+  const Stream stream;
+  Uploaded device(stream, set);
+  const Result r = device.run(cuda::evaluate_lists, law, quadrupoles, potential);
+  const Result cpu = device.run(maki::evaluate_lists, law, quadrupoles, potential);
+  std::vector<bool> is_target(set.particles.size(), false);
+  double worst = 0;
+  for (std::size_t g = 0; g < set.groups.size(); ++g) {
+    for (std::uint32_t i = set.groups[g].first; i < set.groups[g].first + set.groups[g].count; ++i) {
+      is_target[i] = true;
+      double size_a, size_p;
+      const Effect e = expected(law, quadrupoles, set, g, i, size_a, size_p);
+      if (size_a == 0) {
+        EXPECT_TRUE(r.ax[i] == 0 && r.ay[i] == 0 && r.az[i] == 0);
+      } else {
+        worst = std::max(worst, std::hypot(r.ax[i] - e.ax, r.ay[i] - e.ay, r.az[i] - e.az) / size_a);
+        worst = std::max(worst, std::hypot(r.ax[i] - cpu.ax[i], r.ay[i] - cpu.ay[i], r.az[i] - cpu.az[i]) / size_a / 2);
+      }
+      if (potential && size_p > 0) worst = std::max(worst, std::abs(r.p[i] - e.p) / size_p);
+      if (potential && size_p > 0) worst = std::max(worst, std::abs(r.p[i] - cpu.p[i]) / size_p / 2);
+      EXPECT_TRUE(!potential || size_p != 0 || r.p[i] == 0);
+    }
+  }
+  EXPECT_LT(worst, kTolerance) << name_of(law) << ", quadrupoles " << quadrupoles << ", potential " << potential;
+  for (std::size_t i = 0; i < set.particles.size(); ++i) {
+    EXPECT_TRUE(is_target[i] || r.ax[i] == kUntouched);
+    EXPECT_TRUE((is_target[i] && potential) || r.p[i] == kUntouched);
+  }
+}
+
+ForceLaw split_law(int order = 5) {
+  return make_force_law(Split::kPolynomial, order, 0.012, Softening::kPlummer, 2e-4);
+}
+ForceLaw plain_law() { return make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 2e-4); }
+
+void append_leaf(RandomSet& set, unsigned count, double width) {
+  std::mt19937_64 random(9);
+  std::uniform_real_distribution<double> uniform(-0.5, 0.5);
+  const auto near = [&](std::uint32_t c) {
+    return c + static_cast<std::uint32_t>(static_cast<std::int64_t>(uniform(random) * width * kSideToUnits));
+  };
+  const Group& g = set.groups[0];
+  set.words.push_back(static_cast<std::uint32_t>(set.cell_first.size()));
+  set.cell_first.push_back(static_cast<std::uint32_t>(set.particles.size()));
+  set.cell_count.push_back(count);
+  set.cells.push_back({});
+  for (unsigned i = 0; i < count; ++i) set.particles.push_back({near(g.x), near(g.y), near(g.z), 1.0f});
+  ++set.ranges[0].leaves;
+}
+
+TEST(SimtEvaluate, ShapesHoldEveryTargetAndWasteLittle) {
+  for (unsigned count = 1; count <= cuda::kMostTargets; ++count) {
+    const cuda::LaneShape s = cuda::choose_shape(count);
+    EXPECT_GE(s.per_lane * s.lanes, count);
+    EXPECT_LE(s.lanes * s.subsets, 32u);
+    EXPECT_LT((s.lanes - 1) * s.per_lane, count) << "an empty lane";
+    EXPECT_TRUE(count <= 32 || count * s.subsets >= 20 * s.per_lane) << count << ": less than 5 of 8 lanes used";
+  }
+  EXPECT_EQ(cuda::choose_shape(45).subsets, 2u);
+  EXPECT_EQ(cuda::choose_shape(64).per_lane, 4u);
+  for (unsigned left = 1000; left > 0;) {
+    const unsigned part = cuda::size_of_part(left);
+    ASSERT_TRUE(part > 0 && part <= left && part <= cuda::kMostTargets);
+    left -= part;
+  }
+}
+
+TEST(SimtEvaluate, EveryGroupSize) {
+  const RandomSet set =
+      random_lists({1, 2, 15, 16, 31, 32, 33, 45, 64, 65, 96, 127, 128, 129, 160, 161, 256}, 5, 7, 0.01, 1.0, 1);
+  check_lists(split_law(), true, true, set);
+  check_lists(plain_law(), false, false, set);
+}
+
+TEST(SimtEvaluate, EveryLaw) {
+  const RandomSet set = random_lists({1, 37, 64}, 20, 40, 0.01, 1.0, 2);
+  for (const ForceLaw& law : laws_for(0.012, 2e-4))
+    for (const bool quadrupoles : {true, false})
+      for (const bool potential : {true, false}) check_lists(law, quadrupoles, potential, set);
+}
+
+// Up to several batches of leaves and tiles of cells for each warp.
+TEST(SimtEvaluate, EmptyAndOneSidedLists) {
+  for (const auto& [leaves, cells] :
+       {std::pair{0u, 0u}, {0u, 1u}, {0u, 9u}, {1u, 0u}, {3u, 0u}, {0u, 300u}, {170u, 0u}}) {
+    const RandomSet set = random_lists({5, 64}, leaves, cells, 0.01, 1.0, 3);
+    for (const bool quadrupoles : {true, false}) check_lists(plain_law(), quadrupoles, true, set);
+  }
+}
+
+TEST(SimtEvaluate, HugeAndEmptyLeaves) {
+  RandomSet set = random_lists({3}, 6, 2, 0.01, 1.0, 4);
+  append_leaf(set, 0, 0.01);
+  append_leaf(set, 3000, 0.01);
+  append_leaf(set, 0, 0.01);
+  append_leaf(set, 1, 0.01);
+  check_lists(split_law(4), true, true, set);
+  check_lists(plain_law(), true, false, set);
+}
+
+TEST(SimtEvaluate, SelectedGroups) {
+  const Stream stream;
+  const RandomSet set = random_lists({20, 33, 7, 64}, 4, 5, 0.01, 1.0, 5);
+  Uploaded device(stream, set);
+  const Result all = device.run(cuda::evaluate_lists, split_law(), true, true);
+  const std::vector<std::uint32_t> chosen{3, 1};
+  const Result some = device.run(cuda::evaluate_lists, split_law(), true, true, &chosen);
+  for (std::uint32_t g = 0; g < set.groups.size(); ++g)
+    for (std::uint32_t i = set.groups[g].first; i < set.groups[g].first + set.groups[g].count; ++i)
+      EXPECT_EQ(some.ax[i], g % 2 == 1 ? all.ax[i] : kUntouched);
+  const std::vector<std::uint32_t> none;
+  const Result nothing = device.run(cuda::evaluate_lists, split_law(), true, true, &none);
+  for (const float x : nothing.ax) EXPECT_EQ(x, kUntouched);
+}
+
+// A leaf of many particles at one point, cut into groups: own terms of all of them, not only of the group's.
+TEST(SimtEvaluate, PiecesOfALeafAtOnePoint) {
+  RandomSet set = random_lists({40}, 3, 2, 0.01, 1.0, 6);
+  for (std::uint32_t i = 0; i < 40; ++i) set.particles[i] = {1u << 31, 1u << 30, 5, 1.0f};
+  set.groups = {{0, 10, 1u << 31, 1u << 30, 5, 0, 0, 0}, {10, 30, 1u << 31, 1u << 30, 5, 0, 0, 0}};
+  set.ranges = {set.ranges[0], set.ranges[0]};
+  for (const ForceLaw& law : laws_for(0.012, 2e-4)) check_lists(law, true, true, set);
+}
+
+TEST(SimtEvaluate, ExactlyZeroBeyondTheCutoff) {
+  const Stream stream;
+  RandomSet set = random_lists({64}, 0, 30, 0.0001, 1.0, 7);
+  append_leaf(set, 50, 0.0001);
+  set.groups[0].x += 1u << 27, set.groups[0].y -= 1u << 26;  // 1/32 and 1/64 of the side away
+  for (std::uint32_t i = 0; i < 64; ++i) set.particles[i].x += 1u << 27, set.particles[i].y -= 1u << 26;
+  for (const Softening kind : {Softening::kPlummer, Softening::kSpline})
+    for (const Split split : {Split::kPolynomial, Split::kS2})
+      for (const bool quadrupoles : {true, false}) {
+        Uploaded device(stream, set);
+        const ForceLaw law = make_force_law(split, 5, 0.012, kind, 2e-4);
+        const Result r = device.run(cuda::evaluate_lists, law, quadrupoles, true);
+        for (std::uint32_t i = 0; i < 64; ++i)
+          ASSERT_TRUE(r.ax[i] == 0 && r.ay[i] == 0 && r.az[i] == 0 && r.p[i] == 0) << name_of(law);
+      }
+}
+
+TEST(SimtEvaluate, SameBitsInEveryOrderOfThreads) {
+  const Stream stream;
+  const RandomSet set = random_lists({1, 45, 130}, 9, 40, 0.01, 1.0, 8);
+  Uploaded device(stream, set);
+  for (const bool quadrupoles : {true, false}) {
+    Result first;
+    simt::for_seeds(20, [&](std::uint64_t seed) {
+      const Result r = device.run(cuda::evaluate_lists, split_law(4), quadrupoles, quadrupoles);
+      if (first.ax.empty()) first = r;
+      EXPECT_TRUE(r == first) << "seed " << seed;
+    });
+  }
+}
+
+// Direct sum over n particles for targets [first, first + count).
+void check_direct(const ForceLaw& law, std::uint32_t n, std::uint32_t first, std::uint32_t count, bool potential) {
+  const Stream stream;
+  const RandomSet set = random_lists({n}, 0, 0, 0.1, 1.0, n);
+  DeviceBuffer<SourceParticle> particles("test.particles");
+  particles.upload(stream, set.particles);
+  Output out(stream, count), cpu_out(stream, count);
+  cuda::direct_sum(stream, law, particles.data(), n, first, count, out.view(potential));
+  maki::direct_sum(stream, law, particles.data(), n, first, count, cpu_out.view(potential));
+  const Result r = out.download(stream), cpu = cpu_out.download(stream);
+  RandomSet list = set;  // the same as a list of one leaf
+  list.ranges[0] = {0, 0, 1};
+  list.words = {0};
+  for (std::uint32_t i = 0; i < count; i += 1 + count / 40) {
+    double size_a, size_p;
+    const Effect e = expected(law, false, list, 0, first + i, size_a, size_p);
+    size_a += 1e-30, size_p += 1e-30;
+    EXPECT_LT(std::hypot(r.ax[i] - e.ax, r.ay[i] - e.ay, r.az[i] - e.az) / size_a, kTolerance) << name_of(law);
+    EXPECT_LT(std::hypot(r.ax[i] - cpu.ax[i], r.ay[i] - cpu.ay[i], r.az[i] - cpu.az[i]) / size_a, 2 * kTolerance);
+    EXPECT_TRUE(!potential || std::abs(r.p[i] - e.p) / size_p < kTolerance) << name_of(law);
+    EXPECT_TRUE(potential || r.p[i] == kUntouched);
+  }
+}
+
+TEST(SimtDirectSum, SizesAndParts) {
+  for (const std::uint32_t n : {1u, 2u, 127u, 255u, 256u, 257u, 600u}) check_direct(plain_law(), n, 0, n, true);
+  check_direct(split_law(), 600, 100, 300, false);
+  check_direct(split_law(), 300, 299, 1, true);
+}
+
+TEST(SimtDirectSum, EveryLaw) {
+  for (const ForceLaw& law : laws_for(0.012, 2e-4))
+    for (const bool potential : {true, false}) check_direct(law, 70, 3, 50, potential);
+}
+
+TEST(SimtDirectSum, SameBitsInEveryOrderOfThreads) {
+  const Stream stream;
+  const RandomSet set = random_lists({300}, 0, 0, 0.1, 1.0, 1);
+  DeviceBuffer<SourceParticle> particles("test.particles");
+  particles.upload(stream, set.particles);
+  Result first;
+  simt::for_seeds(20, [&](std::uint64_t seed) {
+    Output out(stream, 40);
+    cuda::direct_sum(stream, plain_law(), particles.data(), 300, 5, 40, out.view(true));
+    const Result r = out.download(stream);
+    if (first.ax.empty()) first = r;
+    EXPECT_TRUE(r == first) << "seed " << seed;
+  });
+}
+
+}  // namespace
+}  // namespace maki::force_test
