@@ -10,7 +10,7 @@ inline constexpr unsigned kWarps = 4;
 inline constexpr unsigned kBlock = kWarps * kWarpSize;
 // Blocks that a multiprocessor holds: 20 warps of 96 registers, or 16 of 128 for the longest formulas.
 template <class Law>
-inline constexpr unsigned kBlocks = Law::kSpline || (Law::kSplit == Split::kS2 && Law::kPotential) ? 4 : 5;
+inline constexpr unsigned kBlocks = Law::kSpline || (Law::kSplit != Split::kNone && Law::kPotential) ? 4 : 5;
 
 // This warp's piece of n words.
 __device__ __forceinline__ std::uint32_t begin_of_share(std::uint32_t n, unsigned warp) {

@@ -68,7 +68,7 @@ union PointRecord {
   SourceParticle raw;
   float4 point;
 };
-// A cell: x y z mass | xx yy zz xy | xz yz trace 0.
+// A cell: x y z mass | xx yy zz xy | xz yz trace/2 0.
 union alignas(16) CellRecord {
   CellMoments raw;
   float4 term[3];

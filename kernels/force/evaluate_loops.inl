@@ -5,7 +5,7 @@
 inline constexpr unsigned kTargets = 256;       // targets at a time
 inline constexpr unsigned kSourceBlock = 1024;  // 16 KiB: with the targets inside L1
 inline constexpr unsigned kCellBlock = 192;     // 9 KiB
-inline constexpr unsigned kCellFloats = 12;     // x y z mass xx yy zz xy xz yz trace 0
+inline constexpr unsigned kCellFloats = 12;     // x y z mass xx yy zz xy xz yz trace/2 0
 
 // Targets as arrays by component, padded with copies of the last to whole vectors, and their sums.
 struct Targets {

@@ -198,7 +198,7 @@ struct WarpSums {
       const float scale = 1.0f / (part.k.unit * part.k.unit);
       cell.term[0] = relative(part.k, part.group, c.x, c.y, c.z, c.mass);
       cell.term[1] = make_float4(c.qxx * scale, c.qyy * scale, c.qzz * scale, c.qxy * scale);
-      cell.term[2] = make_float4(c.qxz * scale, c.qyz * scale, (c.qxx + c.qyy + c.qzz) * scale, 0.0f);
+      cell.term[2] = make_float4(c.qxz * scale, c.qyz * scale, (c.qxx + c.qyy + c.qzz) * (0.5f * scale), 0.0f);
     } else if (lane_index() < padded) {
       cell.term[0] = cell.term[1] = cell.term[2] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }

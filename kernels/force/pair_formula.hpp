@@ -21,6 +21,11 @@ template <bool kRefine>
 struct Root {};
 
 MAKI_HD bool any(bool mask) { return mask; }
+// A mask of one lane may be branched on, which a GPU turns into predicates of the instructions behind it.
+template <class Mask>
+inline constexpr bool kIsBranch = false;
+template <>
+inline constexpr bool kIsBranch<bool> = true;
 
 // What is known when a loop is compiled.
 template <Split kSplitIn, int kOrderIn, Softening kSofteningIn, bool kPotentialIn, bool kRefineIn>
@@ -141,8 +146,8 @@ MAKI_HD T own_potential(const PairParameters& k) {
   return T(0.0f);
 }
 
-// The radial factors of a multipole: g = d0 / s^3, g' = -d1 / s^5, g'' = d2 / s^7 with ' = d/d(r^2), and p.
-// Newton: 1, 3/2, 15/4.
+// The radial factors of a multipole: g = d0 / s^3, 2 g' = -d1 / s^5, 2 g'' = d2 / s^7 with ' = d/d(r^2), and p.
+// Newton: 1, 3, 15/2.
 template <class T>
 struct RadialFactors {
   T d0, d1, d2;
@@ -155,33 +160,30 @@ MAKI_HD void soften_spline(T inverse, T q, RadialFactors<T>& f) {
   if (!any(soft)) return;
   const auto centre = less(q, T(0.5f));
   const T q2 = q * q, q4 = q2 * q2;
-  const T d1 = where(centre, q4 * q * (T(38.4f) - T(48.0f) * q),
-                     q4 * (T(24.0f) + q * (T(16.0f) * q - T(38.4f))) - T(0.1f));
-  const T d2 = where(centre, T(24.0f) * q4 * q2, q4 * (T(12.0f) - T(8.0f) * q2) - T(0.25f));
+  const T d1 = where(centre, q4 * q * (T(76.8f) - T(96.0f) * q),
+                     q4 * (T(48.0f) + q * (T(32.0f) * q - T(76.8f))) - T(0.2f));
+  const T d2 = where(centre, T(48.0f) * q4 * q2, q4 * (T(24.0f) - T(16.0f) * q2) - T(0.5f));
   f.d0 = where(soft, spline_force_share(q), f.d0);
   f.d1 = where(soft, d1, f.d1);
   f.d2 = where(soft, d2, f.d2);
   f.p = where(soft, inverse * spline_potential_share(q), f.p);
 }
 
-// Subtracts the polynomial L, its first and its second derivative (Horner's scheme for all three).
-template <class Law, class T>
-MAKI_HD void subtract_polynomial(const PairParameters& k, T s2, T inverse, T t, RadialFactors<T>& f) {
-  T value = T(k.force[Law::kOrder]), first = T(0.0f), half_second = T(0.0f);
-  for (int j = Law::kOrder - 1; j >= 0; --j) {
+// sum c[j] t^j for j <= kOrder (>= 2), its first and half its second derivative: Horner's scheme for all three.
+template <int kOrder, class T>
+MAKI_HD void polynomial_with_slopes(const float* c, T t, T& value, T& first, T& half_second) {
+  half_second = T(c[kOrder]);
+  first = half_second * t + T(c[kOrder - 1]);
+  value = first * t + T(c[kOrder - 2]);
+  first = half_second * t + first;
+  for (int j = kOrder - 3; j >= 0; --j) {
     half_second = half_second * t + first;
     first = first * t + value;
-    value = value * t + T(k.force[j]);
+    value = value * t + T(c[j]);
   }
-  const T s3 = s2 * s2 * inverse;
-  const T s5 = s3 * s2;
-  f.d0 = f.d0 - s3 * value;
-  f.d1 = f.d1 - s5 * first;
-  f.d2 = f.d2 - T(2.0f) * (s5 * s2) * half_second;
-  if constexpr (Law::kPotential) f.p = f.p - polynomial<Law::kOrder + 1>(k.potential, t);
 }
 
-// A power xi^j of 1 - g(xi) enters d1 with (3 - j) / 2 and d2 with (3 - j) (5 - j) / 4.
+// A power xi^j of 1 - g(xi) enters d1 with 3 - j and d2 with (3 - j) (5 - j) / 2.
 template <class Law, class T>
 MAKI_HD void subtract_s2(T inverse, T xi, RadialFactors<T>& f) {
   const T xi2 = xi * xi, xi4 = xi2 * xi2;
@@ -198,15 +200,15 @@ MAKI_HD void subtract_s2(T inverse, T xi, RadialFactors<T>& f) {
   const T smooth1 = xi4 * xi * (T(1.6f) + xi * (T(-0.75f) + xi * (T(-24.0f / 35) + T(0.375f) * xi)));
   const T smooth2 = xi4 * xi2 * (T(0.375f) + xi * (T(24.0f / 35) - T(0.5625f) * xi));
   f.d0 = f.d0 - s2_force_share(xi);
-  f.d1 = f.d1 - (smooth1 + e1);
-  f.d2 = f.d2 - (smooth2 + T(2.5f) * e1 - T(0.5f) * xi * e1_slope);
+  f.d1 = f.d1 - T(2.0f) * (smooth1 + e1);
+  f.d2 = f.d2 - (T(2.0f) * smooth2 + T(5.0f) * e1 - xi * e1_slope);
   if constexpr (Law::kPotential) f.p = f.p - inverse * s2_potential_share(xi);
 }
 
-// A cell's mass and raw second moments about its centre of mass, in mass unit^2, with their trace.
+// A cell's mass and raw second moments about its centre of mass, in mass unit^2, with half their trace.
 template <class T>
 struct CellTerms {
-  T mass, xx, yy, zz, xy, xz, yz, trace;
+  T mass, xx, yy, zz, xy, xz, yz, half_trace;
 };
 
 // Adds a cell at separation (x, y, z) to the acceleration, and m p + (quadrupole) to `sum_p` (potential = -sum_p).
@@ -216,29 +218,49 @@ template <class Law, class T>
 MAKI_HD void add_cell(const PairParameters& k, T x, T y, T z, const CellTerms<T>& q, T& ax, T& ay, T& az, T& sum_p) {
   const T s2 = softened_square<Law>(k, x, y, z);
   T inverse = reciprocal_root(s2, Root<Law::kRefine>{});
-  RadialFactors<T> f{T(1.0f), T(1.5f), T(3.75f), inverse};
+  RadialFactors<T> f{T(1.0f), T(3.0f), T(7.5f), inverse};
   if constexpr (Law::kSpline) soften_spline(inverse, s2 * inverse * T(k.spline_inverse_h), f);
-  if constexpr (Law::kSplit != Split::kNone) {
-    const T t = larger(T(k.cut) - s2, T(0.0f));  // far beyond r_cut the powers of t would overflow
-    const auto inside = less(T(0.0f), t);
-    if constexpr (Law::kSplit == Split::kPolynomial) subtract_polynomial<Law>(k, s2, inverse, t, f);
-    if constexpr (Law::kSplit == Split::kS2) subtract_s2<Law>(inverse, s2 * inverse * T(k.two_over_r_cut), f);
+  if constexpr (Law::kSplit == Split::kS2) subtract_s2<Law>(inverse, s2 * inverse * T(k.two_over_r_cut), f);
+  T t = T(k.cut) - s2;
+  const auto inside = less(T(0.0f), t);
+  constexpr bool kMasked = Law::kSplit != Split::kNone && !kIsBranch<decltype(less(t, t))>;
+  if constexpr (kMasked) {
+    t = larger(t, T(0.0f));                  // far beyond r_cut the powers of t would overflow
     inverse = zero_unless(inside, inverse);  // carries the cutoff into every term below
     if constexpr (Law::kPotential) f.p = zero_unless(inside, f.p);
   }
-  const T inverse2 = inverse * inverse;
   const T nx = x * inverse, ny = y * inverse, nz = z * inverse;
   const T qx = q.xx * nx + (q.xy * ny + q.xz * nz);
   const T qy = q.xy * nx + (q.yy * ny + q.yz * nz);
   const T qz = q.xz * nx + (q.yz * ny + q.zz * nz);
   const T nqn = nx * qx + (ny * qy + nz * qz);
-  const T radial = inverse2 * (q.mass * f.d0 + inverse2 * (T(2.0f) * f.d2 * nqn - f.d1 * q.trace));
-  const T along = T(-2.0f) * f.d1 * inverse2 * inverse2;
-  ax = ax + (radial * nx + along * qx);
-  ay = ay + (radial * ny + along * qy);
-  az = az + (radial * nz + along * qz);
-  if constexpr (Law::kPotential)
-    sum_p = sum_p + (q.mass * f.p + inverse2 * inverse * (f.d1 * nqn - T(0.5f) * f.d0 * q.trace));
+  const T inverse2 = inverse * inverse, inverse4 = inverse2 * inverse2;
+  T slope = inverse4 * f.d1, radial, quadrupole_p(0.0f);  // slope: -2 s g'
+  if constexpr (Law::kSplit == Split::kPolynomial) {
+    T value, first, half_second;
+    polynomial_with_slopes<Law::kOrder>(k.force, t, value, first, half_second);
+    const T s = s2 * inverse, twice = s + s;
+    const T g = inverse2 * f.d0 - s * value;  // s g
+    const T curve = inverse4 * f.d2 - twice * (s2 + s2) * half_second;  // 2 s^3 g''
+    slope = slope - twice * first;
+    radial = q.mass * g + (curve * nqn - slope * q.half_trace);
+    if constexpr (Law::kPotential) {
+      const T smooth = polynomial<Law::kOrder + 1>(k.potential, t);
+      f.p = f.p - (kMasked ? zero_unless(inside, smooth) : smooth);
+      quadrupole_p = T(0.5f) * s * slope * nqn - inverse * g * q.half_trace;
+    }
+  } else {
+    radial = q.mass * (inverse2 * f.d0) + inverse4 * (f.d2 * nqn - f.d1 * q.half_trace);
+    if constexpr (Law::kPotential)
+      quadrupole_p = inverse2 * inverse * (T(0.5f) * f.d1 * nqn - f.d0 * q.half_trace);
+  }
+  if constexpr (Law::kSplit != Split::kNone && !kMasked) {
+    if (!inside) return;
+  }
+  ax = (ax + radial * nx) - slope * qx;
+  ay = (ay + radial * ny) - slope * qy;
+  az = (az + radial * nz) - slope * qz;
+  if constexpr (Law::kPotential) sum_p = (sum_p + q.mass * f.p) + quadrupole_p;
 }
 
 }  // namespace maki

@@ -106,5 +106,5 @@ inline void gather_cell(const CellMoments& cell, const std::uint32_t* centre, fl
   _mm_storeu_ps(to, move_record(_mm_loadu_si128(reinterpret_cast<const __m128i*>(&cell)), as_vector(centre), scale));
   const float* q = &cell.qxx;
   for (int i = 0; i < 6; ++i) to[4 + i] = q[i] * moment_scale;
-  to[10] = to[4] + to[5] + to[6];
+  to[10] = 0.5f * (to[4] + to[5] + to[6]);
 }

@@ -110,5 +110,5 @@ inline void gather_cell(const CellMoments& cell, const std::uint32_t* centre, fl
   _mm_storeu_ps(to, _mm_mask_mul_ps(_mm_castsi128_ps(bits), 0x7, moved, _mm_set1_ps(scale)));
   const __m256 q = _mm256_maskz_loadu_ps(0x3f, &cell.qxx);
   _mm256_storeu_ps(to + 4, _mm256_mul_ps(q, _mm256_set1_ps(moment_scale)));
-  to[10] = to[4] + to[5] + to[6];
+  to[10] = 0.5f * (to[4] + to[5] + to[6]);
 }

@@ -74,5 +74,5 @@ inline void gather_cell(const CellMoments& cell, const std::uint32_t* centre, fl
   gather_particles(&point, 1, centre, scale, to);
   const float* q = &cell.qxx;
   for (int i = 0; i < 6; ++i) to[4 + i] = q[i] * moment_scale;
-  to[10] = to[4] + to[5] + to[6];
+  to[10] = 0.5f * (to[4] + to[5] + to[6]);
 }

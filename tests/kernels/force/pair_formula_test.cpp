@@ -42,7 +42,7 @@ TEST(PairFormula, NothingBeyondTheCutoff) {
         EXPECT_EQ(g.v, 0.0f);
         EXPECT_EQ(p.v, 0.0f);
         Float ax(0), ay(0), az(0), sum(0);
-        const CellTerms<Float> c{Float(7), Float(1), Float(2), Float(3), Float(4), Float(5), Float(6), Float(6)};
+        const CellTerms<Float> c{Float(7), Float(1), Float(2), Float(3), Float(4), Float(5), Float(6), Float(3)};
         add_cell<Law>(k, x, y, zero, c, ax, ay, az, sum);
         EXPECT_EQ(ax.v, 0.0f) << name_of(law) << " r=" << r;
         EXPECT_EQ(ay.v, 0.0f) << name_of(law) << " r=" << r;
