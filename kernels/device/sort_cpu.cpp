@@ -35,13 +35,14 @@ bool counts_to_places(std::vector<std::uint32_t>& counts, std::size_t threads, s
   return true;
 }
 
-// One digit; false when the elements were left where they are.
+// One digit; false when the elements were left where they are. `counts` has room for `most_threads`.
 bool sort_digit(Pairs from, Pairs to, std::size_t n, int shift, std::vector<std::uint32_t>& counts,
-                std::size_t threads) {
+                std::size_t most_threads) {
   bool moves = true;
-#pragma omp parallel num_threads(static_cast<int>(threads))
+#pragma omp parallel num_threads(static_cast<int>(most_threads))
   {
     const auto t = static_cast<std::size_t>(omp_get_thread_num());
+    const auto threads = static_cast<std::size_t>(omp_get_num_threads());  // may be fewer than asked for
     const std::size_t begin = n * t / threads, end = n * (t + 1) / threads;
     std::uint32_t* place = counts.data() + t * kDigits;
     std::fill(place, place + kDigits, 0u);

@@ -46,7 +46,7 @@ class MortonSorter {
   void release_keys() { keys_.release(); }
 
  private:
-  DeviceBuffer<std::uint64_t> keys_{"tree.keys"};
+  DeviceBuffer<std::uint64_t> keys_{"sort.keys"};
 };
 
 }  // namespace maki
