@@ -59,10 +59,12 @@ SIMT     := -O1 -g -fno-openmp -fsanitize=thread --param tsan-instrument-func-en
 CXXFLAGS += $(CXXBASE) $(WARNINGS) $(if $(MISSING),,$(shell pkg-config --cflags $(PKG) | sed 's/-I/-isystem /g'))
 LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG))) -lfftw3f_omp -lfftw3_omp -lpthread
 # One translation unit for each instruction set, chosen at run time (DESIGN section 4).
-ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512 -ffast-math
-ISA_avx2   := -mavx2 -mfma -ffast-math
-ISA_scalar := -ffast-math -Wno-psabi
-isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i))))
+ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512
+ISA_avx2   := -mavx2 -mfma
+ISA_scalar := -Wno-psabi
+# Sums may be taken in any order, but a walk decides alike everywhere: each of its roundings is as written.
+isa_maths   = $(if $(filter kernels/tree/walk_%,$1),-ffp-contract=off,-ffast-math)
+isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i) $(isa_maths))))
 
 # What a file gets besides: the constants for tests, its instruction set, the CUDA model.
 own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(isa_flags) $(if $(filter tests/simt/%,$1),-fno-omit-frame-pointer) \

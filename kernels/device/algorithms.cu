@@ -30,6 +30,15 @@ void scan(const Stream& stream, const std::uint32_t* in, Out* out, std::size_t n
   launch(stream, "scan_total", 1, LastSum<Out>{in, out, n});
 }
 
+struct StoreFlagged {
+  const std::uint32_t* flags;
+  const std::uint32_t* place;
+  std::uint32_t* indices;
+  MAKI_HD void operator()(std::size_t i) const {
+    if (flags[i]) indices[place[i]] = static_cast<std::uint32_t>(i);
+  }
+};
+
 }  // namespace
 
 void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint32_t* out, std::size_t n) {
@@ -38,6 +47,17 @@ void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint32_t
 
 void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint64_t* out, std::size_t n) {
   scan(stream, in, out, n);
+}
+
+std::uint32_t select_flagged(const Stream& stream, const std::uint32_t* flags, std::size_t n,
+                             DeviceBuffer<std::uint32_t>& indices) {
+  DeviceBuffer<std::uint32_t> place("select.scratch", n + 1);
+  exclusive_scan(stream, flags, place.data(), n);
+  std::uint32_t total = 0;
+  copy_to_host(stream, &total, place.data() + n, sizeof total);
+  indices.resize(total, 0.5);
+  if (total > 0) launch(stream, "select_flagged", n, StoreFlagged{flags, place.data(), indices.data()});
+  return total;
 }
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// Sort and scan over device arrays (libraries behind plain functions).
+// Sort, scan and selection over device arrays (libraries behind plain functions).
 #pragma once
 
 #include <cstdint>
@@ -14,5 +14,9 @@ void sort_by_key(const Stream& stream, DeviceBuffer<std::uint64_t>& keys, Device
 // out[i] = sum of in[0..i), for i in [0, n]; `out` has room for n+1 elements, out[n] is the total.
 void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint32_t* out, std::size_t n);
 void exclusive_scan(const Stream& stream, const std::uint32_t* in, std::uint64_t* out, std::size_t n);
+
+// The i in [0, n) with flags[i] = 1, ascending, into `indices` (resized); flags are 0 or 1. Returns how many.
+std::uint32_t select_flagged(const Stream& stream, const std::uint32_t* flags, std::size_t n,
+                             DeviceBuffer<std::uint32_t>& indices);
 
 }  // namespace maki

@@ -28,6 +28,9 @@ void select_device(int ordinal, int threads);
 // The selected device. Throws DeviceError as above.
 DeviceInfo device_info();
 
+// Multiprocessors of the selected device, or threads in use: cheap, unlike device_info().
+int unit_count();
+
 // CPU: threads used by kernels. CUDA: host threads.
 int thread_count();
 

@@ -48,6 +48,8 @@ DeviceInfo device_info() {
   return info;
 }
 
+int unit_count() { return thread_count(); }
+
 int thread_count() { return omp_get_max_threads(); }
 
 Stream::Stream(StreamPriority) {}

@@ -51,6 +51,12 @@ DeviceInfo device_info() {
   return info;
 }
 
+int unit_count() {
+  int units = 0;
+  check_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, selected), "asking the GPU for its size");
+  return units;
+}
+
 int thread_count() { return omp_get_max_threads(); }
 
 Stream::Stream(StreamPriority priority) {

@@ -1,37 +1,42 @@
 // Interaction lists: for each group, the cells that serve as multipoles and the leaves that are taken particle by particle.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/tree/octree.hpp"
+#include "kernels/tree/opening.hpp"
 
 namespace maki {
 
-// Distance on one axis from a point at `a` to a box about `b` of half extent h, in sides; 0 inside.
-MAKI_HD float gap(std::uint32_t a, std::uint32_t b, float h) {
-  const float d = std::fabs(separation(a, b)) - h;
-  return d > 0 ? d : 0;
-}
-
-// The opening criterion (DESIGN section 2; Barnes 1990 with the offset of Salmon & Warren): a cell serves
-// as a multipole when the distance from the group's box to its centre of mass exceeds size / theta + offset.
-// Cells whose box is farther than r_cut (sides) from the group's box are left out; r_cut = 0: none is.
+// A cell serves as a multipole when the distance from the group's box to its centre of mass exceeds
+// size / theta + offset (opening.hpp). Cells whose box is farther than r_cut (sides) from the group's box are left out; r_cut = 0: none is.
 struct WalkOptions {
   float theta = 0.5f;
   float r_cut = 0;
   std::uint32_t small_cell = 6;  // cells of at most this many are taken particle by particle: a quadrupole costs four
+
+  OpeningRule rule() const {
+    const float reach = r_cut * kSideInUnits;
+    return {1.0f / theta * kSideInUnits, r_cut > 0 ? reach * reach : std::numeric_limits<float>::max()};
+  }
 };
 
 // Lists of all groups, in one array of words. Device memory; `ranges[g]` says where group g's list stands.
 struct InteractionLists {
   DeviceBuffer<ListRange> ranges{"lists.ranges"};
   DeviceBuffer<std::uint32_t> words{"lists.words"};
-  std::uint64_t used = 0;  // words in use; a rewalked group's old list stays behind as a gap
+  std::uint64_t used = 0;    // words in use; a rewalked group's old list stays behind as a gap
+  std::uint64_t redone = 0;  // groups walked again because room was short; adds up until the owner sets it to 0
+  std::uint32_t scratch = 0;  // what the longest walk so far needed, in the backend's own measure
+
+  // Room for `wanted` words in all, with those in use kept.
+  void reserve(const Stream& stream, std::uint64_t wanted);
 };
 
 // Walks the tree for every group of [begin, end) (or for the `count` groups named in `selected`). Replaces all
 // lists where `append` is false, else adds words behind those in use and redirects the ranges of these groups.
+// The order of the words within a list is fixed; where the lists stand in `words` is not.
 struct WalkRequest {
   const Group* groups;
   std::uint32_t group_count;       // of all groups: the length of `ranges`
@@ -42,9 +47,18 @@ struct WalkRequest {
 void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                InteractionLists& lists);
 
+// Cell c, a multipole of the target's list, no longer satisfies the opening criterion by more than `margin`.
+MAKI_HD bool has_come_near(const OpeningRule& rule, float margin, const WalkTarget& t, const CellGeometryView& g,
+                           std::uint32_t c) {
+  const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
+                                      axis_distance(g.comz[c], t.z));
+  const float allowed = rounded_product(opening_distance(rule, g.size[c], g.offset[c]), 1.0f - margin);
+  return gap < rounded_product(allowed, allowed);
+}
+
 // Groups whose kept list holds a cell that no longer satisfies the opening criterion by more than `margin`
 // (distance < (1 - margin) (size / theta + offset)), because the cell or the group has grown or moved.
-// Writes their indices to `stale` and returns how many.
+// Writes their indices to `stale`, ascending, and returns how many.
 std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
                                 const DeviceBuffer<Group>& groups, const InteractionLists& lists,
                                 DeviceBuffer<std::uint32_t>& stale);
@@ -56,6 +70,23 @@ struct ListStatistics {
   std::uint64_t words = 0;
   std::uint64_t longest = 0;         // sources of one group
   std::uint64_t members = 0;         // particles in groups
+
+  // A group of `targets` members, whose leaves hold `particles`.
+  MAKI_HD void add(std::uint64_t particles, const ListRange& range, std::uint32_t targets) {
+    const std::uint64_t sources = particles + range.cells;
+    particle_pairs += particles * targets;
+    cell_pairs += static_cast<std::uint64_t>(range.cells) * targets;
+    words += static_cast<std::uint64_t>(range.cells) + range.leaves;
+    longest = longest > sources ? longest : sources;
+    members += targets;
+  }
+  MAKI_HD void add(const ListStatistics& other) {
+    particle_pairs += other.particle_pairs;
+    cell_pairs += other.cell_pairs;
+    words += other.words;
+    longest = longest > other.longest ? longest : other.longest;
+    members += other.members;
+  }
 };
 ListStatistics list_statistics(const Stream& stream, const Octree& tree, const ListView& lists);
 

@@ -2,8 +2,8 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 #include "kernels/tree/walk.hpp"
@@ -21,8 +21,7 @@ WalkGroup best_walk() {
 WalkTree view_of(Octree& tree, const WalkOptions& options) {
   const CellGeometryView g = tree.geometry.view();
   return {g.comx, g.comy, g.comz, g.x, g.y, g.z, g.hx, g.hy, g.hz, g.size, g.offset,
-          tree.count.data(), tree.first_child.data(), tree.child_count.data(), 1.0f / options.theta,
-          options.r_cut > 0 ? options.r_cut * options.r_cut : std::numeric_limits<float>::max(),
+          tree.count.data(), tree.first_child.data(), tree.child_count.data(), options.rule(), options.r_cut > 0,
           options.small_cell};
 }
 
@@ -31,6 +30,7 @@ struct ThreadLists {
   std::vector<std::uint32_t> words;
   std::vector<std::uint32_t> groups;      // that these words belong to, in order
   std::vector<std::uint32_t> cells, leaves;  // room for one group
+  std::uint64_t redone = 0;
 };
 
 void walk_one(WalkGroup walk, const WalkTree& tree, const WalkRequest& request, std::uint32_t item, ListRange* ranges,
@@ -38,6 +38,7 @@ void walk_one(WalkGroup walk, const WalkTree& tree, const WalkRequest& request, 
   const std::uint32_t g = request.selected ? request.selected[item] : request.begin + item;
   WalkOutput out{mine.cells.data(), mine.leaves.data(), static_cast<std::uint32_t>(mine.cells.size()), 0, 0};
   while (!walk(tree, request.groups[g], out)) {
+    if (!mine.cells.empty()) ++mine.redone;
     mine.cells.resize(mine.cells.size() * 2 + 1024);
     mine.leaves.resize(mine.cells.size());
     out = {mine.cells.data(), mine.leaves.data(), static_cast<std::uint32_t>(mine.cells.size()), 0, 0};
@@ -46,15 +47,6 @@ void walk_one(WalkGroup walk, const WalkTree& tree, const WalkRequest& request, 
   mine.words.insert(mine.words.end(), out.cells, out.cells + out.cell_words);
   mine.words.insert(mine.words.end(), out.leaves, out.leaves + out.leaf_words);
   mine.groups.push_back(g);
-}
-
-// Room for `wanted` words, with those in use kept.
-void grow_words(const Stream& stream, InteractionLists& lists, std::size_t wanted) {
-  if (wanted <= lists.words.capacity()) return lists.words.resize(wanted);
-  DeviceBuffer<std::uint32_t> larger("lists.words");
-  larger.resize(wanted, 0.15);
-  copy_on_device(stream, larger.data(), lists.words.data(), lists.used * sizeof(std::uint32_t));
-  lists.words.swap(larger);
 }
 
 }  // namespace
@@ -70,6 +62,8 @@ void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, c
 #pragma omp parallel
   {
     ThreadLists& mine = threads[static_cast<std::size_t>(omp_get_thread_num())];
+    mine.cells.resize(lists.scratch);
+    mine.leaves.resize(lists.scratch);
 #pragma omp for schedule(dynamic, 16)
     for (std::uint32_t item = 0; item < request.count; ++item) walk_one(walk, view, request, item, ranges, mine);
   }
@@ -78,8 +72,11 @@ void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, c
   for (std::size_t t = 0; t < threads.size(); ++t) {
     base[t] = total;
     total += threads[t].words.size();
+    lists.redone += threads[t].redone;
+    lists.scratch = std::max(lists.scratch, static_cast<std::uint32_t>(threads[t].cells.size()));
   }
-  grow_words(stream, lists, total);
+  lists.reserve(stream, total);
+  lists.words.resize(total);
 #pragma omp parallel for schedule(static, 1)
   for (std::size_t t = 0; t < threads.size(); ++t) {
     if (!threads[t].words.empty())

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/tree/types.hpp"
+#include "kernels/tree/opening.hpp"
 
 namespace maki {
 
@@ -13,8 +13,8 @@ struct WalkTree {
   const std::uint32_t* count;
   const std::uint32_t* first_child;
   const std::uint8_t* child_count;
-  float inverse_theta;
-  float r_cut_squared;  // FLT_MAX without a cutoff
+  OpeningRule rule;
+  bool cutoff;
   std::uint32_t small_cell;
 };
 

@@ -26,15 +26,28 @@ static inline unsigned lane_bits(Int8 mask) {
 #endif
 }
 
-// |a - b| in sides, to the nearest image.
-static inline Float8 distance(Int8 a, std::uint32_t b) {
-  const Float8 d = __builtin_convertvector(a - static_cast<std::int32_t>(b), Float8) * kUnitsToSide;
+// |a - b| in units of the last bit, to the nearest image.
+static inline Float8 axis_distances(const std::uint32_t* a, std::uint32_t b) {
+  const Float8 d = __builtin_convertvector(load_integers(a) - static_cast<std::int32_t>(b), Float8);
   return d < 0.0f ? -d : d;
 }
 
-static inline Float8 positive(Float8 v) { return v > 0.0f ? v : Float8{}; }
+static inline unsigned lanes_within_reach(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {
+  return lane_bits(within_reach(
+      tree.rule, box_gap_squared(target, axis_distances(tree.x + begin, target.x), axis_distances(tree.y + begin, target.y),
+                                 axis_distances(tree.z + begin, target.z), load_floats(tree.hx + begin),
+                                 load_floats(tree.hy + begin), load_floats(tree.hz + begin))));
+}
+
+static inline unsigned lanes_far_enough(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {
+  const Float8 gap = point_gap_squared(target, axis_distances(tree.comx + begin, target.x),
+                                       axis_distances(tree.comy + begin, target.y),
+                                       axis_distances(tree.comz + begin, target.z));
+  return lane_bits(far_enough(gap, opening_distance(tree.rule, load_floats(tree.size + begin), load_floats(tree.offset + begin))));
+}
 
 bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out) {
+  const WalkTarget target = walk_target(group);
   std::uint32_t stack[8 * 22];  // every level leaves at most seven siblings waiting
   int depth = 0;
   out.cell_words = out.leaf_words = 0;
@@ -46,19 +59,10 @@ bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out) {
   while (depth > 0) {
     const std::uint32_t parent = stack[--depth];
     const std::uint32_t begin = tree.first_child[parent];
-    const unsigned lanes = (1u << tree.child_count[parent]) - 1;
-
-    const Float8 ex = positive(distance(load_integers(tree.x + begin), group.x) - group.hx - load_floats(tree.hx + begin));
-    const Float8 ey = positive(distance(load_integers(tree.y + begin), group.y) - group.hy - load_floats(tree.hy + begin));
-    const Float8 ez = positive(distance(load_integers(tree.z + begin), group.z) - group.hz - load_floats(tree.hz + begin));
-    const unsigned inside = lanes & lane_bits(ex * ex + ey * ey + ez * ez < tree.r_cut_squared);
+    unsigned inside = (1u << tree.child_count[parent]) - 1;
+    if (tree.cutoff) inside &= lanes_within_reach(tree, target, begin);
     if (inside == 0) continue;
-
-    const Float8 dx = positive(distance(load_integers(tree.comx + begin), group.x) - group.hx);
-    const Float8 dy = positive(distance(load_integers(tree.comy + begin), group.y) - group.hy);
-    const Float8 dz = positive(distance(load_integers(tree.comz + begin), group.z) - group.hz);
-    const Float8 open = load_floats(tree.size + begin) * tree.inverse_theta + load_floats(tree.offset + begin);
-    const unsigned far = lane_bits(dx * dx + dy * dy + dz * dz > open * open);
+    const unsigned far = lanes_far_enough(tree, target, begin);
 
     if (out.cell_words + 8 > out.capacity || out.leaf_words + 8 > out.capacity) return false;
     for (unsigned left = inside; left != 0; left &= left - 1) {

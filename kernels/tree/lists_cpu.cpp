@@ -1,0 +1,46 @@
+#include <algorithm>
+
+#include "kernels/device/algorithms.hpp"
+#include "kernels/tree/walk.hpp"
+
+namespace maki {
+
+std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
+                                const DeviceBuffer<Group>& groups, const InteractionLists& lists,
+                                DeviceBuffer<std::uint32_t>& stale) {
+  const CellGeometryView g = tree.geometry.view();
+  const OpeningRule rule = options.rule();
+  DeviceBuffer<std::uint32_t> flags("lists.scratch", groups.size());
+#pragma omp parallel for schedule(dynamic, 64)
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const WalkTarget target = walk_target(groups.data()[i]);
+    const ListRange range = lists.ranges.data()[i];
+    const std::uint32_t* words = lists.words.data() + range.begin;
+    flags.data()[i] = std::any_of(words, words + range.cells, [&](std::uint32_t c) {
+      return has_come_near(rule, margin, target, g, c);
+    });
+  }
+  return select_flagged(stream, flags.data(), flags.size(), stale);
+}
+
+ListStatistics list_statistics(const Stream&, const Octree& tree, const ListView& lists) {
+  ListStatistics total;
+#pragma omp parallel
+  {
+    ListStatistics mine;
+#pragma omp for schedule(dynamic, 64) nowait
+    for (std::uint32_t i = 0; i < lists.count; ++i) {
+      const std::uint32_t g = lists.selected ? lists.selected[i] : i;
+      const ListRange range = lists.ranges[g];
+      const std::uint32_t* leaves = lists.words + range.begin + range.cells;
+      std::uint64_t particles = 0;
+      for (std::uint32_t k = 0; k < range.leaves; ++k) particles += tree.count.data()[leaves[k]];
+      mine.add(particles, range, lists.groups[g].count);
+    }
+#pragma omp critical
+    total.add(mine);
+  }
+  return total;
+}
+
+}  // namespace maki

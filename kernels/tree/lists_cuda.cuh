@@ -1,0 +1,103 @@
+// Passes over kept lists on the GPU: one warp a group, so that a list's words load side by side.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/device/algorithms.hpp"
+#include "kernels/device/cooperative.cuh"
+#include "kernels/device/device.hpp"
+#include "kernels/tree/walk.hpp"
+
+namespace maki::cuda {
+namespace lists {
+
+inline constexpr unsigned kWarps = 8;          // of a block
+inline constexpr unsigned kBlocksPerUnit = 8;  // that share a multiprocessor
+
+// Grid whose warps take `groups` in turns.
+inline LaunchShape shape_for(std::size_t groups) {
+  const std::size_t resident = static_cast<std::size_t>(std::max(1, unit_count())) * kBlocksPerUnit;
+  return {static_cast<unsigned>(std::min((groups + kWarps - 1) / kWarps, resident)), kWarps * kWarpSize, 0};
+}
+
+__device__ inline unsigned lane_index() { return threadIdx.x % kWarpSize; }
+__device__ inline std::uint32_t first_item() { return blockIdx.x * kWarps + threadIdx.x / kWarpSize; }
+__device__ inline std::uint32_t item_stride() { return gridDim.x * kWarps; }
+
+// flags[i] = 1 where a multipole of group i's list has come near, else 0.
+__global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
+    stale_kernel(CellGeometryView g, OpeningRule rule, float margin, const Group* groups, const ListRange* ranges,
+                 const std::uint32_t* words, std::uint32_t count, std::uint32_t* flags) {
+  for (std::uint32_t i = first_item(); i < count; i += item_stride()) {
+    const WalkTarget target = walk_target(groups[i]);
+    const ListRange range = ranges[i];
+    bool stale = false;
+    for (std::uint32_t k = 0; k < range.cells && !stale; k += kWarpSize) {
+      const std::uint32_t mine = k + lane_index();
+      const bool near = mine < range.cells && has_come_near(rule, margin, target, g, words[range.begin + mine]);
+      stale = __any_sync(kAllLanes, near);
+    }
+    if (lane_index() == 0) flags[i] = stale ? 1 : 0;
+  }
+}
+
+// The sums of ListStatistics as CUDA's atomics have them.
+struct Totals {
+  unsigned long long particle_pairs, cell_pairs, words, longest, members;
+};
+
+// Adds the statistics of lists.count groups to `totals`.
+__global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
+    statistics_kernel(const std::uint32_t* cell_count, ListView lists, Totals* totals) {
+  __shared__ Totals of_warp[kWarps];
+  ListStatistics mine;
+  for (std::uint32_t i = first_item(); i < lists.count; i += item_stride()) {
+    const std::uint32_t g = lists.selected ? lists.selected[i] : i;
+    const ListRange range = lists.ranges[g];
+    const std::uint32_t* leaves = lists.words + range.begin + range.cells;
+    std::uint32_t particles = 0;
+    for (std::uint32_t k = lane_index(); k < range.leaves; k += kWarpSize) particles += cell_count[leaves[k]];
+    mine.add(__reduce_add_sync(kAllLanes, particles), range, lists.groups[g].count);
+  }
+  if (lane_index() == 0)
+    of_warp[threadIdx.x / kWarpSize] = {mine.particle_pairs, mine.cell_pairs, mine.words, mine.longest, mine.members};
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  Totals sum = of_warp[0];
+  for (unsigned w = 1; w < kWarps; ++w) {
+    sum.particle_pairs += of_warp[w].particle_pairs;
+    sum.cell_pairs += of_warp[w].cell_pairs;
+    sum.words += of_warp[w].words;
+    sum.longest = max(sum.longest, of_warp[w].longest);
+    sum.members += of_warp[w].members;
+  }
+  atomicAdd(&totals->particle_pairs, sum.particle_pairs);
+  atomicAdd(&totals->cell_pairs, sum.cell_pairs);
+  atomicAdd(&totals->words, sum.words);
+  atomicMax(&totals->longest, sum.longest);
+  atomicAdd(&totals->members, sum.members);
+}
+
+}  // namespace lists
+
+inline std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
+                                       const DeviceBuffer<Group>& groups, const InteractionLists& lists,
+                                       DeviceBuffer<std::uint32_t>& stale) {
+  const auto n = static_cast<std::uint32_t>(groups.size());
+  DeviceBuffer<std::uint32_t> flags("lists.scratch", n);
+  launch_blocks(stream, "stale_groups", lists::shape_for(n), lists::stale_kernel, tree.geometry.view(), options.rule(),
+                margin, groups.data(), lists.ranges.data(), lists.words.data(), n, flags.data());
+  return select_flagged(stream, flags.data(), n, stale);
+}
+
+inline ListStatistics list_statistics(const Stream& stream, const Octree& tree, const ListView& view) {
+  DeviceBuffer<lists::Totals> totals("lists.scratch", 1);
+  totals.fill_zero(stream);
+  launch_blocks(stream, "list_statistics", lists::shape_for(view.count), lists::statistics_kernel, tree.count.data(),
+                view, totals.data());
+  lists::Totals found;
+  copy_to_host(stream, &found, totals.data(), sizeof found);
+  return {found.particle_pairs, found.cell_pairs, found.words, found.longest, found.members};
+}
+
+}  // namespace maki::cuda

@@ -1,0 +1,331 @@
+// The walk on the GPU: one warp a group. Octets of siblings wait in shared memory; a warp takes the last four of them
+// at a time, a cell for each lane, and appends the children of those that are opened. Last in, first out keeps
+// four octets waiting nearly always (lanes are 85 to 98 % busy) with room that does not grow with the tree.
+//
+// What a step decides goes to the warp's slice of a staging buffer, 32 bytes a step. When the group is done its length
+// is known: the warp reserves exactly that room in `words` and writes the list from the staged decisions. A
+// group whose steps do not fit the slice is walked once more, straight into its room; one for which `words` has
+// no room is handed back to the host, which makes room for all of them.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/device/cooperative.cuh"
+#include "kernels/device/device.hpp"
+#include "kernels/tree/walk.hpp"
+
+namespace maki::cuda {
+namespace walk {
+
+inline constexpr unsigned kWarps = 8;          // of a block
+inline constexpr unsigned kBlocksPerUnit = 6;  // that share a multiprocessor
+inline constexpr unsigned kQueue = 320;        // octets that may wait
+// With more waiting than this, octets are taken one at a time: each level below then leaves seven more at most, where
+// taking four leaves up to 28. So the queue cannot overflow.
+inline constexpr unsigned kWideLimit = kQueue - 28 - 7 * (kMortonLevels - 1);
+
+inline constexpr unsigned kFirstSlice = 192;                     // steps, before the first walk
+inline constexpr std::size_t kStagingBudget = std::size_t{64} << 20;  // bytes
+
+struct Tree {
+  CellGeometryView g;
+  const std::uint32_t* count;
+  const std::uint32_t* first_child;
+  const std::uint8_t* child_count;
+  OpeningRule rule;
+  std::uint32_t small_cell;
+};
+
+struct Work {
+  const Group* groups;
+  const std::uint32_t* selected;  // or nullptr: all of [begin, begin + count)
+  std::uint32_t begin, count;
+  unsigned wide_limit;  // kWideLimit or less
+};
+
+// What comes back to the host.
+struct Record {
+  unsigned long long words;    // that all these groups want
+  unsigned long long missing;  // those of groups that found no room
+  unsigned refused;            // such groups
+  unsigned redone;             // groups whose steps did not fit the slice
+  unsigned longest;            // steps of one group
+};
+
+// Four octets' decisions: of each its first cell, the cells that are multipoles (8 bits), and the leaves (8 bits).
+struct alignas(8) StagedOctet {
+  std::uint32_t first, decisions;
+};
+
+struct Output {
+  ListRange* ranges;
+  std::uint32_t* words;
+  std::uint64_t base, capacity;  // words in use before, room in all
+  StagedOctet* staging;          // 4 * slice for each warp of the grid
+  unsigned slice;                // steps
+  Record* record;
+  std::uint32_t* refused;        // indices of groups
+};
+
+struct Queue {
+  std::uint32_t first[kQueue];
+  std::uint8_t count[kQueue];
+};
+
+// One step's decisions: this lane's octet, and the lanes whose cells are multipoles, or leaves.
+struct Step {
+  std::uint32_t first;
+  unsigned cells, leaves;
+};
+
+struct ListLength {
+  std::uint32_t cells = 0, leaves = 0;
+};
+
+struct WarpCounts {
+  unsigned longest = 0;  // steps of one group
+  unsigned redone = 0;   // groups walked twice
+};
+
+__device__ inline unsigned lane_index() { return threadIdx.x % kWarpSize; }
+__device__ inline unsigned lanes_below() { return (1u << lane_index()) - 1; }
+
+__device__ inline bool reaches(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
+  const CellGeometryView& g = tree.g;
+  return within_reach(tree.rule, box_gap_squared(t, axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
+                                                 axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]));
+}
+
+__device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
+  const CellGeometryView& g = tree.g;
+  return far_enough(point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
+                                      axis_distance(g.comz[c], t.z)),
+                    opening_distance(tree.rule, g.size[c], g.offset[c]));
+}
+
+// Takes octets from the queue, tests their cells, and appends what is opened. All lanes.
+template <bool kCutoff>
+__device__ inline Step next_step(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Queue& queue,
+                                 unsigned& waiting) {
+  const unsigned octet = lane_index() / 8, sibling = lane_index() % 8;
+  const unsigned taken = waiting <= wide_limit ? min(waiting, 4u) : 1u;
+  waiting -= taken;
+  Step step{0, 0, 0};
+  unsigned siblings = 0;
+  if (octet < taken) {
+    step.first = queue.first[waiting + octet];
+    siblings = queue.count[waiting + octet];
+  }
+  __syncwarp();  // their places are written again below
+  const std::uint32_t c = step.first + sibling;
+  bool listed = sibling < siblings;
+  if (kCutoff && listed) listed = reaches(tree, target, c);
+  bool far = false, small = false;
+  std::uint32_t first_child = 0;
+  unsigned children = 0;
+  if (listed) {
+    children = tree.child_count[c];  // all loads at once: none waits for a decision
+    first_child = tree.first_child[c];
+    small = tree.count[c] <= tree.small_cell;
+    far = is_far(tree, target, c);
+  }
+  const bool opened = listed && !far && children > 0;
+  const unsigned open = __ballot_sync(kAllLanes, opened);
+  step.cells = __ballot_sync(kAllLanes, far && !small);
+  step.leaves = __ballot_sync(kAllLanes, listed) & ~(open | step.cells);
+  if (opened) {
+    const unsigned at = waiting + __popc(open & lanes_below());
+    queue.first[at] = first_child;
+    queue.count[at] = static_cast<std::uint8_t>(children);
+  }
+  waiting += __popc(open);
+  __syncwarp();
+  return step;
+}
+
+// Writes a step's words behind those that are there. All lanes.
+__device__ inline void write_step(const Step& step, std::uint32_t* cells, std::uint32_t* leaves, ListLength& length) {
+  const unsigned mine = 1u << lane_index();
+  const std::uint32_t word = step.first + lane_index() % 8;
+  if (step.cells & mine) cells[length.cells + __popc(step.cells & lanes_below())] = word;
+  if (step.leaves & mine) leaves[length.leaves + __popc(step.leaves & lanes_below())] = word;
+  length.cells += __popc(step.cells);
+  length.leaves += __popc(step.leaves);
+}
+
+// The first walk of a group: counts, and stages as many steps as there is room for.
+struct Stage {
+  StagedOctet* octets;
+  unsigned slice;
+  unsigned steps = 0;
+  ListLength length;
+  __device__ void operator()(const Step& step) {
+    const unsigned shift = lane_index() & ~7u;
+    if (steps < slice && lane_index() % 8 == 0)
+      octets[4 * steps + lane_index() / 8] = {step.first, (step.cells >> shift & 255u) | (step.leaves >> shift & 255u) << 8};
+    length.cells += __popc(step.cells);
+    length.leaves += __popc(step.leaves);
+    ++steps;
+  }
+};
+
+// The second, where that room was short.
+struct Write {
+  std::uint32_t* cells;
+  std::uint32_t* leaves;
+  ListLength length;
+  __device__ void operator()(const Step& step) { write_step(step, cells, leaves, length); }
+};
+
+// Gives every step of one group's walk to `take`. All lanes.
+template <bool kCutoff, class Take>
+__device__ inline void walk_group(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Queue& queue,
+                                  Take& take) {
+  const unsigned top = tree.child_count[0];
+  if (top == 0) return take(Step{0, 0, 1});  // the tree is one leaf
+  if (lane_index() == 0) {
+    queue.first[0] = tree.first_child[0];
+    queue.count[0] = static_cast<std::uint8_t>(top);
+  }
+  __syncwarp();
+  for (unsigned waiting = 1; waiting > 0;) take(next_step<kCutoff>(tree, target, wide_limit, queue, waiting));
+}
+
+__device__ inline void write_staged(const StagedOctet* octets, unsigned steps, std::uint32_t* cells,
+                                    std::uint32_t* leaves) {
+  const unsigned octet = lane_index() / 8, sibling = lane_index() % 8;
+  ListLength length;
+  StagedOctet next = octets[octet];
+  for (unsigned i = 0; i < steps; ++i) {
+    const StagedOctet now = next;
+    if (i + 1 < steps) next = octets[4 * (i + 1) + octet];
+    const Step step{now.first, __ballot_sync(kAllLanes, now.decisions >> sibling & 1u),
+                    __ballot_sync(kAllLanes, now.decisions >> (8 + sibling) & 1u)};
+    write_step(step, cells, leaves, length);
+  }
+}
+
+// Reserves the room of a group's list; false where there is none left. All lanes.
+__device__ inline bool reserve(const Output& out, std::uint32_t group, const ListLength& length, std::uint64_t& begin) {
+  const unsigned long long wanted = static_cast<unsigned long long>(length.cells) + length.leaves;
+  unsigned long long before = 0;
+  if (lane_index() == 0) before = atomicAdd(&out.record->words, wanted);
+  begin = out.base + __shfl_sync(kAllLanes, before, 0);
+  const bool room = begin + wanted <= out.capacity;
+  if (lane_index() == 0) {
+    if (room) {
+      out.ranges[group] = {begin, length.cells, length.leaves};
+    } else {
+      atomicAdd(&out.record->missing, wanted);
+      out.refused[atomicAdd(&out.record->refused, 1u)] = group;
+    }
+  }
+  return room;
+}
+
+// One group from its box to its words. All lanes.
+template <bool kCutoff>
+__device__ inline void make_list(const Tree& tree, const Work& work, const Output& out, std::uint32_t group,
+                                 StagedOctet* octets, Queue& queue, WarpCounts& counts) {
+  const WalkTarget target = walk_target(work.groups[group]);
+  Stage stage{octets, out.slice};
+  walk_group<kCutoff>(tree, target, work.wide_limit, queue, stage);
+  std::uint64_t begin;
+  counts.longest = max(counts.longest, stage.steps);
+  if (!reserve(out, group, stage.length, begin)) return;
+  std::uint32_t* cells = out.words + begin;
+  std::uint32_t* leaves = cells + stage.length.cells;
+  __syncwarp();  // the staged decisions, and the queue, are read by other lanes
+  if (stage.steps <= out.slice) {
+    write_staged(octets, stage.steps, cells, leaves);
+  } else {
+    ++counts.redone;
+    Write write{cells, leaves};
+    walk_group<kCutoff>(tree, target, work.wide_limit, queue, write);
+  }
+  __syncwarp();  // before the next group's are written
+}
+
+// Groups in turns of kWarps to a block; within a block whichever warp is free takes the next, so that neighbours, which
+// read the same cells, share a multiprocessor.
+template <bool kCutoff>
+__global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit) walk_kernel(Tree tree, Work work, Output out) {
+  __shared__ Queue queues[kWarps];
+  __shared__ unsigned next;
+  if (threadIdx.x == 0) next = 0;
+  __syncthreads();
+  const unsigned warp = threadIdx.x / kWarpSize;
+  StagedOctet* octets = out.staging + (static_cast<std::size_t>(blockIdx.x) * kWarps + warp) * 4 * out.slice;
+  WarpCounts counts;
+  for (;;) {
+    unsigned ticket = 0;
+    if (lane_index() == 0) ticket = atomicAdd(&next, 1u);
+    ticket = __shfl_sync(kAllLanes, ticket, 0);
+    const std::uint32_t item = (ticket / kWarps * gridDim.x + blockIdx.x) * kWarps + ticket % kWarps;
+    if (item >= work.count) break;
+    const std::uint32_t group = work.selected ? work.selected[item] : work.begin + item;
+    make_list<kCutoff>(tree, work, out, group, octets, queues[warp], counts);
+  }
+  if (lane_index() == 0) {
+    atomicMax(&out.record->longest, counts.longest);
+    if (counts.redone > 0) atomicAdd(&out.record->redone, counts.redone);
+  }
+}
+
+}  // namespace walk
+
+// What tests set to force the rare paths; 0 leaves the choice to the walk.
+struct WalkRoom {
+  unsigned wide_limit = walk::kWideLimit;
+  unsigned slice = 0;
+};
+
+inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                      InteractionLists& lists, const WalkRoom& room = {}) {
+  using namespace walk;
+  if (lists.ranges.size() != request.group_count) lists.ranges.resize(request.group_count, 0.2);
+  if (!request.append) lists.used = 0;
+  if (request.count == 0) return;
+  const unsigned warps = kWarps * kBlocksPerUnit * static_cast<unsigned>(std::max(1, unit_count()));
+  // The slice follows the longest walk so far, so that a steady run neither repeats walks nor allocates.
+  const auto most = static_cast<unsigned>(kStagingBudget / (4 * sizeof(StagedOctet)) / warps);
+  const unsigned wanted = lists.scratch == 0 ? kFirstSlice : (lists.scratch + lists.scratch / 8 + 63) / 64 * 64;
+  const unsigned slice = room.slice > 0 ? room.slice : std::min(most, wanted);
+  DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * warps);
+  DeviceBuffer<Record> record("lists.scratch", 1);
+  DeviceBuffer<std::uint32_t> refused("lists.scratch", request.count), again("lists.scratch");
+  const Tree view{tree.geometry.view(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
+                  options.rule(), options.small_cell};
+  Work work{request.groups, request.selected, request.begin, request.count, room.wide_limit};
+  for (;;) {
+    lists.words.resize(lists.words.capacity());  // all of it may be written
+    record.fill_zero(stream);
+    const Output out{lists.ranges.data(), lists.words.data(), lists.used, lists.words.capacity(), staging.data(), slice,
+                     record.data(), refused.data()};
+    launch_blocks(stream, "walk_tree", {std::min((work.count + kWarps - 1) / kWarps, warps / kWarps), kWarps * kWarpSize, 0},
+                  options.r_cut > 0 ? walk_kernel<true> : walk_kernel<false>, view, work, out);
+    Record found;
+    copy_to_host(stream, &found, record.data(), sizeof found);
+    const std::uint64_t total = lists.used + found.words;
+    lists.scratch = std::max(lists.scratch, found.longest);
+    lists.redone += found.redone;
+    if (found.refused == 0) {
+      lists.used = total;
+      lists.words.resize(total);
+      return;
+    }
+    if (request.append) {  // what was written stays, and the rest is walked again
+      lists.redone += found.refused;
+      lists.used = total - found.missing;
+      refused.swap(again);
+      refused.resize(found.refused);
+      work.selected = again.data();
+      work.count = found.refused;
+    } else {  // old words need not stand beside the new ones
+      lists.redone += work.count;
+    }
+    lists.reserve(stream, total);
+  }
+}
+
+}  // namespace maki::cuda
