@@ -13,4 +13,17 @@ void InteractionLists::reserve(const Stream& stream, std::uint64_t wanted) {
   words.swap(larger);
 }
 
+void InteractionLists::begin_walk(const Stream& stream, const WalkRequest& request) {
+  if (ranges.size() != request.group_count) ranges.resize(request.group_count, 0.2);
+  if (request.append) return;
+  used = 0;
+  reserve(stream, static_cast<std::uint64_t>(words_a_group * request.count));
+}
+
+void InteractionLists::end_walk(const WalkRequest& request, std::uint64_t total) {
+  used = total;
+  words.resize(total);
+  if (!request.append && request.count > 0) words_a_group = static_cast<double>(total) / request.count;
+}
+
 }  // namespace maki

@@ -22,21 +22,7 @@ struct WalkOptions {
   }
 };
 
-// Lists of all groups, in one array of words. Device memory; `ranges[g]` says where group g's list stands.
-struct InteractionLists {
-  DeviceBuffer<ListRange> ranges{"lists.ranges"};
-  DeviceBuffer<std::uint32_t> words{"lists.words"};
-  std::uint64_t used = 0;    // words in use; a rewalked group's old list stays behind as a gap
-  std::uint64_t redone = 0;  // groups walked again because room was short; adds up until the owner sets it to 0
-  std::uint32_t scratch = 0;  // what the longest walk so far needed, in the backend's own measure
-
-  // Room for `wanted` words in all, with those in use kept.
-  void reserve(const Stream& stream, std::uint64_t wanted);
-};
-
-// Walks the tree for every group of [begin, end) (or for the `count` groups named in `selected`). Replaces all
-// lists where `append` is false, else adds words behind those in use and redirects the ranges of these groups.
-// The order of the words within a list is fixed; where the lists stand in `words` is not.
+// For which groups to walk.
 struct WalkRequest {
   const Group* groups;
   std::uint32_t group_count;       // of all groups: the length of `ranges`
@@ -44,6 +30,29 @@ struct WalkRequest {
   std::uint32_t begin, count;
   bool append = false;
 };
+
+// Lists of all groups, in one array of words. Device memory; `ranges[g]` says where group g's list stands.
+struct InteractionLists {
+  DeviceBuffer<ListRange> ranges{"lists.ranges"};
+  DeviceBuffer<std::uint32_t> words{"lists.words"};
+  std::uint64_t used = 0;    // words in use; a rewalked group's old list stays behind as a gap
+  std::uint64_t redone = 0;  // groups walked again because room was short; adds up until the owner sets it to 0
+
+  // What is known for the next walk, so that a steady run finds room at once.
+  double words_a_group = 0;   // mean of the last walk that was no appending
+  std::uint32_t scratch = 0;  // what the longest walk so far needed, in the backend's own measure
+
+  // Room for `wanted` words in all, with those in use kept.
+  void reserve(const Stream& stream, std::uint64_t wanted);
+  // What every walk_tree does first and last: forgets the old lists unless they are appended to and makes the room that
+  // is foreseen; takes note of `total`, the words then in use.
+  void begin_walk(const Stream& stream, const WalkRequest& request);
+  void end_walk(const WalkRequest& request, std::uint64_t total);
+};
+
+// Walks the tree for every group of [begin, end) (or for the `count` groups named in `selected`). Replaces all
+// lists where `append` is false, else adds words behind those in use and redirects the ranges of these groups.
+// The order of the words within a list is fixed; where the lists stand in `words` is not.
 void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                InteractionLists& lists);
 

@@ -55,8 +55,7 @@ void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, c
                InteractionLists& lists) {
   static const WalkGroup walk = best_walk();
   const WalkTree view = view_of(tree, options);
-  if (lists.ranges.size() != request.group_count) lists.ranges.resize(request.group_count, 0.2);
-  if (!request.append) lists.used = 0;
+  lists.begin_walk(stream, request);
   ListRange* ranges = lists.ranges.data();
   std::vector<ThreadLists> threads(static_cast<std::size_t>(omp_get_max_threads()));
 #pragma omp parallel
@@ -76,14 +75,13 @@ void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, c
     lists.scratch = std::max(lists.scratch, static_cast<std::uint32_t>(threads[t].cells.size()));
   }
   lists.reserve(stream, total);
-  lists.words.resize(total);
 #pragma omp parallel for schedule(static, 1)
   for (std::size_t t = 0; t < threads.size(); ++t) {
     if (!threads[t].words.empty())
       std::memcpy(lists.words.data() + base[t], threads[t].words.data(), threads[t].words.size() * sizeof(std::uint32_t));
     for (const std::uint32_t g : threads[t].groups) ranges[g].begin += base[t];
   }
-  lists.used = total;
+  lists.end_walk(request, total);
 }
 
 }  // namespace maki

@@ -283,9 +283,7 @@ struct WalkRoom {
 inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                       InteractionLists& lists, const WalkRoom& room = {}) {
   using namespace walk;
-  if (lists.ranges.size() != request.group_count) lists.ranges.resize(request.group_count, 0.2);
-  if (!request.append) lists.used = 0;
-  if (request.count == 0) return;
+  lists.begin_walk(stream, request);
   const unsigned warps = kWarps * kBlocksPerUnit * static_cast<unsigned>(std::max(1, unit_count()));
   // The slice follows the longest walk so far, so that a steady run neither repeats walks nor allocates.
   const auto most = static_cast<unsigned>(kStagingBudget / (4 * sizeof(StagedOctet)) / warps);
@@ -309,11 +307,7 @@ inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& opt
     const std::uint64_t total = lists.used + found.words;
     lists.scratch = std::max(lists.scratch, found.longest);
     lists.redone += found.redone;
-    if (found.refused == 0) {
-      lists.used = total;
-      lists.words.resize(total);
-      return;
-    }
+    if (found.refused == 0) return lists.end_walk(request, total);
     if (request.append) {  // what was written stays, and the rest is walked again
       lists.redone += found.refused;
       lists.used = total - found.missing;

@@ -4,37 +4,19 @@
 
 #include <set>
 
-#include "kernels/particles/particles.hpp"
-#include "kernels/tree/walk_cpu.hpp"
 #include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 
 namespace maki {
 namespace {
 
-struct Walked {
-  Stream stream;
-  Particles particles;
-  MortonSorter sorter;
-  Octree tree;
-  DeviceBuffer<Group> groups{"groups"};
+struct Walked : testing::TreeSet {
   InteractionLists lists;
   WalkOptions options;
 
-  Walked(const std::vector<SourceParticle>& set, WalkOptions o, int min_level) : options(o) {
-    particles.resize(set.size());
-    particles.source.upload(stream, set);
-    particles.remainder.fill_zero(stream);
-    particles.momentum.fill_zero(stream);
-    particles.id.fill_zero(stream);
-    sorter.sort(stream, particles, nullptr);
-    build_octree(stream, sorter.keys(), 8, min_level, tree);
-    sweep_octree(stream, particles.source.data(), tree);
-    make_groups(stream, tree, particles.source.data(), 64, min_level, static_cast<std::uint32_t>(set.size()), groups);
-    walk();
-  }
-  void walk() {
-    const auto n = static_cast<std::uint32_t>(groups.size());
-    walk_tree(stream, tree, options, {groups.data(), n, nullptr, 0, n, false}, lists);
+  Walked(const std::vector<SourceParticle>& set, WalkOptions o, int min_level)
+      : TreeSet(set, 64, min_level), options(o) {
+    walk_tree(stream, tree, options, all_groups(), lists);
   }
   // The particles that each group's list stands for, in order.
   std::vector<std::uint32_t> covered(std::size_t g) const {

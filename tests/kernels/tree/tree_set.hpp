@@ -1,0 +1,55 @@
+// A set of particles with its tree and groups, made by the library.
+#pragma once
+
+#include <vector>
+
+#include "kernels/particles/particles.hpp"
+#include "kernels/tree/octree.hpp"
+#include "kernels/tree/walk.hpp"
+
+namespace maki::testing {
+
+struct TreeSet {
+  Stream stream;
+  Particles particles;
+  MortonSorter sorter;
+  Octree tree;
+  DeviceBuffer<Group> groups{"groups"};
+
+  TreeSet(const std::vector<SourceParticle>& set, std::uint32_t group_size, int min_level, std::uint32_t leaf_size = 8) {
+    particles.resize(set.size());
+    particles.source.upload(stream, set);
+    particles.remainder.fill_zero(stream);
+    particles.momentum.fill_zero(stream);
+    particles.id.fill_zero(stream);
+    sorter.sort(stream, particles, nullptr);
+    build_octree(stream, sorter.keys(), leaf_size, min_level, tree);
+    sweep_octree(stream, particles.source.data(), tree);
+    make_groups(stream, tree, particles.source.data(), group_size, min_level, static_cast<std::uint32_t>(set.size()),
+                groups);
+  }
+  std::uint32_t group_count() const { return static_cast<std::uint32_t>(groups.size()); }
+  WalkRequest all_groups() const { return {groups.data(), group_count(), nullptr, 0, group_count(), false}; }
+  ListView view(const InteractionLists& lists) const {
+    return {groups.data(), lists.ranges.data(), lists.words.data(), nullptr, group_count()};
+  }
+};
+
+// A group's words, in the order in which they stand.
+struct ListWords {
+  std::vector<std::uint32_t> cells, leaves;
+  bool operator==(const ListWords&) const = default;
+};
+
+inline std::vector<ListWords> words_of(const Stream& stream, const InteractionLists& lists) {
+  const auto ranges = lists.ranges.download(stream);
+  const auto words = lists.words.download(stream);
+  std::vector<ListWords> out;
+  for (const ListRange& r : ranges) {
+    const auto begin = words.begin() + static_cast<std::ptrdiff_t>(r.begin);
+    out.push_back({{begin, begin + r.cells}, {begin + r.cells, begin + r.cells + r.leaves}});
+  }
+  return out;
+}
+
+}  // namespace maki::testing
