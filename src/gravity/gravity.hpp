@@ -35,6 +35,7 @@ struct GravityCounts {                // of the last short_range()
   std::uint64_t groups = 0;
   std::uint64_t cells = 0;            // of the tree
   std::uint64_t rewalked_groups = 0;  // on a reuse step: groups whose lists were stale
+  std::uint64_t redone_groups = 0;    // walked again because room for their lists was short
   double probe_error = 0;             // rms relative error of kept lists on the probes
   double fresh_error = 0;             // the same just after the last rebuild
 };

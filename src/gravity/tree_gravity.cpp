@@ -54,12 +54,14 @@ void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArra
 
 void TreeGravity::evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   counts_ = {};
+  lists_.redone = 0;
   if (rebuild_due_) {
     rebuild_tree(stream, particles);
     evaluate_fresh(stream, particles, out);
   } else {
     evaluate_kept(stream, particles, out);
   }
+  counts_.redone_groups = lists_.redone;
   ++uses_since_rebuild_;
 }
 

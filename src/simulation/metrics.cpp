@@ -55,6 +55,7 @@ void add_gravity(JsonObject& line, const GravityCounts& counts) {
       .add("groups", counts.groups)
       .add("fill", counts.mean_fill)
       .add("rewalked", counts.rewalked_groups)
+      .add("redone", counts.redone_groups)
       .add("probe_error", counts.probe_error)
       .add("fresh_error", counts.fresh_error);
 }
