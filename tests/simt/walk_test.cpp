@@ -1,0 +1,191 @@
+// The GPU's walk under the model of its execution, against the CPU's lists.
+#include "kernels/tree/walk_cuda.cuh"
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
+
+namespace maki {
+namespace {
+
+using testing::ListWords;
+using testing::TreeSet;
+using testing::words_of;
+
+WalkOptions options_of(float theta, float r_cut = 0) {
+  WalkOptions options;
+  options.theta = theta;
+  options.r_cut = r_cut;
+  return options;
+}
+
+std::vector<ListWords> sorted(std::vector<ListWords> lists) {
+  for (ListWords& list : lists) {
+    std::sort(list.cells.begin(), list.cells.end());
+    std::sort(list.leaves.begin(), list.leaves.end());
+  }
+  return lists;
+}
+
+std::vector<ListWords> cpu_lists(TreeSet& t, const WalkOptions& options) {
+  InteractionLists lists;
+  walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
+  return sorted(words_of(t.stream, lists));
+}
+
+// Walks all groups as the GPU does, and expects the CPU's words.
+void expect_cpu_lists(TreeSet& t, const WalkOptions& options) {
+  InteractionLists lists;
+  cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
+  const auto expected = cpu_lists(t, options);
+  EXPECT_EQ(sorted(words_of(t.stream, lists)), expected);
+  std::uint64_t words = 0;
+  for (const ListWords& list : expected) words += list.cells.size() + list.leaves.size();
+  EXPECT_EQ(lists.used, words);  // without gaps
+}
+
+TEST(WalkOnGpu, ListsAreTheCpusForEveryGroupSize) {
+  for (const std::uint32_t size : {1u, 2u, 31u, 32u, 33u, 64u, 128u, 256u, 2048u}) {
+    SCOPED_TRACE(size);
+    const std::size_t n = size < 31 ? 150 : size < 256 ? 700 : 2500;
+    TreeSet plummer(testing::plummer_set(n, size), size, 0);
+    expect_cpu_lists(plummer, options_of(0.7f));
+    TreeSet periodic(testing::uniform_set(n, size), size, kPeriodicMinLevel);
+    expect_cpu_lists(periodic, options_of(0.5f, 0.12f));
+  }
+}
+
+TEST(WalkOnGpu, ListsAreTheCpusForEverySet) {
+  for (const float theta : {0.3f, 1.0f}) {
+    TreeSet clustered(testing::clustered_set(900, 2), 32, 0, 4);
+    expect_cpu_lists(clustered, options_of(theta));
+    TreeSet uniform(testing::uniform_set(900, 3, 0.25, 0.75), 32, 0, 16);
+    expect_cpu_lists(uniform, options_of(theta));
+    TreeSet clustered_periodic(testing::clustered_set(900, 4), 64, kPeriodicMinLevel);
+    expect_cpu_lists(clustered_periodic, options_of(theta, 0.05f));
+  }
+}
+
+TEST(WalkOnGpu, TreesOfOneParticleOneLeafAndOnePoint) {
+  for (const std::size_t n : {1u, 2u, 8u, 9u}) {
+    TreeSet few(testing::uniform_set(n, 7, 0.3, 0.7), 4, 0);
+    expect_cpu_lists(few, options_of(0.5f));
+    TreeSet periodic(testing::uniform_set(n, 7), 4, kPeriodicMinLevel);
+    expect_cpu_lists(periodic, options_of(0.5f, 0.1f));
+  }
+  TreeSet point(std::vector<SourceParticle>(40, {0x80000000u, 0x80000001u, 0x7fffffffu, 1.0f}), 16, 0);
+  expect_cpu_lists(point, options_of(0.5f));
+}
+
+TEST(WalkOnGpu, NothingInReachIsAnEmptyList) {
+  TreeSet t(testing::uniform_set(500, 9, 0.3, 0.4), 64, kPeriodicMinLevel);
+  std::vector<Group> groups = t.groups.download(t.stream);
+  for (std::size_t g = 0; g < groups.size(); g += 2) groups[g].x = groups[g].y = 0xe0000000u;  // far from all particles
+  t.groups.upload(t.stream, groups);
+  expect_cpu_lists(t, options_of(0.5f, 0.01f));
+  InteractionLists lists;
+  cuda::walk_tree(t.stream, t.tree, options_of(0.5f, 0.01f), {t.groups.data(), t.group_count(), nullptr, 0, 1, false}, lists);
+  EXPECT_EQ(lists.used, 0u);
+  EXPECT_EQ(lists.ranges.download(t.stream)[0].cells + lists.ranges.download(t.stream)[0].leaves, 0u);
+  cuda::walk_tree(t.stream, t.tree, options_of(0.5f), {t.groups.data(), t.group_count(), nullptr, 0, 0, false}, lists);
+  EXPECT_EQ(lists.used, 0u);
+}
+
+TEST(WalkOnGpu, SelectedGroupsAreAppended) {
+  TreeSet t(testing::clustered_set(1500, 8), 32, 0);
+  const WalkOptions loose = options_of(0.9f), strict = options_of(0.5f);
+  const auto before = cpu_lists(t, loose), after = cpu_lists(t, strict);
+  InteractionLists lists;
+  cuda::walk_tree(t.stream, t.tree, loose, t.all_groups(), lists);
+  const std::vector<std::uint32_t> chosen{3, 17, 4, static_cast<std::uint32_t>(t.groups.size()) - 1};
+  DeviceBuffer<std::uint32_t> selected("selected");
+  selected.upload(t.stream, chosen);
+  const std::uint64_t used = lists.used, redone = lists.redone;
+  cuda::walk_tree(t.stream, t.tree, strict, {t.groups.data(), t.group_count(), selected.data(), 0, 4, true}, lists);
+  std::uint64_t added = 0;
+  const auto now = sorted(words_of(t.stream, lists));
+  for (std::size_t g = 0; g < now.size(); ++g) {
+    const bool is_chosen = std::find(chosen.begin(), chosen.end(), g) != chosen.end();
+    EXPECT_EQ(now[g], is_chosen ? after[g] : before[g]) << "group " << g;
+    if (is_chosen) added += after[g].cells.size() + after[g].leaves.size();
+  }
+  EXPECT_EQ(lists.used, used + added);
+  EXPECT_LE(lists.redone, redone + 4);
+}
+
+// Room for some of the appended lists, and not for all: those written stay, and the words in use are kept.
+TEST(WalkOnGpu, AppendingWithoutRoomKeepsWhatIsThere) {
+  TreeSet t(testing::clustered_set(1500, 8), 32, 0);
+  const WalkOptions options = options_of(0.8f);
+  const auto expected = cpu_lists(t, options);
+  InteractionLists lists;
+  cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
+  DeviceBuffer<std::uint32_t> tight("lists.words", lists.used + 3 * lists.used / t.groups.size());
+  copy_on_device(t.stream, tight.data(), lists.words.data(), lists.used * sizeof(std::uint32_t));
+  lists.words.swap(tight);
+  std::vector<std::uint32_t> chosen(t.groups.size() / 2);
+  for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i] = static_cast<std::uint32_t>(2 * i);
+  DeviceBuffer<std::uint32_t> selected("selected");
+  selected.upload(t.stream, chosen);
+  lists.redone = 0;
+  const auto count = static_cast<std::uint32_t>(chosen.size());
+  cuda::walk_tree(t.stream, t.tree, options, {t.groups.data(), t.group_count(), selected.data(), 0, count, true}, lists);
+  EXPECT_EQ(sorted(words_of(t.stream, lists)), expected);
+  EXPECT_GT(lists.redone, 0u);
+  EXPECT_LT(lists.redone, count);  // some had room at once
+}
+
+TEST(WalkOnGpu, ShortRoomIsCountedAndChangesNothing) {
+  TreeSet t(testing::clustered_set(1200, 12), 32, 0);
+  const WalkOptions options = options_of(0.6f);
+  const auto expected = cpu_lists(t, options);
+  const std::uint64_t groups = t.groups.size();
+  for (const unsigned wide_limit : {cuda::walk::kWideLimit, 5u, 0u})
+    for (const unsigned slice : {0u, 8u, 1u}) {
+      SCOPED_TRACE(::testing::Message() << "wide limit " << wide_limit << ", slice " << slice);
+      InteractionLists lists;
+      cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists, {wide_limit, slice});
+      EXPECT_EQ(sorted(words_of(t.stream, lists)), expected);
+      // The first walk finds no words at all; the second has room, but for steps that do not fit the slice.
+      EXPECT_EQ(lists.redone, slice == 0 ? groups : 2 * groups);
+      lists.redone = 0;
+      cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists, {wide_limit, slice});
+      EXPECT_EQ(sorted(words_of(t.stream, lists)), expected);
+      EXPECT_EQ(lists.redone, slice == 0 ? 0 : groups);
+    }
+}
+
+TEST(WalkOnGpu, ASteadyWalkCostsOneSmallReadBackAndNoAllocation) {
+  TreeSet t(testing::plummer_set(800, 21), 32, 0);
+  InteractionLists lists;
+  for (int k = 0; k < 2; ++k) cuda::walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
+  lists.redone = 0;
+  const std::uint64_t allocations = pool_report().system_allocations;
+  reset_transfer_counters();
+  cuda::walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
+  EXPECT_LE(transfer_counters().to_host, 64u);
+  EXPECT_EQ(transfer_counters().to_device, 0u);
+  EXPECT_EQ(pool_report().system_allocations, allocations);
+  EXPECT_EQ(lists.redone, 0u);
+  lists.words.release();  // as a rebuild does: the room is foreseen
+  cuda::walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
+  EXPECT_EQ(lists.redone, 0u);
+}
+
+TEST(WalkOnGpu, TwentyOrdersOfThreadsMakeTheSameLists) {
+  TreeSet t(testing::clustered_set(500, 31), 32, kPeriodicMinLevel);
+  const WalkOptions options = options_of(0.6f, 0.2f);
+  std::vector<ListWords> first;
+  simt::for_seeds(20, [&](std::uint64_t seed) {
+    InteractionLists lists;
+    cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists, {cuda::walk::kWideLimit, seed % 2 ? 4u : 0u});
+    const auto words = words_of(t.stream, lists);  // in the order in which they stand
+    if (first.empty()) first = words;
+    ASSERT_EQ(words, first) << "seed " << seed;
+  });
+  EXPECT_EQ(sorted(first), cpu_lists(t, options));
+}
+
+}  // namespace
+}  // namespace maki
