@@ -16,9 +16,8 @@ std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOp
     const WalkTarget target = walk_target(groups.data()[i]);
     const ListRange range = lists.ranges.data()[i];
     const std::uint32_t* words = lists.words.data() + range.begin;
-    flags.data()[i] = std::any_of(words, words + range.cells, [&](std::uint32_t c) {
-      return has_come_near(rule, margin, target, g, c);
-    });
+    flags.data()[i] = std::any_of(words, words + range.cells,
+                                  [&](std::uint32_t c) { return has_come_near(rule, margin, target, g, c); });
   }
   return select_flagged(stream, flags.data(), flags.size(), stale);
 }

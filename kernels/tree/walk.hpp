@@ -10,7 +10,8 @@
 namespace maki {
 
 // A cell serves as a multipole when the distance from the group's box to its centre of mass exceeds
-// size / theta + offset (opening.hpp). Cells whose box is farther than r_cut (sides) from the group's box are left out; r_cut = 0: none is.
+// size / theta + offset (opening.hpp). Cells whose box is farther than r_cut (sides) from the group's box are left out;
+// r_cut = 0: none is.
 struct WalkOptions {
   float theta = 0.5f;
   float r_cut = 0;

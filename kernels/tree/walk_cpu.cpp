@@ -20,15 +20,29 @@ WalkGroup best_walk() {
 
 WalkTree view_of(Octree& tree, const WalkOptions& options) {
   const CellGeometryView g = tree.geometry.view();
-  return {g.comx, g.comy, g.comz, g.x, g.y, g.z, g.hx, g.hy, g.hz, g.size, g.offset,
-          tree.count.data(), tree.first_child.data(), tree.child_count.data(), options.rule(), options.r_cut > 0,
+  return {g.comx,
+          g.comy,
+          g.comz,
+          g.x,
+          g.y,
+          g.z,
+          g.hx,
+          g.hy,
+          g.hz,
+          g.size,
+          g.offset,
+          tree.count.data(),
+          tree.first_child.data(),
+          tree.child_count.data(),
+          options.rule(),
+          options.r_cut > 0,
           options.small_cell};
 }
 
 // What one thread has found so far.
 struct ThreadLists {
   std::vector<std::uint32_t> words;
-  std::vector<std::uint32_t> groups;      // that these words belong to, in order
+  std::vector<std::uint32_t> groups;         // that these words belong to, in order
   std::vector<std::uint32_t> cells, leaves;  // room for one group
   std::uint64_t redone = 0;
 };
@@ -78,7 +92,8 @@ void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, c
 #pragma omp parallel for schedule(static, 1)
   for (std::size_t t = 0; t < threads.size(); ++t) {
     if (!threads[t].words.empty())
-      std::memcpy(lists.words.data() + base[t], threads[t].words.data(), threads[t].words.size() * sizeof(std::uint32_t));
+      std::memcpy(lists.words.data() + base[t], threads[t].words.data(),
+                  threads[t].words.size() * sizeof(std::uint32_t));
     for (const std::uint32_t g : threads[t].groups) ranges[g].begin += base[t];
   }
   lists.end_walk(request, total);

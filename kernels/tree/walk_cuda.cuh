@@ -1,6 +1,4 @@
-// The walk on the GPU: one warp a group. Octets of siblings wait in shared memory; a warp takes the last four of them
-// at a time, a cell for each lane, and appends the children of those that are opened. Last in, first out keeps
-// four octets waiting nearly always (lanes are 85 to 98 % busy) with room that does not grow with the tree.
+// The walk on the GPU: one warp a group, in steps of up to 32 cells (walk_step.cuh).
 //
 // What a step decides goes to the warp's slice of a staging buffer, 32 bytes a step. When the group is done its length
 // is known: the warp reserves exactly that room in `words` and writes the list from the staged decisions. A
@@ -10,31 +8,16 @@
 
 #include <algorithm>
 
-#include "kernels/device/cooperative.cuh"
 #include "kernels/device/device.hpp"
-#include "kernels/tree/walk.hpp"
+#include "kernels/tree/walk_step.cuh"
 
 namespace maki::cuda {
 namespace walk {
 
 inline constexpr unsigned kWarps = 8;          // of a block
 inline constexpr unsigned kBlocksPerUnit = 6;  // that share a multiprocessor
-inline constexpr unsigned kQueue = 320;        // octets that may wait
-// With more waiting than this, octets are taken one at a time: each level below then leaves seven more at most, where
-// taking four leaves up to 28. So the queue cannot overflow.
-inline constexpr unsigned kWideLimit = kQueue - 28 - 7 * (kMortonLevels - 1);
-
-inline constexpr unsigned kFirstSlice = 192;                     // steps, before the first walk
+inline constexpr unsigned kFirstSlice = 192;                          // steps, before the first walk
 inline constexpr std::size_t kStagingBudget = std::size_t{64} << 20;  // bytes
-
-struct Tree {
-  CellGeometryView g;
-  const std::uint32_t* count;
-  const std::uint32_t* first_child;
-  const std::uint8_t* child_count;
-  OpeningRule rule;
-  std::uint32_t small_cell;
-};
 
 struct Work {
   const Group* groups;
@@ -64,18 +47,7 @@ struct Output {
   StagedOctet* staging;          // 4 * slice for each warp of the grid
   unsigned slice;                // steps
   Record* record;
-  std::uint32_t* refused;        // indices of groups
-};
-
-struct Queue {
-  std::uint32_t first[kQueue];
-  std::uint8_t count[kQueue];
-};
-
-// One step's decisions: this lane's octet, and the lanes whose cells are multipoles, or leaves.
-struct Step {
-  std::uint32_t first;
-  unsigned cells, leaves;
+  std::uint32_t* refused;  // indices of groups
 };
 
 struct ListLength {
@@ -86,62 +58,6 @@ struct WarpCounts {
   unsigned longest = 0;  // steps of one group
   unsigned redone = 0;   // groups walked twice
 };
-
-__device__ inline unsigned lane_index() { return threadIdx.x % kWarpSize; }
-__device__ inline unsigned lanes_below() { return (1u << lane_index()) - 1; }
-
-__device__ inline bool reaches(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
-  const CellGeometryView& g = tree.g;
-  return within_reach(tree.rule, box_gap_squared(t, axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
-                                                 axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]));
-}
-
-__device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
-  const CellGeometryView& g = tree.g;
-  return far_enough(point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
-                                      axis_distance(g.comz[c], t.z)),
-                    opening_distance(tree.rule, g.size[c], g.offset[c]));
-}
-
-// Takes octets from the queue, tests their cells, and appends what is opened. All lanes.
-template <bool kCutoff>
-__device__ inline Step next_step(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Queue& queue,
-                                 unsigned& waiting) {
-  const unsigned octet = lane_index() / 8, sibling = lane_index() % 8;
-  const unsigned taken = waiting <= wide_limit ? min(waiting, 4u) : 1u;
-  waiting -= taken;
-  Step step{0, 0, 0};
-  unsigned siblings = 0;
-  if (octet < taken) {
-    step.first = queue.first[waiting + octet];
-    siblings = queue.count[waiting + octet];
-  }
-  __syncwarp();  // their places are written again below
-  const std::uint32_t c = step.first + sibling;
-  bool listed = sibling < siblings;
-  if (kCutoff && listed) listed = reaches(tree, target, c);
-  bool far = false, small = false;
-  std::uint32_t first_child = 0;
-  unsigned children = 0;
-  if (listed) {
-    children = tree.child_count[c];  // all loads at once: none waits for a decision
-    first_child = tree.first_child[c];
-    small = tree.count[c] <= tree.small_cell;
-    far = is_far(tree, target, c);
-  }
-  const bool opened = listed && !far && children > 0;
-  const unsigned open = __ballot_sync(kAllLanes, opened);
-  step.cells = __ballot_sync(kAllLanes, far && !small);
-  step.leaves = __ballot_sync(kAllLanes, listed) & ~(open | step.cells);
-  if (opened) {
-    const unsigned at = waiting + __popc(open & lanes_below());
-    queue.first[at] = first_child;
-    queue.count[at] = static_cast<std::uint8_t>(children);
-  }
-  waiting += __popc(open);
-  __syncwarp();
-  return step;
-}
 
 // Writes a step's words behind those that are there. All lanes.
 __device__ inline void write_step(const Step& step, std::uint32_t* cells, std::uint32_t* leaves, ListLength& length) {
@@ -158,11 +74,12 @@ struct Stage {
   StagedOctet* octets;
   unsigned slice;
   unsigned steps = 0;
-  ListLength length;
+  ListLength length{};
   __device__ void operator()(const Step& step) {
-    const unsigned shift = lane_index() & ~7u;
-    if (steps < slice && lane_index() % 8 == 0)
-      octets[4 * steps + lane_index() / 8] = {step.first, (step.cells >> shift & 255u) | (step.leaves >> shift & 255u) << 8};
+    if (steps < slice && lane_index() % 8 == 0) {
+      const unsigned cells = step.cells >> lane_index() & 255u, leaves = step.leaves >> lane_index() & 255u;
+      octets[4 * steps + lane_index() / 8] = {step.first, cells | leaves << 8};
+    }
     length.cells += __popc(step.cells);
     length.leaves += __popc(step.leaves);
     ++steps;
@@ -173,28 +90,14 @@ struct Stage {
 struct Write {
   std::uint32_t* cells;
   std::uint32_t* leaves;
-  ListLength length;
+  ListLength length{};
   __device__ void operator()(const Step& step) { write_step(step, cells, leaves, length); }
 };
-
-// Gives every step of one group's walk to `take`. All lanes.
-template <bool kCutoff, class Take>
-__device__ inline void walk_group(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Queue& queue,
-                                  Take& take) {
-  const unsigned top = tree.child_count[0];
-  if (top == 0) return take(Step{0, 0, 1});  // the tree is one leaf
-  if (lane_index() == 0) {
-    queue.first[0] = tree.first_child[0];
-    queue.count[0] = static_cast<std::uint8_t>(top);
-  }
-  __syncwarp();
-  for (unsigned waiting = 1; waiting > 0;) take(next_step<kCutoff>(tree, target, wide_limit, queue, waiting));
-}
 
 __device__ inline void write_staged(const StagedOctet* octets, unsigned steps, std::uint32_t* cells,
                                     std::uint32_t* leaves) {
   const unsigned octet = lane_index() / 8, sibling = lane_index() % 8;
-  ListLength length;
+  ListLength length{};
   StagedOctet next = octets[octet];
   for (unsigned i = 0; i < steps; ++i) {
     const StagedOctet now = next;
@@ -292,15 +195,16 @@ inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& opt
   DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * warps);
   DeviceBuffer<Record> record("lists.scratch", 1);
   DeviceBuffer<std::uint32_t> refused("lists.scratch", request.count), again("lists.scratch");
-  const Tree view{tree.geometry.view(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
-                  options.rule(), options.small_cell};
+  const Tree view{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
+                  tree.child_count.data(), options.rule(),    options.small_cell};
   Work work{request.groups, request.selected, request.begin, request.count, room.wide_limit};
   for (;;) {
     lists.words.resize(lists.words.capacity());  // all of it may be written
     record.fill_zero(stream);
     const Output out{lists.ranges.data(), lists.words.data(), lists.used, lists.words.capacity(), staging.data(), slice,
-                     record.data(), refused.data()};
-    launch_blocks(stream, "walk_tree", {std::min((work.count + kWarps - 1) / kWarps, warps / kWarps), kWarps * kWarpSize, 0},
+                     record.data(),       refused.data()};
+    launch_blocks(stream, "walk_tree",
+                  {std::min((work.count + kWarps - 1) / kWarps, warps / kWarps), kWarps * kWarpSize, 0},
                   options.r_cut > 0 ? walk_kernel<true> : walk_kernel<false>, view, work, out);
     Record found;
     copy_to_host(stream, &found, record.data(), sizeof found);

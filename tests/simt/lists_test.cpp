@@ -1,8 +1,7 @@
 // The GPU's passes over kept lists under the model of its execution, against the CPU's.
-#include "kernels/tree/lists_cuda.cuh"
-
 #include <gtest/gtest.h>
 
+#include "kernels/tree/lists_cuda.cuh"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 
@@ -32,7 +31,7 @@ struct Kept : TreeSet {
   // Moves a part of the particles, so that kept lists err.
   void move(float sides) {
     auto moved = particles.source.download(stream);
-    const auto shift = static_cast<std::uint32_t>(sides * 4294967296.0f);
+    const auto shift = static_cast<std::uint32_t>(sides * kSideInUnits);
     for (std::size_t i = 0; i < moved.size(); ++i)
       if (i % 7 == 0) moved[i].y += shift;
     particles.source.upload(stream, moved);
@@ -52,8 +51,10 @@ TEST(ListsOnGpu, StatisticsAreTheCpus) {
   for (const std::uint32_t size : {1u, 2u, 31u, 32u, 33u, 64u, 128u, 256u, 2048u})
     for (const float r_cut : {0.0f, 0.1f}) {
       SCOPED_TRACE(size);
-      Kept k(size % 2 ? testing::clustered_set(size < 31 ? 400 : 3000, size) : testing::uniform_set(size < 31 ? 400 : 3000, size, 0.25, 0.75), size, r_cut);
-      expect_same(cuda::list_statistics(k.stream, k.tree, k.view(k.lists)), list_statistics(k.stream, k.tree, k.view(k.lists)));
+      const std::size_t n = size < 31 ? 400 : 3000;
+      Kept k(size % 2 ? testing::clustered_set(n, size) : testing::uniform_set(n, size, 0.25, 0.75), size, r_cut);
+      expect_same(cuda::list_statistics(k.stream, k.tree, k.view(k.lists)),
+                  list_statistics(k.stream, k.tree, k.view(k.lists)));
     }
 }
 

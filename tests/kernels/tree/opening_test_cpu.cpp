@@ -1,8 +1,7 @@
 // A walk's decisions do not depend on the instruction set. Built for the CPU backend alone: _cpu.cpp.
-#include "kernels/tree/opening.hpp"
-
 #include <gtest/gtest.h>
 
+#include "kernels/tree/opening.hpp"
 #include "kernels/tree/walk_cpu.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
@@ -14,8 +13,23 @@ using WalkGroup = bool (*)(const WalkTree&, const Group&, WalkOutput&);
 
 WalkTree view_of(Octree& tree, const WalkOptions& options) {
   const CellGeometryView g = tree.geometry.view();
-  return {g.comx, g.comy, g.comz, g.x, g.y, g.z, g.hx, g.hy, g.hz, g.size, g.offset, tree.count.data(),
-          tree.first_child.data(), tree.child_count.data(), options.rule(), options.r_cut > 0, options.small_cell};
+  return {g.comx,
+          g.comy,
+          g.comz,
+          g.x,
+          g.y,
+          g.z,
+          g.hx,
+          g.hy,
+          g.hz,
+          g.size,
+          g.offset,
+          tree.count.data(),
+          tree.first_child.data(),
+          tree.child_count.data(),
+          options.rule(),
+          options.r_cut > 0,
+          options.small_cell};
 }
 
 testing::ListWords list_of(WalkGroup walk, const WalkTree& tree, const Group& group, std::uint32_t room) {
@@ -48,10 +62,13 @@ struct NearTies {
   std::mt19937 random;
   std::uniform_real_distribution<float> unit{0, 1};
   std::vector<std::uint32_t> com[3] = {coordinates(), coordinates(), coordinates()}, box[3] = {com[0], com[1], com[2]};
-  std::vector<float> half[3] = {numbers(1e-3f), numbers(1e-3f), numbers(1e-3f)}, size = numbers(0), offset = numbers(1e-3f);
-  std::vector<std::uint32_t> count = std::vector<std::uint32_t>(17, 100), first_child = std::vector<std::uint32_t>(17, 1);
+  std::vector<float> half[3] = {numbers(1e-3f), numbers(1e-3f), numbers(1e-3f)}, size = numbers(0),
+                     offset = numbers(1e-3f);
+  std::vector<std::uint32_t> count = std::vector<std::uint32_t>(17, 100),
+                             first_child = std::vector<std::uint32_t>(17, 1);
   std::vector<std::uint8_t> child_count = std::vector<std::uint8_t>(17, 0);
-  Group group{0, 1, coordinate(), coordinate(), coordinate(), 0.01f * unit(random), 0.01f * unit(random), 0.01f * unit(random)};
+  Group group{
+      0, 1, coordinate(), coordinate(), coordinate(), 0.01f * unit(random), 0.01f * unit(random), 0.01f * unit(random)};
   WalkOptions options;
 
   explicit NearTies(unsigned seed) : random(seed) {
@@ -81,21 +98,23 @@ struct NearTies {
     return v;
   }
   float nudged(float x) {
-    for (int k = static_cast<int>(random() % 5) - 2; k != 0; k -= k > 0 ? 1 : -1) x = std::nextafter(x, k > 0 ? 9.0f : 0.0f);
+    for (int k = static_cast<int>(random() % 5) - 2; k != 0; k -= k > 0 ? 1 : -1)
+      x = std::nextafter(x, k > 0 ? 9.0f : 0.0f);
     return x;
   }
   WalkTree view() const {
-    return {com[0].data(), com[1].data(), com[2].data(), box[0].data(), box[1].data(), box[2].data(), half[0].data(),
-            half[1].data(), half[2].data(), size.data(), offset.data(), count.data(), first_child.data(),
-            child_count.data(), options.rule(), options.r_cut > 0, options.small_cell};
+    return {com[0].data(),      com[1].data(),      com[2].data(),  box[0].data(),     box[1].data(),     box[2].data(),
+            half[0].data(),     half[1].data(),     half[2].data(), size.data(),       offset.data(),     count.data(),
+            first_child.data(), child_count.data(), options.rule(), options.r_cut > 0, options.small_cell};
   }
   // As this file's compilation decides, cell by cell.
   testing::ListWords expected() const {
     testing::ListWords words;
     const WalkTarget t = walk_target(group);
     for (std::uint32_t c = 1; c < 9; ++c) {
-      if (!within_reach(options.rule(), box_gap_squared(t, axis_distance(box[0][c], t.x), axis_distance(box[1][c], t.y),
-                                                        axis_distance(box[2][c], t.z), half[0][c], half[1][c], half[2][c])))
+      if (!within_reach(options.rule(),
+                        box_gap_squared(t, axis_distance(box[0][c], t.x), axis_distance(box[1][c], t.y),
+                                        axis_distance(box[2][c], t.z), half[0][c], half[1][c], half[2][c])))
         continue;
       const bool is_far = far_enough(point_gap_squared(t, axis_distance(com[0][c], t.x), axis_distance(com[1][c], t.y),
                                                        axis_distance(com[2][c], t.z)),
@@ -142,16 +161,17 @@ TEST(Opening, DecidesAsTheRuleSays) {
       };
       const double point = std::hypot(gap(g.comx[c], group.x, group.hx), gap(g.comy[c], group.y, group.hy),
                                       gap(g.comz[c], group.z, group.hz));
-      const double box = std::hypot(gap(g.x[c], group.x, double{group.hx} + g.hx[c]),
-                                    gap(g.y[c], group.y, double{group.hy} + g.hy[c]),
-                                    gap(g.z[c], group.z, double{group.hz} + g.hz[c]));
+      const double box =
+          std::hypot(gap(g.x[c], group.x, double{group.hx} + g.hx[c]), gap(g.y[c], group.y, double{group.hy} + g.hy[c]),
+                     gap(g.z[c], group.z, double{group.hz} + g.hz[c]));
       const double opening = double{g.size[c]} / double{options.theta} + g.offset[c];
-      const bool is_far = far_enough(point_gap_squared(target, axis_distance(g.comx[c], group.x), axis_distance(g.comy[c], group.y),
-                                                       axis_distance(g.comz[c], group.z)),
-                                     opening_distance(rule, g.size[c], g.offset[c]));
-      const bool reached = within_reach(
-          rule, box_gap_squared(target, axis_distance(g.x[c], group.x), axis_distance(g.y[c], group.y),
-                                axis_distance(g.z[c], group.z), g.hx[c], g.hy[c], g.hz[c]));
+      const bool is_far =
+          far_enough(point_gap_squared(target, axis_distance(g.comx[c], group.x), axis_distance(g.comy[c], group.y),
+                                       axis_distance(g.comz[c], group.z)),
+                     opening_distance(rule, g.size[c], g.offset[c]));
+      const bool reached =
+          within_reach(rule, box_gap_squared(target, axis_distance(g.x[c], group.x), axis_distance(g.y[c], group.y),
+                                             axis_distance(g.z[c], group.z), g.hx[c], g.hy[c], g.hz[c]));
       if (std::abs(point - opening) > 1e-6 * opening) {
         ASSERT_EQ(is_far, point > opening) << "group " << i << " cell " << c;
       }

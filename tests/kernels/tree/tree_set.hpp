@@ -16,7 +16,8 @@ struct TreeSet {
   Octree tree;
   DeviceBuffer<Group> groups{"groups"};
 
-  TreeSet(const std::vector<SourceParticle>& set, std::uint32_t group_size, int min_level, std::uint32_t leaf_size = 8) {
+  TreeSet(const std::vector<SourceParticle>& set, std::uint32_t group_size, int min_level,
+          std::uint32_t leaf_size = 8) {
     particles.resize(set.size());
     particles.source.upload(stream, set);
     particles.remainder.fill_zero(stream);

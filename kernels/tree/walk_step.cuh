@@ -1,0 +1,106 @@
+// The heart of the GPU's walk: one warp tests up to 32 cells at a time.
+#pragma once
+
+#include "kernels/device/cooperative.cuh"
+#include "kernels/tree/walk.hpp"
+
+namespace maki::cuda::walk {
+
+// Octets of siblings wait in shared memory, and the last four are taken at a time, a cell for each lane. Last in, first
+// out keeps four octets waiting nearly always (lanes are 85 to 98 % busy) with room that does not grow with the tree.
+inline constexpr unsigned kQueue = 320;        // octets that may wait
+// With more waiting than this, octets are taken one at a time: each level below then leaves seven more at most, where
+// taking four leaves up to 28. So the queue cannot overflow.
+inline constexpr unsigned kWideLimit = kQueue - 28 - 7 * (kMortonLevels - 1);
+
+struct Tree {
+  CellGeometryView g;
+  const std::uint32_t* count;
+  const std::uint32_t* first_child;
+  const std::uint8_t* child_count;
+  OpeningRule rule;
+  std::uint32_t small_cell;
+};
+
+struct Queue {
+  std::uint32_t first[kQueue];
+  std::uint8_t count[kQueue];
+};
+
+// One step's decisions: this lane's octet, and the lanes whose cells are multipoles, or leaves.
+struct Step {
+  std::uint32_t first;
+  unsigned cells, leaves;
+};
+
+__device__ inline unsigned lane_index() { return threadIdx.x % kWarpSize; }
+__device__ inline unsigned lanes_below() { return (1u << lane_index()) - 1; }
+
+__device__ inline bool reaches(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
+  const CellGeometryView& g = tree.g;
+  return within_reach(tree.rule, box_gap_squared(t, axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
+                                                 axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]));
+}
+
+__device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
+  const CellGeometryView& g = tree.g;
+  return far_enough(
+      point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y), axis_distance(g.comz[c], t.z)),
+      opening_distance(tree.rule, g.size[c], g.offset[c]));
+}
+
+// Takes octets from the queue, tests their cells, and appends what is opened. All lanes.
+template <bool kCutoff>
+__device__ inline Step next_step(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Queue& queue,
+                                 unsigned& waiting) {
+  const unsigned octet = lane_index() / 8, sibling = lane_index() % 8;
+  const unsigned taken = waiting <= wide_limit ? min(waiting, 4u) : 1u;
+  waiting -= taken;
+  Step step{0, 0, 0};
+  unsigned siblings = 0;
+  if (octet < taken) {
+    step.first = queue.first[waiting + octet];
+    siblings = queue.count[waiting + octet];
+  }
+  __syncwarp();  // their places are written again below
+  const std::uint32_t c = step.first + sibling;
+  bool listed = sibling < siblings;
+  if (kCutoff && listed) listed = reaches(tree, target, c);
+  bool far = false, small = false;
+  std::uint32_t first_child = 0;
+  unsigned children = 0;
+  if (listed) {
+    children = tree.child_count[c];  // all loads at once: none waits for a decision
+    first_child = tree.first_child[c];
+    small = tree.count[c] <= tree.small_cell;
+    far = is_far(tree, target, c);
+  }
+  const bool opened = listed && !far && children > 0;
+  const unsigned open = __ballot_sync(kAllLanes, opened);
+  step.cells = __ballot_sync(kAllLanes, far && !small);
+  step.leaves = __ballot_sync(kAllLanes, listed) & ~(open | step.cells);
+  if (opened) {
+    const unsigned at = waiting + __popc(open & lanes_below());
+    queue.first[at] = first_child;
+    queue.count[at] = static_cast<std::uint8_t>(children);
+  }
+  waiting += __popc(open);
+  __syncwarp();
+  return step;
+}
+
+// Gives every step of one group's walk to `take`. All lanes.
+template <bool kCutoff, class Take>
+__device__ inline void walk_group(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Queue& queue,
+                                  Take& take) {
+  const unsigned top = tree.child_count[0];
+  if (top == 0) return take(Step{0, 0, 1});  // the tree is one leaf
+  if (lane_index() == 0) {
+    queue.first[0] = tree.first_child[0];
+    queue.count[0] = static_cast<std::uint8_t>(top);
+  }
+  __syncwarp();
+  for (unsigned waiting = 1; waiting > 0;) take(next_step<kCutoff>(tree, target, wide_limit, queue, waiting));
+}
+
+}  // namespace maki::cuda::walk
