@@ -73,6 +73,8 @@ TEST(WalkOnGpu, TreesOfOneParticleOneLeafAndOnePoint) {
     TreeSet periodic(testing::uniform_set(n, 7), 4, kPeriodicMinLevel);
     expect_cpu_lists(periodic, options_of(0.5f, 0.1f));
   }
+  TreeSet one_leaf(testing::uniform_set(300, 8, 0.3, 0.7), 1, 0, 300);
+  expect_cpu_lists(one_leaf, options_of(0.5f));
   TreeSet point(std::vector<SourceParticle>(40, {0x80000000u, 0x80000001u, 0x7fffffffu, 1.0f}), 16, 0);
   expect_cpu_lists(point, options_of(0.5f));
 }
