@@ -20,12 +20,17 @@
 //   * lanes of a mask that do not come to the same warp operation with the same mask, callers outside their mask,
 //     shuffles from outside the mask.
 //
+// Launches of flat work (launch()) in a test's own translation unit run and are checked in the same way.
+//
 // What is not modelled: weak memory order (an access takes effect at once for all), caches, timing, blocks that run
 // at the same time (a kernel that waits for another block hangs and is ended as endless), textures, dynamic
 // parallelism, clusters, 2-D blocks, flushing of denormals, contraction to fused multiply-add. Registers and local
-// arrays are not checked, nor are uninitialised reads of global memory.
+// arrays are not checked, nor are uninitialised reads of global memory, nor what host code does with device pointers.
+// A struct copied as a whole is read as a whole: bytes of padding count as unwritten if its members were written
+// one by one.
 //
-// __shared__ variables must be declared in functions. A kernel's arguments reach the threads by value.
+// __shared__ variables must be declared in functions. A kernel's arguments reach the threads by value. The result of
+// a run does not depend on where memory happens to lie; MAKI_SIMT_SEED=n runs everything with another order.
 #pragma once
 
 // The standard library first: some of the names defined here are attributes there.

@@ -1,91 +1,10 @@
 // Every access of instrumented code arrives here; those of kernels are checked against the shadow memory.
-#include <algorithm>
 #include <bit>
-#include <cstring>
-#include <vector>
 
-#include "tests/simt/runtime.hpp"
+#include "tests/simt/shadow.hpp"
 
 namespace maki::simt {
 namespace {
-
-#define MAKI_COLD [[gnu::noinline, gnu::cold]]
-
-struct Spill {
-  std::uint32_t clock[kLanes];
-};
-struct Bytes {
-  Cell cell[4];
-};
-// Rare, and only for the length of a launch.
-std::vector<Spill> spills;
-std::vector<Bytes> splits;
-std::uint32_t tables_of = 0;  // the launch they belong to
-
-void start_tables() {
-  if (tables_of == hot.launch_start) return;
-  tables_of = hot.launch_start;
-  spills.clear();
-  splits.clear();
-}
-
-// Shared memory knows nothing of earlier blocks, global memory nothing of earlier launches.
-std::uint32_t oldest_phase(const Region& region) { return region.shared() ? hot.block_start : hot.launch_start; }
-
-bool lanes_ordered(const Slot& s, std::uint32_t others) {
-  for (; others; others &= others - 1) {
-    const int lane = std::countr_zero(others);
-    const std::uint32_t clock = s.flags & kSpilled ? spills[s.second].clock[lane] : s.clock;
-    if (hot.known_lanes[lane] < clock) return false;
-  }
-  return true;
-}
-
-// Whether all of `s` comes before the running thread's present, or is its own.
-inline bool ordered(const Slot& s, std::uint32_t oldest) {
-  if (s.phase != hot.phase) return s.phase < oldest || s.phase >= hot.block_start || acquired(s);
-  if (s.flags & kSeveral || s.warp != hot.warp) return false;
-  const std::uint32_t others = s.lanes & ~hot.bit;
-  if (others == 0 || (!(s.flags & kSpilled) && s.clock <= hot.known)) return true;
-  return lanes_ordered(s, others);
-}
-
-inline void set_single(Slot& s, std::uint32_t pc, std::uint8_t flags) {
-  s = {hot.phase, hot.bit, hot.clock, pc, 0, 0, static_cast<std::uint8_t>(hot.warp), flags};
-}
-
-MAKI_COLD void spill(Slot& s) {
-  const Pause pause;
-  start_tables();
-  if (!(s.flags & kSpilled)) {
-    Spill all{};
-    for (std::uint32_t lanes = s.lanes; lanes; lanes &= lanes - 1) all.clock[std::countr_zero(lanes)] = s.clock;
-    s.second = static_cast<std::uint32_t>(spills.size());
-    s.flags |= kSpilled;
-    spills.push_back(all);
-  }
-  spills[s.second].clock[std::countr_zero(hot.bit)] = hot.clock;
-  s.lanes |= hot.bit;
-}
-
-// Adds the running thread to a set of accesses of the same kind. What comes before it needs no longer be remembered.
-inline void add(Slot& s, std::uint32_t pc, std::uint8_t flags) {
-  if (s.phase != hot.phase) return set_single(s, pc, flags);
-  if (s.flags & kSeveral) return;
-  if (s.warp != hot.warp) {
-    s.flags = static_cast<std::uint8_t>((s.flags & ~kSpilled) | kSeveral);
-    s.second = pc;
-    s.second_thread = static_cast<std::uint16_t>(hot.warp * kLanes + std::countr_zero(hot.bit));
-    return;
-  }
-  if (!(s.flags & kSpilled) && s.clock == hot.clock) {
-    s.lanes |= hot.bit;
-    return;
-  }
-  const std::uint32_t others = s.lanes & ~hot.bit;
-  if (others == 0 || lanes_ordered(s, others)) return set_single(s, pc, flags);
-  spill(s);
-}
 
 struct Where {
   const Region& region;
@@ -187,20 +106,6 @@ inline void touch_cell(Cell& cell, const Where& at, std::uint32_t oldest, bool i
     set_single(write, at.pc, 0);
   }
   cell.read.phase = 0;
-}
-
-inline bool is_split(const Cell& cell) { return cell.write.flags & kSplit && cell.write.phase >= hot.launch_start; }
-
-// The four cells of a word's bytes.
-MAKI_COLD Cell* bytes_of(Cell& cell) {
-  if (!is_split(cell)) {
-    const Pause pause;
-    start_tables();
-    if (cell.write.phase < hot.launch_start) cell.write = {};
-    splits.push_back({{cell, cell, cell, cell}});
-    cell.write = {hot.phase, 0, 0, 0, static_cast<std::uint32_t>(splits.size() - 1), 0, 0, kSplit};
-  }
-  return splits[cell.write.second].cell;
 }
 
 template <class F>

@@ -137,6 +137,8 @@ struct Launch {
   const void* callable = nullptr;
   unsigned block = 0;                    // the running one
   Thread* thread = nullptr;              // the running one
+  unsigned waiting = 0, first_waiting = 0;  // threads at the barrier
+  unsigned done = 0;                     // threads that have ended
   std::vector<Thread> threads;
   std::vector<std::uint32_t> clocks;     // [warp][lane][lane]: what the one knows of the other
   std::vector<std::uint32_t> starts;     // first phase of each block begun, ascending
@@ -146,8 +148,12 @@ extern Launch running;
 
 unsigned block_of_phase(std::uint32_t phase);
 std::uint64_t random_number();
+std::uint32_t draw_budget();  // accesses until a thread gives way
+std::vector<unsigned> block_order(unsigned grid);
+void thread_order(std::vector<unsigned>& order, unsigned threads);  // one of four kinds
 void give_way_now();          // to another thread that can run, from within a thread
 void make_ready(unsigned thread);
+void make_all_ready();
 void wait_for_turn();         // until make_ready
 void wait_for_all_others();   // until none of the block can go on
 bool same(Site a, Site b);

@@ -26,55 +26,15 @@ constexpr std::size_t kGuardBytes = 4096;
 constexpr std::size_t kStackStride = kStackBytes + kGuardBytes;
 
 struct Scheduler {
-  Options options;
-  bool options_read = false;
-  std::uint64_t random = 0;
   Counters counters;
   char* stacks = nullptr;
   fcontext_t context = nullptr;   // of the launcher, while a thread runs
   std::vector<unsigned> ready;    // the last one is the next to run
-  unsigned waiting = 0, done = 0; // at the barrier; ended
-  unsigned first_waiting = 0;
   std::vector<unsigned> parked;
   std::uint64_t step_limit = 0;
   std::optional<Report> fault;
 };
 Scheduler scheduler;
-
-void seed_random() { scheduler.random = (scheduler.options.seed + 1) * 0x9e3779b97f4a7c15ull; }
-
-std::uint32_t draw_budget() {
-  const std::uint32_t mean = scheduler.options.preempt;
-  if (mean == 0) return 1u << 20;
-  return 1 + static_cast<std::uint32_t>(random_number() % (2 * std::uint64_t{mean}));
-}
-
-template <class Iterator>
-void shuffle(Iterator first, Iterator last) {
-  for (auto n = last - first; n > 1; --n) std::iter_swap(first + n - 1, first + random_number() % n);
-}
-
-// All threads become ready, in an order of one of four kinds.
-void make_all_ready() {
-  auto& ready = scheduler.ready;
-  ready.resize(running.block_size);
-  std::iota(ready.begin(), ready.end(), 0u);
-  switch (random_number() % 4) {
-    case 0: break;
-    case 1: std::reverse(ready.begin(), ready.end()); break;
-    case 2: shuffle(ready.begin(), ready.end()); break;
-    default: {  // warp after warp
-      unsigned order[kMostWarps];
-      const unsigned warps = (running.block_size + kLanes - 1) / kLanes;
-      std::iota(order, order + warps, 0u);
-      shuffle(order, order + warps);
-      std::stable_sort(ready.begin(), ready.end(),
-                       [&](unsigned a, unsigned b) { return order[a / kLanes] < order[b / kLanes]; });
-    }
-  }
-  for (Thread& t : running.threads)
-    if (t.state != Thread::State::done) t.state = Thread::State::ready;
-}
 
 char* stack_of(unsigned thread) {
   if (!scheduler.stacks) {
@@ -95,7 +55,7 @@ void end_thread() {
   Thread& self = *running.thread;
   wait_copies(0);  // what is still under way lands with the end of the kernel
   self.state = Thread::State::done;
-  ++scheduler.done;
+  ++running.done;
   for (const Thread& t : running.threads) {
     if (t.state == Thread::State::at_barrier)
       fail({.kind = FaultKind::divergent_barrier, .site = t.site, .thread = static_cast<int>(t.index),
@@ -180,15 +140,15 @@ void start_block(unsigned number) {
     running.clocks[i * kLanes + i % kLanes] = 1;
     t.context = make_fcontext(stack_of(i) + kStackBytes, kStackBytes, thread_main);
   }
-  scheduler.waiting = scheduler.done = 0;
+  running.waiting = running.done = 0;
   scheduler.parked.clear();
-  scheduler.step_limit = hot.accesses + scheduler.counters.switches + scheduler.options.patience;
+  scheduler.step_limit = hot.accesses + scheduler.counters.switches + options().patience;
   make_all_ready();
 }
 
 void run_block(unsigned number) {
   start_block(number);
-  while (scheduler.done < running.block_size) {
+  while (running.done < running.block_size) {
     auto& next = scheduler.ready.empty() ? scheduler.parked : scheduler.ready;
     if (next.empty()) report_deadlock();
     Thread& t = running.threads[next.back()];
@@ -205,28 +165,6 @@ void run_block(unsigned number) {
 
 }  // namespace
 
-std::uint64_t random_number() {
-  std::uint64_t z = (scheduler.random += 0x9e3779b97f4a7c15ull);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
-
-void set_options(const Options& options) {
-  scheduler.options = options;
-  scheduler.options_read = true;
-  seed_random();
-}
-
-Options options() {
-  if (!scheduler.options_read) {
-    Options first;
-    if (const char* seed = std::getenv("MAKI_SIMT_SEED")) first.seed = std::strtoull(seed, nullptr, 10);
-    set_options(first);
-  }
-  return scheduler.options;
-}
-
 Counters counters() {
   Counters all = scheduler.counters;
   all.accesses = hot.accesses;
@@ -235,7 +173,6 @@ Counters counters() {
 
 void launch_threads(const char* name, unsigned grid, unsigned block, std::size_t shared_bytes,
                     void (*run)(const void* callable), const void* callable, std::size_t callable_bytes) {
-  options();
   running.name = name;
   running.grid = grid;
   running.block_size = block;
@@ -255,10 +192,7 @@ void launch_threads(const char* name, unsigned grid, unsigned block, std::size_t
   hot.launch_start = hot.phase + 1;
   start_launch_memory(callable, callable_bytes);
   ++scheduler.counters.launches;
-  std::vector<unsigned> order(grid);
-  std::iota(order.begin(), order.end(), 0u);
-  shuffle(order.begin(), order.end());
-  for (const unsigned number : order) run_block(number);
+  for (const unsigned number : block_order(grid)) run_block(number);
 }
 
 void give_way_now() {
@@ -299,6 +233,8 @@ void trap(Site site) {
   fail({.kind = FaultKind::exception, .site = site, .what = "__trap()"});
 }
 
+bool same(Site a, Site b) { return a.line == b.line && (a.file == b.file || std::string(a.file) == b.file); }
+
 bool is_stack(std::uintptr_t address) {
   return scheduler.stacks && address - reinterpret_cast<std::uintptr_t>(scheduler.stacks) < kMostThreads * kStackStride;
 }
@@ -321,55 +257,17 @@ void make_ready(unsigned thread) {
   std::swap(ready.back(), ready[random_number() % ready.size()]);
 }
 
+void make_all_ready() {
+  thread_order(scheduler.ready, running.block_size);
+  for (Thread& t : running.threads) t.state = Thread::State::ready;
+}
+
 void wait_for_turn() { leave_thread(); }
 
 void wait_for_all_others() {
   running.thread->state = Thread::State::parked;
   scheduler.parked.push_back(running.thread->index);
   leave_thread();
-}
-
-// ---- barriers --------------------------------------------------------------------------------------------------------
-bool same(Site a, Site b) { return a.line == b.line && (a.file == b.file || std::string(a.file) == b.file); }
-
-namespace {
-
-void release_barrier(BlockOp op) {
-  int all = 1, any = 0, count = 0;
-  for (const Thread& t : running.threads) {
-    all &= t.predicate != 0;
-    any |= t.predicate != 0;
-    count += t.predicate != 0;
-  }
-  for (Thread& t : running.threads) t.result = op == BlockOp::all ? all : op == BlockOp::any ? any : count;
-  ++hot.phase;
-  scheduler.waiting = 0;
-  make_all_ready();
-}
-
-}  // namespace
-
-int block_barrier(BlockOp op, int predicate, Site site) {
-  const Pause pause;
-  Thread& self = *running.thread;
-  self.site = site;
-  self.predicate = predicate;
-  if (scheduler.done > 0) {
-    const auto ended = std::find_if(running.threads.begin(), running.threads.end(),
-                                    [](const Thread& t) { return t.state == Thread::State::done; });
-    fail({.kind = FaultKind::divergent_barrier, .site = site,
-          .what = "waits for the block at this barrier, but " + name_thread(ended->index) + " has ended"});
-  }
-  if (scheduler.waiting == 0) scheduler.first_waiting = self.index;
-  const Thread& first = running.threads[scheduler.first_waiting];
-  if (!same(first.site, site))
-    fail({.kind = FaultKind::divergent_barrier, .site = site, .has_other = true, .other_site = first.site,
-          .other_thread = static_cast<int>(first.index), .other_block = running.block,
-          .what = "waits at this barrier, but not all of the block do", .other_what = "waits at another barrier"});
-  self.state = Thread::State::at_barrier;
-  if (++scheduler.waiting == running.block_size) release_barrier(op);
-  leave_thread();
-  return static_cast<int>(self.result);
 }
 
 }  // namespace maki::simt
