@@ -133,7 +133,7 @@ bool acquired(const Slot& slot) {
 
 }  // namespace maki::simt
 
-// ---- C++ atomics of instrumented code --------------------------------------------------------------------------------
+// ---- C++ atomics of instrumented code -----------------------------------------------------------------------------
 namespace {
 template <class T>
 void check_word(const volatile T* p, bool reads, const void* from) {

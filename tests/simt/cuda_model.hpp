@@ -1,10 +1,10 @@
-// The CUDA execution model on the CPU. Stands in front of every tests/simt/*_test.cpp (the Makefile's -include), so that
-// kernels of kernels/**/*_cuda.cuh compile unchanged with g++ and run, and are checked, without a GPU.
+// The CUDA execution model on the CPU. Stands in front of every tests/simt/*_test.cpp (the Makefile's -include), so
+// that kernels of kernels/**/*_cuda.cuh compile unchanged with g++ and run, and are checked, without a GPU.
 //
-// How it runs: the blocks of a launch one after another in random order, the threads of a block as fibers. A thread runs
-// until it has to wait (barrier, warp operation) or, now and then, until any of its memory accesses; who comes next
-// is drawn from a seed (Options, for_seeds, MAKI_SIMT_SEED). Lanes of a warp are in lockstep only where they
-// wait for each other. The same seed gives the same run.
+// How it runs: the blocks of a launch one after another in random order, the threads of a block as fibers. A thread
+// runs until it has to wait (barrier, warp operation) or, now and then, until any of its memory accesses; who comes
+// next is drawn from a seed (Options, for_seeds, MAKI_SIMT_SEED). Lanes of a warp are in lockstep only where they wait
+// for each other. The same seed gives the same run.
 //
 // What is checked: the tests are compiled with -fsanitize=thread, and every load and store of a kernel arrives at the
 // hooks in hooks.cpp. Found, whatever the order drawn (for races: by vector clocks, not by luck), and thrown as

@@ -18,9 +18,10 @@ struct Where {
   Report report{.kind = FaultKind::race, .pc = at.pc, .has_other = true};
   report.buffer = at.region.name;
   report.what = verb(access) + span_of(at.region, at.address, at.size);
-  report.other_what = other == Access::read ? "read there" : other == Access::write ? "wrote there" : "changed it atomically";
-  report.other_what += s.phase == hot.phase ? ", and nothing orders the two"
-                                            : ", and nothing orders two blocks";
+  report.other_what = other == Access::read    ? "read there"
+                      : other == Access::write ? "wrote there"
+                                               : "changed it atomically";
+  report.other_what += s.phase == hot.phase ? ", and nothing orders the two" : ", and nothing orders two blocks";
   report.other_pc = s.pc;
   report.other_block = block_of_phase(s.phase);
   std::uint32_t others = s.lanes;
@@ -180,18 +181,26 @@ void check_landing(const void* shared, std::size_t size, std::uint32_t pc) {
 
 }  // namespace maki::simt
 
-// ---- what the compiler calls -----------------------------------------------------------------------------------------
+// ---- what the compiler calls --------------------------------------------------------------------------------------
 using maki::simt::Access;
 using maki::simt::check;
 using maki::simt::hot;
 using maki::simt::place_of;
 
 #define MAKI_HERE place_of(__builtin_return_address(0))
-#define MAKI_HOOKS(size)                                                                                       \
-  void __tsan_read##size(void* p) { if (hot.active) check<Access::read>(p, size, true, MAKI_HERE); }            \
-  void __tsan_write##size(void* p) { if (hot.active) check<Access::write>(p, size, true, MAKI_HERE); }          \
-  void __tsan_unaligned_read##size(void* p) { if (hot.active) check<Access::read>(p, size, false, MAKI_HERE); } \
-  void __tsan_unaligned_write##size(void* p) { if (hot.active) check<Access::write>(p, size, false, MAKI_HERE); }
+#define MAKI_HOOKS(size)                                             \
+  void __tsan_read##size(void* p) {                                  \
+    if (hot.active) check<Access::read>(p, size, true, MAKI_HERE);   \
+  }                                                                  \
+  void __tsan_write##size(void* p) {                                 \
+    if (hot.active) check<Access::write>(p, size, true, MAKI_HERE);  \
+  }                                                                  \
+  void __tsan_unaligned_read##size(void* p) {                        \
+    if (hot.active) check<Access::read>(p, size, false, MAKI_HERE);  \
+  }                                                                  \
+  void __tsan_unaligned_write##size(void* p) {                       \
+    if (hot.active) check<Access::write>(p, size, false, MAKI_HERE); \
+  }
 
 extern "C" {
 MAKI_HOOKS(1)
@@ -217,11 +226,13 @@ void* __real_memmove(void* to, const void* from, std::size_t size);
 void* __real_memset(void* to, int value, std::size_t size);
 
 void* __wrap_memcpy(void* to, const void* from, std::size_t size) {
-  if (hot.active && size) check<Access::read>(from, size, false, MAKI_HERE), check<Access::write>(to, size, false, MAKI_HERE);
+  if (hot.active && size)
+    check<Access::read>(from, size, false, MAKI_HERE), check<Access::write>(to, size, false, MAKI_HERE);
   return __real_memcpy(to, from, size);
 }
 void* __wrap_memmove(void* to, const void* from, std::size_t size) {
-  if (hot.active && size) check<Access::read>(from, size, false, MAKI_HERE), check<Access::write>(to, size, false, MAKI_HERE);
+  if (hot.active && size)
+    check<Access::read>(from, size, false, MAKI_HERE), check<Access::write>(to, size, false, MAKI_HERE);
   return __real_memmove(to, from, size);
 }
 void* __wrap_memset(void* to, int value, std::size_t size) {

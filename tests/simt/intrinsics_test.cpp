@@ -39,7 +39,8 @@ TEST(Intrinsics, Shuffles) {
     for (const int argument : {0, 1, 3, 7, 19, 40}) {
       const auto direct = in_each_thread([=] { return __shfl_sync(kAllLanes, value(threadIdx.x), argument, width); });
       const auto up = in_each_thread([=] { return __shfl_up_sync(kAllLanes, value(threadIdx.x), argument, width); });
-      const auto down = in_each_thread([=] { return __shfl_down_sync(kAllLanes, value(threadIdx.x), argument, width); });
+      const auto down =
+          in_each_thread([=] { return __shfl_down_sync(kAllLanes, value(threadIdx.x), argument, width); });
       const auto crossed =
           in_each_thread([=] { return __shfl_xor_sync(kAllLanes, value(threadIdx.x), argument & 31, width); });
       for (int i = 0; i < static_cast<int>(kBlock); ++i) {
@@ -151,7 +152,7 @@ TEST(Intrinsics, BarriersThatCount) {
   }
 }
 
-// ---- atomics ---------------------------------------------------------------------------------------------------------
+// ---- atomics ------------------------------------------------------------------------------------------------------
 // 128 threads of four blocks apply `f(word, i)` to a word that was `start`, in any order; the old values come back.
 template <class T, class F>
 std::pair<T, std::vector<T>> all_at_one_word(T start, F f) {
@@ -177,10 +178,12 @@ TYPED_TEST(Atomics, Integers) {
     const auto [sum, before] = all_at_one_word<T>(7, [](T* p, unsigned) { return atomicAdd(p, T{3}); });
     EXPECT_EQ(sum, T{7 + 3 * 128});
     EXPECT_EQ(std::set<T>(before.begin(), before.end()).size(), 128u);  // each came at another time
-    EXPECT_EQ((all_at_one_word<T>(64, [](T* p, unsigned i) { return atomicMin(p, static_cast<T>(i + 5)); }).first), T{5});
+    EXPECT_EQ((all_at_one_word<T>(64, [](T* p, unsigned i) { return atomicMin(p, static_cast<T>(i + 5)); }).first),
+              T{5});
     EXPECT_EQ((all_at_one_word<T>(64, [](T* p, unsigned i) { return atomicMax(p, static_cast<T>(i)); }).first), T{127});
-    EXPECT_EQ((all_at_one_word<T>(255, [](T* p, unsigned i) { return atomicAnd(p, static_cast<T>(~(1u << i % 4))); }).first),
-              T{240});
+    EXPECT_EQ(
+        (all_at_one_word<T>(255, [](T* p, unsigned i) { return atomicAnd(p, static_cast<T>(~(1u << i % 4))); }).first),
+        T{240});
     EXPECT_EQ((all_at_one_word<T>(0, [](T* p, unsigned i) { return atomicOr(p, static_cast<T>(1u << i % 9)); }).first),
               T{511});
     EXPECT_EQ((all_at_one_word<T>(1, [](T* p, unsigned i) { return atomicXor(p, static_cast<T>(i)); }).first), T{1});
@@ -203,16 +206,18 @@ TEST(Intrinsics, OtherAtomics) {
   EXPECT_EQ((all_at_one_word<unsigned>(0, [](unsigned* p, unsigned) { return atomicInc(p, 9); }).first), 128u % 10);
   EXPECT_EQ((all_at_one_word<unsigned>(4, [](unsigned* p, unsigned) { return atomicDec(p, 9); }).first), 6u);
   EXPECT_EQ((all_at_one_word<unsigned>(500, [](unsigned* p, unsigned) { return atomicSub(p, 2u); }).first), 244u);
-  EXPECT_EQ((all_at_one_word<float>(0.5f, [](float* p, unsigned i) { return atomicAdd(p, 0.25f * i); }).first), 2032.5f);
+  EXPECT_EQ((all_at_one_word<float>(0.5f, [](float* p, unsigned i) { return atomicAdd(p, 0.25f * i); }).first),
+            2032.5f);
   EXPECT_EQ((all_at_one_word<double>(0, [](double* p, unsigned i) { return atomicAdd(p, 1.0 * i); }).first), 8128.0);
-  EXPECT_EQ((all_at_one_word<long long>(5, [](long long* p, unsigned i) { return atomicMin(p, 3ll - i); }).first), -124);
+  EXPECT_EQ((all_at_one_word<long long>(5, [](long long* p, unsigned i) { return atomicMin(p, 3ll - i); }).first),
+            -124);
   // 64 bits with the carry from the low word.
   using Wide = unsigned long long;
   EXPECT_EQ((all_at_one_word<Wide>(0xfffffff0u, [](Wide* p, unsigned) { return atomicAdd(p, Wide{1}); }).first),
             0xfffffff0ull + 128);
 }
 
-// ---- arithmetic ------------------------------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------------------------
 TEST(Intrinsics, Bits) {
   for (unsigned k = 0; k < 1000; ++k) {
     const unsigned x = k < 33 ? (k ? 1u << (k - 1) : 0u) : some_number(k) * 977, y = some_number(k + 1);
@@ -231,7 +236,9 @@ TEST(Intrinsics, Bits) {
     ASSERT_EQ(__clz(static_cast<int>(x)), static_cast<int>(zeros));
     ASSERT_EQ(__popcll(w), __popc(x) + __popc(y));
     ASSERT_EQ(__clzll(static_cast<long long>(w)), x ? __clz(static_cast<int>(x)) : 32 + __clz(static_cast<int>(y)));
-    ASSERT_EQ(__ffsll(static_cast<long long>(w)), y ? __ffs(static_cast<int>(y)) : x ? 32 + __ffs(static_cast<int>(x)) : 0);
+    ASSERT_EQ(__ffsll(static_cast<long long>(w)), y   ? __ffs(static_cast<int>(y))
+                                                  : x ? 32 + __ffs(static_cast<int>(x))
+                                                      : 0);
     ASSERT_EQ(__brevll(w), static_cast<unsigned long long>(__brev(y)) << 32 | __brev(x));
     ASSERT_EQ(__umulhi(x, y), static_cast<unsigned>(static_cast<unsigned long long>(x) * y >> 32));
     const std::uint64_t xx = std::uint64_t{x} * x, xy = std::uint64_t{x} * y, yy = std::uint64_t{y} * y;

@@ -75,7 +75,8 @@ TEST(Model, SumOfAllBlocks) {
   in.upload(stream, values);
   simt::for_seeds(20, [&](std::uint64_t) {
     out.fill_zero(stream);
-    launch_blocks(stream, "reduce", {grid, block, block * sizeof(unsigned)}, reduce_kernel<unsigned>, in.data(), out.data());
+    launch_blocks(stream, "reduce", {grid, block, block * sizeof(unsigned)}, reduce_kernel<unsigned>, in.data(),
+                  out.data());
     ASSERT_EQ(out.download(stream)[0], std::accumulate(values.begin(), values.end(), 0u));
   });
 }
@@ -244,7 +245,8 @@ TEST(Model, FlatWork) {
 }
 
 TEST(Model, LaunchesThatNoDeviceTakes) {
-  for (const auto& [block, bytes] : {std::pair{1025u, std::size_t{0}}, {0u, std::size_t{0}}, {32u, std::size_t{1} << 18}}) {
+  for (const auto& [block, bytes] :
+       {std::pair{1025u, std::size_t{0}}, {0u, std::size_t{0}}, {32u, std::size_t{1} << 18}}) {
     try {
       simt::launch("large", 1, block, bytes, [] {});
       ADD_FAILURE() << block << " " << bytes;

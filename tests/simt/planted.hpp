@@ -1,5 +1,5 @@
-// Kernels with one fault each, beside their repaired twins: the model must find the fault whatever the order of threads,
-// at its line, and must let the twin pass.
+// Kernels with one fault each, beside their repaired twins: the model must find the fault whatever the order of
+// threads, at its line, and must let the twin pass.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,9 +22,9 @@ inline constexpr unsigned kBlock = 64, kGrid = 2, kCount = kBlock * kGrid, kSeed
 
 struct Expected {
   FaultKind kind;
-  Lines lines;                   // a fault is reported at one of them, and so is the other side of a race
-  const char* buffer = "";       // part of its name
-  int thread = -1;               // where only one can be
+  Lines lines;              // a fault is reported at one of them, and so is the other side of a race
+  const char* buffer = "";  // part of its name
+  int thread = -1;          // where only one can be
 };
 
 struct Data {
@@ -57,8 +57,7 @@ class Planted : public testing::Test {
                     const char* own_file = __builtin_FILE()) {
     if (!simt::knows_lines()) GTEST_SKIP() << "no addr2line here (package binutils) to tell the lines of faults";
     const auto listed = [&](const std::string& file, int line) {
-      return file == own_file &&
-             std::find(expected.lines.begin(), expected.lines.end(), line) != expected.lines.end();
+      return file == own_file && std::find(expected.lines.begin(), expected.lines.end(), line) != expected.lines.end();
     };
     simt::for_seeds(kSeeds, [&](std::uint64_t seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));

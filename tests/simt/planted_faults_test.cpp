@@ -4,9 +4,9 @@
 namespace maki::planted {
 namespace {
 
-// In each kernel kBroken is the fault; the constant before it is the line on which the kernel's own text begins, less one.
+// In each kernel kBroken is the fault. The constant before it is its own line: the kernel's lines count from there.
 
-// ---- barriers --------------------------------------------------------------------------------------------------------
+// ---- barriers -----------------------------------------------------------------------------------------------------
 constexpr int kExit = __LINE__;
 template <bool kBroken>
 __global__ void early_exit(Data data) {
@@ -54,7 +54,7 @@ TEST_F(Planted, LoopsOfDifferentLengthsAroundABarrier) {
   expect_found({FaultKind::divergent_barrier, {kTrips + 6}}, trips_differ<true>, trips_differ<false>);
 }
 
-// ---- warp operations -------------------------------------------------------------------------------------------------
+// ---- warp operations ----------------------------------------------------------------------------------------------
 constexpr int kMissing = __LINE__;
 template <bool kBroken>
 __global__ void lane_does_not_come(Data data) {
@@ -103,7 +103,7 @@ TEST_F(Planted, ShuffleFromOutsideTheMask) {
   expect_found({FaultKind::bad_shuffle, {kShuffle + 5}}, shuffle_from_outside<true>, shuffle_from_outside<false>);
 }
 
-// ---- bounds ----------------------------------------------------------------------------------------------------------
+// ---- bounds -------------------------------------------------------------------------------------------------------
 constexpr int kBuffer = __LINE__;
 template <bool kBroken>
 __global__ void one_past_a_buffer(Data data) {
@@ -175,7 +175,7 @@ TEST_F(Planted, MisalignedVector) {
                misaligned_vector<false>);
 }
 
-// ---- unwritten and not yet written -----------------------------------------------------------------------------------
+// ---- unwritten and not yet written --------------------------------------------------------------------------------
 constexpr int kUnwritten = __LINE__;
 template <bool kBroken>
 __global__ void reads_unwritten(Data data) {

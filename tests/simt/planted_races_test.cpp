@@ -4,7 +4,7 @@
 namespace maki::planted {
 namespace {
 
-// In each kernel kBroken is the fault; the constant before it is the line on which the kernel's own text begins, less one.
+// In each kernel kBroken is the fault. The constant before it is its own line: the kernel's lines count from there.
 
 constexpr int kReverse = __LINE__;
 template <bool kBroken>

@@ -16,10 +16,11 @@ class Summary : public testing::Environment {
   void SetUp() override { omp_set_num_threads(1); }
   void TearDown() override {
     const Counters c = counters();
-    std::printf("simt: %llu launches, %llu blocks, %llu threads, %llu switches, %llu accesses checked, %.1f CPU seconds\n",
-                static_cast<unsigned long long>(c.launches), static_cast<unsigned long long>(c.blocks),
-                static_cast<unsigned long long>(c.threads), static_cast<unsigned long long>(c.switches),
-                static_cast<unsigned long long>(c.accesses), static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
+    std::printf(
+        "simt: %llu launches, %llu blocks, %llu threads, %llu switches, %llu accesses checked, %.1f CPU seconds\n",
+        static_cast<unsigned long long>(c.launches), static_cast<unsigned long long>(c.blocks),
+        static_cast<unsigned long long>(c.threads), static_cast<unsigned long long>(c.switches),
+        static_cast<unsigned long long>(c.accesses), static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
   }
 };
 
