@@ -19,46 +19,59 @@ struct Pairs {
   std::uint32_t* values;
 };
 
-// Counts of (thread, digit) become the places where each thread's elements of that digit begin. False when all
-// elements have one digit, so that there is nothing to do.
-bool counts_to_places(std::vector<std::uint32_t>& counts, std::size_t threads, std::size_t n) {
-  std::uint32_t place = 0;
+// Where a thread's elements of each digit go, from the counts of all threads. False when all elements have one digit,
+// so that there is nothing to do.
+bool find_places(const std::uint32_t* counts, std::size_t threads, std::size_t thread, std::size_t n,
+                 std::uint32_t* place) {
+  std::uint32_t begin = 0;
   for (std::size_t digit = 0; digit < kDigits; ++digit) {
-    const std::uint32_t before = place;
+    std::uint32_t all = 0;
     for (std::size_t t = 0; t < threads; ++t) {
-      const std::uint32_t count = counts[t * kDigits + digit];
-      counts[t * kDigits + digit] = place;
-      place += count;
+      if (t == thread) place[digit] = begin + all;
+      all += counts[t * kDigits + digit];
     }
-    if (place - before == n) return false;
+    if (all == n) return false;
+    begin += all;
   }
   return true;
 }
 
-// One digit; false when the elements were left where they are. `counts` has room for `most_threads`.
-bool sort_digit(Pairs from, Pairs to, std::size_t n, int shift, std::vector<std::uint32_t>& counts,
-                std::size_t most_threads) {
-  bool moves = true;
-#pragma omp parallel num_threads(static_cast<int>(most_threads))
-  {
-    const auto t = static_cast<std::size_t>(omp_get_thread_num());
-    const auto threads = static_cast<std::size_t>(omp_get_num_threads());  // may be fewer than asked for
-    const std::size_t begin = n * t / threads, end = n * (t + 1) / threads;
-    std::uint32_t* place = counts.data() + t * kDigits;
-    std::fill(place, place + kDigits, 0u);
-    for (std::size_t i = begin; i < end; ++i) ++place[from.keys[i] >> shift & (kDigits - 1)];
-#pragma omp barrier
-#pragma omp single
-    moves = counts_to_places(counts, threads, n);
-    if (moves)
-      for (std::size_t i = begin; i < end; ++i) {
-        const std::uint64_t key = from.keys[i];
-        const std::uint32_t k = place[key >> shift & (kDigits - 1)]++;
-        to.keys[k] = key;
-        to.values[k] = from.values[i];
-      }
+void move_pairs(Pairs from, Pairs to, std::size_t begin, std::size_t end, int shift, std::uint32_t* place) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const std::uint64_t key = from.keys[i];
+    const std::uint32_t k = place[key >> shift & (kDigits - 1)]++;
+    to.keys[k] = key;
+    to.values[k] = from.values[i];
   }
-  return moves;
+}
+
+// Sorts between the two arrays; true when the result is in the second. Threads meet twice for each digit, and every one
+// adds up all counts by itself: they wait for each other less than for one that does it for all.
+bool sort_digits(Pairs from, Pairs to, std::size_t n, std::size_t most_threads) {
+  std::vector<std::uint32_t> counts(2 * most_threads * kDigits);  // for two digits: the last one's may still be read
+  bool swapped = false;
+#pragma omp parallel num_threads(static_cast<int>(most_threads)) firstprivate(from, to)
+  {
+    const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+    const auto threads = static_cast<std::size_t>(omp_get_num_threads());  // may be fewer than asked for
+    const std::size_t begin = n * thread / threads, end = n * (thread + 1) / threads;
+    std::uint32_t place[kDigits];
+    bool odd = false, moved = false;
+    for (int shift = 0; shift < kKeyBits; shift += kDigitBits, odd = !odd) {
+      std::uint32_t* all = counts.data() + (odd ? most_threads * kDigits : 0);
+      std::fill(place, place + kDigits, 0u);
+      for (std::size_t i = begin; i < end; ++i) ++place[from.keys[i] >> shift & (kDigits - 1)];
+      std::copy(place, place + kDigits, all + thread * kDigits);
+#pragma omp barrier
+      if (!find_places(all, threads, thread, n, place)) continue;
+      move_pairs(from, to, begin, end, shift, place);
+      std::swap(from, to);
+      moved = !moved;
+#pragma omp barrier
+    }
+    if (thread == 0) swapped = moved;
+  }
+  return swapped;
 }
 
 }  // namespace
@@ -70,11 +83,7 @@ void sort_by_key(const Stream&, DeviceBuffer<std::uint64_t>& keys, DeviceBuffer<
   DeviceBuffer<std::uint64_t> other_keys(keys.name(), n);
   DeviceBuffer<std::uint32_t> other_values(values.name(), n);
   const std::size_t threads = std::min<std::size_t>(static_cast<std::size_t>(omp_get_max_threads()), 1 + n / 16384);
-  std::vector<std::uint32_t> counts(threads * kDigits);
-  Pairs from{keys.data(), values.data()}, to{other_keys.data(), other_values.data()};
-  for (int shift = 0; shift < kKeyBits; shift += kDigitBits)
-    if (sort_digit(from, to, n, shift, counts, threads)) std::swap(from, to);
-  if (from.keys != keys.data()) {
+  if (sort_digits({keys.data(), values.data()}, {other_keys.data(), other_values.data()}, n, threads)) {
     keys.swap(other_keys);
     values.swap(other_values);
   }
