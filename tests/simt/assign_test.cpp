@@ -3,61 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
 #include <vector>
 
 #include "kernels/mesh/assign.hpp"
-#include "kernels/particles/morton.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
+#include "tests/simt/mesh_sets.hpp"
 
 namespace maki {
 namespace {
 
-constexpr Assignment kClouds[] = {Assignment::kCic, Assignment::kTsc, Assignment::kPcs};
-
-using Set = std::vector<SourceParticle>;
-
-void sort_by_key(Set& set) {
-  std::sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) {
-    return morton_key(a.x, a.y, a.z) < morton_key(b.x, b.y, b.z);
-  });
-}
-
-// Each axis within 2^-narrow of the side about the origin, so that what is narrow straddles the periodic edges.
-Set cloud_of(std::size_t n, int narrow, bool equal_masses, unsigned seed = 1) {
-  std::mt19937 random(seed);
-  std::lognormal_distribution<float> mass(0.0f, 1.5f);
-  Set set(n);
-  for (auto& p : set) {
-    const auto any = [&] { return static_cast<std::uint32_t>(static_cast<std::int32_t>(random()) >> narrow); };
-    p = {any(), any(), any(), 0.37f};
-    if (!equal_masses) p.mass = mass(random);
-  }
-  return set;
-}
-
-// Sparse ones everywhere, a loose clump, and a tight one; in Morton order.
-Set clustered(std::size_t n, bool equal_masses) {
-  Set set = cloud_of(n / 4, 0, equal_masses, 2);
-  const Set loose = cloud_of(n / 4, 3, equal_masses, 3), tight = cloud_of(n - n / 4 * 2, 12, equal_masses, 4);
-  set.insert(set.end(), loose.begin(), loose.end());
-  for (SourceParticle p : tight) {
-    p.x += 0x5a000000u, p.y += 0x80000000u, p.z -= 0x12345u;
-    set.push_back(p);
-  }
-  sort_by_key(set);
-  return set;
-}
-
-// As particles stand some steps after the last sort.
-Set drifted(Set set, int cells) {
-  std::mt19937 random(5);
-  const auto reach = static_cast<std::uint32_t>(0x180000000 / static_cast<unsigned>(cells));  // 1.5 cells
-  for (SourceParticle& p : set)
-    for (std::uint32_t* c : {&p.x, &p.y, &p.z}) *c += static_cast<std::uint32_t>(random()) % (2 * reach) - reach;
-  return set;
-}
+using namespace test;
 
 struct Assigned {
   MassUnit unit;
@@ -82,7 +37,7 @@ void expect_exact(Assignment cloud, int m, const Set& set) {
     SCOPED_TRACE(testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", half " << half_cells
                                     << ", " << set.size() << " particles");
     const Assigned got = assign(cloud, m, set, half_cells);
-    const auto expected = test::counts_by_the_book(cloud, set, m, half_cells, got.unit);
+    const auto expected = counts_by_the_book(cloud, set, m, half_cells, got.unit);
     long wrong = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) wrong += got.counts[i] != expected[i];
     EXPECT_EQ(wrong, 0) << "of " << expected.size() << " cells";
@@ -92,7 +47,7 @@ void expect_exact(Assignment cloud, int m, const Set& set) {
 TEST(TiledAssignment, GivesTheCountsOfThePlainLoop) {
   for (Assignment cloud : kClouds)
     for (bool equal : {true, false})
-      for (int m : {8, 46}) {
+      for (int m : {8, 16, 46}) {
         expect_exact(cloud, m, clustered(600, equal));
         Set even = cloud_of(400, 0, equal);
         sort_by_key(even);
@@ -163,7 +118,7 @@ TEST(TiledAssignment, DoesNotDependOnTheOrderOfThreads) {
       if (first.empty()) first = got.counts;
       EXPECT_EQ(first, got.counts) << "seed " << seed;
     } else {
-      EXPECT_EQ(got.counts, test::counts_by_the_book(Assignment::kPcs, set, 24, 1, got.unit)) << "seed " << seed;
+      EXPECT_EQ(got.counts, counts_by_the_book(Assignment::kPcs, set, 24, 1, got.unit)) << "seed " << seed;
     }
   });
 }

@@ -1,0 +1,210 @@
+// How a block of threads goes through a chunk of consecutive particles tile by tile of the mesh, for mass assignment and
+// interpolation.
+//
+// In Morton order a chunk lies in a few tiles: the block picks the first particle left, gathers all of the chunk whose
+// clouds fit a tile around its place, has them worked on there, and goes on with the next tile. What finds too little
+// company (a particle that drifted far since the sort, a void) is worked on without a tile in the end. So any order of
+// particles is right, and Morton order is fast.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/device/cooperative.cuh"
+#include "kernels/mesh/cloud.hpp"
+#include "kernels/particles/types.hpp"
+
+namespace maki::cuda {
+
+inline constexpr unsigned kChunkThreads = 256;
+inline constexpr unsigned kChunkWarps = kChunkThreads / kWarpSize;
+inline constexpr unsigned kChunk = 2048;  // particles a block
+inline constexpr unsigned kPerThread = kChunk / kChunkThreads;
+inline constexpr unsigned kFewest = 64;     // particles that are worth a tile
+inline constexpr unsigned kMaxMisses = 16;  // tiles in vain; then all that is left goes without
+// A tile is 16^3 cells. With rows of 20 words and planes of 336, the cells of two planes of a 4^3 cloud lie in 32 banks.
+inline constexpr int kTileSide = 16, kTileRow = 20, kTilePlane = 336;
+inline constexpr unsigned kTileWords = kTileSide * kTilePlane;
+
+struct ChunkJob {
+  const SourceParticle* particles;
+  std::size_t n;
+  std::uint32_t m, half_cells;
+  int level;   // 2^level tiles along each axis: Morton cells, where sorted particles lie together
+  int margin;  // cells that a tile has to spare below them
+};
+
+// For clouds of S^3 cells on a mesh of m^3, m from 8 to 65535; half_cells is 1 for the mesh on which particles stand
+// half a cell further.
+template <int S>
+ChunkJob chunk_job(const SourceParticle* particles, std::size_t n, int m, std::uint32_t half_cells) {
+  constexpr int room = kTileSide - S;  // first cells of clouds in a tile, less one
+  int level = 0, along = m;            // cells of a Morton cell, rounded up
+  while (along > room) along = (m + (1 << ++level) - 1) >> level;
+  return {particles, n, static_cast<std::uint32_t>(m), half_cells, level, (room - along) / 2};
+}
+
+inline unsigned chunk_count(std::size_t n) { return static_cast<unsigned>((n + kChunk - 1) / kChunk); }
+
+struct Cell3 {
+  std::int32_t x, y, z;
+};
+
+__device__ __forceinline__ std::int32_t wrapped_once(std::int32_t cell, std::uint32_t m) {
+  const auto side = static_cast<std::int32_t>(m);
+  return cell < 0 ? cell + side : cell >= side ? cell - side : cell;
+}
+
+// Which of the mesh's m^2 lines along z.
+__device__ __forceinline__ std::uint32_t line_of(std::int32_t x, std::int32_t y, std::uint32_t m) {
+  return static_cast<std::uint32_t>(x) * m + static_cast<std::uint32_t>(y);
+}
+
+// The first cell of a particle's cloud, in [0, m) on each axis.
+template <int S>
+__device__ __forceinline__ Cell3 first_cell(const ChunkJob& job, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return {wrapped_once(mesh_position<S>(x, job.m, job.half_cells).first, job.m),
+          wrapped_once(mesh_position<S>(y, job.m, job.half_cells).first, job.m),
+          wrapped_once(mesh_position<S>(z, job.m, job.half_cells).first, job.m)};
+}
+
+// The first cell of the tile that belongs to a particle.
+template <int S>
+__device__ __forceinline__ Cell3 tile_origin(const ChunkJob& job, const SourceParticle& p) {
+  const std::uint32_t mask = job.level == 0 ? 0u : ~0u << (32 - job.level);
+  const Cell3 low = first_cell<S>(job, p.x & mask, p.y & mask, p.z & mask);
+  return {wrapped_once(low.x - job.margin, job.m), wrapped_once(low.y - job.margin, job.m),
+          wrapped_once(low.z - job.margin, job.m)};
+}
+
+// Where a cell of the mesh is within a tile; both in [0, m) on each axis.
+__device__ __forceinline__ Cell3 within_tile(const Cell3& origin, const Cell3& cell, std::uint32_t m) {
+  return {wrapped_once(cell.x - origin.x, m), wrapped_once(cell.y - origin.y, m), wrapped_once(cell.z - origin.z, m)};
+}
+
+__device__ __forceinline__ std::uint32_t tile_word(const Cell3& at) {
+  return static_cast<std::uint32_t>(at.x * kTilePlane + at.y * kTileRow + at.z);
+}
+
+// visit(word of the tile, index of the mesh's plane x, y, z) for all cells of the tile: those of one y and z for each
+// thread, neighbours in z for neighbouring threads.
+template <class Visit>
+__device__ __forceinline__ void visit_cells(const Cell3& origin, std::uint32_t m, const Visit& visit) {
+  static_assert(kChunkThreads == kTileSide * kTileSide);
+  const int tile_y = static_cast<int>(threadIdx.x) / kTileSide, tile_z = static_cast<int>(threadIdx.x) % kTileSide;
+  const auto side = static_cast<std::int32_t>(m);
+  Cell3 cell{origin.x, origin.y + tile_y, origin.z + tile_z};
+  while (cell.y >= side) cell.y -= side;  // more than once where the mesh is smaller than the tile
+  while (cell.z >= side) cell.z -= side;
+#pragma unroll 8
+  for (int tile_x = 0; tile_x < kTileSide; ++tile_x) {
+    visit(tile_word({tile_x, tile_y, tile_z}), cell);
+    cell.x = cell.x + 1 == side ? 0 : cell.x + 1;
+  }
+}
+
+// A thread's particles of the chunk: lane + 32 q of its warp's 256, q = 0 ... 7, a bit of a mask for each.
+struct OwnParticles {
+  std::uint32_t xy[kPerThread], z[kPerThread];  // first cells of the clouds
+};
+
+__device__ __forceinline__ unsigned own_index(unsigned q) {
+  return threadIdx.x / kWarpSize * (kWarpSize * kPerThread) + q * kWarpSize + threadIdx.x % kWarpSize;
+}
+
+// Gives the mask of those that exist.
+template <int S>
+__device__ __forceinline__ unsigned load_own(const ChunkJob& job, std::size_t chunk_first, OwnParticles& own) {
+  unsigned there = 0;
+#pragma unroll
+  for (unsigned q = 0; q < kPerThread; ++q) {
+    own.xy[q] = own.z[q] = 0;
+    if (chunk_first + own_index(q) >= job.n) continue;
+    const SourceParticle p = job.particles[chunk_first + own_index(q)];
+    const Cell3 first = first_cell<S>(job, p.x, p.y, p.z);
+    own.xy[q] = static_cast<std::uint32_t>(first.x) | static_cast<std::uint32_t>(first.y) << 16;
+    own.z[q] = static_cast<std::uint32_t>(first.z);
+    there |= 1u << q;
+  }
+  return there;
+}
+
+// Appends the marked particles to the list, those of a warp together and in order.
+__device__ __forceinline__ void append_marked(unsigned marked, std::uint16_t* list, unsigned* length) {
+  const unsigned lane = threadIdx.x % kWarpSize;
+  unsigned of_warp = 0, at = 0;
+#pragma unroll
+  for (unsigned q = 0; q < kPerThread; ++q) of_warp += __popc(__ballot_sync(kAllLanes, marked >> q & 1u));
+  if (of_warp == 0) return;
+  if (lane == 0) at = atomicAdd(length, of_warp);
+  at = __shfl_sync(kAllLanes, at, 0);
+#pragma unroll
+  for (unsigned q = 0; q < kPerThread; ++q) {
+    const unsigned lanes = __ballot_sync(kAllLanes, marked >> q & 1u);
+    if (marked >> q & 1u) list[at + __popc(lanes & ((1u << lane) - 1))] = static_cast<std::uint16_t>(own_index(q));
+    at += __popc(lanes);
+  }
+}
+
+// The marked particles whose clouds fit the tile.
+template <int S>
+__device__ __forceinline__ unsigned fitting(const OwnParticles& own, unsigned marked, const Cell3& origin,
+                                            std::uint32_t m) {
+  unsigned fit = 0;
+#pragma unroll
+  for (unsigned q = 0; q < kPerThread; ++q) {
+    const Cell3 at = within_tile(origin,
+                                 {static_cast<std::int32_t>(own.xy[q] & 0xffffu),
+                                  static_cast<std::int32_t>(own.xy[q] >> 16), static_cast<std::int32_t>(own.z[q])},
+                                 m);
+    constexpr int kLast = kTileSide - S;
+    if ((marked >> q & 1u) && at.x <= kLast && at.y <= kLast && at.z <= kLast) fit |= 1u << q;
+  }
+  return fit;
+}
+
+// Calls, with all threads of the block each time,
+//   worker.in_tile(origin, chunk, count): particles chunk[list[0, count)] have their clouds in the tile at `origin`;
+//   worker.without_tile(chunk, count), once and last.
+// A barrier lies before and behind each. `list` is shared, of kChunk items.
+template <int S, class Worker>
+__device__ __forceinline__ void visit_tiles(const ChunkJob& job, std::uint16_t* list, const Worker& worker) {
+  __shared__ unsigned first_left, length;
+  const std::size_t chunk_first = static_cast<std::size_t>(blockIdx.x) * kChunk;
+  const SourceParticle* const chunk = job.particles + chunk_first;
+  OwnParticles own;
+  // Of this thread's particles: not looked at yet, and those that get no tile.
+  unsigned left = load_own<S>(job, chunk_first, own), rest = 0;
+  for (unsigned misses = 0;;) {
+    if (threadIdx.x == 0) first_left = kChunk, length = 0;
+    __syncthreads();
+    const unsigned mine = __reduce_min_sync(kAllLanes, left ? own_index(__ffs(static_cast<int>(left)) - 1) : kChunk);
+    if (threadIdx.x % kWarpSize == 0 && mine < kChunk) atomicMin(&first_left, mine);
+    __syncthreads();
+    const unsigned pick = first_left;
+    if (pick == kChunk) break;
+    if (misses == kMaxMisses) {
+      rest |= left;
+      break;
+    }
+    const Cell3 origin = tile_origin<S>(job, chunk[pick]);
+    const unsigned fit = fitting<S>(own, left, origin, job.m);
+    append_marked(fit, list, &length);
+    __syncthreads();
+    const unsigned count = length;
+    left &= ~fit;
+    if (count < kFewest) {
+      rest |= fit;
+      ++misses;
+    } else {
+      worker.in_tile(origin, chunk, count);
+    }
+    __syncthreads();  // length and list have been read
+  }
+  // The length is 0 here, and a barrier lies behind that.
+  append_marked(rest, list, &length);
+  __syncthreads();
+  worker.without_tile(chunk, length);
+}
+
+}  // namespace maki::cuda
