@@ -7,6 +7,7 @@
 #                   (BUNDLE_WITHOUT="libcufft ..." leaves out libraries that are there already)
 #   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
 #   make cuda-check compile and link everything with nvcc for sm_90, and see the binary refuse a machine without a GPU
+#   make sass-check read the compiled sm_90 kernels: no local memory, issue slots of the inner loops (BACKEND=cuda)
 #
 #   BACKEND=auto|cuda|cpu   auto takes CUDA where nvcc and a usable device are both there, else the CPU
 #   CONFIG=configs/x.toml   what `make run` runs        ARGS="key=value ..."   passed on to it
@@ -105,7 +106,7 @@ object   = $(patsubst %,$(OBJ)/%.o,$1)
 TEST_PROGRAMS  := $(BUILD)/tests $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter %.cpp,$(BENCHES)))
 
-.PHONY: FORCE all run test test-full bench bundle bundle-check deps deps-cuda cuda-check clean
+.PHONY: FORCE all run test test-full bench bundle bundle-check deps deps-cuda cuda-check sass-check clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
@@ -210,6 +211,15 @@ deps-cuda:
 
 cuda-check:
 	@bash .ci/cuda_check
+
+# The sources named here are those that .ci/sass_check looks for.
+SASS_CHECKED := $(wildcard kernels/force/evaluate_cuda.cu kernels/tree/walk_cuda.cu kernels/tree/lists_cuda.cu kernels/mesh/assign_cuda.cu)
+sass-check: $(call object,$(SASS_CHECKED))
+ifeq ($(BACKEND),cuda)
+	@python3 .ci/sass_check $(SASS_CHECK_FLAGS) $(OBJ)
+else
+	@echo "sass-check: this is the CPU build; use 'make BACKEND=cuda sass-check'"; exit 1
+endif
 
 clean:
 	rm -rf $(BUILD)
