@@ -104,7 +104,9 @@ SIMT_TESTS := $(if $(filter cpu,$(BACKEND)),$(filter-out %_cuda.cu,$(call find_s
 BENCHES := $(call find_sources,bench)
 object   = $(patsubst %,$(OBJ)/%.o,$1)
 TEST_PROGRAMS  := $(BUILD)/tests $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
-BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter %.cpp,$(BENCHES)))
+# Each bench/bench_*.cpp is a program; what else is there goes into all of them.
+BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
+BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 
 .PHONY: FORCE all run test test-full bench bundle bundle-check deps deps-cuda cuda-check sass-check clean
 all: $(BUILD)/maki
@@ -155,7 +157,7 @@ $(BUILD)/tests_simt: $(call object,$(SIMT_TESTS)) $(OBJ)/tests/main.cpp.o $(OBJ)
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset \
 	  -lgtest -lboost_context $(LDLIBS)
 
-$(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(OBJ)/libmaki.a $(OBJ)/backend
+$(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(call object,$(BENCH_PARTS)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
