@@ -59,52 +59,49 @@ struct WarpCounts {
   unsigned redone = 0;   // groups walked twice
 };
 
-// Writes a step's words behind those that are there. All lanes.
-__device__ inline void write_step(const Step& step, std::uint32_t* cells, std::uint32_t* leaves, ListLength& length) {
-  const unsigned mine = 1u << lane_index();
-  const std::uint32_t word = step.first + lane_index() % 8;
-  if (step.cells & mine) cells[length.cells + __popc(step.cells & lanes_below())] = word;
-  if (step.leaves & mine) leaves[length.leaves + __popc(step.leaves & lanes_below())] = word;
-  length.cells += __popc(step.cells);
-  length.leaves += __popc(step.leaves);
-}
+// Writes the words of a list, step by step.
+struct Write {
+  std::uint32_t* cells;  // the next word of each kind
+  std::uint32_t* leaves;
+  __device__ void operator()(const Step& step) {
+    const unsigned mine = 1u << lane_index();
+    const std::uint32_t word = step.first + lane_index() % 8;
+    if (step.cells & mine) cells[__popc(step.cells & lanes_below())] = word;
+    if (step.leaves & mine) leaves[__popc(step.leaves & lanes_below())] = word;
+    cells += __popc(step.cells);
+    leaves += __popc(step.leaves);
+  }
+};
 
 // The first walk of a group: counts, and stages as many steps as there is room for.
 struct Stage {
-  StagedOctet* octets;
+  StagedOctet* next;  // this lane's octet of the step to come
   unsigned slice;
   unsigned steps = 0;
   ListLength length{};
   __device__ void operator()(const Step& step) {
     if (steps < slice && lane_index() % 8 == 0) {
       const unsigned cells = step.cells >> lane_index() & 255u, leaves = step.leaves >> lane_index() & 255u;
-      octets[4 * steps + lane_index() / 8] = {step.first, cells | leaves << 8};
+      *next = {step.first, cells | leaves << 8};
     }
+    next += 4;
     length.cells += __popc(step.cells);
     length.leaves += __popc(step.leaves);
     ++steps;
   }
 };
 
-// The second, where that room was short.
-struct Write {
-  std::uint32_t* cells;
-  std::uint32_t* leaves;
-  ListLength length{};
-  __device__ void operator()(const Step& step) { write_step(step, cells, leaves, length); }
-};
-
-__device__ inline void write_staged(const StagedOctet* octets, unsigned steps, std::uint32_t* cells,
-                                    std::uint32_t* leaves) {
-  const unsigned octet = lane_index() / 8, sibling = lane_index() % 8;
-  ListLength length{};
-  StagedOctet next = octets[octet];
-  for (unsigned i = 0; i < steps; ++i) {
+// Gives the staged steps to `write`. All lanes.
+__device__ inline void write_staged(const StagedOctet* octets, unsigned steps, Write& write) {
+  const unsigned sibling = lane_index() % 8;
+  const StagedOctet* mine = octets + lane_index() / 8;
+  StagedOctet next = *mine;
+  for (; steps > 0; --steps) {
     const StagedOctet now = next;
-    if (i + 1 < steps) next = octets[4 * (i + 1) + octet];
-    const Step step{now.first, __ballot_sync(kAllLanes, now.decisions >> sibling & 1u),
-                    __ballot_sync(kAllLanes, now.decisions >> (8 + sibling) & 1u)};
-    write_step(step, cells, leaves, length);
+    mine += 4;
+    if (steps > 1) next = *mine;  // on its way while this step is written
+    write({now.first, __ballot_sync(kAllLanes, now.decisions >> sibling & 1u),
+           __ballot_sync(kAllLanes, now.decisions >> (8 + sibling) & 1u)});
   }
 }
 
@@ -131,19 +128,17 @@ template <bool kCutoff>
 __device__ inline void make_list(const Tree& tree, const Work& work, const Output& out, std::uint32_t group,
                                  StagedOctet* octets, Queue& queue, WarpCounts& counts) {
   const WalkTarget target = walk_target(work.groups[group]);
-  Stage stage{octets, out.slice};
+  Stage stage{octets + lane_index() / 8, out.slice};
   walk_group<kCutoff>(tree, target, work.wide_limit, queue, stage);
   std::uint64_t begin;
   counts.longest = max(counts.longest, stage.steps);
   if (!reserve(out, group, stage.length, begin)) return;
-  std::uint32_t* cells = out.words + begin;
-  std::uint32_t* leaves = cells + stage.length.cells;
+  Write write{out.words + begin, out.words + begin + stage.length.cells};
   __syncwarp();  // the staged decisions, and the queue, are read by other lanes
   if (stage.steps <= out.slice) {
-    write_staged(octets, stage.steps, cells, leaves);
+    write_staged(octets, stage.steps, write);
   } else {
     ++counts.redone;
-    Write write{cells, leaves};
     walk_group<kCutoff>(tree, target, work.wide_limit, queue, write);
   }
   __syncwarp();  // before the next group's are written
