@@ -38,11 +38,9 @@ ParticleView view_of(Particles& particles) {
 struct CopySelected {
   ParticleView from;
   ParticleView to;
-  const std::uint32_t* selected;
-  const std::uint32_t* place;
-  MAKI_HD void operator()(std::size_t i) const {
-    if (selected[i] == 0) return;
-    const std::uint32_t k = place[i];
+  const std::uint32_t* indices;
+  MAKI_HD void operator()(std::size_t k) const {
+    const std::uint32_t i = indices[k];
     to.source[k] = from.source[i];
     to.remainder[k] = from.remainder[i];
     to.momentum.x[k] = from.momentum.x[i];
@@ -54,17 +52,13 @@ struct CopySelected {
 
 Particles select(const Stream& stream, Particles& particles, std::int64_t reach, bool outside) {
   const std::size_t n = particles.size();
-  DeviceBuffer<std::uint32_t> selected("escapers.selected", n);
-  DeviceBuffer<std::uint32_t> place("escapers.place", n + 1);
+  DeviceBuffer<std::uint32_t> selected("escapers.selected", n), indices("escapers.selected");
   launch(stream, "mark_outside", n,
          MarkOutside{particles.source.data(), reach, outside ? 1u : 0u, selected.data()});
-  exclusive_scan(stream, selected.data(), place.data(), n);
-  std::uint32_t count = 0;
-  copy_to_host(stream, &count, place.data() + n, sizeof count);
+  const std::uint32_t count = select_flagged(stream, selected.data(), n, indices);
   Particles chosen;
   chosen.resize(count);
-  launch(stream, "copy_selected", n,
-         CopySelected{view_of(particles), view_of(chosen), selected.data(), place.data()});
+  launch(stream, "copy_selected", count, CopySelected{view_of(particles), view_of(chosen), indices.data()});
   stream.synchronize();  // the scratch arrays end here
   return chosen;
 }
