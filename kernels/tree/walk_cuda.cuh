@@ -92,11 +92,11 @@ struct Stage {
 };
 
 // Gives the staged steps to `write`. All lanes.
-__device__ inline void write_staged(const StagedOctet* octets, unsigned steps, Write& write) {
+__device__ inline void write_staged(const Stage& stage, Write& write) {
   const unsigned sibling = lane_index() % 8;
-  const StagedOctet* mine = octets + lane_index() / 8;
+  const StagedOctet* mine = stage.next - 4 * stage.steps;
   StagedOctet next = *mine;
-  for (; steps > 0; --steps) {
+  for (unsigned steps = stage.steps; steps > 0; --steps) {
     const StagedOctet now = next;
     mine += 4;
     if (steps > 1) next = *mine;  // on its way while this step is written
@@ -136,7 +136,7 @@ __device__ inline void make_list(const Tree& tree, const Work& work, const Outpu
   Write write{out.words + begin, out.words + begin + stage.length.cells};
   __syncwarp();  // the staged decisions, and the queue, are read by other lanes
   if (stage.steps <= out.slice) {
-    write_staged(octets, stage.steps, write);
+    write_staged(stage, write);
   } else {
     ++counts.redone;
     walk_group<kCutoff>(tree, target, work.wide_limit, queue, write);
