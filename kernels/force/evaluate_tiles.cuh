@@ -76,12 +76,16 @@ __device__ __forceinline__ Batch load_batch(const Part& part, const std::uint32_
 }
 
 __device__ __forceinline__ void copy_point(const Part& part, std::uint32_t index, PointRecord& to) {
-  if (!part.monopoles) {
-    copy_async<16>(&to, part.sources.particles + index);
-  } else {  // x, y, z and mass stand first; records of 40 bytes are aligned to 8
-    const CellMoments* cell = part.sources.cells + index;
-    copy_async<8>(&to.raw.x, &cell->x);
-    copy_async<8>(&to.raw.z, &cell->z);
+  // x, y, z and mass stand first in either record. Those of cells, 40 bytes long, are aligned to 8.
+  const char* const from = part.monopoles ? reinterpret_cast<const char*>(part.sources.cells)
+                                          : reinterpret_cast<const char*>(part.sources.particles);
+  const std::size_t size = part.monopoles ? sizeof(CellMoments) : sizeof(SourceParticle);
+  const char* const record = from + index * size;
+  if (part.monopoles) {
+    copy_async<8>(&to.raw.x, record);
+    copy_async<8>(&to.raw.z, record + 8);
+  } else {
+    copy_async<16>(&to, record);
   }
 }
 
@@ -118,8 +122,9 @@ __device__ __forceinline__ void convert_points(const Part& part, unsigned n, uns
   }
 }
 
-__device__ __forceinline__ unsigned round_up(unsigned n, unsigned multiple) {
-  return (n + multiple - 1) / multiple * multiple;
+// The next multiple; whole tiles go without the division.
+__device__ __forceinline__ unsigned padded_to(unsigned n, unsigned multiple, unsigned whole) {
+  return n == whole ? whole : (n + multiple - 1) / multiple * multiple;
 }
 
 // A warp's evaluation of its share of the list for kPerLane targets a lane. One __syncwarp a tile: behind it the tile
@@ -130,9 +135,11 @@ struct WarpSums {
   WarpShared& shared;
   LaneTargets<kPerLane> targets;
   unsigned tiles = 0;
+  const unsigned turn, most_points, most_cells;  // of a turn of the loop over points, and of a tile
 
   __device__ __forceinline__ WarpSums(const Part& p, WarpShared& s, unsigned lane_in_subset, unsigned lanes)
-      : part(p), shared(s) {
+      : part(p), shared(s), turn(kUnroll<Law, false> * p.subsets), most_points(kPointTile / turn * turn),
+        most_cells(kCellTile / p.subsets * p.subsets) {
 #pragma unroll
     for (unsigned j = 0; j < kPerLane; ++j) {
       const std::uint32_t i = min(lane_in_subset + j * lanes, part.count - 1);  // surplus places repeat the last
@@ -157,11 +164,10 @@ struct WarpSums {
   }
 
   __device__ __forceinline__ void add_batch(const Batch& batch) {
-    const unsigned turn = kUnroll<Law, false> * part.subsets;
-    const unsigned most = kPointTile / turn * turn;
+    const unsigned most = most_points;
     start_points(part, batch, 0, min(batch.total, most), shared, tile(tiles).points);
     for (std::uint32_t pos = 0; pos < batch.total;) {
-      const unsigned n = min(batch.total - pos, most), padded = round_up(n, turn);
+      const unsigned n = min(batch.total - pos, most), padded = padded_to(n, turn, most);
       PointRecord* points = tile(tiles).points;
       wait_copies<0>();
       convert_points(part, n, padded, points);
@@ -210,11 +216,11 @@ struct WarpSums {
 
   // Words are read a tile before their cells.
   __device__ __forceinline__ void add_quadrupoles(const std::uint32_t* words, unsigned n) {
-    const unsigned most = kCellTile / part.subsets * part.subsets;
+    const unsigned most = most_cells;
     std::uint32_t word = word_of_lane(words, n, most);
     start_cells(word_of_lane(words, n, 0), min(n, most), tile(tiles).cells);
     for (unsigned pos = 0; pos < n; pos += most) {
-      const unsigned size = min(n - pos, most), padded = round_up(size, part.subsets);
+      const unsigned size = min(n - pos, most), padded = padded_to(size, part.subsets, most);
       CellRecord* cells = tile(tiles).cells;
       wait_copies<0>();
       convert_cells(size, padded, cells);
