@@ -33,16 +33,16 @@ std::vector<Variant> variants(bool cpu) {
   const ForceLaw spline = make_force_law(Split::kPolynomial, 5, r_cut, Softening::kSpline, softening);
   const ForceLaw s2 = make_force_law(Split::kS2, 0, r_cut, Softening::kPlummer, softening);
   if (!cpu)
-    return {{"plain, potential", plain, false, true, 14.75},
+    return {{"plain, potential", plain, false, true, 14.63},
             {"plain", plain, false, false, 13.63},
             {"split n=3", split(3), false, false, 18.75},
-            {"split n=4", split(4), false, false, 19.75},
-            {"split n=5", n5, false, false, 20.75},
+            {"split n=4", split(4), false, false, 19.63},
+            {"split n=5", n5, false, false, 20.63},
             {"split n=6", split(6), false, false, 21.63},
             {"split n=5, potential", n5, false, true, 28.88},
             {"split n=5, spline softening", spline, false, false, 0},
             {"S2", s2, false, false, 38.75},
-            {"quadrupole, plain, potential", plain, true, true, 40.5},
+            {"quadrupole, plain, potential", plain, true, true, 40.25},
             {"quadrupole, plain", plain, true, false, 36.25},
             {"quadrupole, split n=4", split(4), true, false, 56.0},
             {"quadrupole, split n=5", n5, true, false, 59.25},
