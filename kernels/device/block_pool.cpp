@@ -11,6 +11,7 @@ constexpr std::size_t kKiB = 1024, kMiB = kKiB * 1024;
 constexpr std::size_t kSmall = kMiB, kSmallSegment = 4 * kMiB;
 constexpr std::size_t kLarge = 8 * kMiB, kSharedSegment = 32 * kMiB;  // larger requests get segments of their own
 constexpr std::size_t kSegmentGrain = 2 * kMiB;
+constexpr std::size_t kSmallRest = 512, kLargeRest = 64 * kKiB;  // less is not split off
 constexpr std::size_t kGuard = 64;  // no block's extent ends where the next begins: one element too far is noticed
 
 std::size_t round_up(std::size_t bytes, std::size_t grain) { return (bytes + grain - 1) / grain * grain; }
@@ -40,7 +41,7 @@ void* BlockPool::allocate(const char* name, std::size_t bytes, int lane) {
                       mebibytes(wanted) + " wanted, " + mebibytes(in_use_) + " in use by this run",
                       "use fewer particles, a smaller mesh or a smaller gravity.list_memory");
   free_[kind].erase({block->second.bytes, block->first});
-  if (block->second.bytes - wanted >= (kind.small ? 512 : kSmall)) {
+  if (block->second.bytes - wanted >= (kind.small ? kSmallRest : kLargeRest)) {
     Block rest = block->second;
     rest.bytes -= wanted;
     block->second.bytes = wanted;

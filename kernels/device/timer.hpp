@@ -19,7 +19,8 @@ class StreamClock {
   // From one mark to a later one, also of another stream; waits for work that is not done. 0 where a mark failed.
   double seconds(std::size_t from, std::size_t to) const noexcept;
   void clear() noexcept;       // all marks may be made anew
-  std::size_t made() const;    // marks that were ever needed at one time: a steady step makes no new ones
+  std::size_t made() const;    // events there are: as many as were ever needed at one time, made kChunk at once
+  static constexpr std::size_t kChunk = 64;
 
  private:
   struct Marks;

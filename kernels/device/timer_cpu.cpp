@@ -24,6 +24,6 @@ double StreamClock::seconds(std::size_t from, std::size_t to) const noexcept {
 }
 
 void StreamClock::clear() noexcept { marks_->times.clear(); }
-std::size_t StreamClock::made() const { return marks_->most; }
+std::size_t StreamClock::made() const { return (marks_->most + kChunk - 1) / kChunk * kChunk; }
 
 }  // namespace maki

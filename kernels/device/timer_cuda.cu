@@ -10,6 +10,15 @@ struct StreamClock::Marks {
   std::vector<cudaEvent_t> events;
   std::vector<bool> recorded;
   std::size_t used = 0;
+
+  void grow() {
+    for (std::size_t i = 0; i < StreamClock::kChunk; ++i) {
+      cudaEvent_t event = nullptr;
+      if (cudaEventCreate(&event) != cudaSuccess) event = nullptr;
+      events.push_back(event);
+      recorded.push_back(false);
+    }
+  }
 };
 
 StreamClock::StreamClock() : marks_(std::make_unique<Marks>()) {}
@@ -21,12 +30,7 @@ StreamClock::~StreamClock() {
 
 std::size_t StreamClock::mark(const Stream& stream) noexcept {
   Marks& m = *marks_;
-  if (m.used == m.events.size()) {
-    cudaEvent_t event = nullptr;
-    if (cudaEventCreate(&event) != cudaSuccess) event = nullptr;
-    m.events.push_back(event);
-    m.recorded.push_back(false);
-  }
+  if (m.used == m.events.size()) m.grow();
   const std::size_t i = m.used++;
   m.recorded[i] = m.events[i] && cudaEventRecord(m.events[i], native(stream)) == cudaSuccess;
   return i;

@@ -1,10 +1,24 @@
 #include "kernels/measure/probe_error.hpp"
 
+#include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/device/thrust.cuh"
 
 namespace maki {
 namespace {
+
+struct Choose {
+  const Group* groups;
+  std::size_t n, wanted;
+  std::uint32_t* indices;
+  std::uint32_t* members;
+  MAKI_HD void operator()(std::size_t i) const {
+    const std::size_t begin = i * n / wanted, length = (i + 1) * n / wanted - begin;
+    const std::size_t index = begin + (i * 2654435761u >> 7) % length;
+    indices[i] = static_cast<std::uint32_t>(index);
+    members[i] = groups[index].count;
+  }
+};
 
 struct Pack {
   GroupSample sample;
@@ -44,6 +58,16 @@ struct AddErrors {
 };
 
 }  // namespace
+
+void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t wanted,
+                   DeviceBuffer<std::uint32_t>& indices, DeviceBuffer<std::uint32_t>& offsets) {
+  indices.resize(wanted, 0.2);
+  offsets.resize(wanted + 1, 0.2);
+  DeviceBuffer<std::uint32_t> members("probes.members", wanted);
+  launch(stream, "choose_sample", wanted,
+         Choose{groups.data(), groups.size(), wanted, indices.data(), members.data()});
+  exclusive_scan(stream, members.data(), offsets.data(), wanted);
+}
 
 void pack_sample(const Stream& stream, const GroupSample& sample, ConstVectorView from, VectorView packed) {
   launch(stream, "pack_sample", sample.count, Pack{sample, from, packed});

@@ -1,9 +1,9 @@
-// Copies and compares the accelerations of a sample of groups.
+// Picks a sample of groups, copies and compares their accelerations.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/device/stream.hpp"
+#include "kernels/device/buffer.hpp"
 #include "kernels/particles/vector_array.hpp"
 #include "kernels/tree/types.hpp"
 
@@ -15,6 +15,12 @@ struct GroupSample {
   const std::uint32_t* offsets;  // where a sampled group's members stand in the packed arrays
   std::uint32_t count;           // sampled groups
 };
+
+// One group from each of `wanted` stretches of the array (wanted <= groups.size()), at a place that does not repeat a
+// pattern of the tree. Fills `indices` and `offsets` (GroupSample; one more entry, the number of members). Nothing comes
+// to the host.
+void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t wanted,
+                   DeviceBuffer<std::uint32_t>& indices, DeviceBuffer<std::uint32_t>& offsets);
 
 // Members' vectors, packed one group behind the other.
 void pack_sample(const Stream& stream, const GroupSample& sample, ConstVectorView from, VectorView packed);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "kernels/device/memory.hpp"
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/estimate.hpp"
@@ -75,6 +76,7 @@ void run_simulation(const Options& given) {
   for (const std::string& line : summary(run)) files.message(line);
   Timeline timeline = run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
                                                   : Timeline::newtonian();
+  pool_watch({{"mesh.", "fft."}});
   const Stream stream;
   const SimulationOptions options = simulation_options(run);
   Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), files);

@@ -52,6 +52,11 @@ struct Gravity::Parts {
   }
 
   void prepare(const Stream& stream, Particles& particles, VectorArray* carried);
+  // Potentials are there while they are wanted.
+  static void make_room(DeviceBuffer<float>& potential, bool wanted, std::size_t n) {
+    if (!wanted) potential.release();
+    if (wanted) potential.resize(n);
+  }
   void evaluate_short(const Stream& stream, const Particles& particles, bool want_potential);
   void evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out);
   void begin_mesh(const Stream& stream, const Particles& particles, bool want_potential);
@@ -92,7 +97,7 @@ void Gravity::Parts::prepare(const Stream& stream, Particles& particles, VectorA
 void Gravity::Parts::evaluate_short(const Stream& stream, const Particles& particles, bool want_potential) {
   const PhaseTimers::Scope scope(timers, "tree", stream);
   short_range.resize(particles.size());
-  if (want_potential) short_potential.resize(particles.size());
+  make_room(short_potential, want_potential, particles.size());
   const ForceOutput out{short_range.view(), want_potential ? short_potential.data() : nullptr};
   if (options.direct)
     evaluate_direct(stream, particles, out);
@@ -138,7 +143,7 @@ void Gravity::short_range(const Stream& stream, Particles& particles, bool want_
 void Gravity::long_range(const Stream& stream, const Particles& particles, bool want_potential) {
   Parts& p = *parts_;
   p.long_range.resize(particles.size());
-  if (want_potential) p.long_potential.resize(particles.size());
+  Parts::make_room(p.long_potential, want_potential, particles.size());
   if (!p.mesh) {
     p.long_range.fill_zero(stream);
     if (want_potential) p.long_potential.fill_zero(stream);
@@ -157,7 +162,7 @@ void Gravity::both_ranges(const Stream& stream, Particles& particles, bool want_
   }
   p.prepare(stream, particles, nullptr);
   p.long_range.resize(particles.size());
-  if (want_potential) p.long_potential.resize(particles.size());
+  Parts::make_room(p.long_potential, want_potential, particles.size());
   Fork fork(p.mesh_stream, stream);
   p.begin_mesh(p.mesh_stream, particles, want_potential);
   p.evaluate_short(stream, particles, want_potential);

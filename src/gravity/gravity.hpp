@@ -61,7 +61,8 @@ class Gravity {
   // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last short_range.
   const VectorArray& short_acceleration() const;
   const VectorArray& long_acceleration() const;
-  // Of the last call that wanted one; total potential per unit mass is the sum of both, mean over the box 0 where periodic.
+  // After a call that wanted one, until the next that does not. The total potential per unit mass is the sum of both,
+  // its mean over the box 0 where periodic.
   const DeviceBuffer<float>& short_potential() const;
   const DeviceBuffer<float>& long_potential() const;
 

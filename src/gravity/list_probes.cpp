@@ -15,22 +15,11 @@ GroupSample sample_of(const DeviceBuffer<Group>& groups, const DeviceBuffer<std:
 
 }  // namespace
 
-void ListProbes::choose(const Stream& stream, const DeviceBuffer<Group>& groups) {
+void ListProbes::choose(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t group_size) {
   const std::size_t n = groups.size();
   const std::size_t wanted = std::min(n, std::max<std::size_t>(48, n / 1000));
-  std::vector<std::uint32_t> indices(wanted), offsets(wanted);
-  const std::vector<Group> host = groups.download(stream);
-  std::uint32_t members = 0;
-  for (std::size_t i = 0; i < wanted; ++i) {
-    // One from each stretch of the curve, at a place that does not repeat a pattern of the tree.
-    const std::size_t begin = i * n / wanted, length = (i + 1) * n / wanted - begin;
-    indices[i] = static_cast<std::uint32_t>(begin + (i * 2654435761u >> 7) % length);
-    offsets[i] = members;
-    members += host[indices[i]].count;
-  }
-  indices_.upload(stream, indices);
-  offsets_.upload(stream, offsets);
-  strict_.resize(members);
+  choose_sample(stream, groups, static_cast<std::uint32_t>(wanted), indices_, offsets_);
+  strict_.resize(wanted * group_size);  // enough for any members
 }
 
 void ListProbes::evaluate_strict(const Stream& stream, Octree& tree, const DeviceBuffer<Group>& groups,

@@ -12,8 +12,9 @@ namespace maki {
 // The sample stays the same between two rebuilds, so that the ratio of two errors is not a matter of luck.
 class ListProbes {
  public:
-  // Picks about 0.1 % of the groups, at least 48 (or all), spread over the whole set.
-  void choose(const Stream& stream, const DeviceBuffer<Group>& groups);
+  // Picks about 0.1 % of the groups, at least 48 (or all), spread over the whole set. None has more than `group_size`
+  // members.
+  void choose(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t group_size);
 
   // Evaluates the sample with lists of opening angle `strict.theta`; overwrites these particles' entries of `out`
   // and keeps a copy of the acceleration. Call before the evaluation that is to be judged.

@@ -105,7 +105,7 @@ void TreeGravity::evaluate_fresh(const Stream& stream, const Particles& particle
   }
   count(list_statistics(stream, tree_, all_lists()));
   fresh_pairs_ = static_cast<double>(counts_.interactions);
-  if (options_.fixed_reuse == 0) probes_.choose(stream, groups_);
+  if (options_.fixed_reuse == 0) probes_.choose(stream, groups_, options_.group_size);
   evaluate_probed(stream, particles, out);
   counts_.fresh_error = fresh_error_ = previous_error_ = counts_.probe_error;
 }

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "kernels/device/error.hpp"
+#include "kernels/device/memory.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/simulation/memory_report.hpp"
 
 namespace maki {
 
@@ -52,6 +55,7 @@ void RunFiles::message(const std::string& text) {
 
 void RunFiles::step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) {
   log().step(metrics, timers);
+  particles_ = metrics.particles;
   progress_.step({metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(),
                   metrics.particles});
 }
@@ -70,7 +74,9 @@ void RunFiles::output(const OutputState& state) {
 std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reason(long_step_seconds); }
 
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
-  log().finish(timers);
+  const PoolReport memory = pool_report();
+  const std::vector<PoolUse>& arrays = memory.peaks.front().arrays;
+  log().finish(timers, memory_table(arrays, particles_));
   progress_.finish();
   if (!result.stopped_by.empty())
     message(fmt::format("Stopped by {}. To continue: the same configuration with initial.kind=file initial.file={} and "
@@ -79,7 +85,12 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   std::string text = fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds,
                                  stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
+  text += fmt::format(" Device memory: {:.1f} MB at the peak, {:.0f} bytes a particle ({:.1f} MB held).",
+                      1e-6 * static_cast<double>(memory.high_water),
+                      static_cast<double>(memory.high_water) / static_cast<double>(std::max<std::size_t>(particles_, 1)),
+                      1e-6 * static_cast<double>(memory.most_reserved));
   message(text);
+  progress_.message(memory_table(families(arrays), particles_));
 }
 
 std::string RunFiles::path(const std::string& name) const {

@@ -37,7 +37,7 @@ class RunFiles : public RunObserver {
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
 
-  // Last words: the tree of timers and where the run ended.
+  // Last words: the tree of timers, where the memory went (since the last pool_watch()), and where the run ended.
   void finish(const RunResult& result, const PhaseTimers& timers);
 
   std::string path(const std::string& name) const;
@@ -53,6 +53,7 @@ class RunFiles : public RunObserver {
   std::optional<StepLog> log_;
   std::vector<std::string> first_words_;  // from before there was a log
   std::vector<std::string> snapshots_;
+  std::size_t particles_ = 0;
 };
 
 }  // namespace maki

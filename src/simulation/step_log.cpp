@@ -59,8 +59,8 @@ void StepLog::message(const std::string& text, double elapsed) {
   check(log_, log_path_);
 }
 
-void StepLog::finish(const PhaseTimers& timers) {
-  log_ << '\n' << timers.table() << std::endl;
+void StepLog::finish(const PhaseTimers& timers, const std::string& memory) {
+  log_ << '\n' << timers.table() << '\n' << memory << std::endl;
   check(log_, log_path_);
 }
 

@@ -18,8 +18,8 @@ class StepLog {
   void step(const StepMetrics& metrics, const PhaseTimers& timers);
   // A sentence, with the wall-clock time of the run in front.
   void message(const std::string& text, double elapsed);
-  // The tree of timers.
-  void finish(const PhaseTimers& timers);
+  // The tree of timers, and a table of memory (memory_report.hpp).
+  void finish(const PhaseTimers& timers, const std::string& memory);
 
  private:
   void write_header_line(bool comoving);

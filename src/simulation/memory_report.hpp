@@ -1,0 +1,21 @@
+// Which arrays held how much of the device's memory when most of it was in use, as text.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "kernels/device/memory.hpp"
+
+namespace maki {
+
+// Arrays by what they belong to: the name up to the dot ("tree" of "tree.moments"). Largest first.
+std::vector<PoolUse> families(const std::vector<PoolUse>& arrays);
+
+// Sum of the arrays whose names begin with one of these.
+std::size_t bytes_of(const std::vector<PoolUse>& arrays, const std::vector<std::string>& prefixes);
+
+// One aligned line for each entry, "name  MB  bytes a particle", and their sum.
+std::string memory_table(const std::vector<PoolUse>& arrays, std::size_t particles);
+
+}  // namespace maki

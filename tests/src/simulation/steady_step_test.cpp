@@ -1,0 +1,153 @@
+// What crosses between host and device, what the system is asked for, and how much memory is in use, step by step.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernels/device/memory.hpp"
+#include "src/cli/setup.hpp"
+#include "src/config/parse.hpp"
+#include "src/config/resolve.hpp"
+#include "src/simulation/memory_report.hpp"
+
+namespace maki {
+namespace {
+
+constexpr std::uint64_t kSteadyBytes = 4096;
+
+struct StepRecord {
+  StepMetrics metrics;
+  TransferCounters transfers;
+  std::uint64_t system_allocations;
+  std::size_t marks;
+};
+
+// Reads the counters after each step and starts them again.
+struct Watcher : RunObserver {
+  void step(const StepMetrics& metrics, const PhaseTimers& timers, double) override {
+    const PoolReport report = pool_report();
+    steps.push_back({metrics, transfer_counters(), report.system_allocations, timers.marks_made()});
+    kept = std::max(kept, report.in_use - bytes_of(report.arrays, {"mesh.", "fft.", "lists.", "probes."}));
+    reset_transfer_counters();
+  }
+  std::vector<StepRecord> steps;
+  std::size_t kept = 0;  // most bytes that stayed from one step to the next, without meshes and lists
+};
+
+const std::vector<std::string> kMeshes = {"mesh.", "fft."};
+
+void watch_run(const Prepared& run, const SimulationOptions& options, Watcher& watcher) {
+  const Stream stream;
+  const bool comoving = run.initial.header.comoving;
+  pool_trim();
+  reset_transfer_counters();
+  pool_watch({kMeshes});
+  Simulation simulation(stream, run.initial, options,
+                        comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
+                                 : Timeline::newtonian(),
+                        watcher);
+  simulation.run();
+}
+
+struct Worst {
+  std::uint64_t steady = 0, rebuild = 0;              // bytes of one step, both ways
+  std::uint64_t steady_waits = 0, rebuild_waits = 0;  // times that the host waited for the device
+  int kept_boundaries = 0;                            // steady steps with the mesh
+};
+
+Worst worst_of(const Watcher& watcher) {
+  Worst worst;
+  for (std::size_t i = 1; i < watcher.steps.size(); ++i) {
+    const auto& [metrics, transfers, allocations, marks] = watcher.steps[i];
+    const std::uint64_t bytes = transfers.to_device + transfers.to_host;
+    const bool rebuilt = metrics.gravity.rebuilt;
+    auto& most = rebuilt ? worst.rebuild : worst.steady;
+    auto& waits = rebuilt ? worst.rebuild_waits : worst.steady_waits;
+    most = std::max(most, bytes);
+    waits = std::max(waits, transfers.waits);
+    worst.kept_boundaries += !rebuilt && metrics.long_step_end;
+  }
+  std::printf("  %zu steps: steady %lu bytes, %lu waits; rebuild %lu bytes, %lu waits; at most\n", watcher.steps.size() - 1,
+              static_cast<unsigned long>(worst.steady), static_cast<unsigned long>(worst.steady_waits),
+              static_cast<unsigned long>(worst.rebuild), static_cast<unsigned long>(worst.rebuild_waits));
+  return worst;
+}
+
+void expect_no_allocations(const Watcher& watcher, std::size_t warm_up) {
+  ASSERT_GE(watcher.steps.size(), warm_up + 20);
+  EXPECT_EQ(watcher.steps.back().system_allocations, watcher.steps[warm_up].system_allocations);
+  EXPECT_EQ(watcher.steps.back().marks, watcher.steps[warm_up].marks);  // events of the timers
+}
+
+// The standard preset in 50 Mpc/h, from z = 49.
+Prepared box(int particles_per_side) {
+  return prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n", "box.toml",
+                              {"particles_per_side=" + std::to_string(particles_per_side), "energy_interval=7"}));
+}
+
+TEST(SteadyStep, OfABoxCrossesNothingAndAllocatesNothing) {
+  const Prepared run = box(32);
+  SimulationOptions options = simulation_options(run);
+  options.end = 1 / (1 + 20.0);
+  options.steps.long_dlna = 0.06;  // steps between the mesh's too
+  options.gravity.reuse_tolerance = 1.02;
+  Watcher watcher;
+  watch_run(run, options, watcher);
+  const Worst worst = worst_of(watcher);
+  EXPECT_LE(worst.steady, kSteadyBytes);
+  EXPECT_LE(worst.rebuild, kSteadyBytes);
+  EXPECT_GT(worst.rebuild, 0u);
+  EXPECT_GT(worst.kept_boundaries, 3);
+  expect_no_allocations(watcher, 20);
+}
+
+TEST(SteadyStep, OfAnIsolatedSetCrossesNothingAndAllocatesNothing) {
+  const Prepared run =
+      prepare(parse_config("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n[gravity]\nsoftening = 0.02\n", "sphere.toml",
+                           {"particles=20000", "truncation_radius=10", "fixed_step=0.01", "end_time=0.5", "energy_interval=7"}));
+  Watcher watcher;
+  watch_run(run, simulation_options(run), watcher);
+  const Worst worst = worst_of(watcher);
+  EXPECT_LE(worst.steady, kSteadyBytes);
+  EXPECT_LE(worst.rebuild, kSteadyBytes);
+  EXPECT_GT(worst.rebuild, 0u);
+  expect_no_allocations(watcher, 20);
+}
+
+void expect_budget(const Watcher& watcher, std::size_t particles, const char* what) {
+  const PoolPeak peak = pool_report().peaks[1];
+  const auto a_particle = [particles](std::size_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(particles);
+  };
+  std::printf("%s, mesh aside\n%s", what, memory_table(peak.arrays, particles).c_str());
+  std::printf("kept between steps, without lists: %.1f bytes a particle\n", a_particle(watcher.kept));
+  EXPECT_LE(a_particle(peak.bytes), 150);   // with lists and the scratch of the sort
+  EXPECT_LE(a_particle(watcher.kept), 99);  // SUSHI: 60, and 0.75 cells of 52
+}
+
+// The budget of DESIGN section 5, early, with rebuilds, energies and both ranges.
+TEST(Memory, OfAnEarlyBoxIsWithinTheBudget) {
+  const Prepared run = box(64);
+  SimulationOptions options = simulation_options(run);
+  options.end = 1 / (1 + 44.0);
+  options.energy_interval = 2;
+  options.gravity.fixed_reuse = 2;
+  Watcher watcher;
+  watch_run(run, options, watcher);
+  expect_budget(watcher, run.particles, "64^3, z = 49 to 44");
+}
+
+// Clustered, so that lists are long. Large steps: the memory is what counts here.
+TEST(Memory, OfALateBoxIsWithinTheBudget) {
+  const Prepared run = box(32);
+  SimulationOptions options = simulation_options(run);
+  options.steps.eta = 2;
+  options.steps.max_dlna = options.steps.long_dlna = 0.08;
+  Watcher watcher;
+  watch_run(run, options, watcher);
+  expect_budget(watcher, run.particles, "32^3, z = 49 to 0");
+}
+
+}  // namespace
+}  // namespace maki
