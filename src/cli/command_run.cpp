@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/estimate.hpp"
 #include "src/cli/products.hpp"
+#include "src/config/check.hpp"
 #include "src/config/names.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"
@@ -56,29 +58,65 @@ std::vector<std::string> summary(const Prepared& run) {
   return lines;
 }
 
-// Asks no device, so that it can be told beforehand and elsewhere.
+void print_lines(std::FILE* out, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print(out, "{}\n", line);
+}
+
+// Nothing is made, read or written for it. It is told without a GPU too, and then says less.
 void print_estimate(const Config& config) {
-  const Prepared run = prepare(config, false);
-  const Auto<Quantity>& budget = run.config.gravity.list_memory;
-  const double bytes = budget ? number_of(*budget, "gravity.list_memory", run.config, run.units) : 0;
-  fmt::print("{} particles\n", run.particles);
-  for (const std::string& line : describe(estimate_memory(run.config, run.particles, bytes), run.particles)) {
-    fmt::print("{}\n", line);
+  check_kinds(config);
+  if (config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile) prepare(config, false);
+  const std::uint64_t particles = planned_particles(config);
+  const MemoryEstimate estimate = estimate_memory(config, particles);
+  fmt::print("{} particles\n", particles);
+  try {
+    use_device(config);
+    const MachineMemory memory = machine_memory();
+    print_lines(stdout, describe(config, estimate, particles, &memory));
+  } catch (const DeviceError& error) {
+    print_lines(stdout, describe(config, estimate, particles, nullptr));
+    fmt::print("{}\n", error.what());
   }
+}
+
+struct Admission {
+  std::vector<std::string> notes;
+  std::size_t list_budget = 0;
+};
+
+// Before anything is allocated or written.
+Admission admit(const Config& config) {
+  check_kinds(config);
+  const std::uint64_t particles = planned_particles(config);
+  const MemoryEstimate estimate = estimate_memory(config, particles);
+  const MachineMemory memory = machine_memory();
+  Admission admission;
+  try {
+    admission.notes = require_memory(config, estimate, particles, memory);
+  } catch (const Error&) {
+    print_lines(stderr, describe(config, estimate, particles, &memory));
+    throw;
+  }
+  admission.list_budget = list_budget(config, particles, memory);
+  if (memory.shared && !config.run.ignore_memory) pool_set_limit(static_cast<std::size_t>(0.95 * memory.device_free));
+  return admission;
 }
 
 void run_simulation(const Options& given) {
   const Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
   use_device(config);
+  const Admission admission = admit(config);
   Prepared run = prepare(config);
   RunProducts files(file_options(run), provenance(to_toml(run.config), device_text()), run);
   for (const std::string& line : summary(run)) files.message(line);
+  for (const std::string& line : admission.notes) files.message(line);
   Timeline timeline = run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
                                                   : Timeline::newtonian();
   pool_watch({{"mesh.", "fft."}});
   const Stream stream;
-  const SimulationOptions options = simulation_options(run);
+  SimulationOptions options = simulation_options(run);
+  if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
   Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), files);
   const RunResult result = simulation.run();
   files.finish(result, simulation.timers());
@@ -95,7 +133,8 @@ void add_run_command(CLI::App& program) {
   command->add_option("CONFIG", options->config, "configuration (TOML)")->required();
   command->add_option("KEY=VALUE", options->settings,
                       "settings that override the file's: section.key=value, or key=value");
-  command->add_flag("--estimate", options->estimate, "say how much memory and disk the run will take, and do not run");
+  command->add_flag("--estimate", options->estimate, 
+                    "say how much memory and disk the run will take and how large it could be here, and do not run");
 }
 
 }  // namespace maki

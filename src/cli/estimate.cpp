@@ -1,67 +1,125 @@
 #include "src/cli/estimate.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include "kernels/device/device.hpp"
+#include "src/cli/products.hpp"
+#include "src/config/presets.hpp"
+#include "src/config/resolve.hpp"
+#include "src/io/snapshot_io.hpp"
 
 namespace maki {
 namespace {
 
-// Bytes a particle. Those of the tree were measured with leaves of 16 (19 to 32 bytes, uniform to centrally
-// concentrated), those of lists at theta 0.5 and 128 particles a group: 16 in an early universe, 45 in a clustered one,
-// 80 where there is no cut-off.
+// Bytes a particle unless it says otherwise. What was measured: the high-water marks that `maki run` prints and the
+// largest resident set of the process, at 64^3 and 128^3 in 50 Mpc/h and 2^17 in a sphere, leaves of 16, groups of 64.
 constexpr double kState = 16 + 6 + 12 + 8;
-constexpr double kRange = 12 + 4;  // acceleration and potential
-constexpr double kKeys = 8;
-constexpr double kTree = 26, kTreeLeaf = 16;
-constexpr double kListsWithCutoff = 45, kListsWithout = 80;
-constexpr double kAssignment = 6 + 4.25;
+constexpr double kAcceleration = 12, kPotential = 4;
+// 17 in an early universe, 24 in a clustered one, 29 in a sphere.
+constexpr double kTreePeriodic = 24, kTreeIsolated = 30, kTreeLeaf = 16;
+constexpr double kSort = 28;
+// Words in the list of a group, over the leaves within its reach in a uniform set; in a clustered one.
+constexpr double kParticlesALeaf = 7, kFill = 0.7, kClustered = 3;
+constexpr double kListRoom = 1.6;  // for lists that are walked again
+constexpr double kListsIsolated = 125;  // theta 0.5, groups of 64
+constexpr double kSelected = 4.2;       // of the CPU's assignment
+constexpr double kPlanes = 24 * 8;      // a mesh cell of a plane
 constexpr double kHostSet = 24 + 12 + 4 + 8;
-constexpr double kLptGrids = 11 * 8;
+constexpr double kLpt = 90;       // grids of 2LPT, before there are particles
+constexpr double kUpload = 62;    // beside a set that is put on the device
+constexpr double kDownload = 62;  // beside a set that is written
+constexpr double kProgram = 30e6;       // bytes: code, libraries, thread stacks
+constexpr double kPoolRounding = 40e6;  // bytes: segments of the pool that are not filled
 
-// Interactions go with theta^-1.35 (Groen et al. 2011, eq. 4), words a particle with the group size to the power -0.75.
-double list_bytes(const Config& config) {
-  const Config::Gravity& gravity = config.gravity;
-  const double theta = std::min(*gravity.theta, gravity.theta_early.value_or(*gravity.theta));
-  const double plain = config.run.kind == RunKind::kCosmology ? kListsWithCutoff : kListsWithout;
-  return plain * std::pow(0.5 / theta, 1.35) * std::pow(static_cast<double>(gravity.group_size) / 128, -0.75);
+double cubed(double x) { return x * x * x; }
+
+// Uniform sets: all leaves within r_cut of the group's box, a few cells beyond size / theta. Isolated ones:
+// interactions go with theta^-1.35 (Groen et al. 2011, eq. 4).
+double list_bytes(const Config::Gravity& gravity, bool periodic, double n) {
+  const double members = kFill * static_cast<double>(gravity.group_size);
+  if (!periodic)
+    return kListsIsolated * std::pow(0.5 / *gravity.theta, 1.35) *
+           std::pow(static_cast<double>(gravity.group_size) / 64, -0.75);
+  const double reach = *gravity.r_cut / static_cast<double>(*gravity.mesh) * std::cbrt(n);  // in particle spacings
+  const double uniform = 4 * cubed(std::cbrt(members) + 2 * reach) / kParticlesALeaf / members;
+  return uniform * kClustered;
 }
 
-double mesh_bytes(const Config::Gravity& gravity) {
-  const double cells = std::pow(static_cast<double>(*gravity.mesh), 3);
-  const double meshes = *gravity.interlacing == Interlacing::kFull ? 3 : 2;
-  return 4 * cells * (meshes + 1.0 / 3);  // a third for the influence functions, which have symmetries
+double mesh_bytes(const Config::Gravity& gravity, double n) {
+  const double m = static_cast<double>(*gravity.mesh), cells = m * m * (m + 2);
+  double meshes = *gravity.gradient == Gradient::kAnalytic && *gravity.interlacing == Interlacing::kNone ? 1 : 2;
+  if (*gravity.gradient == Gradient::kFourPoint && *gravity.interlacing == Interlacing::kFull) ++meshes;
+  // Influence functions of an octant: of the force, and of the potential where the force has its own.
+  const double tables = (*gravity.gradient == Gradient::kAnalytic ? 1 : 2) * cubed(m / 2 + 1);
+  const bool cuda = std::string(backend_name()) == "cuda";
+  const double counts = cuda ? 8 * cells : kPlanes * m * m + kSelected * n;  // cuda: in the transforms' work space
+  return 4 * (meshes * cells + tables) + counts;
+}
+
+double output_bytes(const Config& config, std::uint64_t particles, bool periodic) {
+  double power = 0, picture = 0;
+  if (periodic && config.output.power_spectrum) {
+    const double m = config.output.power_mesh ? static_cast<double>(*config.output.power_mesh)
+                                              : default_power_mesh(particles);
+    power = 2 * 4 * m * m * (m + 2);
+  }
+  if (config.output.image) {
+    const double pixels = static_cast<double>(config.output.image_pixels);
+    picture = 8 * pixels * pixels + (periodic ? 0 : 16 * static_cast<double>(particles));
+  }
+  return std::max(power, picture);
+}
+
+double host_start(const Config& config, double n) {
+  const bool lpt = config.initial.kind == InitialKind::kLpt;
+  const double grids = lpt && config.initial.lpt_order == 2 ? kLpt : 0;
+  return n * std::max(grids, kHostSet + kUpload) + kProgram;
 }
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const Config& config, std::uint64_t particles, double list_budget) {
-  const auto n = static_cast<double>(particles);
-  const bool periodic = config.run.kind == RunKind::kCosmology;
-  MemoryEstimate estimate;
-  estimate.particles = n * (kState + kRange * (periodic ? 2 : 1));
-  if (config.gravity.method == Method::kTree) {
-    estimate.tree =
-        n * (kKeys + kTree * kTreeLeaf / static_cast<double>(std::max<std::int64_t>(config.gravity.leaf_size, 4)));
-    estimate.lists = n * list_bytes(config);
-    if (list_budget > 0) estimate.lists = std::min(estimate.lists, list_budget);
-  }
-  if (periodic) estimate.mesh = mesh_bytes(config.gravity) + n * kAssignment;
-  estimate.host = n * (kHostSet + (config.initial.kind == InitialKind::kLpt ? kLptGrids : 0));
-  estimate.snapshot = n * kHostSet;
-  return estimate;
+// At the start the device holds the particles; at an output all but scratch; the host holds nothing in between.
+double MemoryEstimate::shared() const {
+  const double start = host_start + particles, output = device() - scratch + host_output;
+  return std::max({start, device() + kProgram, output}) + std::min(kPoolRounding, 0.25 * device());
 }
 
-std::vector<std::string> describe(const MemoryEstimate& e, std::uint64_t particles) {
-  const auto line = [particles](const char* what, double bytes) {
-    return fmt::format("{:<28}{:>10.3f} GB  {:>7.1f} bytes a particle", what, bytes * 1e-9,
-                       bytes / static_cast<double>(particles));
-  };
-  return {line("particles", e.particles),         line("tree", e.tree),
-          line("interaction lists", e.lists),     line("mesh", e.mesh),
-          line("device, about", e.device()),      line("host, at the start", e.host),
-          line("disk, each snapshot", e.snapshot)};
+std::uint64_t planned_particles(const Config& config) {
+  switch (config.initial.kind) {
+    case InitialKind::kLpt:
+    case InitialKind::kPancake: {
+      const auto side = static_cast<std::uint64_t>(config.initial.particles_per_side);
+      return side * side * side;
+    }
+    case InitialKind::kFile: return count_particles(config.initial.file);
+    case InitialKind::kTwoBody: return 2;
+    case InitialKind::kKeplerDisk: return static_cast<std::uint64_t>(config.initial.particles) + 1;
+    default: return static_cast<std::uint64_t>(config.initial.particles);
+  }
+}
+
+MemoryEstimate estimate_memory(Config config, std::uint64_t particles) {
+  resolve_presets(config, particles);
+  const auto n = static_cast<double>(particles);
+  const bool periodic = config.run.kind == RunKind::kCosmology;
+  const double ranges = periodic ? 2 : 1;
+  MemoryEstimate e;
+  e.particles = n * kState;
+  e.accelerations = n * ranges * (kAcceleration + (config.output.energy_interval > 0 ? kPotential : 0));
+  double sort = 0;
+  if (config.gravity.method == Method::kTree) {
+    const double leaf = static_cast<double>(std::max<std::int64_t>(config.gravity.leaf_size, 4));
+    e.tree = n * (periodic ? kTreePeriodic : kTreeIsolated) * kTreeLeaf / leaf;
+    e.lists = kListRoom / 1.15 * n * list_bytes(config.gravity, periodic, n);
+    sort = n * kSort;
+  }
+  if (periodic) e.mesh = mesh_bytes(config.gravity, n);
+  e.scratch = std::max(output_bytes(config, particles, periodic), sort - e.lists);
+  e.host_start = host_start(config, n);
+  e.host_output = n * (kHostSet + kDownload) + kProgram;
+  e.snapshot = n * kHostSet;
+  return e;
 }
 
 }  // namespace maki

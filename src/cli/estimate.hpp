@@ -1,6 +1,7 @@
-// How much memory and disk a run will take, before it is started: `maki run --estimate`.
+// How much memory and disk a run will take, before it is started, and whether this machine has it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,20 +10,60 @@
 
 namespace maki {
 
+// Bytes at the high-water marks. Rows of the device add up to device().
 struct MemoryEstimate {
-  double particles = 0;  // positions, momenta, ids, accelerations, potentials
-  double tree = 0;       // keys, cells, groups
-  double lists = 0;      // kept interaction lists, or their budget
-  double mesh = 0;
-  double host = 0;      // beside the device: initial conditions while they are made or read
-  double snapshot = 0;  // disk, each, without compression
-  double device() const { return particles + tree + lists + mesh; }
+  double particles = 0;      // positions, momenta, ids
+  double accelerations = 0;  // and potentials
+  double tree = 0;           // cells and groups
+  double lists = 0;          // all of them kept, late in the run when they are longest
+  double mesh = 0;           // meshes, transforms, assignment
+  double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
+  double host_start = 0;     // initial conditions while they are made or read and put on the device
+  double host_output = 0;    // a snapshot on its way to the disk
+  double snapshot = 0;       // disk, each, without compression
+
+  double device() const { return particles + accelerations + tree + lists + mesh + scratch; }
+  double host() const { return host_start > host_output ? host_start : host_output; }
+  double shared() const;  // both, where one memory serves device and host (the CPU build)
 };
 
-// Bytes, of a resolved configuration; good to about a third, as lists grow with clustering. `list_budget` in bytes, 0:
-// none.
-MemoryEstimate estimate_memory(const Config& config, std::uint64_t particles, double list_budget);
+// Particles that the configuration asks for, or that its file's header promises. Throws Error where there is no file.
+std::uint64_t planned_particles(const Config& config);
 
-std::vector<std::string> describe(const MemoryEstimate& estimate, std::uint64_t particles);
+// Of a configuration that may have been resolved or not. Good to about a quarter; lists in strongly clustered sets to
+// a half.
+MemoryEstimate estimate_memory(Config config, std::uint64_t particles);
+
+// What there is. Bytes.
+struct MachineMemory {
+  std::string device;     // its name
+  bool shared = true;     // the CPU build: `device_free` is the host's
+  double device_free = 0;
+  double host_free = 0;
+};
+MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds no GPU
+
+// For kept lists (gravity.list_memory where it is auto): what all else leaves, and no less than a twentieth.
+std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory);
+
+// Whether the run fits. Where the lists alone are too much it does: they are then made and used in batches.
+struct MemoryVerdict {
+  bool fits = true, lists_fit = true;
+  double needed = 0, available = 0;  // of what is short, or of the device; without lists where these do not fit
+  std::string where;                 // "the device", "this machine"
+};
+MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& memory);
+
+// The most particles of such a run for which the verdict is good; with kept lists, or with lists in batches.
+std::uint64_t largest_run(const Config& config, const MachineMemory& memory, bool kept_lists);
+
+// The table, and what this machine says to it; `memory` may be null.
+std::vector<std::string> describe(const Config& config, const MemoryEstimate& estimate, std::uint64_t particles,
+                                  const MachineMemory* memory);
+
+// Throws Error where the run does not fit, unless run.ignore_memory is set; the caller shows the table first. Returns
+// sentences for the log: the lists do not fit and will be made in batches.
+std::vector<std::string> require_memory(const Config& config, const MemoryEstimate& estimate, std::uint64_t particles,
+                                        const MachineMemory& memory);
 
 }  // namespace maki

@@ -33,6 +33,7 @@ struct Config {
     Auto<std::int64_t> threads;
     std::int64_t device = 0;
     Auto<Quantity> time_limit;
+    bool ignore_memory = false;
     bool operator==(const Run&) const = default;
   } run;
 

@@ -26,6 +26,7 @@ struct Table {
     KEY(run.device).range(0, 1023).means("which GPU, by its number");
     KEY(run.time_limit).unit(Dimension::kWallTime, "s").above(0)
         .means("wall-clock time after which the run stops cleanly; auto: none");
+    KEY(run.ignore_memory).means("start even where the estimate of memory (maki run --estimate) says it will not fit");
   }
 
   void units() {
@@ -129,7 +130,7 @@ struct Table {
         .means("steps for which lists are kept; 1: none; auto: until their measured error grows");
     KEY(gravity.reuse_tolerance).range(1, 100).means("error of kept lists over that of fresh ones; auto: preset");
     KEY(gravity.list_memory).unit(Dimension::kMemory, "B").above(0)
-        .means("for interaction lists; beyond it they are made and used in batches; auto: a third of what is free");
+        .means("for interaction lists; beyond it they are made and used in batches; auto: what all else leaves free");
   }
 
   void time() {

@@ -14,6 +14,11 @@ constexpr double kToleranceUse = 0.7;
 // What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
 constexpr double kRebuildCost = 350;
 constexpr double kRewalkCost = 200;
+// Room for lists over what they take when they are made: lists that are walked again leave gaps behind.
+constexpr double kListRoom = 2;
+// Lists that are walked again are longer than the mean, being those in dense regions: by so much at first, and then by
+// what the last of them were, and a little.
+constexpr double kLongerLists = 3, kLittleMore = 1.3;
 
 }  // namespace
 
@@ -99,10 +104,15 @@ void TreeGravity::evaluate_fresh(const Stream& stream, const Particles& particle
   const auto all = static_cast<std::uint32_t>(groups_.size());
   const std::uint32_t batch = batch_within_budget(stream);
   if (batch < all) return evaluate_in_batches(stream, particles, out, batch);
+  const auto room = static_cast<std::size_t>(kListRoom * static_cast<double>(fresh_words_));
+  const std::size_t most = options_.list_budget / sizeof(std::uint32_t);
+  lists_.words.resize(most > 0 ? std::min(room, most) : room);
   {
     const PhaseTimers::Scope scope(timers_, "walk", stream);
     walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, 0, all, false}, lists_);
   }
+  fresh_words_ = std::max<std::uint64_t>(lists_.used, 1);
+  longer_ = kLongerLists;
   count(list_statistics(stream, tree_, all_lists()));
   fresh_pairs_ = static_cast<double>(counts_.interactions);
   if (options_.fixed_reuse == 0) probes_.choose(stream, groups_, options_.group_size);
@@ -146,7 +156,16 @@ std::uint32_t TreeGravity::repair_lists(const Stream& stream, const Particles& p
   const WalkOptions walk = walk_options(options_.theta);
   DeviceBuffer<std::uint32_t> stale("lists.stale");
   const std::uint32_t n = find_stale_groups(stream, tree_, walk, kStaleMargin, groups_, lists_, stale);
-  if (n > 0) walk_tree(stream, tree_, walk, {groups_.data(), all, stale.data(), 0, n, true}, lists_);
+  if (n == 0) return 0;
+  // Where the room is used up all are walked, rather than old and new lists held side by side while they grow.
+  const std::uint64_t before = lists_.used;
+  const double wanted = longer_ * static_cast<double>(fresh_words_) / all * n;
+  if (static_cast<double>(before) + wanted > static_cast<double>(lists_.words.capacity())) {
+    walk_tree(stream, tree_, walk, {groups_.data(), all, nullptr, 0, all, false}, lists_);
+    return all;
+  }
+  walk_tree(stream, tree_, walk, {groups_.data(), all, stale.data(), 0, n, true}, lists_);
+  longer_ = kLittleMore * static_cast<double>(lists_.used - before) / n / (static_cast<double>(fresh_words_) / all);
   return n;
 }
 

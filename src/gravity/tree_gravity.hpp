@@ -61,6 +61,8 @@ class TreeGravity {
   GravityCounts counts_;
   bool rebuild_due_ = true;
   int uses_since_rebuild_ = 0;
+  std::uint64_t fresh_words_ = 0;  // of all lists as they were last made
+  double longer_ = 0;              // expected words of a list that is walked again, over their mean
   double fresh_pairs_ = 0;     // interactions of the lists as built
   double fresh_error_ = 0;     // of the probes, just after the rebuild
   double previous_error_ = 0;  // of the probes, one step ago

@@ -178,6 +178,12 @@ std::vector<std::string> write_snapshot(const std::string& path, const Snapshot&
   return names;
 }
 
+std::uint64_t count_particles(const std::string& path) {
+  std::uint64_t n = 0;
+  for (const std::string& file : gadget::find_files(path)) n += gadget::sum(gadget::read_header(file).counts);
+  return n;
+}
+
 Snapshot read_snapshot(const std::string& path, ReadReport* report) {
   ReadReport own;
   ReadReport& r = report ? *report : own;

@@ -61,6 +61,9 @@ struct ReadReport {
 // found from the mean density, kpc/h or Mpc/h. The set is checked (check_snapshot.hpp). Throws Error.
 Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr);
 
+// How many particles read_snapshot() would find, from the headers alone. Throws Error.
+std::uint64_t count_particles(const std::string& path);
+
 // A dataset of /PartType1 in one HDF5 file, flattened. Throws Error where it is missing.
 std::vector<double> read_extra_dataset(const std::string& path, const std::string& name);
 

@@ -85,9 +85,9 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   std::string text = fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds,
                                  stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
-  text += fmt::format(" Device memory: {:.1f} MB at the peak, {:.0f} bytes a particle ({:.1f} MB held).",
-                      1e-6 * static_cast<double>(memory.high_water),
-                      static_cast<double>(memory.high_water) / static_cast<double>(std::max<std::size_t>(particles_, 1)),
+  const auto peak = static_cast<double>(memory.high_water);
+  text += fmt::format(" Device memory: {:.1f} MB at the peak, {:.0f} bytes a particle ({:.1f} MB held).", 1e-6 * peak,
+                      peak / static_cast<double>(std::max<std::size_t>(particles_, 1)),
                       1e-6 * static_cast<double>(memory.most_reserved));
   message(text);
   progress_.message(memory_table(families(arrays), particles_));

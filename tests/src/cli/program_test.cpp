@@ -172,6 +172,31 @@ TEST_F(Program, EstimatesBeforeARun) {
   EXPECT_FALSE(fs::exists("output/tiny"));
 }
 
+TEST_F(Program, TheEstimateSaysWhatThisMachineCanHold) {
+  const Result result = call("run " + write("tiny.toml", kTinyUniverse) + " --estimate");
+  EXPECT_EQ(result.code, 0);
+  expect_words(result, {"4096 particles", "interaction lists", "host, at the start", "free", "largest such run", "^3"});
+  const std::string sphere = write("sphere.toml", "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n");
+  const Result large = call("run " + sphere + " --estimate particles=4000000000");  // none of them is made
+  EXPECT_EQ(large.code, 0);
+  expect_words(large, {"4000000000 particles", "device, about"});
+}
+
+// With the table, before anything is made: no directory, no minutes of initial conditions.
+TEST_F(Program, RefusesWhatDoesNotFit) {
+  const std::string run = "run " + write("tiny.toml", kTinyUniverse) + " output_directory=" + path("out");
+  const Result refused = call(run + " particles_per_side=8192 softening=0.1");
+  EXPECT_EQ(refused.code, 1);
+  expect_words(refused, {"interaction lists", "maki: error: the run does not fit into memory (549755813888 particles",
+                         "at most", "run.ignore_memory = true"});
+  EXPECT_FALSE(fs::exists(path("out")));
+  const std::string file = path("ic.hdf5");
+  ASSERT_EQ(call("ic " + path("tiny.toml") + " -o " + file).code, 0);
+  const Result from_file = call("run " + path("tiny.toml") + " --estimate initial.kind=file initial.file=" + file);
+  expect_words(from_file, {"4096 particles"});
+  EXPECT_EQ(call(run + " ignore_memory=true end_redshift=48 output.redshifts=[]").code, 0);
+}
+
 TEST_F(Program, AStoppedRunGoesOn) {
   const std::string config = write("tiny.toml", kTinyUniverse);
   const Result stopped = call("run " + config + " output_directory=" + path("one") + " time_limit=\"0.001 s\"");
