@@ -174,6 +174,11 @@ const VectorArray& Gravity::short_acceleration() const { return parts_->short_ra
 const VectorArray& Gravity::long_acceleration() const { return parts_->long_range; }
 const DeviceBuffer<float>& Gravity::short_potential() const { return parts_->short_potential; }
 const DeviceBuffer<float>& Gravity::long_potential() const { return parts_->long_potential; }
+void Gravity::release_potentials() {
+  parts_->short_potential.release();
+  parts_->long_potential.release();
+}
+
 void Gravity::set_theta(double theta) { parts_->tree.set_theta(theta); }
 
 void Gravity::set_law(const ForceLaw& law) {

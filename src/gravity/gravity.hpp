@@ -65,6 +65,7 @@ class Gravity {
   // its mean over the box 0 where periodic.
   const DeviceBuffer<float>& short_potential() const;
   const DeviceBuffer<float>& long_potential() const;
+  void release_potentials();  // they have been read
 
   void set_theta(double theta);
   void set_law(const ForceLaw& law);  // new softening (also after double_box)

@@ -15,7 +15,7 @@ constexpr double kToleranceUse = 0.7;
 constexpr double kRebuildCost = 350;
 constexpr double kRewalkCost = 200;
 // Room for lists over what they take when they are made: lists that are walked again leave gaps behind.
-constexpr double kListRoom = 2;
+constexpr double kListRoom = 1.6;
 // Lists that are walked again are longer than the mean, being those in dense regions: by so much at first, and then by
 // what the last of them were, and a little.
 constexpr double kLongerLists = 3, kLittleMore = 1.3;

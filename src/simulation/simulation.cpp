@@ -197,6 +197,7 @@ void Simulation::sample_energy(StepMetrics& metrics, bool with_potential) {
                                       mesh ? &gravity_->long_potential() : nullptr);
   const MomentumSums momentum = momentum_sums(stream_, particles_, gravity_->short_acceleration(),
                                               mesh ? &gravity_->long_acceleration() : nullptr);
+  gravity_->release_potentials();
   energy_.remove(field_->escapers().energy - removed_energy_);
   removed_energy_ = field_->escapers().energy;
   metrics.energy = energy_.add(a, sums.kinetic / (a * a), sums.potential * frame_.potential_unit() / a);
