@@ -76,9 +76,16 @@ Worst worst_of(const Watcher& watcher) {
   return worst;
 }
 
-void expect_no_allocations(const Watcher& watcher, std::size_t warm_up) {
-  ASSERT_GE(watcher.steps.size(), warm_up + 20);
-  EXPECT_EQ(watcher.steps.back().system_allocations, watcher.steps[warm_up].system_allocations);
+// Of at least 20 steps after the first few; a rebuild may ask for more when the set has grown lumpier.
+void expect_no_allocations(const Watcher& watcher) {
+  constexpr std::size_t warm_up = 10;
+  int steady = 0;
+  for (std::size_t i = warm_up; i < watcher.steps.size(); ++i) {
+    if (watcher.steps[i].metrics.gravity.rebuilt) continue;
+    EXPECT_EQ(watcher.steps[i].system_allocations, watcher.steps[i - 1].system_allocations) << "step " << i;
+    ++steady;
+  }
+  EXPECT_GE(steady, 20);
   EXPECT_EQ(watcher.steps.back().marks, watcher.steps[warm_up].marks);  // events of the timers
 }
 
@@ -102,7 +109,7 @@ TEST(SteadyStep, OfABoxCrossesNothingAndAllocatesNothing) {
   EXPECT_LE(worst.rebuild, kSteadyBytes);
   EXPECT_GT(worst.rebuild, 0u);
   EXPECT_GT(worst.kept_boundaries, 3);
-  expect_no_allocations(watcher, 35);  // from the second rebuild on lists know their room
+  expect_no_allocations(watcher);
 }
 
 TEST(SteadyStep, OfAnIsolatedSetCrossesNothingAndAllocatesNothing) {
@@ -116,7 +123,7 @@ TEST(SteadyStep, OfAnIsolatedSetCrossesNothingAndAllocatesNothing) {
   EXPECT_LE(worst.steady, kSteadyBytes);
   EXPECT_LE(worst.rebuild, kSteadyBytes);
   EXPECT_GT(worst.rebuild, 0u);
-  expect_no_allocations(watcher, 20);
+  expect_no_allocations(watcher);
 }
 
 void expect_budget(const Watcher& watcher, std::size_t particles, const char* what) {
