@@ -15,7 +15,7 @@ struct DeviceInfo {
   double memory_gb_per_s = 0;    // of the memory by its clock and width, 10^9 bytes; 0 where unknown
   std::string driver;            // "driver 13.0, runtime 13.0", or empty
   std::size_t memory_total = 0;  // bytes
-  std::size_t memory_free = 0;   // bytes
+  std::size_t memory_free = 0;   // bytes; CPU: what this process may still take (host_memory.hpp)
 };
 
 // "cuda" or "cpu": what this binary was built for. Needs no device.

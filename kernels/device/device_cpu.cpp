@@ -5,6 +5,7 @@
 
 #include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
+#include "kernels/device/host_memory.hpp"
 #include "kernels/device/stream.hpp"
 
 namespace maki {
@@ -44,7 +45,8 @@ DeviceInfo device_info() {
   if (!mhz.empty()) info.clock_ghz = std::stod(mhz) * 1e-3;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   info.memory_total = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page;
-  info.memory_free = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page;
+  info.memory_free = host_memory_available();
+  if (info.memory_free == 0) info.memory_free = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page;
   return info;
 }
 

@@ -68,7 +68,6 @@ void print_estimate(const Config& config) {
   if (config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile) prepare(config, false);
   const std::uint64_t particles = planned_particles(config);
   const MemoryEstimate estimate = estimate_memory(config, particles);
-  fmt::print("{} particles\n", particles);
   try {
     use_device(config);
     const MachineMemory memory = machine_memory();
@@ -133,7 +132,7 @@ void add_run_command(CLI::App& program) {
   command->add_option("CONFIG", options->config, "configuration (TOML)")->required();
   command->add_option("KEY=VALUE", options->settings,
                       "settings that override the file's: section.key=value, or key=value");
-  command->add_flag("--estimate", options->estimate, 
+  command->add_flag("--estimate", options->estimate,
                     "say how much memory and disk the run will take and how large it could be here, and do not run");
 }
 

@@ -112,6 +112,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles) {
     const double leaf = static_cast<double>(std::max<std::int64_t>(config.gravity.leaf_size, 4));
     e.tree = n * (periodic ? kTreePeriodic : kTreeIsolated) * kTreeLeaf / leaf;
     e.lists = kListRoom / 1.15 * n * list_bytes(config.gravity, periodic, n);
+    if (const auto& most = config.gravity.list_memory)
+      e.lists = std::min(e.lists, number_of(*most, "gravity.list_memory", config, {}));
     sort = n * kSort;
   }
   if (periodic) e.mesh = mesh_bytes(config.gravity, n);

@@ -15,7 +15,7 @@ struct MemoryEstimate {
   double particles = 0;      // positions, momenta, ids
   double accelerations = 0;  // and potentials
   double tree = 0;           // cells and groups
-  double lists = 0;          // all of them kept, late in the run when they are longest
+  double lists = 0;          // all kept, late in the run when they are longest; gravity.list_memory at most
   double mesh = 0;           // meshes, transforms, assignment
   double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
   double host_start = 0;     // initial conditions while they are made or read and put on the device
@@ -39,7 +39,7 @@ struct MachineMemory {
   std::string device;     // its name
   bool shared = true;     // the CPU build: `device_free` is the host's
   double device_free = 0;
-  double host_free = 0;
+  double host_free = 0;   // 0: unknown
 };
 MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds no GPU
 
@@ -57,7 +57,7 @@ MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& 
 // The most particles of such a run for which the verdict is good; with kept lists, or with lists in batches.
 std::uint64_t largest_run(const Config& config, const MachineMemory& memory, bool kept_lists);
 
-// The table, and what this machine says to it; `memory` may be null.
+// The number of particles, the table, and what this machine says to it; `memory` may be null.
 std::vector<std::string> describe(const Config& config, const MemoryEstimate& estimate, std::uint64_t particles,
                                   const MachineMemory* memory);
 

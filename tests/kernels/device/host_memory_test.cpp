@@ -1,4 +1,4 @@
-#include "src/cli/machine_memory.hpp"
+#include "kernels/device/host_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,9 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class MachineMemory : public testing::Test {
+class HostMemory : public testing::Test {
  protected:
-  void SetUp() override { root_ = fs::temp_directory_path() / ("maki_machine_" + std::to_string(getpid())); }
+  void SetUp() override { root_ = fs::temp_directory_path() / ("maki_host_memory_" + std::to_string(getpid())); }
   void TearDown() override { fs::remove_all(root_); }
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories((root_ / name).parent_path());
@@ -23,14 +23,14 @@ class MachineMemory : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(MachineMemory, IsTheKernelsFigure) {
+TEST_F(HostMemory, IsTheKernelsFigure) {
   EXPECT_EQ(available(), 0u);
   write("proc/meminfo", "MemTotal:  9000 kB\nMemFree:  100 kB\nMemAvailable:  7000 kB\n");
   EXPECT_EQ(available(), 7000u * 1024);
   EXPECT_GT(host_memory_available(), std::size_t{1} << 20);  // of this machine
 }
 
-TEST_F(MachineMemory, OrWhatAControlGroupLeaves) {
+TEST_F(HostMemory, OrWhatAControlGroupLeaves) {
   write("proc/meminfo", "MemAvailable:  7000 kB\n");
   write("proc/self/cgroup", "0::/job/step\n");
   write("sys/fs/cgroup/job/step/memory.max", "max\n");
@@ -43,7 +43,7 @@ TEST_F(MachineMemory, OrWhatAControlGroupLeaves) {
   EXPECT_EQ(available(), 800000u);
 }
 
-TEST_F(MachineMemory, InTheFirstVersionToo) {
+TEST_F(HostMemory, InTheFirstVersionToo) {
   write("proc/self/cgroup", "5:cpu:/x\n4:memory:/job\n");
   write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "5000000\n");
   write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "2000000\n");

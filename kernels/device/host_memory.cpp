@@ -1,4 +1,4 @@
-#include "src/cli/machine_memory.hpp"
+#include "kernels/device/host_memory.hpp"
 
 #include <algorithm>
 #include <filesystem>
