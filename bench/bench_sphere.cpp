@@ -13,6 +13,7 @@
 #include "kernels/device/device.hpp"
 #include "kernels/force/force.hpp"
 #include "src/gravity/gravity.hpp"
+#include "tests/kernels/particles/at_rest.hpp"
 
 namespace {
 
@@ -76,13 +77,8 @@ void run(const Options& o) {
   g.leaf_size = o.leaf;
   g.group_size = o.group;
   Gravity gravity(g, timers);
-  const auto set = bench::sphere(o.particles);
   Particles particles;
-  particles.resize(set.size());
-  particles.source.upload(stream, set);
-  particles.remainder.fill_zero(stream);
-  particles.momentum.fill_zero(stream);
-  particles.id.fill_zero(stream);
+  testing::upload_at_rest(stream, bench::sphere(o.particles), particles);
 
   const auto step = [&] {
     const auto begin = std::chrono::steady_clock::now();

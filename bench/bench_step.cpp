@@ -16,6 +16,7 @@
 #include "src/config/parse.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/simulation/frame.hpp"
+#include "tests/kernels/particles/at_rest.hpp"
 
 namespace {
 
@@ -95,13 +96,7 @@ struct Setting {
 };
 
 void load_sphere(const Stream& stream, const Options& o, Setting& setting) {
-  const auto set = bench::sphere(o.particles);
-  setting.particles.resize(set.size());
-  setting.particles.source.upload(stream, set);
-  setting.particles.remainder.fill_zero(stream);
-  for (auto* axis : {&setting.particles.momentum.x, &setting.particles.momentum.y, &setting.particles.momentum.z})
-    axis->fill_zero(stream);
-  setting.particles.id.fill_zero(stream);
+  testing::upload_at_rest(stream, bench::sphere(o.particles), setting.particles);
   setting.gravity.periodic = false;
   setting.gravity.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-3 / 8);
   setting.gravity.theta = o.theta;

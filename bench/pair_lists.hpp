@@ -6,20 +6,15 @@
 #include <random>
 #include <vector>
 
-#include "kernels/force/force.hpp"
+#include "tests/kernels/force/device_lists.hpp"
 
 namespace maki::bench {
 
 // Particles in leaves on a grid, leaves and particles in Morton order; groups are runs of leaves. A group's list holds
 // the leaves around it, and as many cells as a walk with theta = 0.5 finds.
-struct Lists {
+struct Lists : force_test::HostLists {
   int grid = 32;  // leaves a side, a power of two
   double leaf_side() const { return 1.0 / grid; }
-  std::vector<SourceParticle> particles;
-  std::vector<CellMoments> cells;
-  std::vector<std::uint32_t> cell_first, cell_count, words;
-  std::vector<Group> groups;
-  std::vector<ListRange> ranges;
   double pairs_with_particles = 0, pairs_with_cells = 0;
 };
 
@@ -101,28 +96,15 @@ inline Lists make_full_lists(int grid, unsigned group_size, unsigned near_leaves
 }
 
 // The lists on the device, and room for the result.
-struct Uploaded {
-  Uploaded(const Stream& stream, const Lists& lists) : acceleration("bench.acceleration") {
-    particles.upload(stream, lists.particles);
-    cells.upload(stream, lists.cells);
-    cell_first.upload(stream, lists.cell_first);
-    cell_count.upload(stream, lists.cell_count);
-    words.upload(stream, lists.words);
-    groups.upload(stream, lists.groups);
-    ranges.upload(stream, lists.ranges);
+struct Uploaded : force_test::DeviceLists {
+  Uploaded(const Stream& stream, const Lists& lists) : DeviceLists(stream, lists), acceleration("bench.acceleration") {
     acceleration.resize(lists.particles.size());
     potential.resize(lists.particles.size());
   }
   void evaluate(const Stream& stream, const ForceLaw& law, bool with_potential) {  // does not wait for it
-    evaluate_lists(stream, law, true, {particles.data(), cells.data(), cell_first.data(), cell_count.data()},
-                   {groups.data(), ranges.data(), words.data(), nullptr, static_cast<std::uint32_t>(groups.size())},
+    evaluate_lists(stream, law, true, sources(), all(),
                    {acceleration.view(), with_potential ? potential.data() : nullptr});
   }
-  DeviceBuffer<SourceParticle> particles{"bench.particles"};
-  DeviceBuffer<CellMoments> cells{"bench.cells"};
-  DeviceBuffer<std::uint32_t> cell_first{"bench.cell_first"}, cell_count{"bench.cell_count"}, words{"bench.words"};
-  DeviceBuffer<Group> groups{"bench.groups"};
-  DeviceBuffer<ListRange> ranges{"bench.ranges"};
   VectorArray acceleration;
   DeviceBuffer<float> potential{"bench.potential"};
 };

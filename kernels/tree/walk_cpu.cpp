@@ -18,27 +18,6 @@ WalkGroup best_walk() {
                                                                          : walk_scalar::walk_group;
 }
 
-WalkTree view_of(Octree& tree, const WalkOptions& options) {
-  const CellGeometryView g = tree.geometry.view();
-  return {g.comx,
-          g.comy,
-          g.comz,
-          g.x,
-          g.y,
-          g.z,
-          g.hx,
-          g.hy,
-          g.hz,
-          g.size,
-          g.offset,
-          tree.count.data(),
-          tree.first_child.data(),
-          tree.child_count.data(),
-          options.rule(),
-          options.r_cut > 0,
-          options.small_cell};
-}
-
 // What one thread has found so far.
 struct ThreadLists {
   std::vector<std::uint32_t> words;
@@ -64,6 +43,27 @@ void walk_one(WalkGroup walk, const WalkTree& tree, const WalkRequest& request, 
 }
 
 }  // namespace
+
+WalkTree view_of(Octree& tree, const WalkOptions& options) {
+  const CellGeometryView g = tree.geometry.view();
+  return {g.comx,
+          g.comy,
+          g.comz,
+          g.x,
+          g.y,
+          g.z,
+          g.hx,
+          g.hy,
+          g.hz,
+          g.size,
+          g.offset,
+          tree.count.data(),
+          tree.first_child.data(),
+          tree.child_count.data(),
+          options.rule(),
+          options.r_cut > 0,
+          options.small_cell};
+}
 
 void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                InteractionLists& lists) {

@@ -7,6 +7,9 @@
 
 namespace maki {
 
+struct Octree;
+struct WalkOptions;
+
 struct WalkTree {
   const std::uint32_t *comx, *comy, *comz, *x, *y, *z;
   const float *hx, *hy, *hz, *size, *offset;
@@ -17,6 +20,7 @@ struct WalkTree {
   bool cutoff;
   std::uint32_t small_cell;
 };
+WalkTree view_of(Octree& tree, const WalkOptions& options);
 
 // Room for one group's words; `cells` and `leaves` hold `capacity` each.
 struct WalkOutput {

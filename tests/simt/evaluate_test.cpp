@@ -41,36 +41,23 @@ struct Output {
   DeviceBuffer<float> potential{"test.potential"};
 };
 
-// A set in buffers of exactly its size.
-struct Uploaded {
-  Uploaded(const Stream& s, const RandomSet& set) : stream(s) {
-    particles.upload(s, set.particles);
-    cells.upload(s, set.cells);
-    cell_first.upload(s, set.cell_first);
-    cell_count.upload(s, set.cell_count);
-    words.upload(s, set.words);
-    groups.upload(s, set.groups);
-    ranges.upload(s, set.ranges);
-  }
+struct Uploaded : DeviceLists {
+  Uploaded(const Stream& s, const RandomSet& set) : DeviceLists(s, set), stream(s) {}
   using Evaluate = void(const Stream&, const ForceLaw&, bool, const SourceView&, const ListView&, const ForceOutput&);
   Result run(Evaluate* evaluate, const ForceLaw& law, bool quadrupoles, bool potential,
              const std::vector<std::uint32_t>* chosen = nullptr) {
     Output out(stream, particles.size());
     DeviceBuffer<std::uint32_t> selected("test.selected");
     if (chosen) selected.upload(stream, *chosen);
-    const std::size_t count = chosen ? chosen->size() : groups.size();
-    evaluate(stream, law, quadrupoles, {particles.data(), cells.data(), cell_first.data(), cell_count.data()},
-             {groups.data(), ranges.data(), words.data(), chosen ? selected.data() : nullptr,
-              static_cast<std::uint32_t>(count)},
-             out.view(potential));
+    ListView view = all();
+    if (chosen) {
+      view.selected = selected.data();
+      view.count = static_cast<std::uint32_t>(chosen->size());
+    }
+    evaluate(stream, law, quadrupoles, sources(), view, out.view(potential));
     return out.download(stream);
   }
   const Stream& stream;
-  DeviceBuffer<SourceParticle> particles{"test.particles"};
-  DeviceBuffer<CellMoments> cells{"test.cells"};
-  DeviceBuffer<std::uint32_t> cell_first{"test.cell_first"}, cell_count{"test.cell_count"}, words{"test.words"};
-  DeviceBuffer<Group> groups{"test.groups"};
-  DeviceBuffer<ListRange> ranges{"test.ranges"};
 };
 
 // Runs the kernel and the CPU's version and holds both against the formulas in double. Nothing else may be written.

@@ -4,19 +4,12 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/force/force.hpp"
+#include "tests/kernels/force/device_lists.hpp"
 #include "tests/kernels/force/laws.hpp"
 
 namespace maki::force_test {
 
-struct RandomSet {
-  std::vector<SourceParticle> particles;
-  std::vector<CellMoments> cells;
-  std::vector<std::uint32_t> cell_first, cell_count;
-  std::vector<Group> groups;
-  std::vector<ListRange> ranges;
-  std::vector<std::uint32_t> words;
-};
+using RandomSet = HostLists;
 
 // Groups of the given sizes at random places, each with a list of its own leaf, `leaves` near leaves and `cells` cells
 // within `reach` sides. Masses are near `mass`; a group's box is 0.1 reach wide.

@@ -8,6 +8,7 @@
 
 #include "kernels/tree/leaf_walk.hpp"
 #include "kernels/tree/octree.hpp"
+#include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/sets.hpp"
 
 namespace maki {
@@ -261,11 +262,7 @@ struct Rebuilder {
   std::mt19937 random{7};
 
   explicit Rebuilder(const std::vector<SourceParticle>& set) {
-    particles.resize(set.size());
-    particles.source.upload(stream, set);
-    particles.remainder.fill_zero(stream);
-    particles.momentum.fill_zero(stream);
-    particles.id.fill_zero(stream);
+    testing::upload_at_rest(stream, set, particles);
   }
   void move() {
     auto source = particles.source.download(stream);

@@ -11,27 +11,6 @@ namespace {
 
 using WalkGroup = bool (*)(const WalkTree&, const Group&, WalkOutput&);
 
-WalkTree view_of(Octree& tree, const WalkOptions& options) {
-  const CellGeometryView g = tree.geometry.view();
-  return {g.comx,
-          g.comy,
-          g.comz,
-          g.x,
-          g.y,
-          g.z,
-          g.hx,
-          g.hy,
-          g.hz,
-          g.size,
-          g.offset,
-          tree.count.data(),
-          tree.first_child.data(),
-          tree.child_count.data(),
-          options.rule(),
-          options.r_cut > 0,
-          options.small_cell};
-}
-
 testing::ListWords list_of(WalkGroup walk, const WalkTree& tree, const Group& group, std::uint32_t room) {
   testing::ListWords words{std::vector<std::uint32_t>(room), std::vector<std::uint32_t>(room)};
   WalkOutput out{words.cells.data(), words.leaves.data(), room, 0, 0};

@@ -6,6 +6,7 @@
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
+#include "tests/kernels/particles/at_rest.hpp"
 
 namespace maki::testing {
 
@@ -18,11 +19,7 @@ struct TreeSet {
 
   TreeSet(const std::vector<SourceParticle>& set, std::uint32_t group_size, int min_level,
           std::uint32_t leaf_size = 8) {
-    particles.resize(set.size());
-    particles.source.upload(stream, set);
-    particles.remainder.fill_zero(stream);
-    particles.momentum.fill_zero(stream);
-    particles.id.fill_zero(stream);
+    upload_at_rest(stream, set, particles);
     sorter.sort(stream, particles, nullptr);
     build_octree(stream, sorter.keys(), leaf_size, min_level, tree);
     sweep_octree(stream, particles.source.data(), tree);

@@ -5,6 +5,7 @@
 
 #include "kernels/device/error.hpp"
 #include "src/gravity/gravity.hpp"
+#include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/sets.hpp"
 
 namespace maki {
@@ -15,14 +16,6 @@ GravityOptions tree_and_mesh() {
   options.mesh.cells = 32;
   options.law = make_force_law(Split::kPolynomial, 4, 3.0f / 32, Softening::kPlummer, 1e-4);
   return options;
-}
-
-void fill(const Stream& stream, const std::vector<SourceParticle>& set, Particles& particles) {
-  particles.resize(set.size());
-  particles.source.upload(stream, set);
-  particles.remainder.fill_zero(stream);
-  particles.momentum.fill_zero(stream);
-  particles.id.fill_zero(stream);
 }
 
 struct Results {
@@ -41,8 +34,8 @@ TEST(GravityStreams, BothRangesAtOnceAreTheSameToTheBit) {
   const auto set = testing::clustered_set(6000, 5);
   PhaseTimers timers;
   Particles one, other;
-  fill(stream, set, one);
-  fill(stream, set, other);
+  testing::upload_at_rest(stream, set, one);
+  testing::upload_at_rest(stream, set, other);
   Gravity together(tree_and_mesh(), timers), apart(tree_and_mesh(), timers);
   for (int step = 0; step < 4; ++step) {  // new lists, kept lists, new lists by request
     if (step == 2) {
@@ -70,7 +63,7 @@ TEST(GravityStreams, WithoutAMeshBothRangesAreTheTreeAlone) {
   options.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-3);
   PhaseTimers timers;
   Particles particles;
-  fill(stream, testing::plummer_set(500, 5), particles);
+  testing::upload_at_rest(stream, testing::plummer_set(500, 5), particles);
   Gravity gravity(options, timers);
   gravity.both_ranges(stream, particles, false);
   EXPECT_EQ(gravity.short_acceleration().size(), 500u);
@@ -84,11 +77,11 @@ TEST(GravityStreams, AFailureOfTheMeshIsNotLost) {
   Particles particles;
   auto set = testing::clustered_set(3000, 6);
   set[17].mass = -1;
-  fill(stream, set, particles);
+  testing::upload_at_rest(stream, set, particles);
   Gravity gravity(tree_and_mesh(), timers);
   EXPECT_THROW(gravity.both_ranges(stream, particles, false), Error);
   set[17].mass = set[16].mass;
-  fill(stream, set, particles);
+  testing::upload_at_rest(stream, set, particles);
   gravity.request_rebuild();
   gravity.both_ranges(stream, particles, false);
   EXPECT_EQ(gravity.long_acceleration().size(), set.size());

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "kernels/particles/particles.hpp"
 #include "src/gravity/gravity.hpp"
+#include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/sets.hpp"
 
 namespace maki {
@@ -19,18 +19,15 @@ struct Errors {
 
 Particles upload(const Stream& stream, const std::vector<SourceParticle>& set) {
   Particles particles;
-  particles.resize(set.size());
-  particles.source.upload(stream, set);
-  particles.remainder.fill_zero(stream);
-  particles.momentum.fill_zero(stream);
-  particles.id.fill_zero(stream);
+  testing::upload_at_rest(stream, set, particles);
   return particles;
 }
 
 Vector direct(const std::vector<SourceParticle>& set, std::size_t i, double softening) {
   Vector a{};
   for (const auto& p : set) {
-    const double d[3] = {signed_difference(p.x, set[i].x) / kSideToUnits, signed_difference(p.y, set[i].y) / kSideToUnits,
+    const double d[3] = {signed_difference(p.x, set[i].x) / kSideToUnits,
+                         signed_difference(p.y, set[i].y) / kSideToUnits,
                          signed_difference(p.z, set[i].z) / kSideToUnits};
     const double s2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + softening * softening;
     const double f = p.mass / (s2 * std::sqrt(s2));
@@ -104,8 +101,8 @@ TEST(TreeAccuracy, StronglyClusteredSet) {
   EXPECT_LE(quadrupole.median, monopole.median / 3);
 }
 
-// The first term left out is the quadrupole's, theta^2 of a cell's own pull, or the octupole's, theta^3. Where the errors
-// of a shell's theta^-3 cells add at random, the sum falls faster, by up to theta^1.5; quadrupoles gain one order.
+// The first term left out is the quadrupole's, theta^2 of a cell's own pull, or the octupole's, theta^3. Where the
+// errors of a shell's theta^-3 cells add at random, the sum falls faster, by up to theta^1.5; quadrupoles gain one order.
 TEST(TreeAccuracy, ErrorFallsWithThetaAtTheOrderOfTheExpansion) {
   const auto set = testing::plummer_set(16384, 3);
   double orders[2] = {};
