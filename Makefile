@@ -1,7 +1,8 @@
 # Maki: GPU-first gravitational N-body.
 #
 #   make run        build, then run the main job (configs/quickstart.toml)
-#   make test       build and pass the tests            make test-full   the long measurements too
+#   make test       build and pass the tests (the CPU build also runs the CUDA kernels, on a model of a GPU: tests/simt)
+#   make test-full  the long measurements too
 #   make bench      print a table of speeds, write JSON to build/bench/
 #   make bundle     a directory that runs on another x86-64 Linux machine with nothing installed: build/bundle/
 #                   (BUNDLE_WITHOUT="libcufft ..." leaves out libraries that are there already)
@@ -56,7 +57,8 @@ WARNINGS := -Wall -Wextra -Werror -Wno-stringop-overflow
 DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
 PKG      := fftw3f fftw3 hdf5 libpng zlib fmt openssl
 # tests/simt compiles the CUDA kernels for the CPU: calls in place of loads and stores, which tests/simt answers itself.
-SIMT     := -O1 -g -fno-openmp -fsanitize=thread --param tsan-instrument-func-entry-exit=0 -Wno-tsan -Wno-unknown-pragmas -DMAKI_SIMT=1 -include tests/simt/cuda_model.hpp
+SIMT     := -O1 -g -fno-openmp -fsanitize=thread --param tsan-instrument-func-entry-exit=0 -Wno-tsan \
+            -Wno-unknown-pragmas -DMAKI_SIMT=1 -include tests/simt/cuda_model.hpp
 CXXFLAGS += $(CXXBASE) $(WARNINGS) $(if $(MISSING),,$(shell pkg-config --cflags $(PKG) | sed 's/-I/-isystem /g'))
 LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG))) -lfftw3f_omp -lfftw3_omp -lpthread
 # One translation unit for each instruction set, chosen at run time (DESIGN section 4).
@@ -108,7 +110,7 @@ TEST_PROGRAMS  := $(BUILD)/tests $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
 BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 
-.PHONY: FORCE all run test test-full bench bundle bundle-check deps deps-cuda cuda-check sass-check clean
+.PHONY: FORCE all benches run test test-full bench bundle bundle-check deps deps-cuda cuda-check sass-check clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
@@ -215,11 +217,13 @@ cuda-check:
 	@bash .ci/cuda_check
 
 # The sources named here are those that .ci/sass_check looks for.
-SASS_CHECKED := $(wildcard kernels/force/evaluate_cuda.cu kernels/tree/walk_cuda.cu kernels/tree/lists_cuda.cu kernels/mesh/assign_cuda.cu)
-sass-check: $(call object,$(SASS_CHECKED))
+SASS_CHECKED := $(addprefix kernels/,force/evaluate_cuda.cu tree/walk_cuda.cu tree/lists_cuda.cu mesh/assign_cuda.cu \
+                                     mesh/interpolate_cuda.cu)
 ifeq ($(BACKEND),cuda)
+sass-check: $(call object,$(SASS_CHECKED))
 	@python3 .ci/sass_check $(SASS_CHECK_FLAGS) $(OBJ)
 else
+sass-check:
 	@echo "sass-check: this is the CPU build; use 'make BACKEND=cuda sass-check'"; exit 1
 endif
 

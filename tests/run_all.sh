@@ -10,12 +10,14 @@ for program in $programs; do
   "$program" "$@" | tee "$last"
   code=${PIPESTATUS[0]}
   if [[ $(tail -n 1 "$last") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
-    passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2])) skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
+    passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+    skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
   else
     echo "$program ended early (exit status $code)"; failed=$((failed + 1))
   fi
   [ "$code" = 0 ] || status=1
 done
 echo
-if [ "$skipped" -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"; else echo "$passed passed, $failed failed"; fi
+more=; [ "$skipped" -gt 0 ] && more=", $skipped skipped"
+echo "$passed passed, $failed failed$more"
 [ "$failed" = 0 ] && exit $status || exit 1
