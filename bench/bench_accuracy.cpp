@@ -1,7 +1,7 @@
 // Force error against time in a periodic box, for many settings at once: the front from which the presets were chosen.
 //   bench_accuracy CONFIG [--case "key=value key=value"]...   errors against an Ewald sum for --targets particles
-// Without cases it runs the three presets and the S2 split of SUSHI. Times are of a rebuild step, a reuse step (tree) and a
-// long-range step (mesh), best of --repeat.
+// Without cases it runs the three presets and the S2 split of SUSHI. Times are of a rebuild step, a reuse step (tree) and
+// a long-range step (mesh), best of --repeat.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -76,7 +76,8 @@ double seconds(const Stream& stream, F f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-void add_errors(const Stream& stream, const Gravity& gravity, const Particles& particles, const Truth& truth, Measured& m) {
+void add_errors(const Stream& stream, const Gravity& gravity, const Particles& particles, const Truth& truth,
+                Measured& m) {
   const auto ids = particles.id.download(stream);
   std::vector<std::uint32_t> place(ids.size());
   for (std::uint32_t i = 0; i < ids.size(); ++i) place[ids[i]] = i;
@@ -113,7 +114,8 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, co
   Particles particles;
   load_particles(stream, numbered, frame, particles);
   GravityOptions options = gravity_options(run.config, run.units);
-  if (run.initial.header.redshift > run.config.gravity.theta_switch_redshift) options.theta = *run.config.gravity.theta_early;
+  if (run.initial.header.redshift > run.config.gravity.theta_switch_redshift)
+    options.theta = *run.config.gravity.theta_early;
   Gravity gravity(options, timers);
   Measured m;
   gravity.short_range(stream, particles, false);

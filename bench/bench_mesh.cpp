@@ -1,5 +1,5 @@
-// Speed of the long-range force: each phase in milliseconds, and the bytes it has to move over the time it takes, beside
-// a device-to-device copy in the same run. Then the table of pair errors of DESIGN section 3.
+// Speed of the long-range force: each phase in milliseconds, and the bytes it has to move over the time it takes,
+// beside a device-to-device copy in the same run. Then the table of pair errors of DESIGN section 3.
 //   bench_mesh [--json FILE] [--particles N a side] [--repeat N] [--no-errors]
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -209,7 +209,7 @@ int main(int argc, char** argv) {
   try {
     const DeviceInfo device = device_info();
     const Stream stream;
-    bench::Report report("bench_mesh", json_path);
+    bench::Report report("mesh", json_path);
     const double copy = bench::copy_bandwidth(stream);
     report.add("copy", copy, "B/s");
     fmt::print("{}, {}, {} units; {}^3 particles; a copy moves {:.1f} GB/s\n", device.name, device.instruction_set,

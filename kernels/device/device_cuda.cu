@@ -22,8 +22,8 @@ void select_device(int ordinal, int threads) {
                       code != cudaSuccess ? cudaGetErrorString(code) : "no device",
                       "check nvidia-smi and the driver, or build for the CPU with 'make BACKEND=cpu'");
   if (ordinal < 0 || ordinal >= count)
-    throw DeviceError("there is no GPU number " + std::to_string(ordinal),
-                      "this machine has " + std::to_string(count), "choose run.device between 0 and " + std::to_string(count - 1));
+    throw DeviceError("there is no GPU number " + std::to_string(ordinal), "this machine has " + std::to_string(count),
+                      "choose run.device between 0 and " + std::to_string(count - 1));
   check_cuda(cudaSetDevice(ordinal), "selecting the GPU");
   selected = ordinal;
 }
@@ -45,7 +45,9 @@ DeviceInfo device_info() {
   info.memory_gb_per_s = 2e-6 * memory_khz * bus_bits / 8;  // two transfers a clock
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
-  const auto text = [](int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); };
+  const auto text = [](int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  };
   info.driver = "driver " + text(driver) + ", runtime " + text(runtime);
   check_cuda(cudaMemGetInfo(&info.memory_free, &info.memory_total), "asking the GPU for its memory");
   return info;
@@ -98,10 +100,12 @@ void check_launch(const char* name) {
 }
 
 void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes) {
-  const cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  const cudaError_t code =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
   if (code != cudaSuccess)
-    throw DeviceError(std::string("kernel ") + name + " cannot have " + std::to_string(bytes) + " bytes of shared memory",
-                      cudaGetErrorString(code), "GPUs from compute capability 8.0 on are supported");
+    throw DeviceError(
+        std::string("kernel ") + name + " cannot have " + std::to_string(bytes) + " bytes of shared memory",
+        cudaGetErrorString(code), "GPUs from compute capability 8.0 on are supported");
 }
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// Device memory: a pool of blocks with names, so that a steady step allocates nothing and every byte can be accounted for.
+// Device memory: a pool of named blocks, so that a steady step allocates nothing and every byte can be accounted for.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class PoolLane {
  private:
   int outer_;
 };
-inline constexpr int kMainLane = 0, kMeshLane = 1;
+inline constexpr int kMeshLane = 1;
 
 // A live block as its owner sees it. In order of addresses; tests/simt checks every access of a kernel against them.
 struct PoolBlock {

@@ -40,7 +40,8 @@ double StreamClock::seconds(std::size_t from, std::size_t to) const noexcept {
   const Marks& m = *marks_;
   if (!m.recorded[from] || !m.recorded[to]) return 0;
   float milliseconds = 0;
-  if (cudaEventSynchronize(m.events[from]) != cudaSuccess || cudaEventSynchronize(m.events[to]) != cudaSuccess) return 0;
+  if (cudaEventSynchronize(m.events[from]) != cudaSuccess || cudaEventSynchronize(m.events[to]) != cudaSuccess)
+    return 0;
   return cudaEventElapsedTime(&milliseconds, m.events[from], m.events[to]) == cudaSuccess ? 1e-3 * milliseconds : 0;
 }
 

@@ -1,5 +1,5 @@
 // The loops over sources, for every force law. Each instruction-set unit includes this inside an unnamed namespace of
-// its own, after its vectors: Wide, Half (for the last few targets), WideBits, HalfBits and kHasCoarseRoot. No templates
+// its own, after its vectors: Wide, Half (for the last targets), WideBits, HalfBits and kHasCoarseRoot. No templates
 // of the standard library here.
 
 inline constexpr unsigned kTargets = 256;       // targets at a time

@@ -17,8 +17,8 @@ struct GroupSample {
 };
 
 // One group from each of `wanted` stretches of the array (wanted <= groups.size()), at a place that does not repeat a
-// pattern of the tree. Fills `indices` and `offsets` (GroupSample; one more entry, the number of members). Nothing comes
-// to the host.
+// pattern of the tree. Fills `indices` and `offsets` (GroupSample; one more entry, the number of members).
+// Nothing comes to the host.
 void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t wanted,
                    DeviceBuffer<std::uint32_t>& indices, DeviceBuffer<std::uint32_t>& offsets);
 

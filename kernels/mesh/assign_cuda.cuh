@@ -122,8 +122,8 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
                 assign_kernel<S>, job);
 }
 
-// Adds all particles to `counts`, m^3 quanta of mass, last axis contiguous, m from 8 to 65535; `half_cells` is 1 for the
-// mesh on which particles stand half a cell further. The sums are exact.
+// Adds all particles to `counts`, m^3 quanta of mass, last axis contiguous, m from 8 to 65535; `half_cells` is 1 for
+// the mesh on which particles stand half a cell further. The sums are exact.
 inline void assign_counts(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                           int m, Assignment cloud, std::uint32_t half_cells, Count* counts) {
   const auto job = [&](const ChunkJob& chunks) {

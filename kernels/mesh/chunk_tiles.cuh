@@ -1,5 +1,5 @@
-// How a block of threads goes through a chunk of consecutive particles tile by tile of the mesh, for mass assignment and
-// interpolation.
+// How a block of threads goes through a chunk of consecutive particles tile by tile of the mesh, for mass assignment
+// and interpolation.
 //
 // In Morton order a chunk lies in a few tiles: the block picks the first particle left, gathers all of the chunk whose
 // clouds fit a tile around its place, has them worked on there, and goes on with the next tile. What finds too little
@@ -22,7 +22,7 @@ inline constexpr unsigned kChunk = 2048;  // particles a block
 inline constexpr unsigned kPerThread = kChunk / kChunkThreads;
 inline constexpr unsigned kFewest = 64;     // particles that are worth a tile
 inline constexpr unsigned kMaxMisses = 16;  // tiles in vain; then all that is left goes without
-// A tile is 16^3 cells. With rows of 20 words and planes of 336, the cells of two planes of a 4^3 cloud lie in 32 banks.
+// A tile is 16^3 cells. With rows of 20 words and planes of 336 the cells of two planes of a 4^3 cloud lie in 32 banks.
 inline constexpr int kTileSide = 16, kTileRow = 20, kTilePlane = 336;
 inline constexpr unsigned kTileWords = kTileSide * kTilePlane;
 

@@ -1,6 +1,6 @@
 // Interpolation on the GPU: a tile of the mesh is copied to shared memory, where the clouds of the particles that lie
-// in it are read (chunk_tiles.cuh); one particle a thread. Read from the mesh itself, the 32 clouds of a warp would take
-// some 20 cache lines with every load.
+// in it are read (chunk_tiles.cuh); one particle a thread. Read from the mesh itself, the 32 clouds of a warp would
+// take some 20 cache lines with every load.
 #pragma once
 
 #include "kernels/mesh/chunk_tiles.cuh"

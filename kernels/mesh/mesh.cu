@@ -142,7 +142,7 @@ void ParticleMesh::Parts::density(const Stream& stream, const SourceParticle* pa
   clock.end(stream, &Phases::forward);
 }
 
-// Modes of one or both outputs. The first pass combines the two meshes; all but the last leave their spectrum in `mesh`.
+// Modes of one or both outputs. The first pass combines both meshes; all but the last leave their spectrum in `mesh`.
 void ParticleMesh::Parts::pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted,
                                bool last) {
   const auto modes = [](float* values) { return reinterpret_cast<Complex*>(values); };

@@ -46,7 +46,7 @@ struct ChildGroups {
   }
 };
 
-// Groups cover all particles, so it is enough to know where each begins; particles are in Morton order, so then are they.
+// Groups cover all particles, so it is enough to know where each begins. Particles are in Morton order: so are they.
 struct MarkBegin {
   std::uint8_t* begins;  // by particle: 1 where a group begins
   MAKI_HD void operator()(const GroupRange& r) { begins[r.first] = 1; }
@@ -55,7 +55,8 @@ struct MarkBegin {
 // A cell makes groups when it is divided and too large, or too high in the tree, to be in one itself.
 struct MarkGroups {
   ChildGroups make;
-  std::uint32_t deep, below_deep;  // the first cells of level min_level - 1, whose children may be groups, and of min_level
+  // The first cells of level min_level - 1, whose children may be groups, and of min_level.
+  std::uint32_t deep, below_deep;
   MarkBegin mark;
   MAKI_HD void operator()(std::size_t i) const {
     const auto cell = static_cast<std::uint32_t>(i);
@@ -128,10 +129,12 @@ void make_groups(const Stream& stream, const Octree& tree, const SourceParticle*
   DeviceBuffer<std::uint64_t> marks("tree.scratch", 8 * stretches);
   DeviceBuffer<std::uint32_t> made("tree.scratch", stretches), offset("tree.scratch", stretches + 1);
   marks.fill_zero(stream);
-  launch(stream, "groups_mark", tree.cells,
-         MarkGroups{{tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(), group_size},
-                    begin_of(min_level - 1), begin_of(min_level),
-                    {reinterpret_cast<std::uint8_t*>(marks.data())}});
+  launch(
+      stream, "groups_mark", tree.cells,
+      MarkGroups{{tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(), group_size},
+                 begin_of(min_level - 1),
+                 begin_of(min_level),
+                 {reinterpret_cast<std::uint8_t*>(marks.data())}});
   launch(stream, "groups_count", stretches, CountMarks{marks.data(), made.data()});
   exclusive_scan(stream, made.data(), offset.data(), stretches);
   std::uint32_t total = 0;

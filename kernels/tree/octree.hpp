@@ -1,7 +1,8 @@
 // The octree over particles in Morton order.
 //
 // Format, as invariants that hold after build_octree (and that tests check):
-//  - cell 0 is the root and holds all particles; cells stand level by level, level l in [level_begin[l], level_begin[l+1]);
+//  - cell 0 is the root and holds all particles; cells stand level by level, level l in
+//    [level_begin[l], level_begin[l+1]);
 //  - the particles of a cell are [first, first + count), count > 0, and share the first 3 l bits of their keys;
 //  - the children of a cell stand side by side in Morton order at [first_child, first_child + child_count), and their
 //    ranges join without gap to that of the cell; child_count = 0 marks a leaf, whose first_child is where its children

@@ -119,8 +119,8 @@ struct SweepCells {
       include_box(extent, 0, g.x[c], g.x[cell], g.hx[c]);
       include_box(extent, 1, g.y[c], g.y[cell], g.hy[c]);
       include_box(extent, 2, g.z[c], g.z[cell], g.hz[c]);
-      sum.add(m.mass, signed_difference(m.x, g.x[cell]) / kSideToUnits, signed_difference(m.y, g.y[cell]) / kSideToUnits,
-              signed_difference(m.z, g.z[cell]) / kSideToUnits);
+      sum.add(m.mass, signed_difference(m.x, g.x[cell]) / kSideToUnits,
+              signed_difference(m.y, g.y[cell]) / kSideToUnits, signed_difference(m.z, g.z[cell]) / kSideToUnits);
       sum.xx += m.qxx;
       sum.yy += m.qyy;
       sum.zz += m.qzz;

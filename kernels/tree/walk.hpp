@@ -1,4 +1,4 @@
-// Interaction lists: for each group, the cells that serve as multipoles and the leaves that are taken particle by particle.
+// Interaction lists: for each group, the cells that serve as multipoles and the leaves taken particle by particle.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ bool is_lattice(const Config& config) {
 }
 
 std::string number_text(const Config& config, std::uint64_t n) {
-  return is_lattice(config) ? fmt::format("{}^3", std::llround(std::cbrt(static_cast<double>(n)))) : fmt::format("{}", n);
+  if (!is_lattice(config)) return fmt::format("{}", n);
+  return fmt::format("{}^3", std::llround(std::cbrt(static_cast<double>(n))));
 }
 
 }  // namespace
@@ -89,11 +90,12 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
     return fmt::format("{:<34}{:>10.3f} GB  {:>7.1f} bytes a particle", what, bytes * 1e-9,
                        bytes / static_cast<double>(particles));
   };
+  const char* const lists = config.gravity.list_memory ? "interaction lists" : "interaction lists, all kept";
   std::vector<std::string> lines = {fmt::format("{} particles", particles),
                                     line("particles", e.particles),
                                     line("accelerations and potentials", e.accelerations),
                                     line("tree", e.tree),
-                                    line(config.gravity.list_memory ? "interaction lists" : "interaction lists, all kept", e.lists),
+                                    line(lists, e.lists),
                                     line("mesh", e.mesh),
                                     line("scratch of sorting or outputs", e.scratch),
                                     line("device, about", e.device()),

@@ -18,7 +18,8 @@ void check_cutoff(const GravityOptions& o) {
     throw Error("a periodic box needs the force split between tree and mesh", "gravity.split is none",
                 "choose gravity.split = \"polynomial\"");
   if (o.law.r_cut >= 0.25f)
-    throw Error("the short-range force reaches too far", "r_cut is " + std::to_string(o.law.r_cut) + " of the box side, the limit is 0.25",
+    throw Error("the short-range force reaches too far",
+                "r_cut is " + std::to_string(o.law.r_cut) + " of the box side, the limit is 0.25",
                 "use a finer mesh (gravity.mesh) or a smaller gravity.r_cut");
 }
 
@@ -131,7 +132,8 @@ void Gravity::Parts::begin_mesh(const Stream& stream, const Particles& particles
   mesh->long_range(stream, source, n, *mass_unit, long_range.view(), want_potential ? long_potential.data() : nullptr);
 }
 
-Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers) : parts_(std::make_unique<Parts>(options, timers)) {}
+Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers)
+    : parts_(std::make_unique<Parts>(options, timers)) {}
 Gravity::~Gravity() = default;
 
 void Gravity::short_range(const Stream& stream, Particles& particles, bool want_potential) {

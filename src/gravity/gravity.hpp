@@ -1,4 +1,4 @@
-// Gravity of a particle set: tree, or tree and mesh. Owns tree, lists, meshes and accelerations; decides when to rebuild.
+// Gravity of a particle set: tree, or tree and mesh. Owns tree, lists, meshes, accelerations; decides when to rebuild.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,8 @@ void read_cosmology(const Lookup& number, FileHeader& header) {
 
 void read_provenance(hid_t file, hid_t group, FileHeader& header) {
   header.writer = read_text(group, "Code").value_or("");
-  if (const auto commit = read_text(group, "Git_commit")) header.writer += (header.writer.empty() ? "commit " : ", commit ") + commit->substr(0, 12);
+  if (const auto commit = read_text(group, "Git_commit"))
+    header.writer += (header.writer.empty() ? "commit " : ", commit ") + commit->substr(0, 12);
   if (!hdf5_exists(file, "Maki")) return;
   H5Id maki = open_group(file, "Maki");
   Provenance& p = header.provenance;

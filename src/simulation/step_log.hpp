@@ -22,7 +22,6 @@ class StepLog {
   void finish(const PhaseTimers& timers, const std::string& memory);
 
  private:
-  void write_header_line(bool comoving);
   void check(const std::ofstream& file, const std::string& path) const;
 
   std::string metrics_path_, log_path_;

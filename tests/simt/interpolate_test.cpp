@@ -139,7 +139,8 @@ TEST(TiledInterpolation, TakesChunksOfDenseParticles) {
 
 TEST(TiledInterpolation, TakesFewParticlesAndNone) {
   for (Assignment cloud : kClouds) {
-    for (std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{65}}) expect_right(cloud, 16, cloud_of(n, 1, true));
+    for (std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{65}})
+      expect_right(cloud, 16, cloud_of(n, 1, true));
     expect_right(cloud, 46, Set(300, {0xffffffffu, 5u, 0x80000000u, 1.0f}));
   }
 }

@@ -30,8 +30,8 @@ void add_by_the_book(const SourceParticle& p, int m, std::uint32_t half_cells, c
   }
 }
 
-inline std::vector<std::int64_t> counts_by_the_book(Assignment cloud, const std::vector<SourceParticle>& particles, int m,
-                                                    std::uint32_t half_cells, const MassUnit& unit) {
+inline std::vector<std::int64_t> counts_by_the_book(Assignment cloud, const std::vector<SourceParticle>& particles,
+                                                    int m, std::uint32_t half_cells, const MassUnit& unit) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(m) * m * m);
   for (const SourceParticle& p : particles) {
     if (cloud == Assignment::kCic) add_by_the_book<2>(p, m, half_cells, unit, counts);

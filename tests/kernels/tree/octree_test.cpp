@@ -100,7 +100,8 @@ TEST(Octree, InvariantsHoldForUniformClusteredAndTinySets) {
 
 TEST(Octree, ManyParticlesAtOnePointAreALargeLeaf) {
   auto set = testing::uniform_set(100, 7);
-  for (int i = 0; i < 300; ++i) set.push_back({testing::to_fixed(0.3), testing::to_fixed(0.4), testing::to_fixed(0.5), 0.01f});
+  for (int i = 0; i < 300; ++i)
+    set.push_back({testing::to_fixed(0.3), testing::to_fixed(0.4), testing::to_fixed(0.5), 0.01f});
   Built b(set, 16, 0);
   expect_invariants(b, 16, 0);
   std::uint32_t largest_leaf = 0;
@@ -133,7 +134,8 @@ TEST(Octree, MomentsAndBoxesMatchDirectSums) {
       EXPECT_LE(std::abs(separation(b.sorted[p].x, x[c])), hx[c] + 1e-9f);
     }
     EXPECT_NEAR(moments[c].mass, m, 1e-6 * m);
-    EXPECT_NEAR(moments[c].x / kSideToUnits, cx, 1e-7 * size[c] + 22 * 0.5 / kSideToUnits);  // float masses; half a unit for each level
+    EXPECT_NEAR(moments[c].x / kSideToUnits, cx,
+                1e-7 * size[c] + 22 * 0.5 / kSideToUnits);  // float masses; half a unit for each level
     EXPECT_NEAR(moments[c].qxx, qxx, 2e-6 * trace + 1e-20);
     EXPECT_NEAR(moments[c].qxy, qxy, 2e-6 * trace + 1e-20);
   }
@@ -158,7 +160,8 @@ TEST(Octree, SweepFollowsMovedParticlesAcrossTheBoxEdge) {
 TEST(Groups, CoverEveryParticleOnceAndStayWithinTheLimit) {
   for (const std::uint32_t n_crit : {1u, 16u, 64u, 128u})
     for (const int min_level : {0, 3})
-      for (const auto& set : {testing::uniform_set(3000, 1), testing::clustered_set(4000, 2), testing::uniform_set(1, 1)}) {
+      for (const auto& set :
+           {testing::uniform_set(3000, 1), testing::clustered_set(4000, 2), testing::uniform_set(1, 1)}) {
         Built b(set, 16, min_level);
         DeviceBuffer<Group> groups("groups");
         make_groups(b.stream, b.tree, b.particles.source.data(), n_crit, min_level,

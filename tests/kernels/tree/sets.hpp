@@ -20,7 +20,8 @@ inline std::vector<SourceParticle> uniform_set(std::size_t n, unsigned seed, dou
   std::uniform_real_distribution<double> u(low, high), mass(0.5, 1.5);
   std::vector<SourceParticle> set(n);
   for (auto& p : set)
-    p = {to_fixed(u(random)), to_fixed(u(random)), to_fixed(u(random)), static_cast<float>(mass(random) / static_cast<double>(n))};
+    p = {to_fixed(u(random)), to_fixed(u(random)), to_fixed(u(random)),
+         static_cast<float>(mass(random) / static_cast<double>(n))};
   return set;
 }
 

@@ -35,7 +35,8 @@ struct Walked : testing::TreeSet {
 
 TEST(Walk, EveryListHoldsEveryParticleOnce) {
   for (const float theta : {0.3f, 0.7f, 1.0f})
-    for (const auto& set : {testing::uniform_set(3000, 1, 0.25, 0.75), testing::clustered_set(3000, 2), testing::uniform_set(1, 3)}) {
+    for (const auto& set :
+         {testing::uniform_set(3000, 1, 0.25, 0.75), testing::clustered_set(3000, 2), testing::uniform_set(1, 3)}) {
       WalkOptions options;
       options.theta = theta;
       Walked w(set, options, 0);

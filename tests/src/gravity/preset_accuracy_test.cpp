@@ -46,7 +46,8 @@ class Comparison {
     overrides.insert(overrides.end(), kFixed.begin(), kFixed.end());
     const Prepared run = prepare(load_config(config_, overrides), set_);
     const Errors e = errors(forces_of(run, ForceMethod::kRun, targets_), exact_);
-    std::printf("  z %-5.3g %-10s median %.2e  99 %% %.2e  rms %.2e\n", set_.header.redshift, name, e.median, e.p99, e.rms);
+    std::printf("  z %-5.3g %-10s median %.2e  99 %% %.2e  rms %.2e\n", set_.header.redshift, name, e.median, e.p99,
+                e.rms);
     return e;
   }
 

@@ -56,8 +56,8 @@ TEST_P(PythonReaders, ShowWhatWasWritten) {
       s.header.redshift, s.header.omega0, s.header.omega_lambda, s.header.hubble);
   const char* interpreter = std::getenv("MAKI_PYTHON");
   const Outcome outcome = run_command(fmt::format("'{}' '{}/tests/src/io/open_with_python.py' {} '{}' '{}'",
-                                                  interpreter ? interpreter : "python3", test::source_directory(), c.package,
-                                                  files[0], dir / "expected.json"));
+                                                  interpreter ? interpreter : "python3", test::source_directory(),
+                                                  c.package, files[0], dir / "expected.json"));
   if (outcome.code == 77 || outcome.code == 127) GTEST_SKIP() << c.package << ": " << outcome.text;
   EXPECT_EQ(outcome.code, 0) << outcome.text;
 }

@@ -97,7 +97,7 @@ Prepared box(int particles_per_side, int redshift) {
                                "initial.redshift=" + std::to_string(redshift)}));
 }
 
-TEST(SteadyStep, OfABoxCrossesNothingAndAllocatesNothing) {
+TEST(SteadyStep, OfABoxCopiesAtMost4KiBAndAllocatesNothing) {
   const Prepared run = box(32, 9);
   SimulationOptions options = simulation_options(run);
   options.end = 1 / (1 + 5.0);
@@ -112,7 +112,7 @@ TEST(SteadyStep, OfABoxCrossesNothingAndAllocatesNothing) {
   expect_no_allocations(watcher);
 }
 
-TEST(SteadyStep, OfAnIsolatedSetCrossesNothingAndAllocatesNothing) {
+TEST(SteadyStep, OfAnIsolatedSetCopiesAtMost4KiBAndAllocatesNothing) {
   const Prepared run =
       prepare(parse_config("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n", "sphere.toml",
                            {"particles=10000", "truncation_radius=10", "gravity.softening=0.02", "fixed_step=0.01",
