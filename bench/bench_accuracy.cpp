@@ -17,6 +17,7 @@
 #include "src/config/parse.hpp"
 #include "src/gravity/reference/ewald.hpp"
 #include "src/simulation/frame.hpp"
+#include "tests/force_errors.hpp"
 
 namespace {
 
@@ -33,7 +34,6 @@ struct Options {
 struct Truth {
   std::vector<std::size_t> targets;
   std::vector<Vector3> acceleration;
-  double rms = 0;
 };
 
 // Reference sums take a minute: they are kept in a file between runs, under a name the caller chooses.
@@ -57,14 +57,12 @@ Truth make_truth(const Prepared& run, const Frame& frame, const Options& o) {
           .write(reinterpret_cast<const char*>(truth.acceleration.data()),
                  static_cast<std::streamsize>(wanted * sizeof(Vector3)));
   }
-  for (const auto& a : truth.acceleration) truth.rms += a[0] * a[0] + a[1] * a[1] + a[2] * a[2];
-  truth.rms = std::sqrt(truth.rms / static_cast<double>(wanted));
   return truth;
 }
 
 struct Measured {
-  double rebuild = 1e30, reuse = 1e30, mesh = 1e30;      // seconds
-  double median = 0, p99 = 0, max = 0, rms = 0;          // relative to |a|; rms: of the error over rms |a|
+  double rebuild = 1e30, reuse = 1e30, mesh = 1e30;  // seconds
+  testing::ForceErrors errors;
   double list = 0, fill = 0;
 };
 
@@ -85,24 +83,13 @@ void add_errors(const Stream& stream, const Gravity& gravity, const Particles& p
   const auto& l = gravity.long_acceleration();
   const std::vector<float> a[3] = {s.x.download(stream), s.y.download(stream), s.z.download(stream)};
   const std::vector<float> b[3] = {l.x.download(stream), l.y.download(stream), l.z.download(stream)};
-  std::vector<double> relative;
-  double sum = 0;
-  for (std::size_t t = 0; t < truth.targets.size(); ++t) {
-    const std::uint32_t p = place[truth.targets[t]];
-    double d2 = 0, a2 = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      const double exact = truth.acceleration[t][k];
-      d2 += std::pow(static_cast<double>(a[k][p]) + b[k][p] - exact, 2);
-      a2 += exact * exact;
-    }
-    relative.push_back(std::sqrt(d2 / a2));
-    sum += d2;
+  std::vector<std::array<double, 3>> found;
+  for (const auto target : truth.targets) {
+    const std::uint32_t p = place[target];
+    found.push_back({static_cast<double>(a[0][p]) + b[0][p], static_cast<double>(a[1][p]) + b[1][p],
+                     static_cast<double>(a[2][p]) + b[2][p]});
   }
-  std::sort(relative.begin(), relative.end());
-  m.median = relative[relative.size() / 2];
-  m.p99 = relative[relative.size() * 99 / 100];
-  m.max = relative.back();
-  m.rms = std::sqrt(sum / static_cast<double>(relative.size())) / truth.rms;
+  m.errors = testing::force_errors(found, truth.acceleration);
 }
 
 Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, const Options& o) {
@@ -153,14 +140,14 @@ void run_cases(const Options& o) {
       const Prepared run = prepare(load_config(o.config, overrides), first.initial);
       const Measured m = measure(run, frame, truth, o);
       fmt::print("{:<78} {:>5.0f} {:>8.3f} {:>8.3f} {:>8.3f} {:>9.2e} {:>9.2e} {:>9.2e} {:>9.2e}\n", text, m.list,
-                 m.rebuild, m.reuse, m.mesh, m.median, m.p99, m.max, m.rms);
+                 m.rebuild, m.reuse, m.mesh, m.errors.median, m.errors.p99, m.errors.max, m.errors.rms);
       std::fflush(stdout);
       report.add(text + ": rebuild step", m.rebuild, "s");
       report.add(text + ": reuse step", m.reuse, "s");
       report.add(text + ": mesh step", m.mesh, "s");
-      report.add(text + ": median error", m.median, "");
-      report.add(text + ": 99 % error", m.p99, "");
-      report.add(text + ": rms error", m.rms, "");
+      report.add(text + ": median error", m.errors.median, "");
+      report.add(text + ": 99 % error", m.errors.p99, "");
+      report.add(text + ": rms error", m.errors.rms, "");
     } catch (const Error& e) {
       fmt::print("{:<78} {}\n", text, e.what());
     }

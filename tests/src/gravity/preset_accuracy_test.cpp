@@ -1,39 +1,19 @@
 // The three presets against the Ewald sum: on initial conditions, and (Full...) on the end of the quickstart run.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include "src/cli/forces.hpp"
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "tests/force_errors.hpp"
 #include "tests/places.hpp"
 
 namespace maki {
 namespace {
 
-struct Errors {
-  double median = 0, p99 = 0, rms = 0;  // relative to |a|; rms: of the error, over the rms of |a|
-};
-
-Errors errors(const SetForces& forces, const SetForces& exact) {
-  std::vector<double> relative;
-  double sum = 0, total = 0;
-  for (std::size_t i = 0; i < exact.acceleration.size(); ++i) {
-    double d2 = 0, a2 = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      d2 += std::pow(forces.acceleration[i][k] - exact.acceleration[i][k], 2);
-      a2 += std::pow(exact.acceleration[i][k], 2);
-    }
-    relative.push_back(std::sqrt(d2 / a2));
-    sum += d2;
-    total += a2;
-  }
-  std::sort(relative.begin(), relative.end());
-  return {relative[relative.size() / 2], relative[relative.size() * 99 / 100], std::sqrt(sum / total)};
-}
+using testing::ForceErrors;
 
 // Forces of one set with several settings; the exact ones are summed once.
 class Comparison {
@@ -42,10 +22,11 @@ class Comparison {
       : config_(config), set_(set), targets_(spread_targets(set.size(), targets)) {
     exact_ = forces_of(prepare(load_config(config_, kFixed), set_), ForceMethod::kEwald, targets_);
   }
-  Errors operator()(const char* name, std::vector<std::string> overrides) const {
+  ForceErrors operator()(const char* name, std::vector<std::string> overrides) const {
     overrides.insert(overrides.end(), kFixed.begin(), kFixed.end());
     const Prepared run = prepare(load_config(config_, overrides), set_);
-    const Errors e = errors(forces_of(run, ForceMethod::kRun, targets_), exact_);
+    const ForceErrors e =
+        testing::force_errors(forces_of(run, ForceMethod::kRun, targets_).acceleration, exact_.acceleration);
     std::printf("  z %-5.3g %-10s median %.2e  99 %% %.2e  rms %.2e\n", set_.header.redshift, name, e.median, e.p99,
                 e.rms);
     return e;
@@ -89,13 +70,13 @@ TEST(FullPresetAccuracy, QuickstartFromBeginningToEnd) {
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   const Comparison late(kQuickstart, read_snapshot((out / "snapshot_000.hdf5").string()), 1000);
   fs::remove_all(out);
-  const Errors standard = late("standard", {"run.preset=standard"});
+  const ForceErrors standard = late("standard", {"run.preset=standard"});
   EXPECT_LE(standard.median, 5e-4);
   EXPECT_LE(standard.p99, 5e-3);
-  const Errors precise = late("precise", {"run.preset=precise"});
+  const ForceErrors precise = late("precise", {"run.preset=precise"});
   EXPECT_LE(precise.median, 5e-5);
   EXPECT_LE(precise.p99, 5e-4);
-  const Errors fast = late("fast", {"run.preset=fast"}), s2 = late("S2, 3", kS2);
+  const ForceErrors fast = late("fast", {"run.preset=fast"}), s2 = late("S2, 3", kS2);
   EXPECT_LE(fast.median, s2.median);
   EXPECT_LE(fast.p99, s2.p99);
   EXPECT_LE(fast.rms, s2.rms);

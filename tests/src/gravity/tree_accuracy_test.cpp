@@ -5,17 +5,15 @@
 #include <cmath>
 
 #include "src/gravity/gravity.hpp"
+#include "tests/force_errors.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/sets.hpp"
 
 namespace maki {
 namespace {
 
+using testing::ForceErrors;
 using Vector = std::array<double, 3>;
-
-struct Errors {
-  double median = 0, p99 = 0, max = 0, rms = 0;
-};
 
 Particles upload(const Stream& stream, const std::vector<SourceParticle>& set) {
   Particles particles;
@@ -37,7 +35,7 @@ Vector direct(const std::vector<SourceParticle>& set, std::size_t i, double soft
 }
 
 // Relative to |a|; where |a| is below a tenth of its rms, relative to that tenth.
-Errors errors_of(const std::vector<SourceParticle>& set, const GravityOptions& options, std::size_t targets) {
+ForceErrors errors_of(const std::vector<SourceParticle>& set, const GravityOptions& options, std::size_t targets) {
   const Stream stream;
   PhaseTimers timers;
   Gravity gravity(options, timers);
@@ -47,22 +45,13 @@ Errors errors_of(const std::vector<SourceParticle>& set, const GravityOptions& o
   const auto& acceleration = gravity.short_acceleration();
   const auto ax = acceleration.x.download(stream), ay = acceleration.y.download(stream),
              az = acceleration.z.download(stream);
-  std::vector<double> difference, size;
-  double sum = 0, total = 0;
+  std::vector<Vector> found, exact;
   for (std::size_t t = 0; t < targets; ++t) {
     const std::size_t i = t * (set.size() - 1) / (targets - 1);
-    const Vector exact = direct(sorted, i, options.law.softening);
-    difference.push_back(std::sqrt(std::pow(ax[i] - exact[0], 2) + std::pow(ay[i] - exact[1], 2) +
-                                   std::pow(az[i] - exact[2], 2)));
-    size.push_back(std::sqrt(exact[0] * exact[0] + exact[1] * exact[1] + exact[2] * exact[2]));
-    sum += difference.back() * difference.back();
-    total += size.back() * size.back();
+    found.push_back({ax[i], ay[i], az[i]});
+    exact.push_back(direct(sorted, i, options.law.softening));
   }
-  const double rms = std::sqrt(total / static_cast<double>(targets));
-  std::vector<double> relative;
-  for (std::size_t t = 0; t < targets; ++t) relative.push_back(difference[t] / std::max(size[t], 0.1 * rms));
-  std::sort(relative.begin(), relative.end());
-  return {relative[targets / 2], relative[targets * 99 / 100], relative.back(), std::sqrt(sum / total)};
+  return testing::force_errors(found, exact, 0.1);
 }
 
 GravityOptions isolated(double theta, bool quadrupoles, double softening) {
@@ -74,14 +63,14 @@ GravityOptions isolated(double theta, bool quadrupoles, double softening) {
   return options;
 }
 
-void report(const char* what, const Errors& e) {
+void report(const char* what, const ForceErrors& e) {
   std::printf("  %-34s median %.2e  99 %% %.2e  max %.2e  rms %.2e\n", what, e.median, e.p99, e.max, e.rms);
 }
 
 TEST(TreeAccuracy, PlummerSphere) {
   const auto set = testing::plummer_set(32768, 1);
-  const Errors quadrupole = errors_of(set, isolated(0.5, true, 1e-4), 1500);
-  const Errors monopole = errors_of(set, isolated(0.5, false, 1e-4), 1500);
+  const ForceErrors quadrupole = errors_of(set, isolated(0.5, true, 1e-4), 1500);
+  const ForceErrors monopole = errors_of(set, isolated(0.5, false, 1e-4), 1500);
   report("Plummer, theta 0.5, quadrupoles", quadrupole);
   report("Plummer, theta 0.5, monopoles", monopole);
   EXPECT_LE(quadrupole.median, 1.5e-4);
@@ -92,8 +81,8 @@ TEST(TreeAccuracy, PlummerSphere) {
 
 TEST(TreeAccuracy, StronglyClusteredSet) {
   const auto set = testing::clustered_set(32768, 2);
-  const Errors quadrupole = errors_of(set, isolated(0.5, true, 1e-6), 1500);
-  const Errors monopole = errors_of(set, isolated(0.5, false, 1e-6), 1500);
+  const ForceErrors quadrupole = errors_of(set, isolated(0.5, true, 1e-6), 1500);
+  const ForceErrors monopole = errors_of(set, isolated(0.5, false, 1e-6), 1500);
   report("clustered, theta 0.5, quadrupoles", quadrupole);
   report("clustered, theta 0.5, monopoles", monopole);
   EXPECT_LE(quadrupole.median, 1.5e-4);
