@@ -41,7 +41,7 @@ class DeviceBuffer {
     if (size > capacity_) {
       pool_release(data_);
       data_ = nullptr;
-      capacity_ = 0;
+      size_ = capacity_ = 0;  // stays so where there is no memory
       const auto wanted = size + static_cast<std::size_t>(headroom * static_cast<double>(size));
       data_ = static_cast<T*>(pool_allocate(name_, wanted * sizeof(T)));
       capacity_ = wanted;

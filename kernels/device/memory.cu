@@ -21,11 +21,11 @@ namespace {
 void* system_allocate(std::size_t bytes) {
 #if defined(__CUDACC__)
   void* block = nullptr;
-  if (cudaMalloc(&block, bytes) != cudaSuccess) {
-    cudaGetLastError();
-    return nullptr;
-  }
-  return block;
+  const cudaError_t code = cudaMalloc(&block, bytes);
+  if (code == cudaSuccess) return block;
+  cudaGetLastError();
+  if (code != cudaErrorMemoryAllocation) check_cuda(code, "allocating memory on the GPU");  // of earlier work
+  return nullptr;
 #else
   // Large arrays on large pages: lists and meshes are read all over, and address translation is what that costs.
   constexpr std::size_t large_page = std::size_t{1} << 21;
