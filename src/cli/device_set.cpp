@@ -6,8 +6,17 @@
 
 namespace maki {
 
-LoadedSet::LoadedSet(const std::string& path) : path_(path) {
+namespace {
+
+// Before there is a stream.
+const std::string& on_first_device(const std::string& path) {
   select_device(0, 0);
+  return path;
+}
+
+}  // namespace
+
+LoadedSet::LoadedSet(const std::string& path) : path_(on_first_device(path)) {
   const Snapshot snapshot = read_snapshot(path);
   header_ = snapshot.header;
   IsolatedBox box{header_.box_size, {}};
