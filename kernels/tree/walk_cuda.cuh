@@ -187,7 +187,10 @@ inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& opt
   const auto most = static_cast<unsigned>(kStagingBudget / (4 * sizeof(StagedOctet)) / warps);
   const unsigned wanted = lists.scratch == 0 ? kFirstSlice : (lists.scratch + lists.scratch / 8 + 63) / 64 * 64;
   const unsigned slice = room.slice > 0 ? room.slice : std::min(most, wanted);
-  DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * warps);
+  const auto blocks_for = [&](std::uint32_t groups) {
+    return std::min((groups + kWarps - 1) / kWarps, warps / kWarps);
+  };
+  DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * kWarps * blocks_for(request.count));
   DeviceBuffer<Record> record("lists.scratch", 1);
   DeviceBuffer<std::uint32_t> refused("lists.scratch", request.count), again("lists.scratch");
   const Tree view{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
@@ -198,8 +201,7 @@ inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& opt
     record.fill_zero(stream);
     const Output out{lists.ranges.data(), lists.words.data(), lists.used, lists.words.capacity(), staging.data(), slice,
                      record.data(),       refused.data()};
-    launch_blocks(stream, "walk_tree",
-                  {std::min((work.count + kWarps - 1) / kWarps, warps / kWarps), kWarps * kWarpSize, 0},
+    launch_blocks(stream, "walk_tree", {blocks_for(work.count), kWarps * kWarpSize, 0},
                   options.r_cut > 0 ? walk_kernel<true> : walk_kernel<false>, view, work, out);
     Record found;
     copy_to_host(stream, &found, record.data(), sizeof found);

@@ -23,6 +23,8 @@ constexpr double kSort = 28;
 constexpr double kParticlesALeaf = 7, kFill = 0.7, kClustered = 3;
 constexpr double kListRoom = 1.6;  // for lists that are walked again
 constexpr double kListsIsolated = 125;  // theta 0.5, groups of 64
+// Of a walk on a GPU: 192 steps of 32 bytes for each group of about 45, while there are fewer than 6336 of them.
+constexpr double kStaging = 32 * 192, kStagedGroups = 48 * 132, kMembers = 45;
 constexpr double kSelected = 4.2;       // of the CPU's assignment
 constexpr double kPlanes = 24 * 8;      // a mesh cell of a plane
 constexpr double kHostSet = 24 + 12 + 4 + 8;
@@ -33,6 +35,8 @@ constexpr double kProgram = 30e6;       // bytes: code, libraries, thread stacks
 constexpr double kPoolRounding = 40e6;  // bytes: segments of the pool that are not filled
 
 double cubed(double x) { return x * x * x; }
+
+bool on_gpu() { return std::string(backend_name()) == "cuda"; }
 
 // Uniform sets: all leaves within r_cut of the group's box, a few cells beyond size / theta. Isolated ones:
 // interactions go with theta^-1.35 (Groen et al. 2011, eq. 4).
@@ -52,8 +56,7 @@ double mesh_bytes(const Config::Gravity& gravity, double n) {
   if (*gravity.gradient == Gradient::kFourPoint && *gravity.interlacing == Interlacing::kFull) ++meshes;
   // Influence functions of an octant: of the force, and of the potential where the force has its own.
   const double tables = (*gravity.gradient == Gradient::kAnalytic ? 1 : 2) * cubed(m / 2 + 1);
-  const bool cuda = std::string(backend_name()) == "cuda";
-  const double counts = cuda ? 8 * cells : kPlanes * m * m + kSelected * n;  // cuda: in the transforms' work space
+  const double counts = on_gpu() ? 8 * cells : kPlanes * m * m + kSelected * n;  // GPU: in the transforms' work space
   return 4 * (meshes * cells + tables) + counts;
 }
 
@@ -62,7 +65,7 @@ double output_bytes(const Config& config, std::uint64_t particles, bool periodic
   if (periodic && config.output.power_spectrum) {
     const double m = config.output.power_mesh ? static_cast<double>(*config.output.power_mesh)
                                               : default_power_mesh(particles);
-    power = 2 * 4 * m * m * (m + 2);
+    power = (on_gpu() ? 16 : 8) * m * m * (m + 2);  // two meshes, and the GPU's counts
   }
   if (config.output.image) {
     const double pixels = static_cast<double>(config.output.image_pixels);
@@ -114,6 +117,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles) {
     e.lists = kListRoom / 1.15 * n * list_bytes(config.gravity, periodic, n);
     if (const auto& most = config.gravity.list_memory)
       e.lists = std::min(e.lists, number_of(*most, "gravity.list_memory", config, {}));
+    if (on_gpu()) e.lists += kStaging * std::min(kStagedGroups, n / kMembers);
     sort = n * kSort;
   }
   if (periodic) e.mesh = mesh_bytes(config.gravity, n);
