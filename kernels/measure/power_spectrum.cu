@@ -117,7 +117,7 @@ void transform_masses(const Stream& stream, const SourceParticle* particles, std
                       DeviceBuffer<float>& mesh) {
   const int m = fft.cells();
   DeviceBuffer<float> shifted("power.shifted", fft.size());
-  MassAssigner(m, Assignment::kPcs).assign(stream, particles, n, mesh.data(), shifted.data());
+  MassAssigner(m, Assignment::kPcs, &fft).assign(stream, particles, n, mesh.data(), shifted.data());
   fft.forward(stream, mesh.data());
   fft.forward(stream, shifted.data());
   DeviceBuffer<Complex> phases("power.phases");
