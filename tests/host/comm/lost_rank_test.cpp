@@ -102,4 +102,8 @@ TEST(LostRank, FailedSpeaksForItselfAndEndsAll) {
   EXPECT_EQ(times(job.output, "maki: error"), 1u) << job.output;
 }
 
+TEST(LostRank, RanksThatDoNotMakeTheSameCallsEnd) {
+  expect_end(lose_rank("leave", 0, "MAKI_RANK_TIMEOUT=2"), "the ranks do not make the same calls");
+}
+
 }  // namespace
