@@ -31,8 +31,8 @@ class Communicator {
   void broadcast(void* data, std::size_t bytes, int root) const;
   // `bytes` from every rank, in the order of ranks.
   void all_gather(const void* mine, void* all, std::size_t bytes) const;
-  // Element by element over all ranks; the same bits on every rank, and integers exact. Doubles are added in the order of
-  // ranks with the rounding errors carried along (Neumaier 1974), so that the sum is as if rounded once.
+  // Element by element over all ranks; the same bits on every rank, and integers exact. Doubles are added in the order
+  // of ranks with the rounding errors carried along (Neumaier 1974), so that the sum is as if rounded once.
   void sum(std::span<double> values) const;
   void sum(std::span<std::uint64_t> values) const;
   void max(std::span<double> values) const;
@@ -88,8 +88,8 @@ class Communicator {
   };
   void set_limits(const Limits& limits);
 
-  // How long a call waits with nothing heard before it gives up; MAKI_RANK_TIMEOUT (seconds), else 120. A communicator's
-  // copies and later splits follow.
+  // How long a call waits with nothing heard before it gives up; MAKI_RANK_TIMEOUT (seconds), else 120.
+  // A communicator's copies and later splits follow.
   void set_timeout(double seconds);
 
  private:

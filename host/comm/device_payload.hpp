@@ -22,8 +22,8 @@ struct PayloadChoice {
 };
 PayloadChoice choose_payload_path();
 
-// Exchanges as those of the communicator, with addresses in device memory. Keeps its staging memory from one exchange to
-// the next: as much as the messages of the largest.
+// Exchanges as those of the communicator, with addresses in device memory. Keeps its staging memory from one exchange
+// to the next: as much as the messages of the largest.
 class DevicePayload {
  public:
   DevicePayload(const Communicator& ranks, PayloadPath path);

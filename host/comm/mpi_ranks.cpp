@@ -47,7 +47,7 @@ Ranks start(int expected) {
   int size = 0;
   check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
   if (expected > 0 && size != expected) {
-    throw Error("the launcher started " + std::to_string(expected) + " processes, but MPI found " + std::to_string(size),
+    throw Error("the launcher started " + std::to_string(expected) + " processes, MPI found " + std::to_string(size),
                 "the launcher and this MPI library (" + mpi_library() + ") do not understand each other",
                 "use the mpirun of that library, or 'srun --mpi=pmix'");
   }

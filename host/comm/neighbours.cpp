@@ -53,7 +53,8 @@ void meet_neighbours() {
   check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, places.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD),
         "MPI_Allgather");
   for (int r = 0; r < size; ++r) {
-    if (r != rank && mine.process != 0 && places[r].machine == mine.machine) neighbours.push_back({r, places[r].process});
+    if (r == rank || mine.process == 0 || places[r].machine != mine.machine) continue;
+    neighbours.push_back({r, places[r].process});
   }
 }
 

@@ -57,7 +57,8 @@ void Patience::give_up(const std::vector<int>& pending) const {
   }
   const std::vector<int> stopped = stopped_neighbours();
   if (!stopped.empty()) missing = stopped;  // others may only be at work
-  const std::string reason = (stopped.empty() ? what_ : "stopped on this machine; " + what_) + " waited " + std::to_string(std::lround(waited_.count())) + " s";
+  const std::string reason = std::string(stopped.empty() ? "" : "stopped on this machine; ") + what_ + " waited " +
+                             std::to_string(std::lround(waited_.count())) + " s";
   if (!missing.empty()) {
     throw Error(name_ranks(missing) + (missing.size() == 1 ? " is" : " are") + " not heard from", reason,
                 "see what became of the process, its node or its network; MAKI_RANK_TIMEOUT sets the time allowed");

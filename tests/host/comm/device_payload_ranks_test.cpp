@@ -13,7 +13,9 @@ namespace maki {
 namespace {
 
 // Rank `from` sends `to` this many words in a round, and these; none for some pairs, and to itself as well.
-std::size_t length(int from, int to, int round) { return (from * 7 + to * 5 + round * 3) % 4 * (1000 + 37 * from + to); }
+std::size_t length(int from, int to, int round) {
+  return (from * 7 + to * 5 + round * 3) % 4 * (1000 + 37 * from + to);
+}
 std::uint32_t word(int from, int to, int round, std::size_t i) {
   return static_cast<std::uint32_t>(((from * 16 + to) * 8 + round) * 1000003u + i);
 }

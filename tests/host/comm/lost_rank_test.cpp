@@ -89,7 +89,8 @@ TEST(LostRank, StoppedInEachKindOfCallIsNamedOnceAndAllEnd) {
 }
 
 TEST(LostRank, StoppedOnThisMachineIsSeenLongBeforeTheTimeout) {
-  expect_end(lose_rank("exchange", SIGSTOP, "MAKI_RANK_TIMEOUT=10000"), "maki: error: rank 0: rank 2 is not heard from");
+  const Job job = lose_rank("exchange", SIGSTOP, "MAKI_RANK_TIMEOUT=10000");
+  expect_end(job, "maki: error: rank 0: rank 2 is not heard from (stopped on this machine");
 }
 
 TEST(LostRank, KilledEndsAllAndIsNamed) {
