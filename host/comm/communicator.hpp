@@ -1,0 +1,101 @@
+// The ranks of one job: MPI under a launcher, this process alone without one (then MPI is not even started).
+// Only the thread that called world() first may call (MPI_THREAD_FUNNELED). All failures of MPI are Errors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace maki {
+
+class Communicator {
+ public:
+  // What the launcher made (mpirun, srun with PMI); one rank without any. Starts MPI at the first call and ends it with
+  // the program. Throws Error under srun without PMI, where every task would take itself for the only one.
+  static Communicator world();
+  // This process alone.
+  static Communicator self();
+
+  int rank() const;
+  int size() const;
+
+  // A communicator of all ranks that give the same colour, in the order of `key` and then of rank. Collective.
+  Communicator split(int colour, int key) const;
+
+  // All of these are collective: every rank calls them in the same order. A peer that does not come within the timeout
+  // (set_timeout) is an Error that names it.
+  void barrier() const;
+  void broadcast(void* data, std::size_t bytes, int root) const;
+  // `bytes` from every rank, in the order of ranks.
+  void all_gather(const void* mine, void* all, std::size_t bytes) const;
+  // Element by element over all ranks; the same bits on every rank, and integers exact. Doubles are added in the order
+  // of ranks with the rounding errors carried along (Neumaier 1974), so that the sum is as if rounded once.
+  void sum(std::span<double> values) const;
+  void sum(std::span<std::uint64_t> values) const;
+  void max(std::span<double> values) const;
+  void max(std::span<std::uint64_t> values) const;
+  void min(std::span<double> values) const;
+
+  // One message to or from a rank, in host memory. Empty ones are allowed and are not sent.
+  struct Outgoing {
+    int to;
+    const void* data;
+    std::size_t bytes;
+  };
+  struct Incoming {
+    int from;
+    void* data;
+    std::size_t bytes;  // known beforehand: as many as the other side sends
+  };
+  // Sends and receives all of them, at most a bounded number and size in flight; messages above 2 GiB are sent in
+  // pieces. A rank's messages to itself are copied. Collective among the ranks that take part, with equal `tag`.
+  void exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
+  // The same under way, while the caller works: the messages' memory is in use until wait() returns.
+  class Transfer {
+   public:
+    Transfer(Transfer&&) noexcept;
+    Transfer& operator=(Transfer&&) noexcept;
+    // One that was not waited for is given up: only right where the job ends.
+    ~Transfer();
+    // Moves messages on, which some networks only do during such calls; whether all has come and gone.
+    bool progress();
+    void wait();
+
+   private:
+    friend class Communicator;
+    struct Parts;
+    explicit Transfer(std::unique_ptr<Parts> parts);
+    std::unique_ptr<Parts> parts_;
+  };
+  Transfer begin_exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
+  // How many bytes everyone sends to everyone: row r of the result is what rank r sends to this one.
+  std::vector<std::uint64_t> exchange_sizes(std::span<const std::uint64_t> bytes_to_each) const;
+
+  struct Traffic {
+    std::uint64_t messages = 0, bytes = 0;  // sent to other ranks by exchange()
+    std::uint64_t empty = 0;                // messages of no bytes that were sent: stays 0
+  };
+  Traffic traffic() const;  // of this communicator; its splits count for themselves
+
+  // What is in flight at once, and in which pieces; alike on all ranks. At least one piece is always in flight.
+  struct Limits {
+    std::size_t piece_bytes = std::size_t{1} << 30;  // up to 2^31 - 1
+    std::size_t messages = 64;                       // sends (receives are all posted at once, into their places)
+    std::size_t bytes = std::size_t{1} << 30;        // of those sends
+  };
+  void set_limits(const Limits& limits);
+
+  // How long a call waits with nothing heard before it gives up; MAKI_RANK_TIMEOUT (seconds), else 120.
+  // A communicator's copies and later splits follow.
+  void set_timeout(double seconds);
+
+ private:
+  struct State;
+  explicit Communicator(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace maki
