@@ -21,6 +21,9 @@ struct Costs {
   // Added for each particle, in units of `cost`: work that is alike for all (keys, sort, mesh), and a bound on how many
   // cheap particles one rank may get.
   std::uint32_t each = 0;
+  // What this rank took for all of it, 0 where that is not to count. Where all ranks that have cost give their time, a
+  // rank's cost weighs as much as the time that it took, and a slower machine gets less. Times differ from run to run.
+  double seconds = 0;
 };
 
 // Costs summed from the first group on, on the device, and the particles found at given sums.

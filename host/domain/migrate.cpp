@@ -26,11 +26,12 @@ Leavers find_leavers(const Stream& stream, const Communicator& communicator, con
                         static_cast<std::uint32_t>(communicator.rank()));
 }
 
-// Blocks out, blocks in, by way of host memory.
+// Blocks out, blocks in, by way of host memory. The packed blocks end here.
 DeviceBuffer<std::byte> exchange_blocks(const Stream& stream, const Communicator& communicator,
-                                        const DeviceBuffer<std::byte>& packed, const BlockPlaces& sent,
+                                        DeviceBuffer<std::byte> packed, const BlockPlaces& sent,
                                         const BlockPlaces& received) {
   const std::vector<std::byte> from = packed.download(stream);
+  packed.release();
   std::vector<std::byte> to(received.size());
   std::vector<Communicator::Outgoing> out;
   std::vector<Communicator::Incoming> in;

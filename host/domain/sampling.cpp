@@ -62,6 +62,21 @@ std::vector<SamplePoint> share(const Communicator& communicator, const std::vect
   return all;
 }
 
+// What ranks' particles weigh together: times where all that have cost give one, else costs.
+std::vector<std::uint64_t> weigh_ranks(const Communicator& communicator, std::uint64_t cost, double seconds) {
+  constexpr double kNanoseconds = 1e9;
+  struct Own {
+    std::uint64_t cost, time;
+  };
+  const Own own{cost, seconds > 0 ? static_cast<std::uint64_t>(seconds * kNanoseconds) + 1 : 0};
+  std::vector<Own> all(static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather(&own, all.data(), sizeof own);
+  const bool timed = std::ranges::all_of(all, [](const Own& o) { return o.cost == 0 || o.time > 0; });
+  std::vector<std::uint64_t> weights;
+  for (const Own& o : all) weights.push_back(timed && o.cost > 0 ? o.time : o.cost);
+  return weights;
+}
+
 }  // namespace
 
 std::uint64_t sample_cost(std::uint64_t k, std::uint64_t count, std::uint64_t total, std::uint64_t step) {
@@ -78,30 +93,27 @@ Samples gather_samples(const Stream& stream, const Communicator& communicator, c
                        const Costs& costs, std::uint64_t step, const SamplingRate& rate) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
   const auto self = static_cast<std::size_t>(communicator.rank());
-  std::vector<std::uint64_t> each(ranks);
-  Strata strata{0, 0, step, {}};
-  const auto add_up = [&](const CostSums& sums) {
-    const std::uint64_t own = sums.total();
-    communicator.all_gather(&own, each.data(), sizeof own);
-    strata.below.assign(1, 0);
-    for (const std::uint64_t c : each) strata.below.push_back(strata.below.back() + c);
-    strata.total = strata.below.back();
-  };
   CostSums sums(stream, costs, particles.size());
-  add_up(sums);
-  if (strata.total == 0) add_up(sums = CostSums(stream, {}, particles.size()));
+  std::vector<std::uint64_t> weight = weigh_ranks(communicator, sums.total(), costs.seconds);
+  if (std::ranges::max(weight) == 0) {
+    sums = CostSums(stream, {}, particles.size());
+    weight = weigh_ranks(communicator, sums.total(), 0);
+  }
+  Strata strata{0, 0, step, {0}};
+  for (const std::uint64_t w : weight) strata.below.push_back(strata.below.back() + w);
   Samples samples;
+  samples.cost = strata.total = strata.below.back();
   if (strata.total == 0) return samples;
-
   strata.count = std::min({rate.per_rank * ranks, rate.most, strata.total});
-  samples.cost = strata.total;
-  samples.imbalance = static_cast<double>(*std::ranges::max_element(each)) * static_cast<double>(ranks) /
+  samples.imbalance = static_cast<double>(std::ranges::max(weight)) * static_cast<double>(ranks) /
                       static_cast<double>(strata.total);
+
   std::vector<std::uint64_t> first;
   for (std::size_t r = 0; r <= ranks; ++r) first.push_back(strata.first_of(r));
-  std::vector<std::uint64_t> places;
+  std::vector<std::uint64_t> places;  // in this rank's cost
   for (std::uint64_t k = first[self]; k < first[self + 1]; ++k)
-    places.push_back(sample_cost(k, strata.count, strata.total, step) - strata.below[self]);
+    places.push_back(scaled(sample_cost(k, strata.count, strata.total, step) - strata.below[self], sums.total(),
+                            weight[self]));
   samples.points = share(communicator, first, sums.particles_at(stream, particles.source.data(), places));
   return samples;
 }

@@ -17,8 +17,8 @@ struct SamplingRate {
 
 struct Samples {
   std::vector<SamplePoint> points;  // all ranks', each of the same cost
-  std::uint64_t cost = 0;           // of all particles of all ranks
-  double imbalance = 1;             // of the costs as the ranks have them now: largest over mean
+  std::uint64_t cost = 0;           // of all particles of all ranks; in nanoseconds where times count
+  double imbalance = 1;             // of the ranks' costs or times as they are now: largest over mean
 };
 
 // The cost of all particles, rank after rank and in their order, is cut into as many equal strata as there are samples;

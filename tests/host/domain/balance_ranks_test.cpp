@@ -63,7 +63,8 @@ class Balance : public testing::Test {
       sorter.sort(stream, particles, nullptr);
       end = measured_imbalance();
       if (step == 0) start = end;
-      const Samples samples = gather_samples(stream, ranks, particles, {.cost = cost.data(), .count = cost.size()}, step);
+      const Samples samples = gather_samples(stream, ranks, particles, {.cost = cost.data(), .count = cost.size()}, step,
+                                             {.per_rank = 200});  // of some 7500 at 8 ranks
       EXPECT_NEAR(samples.imbalance, end, 1e-9);
       domains = multisect(samples.points, {}, domains, Smoothing{});
       migrate(stream, ranks, domains, particles);
@@ -91,6 +92,28 @@ TEST_F(Balance, APlummerSphereWithinFiveSteps) {
   if (size > 1) {
     EXPECT_GT(start, 1.5);
   }
+}
+
+// Rank 0 computes at half the speed.
+TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
+  Domains domains(choose_factors(size));
+  keep_own(test::clump_set(20000, 40, 4), domains);
+  MortonSorter sorter;
+  double last = 0, own = 0;
+  for (std::uint64_t step = 0; step < 8; ++step) {
+    sorter.sort(stream, particles, nullptr);
+    own = take_costs();
+    const Costs costs{.cost = cost.data(), .count = cost.size(), .seconds = own * (rank == 0 ? 2e-6 : 1e-6)};
+    const Samples samples = gather_samples(stream, ranks, particles, costs, step, {.per_rank = 500});
+    last = samples.imbalance;
+    domains = multisect(samples.points, {}, domains, Smoothing{});
+    migrate(stream, ranks, domains, particles);
+  }
+  EXPECT_LE(last, 1.05);
+  std::vector<double> loads(static_cast<std::size_t>(size), 0.0);
+  loads[static_cast<std::size_t>(rank)] = take_costs();
+  ranks.sum(loads);
+  for (std::size_t r = 1; r < loads.size(); ++r) EXPECT_NEAR(loads[0] / loads[r], 0.5, 0.05);
 }
 
 TEST_F(Balance, SamplesAreAlikeOnAllRanksAndOfTheSet) {
