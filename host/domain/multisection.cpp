@@ -42,8 +42,11 @@ std::vector<WeightedPoint> integer_weights(std::span<const SamplePoint> samples,
 std::uint32_t place_in_gap(std::uint64_t before, std::uint64_t at, std::uint64_t after, double fraction) {
   const std::uint64_t low = before + (at - before + 1) / 2;  // in (before, at], or 0
   const std::uint64_t high = at + (after - at + 1) / 2;      // in (at, after]
-  if (fraction < 0.5) return static_cast<std::uint32_t>(low + static_cast<std::uint64_t>(2 * fraction * static_cast<double>(at - low)));
-  const auto cut = at + 1 + static_cast<std::uint64_t>((2 * fraction - 1) * static_cast<double>(high - at - 1));
+  const auto part_of = [](double part, std::uint64_t width) {
+    return static_cast<std::uint64_t>(part * static_cast<double>(width));
+  };
+  if (fraction < 0.5) return static_cast<std::uint32_t>(low + part_of(2 * fraction, at - low));
+  const std::uint64_t cut = at + 1 + part_of(2 * fraction - 1, high - at - 1);
   return static_cast<std::uint32_t>(std::min(cut, kSide - 1));
 }
 

@@ -72,8 +72,8 @@ struct Smoothing {
 
 // Cuts at the weighted quantiles of the samples. Where they give no reason (no samples, no weight) a range is cut
 // evenly. Weights are finite and >= 0, or none for equal ones; they are summed as integers (2^-32 of the largest; at
-// most 2^31 samples), so the result does not depend on the order of samples. Throws std::invalid_argument where lengths differ or a weight is
-// below zero or not finite.
+// most 2^31 samples), so the result does not depend on the order of samples. Throws std::invalid_argument where lengths
+// differ or a weight is below zero or not finite.
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors);
 // The same from the cuts of the step before, with their factors.
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, const Domains& previous,

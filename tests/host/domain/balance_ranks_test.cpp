@@ -2,23 +2,25 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "host/domain/group_costs.hpp"
 #include "host/domain/migrate.hpp"
 #include "host/domain/sampling.hpp"
 #include "kernels/particles/morton.hpp"
 #include "tests/host/domain/sets_ranks.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 
 namespace maki {
 namespace {
 
-class Balance : public testing::Test {
+class Balance : public ::testing::Test {
  protected:
   const Stream stream;
   const Communicator ranks = Communicator::world();
   const int rank = ranks.rank(), size = ranks.size();
   Particles particles;
   DeviceBuffer<std::uint32_t> cost{"test.cost"};
+  std::vector<std::uint32_t> cost_by_id;
 
   void keep_own(const std::vector<SamplePoint>& set, const Domains& domains) {
     std::vector<SourceParticle> own;
@@ -35,14 +37,29 @@ class Balance : public testing::Test {
     particles.momentum.fill_zero(stream);
     stream.synchronize();
   }
-  // Costs by id, over a factor of 30: what a particle costs does not depend on where it is computed.
+  // What a particle costs does not depend on where it is computed: its share of the interactions of its group in the
+  // tree over the whole set, which every rank works out for itself.
+  void weigh(const std::vector<SamplePoint>& set, const WalkOptions& options, int min_level) {
+    std::vector<SourceParticle> source;
+    for (const SamplePoint& p : set)  // masses of nearly 1 that tell who is who
+      source.push_back({p[0], p[1], p[2], 1 + static_cast<float>(source.size()) * 0x1p-20f});
+    testing::TreeSet tree(source, 64, min_level, 16);
+    InteractionLists lists;
+    walk_tree(stream, tree.tree, options, tree.all_groups(), lists);
+    DeviceBuffer<std::uint32_t> costs("test.costs", tree.group_count());
+    group_costs(stream, tree.tree.count.data(), tree.view(lists), 1, costs.data());
+    const auto cost_of_group = costs.download(stream);
+    const auto groups = tree.groups.download(stream);
+    source = tree.particles.source.download(stream);
+    cost_by_id.resize(set.size());
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (std::uint32_t i = groups[g].first; i < groups[g].first + groups[g].count; ++i)
+        cost_by_id[static_cast<std::size_t>((source[i].mass - 1) * 0x1p20f)] = cost_of_group[g] / groups[g].count;
+  }
   double take_costs() {
     std::vector<std::uint32_t> costs;
     double sum = 0;
-    for (const std::uint64_t id : particles.id.download(stream)) {
-      costs.push_back(static_cast<std::uint32_t>(100 * std::exp(3.4 * static_cast<double>(test::hash(id / 64, 1)) / 0x1p64)));
-      sum += costs.back();
-    }
+    for (const std::uint64_t id : particles.id.download(stream)) sum += costs.emplace_back(cost_by_id[id]);
     cost.upload(stream, costs);
     stream.synchronize();
     return sum;
@@ -63,8 +80,8 @@ class Balance : public testing::Test {
       sorter.sort(stream, particles, nullptr);
       end = measured_imbalance();
       if (step == 0) start = end;
-      const Samples samples = gather_samples(stream, ranks, particles, {.cost = cost.data(), .count = cost.size()}, step,
-                                             {.per_rank = 200});  // of some 7500 at 8 ranks
+      const Costs costs{.cost = cost.data(), .count = cost.size()};
+      const Samples samples = gather_samples(stream, ranks, particles, costs, step, {.per_rank = 200});  // few
       EXPECT_NEAR(samples.imbalance, end, 1e-9);
       domains = multisect(samples.points, {}, domains, Smoothing{});
       migrate(stream, ranks, domains, particles);
@@ -79,7 +96,9 @@ class Balance : public testing::Test {
 };
 
 TEST_F(Balance, ClumpsWithinFiveSteps) {
-  const auto [start, end] = run(test::clump_set(60000, 60, 3));
+  const auto set = test::clump_set(40000, 60, 3);
+  weigh(set, {.theta = 0.5f, .r_cut = 0.1f}, kPeriodicMinLevel);
+  const auto [start, end] = run(set);
   EXPECT_LE(end, 1.05);
   if (size >= 4) {
     EXPECT_GT(start, 1.2);
@@ -87,7 +106,9 @@ TEST_F(Balance, ClumpsWithinFiveSteps) {
 }
 
 TEST_F(Balance, APlummerSphereWithinFiveSteps) {
-  const auto [start, end] = run(test::plummer_set(60000, {0.4, 0.45, 0.55}, 0.01, 5));
+  const auto set = test::plummer_set(40000, {0.4, 0.45, 0.55}, 0.01, 5);
+  weigh(set, {.theta = 0.5f}, 0);
+  const auto [start, end] = run(set);
   EXPECT_LE(end, 1.05);
   if (size > 1) {
     EXPECT_GT(start, 1.5);
@@ -97,7 +118,9 @@ TEST_F(Balance, APlummerSphereWithinFiveSteps) {
 // Rank 0 computes at half the speed.
 TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
   Domains domains(choose_factors(size));
-  keep_own(test::clump_set(20000, 40, 4), domains);
+  const auto set = test::clump_set(20000, 40, 4);
+  weigh(set, {.theta = 0.5f, .r_cut = 0.1f}, kPeriodicMinLevel);
+  keep_own(set, domains);
   MortonSorter sorter;
   double last = 0, own = 0;
   for (std::uint64_t step = 0; step < 8; ++step) {
@@ -118,10 +141,12 @@ TEST_F(Balance, TimesAreEvenedOutWhereTheyAreGiven) {
 
 TEST_F(Balance, SamplesAreAlikeOnAllRanksAndOfTheSet) {
   const auto set = test::clump_set(20000, 20, 7);
+  cost_by_id.resize(set.size());
+  for (std::size_t id = 0; id < set.size(); ++id) cost_by_id[id] = static_cast<std::uint32_t>(test::hash(id, 1) % 1000);
   keep_own(set, Domains(choose_factors(size)));
   take_costs();
-  const Samples samples = gather_samples(stream, ranks, particles, {.cost = cost.data(), .count = cost.size()}, 3,
-                                         {.per_rank = 100});
+  const Costs costs{.cost = cost.data(), .count = cost.size()};
+  const Samples samples = gather_samples(stream, ranks, particles, costs, 3, {.per_rank = 100});
   EXPECT_EQ(samples.points.size(), static_cast<std::size_t>(100 * size));
   std::uint64_t hash = 0;
   for (const SamplePoint& p : samples.points) {
@@ -150,7 +175,8 @@ TEST_F(Balance, AllOnOneRankOrWithoutCostOrWithoutParticles) {
   EXPECT_EQ(free.points, one.points);
 
   migrate(stream, ranks, multisect(one.points, {}, choose_factors(size)), particles);
-  EXPECT_LE(measured_imbalance(), 1.6);  // costs were not known
+  cost_by_id.assign(set.size(), 1);
+  EXPECT_LE(measured_imbalance(), 1.01);  // all particles were samples, or nearly so
 
   particles.resize(0);
   const Samples none = gather_samples(stream, ranks, particles, {}, 0);

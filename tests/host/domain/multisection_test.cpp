@@ -186,8 +186,8 @@ TEST(Multisection, DoesNotDependOnTheOrderOfSamples) {
 }
 
 TEST(Multisection, ParticlesInOneSpotHaveOneOwner) {
-  for (const SamplePoint spot : {SamplePoint{0, 0, 0}, SamplePoint{kLast, kLast, kLast}, SamplePoint{1u << 31, 5, kLast},
-                                 SamplePoint{0, kLast, 77}}) {
+  for (const SamplePoint spot : {SamplePoint{0, 0, 0}, SamplePoint{kLast, kLast, kLast},
+                                 SamplePoint{1u << 31, 5, kLast}, SamplePoint{0, kLast, 77}}) {
     const std::vector<SamplePoint> set(1000, spot);
     for (const int ranks : {1, 2, 7, 8, 64}) {
       const Domains domains = multisect(set, {}, choose_factors(ranks));
@@ -261,10 +261,11 @@ TEST(Smoothing, MovesNoFurtherThanTheLimit) {
   const Factors f{5, 3, 2};
   Domains domains(f);
   const Smoothing smoothing{.max_move = 0.01};
+  constexpr auto kMostMoved = static_cast<long long>(kSide / 100 + 1);
   for (int step = 0; step < 20; ++step) {
     const Domains next = multisect(set, {}, domains, smoothing);
     for (std::size_t i = 0; i < next.starts().size(); ++i)
-      EXPECT_LE(std::llabs(std::int64_t{next.starts()[i]} - std::int64_t{domains.starts()[i]}), std::int64_t{kSide / 100 + 1});
+      EXPECT_LE(std::llabs(std::int64_t{next.starts()[i]} - std::int64_t{domains.starts()[i]}), kMostMoved);
     expect_a_partition(next);
     domains = next;
   }

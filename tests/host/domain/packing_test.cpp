@@ -15,7 +15,8 @@ void fill(const Stream& stream, Particles& particles, std::uint32_t n, std::uint
   std::vector<std::uint64_t> id;
   for (std::uint32_t i = base; i < base + n; ++i) {
     source.push_back({i << 28, i, 7 * i, static_cast<float>(i)});
-    remainder.push_back({static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(2 * i), static_cast<std::uint16_t>(3 * i)});
+    const auto small = static_cast<std::uint16_t>(i);
+    remainder.push_back({small, static_cast<std::uint16_t>(2 * small), static_cast<std::uint16_t>(3 * small)});
     for (int a = 0; a < 3; ++a) momentum[a].push_back(static_cast<float>(100 * a + static_cast<int>(i)));
     id.push_back((std::uint64_t{1} << 40) + i);
   }

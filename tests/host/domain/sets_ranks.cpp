@@ -90,8 +90,8 @@ std::vector<SamplePoint> plummer_set(std::size_t n, std::array<double, 3> centre
     if (!(r < 0.2)) continue;
     const double cosine = 2 * uniform(random) - 1, sine = std::sqrt(1 - cosine * cosine);
     const double angle = 2 * std::numbers::pi * uniform(random);
-    points.push_back({to_fixed(centre[0] + r * sine * std::cos(angle)), to_fixed(centre[1] + r * sine * std::sin(angle)),
-                      to_fixed(centre[2] + r * cosine)});
+    points.push_back({to_fixed(centre[0] + r * sine * std::cos(angle)),
+                      to_fixed(centre[1] + r * sine * std::sin(angle)), to_fixed(centre[2] + r * cosine)});
   }
   return points;
 }
