@@ -53,6 +53,24 @@ class Communicator {
   // Sends and receives all of them, at most a bounded number and size in flight; messages above 2 GiB are sent in
   // pieces. A rank's messages to itself are copied. Collective among the ranks that take part, with equal `tag`.
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
+  // The same under way, while the caller works: the messages' memory is in use until wait() returns.
+  class Transfer {
+   public:
+    Transfer(Transfer&&) noexcept;
+    Transfer& operator=(Transfer&&) noexcept;
+    // One that was not waited for is given up: only right where the job ends.
+    ~Transfer();
+    // Moves messages on, which some networks only do during such calls; whether all has come and gone.
+    bool progress();
+    void wait();
+
+   private:
+    friend class Communicator;
+    struct Parts;
+    explicit Transfer(std::unique_ptr<Parts> parts);
+    std::unique_ptr<Parts> parts_;
+  };
+  Transfer begin_exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
   // How many bytes everyone sends to everyone: row r of the result is what rank r sends to this one.
   std::vector<std::uint64_t> exchange_sizes(std::span<const std::uint64_t> bytes_to_each) const;
 

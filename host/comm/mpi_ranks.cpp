@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "host/comm/job.hpp"
+#include "host/comm/neighbours.hpp"
 #include "host/comm/roll_call.hpp"
 #include "kernels/device/error.hpp"
 
@@ -49,6 +50,7 @@ Ranks start(int expected) {
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
   open_roll_call();
+  meet_neighbours();
   Ranks like;
   if (const char* text = std::getenv("MAKI_RANK_TIMEOUT")) {
     like.timeout = std::atof(text);
