@@ -34,10 +34,10 @@ struct BlockPlaces {
 // Who stays and who leaves: indices of particles, ascending, and the leavers by destination.
 struct Leavers {
   DeviceBuffer<std::uint32_t> index{"migrate.leavers"};
-  DeviceBuffer<std::uint32_t> staying{"migrate.staying"};  // empty where all stay
+  DeviceBuffer<std::uint32_t> staying{"migrate.staying"};  // not made where nobody leaves
   std::vector<std::uint64_t> counts;                       // to each rank
 };
-// `starts` are Domains::starts() on the device, `view` the view of them.
+// `view` is of starts on the device (Domains::view_of).
 Leavers select_leavers(const Stream& stream, const Particles& particles, const DomainView& view, std::uint32_t self);
 
 // The particles named by `index`, block after block.

@@ -10,9 +10,11 @@
 
 namespace maki {
 
+// Largest over mean cost after five steps, 8 ranks, 200 000 particles in clumps or one Plummer sphere: 1.001 with 2000
+// samples a rank, 1.006 with 500, 1.012 with 100, 1.04 with 30. Cutting 2^18 samples takes about 0.1 s.
 struct SamplingRate {
   std::uint64_t per_rank = 2000;    // samples over ranks
-  std::uint64_t most = 1ull << 21;  // samples in all
+  std::uint64_t most = 1ull << 18;  // samples in all
 };
 
 struct Samples {
