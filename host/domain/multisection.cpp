@@ -1,0 +1,210 @@
+#include "host/domain/multisection.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+namespace maki {
+namespace {
+
+constexpr std::uint64_t kSide = std::uint64_t{1} << 32;
+using Unsigned128 = unsigned __int128;
+
+struct WeightedPoint {
+  SamplePoint at;
+  std::uint64_t weight;
+};
+
+// Weights in units of 2^-32 of the largest: 2^32 samples may be summed.
+std::vector<WeightedPoint> integer_weights(std::span<const SamplePoint> samples, std::span<const float> weights) {
+  if (!weights.empty() && weights.size() != samples.size())
+    throw std::invalid_argument("multisect: samples and weights differ in length");
+  float largest = 0;
+  for (const float w : weights) {
+    if (!(w >= 0) || !std::isfinite(w)) throw std::invalid_argument("multisect: a weight is below zero or not finite");
+    largest = std::max(largest, w);
+  }
+  std::vector<WeightedPoint> points;
+  points.reserve(samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::uint64_t weight =
+        weights.empty() ? 1 : largest > 0 ? static_cast<std::uint64_t>(double{weights[i]} / largest * 0x1p32) : 0;
+    if (weight > 0) points.push_back({samples[i], weight});
+  }
+  return points;
+}
+
+// Where the cumulated weight, which rises at each distinct coordinate, reaches `part` of `parts`. The weight at a
+// coordinate counts as spread halfway to its neighbours, so that cuts follow weights smoothly; what lies on a cut's
+// coordinate goes whole to the side that leaves the smaller error.
+std::uint32_t place_in_gap(std::uint64_t before, std::uint64_t at, std::uint64_t after, double fraction) {
+  const std::uint64_t low = before + (at - before + 1) / 2;  // in (before, at], or 0
+  const std::uint64_t high = at + (after - at + 1) / 2;      // in (at, after]
+  const auto part_of = [](double part, std::uint64_t width) {
+    return static_cast<std::uint64_t>(part * static_cast<double>(width));
+  };
+  if (fraction < 0.5) return static_cast<std::uint32_t>(low + part_of(2 * fraction, at - low));
+  const std::uint64_t cut = at + 1 + part_of(2 * fraction - 1, high - at - 1);
+  return static_cast<std::uint32_t>(std::min(cut, kSide - 1));
+}
+
+// starts[1..n) at the quantiles of `points` along `axis`; sorts the points.
+void cut_axis(std::span<WeightedPoint> points, std::size_t axis, std::span<std::uint32_t> starts) {
+  const std::uint64_t parts = starts.size();
+  std::uint64_t total = 0;
+  for (const WeightedPoint& p : points) total += p.weight;
+  if (total == 0) {
+    for (std::uint64_t k = 1; k < parts; ++k) starts[k] = static_cast<std::uint32_t>(k * kSide / parts);
+    return;
+  }
+  std::ranges::sort(points, {}, [axis](const WeightedPoint& p) { return p.at[axis]; });
+  std::uint64_t part = 1, below = 0, previous = 0;
+  for (std::size_t i = 0; i < points.size() && part < parts;) {
+    const std::uint64_t at = points[i].at[axis];
+    std::uint64_t here = 0;
+    for (; i < points.size() && points[i].at[axis] == at; ++i) here += points[i].weight;
+    const std::uint64_t next = i < points.size() ? points[i].at[axis] : kSide;
+    // Parts whose target part/parts of the total lies in (below, below + here].
+    while (part < parts && Unsigned128{below + here} * parts >= Unsigned128{total} * part) {
+      const double fraction = static_cast<double>(Unsigned128{total} * part - Unsigned128{below} * parts) /
+                              (static_cast<double>(here) * static_cast<double>(parts));
+      starts[part++] = place_in_gap(previous, at, next, fraction);
+    }
+    below += here;
+    previous = at;
+  }
+}
+
+// Part of the way from the old starts to the new. Both ascend, and so does the result.
+void follow(std::span<const std::uint32_t> old, const Smoothing& smoothing, std::span<std::uint32_t> starts) {
+  const double limit = smoothing.max_move * static_cast<double>(kSide);
+  for (std::size_t k = 1; k < starts.size(); ++k) {
+    const double wanted = smoothing.fraction * (static_cast<double>(starts[k]) - static_cast<double>(old[k]));
+    const auto move = std::llround(std::clamp(wanted, -limit, limit));
+    starts[k] = static_cast<std::uint32_t>(static_cast<std::int64_t>(old[k]) + move);
+  }
+}
+
+// From the x cuts down: each axis is cut by the samples that its parent has after smoothing.
+struct Cutter {
+  const Domains* previous;  // nullptr: none
+  Smoothing smoothing;
+  Domains domains;
+
+  void cut(std::span<WeightedPoint> points, int axis, std::uint32_t parent) {
+    const std::span<std::uint32_t> starts = domains.axis(axis, parent);
+    cut_axis(points, static_cast<std::size_t>(axis), starts);
+    if (previous) follow(previous->axis(axis, parent), smoothing, starts);
+    if (axis == 2) return;
+    const auto parts = static_cast<std::uint32_t>(starts.size());
+    std::vector<std::uint32_t> ends(starts.begin() + 1, starts.end());
+    auto first = points.begin();
+    for (std::uint32_t k = 0; k < parts; ++k) {
+      const auto last =
+          k + 1 == parts ? points.end() : std::partition(first, points.end(), [&](const WeightedPoint& p) {
+            return p.at[static_cast<std::size_t>(axis)] < ends[k];
+          });
+      cut({first, last}, axis + 1, parent * parts + k);
+      first = last;
+    }
+  }
+};
+
+}  // namespace
+
+Factors choose_factors(int ranks) {
+  if (ranks < 1) throw std::invalid_argument("choose_factors: less than one rank");
+  const auto n = static_cast<std::uint32_t>(ranks);
+  Factors best{n, 1, 1};
+  for (std::uint32_t z = 1; z * z <= n / z; ++z) {
+    if (n % z != 0) continue;
+    for (std::uint32_t y = z; y <= n / z / y; ++y)
+      if (n / z % y == 0 && n / z / y + y + z < best.x + best.y + best.z) best = {n / z / y, y, z};
+  }
+  return best;
+}
+
+Domains::Domains(Factors factors) : factors_(factors) {
+  if (factors.count() == 0) throw std::invalid_argument("Domains: a factor is zero");
+  starts_.resize(factors.x + factors.x * factors.y + factors.count());
+  const std::uint32_t parents[3] = {1, factors.x, factors.x * factors.y};
+  for (int a = 0; a < 3; ++a)
+    for (std::uint32_t p = 0; p < parents[a]; ++p) cut_axis({}, static_cast<std::size_t>(a), axis(a, p));
+}
+
+DomainView Domains::view_of(const std::uint32_t* starts) const {
+  const std::uint32_t* y = starts + factors_.x;
+  return {starts, y, y + factors_.x * factors_.y, factors_.x, factors_.y, factors_.z};
+}
+
+std::span<const std::uint32_t> Domains::axis(int axis, std::uint32_t parent) const {
+  const DomainView v = view();
+  if (axis == 0) return {v.x, v.nx};
+  if (axis == 1) return {v.y + parent * v.ny, v.ny};
+  return {v.z + parent * v.nz, v.nz};
+}
+
+std::span<std::uint32_t> Domains::axis(int a, std::uint32_t parent) {
+  const std::span<const std::uint32_t> s = static_cast<const Domains&>(*this).axis(a, parent);
+  return {starts_.data() + (s.data() - starts_.data()), s.size()};
+}
+
+DomainBox Domains::box_of(int rank) const {
+  const auto r = static_cast<std::uint32_t>(rank);
+  const std::uint32_t column = r / factors_.z, slab = column / factors_.y;
+  const std::uint32_t parent[3] = {0, slab, column};
+  const std::uint32_t place[3] = {slab, column % factors_.y, r % factors_.z};
+  DomainBox box;
+  for (int a = 0; a < 3; ++a) {
+    const auto i = static_cast<std::size_t>(a);
+    const std::span<const std::uint32_t> starts = axis(a, parent[i]);
+    box.low[i] = starts[place[i]];
+    box.high[i] = place[i] + 1 < starts.size() ? starts[place[i] + 1] : kSide;
+  }
+  return box;
+}
+
+void Domains::double_box() {
+  const std::uint32_t parents[3] = {1, factors_.x, factors_.x * factors_.y};
+  for (int a = 0; a < 3; ++a)
+    for (std::uint32_t p = 0; p < parents[a]; ++p)
+      for (std::uint32_t& start : axis(a, p).subspan(1))
+        start = static_cast<std::uint32_t>((std::uint64_t{start} + kSide / 2) / 2);
+}
+
+Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors) {
+  std::vector<WeightedPoint> points = integer_weights(samples, weights);
+  Cutter cutter{nullptr, {}, Domains(factors)};
+  cutter.cut(points, 0, 0);
+  return cutter.domains;
+}
+
+Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, const Domains& previous,
+                  const Smoothing& smoothing) {
+  std::vector<WeightedPoint> points = integer_weights(samples, weights);
+  std::vector<double> load(static_cast<std::size_t>(previous.count()));
+  for (const WeightedPoint& p : points)
+    load[previous.rank_of(p.at[0], p.at[1], p.at[2])] += static_cast<double>(p.weight);
+  Cutter cutter{&previous, smoothing, Domains(previous.factors())};
+  if (imbalance(load) > smoothing.jump_above) cutter.smoothing.fraction = 1;
+  cutter.cut(points, 0, 0);
+  return cutter.domains;
+}
+
+std::vector<double> weight_of_domains(const Domains& domains, std::span<const SamplePoint> samples,
+                                      std::span<const float> weights) {
+  std::vector<double> sums(static_cast<std::size_t>(domains.count()));
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    sums[domains.rank_of(samples[i][0], samples[i][1], samples[i][2])] += weights.empty() ? 1.0 : weights[i];
+  return sums;
+}
+
+double imbalance(std::span<const double> weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (!(sum > 0)) return 1;
+  return *std::ranges::max_element(weights) * static_cast<double>(weights.size()) / sum;
+}
+
+}  // namespace maki

@@ -1,0 +1,88 @@
+// Recursive multisection of the box into one domain for each rank (Makino 2004), by samples that carry weights
+// (Ishiyama et al. 2009): slabs in x of equal weight, each cut into columns in y, each of those into cells in z.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "host/domain/domain_view.hpp"
+
+namespace maki {
+
+// Slabs, columns a slab, cells a column.
+struct Factors {
+  std::uint32_t x = 1, y = 1, z = 1;
+  std::uint32_t count() const { return x * y * z; }
+  bool operator==(const Factors&) const = default;
+};
+
+// x y z = ranks, x >= y >= z, with the least surface of the domains of a uniform box: x + y + z is least. Primes give
+// slabs. Throws std::invalid_argument for less than one rank.
+Factors choose_factors(int ranks);
+
+// Half open: low <= position < high on each axis, high up to 2^32.
+struct DomainBox {
+  std::array<std::uint32_t, 3> low;
+  std::array<std::uint64_t, 3> high;
+  bool empty() const { return low[0] >= high[0] || low[1] >= high[1] || low[2] >= high[2]; }
+};
+
+// The domains of all ranks: rank = (slab ny + column) nz + cell. Every position of the box, periodic or not, has
+// exactly one owner; a domain may be empty.
+class Domains {
+ public:
+  // Even cuts.
+  explicit Domains(Factors factors = {});
+
+  Factors factors() const { return factors_; }
+  int count() const { return static_cast<int>(factors_.count()); }
+  std::uint32_t rank_of(std::uint32_t x, std::uint32_t y, std::uint32_t z) const { return view().rank_of(x, y, z); }
+  DomainBox box_of(int rank) const;
+  // Of this object's arrays, on the host.
+  DomainView view() const { return view_of(starts_.data()); }
+  // All starts, x then y then z, and the view of a copy of them that lies elsewhere.
+  std::span<const std::uint32_t> starts() const { return starts_; }
+  DomainView view_of(const std::uint32_t* starts) const;
+
+  // The starts along one axis within `parent` (0 for x, the slab for y, the column for z). The first stays 0.
+  std::span<std::uint32_t> axis(int axis, std::uint32_t parent);
+  std::span<const std::uint32_t> axis(int axis, std::uint32_t parent) const;
+
+  // The same cuts after the box of an isolated set has doubled about its middle (double_box() of the particles).
+  void double_box();
+
+  bool operator==(const Domains&) const = default;
+
+ private:
+  Factors factors_;
+  std::vector<std::uint32_t> starts_;
+};
+
+using SamplePoint = std::array<std::uint32_t, 3>;  // fixed point
+
+// How far cuts follow the samples of one step. Half of the way evens out the noise of sampling; cuts that leave a rank
+// with more than `jump_above` of the mean weight are given up, and the new ones taken whole.
+struct Smoothing {
+  double fraction = 0.5;
+  double jump_above = 1.1;
+  double max_move = 1.0;  // of a cut in one call, in sides
+};
+
+// Cuts at the weighted quantiles of the samples. Where they give no reason (no samples, no weight) a range is cut
+// evenly. Weights are finite and >= 0, or none for equal ones; they are summed as integers (2^-32 of the largest; at
+// most 2^31 samples), so the result does not depend on the order of samples. Throws std::invalid_argument where lengths
+// differ or a weight is below zero or not finite.
+Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors);
+// The same from the cuts of the step before, with their factors.
+Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, const Domains& previous,
+                  const Smoothing& smoothing);
+
+// Weight of the samples in each domain.
+std::vector<double> weight_of_domains(const Domains& domains, std::span<const SamplePoint> samples,
+                                      std::span<const float> weights);
+// The largest over the mean; 1 where there is no weight.
+double imbalance(std::span<const double> weights);
+
+}  // namespace maki

@@ -1,0 +1,93 @@
+#include "host/domain/cost_sums.hpp"
+
+#include <gtest/gtest.h>
+
+#include "host/domain/sampling.hpp"
+
+namespace maki {
+namespace {
+
+// Particle i at x = i, y = 2 i, z = 3 i.
+DeviceBuffer<SourceParticle> row(const Stream& stream, std::uint32_t n) {
+  std::vector<SourceParticle> host(n);
+  for (std::uint32_t i = 0; i < n; ++i) host[i] = {i, 2 * i, 3 * i, 1};
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, host);
+  return source;
+}
+
+DeviceBuffer<std::uint32_t> on_device(const Stream& stream, const std::vector<std::uint32_t>& values) {
+  DeviceBuffer<std::uint32_t> buffer("test.cost");
+  buffer.upload(stream, values);
+  return buffer;
+}
+
+std::vector<std::uint32_t> found(const Stream& stream, const CostSums& sums, std::uint32_t particles) {
+  std::vector<std::uint64_t> at(sums.total());
+  for (std::size_t k = 0; k < at.size(); ++k) at[k] = k;
+  std::vector<std::uint32_t> indices;
+  for (const SamplePoint& p : sums.particles_at(stream, row(stream, particles).data(), at)) {
+    EXPECT_EQ(p[1], 2 * p[0]);
+    EXPECT_EQ(p[2], 3 * p[0]);
+    indices.push_back(p[0]);
+  }
+  return indices;
+}
+
+TEST(CostSums, FindTheParticleOfEachUnitOfCost) {
+  const Stream stream;
+  const auto cost = on_device(stream, {2, 0, 0, 3, 1});
+  const CostSums sums(stream, {.cost = cost.data(), .count = 5}, 5);
+  EXPECT_EQ(sums.total(), 6u);
+  EXPECT_EQ(found(stream, sums, 5), (std::vector<std::uint32_t>{0, 0, 3, 3, 3, 4}));
+}
+
+TEST(CostSums, ShareAGroupsCostAmongItsParticles) {
+  const Stream stream;
+  DeviceBuffer<Group> groups("test.groups");
+  groups.upload(stream, {Group{0, 2, 0, 0, 0, 0, 0, 0}, Group{2, 1, 0, 0, 0, 0, 0, 0}, Group{3, 3, 0, 0, 0, 0, 0, 0}});
+  const auto cost = on_device(stream, {4, 0, 3});
+  const CostSums sums(stream, {.cost = cost.data(), .groups = groups.data(), .count = 3}, 6);
+  EXPECT_EQ(found(stream, sums, 6), (std::vector<std::uint32_t>{0, 0, 1, 1, 3, 4, 5}));
+  const CostSums with_each(stream, {.cost = cost.data(), .groups = groups.data(), .count = 3, .each = 2}, 6);
+  EXPECT_EQ(with_each.total(), 7u + 12u);
+}
+
+TEST(CostSums, CountParticlesWhereNoCostIsGiven) {
+  const Stream stream;
+  EXPECT_EQ(found(stream, CostSums(stream, {}, 3), 3), (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_EQ(CostSums(stream, {}, 0).total(), 0u);
+}
+
+TEST(CostSums, GoBeyond32Bits) {
+  const Stream stream;
+  const auto cost = on_device(stream, std::vector<std::uint32_t>(4, 4000000000u));
+  const CostSums sums(stream, {.cost = cost.data(), .count = 4}, 4);
+  EXPECT_EQ(sums.total(), 16000000000u);
+  const auto source = row(stream, 4);
+  const auto points = sums.particles_at(stream, source.data(), {3999999999u, 4000000000u, 15999999999u});
+  EXPECT_EQ(points[0][0], 0u);
+  EXPECT_EQ(points[1][0], 1u);
+  EXPECT_EQ(points[2][0], 3u);
+}
+
+TEST(SampleCost, StandsInItsStratum) {
+  for (const std::uint64_t total : {std::uint64_t{7}, std::uint64_t{1000}, ~std::uint64_t{0} / 3}) {
+    double mean = 0;
+    for (std::uint64_t k = 0; k < 7; ++k) {
+      const auto begin = static_cast<std::uint64_t>(static_cast<unsigned __int128>(k) * total / 7);
+      const auto end = static_cast<std::uint64_t>(static_cast<unsigned __int128>(k + 1) * total / 7);
+      for (std::uint64_t step = 0; step < 200; ++step) {
+        const std::uint64_t at = sample_cost(k, 7, total, step);
+        EXPECT_LE(begin, at);
+        EXPECT_LT(at, end);
+        mean += (static_cast<double>(at - begin) + 0.5) / static_cast<double>(end - begin) / 1400;
+      }
+    }
+    EXPECT_NEAR(mean, 0.5, 0.03);  // 4 sigma of 1400 uniform numbers
+  }
+  EXPECT_NE(sample_cost(3, 7, 1000000, 1), sample_cost(3, 7, 1000000, 2));
+}
+
+}  // namespace
+}  // namespace maki
