@@ -4,7 +4,9 @@
 
 #include <cstdio>
 
+#include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
+#include "kernels/device/error.hpp"
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
 
@@ -18,6 +20,14 @@ int report(const char* message) {
   std::fflush(stdout);
   fmt::print(stderr, "maki: error: {}\n", message);
   return kFailed;
+}
+
+// Copies of one job would write over each other's files.
+void refuse_more_ranks() {
+  const int ranks = maki::Communicator::world().size();
+  if (ranks > 1)
+    throw maki::Error(fmt::format("the launcher started {} ranks", ranks), "maki's commands run in one process so far",
+                      "start maki without mpirun or srun, or with one task");
 }
 
 }  // namespace
@@ -35,6 +45,7 @@ int main(int argc, char** argv) {
   maki::add_info_command(program);
   maki::add_config_command(program);
   try {
+    refuse_more_ranks();
     program.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version
     return program.exit(help);
