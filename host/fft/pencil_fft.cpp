@@ -25,11 +25,10 @@ PencilFft::PencilFft(const Communicator& communicator, const PencilLayout& layou
   y_to_x_ = plan(Pencils::kY, Pencils::kX);
   x_to_y_ = plan(Pencils::kX, Pencils::kY);
   y_to_z_ = plan(Pencils::kY, Pencils::kZ);
-  sent_.resize(numbers());
-  received_.resize(numbers());
+  work_.resize(size());
   if (!in_host_memory()) {
-    staged_out_.resize(numbers());
-    staged_in_.resize(numbers());
+    staged_out_.resize(size() / 2);
+    staged_in_.resize(size() / 2);
   }
 }
 
@@ -41,15 +40,7 @@ std::size_t PencilFft::size() const {
 }
 
 std::size_t PencilFft::bytes() const {
-  return (sent_.capacity() + received_.capacity() + staged_out_.capacity() + staged_in_.capacity()) * sizeof(Complex);
-}
-
-// The most that this rank holds in any layout.
-std::size_t PencilFft::numbers() const {
-  std::size_t most = 0;
-  for (Pencils pencils : {Pencils::kZ, Pencils::kY, Pencils::kX})
-    most = std::max(most, layout_.box(pencils, communicator_.rank()).cells());
-  return most;
+  return work_.capacity() * sizeof(float) + (staged_out_.capacity() + staged_in_.capacity()) * sizeof(Complex);
 }
 
 // Complex numbers from one cell to the next along x, y and z.
@@ -96,54 +87,65 @@ std::vector<PencilFft::Part> PencilFft::parts(Pencils from, Pencils to, bool sen
 }
 
 PencilFft::Transpose PencilFft::plan(Pencils from, Pencils to) const {
-  return {parts(from, to, true), parts(from, to, false)};
+  const int rank = communicator_.rank();
+  Transpose transpose{parts(from, to, true), parts(from, to, false), false};
+  const auto mine = [&](const std::vector<Part>& parts) { return parts.size() == 1 && parts[0].peer == rank; };
+  transpose.stays_here = mine(transpose.out) && mine(transpose.in);
+  return transpose;
 }
 
-void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpose, int tag) {
+// Messages leave from `out` and arrive in `in`, where this rank's own part is copied to.
+void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag) {
   const int rank = communicator_.rank();
   const bool staged = !in_host_memory();
-  Complex* out = staged ? staged_out_.data() : sent_.data();
-  Complex* in = staged ? staged_in_.data() : received_.data();
+  const Complex* own = nullptr;
   std::vector<Communicator::Outgoing> outgoing;
   std::vector<Communicator::Incoming> incoming;
   stream.synchronize();
   for (const Part& part : transpose.out) {
-    if (part.peer == rank) continue;
     const std::size_t bytes = part.cells * sizeof(Complex);
-    if (staged) copy_to_host(stream, out + part.first, sent_.data() + part.first, bytes);
-    outgoing.push_back({part.peer, out + part.first, bytes});
+    if (part.peer == rank) {
+      own = out + part.first;
+      continue;
+    }
+    if (staged) copy_to_host(stream, staged_out_.data() + part.first, out + part.first, bytes);
+    outgoing.push_back({part.peer, (staged ? staged_out_.data() : out) + part.first, bytes});
     traffic_.messages += 1;
     traffic_.bytes += bytes;
   }
-  for (const Part& part : transpose.in)
-    if (part.peer != rank) incoming.push_back({part.peer, in + part.first, part.cells * sizeof(Complex)});
+  for (const Part& part : transpose.in) {
+    const std::size_t bytes = part.cells * sizeof(Complex);
+    if (part.peer == rank)
+      copy_on_device(stream, in + part.first, own, bytes);
+    else
+      incoming.push_back({part.peer, (staged ? staged_in_.data() : in) + part.first, bytes});
+  }
   if (!outgoing.empty() || !incoming.empty()) communicator_.exchange(outgoing, incoming, tag);
-  if (!staged) return;
   for (const Part& part : transpose.in)
-    if (part.peer != rank)
-      copy_to_device(stream, received_.data() + part.first, in + part.first, part.cells * sizeof(Complex));
+    if (staged && part.peer != rank)
+      copy_to_device(stream, in + part.first, staged_in_.data() + part.first, part.cells * sizeof(Complex));
 }
 
-void PencilFft::run(const Stream& stream, const Transpose& transpose, float* mesh, int tag) {
-  auto* numbers = reinterpret_cast<Complex*>(mesh);
-  const Complex* own = nullptr;
-  for (const Part& part : transpose.out) {
-    copy_box(stream, part.copy, numbers + part.base, sent_.data() + part.first);
-    if (part.peer == communicator_.rank()) own = sent_.data() + part.first;
+// The mesh goes from one array to the other; either is the other's buffer of messages meanwhile.
+void PencilFft::run(const Stream& stream, const Transpose& transpose, float* from, float* to, int tag) {
+  auto* before = reinterpret_cast<Complex*>(from);
+  auto* after = reinterpret_cast<Complex*>(to);
+  if (transpose.stays_here) {
+    const Part &out = transpose.out[0], &in = transpose.in[0];
+    copy_box(stream, {out.copy.count, out.copy.from_step, in.copy.to_step}, before, after);
+    return;
   }
-  send_and_receive(stream, transpose, tag);
-  for (const Part& part : transpose.in) {
-    const bool stays = part.peer == communicator_.rank();
-    copy_box(stream, part.copy, stays ? own : received_.data() + part.first, numbers + part.base);
-  }
+  for (const Part& part : transpose.out) copy_box(stream, part.copy, before + part.base, after + part.first);
+  send_and_receive(stream, transpose, after, before, tag);
+  for (const Part& part : transpose.in) copy_box(stream, part.copy, before + part.first, after + part.base);
 }
 
 void PencilFft::forward(const Stream& stream, float* mesh) {
   const int rank = communicator_.rank();
   lines_.real_to_modes(stream, mesh, layout_.lines(Pencils::kZ, rank));
-  run(stream, z_to_y_, mesh, 0);
-  lines_.forward(stream, mesh, layout_.lines(Pencils::kY, rank));
-  run(stream, y_to_x_, mesh, 1);
+  run(stream, z_to_y_, mesh, work_.data(), 0);
+  lines_.forward(stream, work_.data(), layout_.lines(Pencils::kY, rank));
+  run(stream, y_to_x_, work_.data(), mesh, 1);
   lines_.forward(stream, mesh, layout_.lines(Pencils::kX, rank));
   stream.synchronize();
 }
@@ -151,9 +153,9 @@ void PencilFft::forward(const Stream& stream, float* mesh) {
 void PencilFft::backward(const Stream& stream, float* mesh) {
   const int rank = communicator_.rank();
   lines_.backward(stream, mesh, layout_.lines(Pencils::kX, rank));
-  run(stream, x_to_y_, mesh, 2);
-  lines_.backward(stream, mesh, layout_.lines(Pencils::kY, rank));
-  run(stream, y_to_z_, mesh, 3);
+  run(stream, x_to_y_, mesh, work_.data(), 2);
+  lines_.backward(stream, work_.data(), layout_.lines(Pencils::kY, rank));
+  run(stream, y_to_z_, work_.data(), mesh, 3);
   lines_.modes_to_real(stream, mesh, layout_.lines(Pencils::kZ, rank));
   stream.synchronize();
 }

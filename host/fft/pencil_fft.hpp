@@ -32,7 +32,7 @@ class PencilFft {
   std::size_t real_row() const { return lines_.real_row(); }     // floats between lines of the real mesh
   std::size_t mode_row() const { return lines_.complex_row(); }  // floats between lines of modes
   std::size_t size() const;   // floats of the local array: enough for each of the layouts; 0 on a rank without a part
-  std::size_t bytes() const;  // work space
+  std::size_t bytes() const;  // work space: as much as the mesh, and twice that on the host beside a GPU
 
   // Cells as lines [x][y][z] of cells(), real_row() floats apart, become modes as lines [ky][kz][x] of modes(),
   // mode_row() floats apart; kz = 0 ... m/2, and i means wave number i - m above m/2 along x and y. Signs as in
@@ -57,19 +57,20 @@ class PencilFft {
   // One change of layout: what goes to whom and what comes from whom; this rank's own part is in both.
   struct Transpose {
     std::vector<Part> out, in;
+    bool stays_here;  // nothing is sent or received: one copy does
   };
   Transpose plan(Pencils from, Pencils to) const;
   std::vector<Part> parts(Pencils from, Pencils to, bool sending) const;
   std::array<std::size_t, 3> steps(Pencils pencils, const PencilBox& held) const;
-  void run(const Stream& stream, const Transpose& transpose, float* mesh, int tag);
-  void send_and_receive(const Stream& stream, const Transpose& transpose, int tag);
-  std::size_t numbers() const;
+  void run(const Stream& stream, const Transpose& transpose, float* from, float* to, int tag);
+  void send_and_receive(const Stream& stream, const Transpose& transpose, std::complex<float>* out,
+                        std::complex<float>* in, int tag);
 
   Communicator communicator_;
   PencilLayout layout_;
   LineFft lines_;
   Transpose z_to_y_, y_to_x_, x_to_y_, y_to_z_;
-  DeviceBuffer<std::complex<float>> sent_{"fft.sent"}, received_{"fft.received"};
+  DeviceBuffer<float> work_{"fft.work"};  // holds y-pencils, and messages
   std::vector<std::complex<float>> staged_out_, staged_in_;  // where messages have to pass through host memory
   Traffic traffic_;
 };
