@@ -30,8 +30,7 @@ endif
 # ---- packages -------------------------------------------------------------------------------------------------------
 PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
             libfmt-dev libspdlog-dev libboost-dev libboost-context-dev libboost-math-dev librandom123-dev libpng-dev \
-            zlib1g-dev libssl-dev libgtest-dev libbenchmark-dev binutils
-PACKAGES += $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),openmpi-bin)
+            zlib1g-dev libssl-dev libgtest-dev libbenchmark-dev binutils libopenmpi-dev openmpi-bin
 MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
 
 # ---- CUDA -----------------------------------------------------------------------------------------------------------
@@ -58,7 +57,9 @@ PKG      := fftw3f fftw3 hdf5 libpng zlib fmt openssl
 # tests/simt compiles the CUDA kernels for the CPU: calls in place of loads and stores, which tests/simt answers itself.
 SIMT     := -O1 -g -fno-openmp -fsanitize=thread --param tsan-instrument-func-entry-exit=0 -Wno-tsan -Wno-unknown-pragmas -DMAKI_SIMT=1 -include tests/simt/cuda_model.hpp
 CXXFLAGS += $(CXXBASE) $(WARNINGS) $(if $(MISSING),,$(shell pkg-config --cflags $(PKG) | sed 's/-I/-isystem /g'))
-LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG))) -lfftw3f_omp -lfftw3_omp -lpthread
+# MPI's C functions are all that is used; only host/ sees its header.
+MPI      := -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1 $(if $(MISSING),,$(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g'))
+LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG) ompi-c)) -lfftw3f_omp -lfftw3_omp -lpthread
 # One translation unit for each instruction set, chosen at run time (DESIGN section 4).
 ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512
 ISA_avx2   := -mavx2 -mfma
@@ -67,8 +68,8 @@ ISA_scalar := -Wno-psabi
 isa_maths   = $(if $(filter kernels/tree/walk_%,$1),-ffp-contract=off,-ffast-math)
 isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i) $(isa_maths))))
 
-# What a file gets besides: the constants for tests, its instruction set, the CUDA model.
-own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(isa_flags) $(if $(filter tests/simt/%,$1),-fno-omit-frame-pointer) \
+# What a file gets besides: the constants for tests, MPI, its instruction set, the CUDA model.
+own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter host/%,$1),$(MPI)) $(isa_flags) $(if $(filter tests/simt/%,$1),-fno-omit-frame-pointer) \
             $(if $(filter tests/simt/%_test.cpp,$1),$(SIMT))
 
 # In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
@@ -99,11 +100,13 @@ find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev
 OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu)
 MAIN    := src/main.cpp
 LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
-TESTS   := $(filter-out $(OTHER_BACKEND) tests/simt/%,$(call find_sources,tests))
+TESTS   := $(filter-out $(OTHER_BACKEND) tests/simt/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
+# Tests that need ranks, and what they share (*_ranks.cpp, with main_ranks.cpp): run under mpirun by tests/run_all.sh.
+RANK_TESTS := $(filter %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
 SIMT_TESTS := $(if $(filter cpu,$(BACKEND)),$(filter-out %_cuda.cu,$(call find_sources,tests/simt)))
 BENCHES := $(call find_sources,bench)
 object   = $(patsubst %,$(OBJ)/%.o,$1)
-TEST_PROGRAMS  := $(BUILD)/tests $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
+TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_ranks $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
 # Each bench/bench_*.cpp is a program; what else is there goes into all of them.
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
 BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
@@ -149,6 +152,10 @@ $(BUILD)/maki: $(call object,$(MAIN)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
 $(BUILD)/tests: $(call object,$(TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
+
+$(BUILD)/tests_ranks: $(call object,$(RANK_TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
 

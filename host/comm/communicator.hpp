@@ -1,4 +1,5 @@
 // The ranks of one job: MPI under a launcher, this process alone without one (then MPI is not even started).
+// Only the thread that called world() first may call (MPI_THREAD_FUNNELED). All failures of MPI are Errors.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,8 @@ class Communicator {
   void broadcast(void* data, std::size_t bytes, int root) const;
   // `bytes` from every rank, in the order of ranks.
   void all_gather(const void* mine, void* all, std::size_t bytes) const;
-  // Element by element over all ranks; the same bits on every rank, and integers exact.
+  // Element by element over all ranks; the same bits on every rank, and integers exact. Doubles are added in the order of
+  // ranks with the rounding errors carried along (Neumaier 1974), so that the sum is as if rounded once.
   void sum(std::span<double> values) const;
   void sum(std::span<std::uint64_t> values) const;
   void max(std::span<double> values) const;
@@ -58,8 +60,18 @@ class Communicator {
     std::uint64_t messages = 0, bytes = 0;  // sent to other ranks by exchange()
     std::uint64_t empty = 0;                // messages of no bytes that were sent: stays 0
   };
-  Traffic traffic() const;
+  Traffic traffic() const;  // of this communicator; its splits count for themselves
 
+  // What is in flight at once, and in which pieces; alike on all ranks. At least one piece is always in flight.
+  struct Limits {
+    std::size_t piece_bytes = std::size_t{1} << 30;  // up to 2^31 - 1
+    std::size_t messages = 64;                       // sends (receives are all posted at once, into their places)
+    std::size_t bytes = std::size_t{1} << 30;        // of those sends
+  };
+  void set_limits(const Limits& limits);
+
+  // How long a call waits with nothing heard before it gives up; MAKI_RANK_TIMEOUT (seconds), else 120. A communicator's
+  // copies and later splits follow.
   void set_timeout(double seconds);
 
  private:

@@ -1,0 +1,126 @@
+#include "host/comm/communicator.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#include "host/comm/exchange.hpp"
+#include "host/comm/launcher.hpp"
+#include "host/comm/mpi_ranks.hpp"
+#include "host/comm/reduce.hpp"
+#include "kernels/device/error.hpp"
+
+namespace maki {
+
+struct Communicator::State : mpi::Ranks {
+  explicit State(mpi::Ranks ranks) : mpi::Ranks(std::move(ranks)) {}
+  ~State() { mpi::release(*this); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  Traffic sent;
+};
+
+Communicator::Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Communicator Communicator::self() {
+  mpi::Ranks alone;
+  alone.in_world = {0};
+  return Communicator(std::make_shared<State>(std::move(alone)));
+}
+
+Communicator Communicator::world() {
+  // Never destroyed: the end of the program finalizes MPI, which may come after the end of static objects.
+  static const Communicator* const all = [] {
+    const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
+    if (!launcher.starts_mpi) return new Communicator(self());
+    return new Communicator(std::make_shared<State>(mpi::start(launcher.ranks)));
+  }();
+  return *all;
+}
+
+int Communicator::rank() const { return state_->rank; }
+int Communicator::size() const { return state_->size; }
+Communicator::Traffic Communicator::traffic() const { return state_->sent; }
+
+void Communicator::set_timeout(double seconds) {
+  if (!(seconds > 0)) throw Error("a timeout of " + std::to_string(seconds) + " s", "it has to be above 0");
+  state_->timeout = seconds;
+}
+
+void Communicator::set_limits(const Limits& limits) {
+  if (limits.piece_bytes == 0 || limits.piece_bytes > INT_MAX || limits.messages == 0 || limits.bytes == 0) {
+    throw Error("limits of messages out of range", "pieces hold 1 to 2147483647 bytes, and one at least is in flight");
+  }
+  state_->limits = limits;
+}
+
+Communicator Communicator::split(int colour, int key) const {
+  if (state_->comm == MPI_COMM_NULL) return Communicator(std::make_shared<State>(mpi::Ranks(*state_)));
+  if (colour < 0) throw Error("colour " + std::to_string(colour) + " of a split", "it has to be 0 or more");
+  barrier();  // which ends where a rank is missing; the split itself would not
+  MPI_Comm part = MPI_COMM_NULL;
+  mpi::check(MPI_Comm_split(state_->comm, colour, key, &part), "MPI_Comm_split");
+  return Communicator(std::make_shared<State>(mpi::describe(part, *state_)));
+}
+
+void Communicator::barrier() const {
+  if (size() == 1) return;
+  MPI_Request request;
+  mpi::check(MPI_Ibarrier(state_->comm, &request), "MPI_Ibarrier");
+  mpi::finish(*state_, request, "a barrier");
+}
+
+void Communicator::broadcast(void* data, std::size_t bytes, int root) const {
+  if (root < 0 || root >= size()) throw Error("a broadcast from rank " + std::to_string(root), "there is none");
+  if (size() == 1) return;
+  const std::size_t piece = state_->limits.piece_bytes;
+  for (std::size_t begin = 0; begin < bytes; begin += piece) {
+    MPI_Request request;
+    mpi::check(MPI_Ibcast(static_cast<char*>(data) + begin, static_cast<int>(std::min(piece, bytes - begin)), MPI_BYTE,
+                          root, state_->comm, &request),
+               "MPI_Ibcast");
+    mpi::finish(*state_, request, "a broadcast");
+  }
+}
+
+void Communicator::all_gather(const void* mine, void* all, std::size_t bytes) const {
+  char* const to = static_cast<char*>(all);
+  if (bytes == 0) return;
+  if (size() == 1) {
+    std::memmove(to, mine, bytes);
+  } else if (bytes <= state_->limits.piece_bytes) {
+    mpi::gather(*state_, mine, all, bytes);
+  } else {  // more than MPI's counts hold
+    std::vector<Outgoing> out;
+    std::vector<Incoming> in;
+    for (int r = 0; r < size(); ++r) {
+      out.push_back({r, mine, bytes});
+      in.push_back({r, to + r * bytes, bytes});
+    }
+    exchange(out, in);
+  }
+}
+
+void Communicator::sum(std::span<double> values) const { mpi::reduce(*state_, values, mpi::add); }
+void Communicator::sum(std::span<std::uint64_t> values) const { mpi::reduce(*state_, values, mpi::add); }
+void Communicator::max(std::span<double> values) const { mpi::reduce(*state_, values, mpi::largest); }
+void Communicator::max(std::span<std::uint64_t> values) const { mpi::reduce(*state_, values, mpi::largest); }
+void Communicator::min(std::span<double> values) const { mpi::reduce(*state_, values, mpi::smallest); }
+
+void Communicator::exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag) const {
+  constexpr int kLargestTag = 32767;  // what every MPI has
+  if (tag < 0 || tag > kLargestTag) throw Error("a message's tag is " + std::to_string(tag), "0 to 32767 are there");
+  mpi::Exchange(*state_, out, in, tag, state_->sent).run();
+}
+
+std::vector<std::uint64_t> Communicator::exchange_sizes(std::span<const std::uint64_t> bytes_to_each) const {
+  if (bytes_to_each.size() != static_cast<std::size_t>(size())) {
+    throw Error("sizes for " + std::to_string(bytes_to_each.size()) + " ranks", "there are " + std::to_string(size()));
+  }
+  std::vector<std::uint64_t> from_each(bytes_to_each.begin(), bytes_to_each.end());
+  if (size() > 1) mpi::transpose(*state_, bytes_to_each.data(), from_each.data(), sizeof(std::uint64_t));
+  return from_each;
+}
+
+}  // namespace maki

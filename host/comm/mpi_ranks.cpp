@@ -1,0 +1,116 @@
+#include "host/comm/mpi_ranks.hpp"
+
+#include <cstdlib>
+#include <numeric>
+
+#include "host/comm/job.hpp"
+#include "host/comm/roll_call.hpp"
+#include "kernels/device/error.hpp"
+
+namespace maki::mpi {
+
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw Error(std::string(call) + " failed", std::string(text, length));
+}
+
+namespace {
+
+// At the program's end: only ranks that all arrive here can finalize.
+void finalize() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized) return;
+  try {
+    Communicator::world().barrier();
+  } catch (const std::exception& error) {
+    abort_job(error.what());
+  }
+  MPI_Finalize();
+}
+
+}  // namespace
+
+Ranks start(int expected) {
+  int provided = 0;
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  std::atexit(finalize);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int size = 0;
+  check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  if (expected > 0 && size != expected) {
+    throw Error("the launcher started " + std::to_string(expected) + " processes, but MPI found " + std::to_string(size),
+                "the launcher and this MPI library (" + mpi_library() + ") do not understand each other",
+                "use the mpirun of that library, or 'srun --mpi=pmix'");
+  }
+  MPI_Comm comm = MPI_COMM_NULL;
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+  open_roll_call();
+  Ranks like;
+  if (const char* text = std::getenv("MAKI_RANK_TIMEOUT")) {
+    like.timeout = std::atof(text);
+    if (!(like.timeout > 0)) {
+      throw Error(std::string("MAKI_RANK_TIMEOUT is '") + text + "'", "it is a time in seconds, above 0");
+    }
+  }
+  return describe(comm, like);
+}
+
+Ranks describe(MPI_Comm comm, const Ranks& like) {
+  Ranks ranks = like;
+  ranks.comm = comm;
+  check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_rank(comm, &ranks.rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm, &ranks.size), "MPI_Comm_size");
+  std::vector<int> here(ranks.size);
+  std::iota(here.begin(), here.end(), 0);
+  ranks.in_world.resize(ranks.size);
+  MPI_Group group, world;
+  check(MPI_Comm_group(comm, &group), "MPI_Comm_group");
+  check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  check(MPI_Group_translate_ranks(group, ranks.size, here.data(), world, ranks.in_world.data()),
+        "MPI_Group_translate_ranks");
+  MPI_Group_free(&group);
+  MPI_Group_free(&world);
+  return ranks;
+}
+
+void release(Ranks& ranks) {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (ranks.comm != MPI_COMM_NULL && !finalized) MPI_Comm_free(&ranks.comm);
+}
+
+void finish(const Ranks& ranks, MPI_Request request, const char* what) {
+  Patience patience(ranks, what);
+  for (;;) {
+    int done = 0;
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what);
+    if (done) return;
+    patience.pause([] { return std::vector<int>{}; });
+  }
+}
+
+}  // namespace maki::mpi
+
+namespace maki {
+
+bool under_mpi() {
+  int started = 0, finalized = 0;
+  MPI_Initialized(&started);
+  MPI_Finalized(&finalized);
+  return started && !finalized;
+}
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string all(text, length);
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
+}  // namespace maki

@@ -1,0 +1,58 @@
+// MPI as the rest of host/comm uses it: errors as exceptions, waiting that ends. Included by host/comm/*.cpp only.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+
+namespace maki::mpi {
+
+// One MPI communicator and what belongs to it. `comm` is MPI_COMM_NULL for a process alone.
+struct Ranks {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0, size = 1;
+  std::vector<int> in_world;  // the rank in the job of each rank here
+  Communicator::Limits limits;
+  double timeout = 120;  // s
+};
+
+// Throws Error where an MPI call did not succeed.
+void check(int code, const char* call);
+
+// Starts MPI (once) and gives the job's ranks; `expected` of them, where that is not 0.
+Ranks start(int expected);
+// A communicator of `comm`'s members with errors as return values.
+Ranks describe(MPI_Comm comm, const Ranks& like);
+// Frees the communicator, where that can still be done.
+void release(Ranks& ranks);
+
+// One spell of waiting: ever longer pauses between looks at the requests, so that ranks that share a core leave it to
+// those that work, and an end after the timeout.
+class Patience {
+ public:
+  Patience(const Ranks& ranks, std::string what);
+  // Something came: the timeout starts anew.
+  void refresh();
+  // Waits a little. After the timeout, or when another rank has given up, throws Error naming the ranks that are not
+  // heard from; `pending` (ranks here) are those waited for, which are named if all answer.
+  void pause(const std::function<std::vector<int>()>& pending);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  [[noreturn]] void give_up(const std::vector<int>& pending) const;
+  const Ranks& ranks_;
+  std::string what_;
+  Clock::time_point heard_, next_look_;
+  int idle_ = 0;
+};
+
+// Waits for one request of a collective call.
+void finish(const Ranks& ranks, MPI_Request request, const char* what);
+
+}  // namespace maki::mpi

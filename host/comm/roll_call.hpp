@@ -1,0 +1,21 @@
+// Who is still there, when something that was waited for did not come: every rank that waits answers, so that those
+// named are the ranks at fault and not the ones that wait for them in turn.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace maki::mpi {
+
+// Collective over the job, once MPI runs.
+void open_roll_call();
+// Another rank has given up: this one has to answer, by call_roll().
+bool roll_is_called();
+// Tells all ranks that this one is here and waits a moment for theirs. True for each rank of the job that was heard.
+std::vector<bool> call_roll();
+// Whether this rank is the one that speaks for all: the lowest heard. Before any roll call: rank 0.
+bool speaks_for_all();
+// "rank 2", "ranks 2, 3 and 5", "ranks 2, 3, 5 and 12 more".
+std::string name_ranks(const std::vector<int>& ranks);
+
+}  // namespace maki::mpi

@@ -1,0 +1,147 @@
+// Messages between ranks: what arrives, and what is sent for it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+#include "kernels/device/error.hpp"
+
+namespace maki {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+// The k-th message from one rank to another in a round; empty for most pairs when `sparse`.
+Bytes message(int from, int to, int k, unsigned round, bool sparse) {
+  std::mt19937_64 random(((round * 64ull + from) * 64 + to) * 8 + k);
+  if (random() % 3 == 0 || (sparse && random() % 4 != 0)) return {};
+  Bytes bytes(random() % (random() % 8 == 0 ? 200000 : 3000));
+  for (auto& b : bytes) b = static_cast<unsigned char>(random());
+  return bytes;
+}
+
+struct Round {
+  std::vector<Bytes> sent, received;
+  std::vector<Communicator::Outgoing> out;
+  std::vector<Communicator::Incoming> in;
+  std::uint64_t messages = 0, bytes = 0;  // to others, in pieces
+};
+
+Round prepare(const Communicator& ranks, unsigned round, int each, bool sparse, std::size_t piece) {
+  Round r;
+  for (int peer = 0; peer < ranks.size(); ++peer) {
+    for (int k = 0; k < each; ++k) {
+      r.sent.push_back(message(ranks.rank(), peer, k, round, sparse));
+      r.received.push_back(Bytes(message(peer, ranks.rank(), k, round, sparse).size(), 0));
+      if (peer == ranks.rank()) continue;
+      r.bytes += r.sent.back().size();
+      r.messages += (r.sent.back().size() + piece - 1) / piece;
+    }
+  }
+  for (int i = 0; i < ranks.size() * each; ++i) {
+    r.out.push_back({i / each, r.sent[i].data(), r.sent[i].size()});
+    r.in.push_back({i / each, r.received[i].data(), r.received[i].size()});
+  }
+  return r;
+}
+
+void expect_arrived(const Communicator& ranks, const Round& r, unsigned round, int each, bool sparse) {
+  for (int i = 0; i < ranks.size() * each; ++i) {
+    ASSERT_EQ(r.received[i], message(i / each, ranks.rank(), i % each, round, sparse)) << "from " << i / each;
+  }
+}
+
+class Exchange : public testing::Test {
+ protected:
+  // A communicator of its own, so that only what the test sends is counted.
+  Communicator ranks = Communicator::world().split(0, Communicator::world().rank());
+};
+
+TEST_F(Exchange, RandomSparseRoundsArriveAndNothingEmptyIsSent) {
+  std::uint64_t messages = 0, bytes = 0;
+  for (unsigned round = 0; round < 20; ++round) {
+    auto r = prepare(ranks, round, 1, true, std::size_t{1} << 30);
+    ranks.exchange(r.out, r.in, static_cast<int>(round % 3));
+    expect_arrived(ranks, r, round, 1, true);
+    messages += r.messages, bytes += r.bytes;
+  }
+  EXPECT_EQ(ranks.traffic().messages, messages);
+  EXPECT_EQ(ranks.traffic().bytes, bytes);
+  EXPECT_EQ(ranks.traffic().empty, 0u);
+}
+
+TEST_F(Exchange, SeveralMessagesToOneRankKeepTheirOrder) {
+  auto r = prepare(ranks, 100, 5, false, std::size_t{1} << 30);
+  ranks.exchange(r.out, r.in);
+  expect_arrived(ranks, r, 100, 5, false);
+}
+
+TEST_F(Exchange, PiecesOfAnySizeWithFewInFlight) {
+  std::uint64_t messages = 0;
+  for (const std::size_t piece : {777, 4096, 65536}) {
+    ranks.set_limits({.piece_bytes = piece, .messages = 3, .bytes = 2 * piece});
+    auto r = prepare(ranks, 200, 2, false, piece);
+    ranks.exchange(r.out, r.in);
+    expect_arrived(ranks, r, 200, 2, false);
+    messages += r.messages;
+  }
+  EXPECT_EQ(ranks.traffic().messages, messages);
+  EXPECT_EQ(ranks.traffic().empty, 0u);
+}
+
+TEST_F(Exchange, OneInFlightDoesNotLockUpRings) {
+  ranks.set_limits({.piece_bytes = 100000, .messages = 1, .bytes = 1});
+  const int n = ranks.size(), me = ranks.rank();
+  // Beyond what MPI sends before the other side asks for it; the lists are in opposite orders.
+  std::vector<Bytes> sent(n, Bytes(300001)), received(n, Bytes(300001));
+  std::vector<Communicator::Outgoing> out;
+  std::vector<Communicator::Incoming> in;
+  for (int r = 0; r < n; ++r) {
+    std::fill(sent[r].begin(), sent[r].end(), static_cast<unsigned char>(16 * me + r));
+    out.push_back({r, sent[r].data(), sent[r].size()});
+    in.insert(in.begin(), {r, received[r].data(), received[r].size()});
+  }
+  ranks.exchange(out, in);
+  for (int r = 0; r < n; ++r) EXPECT_EQ(received[r], Bytes(300001, static_cast<unsigned char>(16 * r + me)));
+}
+
+TEST_F(Exchange, NothingAtAll) {
+  ranks.exchange({}, {});
+  EXPECT_EQ(ranks.traffic().messages, 0u);
+}
+
+TEST_F(Exchange, WrongRanksTagsAndSizesAreErrors) {
+  char byte = 0, other = 0;
+  const Communicator::Outgoing nowhere{ranks.size(), &byte, 1}, own{ranks.rank(), &byte, 1};
+  const Communicator::Incoming shorter{ranks.rank(), &other, 0}, same{ranks.rank(), &other, 1};
+  EXPECT_THROW(ranks.exchange({&nowhere, 1}, {}), Error);
+  EXPECT_THROW(ranks.exchange({&own, 1}, {&shorter, 1}), Error);
+  EXPECT_THROW(ranks.exchange({}, {&same, 1}), Error);
+  EXPECT_THROW(ranks.exchange({&own, 1}, {&same, 1}, -1), Error);
+  EXPECT_THROW(ranks.set_limits({.piece_bytes = 0}), Error);
+  EXPECT_THROW(ranks.set_timeout(0), Error);
+}
+
+TEST_F(Exchange, AMessageOfAnotherSizeThanExpectedNamesTheSender) {
+  if (ranks.size() == 1) return;
+  for (const std::size_t expected : {1, 3}) {
+    const std::vector<char> two(2);
+    std::vector<char> place(3);
+    const Communicator::Outgoing out{1, two.data(), 2};
+    const Communicator::Incoming in{0, place.data(), expected};
+    if (ranks.rank() == 0) ranks.exchange({&out, 1}, {});
+    if (ranks.rank() != 1) continue;
+    try {
+      ranks.exchange({}, {&in, 1});
+      FAIL() << "expected an Error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("rank 0 sent a message of another size"), std::string::npos);
+    }
+  }
+  ranks.barrier();
+}
+
+}  // namespace
+}  // namespace maki

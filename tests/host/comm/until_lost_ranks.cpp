@@ -1,0 +1,42 @@
+#include "tests/host/comm/until_lost_ranks.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+#include "kernels/device/error.hpp"
+
+namespace maki::test {
+namespace {
+
+// A ring: a rank hears of its neighbour only, and so of a lost rank by others that wait in turn.
+void pass_around(const Communicator& ranks) {
+  std::vector<char> out(100000, 'x'), in(out.size());
+  const Communicator::Outgoing to{(ranks.rank() + 1) % ranks.size(), out.data(), out.size()};
+  const Communicator::Incoming from{(ranks.rank() + ranks.size() - 1) % ranks.size(), in.data(), in.size()};
+  ranks.exchange({&to, 1}, {&from, 1});
+}
+
+}  // namespace
+
+int run_until_lost(const std::string& calls) {
+  const auto world = Communicator::world();
+  const auto pair = world.split(world.rank() / 2, 0);
+  std::printf("rank %d is process %d\n", world.rank(), static_cast<int>(getpid()));
+  std::fflush(stdout);
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+       std::chrono::steady_clock::now() < end;) {
+    if (calls == "fail" && world.rank() == 2) throw Error("no more paper", "it was all used", "get some");
+    std::vector<double> values{1.0 * world.rank()};
+    if (calls == "sum") world.sum(values);
+    if (calls == "exchange") pass_around(world);
+    if (calls == "row") pair.barrier();
+    if (calls != "exchange") world.barrier();
+  }
+  return 0;
+}
+
+}  // namespace maki::test

@@ -1,0 +1,13 @@
+// A job that goes on until one of its ranks is lost.
+#pragma once
+
+#include <string>
+
+namespace maki::test {
+
+// Every rank prints "rank R is process P" and makes the calls named for a minute: "barrier", "sum", "exchange" (a ring),
+// "row" (a barrier of pairs of ranks, then of all), "fail" (rank 2 throws). Whoever started the job stops or ends one of
+// the ranks meanwhile.
+int run_until_lost(const std::string& calls);
+
+}  // namespace maki::test
