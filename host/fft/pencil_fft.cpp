@@ -1,16 +1,11 @@
 #include "host/fft/pencil_fft.hpp"
 
 #include <algorithm>
-#include <string_view>
-
-#include "kernels/device/device.hpp"
 
 namespace maki {
 namespace {
 
 using Complex = std::complex<float>;
-
-bool in_host_memory() { return std::string_view(backend_name()) == "cpu"; }
 
 std::size_t counted(const PencilRange& range) { return static_cast<std::size_t>(range.count()); }
 
@@ -20,27 +15,22 @@ PencilFft::PencilFft(const Communicator& communicator, int m)
     : PencilFft(communicator, PencilLayout(m, communicator.size())) {}
 
 PencilFft::PencilFft(const Communicator& communicator, const PencilLayout& layout)
-    : communicator_(communicator), layout_(layout), lines_(layout.cells()) {
+    : messages_(communicator), layout_(layout), lines_(layout.cells()) {
   z_to_y_ = plan(Pencils::kZ, Pencils::kY);
   y_to_x_ = plan(Pencils::kY, Pencils::kX);
   x_to_y_ = plan(Pencils::kX, Pencils::kY);
   y_to_z_ = plan(Pencils::kY, Pencils::kZ);
   work_.resize(size());
-  if (!in_host_memory()) {
-    staged_out_.resize(size() / 2);
-    staged_in_.resize(size() / 2);
-  }
 }
 
 std::size_t PencilFft::size() const {
-  const int rank = communicator_.rank();
   const std::size_t complex_lines =
-      std::max(lines_.padded(layout_.lines(Pencils::kY, rank)), lines_.padded(layout_.lines(Pencils::kX, rank)));
-  return std::max(real_row() * lines_.padded(layout_.lines(Pencils::kReal, rank)), mode_row() * complex_lines);
+      std::max(lines_.padded(layout_.lines(Pencils::kY, rank())), lines_.padded(layout_.lines(Pencils::kX, rank())));
+  return std::max(real_row() * lines_.padded(layout_.lines(Pencils::kReal, rank())), mode_row() * complex_lines);
 }
 
 std::size_t PencilFft::bytes() const {
-  return work_.capacity() * sizeof(float) + (staged_out_.capacity() + staged_in_.capacity()) * sizeof(Complex);
+  return work_.capacity() * sizeof(float) + messages_.bytes();
 }
 
 // Complex numbers from one cell to the next along x, y and z.
@@ -55,18 +45,17 @@ std::array<std::size_t, 3> PencilFft::steps(Pencils pencils, const PencilBox& he
 
 // Messages stand in the order of the layout that they go to, so that it is the sender who transposes.
 std::vector<PencilFft::Part> PencilFft::parts(Pencils from, Pencils to, bool sending) const {
-  const int rank = communicator_.rank();
   const Pencils here = sending ? from : to, there = sending ? to : from;
-  const PencilBox held = layout_.box(here, rank);
+  const PencilBox held = layout_.box(here, rank());
   const std::array<std::size_t, 3> step = steps(here, held);
   const std::array<int, 3> axes = PencilLayout::order(to);
   const PencilGrid grid = layout_.grid();
   const bool in_row = from == Pencils::kZ || to == Pencils::kZ;
   std::vector<Part> found;
   std::size_t first = 0;
-  for (int i = 0; layout_.takes_part(rank) && i < (in_row ? grid.columns : grid.rows); ++i) {
+  for (int i = 0; layout_.takes_part(rank()) && i < (in_row ? grid.columns : grid.rows); ++i) {
     const int peer =
-        in_row ? layout_.row_of(rank) * grid.columns + i : i * grid.columns + layout_.column_of(rank);
+        in_row ? layout_.row_of(rank()) * grid.columns + i : i * grid.columns + layout_.column_of(rank());
     const PencilBox common = overlap(held, layout_.box(there, peer));
     if (common.cells() == 0) continue;
     Part part{peer, first, common.cells(), 0, {}};
@@ -87,43 +76,30 @@ std::vector<PencilFft::Part> PencilFft::parts(Pencils from, Pencils to, bool sen
 }
 
 PencilFft::Transpose PencilFft::plan(Pencils from, Pencils to) const {
-  const int rank = communicator_.rank();
   Transpose transpose{parts(from, to, true), parts(from, to, false), false};
-  const auto mine = [&](const std::vector<Part>& parts) { return parts.size() == 1 && parts[0].peer == rank; };
+  const auto mine = [&](const std::vector<Part>& parts) { return parts.size() == 1 && parts[0].peer == rank(); };
   transpose.stays_here = mine(transpose.out) && mine(transpose.in);
   return transpose;
 }
 
 // Messages leave from `out` and arrive in `in`, where this rank's own part is copied to.
 void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag) {
-  const int rank = communicator_.rank();
-  const bool staged = !in_host_memory();
   const Complex* own = nullptr;
   std::vector<Communicator::Outgoing> outgoing;
   std::vector<Communicator::Incoming> incoming;
-  stream.synchronize();
   for (const Part& part : transpose.out) {
-    const std::size_t bytes = part.cells * sizeof(Complex);
-    if (part.peer == rank) {
+    if (part.peer == rank())
       own = out + part.first;
-      continue;
-    }
-    if (staged) copy_to_host(stream, staged_out_.data() + part.first, out + part.first, bytes);
-    outgoing.push_back({part.peer, (staged ? staged_out_.data() : out) + part.first, bytes});
-    traffic_.messages += 1;
-    traffic_.bytes += bytes;
+    else
+      outgoing.push_back({part.peer, out + part.first, part.cells * sizeof(Complex)});
   }
   for (const Part& part : transpose.in) {
-    const std::size_t bytes = part.cells * sizeof(Complex);
-    if (part.peer == rank)
-      copy_on_device(stream, in + part.first, own, bytes);
+    if (part.peer == rank())
+      copy_on_device(stream, in + part.first, own, part.cells * sizeof(Complex));
     else
-      incoming.push_back({part.peer, (staged ? staged_in_.data() : in) + part.first, bytes});
+      incoming.push_back({part.peer, in + part.first, part.cells * sizeof(Complex)});
   }
-  if (!outgoing.empty() || !incoming.empty()) communicator_.exchange(outgoing, incoming, tag);
-  for (const Part& part : transpose.in)
-    if (staged && part.peer != rank)
-      copy_to_device(stream, in + part.first, staged_in_.data() + part.first, part.cells * sizeof(Complex));
+  messages_.exchange(stream, outgoing, incoming, tag);
 }
 
 // The mesh goes from one array to the other; either is the other's buffer of messages meanwhile.
@@ -141,22 +117,20 @@ void PencilFft::run(const Stream& stream, const Transpose& transpose, float* fro
 }
 
 void PencilFft::forward(const Stream& stream, float* mesh) {
-  const int rank = communicator_.rank();
-  lines_.real_to_modes(stream, mesh, layout_.lines(Pencils::kZ, rank));
+  lines_.real_to_modes(stream, mesh, layout_.lines(Pencils::kZ, rank()));
   run(stream, z_to_y_, mesh, work_.data(), 0);
-  lines_.forward(stream, work_.data(), layout_.lines(Pencils::kY, rank));
+  lines_.forward(stream, work_.data(), layout_.lines(Pencils::kY, rank()));
   run(stream, y_to_x_, work_.data(), mesh, 1);
-  lines_.forward(stream, mesh, layout_.lines(Pencils::kX, rank));
+  lines_.forward(stream, mesh, layout_.lines(Pencils::kX, rank()));
   stream.synchronize();
 }
 
 void PencilFft::backward(const Stream& stream, float* mesh) {
-  const int rank = communicator_.rank();
-  lines_.backward(stream, mesh, layout_.lines(Pencils::kX, rank));
+  lines_.backward(stream, mesh, layout_.lines(Pencils::kX, rank()));
   run(stream, x_to_y_, mesh, work_.data(), 2);
-  lines_.backward(stream, work_.data(), layout_.lines(Pencils::kY, rank));
+  lines_.backward(stream, work_.data(), layout_.lines(Pencils::kY, rank()));
   run(stream, y_to_z_, work_.data(), mesh, 3);
-  lines_.modes_to_real(stream, mesh, layout_.lines(Pencils::kZ, rank));
+  lines_.modes_to_real(stream, mesh, layout_.lines(Pencils::kZ, rank()));
   stream.synchronize();
 }
 

@@ -8,10 +8,10 @@
 #include <array>
 #include <complex>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "host/fft/device_messages.hpp"
 #include "host/fft/pencil_layout.hpp"
 #include "kernels/device/box_copy.hpp"
 #include "kernels/device/buffer.hpp"
@@ -27,8 +27,8 @@ class PencilFft {
   PencilFft(const Communicator& communicator, const PencilLayout& layout);
 
   const PencilLayout& layout() const { return layout_; }
-  PencilBox cells() const { return layout_.box(Pencils::kReal, communicator_.rank()); }  // of the real mesh
-  PencilBox modes() const { return layout_.box(Pencils::kX, communicator_.rank()); }     // of its transform
+  PencilBox cells() const { return layout_.box(Pencils::kReal, rank()); }  // of the real mesh
+  PencilBox modes() const { return layout_.box(Pencils::kX, rank()); }     // of its transform
   std::size_t real_row() const { return lines_.real_row(); }     // floats between lines of the real mesh
   std::size_t mode_row() const { return lines_.complex_row(); }  // floats between lines of modes
   std::size_t size() const;   // floats of the local array: enough for each of the layouts; 0 on a rank without a part
@@ -41,12 +41,10 @@ class PencilFft {
   void backward(const Stream& stream, float* mesh);
 
   // What this rank has sent to others so far.
-  struct Traffic {
-    std::uint64_t messages = 0, bytes = 0;
-  };
-  Traffic traffic() const { return traffic_; }
+  DeviceMessages::Traffic traffic() const { return messages_.traffic(); }
 
  private:
+  int rank() const { return messages_.communicator().rank(); }
   struct Part {
     int peer;
     std::size_t first;  // in the buffer of messages, complex numbers
@@ -66,13 +64,11 @@ class PencilFft {
   void send_and_receive(const Stream& stream, const Transpose& transpose, std::complex<float>* out,
                         std::complex<float>* in, int tag);
 
-  Communicator communicator_;
+  DeviceMessages messages_;
   PencilLayout layout_;
   LineFft lines_;
   Transpose z_to_y_, y_to_x_, x_to_y_, y_to_z_;
   DeviceBuffer<float> work_{"fft.work"};  // holds y-pencils, and messages
-  std::vector<std::complex<float>> staged_out_, staged_in_;  // where messages have to pass through host memory
-  Traffic traffic_;
 };
 
 }  // namespace maki

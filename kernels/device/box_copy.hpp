@@ -1,9 +1,10 @@
-// Copies a box of complex numbers between arrays of different order: packing, unpacking and transposing a mesh.
+// Copies a box of cells between arrays of different order: packing, unpacking and transposing a mesh.
 #pragma once
 
 #include <array>
 #include <complex>
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/device/stream.hpp"
 
@@ -16,6 +17,11 @@ struct BoxCopy {
 };
 
 // to[sum_a i_a to_step_a] = from[sum_a i_a from_step_a] for all i_a in [0, count_a). The two do not overlap.
-void copy_box(const Stream& stream, const BoxCopy& box, const std::complex<float>* from, std::complex<float>* to);
+// T is std::complex<float>, float or std::uint64_t.
+template <class T>
+void copy_box(const Stream& stream, const BoxCopy& box, const T* from, T* to);
+
+// The same, added to what is there.
+void add_box(const Stream& stream, const BoxCopy& box, const std::uint64_t* from, std::uint64_t* to);
 
 }  // namespace maki

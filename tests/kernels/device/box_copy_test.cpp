@@ -41,11 +41,27 @@ TEST(BoxCopy, MovesEveryCellInEveryOrder) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
+TEST(BoxCopy, AddsToWhatIsThere) {
+  const Stream stream;
+  std::vector<std::uint64_t> from(2 * 3 * 4), to(2 * 3 * 6, std::uint64_t{1} << 40);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = i;
+  DeviceBuffer<std::uint64_t> source("test.from"), target("test.to");
+  source.upload(stream, from);
+  target.upload(stream, to);
+  add_box(stream, {{2, 3, 4}, {12, 4, 1}, {18, 6, 1}}, source.data(), target.data());
+  const std::vector<std::uint64_t> sums = target.download(stream);
+  for (std::size_t line = 0; line < 6; ++line)
+    for (std::size_t k = 0; k < 6; ++k)
+      EXPECT_EQ(sums[6 * line + k], (std::uint64_t{1} << 40) + (k < 4 ? 4 * line + k : 0));
+}
+
 TEST(BoxCopy, AnEmptyBoxIsNoWork) {
   const Stream stream;
-  copy_box(stream, {{3, 0, 2}, {1, 1, 1}, {1, 1, 1}}, nullptr, nullptr);
-  copy_box(stream, {{0, 3, 2}, {6, 2, 1}, {6, 2, 1}}, nullptr, nullptr);
-  copy_box(stream, {{2, 2, 0}, {6, 1, 2}, {6, 2, 1}}, nullptr, nullptr);
+  const float* from = nullptr;
+  float* to = nullptr;
+  copy_box(stream, {{3, 0, 2}, {1, 1, 1}, {1, 1, 1}}, from, to);
+  copy_box(stream, {{0, 3, 2}, {6, 2, 1}, {6, 2, 1}}, from, to);
+  copy_box(stream, {{2, 2, 0}, {6, 1, 2}, {6, 2, 1}}, from, to);
 }
 
 }  // namespace
