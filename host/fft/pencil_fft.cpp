@@ -5,16 +5,16 @@
 namespace maki {
 namespace {
 
-using Complex = std::complex<float>;
-
 std::size_t counted(const PencilRange& range) { return static_cast<std::size_t>(range.count()); }
 
 }  // namespace
 
-PencilFft::PencilFft(const Communicator& communicator, int m)
+template <class Real>
+PencilFft<Real>::PencilFft(const Communicator& communicator, int m)
     : PencilFft(communicator, PencilLayout(m, communicator.size())) {}
 
-PencilFft::PencilFft(const Communicator& communicator, const PencilLayout& layout)
+template <class Real>
+PencilFft<Real>::PencilFft(const Communicator& communicator, const PencilLayout& layout)
     : messages_(communicator), layout_(layout), lines_(layout.cells()) {
   z_to_y_ = plan(Pencils::kZ, Pencils::kY);
   y_to_x_ = plan(Pencils::kY, Pencils::kX);
@@ -23,18 +23,21 @@ PencilFft::PencilFft(const Communicator& communicator, const PencilLayout& layou
   work_.resize(size());
 }
 
-std::size_t PencilFft::size() const {
+template <class Real>
+std::size_t PencilFft<Real>::size() const {
   const std::size_t complex_lines =
       std::max(lines_.padded(layout_.lines(Pencils::kY, rank())), lines_.padded(layout_.lines(Pencils::kX, rank())));
   return std::max(real_row() * lines_.padded(layout_.lines(Pencils::kReal, rank())), mode_row() * complex_lines);
 }
 
-std::size_t PencilFft::bytes() const {
-  return work_.capacity() * sizeof(float) + messages_.bytes();
+template <class Real>
+std::size_t PencilFft<Real>::bytes() const {
+  return work_.capacity() * sizeof(Real) + messages_.bytes();
 }
 
 // Complex numbers from one cell to the next along x, y and z.
-std::array<std::size_t, 3> PencilFft::steps(Pencils pencils, const PencilBox& held) const {
+template <class Real>
+std::array<std::size_t, 3> PencilFft<Real>::steps(Pencils pencils, const PencilBox& held) const {
   const std::array<int, 3> axes = PencilLayout::order(pencils);
   std::array<std::size_t, 3> step;
   step[axes[2]] = 1;
@@ -44,7 +47,8 @@ std::array<std::size_t, 3> PencilFft::steps(Pencils pencils, const PencilBox& he
 }
 
 // Messages stand in the order of the layout that they go to, so that it is the sender who transposes.
-std::vector<PencilFft::Part> PencilFft::parts(Pencils from, Pencils to, bool sending) const {
+template <class Real>
+auto PencilFft<Real>::parts(Pencils from, Pencils to, bool sending) const -> std::vector<Part> {
   const Pencils here = sending ? from : to, there = sending ? to : from;
   const PencilBox held = layout_.box(here, rank());
   const std::array<std::size_t, 3> step = steps(here, held);
@@ -75,7 +79,8 @@ std::vector<PencilFft::Part> PencilFft::parts(Pencils from, Pencils to, bool sen
   return found;
 }
 
-PencilFft::Transpose PencilFft::plan(Pencils from, Pencils to) const {
+template <class Real>
+auto PencilFft<Real>::plan(Pencils from, Pencils to) const -> Transpose {
   Transpose transpose{parts(from, to, true), parts(from, to, false), false};
   const auto mine = [&](const std::vector<Part>& parts) { return parts.size() == 1 && parts[0].peer == rank(); };
   transpose.stays_here = mine(transpose.out) && mine(transpose.in);
@@ -83,7 +88,9 @@ PencilFft::Transpose PencilFft::plan(Pencils from, Pencils to) const {
 }
 
 // Messages leave from `out` and arrive in `in`, where this rank's own part is copied to.
-void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag) {
+template <class Real>
+void PencilFft<Real>::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in,
+                                       int tag) {
   const Complex* own = nullptr;
   std::vector<Communicator::Outgoing> outgoing;
   std::vector<Communicator::Incoming> incoming;
@@ -103,7 +110,8 @@ void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpos
 }
 
 // The mesh goes from one array to the other; either is the other's buffer of messages meanwhile.
-void PencilFft::run(const Stream& stream, const Transpose& transpose, float* from, float* to, int tag) {
+template <class Real>
+void PencilFft<Real>::run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag) {
   auto* before = reinterpret_cast<Complex*>(from);
   auto* after = reinterpret_cast<Complex*>(to);
   if (transpose.stays_here) {
@@ -116,7 +124,8 @@ void PencilFft::run(const Stream& stream, const Transpose& transpose, float* fro
   for (const Part& part : transpose.in) copy_box(stream, part.copy, before + part.first, after + part.base);
 }
 
-void PencilFft::forward(const Stream& stream, float* mesh) {
+template <class Real>
+void PencilFft<Real>::forward(const Stream& stream, Real* mesh) {
   lines_.real_to_modes(stream, mesh, layout_.lines(Pencils::kZ, rank()));
   run(stream, z_to_y_, mesh, work_.data(), 0);
   lines_.forward(stream, work_.data(), layout_.lines(Pencils::kY, rank()));
@@ -125,7 +134,8 @@ void PencilFft::forward(const Stream& stream, float* mesh) {
   stream.synchronize();
 }
 
-void PencilFft::backward(const Stream& stream, float* mesh) {
+template <class Real>
+void PencilFft<Real>::backward(const Stream& stream, Real* mesh) {
   lines_.backward(stream, mesh, layout_.lines(Pencils::kX, rank()));
   run(stream, x_to_y_, mesh, work_.data(), 2);
   lines_.backward(stream, work_.data(), layout_.lines(Pencils::kY, rank()));
@@ -133,5 +143,8 @@ void PencilFft::backward(const Stream& stream, float* mesh) {
   lines_.modes_to_real(stream, mesh, layout_.lines(Pencils::kZ, rank()));
   stream.synchronize();
 }
+
+template class PencilFft<float>;
+template class PencilFft<double>;
 
 }  // namespace maki

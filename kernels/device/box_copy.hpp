@@ -17,7 +17,7 @@ struct BoxCopy {
 };
 
 // to[sum_a i_a to_step_a] = from[sum_a i_a from_step_a] for all i_a in [0, count_a). The two do not overlap.
-// T is std::complex<float>, float or std::uint64_t.
+// T is std::complex<float>, std::complex<double>, float or std::uint64_t.
 template <class T>
 void copy_box(const Stream& stream, const BoxCopy& box, const T* from, T* to);
 

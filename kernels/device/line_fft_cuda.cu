@@ -16,10 +16,37 @@ void check_fft(cufftResult code, const char* what) {
                       "use a smaller mesh if memory is short");
 }
 
+// cuFFT's two precisions under one name.
+template <class Real>
+struct Cufft;
+template <>
+struct Cufft<float> {
+  using Complex = cufftComplex;
+  static constexpr cufftType to_modes = CUFFT_R2C, to_real = CUFFT_C2R, both_ways = CUFFT_C2C;
+  static cufftResult run_to_modes(cufftHandle plan, float* v) { return cufftExecR2C(plan, v, complex_of(v)); }
+  static cufftResult run_to_real(cufftHandle plan, float* v) { return cufftExecC2R(plan, complex_of(v), v); }
+  static cufftResult run(cufftHandle plan, float* v, int way) {
+    return cufftExecC2C(plan, complex_of(v), complex_of(v), way);
+  }
+  static Complex* complex_of(float* v) { return reinterpret_cast<Complex*>(v); }
+};
+template <>
+struct Cufft<double> {
+  using Complex = cufftDoubleComplex;
+  static constexpr cufftType to_modes = CUFFT_D2Z, to_real = CUFFT_Z2D, both_ways = CUFFT_Z2Z;
+  static cufftResult run_to_modes(cufftHandle plan, double* v) { return cufftExecD2Z(plan, v, complex_of(v)); }
+  static cufftResult run_to_real(cufftHandle plan, double* v) { return cufftExecZ2D(plan, complex_of(v), v); }
+  static cufftResult run(cufftHandle plan, double* v, int way) {
+    return cufftExecZ2Z(plan, complex_of(v), complex_of(v), way);
+  }
+  static Complex* complex_of(double* v) { return reinterpret_cast<Complex*>(v); }
+};
+
 }  // namespace
 
 // Plans for one batch of m lines, which share a work area.
-struct LineFft::Plans {
+template <class Real>
+struct LineFft<Real>::Plans {
   DeviceBuffer<char> work{"fft.work"};
   cufftHandle to_modes = 0, to_real = 0, both_ways = 0;
 
@@ -37,60 +64,59 @@ struct LineFft::Plans {
   }
 };
 
-LineFft::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
+template <class Real>
+LineFft<Real>::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
   if (m < 2 || m % 2)
     throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
+  using Api = Cufft<Real>;
   const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2;
   std::size_t bytes = 1;
-  bytes = std::max(bytes, plans_->make(plans_->to_modes, m, CUFFT_R2C, reals, reals / 2));
-  bytes = std::max(bytes, plans_->make(plans_->to_real, m, CUFFT_C2R, reals / 2, reals));
-  bytes = std::max(bytes, plans_->make(plans_->both_ways, m, CUFFT_C2C, complexes, complexes));
+  bytes = std::max(bytes, plans_->make(plans_->to_modes, m, Api::to_modes, reals, reals / 2));
+  bytes = std::max(bytes, plans_->make(plans_->to_real, m, Api::to_real, reals / 2, reals));
+  bytes = std::max(bytes, plans_->make(plans_->both_ways, m, Api::both_ways, complexes, complexes));
   plans_->work.resize(bytes);
   for (cufftHandle plan : {plans_->to_modes, plans_->to_real, plans_->both_ways})
     check_fft(cufftSetWorkArea(plan, plans_->work.data()), "giving an FFT its work space");
 }
 
-LineFft::~LineFft() = default;
+template <class Real>
+LineFft<Real>::~LineFft() = default;
 
 // cuFFT chooses its kernels by the batch, too: so that is always the same.
-std::size_t LineFft::batch() const { return static_cast<std::size_t>(m_); }
+template <class Real>
+std::size_t LineFft<Real>::batch() const {
+  return static_cast<std::size_t>(m_);
+}
 
-void LineFft::real_to_modes(const Stream& stream, float* values, std::size_t lines) {
+template <class Real>
+void LineFft<Real>::real_to_modes(const Stream& stream, Real* values, std::size_t lines) {
   check_fft(cufftSetStream(plans_->to_modes, native(stream)), "giving an FFT its stream");
-  for (std::size_t line = 0; line < lines; line += batch()) {
-    float* first = values + real_row() * line;
-    check_fft(cufftExecR2C(plans_->to_modes, first, reinterpret_cast<cufftComplex*>(first)), "FFT of real lines");
-  }
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run_to_modes(plans_->to_modes, values + real_row() * line), "FFT of real lines");
 }
 
-void LineFft::modes_to_real(const Stream& stream, float* values, std::size_t lines) {
+template <class Real>
+void LineFft<Real>::modes_to_real(const Stream& stream, Real* values, std::size_t lines) {
   check_fft(cufftSetStream(plans_->to_real, native(stream)), "giving an FFT its stream");
-  for (std::size_t line = 0; line < lines; line += batch()) {
-    float* first = values + real_row() * line;
-    check_fft(cufftExecC2R(plans_->to_real, reinterpret_cast<cufftComplex*>(first), first), "FFT to real lines");
-  }
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run_to_real(plans_->to_real, values + real_row() * line), "FFT to real lines");
 }
 
-namespace {
-
-void transform(cufftHandle plan, cufftComplex* values, std::size_t row, std::size_t lines, std::size_t batch,
-               int direction) {
-  for (std::size_t line = 0; line < lines; line += batch)
-    check_fft(cufftExecC2C(plan, values + row * line, values + row * line, direction), "FFT of complex lines");
-}
-
-}  // namespace
-
-void LineFft::forward(const Stream& stream, float* values, std::size_t lines) {
+template <class Real>
+void LineFft<Real>::forward(const Stream& stream, Real* values, std::size_t lines) {
   check_fft(cufftSetStream(plans_->both_ways, native(stream)), "giving an FFT its stream");
-  transform(plans_->both_ways, reinterpret_cast<cufftComplex*>(values), complex_row() / 2, lines, batch(),
-            CUFFT_FORWARD);
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run(plans_->both_ways, values + complex_row() * line, CUFFT_FORWARD), "FFT of lines");
 }
 
-void LineFft::backward(const Stream& stream, float* values, std::size_t lines) {
+template <class Real>
+void LineFft<Real>::backward(const Stream& stream, Real* values, std::size_t lines) {
   check_fft(cufftSetStream(plans_->both_ways, native(stream)), "giving an FFT its stream");
-  transform(plans_->both_ways, reinterpret_cast<cufftComplex*>(values), complex_row() / 2, lines, batch(),
-            CUFFT_INVERSE);
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run(plans_->both_ways, values + complex_row() * line, CUFFT_INVERSE), "FFT of lines");
 }
+
+template class LineFft<float>;
+template class LineFft<double>;
 
 }  // namespace maki

@@ -23,7 +23,7 @@ TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
   const int m = GetParam();
   const std::size_t lines = 3;
   const Stream stream;
-  LineFft fft(m);
+  LineFft<float> fft(m);
   std::vector<float> host(fft.real_row() * fft.padded(lines), 0.0f);
   for (std::size_t line = 0; line < lines; ++line)
     for (int x = 0; x < m; ++x) host[fft.real_row() * line + x] = value(line, x);
@@ -48,7 +48,7 @@ TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
 TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
   const int m = GetParam();
   const Stream stream;
-  LineFft fft(m);
+  LineFft<float> fft(m);
   std::vector<float> host(fft.complex_row() * fft.padded(2), 0.0f);
   for (std::size_t line = 0; line < 2; ++line)
     for (int x = 0; x < 2 * m; ++x) host[fft.complex_row() * line + x] = value(line, x);
@@ -72,11 +72,11 @@ TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
 TEST(LineFft, ALineDoesNotDependOnItsPlace) {
   const int m = 30;
   const Stream stream;
-  LineFft before(m);
+  LineFft<float> before(m);
   const RealFft3d teaches_the_planner(m, FftPlanning::kMeasure);
-  LineFft after(m);
+  LineFft<float> after(m);
   std::vector<float> first;
-  for (LineFft* fft : {&before, &after}) {
+  for (LineFft<float>* fft : {&before, &after}) {
     for (std::size_t lines : {1, 5, 8, 67}) {
       std::vector<float> host(fft->complex_row() * fft->padded(lines), 0.0f);
       for (std::size_t line = 0; line < lines; ++line)
@@ -95,8 +95,8 @@ TEST(LineFft, ALineDoesNotDependOnItsPlace) {
 }
 
 TEST(LineFft, RefusesOddSizes) {
-  EXPECT_THROW(LineFft(15), Error);
-  EXPECT_THROW(LineFft(0), Error);
+  EXPECT_THROW(LineFft<float>(15), Error);
+  EXPECT_THROW(LineFft<double>(0), Error);
 }
 
 }  // namespace
