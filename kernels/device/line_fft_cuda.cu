@@ -59,7 +59,8 @@ struct LineFft<Real>::Plans {
     return bytes;
   }
   ~Plans() {
-    for (cufftHandle plan : {to_modes, to_real, both_ways})
+    const cufftHandle plans[] = {to_modes, to_real, both_ways};
+    for (cufftHandle plan : plans)
       if (plan) cufftDestroy(plan);
   }
 };
@@ -75,7 +76,8 @@ LineFft<Real>::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
   bytes = std::max(bytes, plans_->make(plans_->to_real, m, Api::to_real, reals / 2, reals));
   bytes = std::max(bytes, plans_->make(plans_->both_ways, m, Api::both_ways, complexes, complexes));
   plans_->work.resize(bytes);
-  for (cufftHandle plan : {plans_->to_modes, plans_->to_real, plans_->both_ways})
+  const cufftHandle plans[] = {plans_->to_modes, plans_->to_real, plans_->both_ways};
+  for (cufftHandle plan : plans)
     check_fft(cufftSetWorkArea(plan, plans_->work.data()), "giving an FFT its work space");
 }
 
