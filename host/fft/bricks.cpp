@@ -25,7 +25,8 @@ std::vector<Stretch> stretches(PencilRange brick, PencilRange pencils, int m, bo
     const int end = std::min(brick.end, pencils.end + image * m);
     if (first >= end) continue;
     found.push_back({static_cast<std::size_t>(first - brick.first),
-                     static_cast<std::size_t>(first - image * m - pencils.first), static_cast<std::size_t>(end - first)});
+                     static_cast<std::size_t>(first - image * m - pencils.first),
+                     static_cast<std::size_t>(end - first)});
   }
   return found;
 }

@@ -1,8 +1,8 @@
 // Who holds which part of a mesh of m^3 cells while it is transformed along z, then y, then x. Pure functions of the
 // mesh and the number of ranks.
 //
-// The ranks stand in a grid of p rows and q columns, rank = row * q + column; ranks beyond p q hold nothing. Each layout
-// leaves one axis whole and cuts the two others into even blocks:
+// The ranks stand in a grid of p rows and q columns, rank = row * q + column; ranks beyond p q hold nothing. Each
+// layout leaves one axis whole and cuts the two others into even blocks:
 //   kReal, kZ  x over rows, y over columns, z whole   lines [x][y][z]:   m reals, or the modes kz = 0 ... m/2
 //   kY         x over rows, kz over columns, y whole  lines [x][kz][y]:  complex
 //   kX         ky over rows, kz over columns, x whole lines [ky][kz][x]: complex

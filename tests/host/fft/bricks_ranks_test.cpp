@@ -16,7 +16,8 @@ std::vector<PencilBox> slabs(int size, int ghosts) {
   std::vector<PencilBox> bricks;
   for (int rank = 0; rank < size; ++rank) {
     const auto lower = [&](int i) { return i * 0.9 / size + 0.05; };  // boundaries that are no cell's
-    bricks.push_back(brick_around({lower(rank), 0, 0.3}, {lower(rank + 1), rank % 3 == 1 ? 0.0 : 1.0, 0.7}, kCells, ghosts));
+    const double upper = rank % 3 == 1 ? 0.0 : 1.0;
+    bricks.push_back(brick_around({lower(rank), 0, 0.3}, {lower(rank + 1), upper, 0.7}, kCells, ghosts));
   }
   return bricks;
 }

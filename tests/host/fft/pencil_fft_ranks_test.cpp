@@ -15,7 +15,8 @@ namespace {
 
 // Random numbers in [-1, 1), by the cell alone.
 float value(int x, int y, int z) {
-  std::uint64_t h = (static_cast<std::uint64_t>(x) << 40) ^ (static_cast<std::uint64_t>(y) << 20) ^ static_cast<std::uint64_t>(z);
+  std::uint64_t h = (static_cast<std::uint64_t>(x) << 40) ^ (static_cast<std::uint64_t>(y) << 20) ^
+                    static_cast<std::uint64_t>(z);
   for (int i = 0; i < 3; ++i) {
     h = (h + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
     h ^= h >> 29;
@@ -93,7 +94,7 @@ TEST_P(PencilFftMeshes, ModesAreThoseOfOneRank) {
 
   PencilFft<float> fft(world, m);
   const Transformed mine = transform(fft);
-  const double scale = std::sqrt(m * double(m) * m / 6);  // of one component of a mode, the values being even in [-1, 1)
+  const double scale = std::sqrt(m * double(m) * m / 6);  // of one component of a mode: values are even in [-1, 1)
   double squares = 0, reference = 0, largest = 0;
   for_lines(Pencils::kX, fft.modes(), [&](int ky, int kz, std::size_t line) {
     for (int kx = 0; kx < m; ++kx) {

@@ -16,6 +16,8 @@ namespace {
 
 float value(std::size_t line, int x) { return std::sin(1.7f * x + 0.3f * line) + 0.1f * ((x * 7 + line * 3) % 11); }
 
+std::complex<double> wave(int m, int k, int x) { return std::polar(1.0, -2 * std::numbers::pi * (k * x % m) / m); }
+
 class LineFftSizes : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(EvenSizes, LineFftSizes, testing::Values(2, 4, 14, 30, 46, 64));
 
@@ -34,7 +36,7 @@ TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
   for (std::size_t line = 0; line < lines; ++line) {
     for (int k = 0; k <= m / 2; ++k) {
       std::complex<double> sum = 0;
-      for (int x = 0; x < m; ++x) sum += double(value(line, x)) * std::polar(1.0, -2 * std::numbers::pi * (k * x % m) / m);
+      for (int x = 0; x < m; ++x) sum += double(value(line, x)) * wave(m, k, x);
       EXPECT_NEAR(modes[fft.real_row() * line + 2 * k], sum.real(), 1e-6 * m);
       EXPECT_NEAR(modes[fft.real_row() * line + 2 * k + 1], sum.imag(), 1e-6 * m);
     }
@@ -59,7 +61,7 @@ TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
   for (int k = 0; k < m; ++k) {
     std::complex<double> sum = 0;
     for (int x = 0; x < m; ++x)
-      sum += std::complex<double>(value(1, 2 * x), value(1, 2 * x + 1)) * std::polar(1.0, -2 * std::numbers::pi * (k * x % m) / m);
+      sum += std::complex<double>(value(1, 2 * x), value(1, 2 * x + 1)) * wave(m, k, x);
     EXPECT_NEAR(modes[fft.complex_row() + 2 * k], sum.real(), 2e-6 * m);
     EXPECT_NEAR(modes[fft.complex_row() + 2 * k + 1], sum.imag(), 2e-6 * m);
   }
