@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "host/comm/job.hpp"
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
 
@@ -13,6 +14,7 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
 int report(const char* message) {
+  if (maki::under_mpi()) maki::abort_job(message);  // the other ranks would wait for this one
   std::fflush(stdout);
   fmt::print(stderr, "maki: error: {}\n", message);
   return kFailed;

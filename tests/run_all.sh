@@ -27,7 +27,7 @@ for program in $programs; do
   as_root=; [ "$(id -u)" = 0 ] && as_root=--allow-run-as-root
   for n in ${MAKI_TEST_RANKS:-1 2 3 4 7 8}; do
     launch=; [ "$n" = 1 ] || launch="$mpirun $as_root --oversubscribe --bind-to none -n $n"
-    OMP_NUM_THREADS=1 run "$name, ranks: $n" $launch "$program" "$@"
+    GTEST_COLOR=no OMP_NUM_THREADS=1 run "$name, ranks: $n" $launch "$program" "$@"
   done
 done
 echo

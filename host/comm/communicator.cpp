@@ -108,10 +108,28 @@ void Communicator::max(std::span<double> values) const { mpi::reduce(*state_, va
 void Communicator::max(std::span<std::uint64_t> values) const { mpi::reduce(*state_, values, mpi::largest); }
 void Communicator::min(std::span<double> values) const { mpi::reduce(*state_, values, mpi::smallest); }
 
-void Communicator::exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag) const {
+struct Communicator::Transfer::Parts {
+  std::shared_ptr<State> state;
+  mpi::Exchange exchange;
+};
+
+Communicator::Transfer::Transfer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Communicator::Transfer::Transfer(Transfer&&) noexcept = default;
+Communicator::Transfer& Communicator::Transfer::operator=(Transfer&&) noexcept = default;
+Communicator::Transfer::~Transfer() = default;
+bool Communicator::Transfer::progress() { return parts_->exchange.progress(); }
+void Communicator::Transfer::wait() { parts_->exchange.run(); }
+
+Communicator::Transfer Communicator::begin_exchange(std::span<const Outgoing> out, std::span<const Incoming> in,
+                                                    int tag) const {
   constexpr int kLargestTag = 32767;  // what every MPI has
   if (tag < 0 || tag > kLargestTag) throw Error("a message's tag is " + std::to_string(tag), "0 to 32767 are there");
-  mpi::Exchange(*state_, out, in, tag, state_->sent).run();
+  return Transfer(std::unique_ptr<Transfer::Parts>(
+      new Transfer::Parts{state_, mpi::Exchange(*state_, out, in, tag, state_->sent)}));
+}
+
+void Communicator::exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag) const {
+  begin_exchange(out, in, tag).wait();
 }
 
 std::vector<std::uint64_t> Communicator::exchange_sizes(std::span<const std::uint64_t> bytes_to_each) const {

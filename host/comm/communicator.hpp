@@ -31,8 +31,8 @@ class Communicator {
   void broadcast(void* data, std::size_t bytes, int root) const;
   // `bytes` from every rank, in the order of ranks.
   void all_gather(const void* mine, void* all, std::size_t bytes) const;
-  // Element by element over all ranks; the same bits on every rank, and integers exact. Doubles are added in the order of
-  // ranks with the rounding errors carried along (Neumaier 1974), so that the sum is as if rounded once.
+  // Element by element over all ranks; the same bits on every rank, and integers exact. Doubles are added in the order
+  // of ranks with the rounding errors carried along (Neumaier 1974), so that the sum is as if rounded once.
   void sum(std::span<double> values) const;
   void sum(std::span<std::uint64_t> values) const;
   void max(std::span<double> values) const;
@@ -53,6 +53,24 @@ class Communicator {
   // Sends and receives all of them, at most a bounded number and size in flight; messages above 2 GiB are sent in
   // pieces. A rank's messages to itself are copied. Collective among the ranks that take part, with equal `tag`.
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
+  // The same under way, while the caller works: the messages' memory is in use until wait() returns.
+  class Transfer {
+   public:
+    Transfer(Transfer&&) noexcept;
+    Transfer& operator=(Transfer&&) noexcept;
+    // One that was not waited for is given up: only right where the job ends.
+    ~Transfer();
+    // Moves messages on, which some networks only do during such calls; whether all has come and gone.
+    bool progress();
+    void wait();
+
+   private:
+    friend class Communicator;
+    struct Parts;
+    explicit Transfer(std::unique_ptr<Parts> parts);
+    std::unique_ptr<Parts> parts_;
+  };
+  Transfer begin_exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
   // How many bytes everyone sends to everyone: row r of the result is what rank r sends to this one.
   std::vector<std::uint64_t> exchange_sizes(std::span<const std::uint64_t> bytes_to_each) const;
 
@@ -70,8 +88,8 @@ class Communicator {
   };
   void set_limits(const Limits& limits);
 
-  // How long a call waits with nothing heard before it gives up; MAKI_RANK_TIMEOUT (seconds), else 120. A communicator's
-  // copies and later splits follow.
+  // How long a call waits with nothing heard before it gives up; MAKI_RANK_TIMEOUT (seconds), else 120.
+  // A communicator's copies and later splits follow.
   void set_timeout(double seconds);
 
  private:

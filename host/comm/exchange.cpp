@@ -119,6 +119,21 @@ std::vector<int> Exchange::pending() const {
   return peers;
 }
 
+Exchange::~Exchange() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  for (std::size_t i = 0; i < requests_.size() && !finalized; ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    if (!posted_[i].sends) MPI_Cancel(&requests_[i]);
+    MPI_Request_free(&requests_[i]);
+  }
+}
+
+bool Exchange::progress() {
+  if (!requests_.empty() && test()) send_more();
+  return requests_.empty();
+}
+
 void Exchange::run() {
   Patience patience(ranks_, "an exchange of messages");
   while (!requests_.empty()) {

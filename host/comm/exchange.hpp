@@ -16,6 +16,13 @@ class Exchange {
  public:
   Exchange(const Ranks& ranks, std::span<const Communicator::Outgoing> out,
            std::span<const Communicator::Incoming> in, int tag, Communicator::Traffic& traffic);
+  // Not finished: the job fails, or the caller does. Nothing more is received.
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  // Moves on without waiting; whether all has come and gone.
+  bool progress();
   // Returns when all has come and gone. Throws Error for a peer that does not come, or sends another size.
   void run();
 

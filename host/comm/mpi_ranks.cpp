@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "host/comm/job.hpp"
+#include "host/comm/neighbours.hpp"
 #include "host/comm/roll_call.hpp"
 #include "kernels/device/error.hpp"
 
@@ -19,13 +20,18 @@ void check(int code, const char* call) {
 
 namespace {
 
+// Of the end alone, so that it meets no other call.
+Ranks at_end;
+
 // At the program's end: only ranks that all arrive here can finalize.
 void finalize() {
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized) return;
   try {
-    Communicator::world().barrier();
+    MPI_Request request;
+    check(MPI_Ibarrier(at_end.comm, &request), "MPI_Ibarrier");
+    finish(at_end, request, "the end of the program");
   } catch (const std::exception& error) {
     abort_job(error.what());
   }
@@ -37,18 +43,18 @@ void finalize() {
 Ranks start(int expected) {
   int provided = 0;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-  std::atexit(finalize);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   int size = 0;
   check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
   if (expected > 0 && size != expected) {
-    throw Error("the launcher started " + std::to_string(expected) + " processes, but MPI found " + std::to_string(size),
+    throw Error("the launcher started " + std::to_string(expected) + " processes, MPI found " + std::to_string(size),
                 "the launcher and this MPI library (" + mpi_library() + ") do not understand each other",
                 "use the mpirun of that library, or 'srun --mpi=pmix'");
   }
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
   open_roll_call();
+  meet_neighbours();
   Ranks like;
   if (const char* text = std::getenv("MAKI_RANK_TIMEOUT")) {
     like.timeout = std::atof(text);
@@ -56,6 +62,10 @@ Ranks start(int expected) {
       throw Error(std::string("MAKI_RANK_TIMEOUT is '") + text + "'", "it is a time in seconds, above 0");
     }
   }
+  MPI_Comm last = MPI_COMM_NULL;
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &last), "MPI_Comm_dup");
+  at_end = describe(last, like);
+  std::atexit(finalize);
   return describe(comm, like);
 }
 

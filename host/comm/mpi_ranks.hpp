@@ -39,8 +39,9 @@ class Patience {
   Patience(const Ranks& ranks, std::string what);
   // Something came: the timeout starts anew.
   void refresh();
-  // Waits a little. After the timeout, or when another rank has given up, throws Error naming the ranks that are not
-  // heard from; `pending` (ranks here) are those waited for, which are named if all answer.
+  // Waits a little. After the timeout, after ten seconds with a rank on this machine stopped, or when another rank has
+  // given up, throws Error naming the ranks that are not heard from; `pending` (ranks here) are those waited for, which
+  // are named if all answer.
   void pause(const std::function<std::vector<int>()>& pending);
 
  private:
@@ -48,8 +49,9 @@ class Patience {
   [[noreturn]] void give_up(const std::vector<int>& pending) const;
   const Ranks& ranks_;
   std::string what_;
-  Clock::time_point heard_, next_look_;
   int idle_ = 0;
+  Clock::time_point looked_;
+  std::chrono::duration<double> waited_{0}, stopped_{0};  // since something came, and with a neighbour stopped
 };
 
 // Waits for one request of a collective call.

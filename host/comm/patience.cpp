@@ -1,41 +1,52 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "host/comm/mpi_ranks.hpp"
+#include "host/comm/neighbours.hpp"
 #include "host/comm/roll_call.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {
 namespace {
 
+using Seconds = std::chrono::duration<double>;
 constexpr int kYields = 200;  // looks with nothing but a yield between them, then pauses of growing length
 constexpr std::chrono::microseconds kLongest{200};
-constexpr std::chrono::milliseconds kLookAround{50};  // for a rank that has given up
+constexpr Seconds kLookAround{0.05};  // for a rank that has given up
+constexpr Seconds kStopped{10};       // how long a rank on this machine may be stopped
+// A longer time between two looks is not waiting: this process was itself stopped, or its job suspended.
+constexpr Seconds kGap{1};
 
 }  // namespace
 
-Patience::Patience(const Ranks& ranks, std::string what) : ranks_(ranks), what_(std::move(what)) {
-  heard_ = Clock::now();
-  next_look_ = heard_ + kLookAround;
-}
+Patience::Patience(const Ranks& ranks, std::string what) : ranks_(ranks), what_(std::move(what)) {}
 
 void Patience::refresh() {
-  heard_ = Clock::now();
   idle_ = 0;
+  waited_ = stopped_ = Seconds{0};
 }
 
 void Patience::pause(const std::function<std::vector<int>()>& pending) {
+  if (idle_ == 0) looked_ = Clock::now();
   if (++idle_ <= kYields) {
     sched_yield();
     return;
   }
   std::this_thread::sleep_for(std::min(kLongest, std::chrono::microseconds(idle_ - kYields)));
   const auto now = Clock::now();
-  if (now < next_look_) return;
-  next_look_ = now + kLookAround;
-  if (roll_is_called() || now - heard_ > std::chrono::duration<double>(ranks_.timeout)) give_up(pending());
+  const Seconds since = now - looked_;
+  if (since < kLookAround) return;
+  looked_ = now;
+  const double whole = std::floor(waited_.count());
+  waited_ += std::min(since, kGap);
+  // Once a second is enough to read what the system says of the neighbours.
+  if (std::floor(waited_.count()) > whole) {
+    stopped_ = stopped_neighbours().empty() ? Seconds{0} : stopped_ + Seconds{1};
+  }
+  if (roll_is_called() || waited_.count() > ranks_.timeout || stopped_ >= kStopped) give_up(pending());
 }
 
 void Patience::give_up(const std::vector<int>& pending) const {
@@ -44,8 +55,10 @@ void Patience::give_up(const std::vector<int>& pending) const {
   for (std::size_t r = 0; r < here.size(); ++r) {
     if (!here[r]) missing.push_back(static_cast<int>(r));
   }
-  const auto waited = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - heard_).count();
-  const std::string reason = what_ + " waited " + std::to_string(waited) + " s";
+  const std::vector<int> stopped = stopped_neighbours();
+  if (!stopped.empty()) missing = stopped;  // others may only be at work
+  const std::string reason = std::string(stopped.empty() ? "" : "stopped on this machine; ") + what_ + " waited " +
+                             std::to_string(std::lround(waited_.count())) + " s";
   if (!missing.empty()) {
     throw Error(name_ranks(missing) + (missing.size() == 1 ? " is" : " are") + " not heard from", reason,
                 "see what became of the process, its node or its network; MAKI_RANK_TIMEOUT sets the time allowed");

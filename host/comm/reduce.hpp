@@ -44,8 +44,8 @@ inline constexpr auto smallest = []<class Value>(const Value& value, int n) {
   return found;
 };
 
-// Rank r combines the r-th share of the elements and all gather the results: 2 n elements sent by a rank. A few elements
-// are gathered and combined by all, which is one exchange instead of two.
+// Rank r combines the r-th share of the elements and all gather the results: 2 n elements sent by a rank. A few
+// elements are gathered and combined by all, which is one exchange instead of two.
 template <class T, class Combine>
 void reduce(const Ranks& ranks, std::span<T> values, const Combine& combine) {
   constexpr std::size_t kFew = 256;

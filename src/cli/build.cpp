@@ -6,6 +6,7 @@
 
 #include "build_info.hpp"
 #include "git_hash.hpp"
+#include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
 
 namespace maki {
@@ -22,10 +23,10 @@ constexpr const char* kCompiler = "g++ " __VERSION__;
 std::string version_text() {
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
-  return fmt::format("Maki {}\ncommit    {}\nbackend   {}\ncompiler  {}\nFFT       {}\nHDF5      {}.{}.{}\n",
+  return fmt::format("Maki {}\ncommit    {}\nbackend   {}\ncompiler  {}\nFFT       {}\nHDF5      {}.{}.{}\nMPI       {}\n",
                      MAKI_VERSION, MAKI_GIT_HASH, backend_name(), kCompiler,
                      std::string(backend_name()) == "cuda" ? fmt::format("cuFFT; {}", fftwf_version) : fftwf_version,
-                     major, minor, release);
+                     major, minor, release, mpi_library());
 }
 
 std::string device_text() {

@@ -107,6 +107,21 @@ TEST_F(Exchange, OneInFlightDoesNotLockUpRings) {
   for (int r = 0; r < n; ++r) EXPECT_EQ(received[r], Bytes(300001, static_cast<unsigned char>(16 * r + me)));
 }
 
+TEST_F(Exchange, SeveralUnderWayAtOnceWhileOtherCallsAreMade) {
+  std::vector<Round> rounds;
+  std::vector<Communicator::Transfer> transfers;
+  for (unsigned i = 0; i < 3; ++i) rounds.push_back(prepare(ranks, 300 + i, 2, true, std::size_t{1} << 30));
+  for (unsigned i = 0; i < 3; ++i) transfers.push_back(ranks.begin_exchange(rounds[i].out, rounds[i].in, int(i)));
+  std::vector<std::uint64_t> one{1};
+  ranks.sum(one);
+  EXPECT_EQ(one[0], std::uint64_t(ranks.size()));
+  for (unsigned i : {2, 0, 1}) {
+    if (i == 0) while (!transfers[i].progress()) {}
+    transfers[i].wait();
+    expect_arrived(ranks, rounds[i], 300 + i, 2, true);
+  }
+}
+
 TEST_F(Exchange, NothingAtAll) {
   ranks.exchange({}, {});
   EXPECT_EQ(ranks.traffic().messages, 0u);

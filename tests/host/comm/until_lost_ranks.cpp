@@ -30,6 +30,7 @@ int run_until_lost(const std::string& calls) {
   for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
        std::chrono::steady_clock::now() < end;) {
     if (calls == "fail" && world.rank() == 2) throw Error("no more paper", "it was all used", "get some");
+    if (calls == "leave" && world.rank() == 2) return 0;
     std::vector<double> values{1.0 * world.rank()};
     if (calls == "sum") world.sum(values);
     if (calls == "exchange") pass_around(world);

@@ -5,9 +5,9 @@
 
 namespace maki::test {
 
-// Every rank prints "rank R is process P" and makes the calls named for a minute: "barrier", "sum", "exchange" (a ring),
-// "row" (a barrier of pairs of ranks, then of all), "fail" (rank 2 throws). Whoever started the job stops or ends one of
-// the ranks meanwhile.
+// Every rank prints "rank R is process P" and makes the calls named for a minute: "barrier", "sum", "exchange" (a
+// ring), "row" (a barrier of pairs of ranks, then of all), "fail" (rank 2 throws), "leave" (rank 2 comes to its end
+// alone). Whoever started the job stops or ends one of the ranks meanwhile.
 int run_until_lost(const std::string& calls);
 
 }  // namespace maki::test

@@ -74,7 +74,7 @@ TEST_F(Program, HelpIsEverywhereWithAnExample) {
 TEST_F(Program, VersionSaysWhatItIs) {
   const Result version = call("--version");
   EXPECT_EQ(version.code, 0);
-  expect_words(version, {"Maki ", "commit", "backend", "compiler", "FFT", "HDF5"});
+  expect_words(version, {"Maki ", "commit", "backend", "compiler", "FFT", "HDF5", "MPI"});
 }
 
 TEST_F(Program, WrongUsageIsTwo) {

@@ -1,0 +1,110 @@
+// What a job does when one of its ranks is stopped, killed or fails: all the others end, and say which it was.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "tests/places.hpp"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool runs(int process) {
+  std::array<char, 256> text{};
+  std::FILE* file = std::fopen(("/proc/" + std::to_string(process) + "/stat").c_str(), "r");
+  if (file == nullptr) return false;
+  const std::size_t count = std::fread(text.data(), 1, text.size() - 1, file);
+  std::fclose(file);
+  const std::string line(text.data(), count);
+  const auto name_ends = line.rfind(')');
+  return name_ends != std::string::npos && line.size() > name_ends + 2 && line[name_ends + 2] != 'Z';
+}
+
+// Four ranks that make `calls`; `loss` goes to rank 2 when all have said which process they are (0: to none).
+struct Job {
+  std::string output;
+  int status = -1;
+  double seconds = 0;  // from the signal to the end
+  int left = 0;        // ranks that still run then
+};
+
+Job lose_rank(const std::string& calls, int loss, const std::string& timeout) {
+  const auto here = maki::test::directory_of_this_program();
+  const std::string mpirun = std::filesystem::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
+  // A time limit on all of it: a job that does not end fails the test instead of hanging it.
+  const std::string command = "OMP_NUM_THREADS=1 " + timeout + " timeout -k 5 45 " + mpirun +
+                              (geteuid() == 0 ? " --allow-run-as-root" : "") + " --oversubscribe --bind-to none -n 4 " +
+                              (here / "tests_ranks").string() + " --until-lost " + calls + " 2>&1";
+  Job job;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return job;
+  std::map<int, int> processes;
+  auto begin = Clock::now();
+  std::array<char, 4096> line;
+  while (std::fgets(line.data(), line.size(), pipe) != nullptr) {
+    job.output += line.data();
+    int rank = 0, process = 0;
+    if (std::sscanf(line.data(), "rank %d is process %d", &rank, &process) != 2) continue;
+    processes[rank] = process;
+    if (processes.size() < 4) continue;
+    begin = Clock::now();
+    if (loss != 0) kill(processes[2], loss);
+  }
+  job.status = pclose(pipe);
+  job.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  usleep(200000);
+  for (const auto& [rank, process] : processes) job.left += runs(process);
+  return job;
+}
+
+void expect_end(const Job& job, const std::string& message) {
+  EXPECT_NE(job.output.find(message), std::string::npos) << "'" << message << "' is missing in:\n" << job.output;
+  EXPECT_NE(job.status, 0);
+  EXPECT_LT(job.seconds, 30);  // what the job promises
+  EXPECT_EQ(job.left, 0);
+}
+
+std::size_t times(const std::string& text, const std::string& words) {
+  std::size_t count = 0;
+  for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++count;
+  return count;
+}
+
+TEST(LostRank, StoppedInEachKindOfCallIsNamedOnceAndAllEnd) {
+  for (const char* calls : {"barrier", "sum", "exchange", "row"}) {
+    SCOPED_TRACE(calls);
+    const Job job = lose_rank(calls, SIGSTOP, "MAKI_RANK_TIMEOUT=2");
+    expect_end(job, "maki: error: rank 0: rank 2 is not heard from");
+    EXPECT_EQ(times(job.output, "maki: error"), 1u) << job.output;
+  }
+}
+
+TEST(LostRank, StoppedOnThisMachineIsSeenLongBeforeTheTimeout) {
+  const Job job = lose_rank("exchange", SIGSTOP, "MAKI_RANK_TIMEOUT=10000");
+  expect_end(job, "maki: error: rank 0: rank 2 is not heard from (stopped on this machine");
+}
+
+TEST(LostRank, KilledEndsAllAndIsNamed) {
+  expect_end(lose_rank("exchange", SIGKILL, ""), "process rank 2 ");  // by mpirun, which sees it at once
+}
+
+TEST(LostRank, FailedSpeaksForItselfAndEndsAll) {
+  const Job job = lose_rank("fail", 0, "");
+  expect_end(job, "maki: error: rank 2: no more paper (it was all used): get some");
+  EXPECT_EQ(times(job.output, "maki: error"), 1u) << job.output;
+}
+
+TEST(LostRank, RanksThatDoNotMakeTheSameCallsEnd) {
+  expect_end(lose_rank("leave", 0, "MAKI_RANK_TIMEOUT=2"), "the ranks do not make the same calls");
+}
+
+}  // namespace
