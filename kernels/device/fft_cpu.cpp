@@ -11,17 +11,12 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
+#include "kernels/device/fftw_planner.hpp"
 
 namespace maki {
 namespace {
 
 constexpr int kColumns = 8;  // a cache line of complex floats
-
-// FFTW's planner is the one part of it that is not thread-safe.
-std::mutex& planner() {
-  static std::mutex mutex;
-  return mutex;
-}
 
 fftwf_complex* complex_of(float* values) { return reinterpret_cast<fftwf_complex*>(values); }
 
@@ -35,14 +30,14 @@ struct RealFft3d::Plans {
   void make(int m, unsigned effort);
   void transform_columns(int m, float* mesh, fftwf_plan plan);
   ~Plans() {
-    const std::lock_guard lock(planner());
+    const std::lock_guard lock(fftw_planner());
     for (fftwf_plan plan : {plane_forward, plane_backward, columns_forward, columns_backward})
       if (plan) fftwf_destroy_plan(plan);
   }
 };
 
 void RealFft3d::Plans::make(int m, unsigned effort) {
-  const std::lock_guard lock(planner());
+  const std::lock_guard lock(fftw_planner());
   fftwf_set_timelimit(1.0);
   DeviceBuffer<float> plane("fft.planning", static_cast<std::size_t>(m) * 2 * (m / 2 + 1));
   float* p = plane.data();
@@ -117,12 +112,12 @@ void RealFft3d::backward(const Stream&, float* mesh) {
 }
 
 bool load_fft_wisdom(const std::string& path) {
-  const std::lock_guard lock(planner());
+  const std::lock_guard lock(fftw_planner());
   return fftwf_import_wisdom_from_filename(path.c_str()) != 0;
 }
 
 void save_fft_wisdom(const std::string& path) {
-  const std::lock_guard lock(planner());
+  const std::lock_guard lock(fftw_planner());
   if (!fftwf_export_wisdom_to_filename(path.c_str()))
     throw Error("cannot write the FFT plans to " + path, "the file could not be opened or is short of room",
                 "check the directory and the disk");

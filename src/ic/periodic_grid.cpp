@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <type_traits>
+
+#include "kernels/device/fftw_planner.hpp"
 
 namespace maki {
 
@@ -33,8 +34,7 @@ using Plan = std::unique_ptr<std::remove_pointer_t<fftw_plan>, DestroyPlan>;
 enum class Kind { kComplex, kRealToModes, kModesToReal };
 
 Plan make_plan(Kind kind, int n, int sign) {
-  static std::mutex planner;  // FFTW's planner is not reentrant
-  const std::lock_guard lock(planner);
+  const std::lock_guard lock(fftw_planner());
   const Buffer in = make_buffer(n), out = make_buffer(n);
   auto* real_in = reinterpret_cast<double*>(in.get());
   auto* real_out = reinterpret_cast<double*>(out.get());

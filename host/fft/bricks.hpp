@@ -1,0 +1,66 @@
+// A mesh of m^3 cells between bricks, one a rank around its domain, and the lines along z of PencilFft.
+//
+// A brick is a box of whole cells in the coordinates of its domain, ghosts included: it may reach below 0 and beyond m,
+// bricks may overlap, and one may be empty. Where the mesh is periodic, cell i is cell i mod m; where it is not, cells
+// outside of [0, m) lead nowhere. Every cell that is another rank's is sent once, and no message is empty.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "host/fft/device_messages.hpp"
+#include "host/fft/pencil_layout.hpp"
+#include "kernels/device/box_copy.hpp"
+#include "kernels/device/buffer.hpp"
+
+namespace maki {
+
+// The cells that [lower, upper) touches and `ghosts` more on every side, lengths in sides of the mesh; empty where the
+// domain is.
+PencilBox brick_around(const std::array<double, 3>& lower, const std::array<double, 3>& upper, int m, int ghosts);
+
+// A part of a brick and the cells of the mesh that it is: where it begins in the brick, and where in the pencils.
+struct BrickPiece {
+  std::array<std::size_t, 3> in_brick, in_pencils, count;
+  std::size_t cells() const { return count[0] * count[1] * count[2]; }
+};
+// In a fixed order. `pencils` is a box within the mesh; a brick longer than m has several pieces of one cell.
+std::vector<BrickPiece> brick_pieces(const PencilBox& brick, const PencilBox& pencils, int m, bool periodic);
+
+class BrickExchange {
+ public:
+  // Collective over the communicator, as are the calls below; made anew when domains change. `brick` is this rank's.
+  BrickExchange(const Communicator& communicator, const PencilLayout& layout, const PencilBox& brick, bool periodic);
+
+  const PencilBox& brick() const { return brick_; }
+  std::size_t size() const { return brick_.cells(); }  // cells of the brick, lines [x][y][z] without padding
+
+  // mesh = sum over all bricks, exact and so the same for any division into bricks: `mesh` is overwritten, lines
+  // [x][y][z] of this rank's pencils (PencilFft::cells()), `row` numbers apart.
+  void sum(const Stream& stream, const std::uint64_t* brick, std::uint64_t* mesh, std::size_t row);
+  // Every cell of the brick, ghosts too, as it is in the mesh; cells that lead nowhere become 0.
+  void fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick);
+
+  DeviceMessages::Traffic traffic() const { return messages_.traffic(); }
+  std::size_t bytes() const { return out_.capacity() + in_.capacity() + messages_.bytes(); }  // work space
+
+ private:
+  struct Link {
+    int peer;
+    std::size_t first, cells;  // of its message, in the buffer of all
+    std::vector<BrickPiece> pieces;
+  };
+  static std::size_t total(const std::vector<Link>& links);
+  void send_and_receive(const Stream& stream, const std::vector<Link>& to, const std::vector<Link>& from,
+                        std::size_t cell_bytes, int tag);
+
+  DeviceMessages messages_;
+  PencilBox brick_, pencils_;
+  std::vector<Link> of_brick_;    // my brick's cells, by who has them in its pencils
+  std::vector<Link> of_pencils_;  // my pencils' cells, by whose brick they are in
+  DeviceBuffer<char> out_{"bricks.sent"}, in_{"bricks.received"};
+};
+
+}  // namespace maki

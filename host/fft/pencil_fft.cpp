@@ -1,0 +1,150 @@
+#include "host/fft/pencil_fft.hpp"
+
+#include <algorithm>
+
+namespace maki {
+namespace {
+
+std::size_t counted(const PencilRange& range) { return static_cast<std::size_t>(range.count()); }
+
+}  // namespace
+
+template <class Real>
+PencilFft<Real>::PencilFft(const Communicator& communicator, int m)
+    : PencilFft(communicator, PencilLayout(m, communicator.size())) {}
+
+template <class Real>
+PencilFft<Real>::PencilFft(const Communicator& communicator, const PencilLayout& layout)
+    : messages_(communicator), layout_(layout), lines_(layout.cells()) {
+  z_to_y_ = plan(Pencils::kZ, Pencils::kY);
+  y_to_x_ = plan(Pencils::kY, Pencils::kX);
+  x_to_y_ = plan(Pencils::kX, Pencils::kY);
+  y_to_z_ = plan(Pencils::kY, Pencils::kZ);
+  work_.resize(size());
+}
+
+template <class Real>
+std::size_t PencilFft<Real>::size() const {
+  const std::size_t complex_lines =
+      std::max(lines_.padded(layout_.lines(Pencils::kY, rank())), lines_.padded(layout_.lines(Pencils::kX, rank())));
+  return std::max(real_row() * lines_.padded(layout_.lines(Pencils::kReal, rank())), mode_row() * complex_lines);
+}
+
+template <class Real>
+std::size_t PencilFft<Real>::bytes() const {
+  return work_.capacity() * sizeof(Real) + messages_.bytes();
+}
+
+// Complex numbers from one cell to the next along x, y and z.
+template <class Real>
+std::array<std::size_t, 3> PencilFft<Real>::steps(Pencils pencils, const PencilBox& held) const {
+  const std::array<int, 3> axes = PencilLayout::order(pencils);
+  std::array<std::size_t, 3> step;
+  step[axes[2]] = 1;
+  step[axes[1]] = (pencils == Pencils::kZ ? real_row() : mode_row()) / 2;
+  step[axes[0]] = step[axes[1]] * counted(held.along[axes[1]]);
+  return step;
+}
+
+// Messages stand in the order of the layout that they go to, so that it is the sender who transposes.
+template <class Real>
+auto PencilFft<Real>::parts(Pencils from, Pencils to, bool sending) const -> std::vector<Part> {
+  const Pencils here = sending ? from : to, there = sending ? to : from;
+  const PencilBox held = layout_.box(here, rank());
+  const std::array<std::size_t, 3> step = steps(here, held);
+  const std::array<int, 3> axes = PencilLayout::order(to);
+  const PencilGrid grid = layout_.grid();
+  const bool in_row = from == Pencils::kZ || to == Pencils::kZ;
+  std::vector<Part> found;
+  std::size_t first = 0;
+  for (int i = 0; layout_.takes_part(rank()) && i < (in_row ? grid.columns : grid.rows); ++i) {
+    const int peer =
+        in_row ? layout_.row_of(rank()) * grid.columns + i : i * grid.columns + layout_.column_of(rank());
+    const PencilBox common = overlap(held, layout_.box(there, peer));
+    if (common.cells() == 0) continue;
+    Part part{peer, first, common.cells(), 0, {}};
+    std::array<std::size_t, 3> mesh_step, message_step;
+    for (std::size_t a = 0; a < 3; ++a) {
+      const auto axis = static_cast<std::size_t>(axes[a]);
+      part.copy.count[a] = counted(common.along[axis]);
+      mesh_step[a] = step[axis];
+      part.base += step[axis] * static_cast<std::size_t>(common.along[axis].first - held.along[axis].first);
+    }
+    message_step = {part.copy.count[1] * part.copy.count[2], part.copy.count[2], 1};
+    part.copy.from_step = sending ? mesh_step : message_step;
+    part.copy.to_step = sending ? message_step : mesh_step;
+    found.push_back(part);
+    first += part.cells;
+  }
+  return found;
+}
+
+template <class Real>
+auto PencilFft<Real>::plan(Pencils from, Pencils to) const -> Transpose {
+  Transpose transpose{parts(from, to, true), parts(from, to, false), false};
+  const auto mine = [&](const std::vector<Part>& parts) { return parts.size() == 1 && parts[0].peer == rank(); };
+  transpose.stays_here = mine(transpose.out) && mine(transpose.in);
+  return transpose;
+}
+
+// Messages leave from `out` and arrive in `in`, where this rank's own part is copied to.
+template <class Real>
+void PencilFft<Real>::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in,
+                                       int tag) {
+  const Complex* own = nullptr;
+  std::vector<Communicator::Outgoing> outgoing;
+  std::vector<Communicator::Incoming> incoming;
+  for (const Part& part : transpose.out) {
+    if (part.peer == rank())
+      own = out + part.first;
+    else
+      outgoing.push_back({part.peer, out + part.first, part.cells * sizeof(Complex)});
+  }
+  for (const Part& part : transpose.in) {
+    if (part.peer == rank())
+      copy_on_device(stream, in + part.first, own, part.cells * sizeof(Complex));
+    else
+      incoming.push_back({part.peer, in + part.first, part.cells * sizeof(Complex)});
+  }
+  messages_.exchange(stream, outgoing, incoming, tag);
+}
+
+// The mesh goes from one array to the other; either is the other's buffer of messages meanwhile.
+template <class Real>
+void PencilFft<Real>::run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag) {
+  auto* before = reinterpret_cast<Complex*>(from);
+  auto* after = reinterpret_cast<Complex*>(to);
+  if (transpose.stays_here) {
+    const Part &out = transpose.out[0], &in = transpose.in[0];
+    copy_box(stream, {out.copy.count, out.copy.from_step, in.copy.to_step}, before, after);
+    return;
+  }
+  for (const Part& part : transpose.out) copy_box(stream, part.copy, before + part.base, after + part.first);
+  send_and_receive(stream, transpose, after, before, tag);
+  for (const Part& part : transpose.in) copy_box(stream, part.copy, before + part.first, after + part.base);
+}
+
+template <class Real>
+void PencilFft<Real>::forward(const Stream& stream, Real* mesh) {
+  lines_.real_to_modes(stream, mesh, layout_.lines(Pencils::kZ, rank()));
+  run(stream, z_to_y_, mesh, work_.data(), 0);
+  lines_.forward(stream, work_.data(), layout_.lines(Pencils::kY, rank()));
+  run(stream, y_to_x_, work_.data(), mesh, 1);
+  lines_.forward(stream, mesh, layout_.lines(Pencils::kX, rank()));
+  stream.synchronize();
+}
+
+template <class Real>
+void PencilFft<Real>::backward(const Stream& stream, Real* mesh) {
+  lines_.backward(stream, mesh, layout_.lines(Pencils::kX, rank()));
+  run(stream, x_to_y_, mesh, work_.data(), 2);
+  lines_.backward(stream, work_.data(), layout_.lines(Pencils::kY, rank()));
+  run(stream, y_to_z_, work_.data(), mesh, 3);
+  lines_.modes_to_real(stream, mesh, layout_.lines(Pencils::kZ, rank()));
+  stream.synchronize();
+}
+
+template class PencilFft<float>;
+template class PencilFft<double>;
+
+}  // namespace maki

@@ -1,0 +1,124 @@
+#include <cufft.h>
+
+#include <algorithm>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/error.hpp"
+#include "kernels/device/line_fft.hpp"
+
+namespace maki {
+namespace {
+
+void check_fft(cufftResult code, const char* what) {
+  if (code != CUFFT_SUCCESS)
+    throw DeviceError(std::string(what) + " failed", "cuFFT error " + std::to_string(code),
+                      "use a smaller mesh if memory is short");
+}
+
+// cuFFT's two precisions under one name.
+template <class Real>
+struct Cufft;
+template <>
+struct Cufft<float> {
+  using Complex = cufftComplex;
+  static constexpr cufftType to_modes = CUFFT_R2C, to_real = CUFFT_C2R, both_ways = CUFFT_C2C;
+  static cufftResult run_to_modes(cufftHandle plan, float* v) { return cufftExecR2C(plan, v, complex_of(v)); }
+  static cufftResult run_to_real(cufftHandle plan, float* v) { return cufftExecC2R(plan, complex_of(v), v); }
+  static cufftResult run(cufftHandle plan, float* v, int way) {
+    return cufftExecC2C(plan, complex_of(v), complex_of(v), way);
+  }
+  static Complex* complex_of(float* v) { return reinterpret_cast<Complex*>(v); }
+};
+template <>
+struct Cufft<double> {
+  using Complex = cufftDoubleComplex;
+  static constexpr cufftType to_modes = CUFFT_D2Z, to_real = CUFFT_Z2D, both_ways = CUFFT_Z2Z;
+  static cufftResult run_to_modes(cufftHandle plan, double* v) { return cufftExecD2Z(plan, v, complex_of(v)); }
+  static cufftResult run_to_real(cufftHandle plan, double* v) { return cufftExecZ2D(plan, complex_of(v), v); }
+  static cufftResult run(cufftHandle plan, double* v, int way) {
+    return cufftExecZ2Z(plan, complex_of(v), complex_of(v), way);
+  }
+  static Complex* complex_of(double* v) { return reinterpret_cast<Complex*>(v); }
+};
+
+}  // namespace
+
+// Plans for one batch of m lines, which share a work area.
+template <class Real>
+struct LineFft<Real>::Plans {
+  DeviceBuffer<char> work{"fft.work"};
+  cufftHandle to_modes = 0, to_real = 0, both_ways = 0;
+
+  std::size_t make(cufftHandle& plan, int m, cufftType type, int from_row, int to_row) {
+    std::size_t bytes = 0;
+    check_fft(cufftCreate(&plan), "making an FFT plan");
+    check_fft(cufftSetAutoAllocation(plan, 0), "making an FFT plan");
+    check_fft(cufftMakePlanMany(plan, 1, &m, &from_row, 1, from_row, &to_row, 1, to_row, type, m, &bytes),
+              "making an FFT plan");
+    return bytes;
+  }
+  ~Plans() {
+    const cufftHandle plans[] = {to_modes, to_real, both_ways};
+    for (cufftHandle plan : plans)
+      if (plan) cufftDestroy(plan);
+  }
+};
+
+template <class Real>
+LineFft<Real>::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
+  if (m < 2 || m % 2)
+    throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
+  using Api = Cufft<Real>;
+  const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2;
+  std::size_t bytes = 1;
+  bytes = std::max(bytes, plans_->make(plans_->to_modes, m, Api::to_modes, reals, reals / 2));
+  bytes = std::max(bytes, plans_->make(plans_->to_real, m, Api::to_real, reals / 2, reals));
+  bytes = std::max(bytes, plans_->make(plans_->both_ways, m, Api::both_ways, complexes, complexes));
+  plans_->work.resize(bytes);
+  const cufftHandle plans[] = {plans_->to_modes, plans_->to_real, plans_->both_ways};
+  for (cufftHandle plan : plans)
+    check_fft(cufftSetWorkArea(plan, plans_->work.data()), "giving an FFT its work space");
+}
+
+template <class Real>
+LineFft<Real>::~LineFft() = default;
+
+// cuFFT chooses its kernels by the batch, too: so that is always the same.
+template <class Real>
+std::size_t LineFft<Real>::batch() const {
+  return static_cast<std::size_t>(m_);
+}
+
+template <class Real>
+void LineFft<Real>::real_to_modes(const Stream& stream, Real* values, std::size_t lines) {
+  check_fft(cufftSetStream(plans_->to_modes, native(stream)), "giving an FFT its stream");
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run_to_modes(plans_->to_modes, values + real_row() * line), "FFT of real lines");
+}
+
+template <class Real>
+void LineFft<Real>::modes_to_real(const Stream& stream, Real* values, std::size_t lines) {
+  check_fft(cufftSetStream(plans_->to_real, native(stream)), "giving an FFT its stream");
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run_to_real(plans_->to_real, values + real_row() * line), "FFT to real lines");
+}
+
+template <class Real>
+void LineFft<Real>::forward(const Stream& stream, Real* values, std::size_t lines) {
+  check_fft(cufftSetStream(plans_->both_ways, native(stream)), "giving an FFT its stream");
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run(plans_->both_ways, values + complex_row() * line, CUFFT_FORWARD), "FFT of lines");
+}
+
+template <class Real>
+void LineFft<Real>::backward(const Stream& stream, Real* values, std::size_t lines) {
+  check_fft(cufftSetStream(plans_->both_ways, native(stream)), "giving an FFT its stream");
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run(plans_->both_ways, values + complex_row() * line, CUFFT_INVERSE), "FFT of lines");
+}
+
+template class LineFft<float>;
+template class LineFft<double>;
+
+}  // namespace maki

@@ -1,0 +1,248 @@
+#include "host/fft/pencil_fft.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/device/error.hpp"
+#include "kernels/device/fft.hpp"
+#include "src/ic/periodic_grid.hpp"
+
+namespace maki {
+namespace {
+
+// Random numbers in [-1, 1), by the cell alone.
+float value(int x, int y, int z) {
+  std::uint64_t h = (static_cast<std::uint64_t>(x) << 40) ^ (static_cast<std::uint64_t>(y) << 20) ^
+                    static_cast<std::uint64_t>(z);
+  for (int i = 0; i < 3; ++i) {
+    h = (h + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+    h ^= h >> 29;
+  }
+  return static_cast<float>(h >> 40) * 0x1p-23f - 1.0f;
+}
+
+// Calls f(a, b, line) for the lines of a box in the order of the layout; a and b are the slower axes' indices.
+template <class F>
+void for_lines(Pencils pencils, const PencilBox& box, F f) {
+  const std::array<int, 3> axes = PencilLayout::order(pencils);
+  std::size_t line = 0;
+  for (int a = box.along[axes[0]].first; a < box.along[axes[0]].end; ++a)
+    for (int b = box.along[axes[1]].first; b < box.along[axes[1]].end; ++b) f(a, b, line++);
+}
+
+// The local part of the mesh as it comes out of forward() and of backward() after it.
+struct Transformed {
+  std::vector<float> modes, back;
+};
+
+Transformed transform(PencilFft<float>& fft) {
+  const Stream stream;
+  const int m = fft.layout().cells();
+  std::vector<float> host(fft.size(), 0.0f);
+  for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
+    for (int z = 0; z < m; ++z) host[fft.real_row() * line + z] = value(x, y, z);
+  });
+  DeviceBuffer<float> mesh("test.mesh");
+  mesh.upload(stream, host);
+  Transformed result;
+  fft.forward(stream, mesh.data());
+  result.modes = mesh.download(stream);
+  fft.backward(stream, mesh.data());
+  result.back = mesh.download(stream);
+  return result;
+}
+
+struct Difference {
+  double relative = 0, largest = 0;  // root mean square, and the largest, over the root mean square of the truth
+};
+Difference difference(const Communicator& communicator, double squares, double reference, double largest) {
+  std::array<double, 2> sums{squares, reference};
+  communicator.sum(sums);
+  std::array<double, 1> most{largest};
+  communicator.max(most);
+  return {std::sqrt(sums[0] / sums[1]), most[0]};
+}
+
+// A GPU's library has another order of operations than FFTW, which PeriodicGrid always uses.
+bool agree(double found, double expected, bool to_the_bit) {
+#if defined(MAKI_BACKEND_CUDA)
+  to_the_bit = false;
+#endif
+  return to_the_bit ? found == expected : std::abs(found - expected) < 1e-14 * (1 + std::abs(expected));
+}
+
+class PencilFftMeshes : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Meshes, PencilFftMeshes, testing::Values(8, 30, 64));
+INSTANTIATE_TEST_SUITE_P(FewPlanes, PencilFftMeshes, testing::Values(2, 4));
+
+TEST_P(PencilFftMeshes, ModesAreThoseOfOneRank) {
+  const Communicator world = Communicator::world();
+  const int m = GetParam();
+  const Stream stream;
+  RealFft3d whole(m, FftPlanning::kEstimate);
+  std::vector<float> host(whole.size(), 0.0f);
+  for (int x = 0; x < m; ++x)
+    for (int y = 0; y < m; ++y)
+      for (int z = 0; z < m; ++z) host[(static_cast<std::size_t>(x) * m + y) * whole.row() + z] = value(x, y, z);
+  DeviceBuffer<float> mesh("test.whole");
+  mesh.upload(stream, host);
+  whole.forward(stream, mesh.data());
+  const std::vector<float> expected = mesh.download(stream);
+
+  PencilFft<float> fft(world, m);
+  const Transformed mine = transform(fft);
+  const double scale = std::sqrt(m * double(m) * m / 6);  // of one component of a mode: values are even in [-1, 1)
+  double squares = 0, reference = 0, largest = 0;
+  for_lines(Pencils::kX, fft.modes(), [&](int ky, int kz, std::size_t line) {
+    for (int kx = 0; kx < m; ++kx) {
+      const float* truth = &expected[(static_cast<std::size_t>(kx) * m + ky) * whole.row() + 2 * kz];
+      for (int part = 0; part < 2; ++part) {
+        const double off = double(mine.modes[fft.mode_row() * line + 2 * kx + part]) - truth[part];
+        squares += off * off;
+        reference += double(truth[part]) * truth[part];
+        largest = std::max(largest, std::abs(off) / scale);
+      }
+    }
+  });
+  const Difference found = difference(world, squares, reference, largest);
+  EXPECT_LE(found.relative, 1e-6);
+  EXPECT_LE(found.largest, 1e-5);
+  RecordProperty("relative_error", std::to_string(found.relative * 1e9) + "e-9");
+}
+
+TEST_P(PencilFftMeshes, ThereAndBackIsTheNumberOfCells) {
+  const Communicator world = Communicator::world();
+  const int m = GetParam();
+  PencilFft<float> fft(world, m);
+  const Transformed mine = transform(fft);
+  double squares = 0, reference = 0;
+  for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
+    for (int z = 0; z < m; ++z) {
+      const double truth = value(x, y, z);
+      const double off = mine.back[fft.real_row() * line + z] / (double(m) * m * m) - truth;
+      squares += off * off;
+      reference += truth * truth;
+    }
+  });
+  EXPECT_LE(difference(world, squares, reference, 0).relative, 1e-6);
+}
+
+// Every rank transforms the whole mesh alone, too, and finds its own part in it to the bit.
+void expect_bits_of_one_rank(PencilFft<float>& fft, const PencilFft<float>& alone, const Transformed& whole) {
+  const int m = fft.layout().cells(), modes = m / 2 + 1;
+  const Transformed mine = transform(fft);
+  for_lines(Pencils::kX, fft.modes(), [&](int ky, int kz, std::size_t line) {
+    const std::size_t there = static_cast<std::size_t>(ky) * modes + kz;
+    ASSERT_EQ(0, std::memcmp(&mine.modes[fft.mode_row() * line], &whole.modes[alone.mode_row() * there],
+                             2 * m * sizeof(float)));
+  });
+  for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
+    const std::size_t there = static_cast<std::size_t>(x) * m + y;
+    ASSERT_EQ(0, std::memcmp(&mine.back[fft.real_row() * line], &whole.back[alone.real_row() * there],
+                             m * sizeof(float)));
+  });
+}
+
+TEST_P(PencilFftMeshes, BitsDoNotDependOnTheNumberOfRanks) {
+  const Communicator world = Communicator::world();
+  PencilFft<float> alone(Communicator::self(), GetParam());
+  const Transformed whole = transform(alone);
+  PencilFft<float> fft(world, GetParam());
+  expect_bits_of_one_rank(fft, alone, whole);
+}
+
+TEST(PencilFft, BitsDoNotDependOnTheGrid) {
+  const Communicator world = Communicator::world();
+  PencilFft<float> alone(Communicator::self(), 10);
+  const Transformed whole = transform(alone);
+  for (int rows = 1; rows <= world.size(); ++rows) {
+    for (int columns = 1; columns <= world.size() / rows; ++columns) {
+      SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
+      PencilFft<float> fft(world, PencilLayout(10, world.size(), {rows, columns}));
+      expect_bits_of_one_rank(fft, alone, whole);
+    }
+  }
+}
+
+// Complex numbers that `rank` has in one layout and another rank has in the next, cell by cell.
+std::uint64_t change_owner(const PencilLayout& layout, Pencils from, Pencils to, int rank) {
+  const PencilBox before = layout.box(from, rank), after = layout.box(to, rank);
+  const auto inside = [](const PencilRange& range, int i) { return i >= range.first && i < range.end; };
+  std::uint64_t gone = 0;
+  for (int x = before.along[0].first; x < before.along[0].end; ++x)
+    for (int y = before.along[1].first; y < before.along[1].end; ++y)
+      for (int z = before.along[2].first; z < before.along[2].end; ++z)
+        gone += !(inside(after.along[0], x) && inside(after.along[1], y) && inside(after.along[2], z));
+  return gone;
+}
+
+TEST_P(PencilFftMeshes, SendsWhatChangesOwnerAndNoMore) {
+  const Communicator world = Communicator::world();
+  PencilFft<float> fft(world, GetParam());
+  const Communicator::Traffic before = world.traffic();
+  transform(fft);
+  const Communicator::Traffic after = world.traffic();
+  const PencilLayout& layout = fft.layout();
+  std::uint64_t least = 0, messages = 0;
+  constexpr Pencils kWay[] = {Pencils::kZ, Pencils::kY, Pencils::kX, Pencils::kY, Pencils::kZ};
+  for (int i = 0; i < 4; ++i) {
+    least += change_owner(layout, kWay[i], kWay[i + 1], world.rank());
+    const PencilBox mine = layout.box(kWay[i], world.rank());
+    for (int peer = 0; peer < world.size(); ++peer)
+      messages += peer != world.rank() && overlap(mine, layout.box(kWay[i + 1], peer)).cells() > 0;
+  }
+  EXPECT_EQ(fft.traffic().bytes, least * 2 * sizeof(float));
+  EXPECT_EQ(fft.traffic().messages, messages);
+  EXPECT_EQ(after.bytes - before.bytes, least * 2 * sizeof(float));
+  EXPECT_EQ(after.empty, 0u);
+  EXPECT_LE(messages, 2u * (layout.grid().rows + layout.grid().columns - 2));
+}
+
+// Initial conditions of one rank come from PeriodicGrid: modes become the same points, bit for bit.
+TEST_P(PencilFftMeshes, InDoubleItAgreesWithPeriodicGrid) {
+  const int m = GetParam();
+  const Stream stream;
+  PeriodicGrid grid(m);
+  for (int x = 0; x < m; ++x)
+    for (int y = 0; y < m; ++y)
+      for (int z = 0; z < m; ++z) grid.row(x, y)[z] = value(x, y, z);
+  PencilFft<double> fft(Communicator::world(), m);
+  std::vector<double> host(fft.size(), 0.0);
+  for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
+    std::copy_n(grid.row(x, y), m, &host[fft.real_row() * line]);
+  });
+  DeviceBuffer<double> mesh("test.mesh");
+  mesh.upload(stream, host);
+  fft.forward(stream, mesh.data());
+  host = mesh.download(stream);
+  grid.to_modes();
+  const double scale = 1.0 / (static_cast<double>(m) * m * m);
+  const bool exact = (m & (m - 1)) == 0;  // PeriodicGrid scales after its first transform, which may round
+  int off = 0;
+  for_lines(Pencils::kX, fft.modes(), [&](int ky, int kz, std::size_t line) {
+    for (int kx = 0; kx < m; ++kx) {
+      const std::complex<double> expected = grid.mode_row(kx, ky)[kz];
+      double* mode = &host[fft.mode_row() * line + 2 * kx];
+      off += !agree(mode[0] * scale, expected.real(), exact) || !agree(mode[1] * scale, expected.imag(), exact);
+      mode[0] = expected.real();
+      mode[1] = expected.imag();
+    }
+  });
+  EXPECT_EQ(off, 0);
+  mesh.upload(stream, host);
+  fft.backward(stream, mesh.data());
+  host = mesh.download(stream);
+  grid.to_points();
+  for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
+    for (int z = 0; z < m; ++z) off += !agree(host[fft.real_row() * line + z], grid.row(x, y)[z], true);
+  });
+  EXPECT_EQ(off, 0);
+}
+
+TEST(PencilFft, RefusesOddMeshes) { EXPECT_THROW(PencilFft<float>(Communicator::world(), 9), Error); }
+
+}  // namespace
+}  // namespace maki

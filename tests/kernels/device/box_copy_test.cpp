@@ -1,0 +1,68 @@
+#include "kernels/device/box_copy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/device/buffer.hpp"
+
+namespace maki {
+namespace {
+
+using Complex = std::complex<float>;
+
+// A box of 5 x 11 x 19 out of a padded array with its axes in each of the orders, into a compact and a padded one.
+TEST(BoxCopy, MovesEveryCellInEveryOrder) {
+  const Stream stream;
+  const std::array<std::size_t, 3> count{5, 11, 19};
+  std::array<std::size_t, 3> order{0, 1, 2};
+  do {
+    for (const std::size_t padding : {std::size_t{0}, std::size_t{3}}) {
+      BoxCopy box{count, {}, {}};
+      box.from_step[order[2]] = 1;
+      box.from_step[order[1]] = count[order[2]] + padding;
+      box.from_step[order[0]] = box.from_step[order[1]] * count[order[1]];
+      box.to_step = {count[1] * (count[2] + padding), count[2] + padding, 1};
+      std::vector<Complex> from(count[order[0]] * box.from_step[order[0]]);
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = {float(i), -float(i)};
+      DeviceBuffer<Complex> source("test.from"), target("test.to");
+      source.upload(stream, from);
+      target.upload(stream, std::vector<Complex>(count[0] * box.to_step[0], Complex(-7)));
+      copy_box(stream, box, source.data(), target.data());
+      const std::vector<Complex> to = target.download(stream);
+      for (std::size_t i = 0; i < count[0]; ++i)
+        for (std::size_t j = 0; j < count[1]; ++j)
+          for (std::size_t k = 0; k < box.to_step[1]; ++k)
+            ASSERT_EQ(to[box.to_step[0] * i + box.to_step[1] * j + k],
+                      k < count[2] ? from[box.from_step[0] * i + box.from_step[1] * j + box.from_step[2] * k]
+                                   : Complex(-7));
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST(BoxCopy, AddsToWhatIsThere) {
+  const Stream stream;
+  std::vector<std::uint64_t> from(2 * 3 * 4), to(2 * 3 * 6, std::uint64_t{1} << 40);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = i;
+  DeviceBuffer<std::uint64_t> source("test.from"), target("test.to");
+  source.upload(stream, from);
+  target.upload(stream, to);
+  add_box(stream, {{2, 3, 4}, {12, 4, 1}, {18, 6, 1}}, source.data(), target.data());
+  const std::vector<std::uint64_t> sums = target.download(stream);
+  for (std::size_t line = 0; line < 6; ++line)
+    for (std::size_t k = 0; k < 6; ++k)
+      EXPECT_EQ(sums[6 * line + k], (std::uint64_t{1} << 40) + (k < 4 ? 4 * line + k : 0));
+}
+
+TEST(BoxCopy, AnEmptyBoxIsNoWork) {
+  const Stream stream;
+  const float* from = nullptr;
+  float* to = nullptr;
+  copy_box(stream, {{3, 0, 2}, {1, 1, 1}, {1, 1, 1}}, from, to);
+  copy_box(stream, {{0, 3, 2}, {6, 2, 1}, {6, 2, 1}}, from, to);
+  copy_box(stream, {{2, 2, 0}, {6, 1, 2}, {6, 2, 1}}, from, to);
+}
+
+}  // namespace
+}  // namespace maki

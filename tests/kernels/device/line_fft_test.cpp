@@ -1,0 +1,105 @@
+#include "kernels/device/line_fft.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <numbers>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/device/error.hpp"
+#include "kernels/device/fft.hpp"
+
+namespace maki {
+namespace {
+
+float value(std::size_t line, int x) { return std::sin(1.7f * x + 0.3f * line) + 0.1f * ((x * 7 + line * 3) % 11); }
+
+std::complex<double> wave(int m, int k, int x) { return std::polar(1.0, -2 * std::numbers::pi * (k * x % m) / m); }
+
+class LineFftSizes : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(EvenSizes, LineFftSizes, testing::Values(2, 4, 14, 30, 46, 64));
+
+TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
+  const int m = GetParam();
+  const std::size_t lines = 3;
+  const Stream stream;
+  LineFft<float> fft(m);
+  std::vector<float> host(fft.real_row() * fft.padded(lines), 0.0f);
+  for (std::size_t line = 0; line < lines; ++line)
+    for (int x = 0; x < m; ++x) host[fft.real_row() * line + x] = value(line, x);
+  DeviceBuffer<float> values("test.lines");
+  values.upload(stream, host);
+  fft.real_to_modes(stream, values.data(), lines);
+  const std::vector<float> modes = values.download(stream);
+  for (std::size_t line = 0; line < lines; ++line) {
+    for (int k = 0; k <= m / 2; ++k) {
+      std::complex<double> sum = 0;
+      for (int x = 0; x < m; ++x) sum += double(value(line, x)) * wave(m, k, x);
+      EXPECT_NEAR(modes[fft.real_row() * line + 2 * k], sum.real(), 1e-6 * m);
+      EXPECT_NEAR(modes[fft.real_row() * line + 2 * k + 1], sum.imag(), 1e-6 * m);
+    }
+  }
+  fft.modes_to_real(stream, values.data(), lines);
+  const std::vector<float> after = values.download(stream);
+  for (std::size_t line = 0; line < lines; ++line)
+    for (int x = 0; x < m; ++x) EXPECT_NEAR(after[fft.real_row() * line + x] / m, value(line, x), 2e-6);
+}
+
+TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
+  const int m = GetParam();
+  const Stream stream;
+  LineFft<float> fft(m);
+  std::vector<float> host(fft.complex_row() * fft.padded(2), 0.0f);
+  for (std::size_t line = 0; line < 2; ++line)
+    for (int x = 0; x < 2 * m; ++x) host[fft.complex_row() * line + x] = value(line, x);
+  DeviceBuffer<float> values("test.lines");
+  values.upload(stream, host);
+  fft.forward(stream, values.data(), 2);
+  const std::vector<float> modes = values.download(stream);
+  for (int k = 0; k < m; ++k) {
+    std::complex<double> sum = 0;
+    for (int x = 0; x < m; ++x)
+      sum += std::complex<double>(value(1, 2 * x), value(1, 2 * x + 1)) * wave(m, k, x);
+    EXPECT_NEAR(modes[fft.complex_row() + 2 * k], sum.real(), 2e-6 * m);
+    EXPECT_NEAR(modes[fft.complex_row() + 2 * k + 1], sum.imag(), 2e-6 * m);
+  }
+  fft.backward(stream, values.data(), 2);
+  const std::vector<float> after = values.download(stream);
+  for (int x = 0; x < 2 * m; ++x) EXPECT_NEAR(after[fft.complex_row() + x] / m, value(1, x), 3e-6);
+}
+
+// Equal lines at different places, among different numbers of lines, after plans that were measured.
+TEST(LineFft, ALineDoesNotDependOnItsPlace) {
+  const int m = 30;
+  const Stream stream;
+  LineFft<float> before(m);
+  const RealFft3d teaches_the_planner(m, FftPlanning::kMeasure);
+  LineFft<float> after(m);
+  std::vector<float> first;
+  for (LineFft<float>* fft : {&before, &after}) {
+    for (std::size_t lines : {1, 5, 8, 67}) {
+      std::vector<float> host(fft->complex_row() * fft->padded(lines), 0.0f);
+      for (std::size_t line = 0; line < lines; ++line)
+        for (int x = 0; x < 2 * m; ++x) host[fft->complex_row() * line + x] = value(0, x);
+      DeviceBuffer<float> values("test.lines");
+      values.upload(stream, host);
+      fft->forward(stream, values.data(), lines);
+      fft->backward(stream, values.data(), lines);
+      fft->forward(stream, values.data(), lines);
+      const std::vector<float> modes = values.download(stream);
+      if (first.empty()) first.assign(modes.begin(), modes.begin() + 2 * m);
+      for (std::size_t line = 0; line < lines; ++line)
+        ASSERT_EQ(0, std::memcmp(first.data(), &modes[fft->complex_row() * line], 2 * m * sizeof(float)));
+    }
+  }
+}
+
+TEST(LineFft, RefusesOddSizes) {
+  EXPECT_THROW(LineFft<float>(15), Error);
+  EXPECT_THROW(LineFft<double>(0), Error);
+}
+
+}  // namespace
+}  // namespace maki
