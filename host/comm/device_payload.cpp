@@ -61,6 +61,9 @@ void DevicePayload::exchange(const Stream& stream, std::span<const Outgoing> out
   auto sent = part(out, ranks_.rank(), [](const Outgoing& message) { return message.to; });
   auto received = part(in, ranks_.rank(), [](const Incoming& message) { return message.from; });
   copy_own(stream, sent.own, received.own);
+  if (sent.others.empty() && received.others.empty()) return;
+  traffic_.messages += sent.others.size();
+  traffic_.bytes += sent.bytes;
   if (path_ == PayloadPath::kDirect) {
     stream.synchronize();
     ranks_.exchange(sent.others, received.others, tag);

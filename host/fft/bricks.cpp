@@ -88,7 +88,7 @@ std::size_t BrickExchange::total(const std::vector<Link>& links) {
 
 void BrickExchange::send_and_receive(const Stream& stream, const std::vector<Link>& to, const std::vector<Link>& from,
                                      std::size_t cell_bytes, int tag) {
-  const int rank = messages_.communicator().rank();
+  const int rank = messages_.ranks().rank();
   const char* own = nullptr;
   std::vector<Communicator::Outgoing> outgoing;
   std::vector<Communicator::Incoming> incoming;

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/fft/device_messages.hpp"
+#include "host/comm/device_payload.hpp"
 #include "host/fft/pencil_layout.hpp"
 #include "kernels/device/box_copy.hpp"
 #include "kernels/device/buffer.hpp"
@@ -43,7 +43,7 @@ class BrickExchange {
   // Every cell of the brick, ghosts too, as it is in the mesh; cells that lead nowhere become 0.
   void fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick);
 
-  DeviceMessages::Traffic traffic() const { return messages_.traffic(); }
+  DevicePayload::Traffic traffic() const { return messages_.traffic(); }
   std::size_t bytes() const { return out_.capacity() + in_.capacity() + messages_.bytes(); }  // work space
 
  private:
@@ -56,7 +56,7 @@ class BrickExchange {
   void send_and_receive(const Stream& stream, const std::vector<Link>& to, const std::vector<Link>& from,
                         std::size_t cell_bytes, int tag);
 
-  DeviceMessages messages_;
+  DevicePayload messages_;
   PencilBox brick_, pencils_;
   std::vector<Link> of_brick_;    // my brick's cells, by who has them in its pencils
   std::vector<Link> of_pencils_;  // my pencils' cells, by whose brick they are in

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
-#include "host/fft/device_messages.hpp"
+#include "host/comm/device_payload.hpp"
 #include "host/fft/pencil_layout.hpp"
 #include "kernels/device/box_copy.hpp"
 #include "kernels/device/buffer.hpp"
@@ -43,11 +43,11 @@ class PencilFft {
   void backward(const Stream& stream, Real* mesh);
 
   // What this rank has sent to others so far.
-  DeviceMessages::Traffic traffic() const { return messages_.traffic(); }
+  DevicePayload::Traffic traffic() const { return messages_.traffic(); }
 
  private:
   using Complex = std::complex<Real>;
-  int rank() const { return messages_.communicator().rank(); }
+  int rank() const { return messages_.ranks().rank(); }
   struct Part {
     int peer;
     std::size_t first;  // in the buffer of messages, complex numbers
@@ -66,7 +66,7 @@ class PencilFft {
   void run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag);
   void send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag);
 
-  DeviceMessages messages_;
+  DevicePayload messages_;
   PencilLayout layout_;
   LineFft<Real> lines_;
   Transpose z_to_y_, y_to_x_, x_to_y_, y_to_z_;
