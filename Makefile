@@ -32,6 +32,7 @@ endif
 PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
             libfmt-dev libspdlog-dev libboost-dev libboost-context-dev libboost-math-dev librandom123-dev libpng-dev \
             zlib1g-dev libssl-dev libgtest-dev libbenchmark-dev binutils libopenmpi-dev openmpi-bin
+PACKAGES += $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),patchelf)
 MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
 
 # ---- CUDA -----------------------------------------------------------------------------------------------------------
