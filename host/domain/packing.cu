@@ -59,15 +59,8 @@ struct BlockView {
   std::uint64_t before;
 
   MAKI_HD std::uint64_t byte_of(std::uint64_t j, std::uint64_t element_bytes) const {
-    std::uint32_t low = 0, high = ranks;  // first[low] <= j < first[high]
-    while (high - low > 1) {
-      const std::uint32_t middle = (low + high) / 2;
-      if (first[middle] <= j)
-        low = middle;
-      else
-        high = middle;
-    }
-    return begin[low] + before * (first[low + 1] - first[low]) + (j - first[low]) * element_bytes;
+    const std::uint32_t r = interval_of(first, ranks, j);
+    return begin[r] + before * (first[r + 1] - first[r]) + (j - first[r]) * element_bytes;
   }
 };
 

@@ -1,20 +1,13 @@
-#include <cufft.h>
-
 #include <algorithm>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/cuda_check.cuh"
+#include "kernels/device/cufft_check.cuh"
 #include "kernels/device/error.hpp"
 #include "kernels/device/line_fft.hpp"
 
 namespace maki {
 namespace {
-
-void check_fft(cufftResult code, const char* what) {
-  if (code != CUFFT_SUCCESS)
-    throw DeviceError(std::string(what) + " failed", "cuFFT error " + std::to_string(code),
-                      "use a smaller mesh if memory is short");
-}
 
 // cuFFT's two precisions under one name.
 template <class Real>
