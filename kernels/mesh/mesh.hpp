@@ -7,7 +7,7 @@
 
 #include "kernels/device/stream.hpp"
 #include "kernels/force/split.hpp"
-#include "kernels/mesh/mass_unit.hpp"
+#include "kernels/mesh/long_range_mesh.hpp"
 #include "kernels/particles/types.hpp"
 #include "kernels/particles/vector_array.hpp"
 
@@ -33,23 +33,23 @@ struct MeshOptions {
 
 // Mesh of `cells`^3. Throws Error where options make no sense (cells < 8 or odd, r_cut below a cell, law without a
 // split).
-class ParticleMesh {
+class ParticleMesh : public LongRangeMesh {
  public:
   ParticleMesh(const MeshOptions& options, const ForceLaw& law);
-  ~ParticleMesh();
+  ~ParticleMesh() override;
 
   // Overwrites the long-range acceleration (and potential, where not null) of all n particles: G = 1, lengths in sides,
   // the k = 0 mode is 0. The sum of both ranges is the periodic force. A particle's own cloud is part of the potential;
   // evaluate_lists takes it out again.
   // `unit` is mass_unit() of the same particles, at any earlier time and place: it depends on their masses alone.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                  VectorView acceleration, float* potential);
+                  VectorView acceleration, float* potential) override;
   // The same with a unit chosen first.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
                   float* potential);
 
   // How the masses become integers. Waits for the device; throws Error as choose_mass_unit() does.
-  MassUnit mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const;
+  MassUnit mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const override;
 
   // Measures the phases of every long_range from here on (a mark in the stream's queue between them).
   void measure_phases();

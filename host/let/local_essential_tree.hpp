@@ -1,0 +1,65 @@
+// Local essential trees: of each rank's tree, the cells and particles that another rank's particles need
+// (Salmon & Warren 1994; DESIGN section 6).
+//
+// What arrives stays a forest: one Octree whose cell 0 is the root of a small tree of domains, whose other cells are
+// the ranks' trees, each cut where this rank's domain needs no more of it. Lists over it are made by walk_tree and used
+// by evaluate_lists as those of the local tree. On a reuse step the kept selection sends its payload alone, which
+// overwrites the forest's in place.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "host/comm/communicator.hpp"
+#include "kernels/device/stream.hpp"
+#include "kernels/tree/octree.hpp"
+#include "kernels/tree/walk.hpp"
+
+namespace maki {
+
+struct LetOptions {
+  // A cell is sent undivided when it satisfies the opening criterion for the whole box of the other rank's particles
+  // with (1 + skin) of the distance: what particles may move until the forest is too coarse.
+  float skin = 0.1f;
+  bool compress = false;  // payload in 16 bits where the error budget allows
+};
+
+struct LetCounts {  // of this rank, of the last rebuild() or update()
+  std::uint64_t cells_sent = 0, particles_sent = 0;          // entries
+  std::uint64_t cells_received = 0, particles_received = 0;  // own nodes of the tree of domains not counted
+  std::uint64_t bytes_sent = 0, messages_sent = 0;           // no message is empty
+  double exchange_seconds = 0;  // from begin to the last byte's arrival
+  double waited_seconds = 0;    // of these, in finish(): not hidden behind other work
+};
+
+class LocalEssentialTree {
+ public:
+  LocalEssentialTree(const Communicator& ranks, const LetOptions& options = {});
+  ~LocalEssentialTree();
+
+  // Collective. After the tree was built and swept; `tree.cells` is 0 on a rank without particles, which sends and gets
+  // nothing. Gathers all ranks' boxes, selects on the device, agrees on sizes, and leaves the messages on their way:
+  // `tree` and `particles` may be used meanwhile but not changed until finish().
+  void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk);
+  // The same for the selection of the last rebuild, after a new sweep of the same tree: payload only.
+  void update(const Stream& stream, Octree& tree, const SourceParticle* particles);
+  // Moves messages on while other work goes on; cheap.
+  void progress();
+  // Waits for what was begun. Afterwards the forest is there for work queued on `stream`.
+  void finish(const Stream& stream);
+
+  // cells = 0 where nothing was imported. A cell of count kClosedCell is always a multipole. Sums and boxes are those
+  // that the owner has swept; the small tree's are made here.
+  Octree& forest();
+  const SourceParticle* particles() const;  // imported; leaves name ranges of it
+  std::uint64_t particle_count() const;
+
+  const LetCounts& counts() const;
+  std::size_t bytes() const;  // of device memory
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace maki
