@@ -104,7 +104,7 @@ IsolatedBox isolated_box(const Snapshot& snapshot) {
 }
 
 void use_device(const Config& config) {
-  select_device(static_cast<int>(config.run.device), static_cast<int>(config.run.threads.value_or(0)));
+  select_device(static_cast<int>(config.run.device.value_or(0)), static_cast<int>(config.run.threads.value_or(0)));
 }
 
 ForceLaw force_law(const Config& config, const UnitSystem& units) {
@@ -139,6 +139,8 @@ GravityOptions gravity_options(const Config& config, const UnitSystem& units) {
   options.group_size = static_cast<std::uint32_t>(given.group_size);
   options.fixed_reuse = static_cast<int>(given.reuse.value_or(0));
   options.reuse_tolerance = *given.reuse_tolerance;
+  options.deterministic = config.run.deterministic;
+  options.let_compression = given.let_compression;
   options.list_budget =
       given.list_memory ? static_cast<std::size_t>(number_of(*given.list_memory, "gravity.list_memory", config, units))
                         : device_info().memory_free / 3;  // a run knows better: list_budget() of estimate.hpp

@@ -31,7 +31,8 @@ struct Config {
     bool overwrite = false;
     Preset preset = Preset::kStandard;
     Auto<std::int64_t> threads;
-    std::int64_t device = 0;
+    Auto<std::int64_t> device;
+    bool deterministic = false;
     Auto<Quantity> time_limit;
     bool ignore_memory = false;
     bool operator==(const Run&) const = default;
@@ -103,6 +104,7 @@ struct Config {
     Auto<std::int64_t> reuse;
     Auto<double> reuse_tolerance;
     Auto<Quantity> list_memory;
+    bool let_compression = false;
     bool operator==(const Gravity&) const = default;
   } gravity;
 

@@ -22,8 +22,12 @@ struct Table {
     KEY(run.output_directory).means("made where it is missing; auto: output/ and the name");
     KEY(run.overwrite).means("replace the files of an earlier run in the output directory");
     KEY(run.preset).means("force accuracy and steps; sets every key below whose \"auto\" says so");
-    KEY(run.threads).range(1, 4096).means("host threads; auto: one for each processor");
-    KEY(run.device).range(0, 1023).means("which GPU, by its number");
+    KEY(run.threads).range(1, 4096)
+        .means("host threads of each rank; auto: one for each processor, shared by the machine's ranks");
+    KEY(run.device).range(0, 1023)
+        .means("which GPU, by its number; auto: the first, and the ranks of one machine take its GPUs in turn");
+    KEY(run.deterministic)
+        .means("many ranks: share the work by counts and not by times, so that a run repeats itself to the last bit");
     KEY(run.time_limit).unit(Dimension::kWallTime, "s").above(0)
         .means("wall-clock time after which the run stops cleanly; auto: none");
     KEY(run.ignore_memory).means("start even where the estimate of memory (maki run --estimate) says it will not fit");
@@ -131,6 +135,8 @@ struct Table {
     KEY(gravity.reuse_tolerance).range(1, 100).means("error of kept lists over that of fresh ones; auto: preset");
     KEY(gravity.list_memory).unit(Dimension::kMemory, "B").above(0)
         .means("for interaction lists; beyond it they are made and used in batches; auto: what all else leaves free");
+    KEY(gravity.let_compression)
+        .means("many ranks: positions that ranks send each other are rounded to 16 bits, relative to their cell");
   }
 
   void time() {

@@ -24,6 +24,10 @@ struct GravityOptions {
   int fixed_reuse = 0;            // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
   double reuse_tolerance = 1.5;   // kept lists' error over a fresh list's
   std::size_t list_budget = 0;    // bytes for kept lists; 0: no limit; above it lists are made and used in batches
+  // Over many ranks. Work is balanced by interaction counts instead of times, so that a run repeats itself (DESIGN
+  // section 6).
+  bool deterministic = false;
+  bool let_compression = false;   // positions that ranks send each other are rounded, relative to their cell
 };
 
 struct GravityCounts {                // of the last short_range()
@@ -38,6 +42,14 @@ struct GravityCounts {                // of the last short_range()
   std::uint64_t redone_groups = 0;    // walked again because room for their lists was short
   double probe_error = 0;             // rms relative error of kept lists on the probes
   double fresh_error = 0;             // the same just after the last rebuild
+  // Over many ranks: the local essential trees that this rank has from the others, and what it sent for theirs.
+  std::uint64_t let_cells = 0;        // received
+  std::uint64_t let_particles = 0;    // received
+  std::uint64_t let_bytes = 0;        // sent
+  std::uint64_t let_messages = 0;     // sent
+  double let_exchange_seconds = 0;    // from the first message to the last
+  double let_waited_seconds = 0;      // of these, with no work to do meanwhile
+  double domain_imbalance = 0;        // largest cost of a domain over the mean, as the domains were cut; alike on all
 };
 
 class Gravity {
