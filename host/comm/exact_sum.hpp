@@ -1,0 +1,41 @@
+// Sums whose bits depend on neither the order of the items nor the number of ranks and threads.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "host/comm/communicator.hpp"
+#include "kernels/measure/double_double.hpp"
+
+namespace maki {
+
+// Sum of any doubles without rounding: a fixed-point number that spans all of them (Kulisch 1971, Grundlagen des
+// numerischen Rechnens), 560 bytes. Some 5 ns a number; for few numbers, or where nothing less will do.
+class ExactSum {
+ public:
+  void add(double value);
+  void add(const ExactSum& other);
+  // The sum over ranks, on all of them. Collective.
+  static void over_ranks(const Communicator& ranks, std::span<ExactSum> sums);
+
+  // Rounded once, to the nearest double (ties to even). Infinities and not-a-numbers come out as in a plain sum.
+  double value() const;
+
+ private:
+  // Two's complement in words of 32 bits; what goes beyond them waits in the upper halves for carry().
+  static constexpr int kWords = 68;
+  static constexpr int kBias = 1088;  // word i counts 2^(32 i - kBias)
+  void carry();
+  std::array<std::int64_t, kWords> words_{};
+  std::uint32_t pending_ = 0;  // numbers added since the last carry
+  double not_finite_ = 0;      // sum of the infinities
+};
+
+// Sums of DoubleDouble over ranks, added without any error and then rounded to a DoubleDouble: the same bits on every
+// rank. Each rank's own part carries the errors it was made with, some 1e-32 a term: so value() is the sum rounded
+// once unless that lies that close to the middle between two doubles. Collective.
+void exact_sum(const Communicator& ranks, std::span<DoubleDouble> sums);
+
+}  // namespace maki
