@@ -64,6 +64,15 @@ Communicator Communicator::split(int colour, int key) const {
   return Communicator(std::make_shared<State>(mpi::describe(part, *state_)));
 }
 
+Communicator Communicator::split_by_machine() const {
+  if (state_->comm == MPI_COMM_NULL) return Communicator(std::make_shared<State>(mpi::Ranks(*state_)));
+  barrier();
+  MPI_Comm part = MPI_COMM_NULL;
+  mpi::check(MPI_Comm_split_type(state_->comm, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &part),
+             "MPI_Comm_split_type");
+  return Communicator(std::make_shared<State>(mpi::describe(part, *state_)));
+}
+
 void Communicator::barrier() const {
   if (size() == 1) return;
   MPI_Request request;

@@ -24,6 +24,8 @@ class Communicator {
 
   // A communicator of all ranks that give the same colour, in the order of `key` and then of rank. Collective.
   Communicator split(int colour, int key) const;
+  // Those of this communicator that share this rank's machine (its memory), in the order of rank. Collective.
+  Communicator split_by_machine() const;
 
   // All of these are collective: every rank calls them in the same order. A peer that does not come within the timeout
   // (set_timeout) is an Error that names it.

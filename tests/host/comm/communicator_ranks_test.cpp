@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "host/comm/machines.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki {
@@ -158,6 +159,30 @@ TEST_F(Ranks, SplitIntoRowsAndColumns) {
   const auto alone = world.split(rank, 0);
   EXPECT_EQ(alone.size(), 1);
   alone.barrier();
+}
+
+TEST_F(Ranks, OfOneMachineAreAllOfThemHere) {
+  const auto here = world.split_by_machine();
+  EXPECT_EQ(here.rank(), rank);  // the tests run on one machine
+  EXPECT_EQ(here.size(), size);
+  std::vector<std::uint64_t> one{1};
+  here.sum(one);
+  EXPECT_EQ(one[0], std::uint64_t(size));
+  // Also of a part of the job.
+  const auto pair = world.split(rank / 2, rank);
+  EXPECT_EQ(pair.split_by_machine().size(), pair.size());
+  EXPECT_EQ(Communicator::self().split_by_machine().size(), 1);
+}
+
+TEST_F(Ranks, CountTheirMachines) {
+  const Machines machines = find_machines(world);
+  EXPECT_EQ(machines.count, 1);
+  EXPECT_EQ(machines.this_one, 0);
+  EXPECT_EQ(machines.ranks_here, size);
+  EXPECT_EQ(machines.number_here, rank);
+  EXPECT_EQ(machines.most_ranks, size);
+  EXPECT_FALSE(machines.name.empty());
+  EXPECT_EQ(find_machines(Communicator::self()).ranks_here, 1);
 }
 
 TEST_F(Ranks, SizesOfExchange) {
