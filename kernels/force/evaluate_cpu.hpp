@@ -17,6 +17,8 @@ struct GroupTask {
   Group group;
   bool quadrupoles;
   float *ax, *ay, *az, *potential;
+  const SourceParticle* targets;  // the group's particles are a range of it; `particles`, or others
+  bool add;                       // to what is there
 };
 
 // Targets [first, first + count) against all n particles; outputs are indexed from 0 at `first`.

@@ -21,7 +21,7 @@ class GroupEvaluation {
       : k_(k), task_(task), kernels_(choose_kernels(k, task.potential != nullptr)), first_(first), count_(count) {
     centre_[0] = task.group.x, centre_[1] = task.group.y, centre_[2] = task.group.z;
     targets_.padded = padded_count(count);
-    gather_particles(task.particles + first, count, centre_, k.bits_to_unit, points_.data);
+    gather_particles(task.targets + first, count, centre_, k.bits_to_unit, points_.data);
     for (unsigned i = 0; i < targets_.padded; ++i) {
       const float* s = points_.data + 4 * (i < count ? i : count - 1);
       targets_.x[i] = s[0], targets_.y[i] = s[1], targets_.z[i] = s[2];
@@ -65,7 +65,7 @@ class GroupEvaluation {
     for (unsigned w = 0; w < task_.leaf_words; ++w) {
       prefetch_leaf(words, w);
       const unsigned first = task_.cell_first[words[w]], count = task_.cell_count[words[w]];
-      const bool own = task_.potential && first < first_ + count_ && first_ < first + count;
+      const bool own = task_.potential && task_.targets == task_.particles && first < first_ + count_ && first_ < first + count;
       if (own)
         add_particles(own_, kernels_.own, task_.particles + first, count);
       else
@@ -111,12 +111,19 @@ class GroupEvaluation {
   }
 
   void store() const {
-    const float a = 1 / (k_.unit * k_.unit), p = -1 / k_.unit;
-    for (unsigned i = 0; i < count_; ++i) {
-      task_.ax[first_ + i] = targets_.ax[i] * a;
-      task_.ay[first_ + i] = targets_.ay[i] * a;
-      task_.az[first_ + i] = targets_.az[i] * a;
-      if (task_.potential) task_.potential[first_ + i] = targets_.p[i] * p;
+    const float a = 1 / (k_.unit * k_.unit);
+    store(targets_.ax, a, task_.ax);
+    store(targets_.ay, a, task_.ay);
+    store(targets_.az, a, task_.az);
+    if (task_.potential) store(targets_.p, -1 / k_.unit, task_.potential);
+  }
+
+  void store(const float* sums, float scale, float* out) const {
+    out += first_;
+    if (task_.add) {
+      for (unsigned i = 0; i < count_; ++i) out[i] += sums[i] * scale;
+    } else {
+      for (unsigned i = 0; i < count_; ++i) out[i] = sums[i] * scale;
     }
   }
 

@@ -17,6 +17,8 @@ __device__ __forceinline__ std::uint32_t begin_of_share(std::uint32_t n, unsigne
   return n / kWarps * warp + min(n % kWarps, warp);
 }
 
+__device__ __forceinline__ void store(float& to, float value, bool add) { to = add ? to + value : value; }
+
 // Adds up the totals of warps and subsets and writes them out.
 template <class Law>
 __device__ __forceinline__ void store(const Part& part, const LaneShape& shape, const WarpShared* shared,
@@ -31,10 +33,10 @@ __device__ __forceinline__ void store(const Part& part, const LaneShape& shape, 
         sum = make_float4(sum.x + s.x, sum.y + s.y, sum.z + s.z, sum.w + s.w);
       }
     }
-    out.acceleration.x[part.first + i] = sum.x * scale * scale;
-    out.acceleration.y[part.first + i] = sum.y * scale * scale;
-    out.acceleration.z[part.first + i] = sum.z * scale * scale;
-    if constexpr (Law::kPotential) out.potential[part.first + i] = -sum.w * scale;
+    store(out.acceleration.x[part.first + i], sum.x * scale * scale, out.add);
+    store(out.acceleration.y[part.first + i], sum.y * scale * scale, out.add);
+    store(out.acceleration.z[part.first + i], sum.z * scale * scale, out.add);
+    if constexpr (Law::kPotential) store(out.potential[part.first + i], -sum.w * scale, out.add);
   }
 }
 

@@ -59,7 +59,8 @@ __device__ __forceinline__ Batch load_batch(const Part& part, const std::uint32_
     const std::uint32_t word = words[lane];
     first = part.monopoles ? word : part.sources.cell_first[word];
     batch.count = part.monopoles ? 1 : part.sources.cell_count[word];
-    batch.own = !part.monopoles && first < part.first + part.count && part.first < first + batch.count;
+    batch.own = !part.monopoles && part.sources.targets == nullptr && first < part.first + part.count &&
+                part.first < first + batch.count;
   }
   std::uint32_t end = batch.count;
 #pragma unroll
@@ -143,7 +144,7 @@ struct WarpSums {
 #pragma unroll
     for (unsigned j = 0; j < kPerLane; ++j) {
       const std::uint32_t i = min(lane_in_subset + j * lanes, part.count - 1);  // surplus places repeat the last
-      const SourceParticle t = part.sources.particles[part.first + i];
+      const SourceParticle t = part.sources.group_particles()[part.first + i];
       const float4 r = relative(part.k, part.group, t.x, t.y, t.z, t.mass);
       targets.x[j] = Real(r.x), targets.y[j] = Real(r.y), targets.z[j] = Real(r.z);
       shared.totals[j * kWarpSize + lane_index()] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);

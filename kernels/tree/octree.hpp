@@ -24,9 +24,8 @@ namespace maki {
 
 inline constexpr int kPeriodicMinLevel = 3;
 
-// Instead of a count: a cell of an imported tree whose children and particles stayed with their owner. It has no
-// children here and serves as a multipole, however near.
-inline constexpr std::uint32_t kClosedCell = 0xffffffffu;
+// Levels that a walk may meet: those of a tree, and those of a small tree above the trees of up to 8^6 ranks.
+inline constexpr int kWalkLevels = kMortonLevels + 6;
 
 // What a walk reads of a cell, array by array, so that siblings load as one vector. Lengths in sides.
 // The arrays are padded by 8 elements, so that 8 siblings can be loaded from anywhere.

@@ -7,6 +7,10 @@
 
 namespace maki {
 
+// Instead of a cell's count: a cell of an imported tree whose children and particles stayed with their owner. It has no
+// children here and serves as a multipole, however near.
+inline constexpr std::uint32_t kClosedCell = 0xffffffffu;
+
 // A cell as a source: monopole and raw second moments about its centre of mass,
 // q_ij = sum m d_i d_j with d = x - centre of mass, in mass * side^2. (The trace is kept: softened and split
 // forces need it.)
@@ -38,6 +42,9 @@ struct SourceView {
   const CellMoments* cells;                // by cell index
   const std::uint32_t* cell_first;         // by cell index: first particle
   const std::uint32_t* cell_count;         // by cell index: number of particles
+  const SourceParticle* targets = nullptr;  // what groups name ranges of, where it is not `particles` (imported sources)
+
+  MAKI_HD const SourceParticle* group_particles() const { return targets ? targets : particles; }
 };
 
 struct ListView {

@@ -50,7 +50,7 @@ static inline unsigned lanes_far_enough(const WalkTree& tree, const WalkTarget& 
 
 bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out) {
   const WalkTarget target = walk_target(group);
-  std::uint32_t stack[8 * 22];  // every level leaves at most seven siblings waiting
+  std::uint32_t stack[8 * 28];  // every level leaves at most seven siblings waiting
   int depth = 0;
   out.cell_words = out.leaf_words = 0;
   if (out.capacity < 8) return false;
@@ -70,7 +70,8 @@ bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out) {
     for (unsigned left = inside; left != 0; left &= left - 1) {
       const unsigned k = static_cast<unsigned>(__builtin_ctz(left));
       const std::uint32_t cell = begin + k;
-      if ((far >> k & 1u) && tree.count[cell] > tree.small_cell)
+      const std::uint32_t count = tree.count[cell];
+      if (((far >> k & 1u) && count > tree.small_cell) || count == kClosedCell)
         out.cells[out.cell_words++] = cell;
       else if (tree.child_count[cell] == 0 || (far >> k & 1u))
         out.leaves[out.leaf_words++] = cell;

@@ -11,7 +11,7 @@ namespace maki::cuda::walk {
 inline constexpr unsigned kQueue = 320;        // octets that may wait
 // With more waiting than this, octets are taken one at a time: each level below then leaves seven more at most, where
 // taking four leaves up to 28. So the queue cannot overflow.
-inline constexpr unsigned kWideLimit = kQueue - 28 - 7 * (kMortonLevels - 1);
+inline constexpr unsigned kWideLimit = kQueue - 28 - 7 * (kWalkLevels - 1);
 
 struct Tree {
   CellGeometryView g;
@@ -72,8 +72,9 @@ __device__ inline Step next_step(const Tree& tree, const WalkTarget& target, uns
   if (listed) {
     children = tree.child_count[c];  // all loads at once: none waits for a decision
     first_child = tree.first_child[c];
-    small = tree.count[c] <= tree.small_cell;
-    far = is_far(tree, target, c);
+    const std::uint32_t count = tree.count[c];
+    small = count <= tree.small_cell;
+    far = is_far(tree, target, c) || count == kClosedCell;
   }
   const bool opened = listed && !far && children > 0;
   const unsigned open = __ballot_sync(kAllLanes, opened);

@@ -176,6 +176,35 @@ TEST(SimtEvaluate, SelectedGroups) {
   for (const float x : nothing.ax) EXPECT_EQ(x, kUntouched);
 }
 
+// Sources in arrays of their own (an imported tree), added to what the output holds. A source at a target's place is
+// another particle.
+TEST(SimtEvaluate, ImportedSourcesAreAdded) {
+  const Stream stream;
+  const RandomSet set = random_lists({20, 33, 64}, 4, 5, 0.01, 1.0, 11);
+  for (Uploaded device(stream, set); const auto evaluate : {cuda::evaluate_lists, maki::evaluate_lists}) {
+    const Result once = device.run(evaluate, split_law(), true, true);
+    Uploaded sources(stream, set);
+    SourceView view = sources.sources();
+    view.targets = device.particles.data();
+    for (const float before : {0.0f, 1.0f}) {
+      Output out(stream, set.particles.size());
+      const std::vector<float> start(set.particles.size(), before);
+      for (auto* part : {&out.acceleration.x, &out.acceleration.y, &out.acceleration.z, &out.potential})
+        part->upload(stream, start);
+      ForceOutput to = out.view(true);
+      to.add = true;
+      evaluate(stream, split_law(), true, view, device.all(), to);
+      const Result r = out.download(stream);
+      for (const Group& g : set.groups)
+        for (std::uint32_t i = g.first; i < g.first + g.count; ++i) {
+          EXPECT_FLOAT_EQ(r.ax[i], before + once.ax[i]);
+          EXPECT_FLOAT_EQ(r.ay[i], before + once.ay[i]);
+          EXPECT_FLOAT_EQ(r.az[i], before + once.az[i]);
+        }
+    }
+  }
+}
+
 // A leaf of many particles at one point, cut into groups: own terms of all of them, not only of the group's.
 TEST(SimtEvaluate, PiecesOfALeafAtOnePoint) {
   RandomSet set = random_lists({40}, 3, 2, 0.01, 1.0, 6);

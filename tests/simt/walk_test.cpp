@@ -1,6 +1,8 @@
 // The GPU's walk under the model of its execution, against the CPU's lists.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "kernels/tree/walk_cuda.cuh"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
@@ -182,6 +184,29 @@ TEST(WalkOnGpu, ASteadyWalkCostsOneSmallReadBackAndNoAllocation) {
   lists.words.release();  // as a rebuild does: the room is foreseen
   cuda::walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
   EXPECT_EQ(lists.redone, 0u);
+}
+
+// As in an imported tree: what lies below some cells is not there.
+TEST(WalkOnGpu, ClosedCellsAreMultipolesHoweverNear) {
+  TreeSet t(testing::clustered_set(900, 6), 32, kPeriodicMinLevel);
+  std::vector<std::uint32_t> count = t.tree.count.download(t.stream);
+  std::vector<std::uint8_t> children = t.tree.child_count.download(t.stream);
+  std::set<std::uint32_t> closed;
+  for (std::uint32_t c = t.tree.level_begin[2]; c < t.tree.cells; c += 3) {
+    closed.insert(c);
+    count[c] = kClosedCell;
+    children[c] = 0;
+  }
+  t.tree.count.upload(t.stream, count);
+  t.tree.child_count.upload(t.stream, children);
+  expect_cpu_lists(t, options_of(0.5f, 0.2f));
+  expect_cpu_lists(t, options_of(0.8f));
+  std::size_t seen = 0;
+  for (const ListWords& list : cpu_lists(t, options_of(0.8f))) {
+    for (const std::uint32_t word : list.leaves) EXPECT_FALSE(closed.contains(word));
+    for (const std::uint32_t word : list.cells) seen += closed.contains(word);
+  }
+  EXPECT_GT(seen, t.groups.size());
 }
 
 TEST(WalkOnGpu, TwentyOrdersOfThreadsMakeTheSameLists) {
