@@ -55,6 +55,20 @@ void Communicator::set_limits(const Limits& limits) {
   state_->limits = limits;
 }
 
+const Communicator::Limits& Communicator::limits() const { return state_->limits; }
+
+void Communicator::wait(const std::string& what, const std::function<Look()>& look,
+                        const std::function<std::vector<int>()>& pending) const {
+  mpi::Patience patience(*state_, what);
+  for (;;) {
+    switch (look()) {
+      case Look::kDone: return;
+      case Look::kMoved: patience.refresh(); break;
+      case Look::kNothing: patience.pause(pending); break;
+    }
+  }
+}
+
 Communicator Communicator::split(int colour, int key) const {
   if (state_->comm == MPI_COMM_NULL) return Communicator(std::make_shared<State>(mpi::Ranks(*state_)));
   if (colour < 0) throw Error("colour " + std::to_string(colour) + " of a split", "it has to be 0 or more");
@@ -126,7 +140,8 @@ Communicator::Transfer::Transfer(std::unique_ptr<Parts> parts) : parts_(std::mov
 Communicator::Transfer::Transfer(Transfer&&) noexcept = default;
 Communicator::Transfer& Communicator::Transfer::operator=(Transfer&&) noexcept = default;
 Communicator::Transfer::~Transfer() = default;
-bool Communicator::Transfer::progress() { return parts_->exchange.progress(); }
+Communicator::Look Communicator::Transfer::look() { return parts_->exchange.look(); }
+std::vector<int> Communicator::Transfer::pending() const { return parts_->exchange.pending(); }
 void Communicator::Transfer::wait() { parts_->exchange.run(); }
 
 Communicator::Transfer Communicator::begin_exchange(std::span<const Outgoing> out, std::span<const Incoming> in,

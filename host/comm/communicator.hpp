@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -41,6 +42,9 @@ class Communicator {
   void max(std::span<std::uint64_t> values) const;
   void min(std::span<double> values) const;
 
+  // What a look at something under way found.
+  enum class Look { kNothing, kMoved, kDone };
+
   // One message to or from a rank, in host memory. Empty ones are allowed and are not sent.
   struct Outgoing {
     int to;
@@ -63,8 +67,10 @@ class Communicator {
     // One that was not waited for is given up: only right where the job ends.
     ~Transfer();
     // Moves messages on, which some networks only do during such calls; whether all has come and gone.
-    bool progress();
+    bool progress() { return look() == Look::kDone; }
+    Look look();
     void wait();
+    std::vector<int> pending() const;  // ranks that are still waited for
 
    private:
     friend class Communicator;
@@ -89,6 +95,12 @@ class Communicator {
     std::size_t bytes = std::size_t{1} << 30;        // of those sends
   };
   void set_limits(const Limits& limits);
+  const Limits& limits() const;
+
+  // Looks until it is done, with growing pauses while nothing moves; throws as the calls above do when peers are
+  // missing. `what` is said then ("an exchange"); ranks that `pending` gives are named where all ranks still answer.
+  void wait(const std::string& what, const std::function<Look()>& look,
+            const std::function<std::vector<int>()>& pending) const;
 
   // How long a call waits with nothing heard before it gives up; MAKI_RANK_TIMEOUT (seconds), else 120.
   // A communicator's copies and later splits follow.

@@ -5,9 +5,14 @@
 #include <mpi-ext.h>
 #endif
 
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "host/comm/job.hpp"
+#include "host/comm/payload_transfer.hpp"
+#include "host/comm/staged_transfer.hpp"
+#include "kernels/device/async_copy.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
@@ -44,6 +49,32 @@ void copy_own(const Stream& stream, const std::vector<Outgoing>& out, const std:
   for (std::size_t i = 0; i < out.size(); ++i) copy_on_device(stream, in[i].data, out[i].data, out[i].bytes);
 }
 
+// MPI sends from and receives into device memory, once the work before it is done.
+class DirectTransfer final : public PayloadTransfer {
+ public:
+  DirectTransfer(const Communicator& ranks, const Stream& stream, PayloadMessages messages, int tag)
+      : ranks_(ranks), messages_(std::move(messages)), tag_(tag) {
+    ready_.set(stream);
+    look();
+  }
+
+  Communicator::Look look() override {
+    if (transfer_) return transfer_->look();
+    if (!ready_.reached()) return Communicator::Look::kNothing;
+    transfer_ = ranks_.begin_exchange(messages_.out, messages_.in, tag_);
+    return Communicator::Look::kMoved;
+  }
+  void hand_over(const Stream&) override {}
+  std::vector<int> pending() const override { return transfer_ ? transfer_->pending() : std::vector<int>{}; }
+
+ private:
+  Communicator ranks_;
+  PayloadMessages messages_;
+  int tag_;
+  StreamMark ready_;
+  std::optional<Communicator::Transfer> transfer_;
+};
+
 }  // namespace
 
 PayloadChoice choose_payload_path() {
@@ -54,38 +85,58 @@ PayloadChoice choose_payload_path() {
   return {PayloadPath::kStaged, mpi_library() + " is not CUDA-aware"};
 }
 
-DevicePayload::DevicePayload(const Communicator& ranks, PayloadPath path) : ranks_(ranks), path_(path) {}
+std::size_t staging_piece(const Communicator& ranks) {
+  constexpr std::size_t kLargest = std::size_t{4} << 20, kSmallest = std::size_t{64} << 10;
+  constexpr std::size_t kAll = std::size_t{64} << 20;  // from all ranks at once, while pieces are not the smallest
+  const std::size_t piece = std::clamp(kAll / static_cast<std::size_t>(ranks.size()), kSmallest, kLargest);
+  return std::min(piece, ranks.limits().piece_bytes);
+}
 
-void DevicePayload::exchange(const Stream& stream, std::span<const Outgoing> out, std::span<const Incoming> in,
-                             int tag) {
+DevicePayload::DevicePayload(const Communicator& ranks, PayloadPath path) : ranks_(ranks), path_(path) {
+  if (path == PayloadPath::kStaged && ranks.size() > 1) staging_ = std::make_shared<StagingPool>();
+}
+
+std::size_t DevicePayload::bytes() const { return staging_ ? staging_->bytes() : 0; }
+
+DevicePayload::Transfer::Transfer(const Communicator& ranks, std::unique_ptr<PayloadTransfer> parts)
+    : ranks_(ranks), parts_(std::move(parts)) {}
+DevicePayload::Transfer::Transfer(Transfer&&) noexcept = default;
+DevicePayload::Transfer& DevicePayload::Transfer::operator=(Transfer&&) noexcept = default;
+DevicePayload::Transfer::~Transfer() = default;
+
+bool DevicePayload::Transfer::progress() {
+  return !parts_ || parts_->look() == Communicator::Look::kDone;
+}
+
+void DevicePayload::Transfer::finish(const Stream& stream) {
+  if (!parts_) return;
+  ranks_.wait("an exchange of device memory", [&] { return parts_->look(); }, [&] { return parts_->pending(); });
+  parts_->hand_over(stream);
+  parts_.reset();
+}
+
+DevicePayload::Transfer DevicePayload::begin(const Stream& stream, std::span<const Outgoing> out,
+                                             std::span<const Incoming> in, int tag) {
   auto sent = part(out, ranks_.rank(), [](const Outgoing& message) { return message.to; });
   auto received = part(in, ranks_.rank(), [](const Incoming& message) { return message.from; });
   copy_own(stream, sent.own, received.own);
-  if (sent.others.empty() && received.others.empty()) return;
+  if (sent.others.empty() && received.others.empty()) return Transfer(ranks_, nullptr);
   traffic_.messages += sent.others.size();
   traffic_.bytes += sent.bytes;
-  if (path_ == PayloadPath::kDirect) {
-    stream.synchronize();
-    ranks_.exchange(sent.others, received.others, tag);
-    return;
+  std::unique_ptr<PayloadTransfer> transfer;
+  PayloadMessages messages{std::move(sent.others), std::move(received.others)};
+  if (path_ == PayloadPath::kStaged) {
+    transfer = std::make_unique<StagedTransfer>(ranks_, staging_, stream, std::move(messages), tag,
+                                                staging_piece(ranks_));
+  } else {
+    transfer = std::make_unique<DirectTransfer>(ranks_, stream, std::move(messages), tag);
   }
-  staging_.reserve(sent.bytes + received.bytes);
-  char* at = staging_.data();
-  for (Outgoing& message : sent.others) {
-    copy_to_host(stream, at, message.data, message.bytes);
-    message.data = at;
-    at += message.bytes;
-  }
-  std::vector<Incoming> staged = received.others;
-  for (Incoming& message : staged) {
-    message.data = at;
-    at += message.bytes;
-  }
-  ranks_.exchange(sent.others, staged, tag);
-  for (std::size_t i = 0; i < staged.size(); ++i) {
-    copy_to_device(stream, received.others[i].data, staged[i].data, staged[i].bytes);
-  }
-  stream.synchronize();  // the next exchange writes to the staging memory
+  return Transfer(ranks_, std::move(transfer));
+}
+
+void DevicePayload::exchange(const Stream& stream, std::span<const Outgoing> out, std::span<const Incoming> in,
+                             int tag) {
+  begin(stream, out, in, tag).finish(stream);
 }
 
 }  // namespace maki

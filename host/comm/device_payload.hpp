@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "host/comm/communicator.hpp"
-#include "kernels/device/pinned.hpp"
 #include "kernels/device/stream.hpp"
 
 namespace maki {
@@ -24,17 +24,45 @@ struct PayloadChoice {
 };
 PayloadChoice choose_payload_path();
 
-// Exchanges as those of the communicator, with addresses in device memory. Keeps its staging memory from one exchange
-// to the next: as much as the messages of the largest.
+class PayloadTransfer;
+class StagingPool;
+
+// Exchanges as those of the communicator, with addresses in device memory. A rank's messages to itself are copied on
+// the device, in the order of the lists. Ranks that have neither to send nor to receive need not call.
 class DevicePayload {
  public:
   explicit DevicePayload(const Communicator& ranks, PayloadPath path = choose_payload_path().path);
 
   const Communicator& ranks() const { return ranks_; }
+  PayloadPath path() const { return path_; }
 
-  // Waits for the work queued on `stream`, which makes what is sent; what is received is there for work queued on it
-  // afterwards. A rank's messages to itself are copied on the device, in the order of the lists. Ranks that have neither
-  // to send nor to receive need not call.
+  // Messages on their way. What is sent is not changed, and what is received not looked at, until finish().
+  class Transfer {
+   public:
+    Transfer(Transfer&&) noexcept;
+    Transfer& operator=(Transfer&&) noexcept;
+    // One that was not finished is given up: only right where the job ends.
+    ~Transfer();
+    // Moves messages on without waiting: cheap, and to be called now and then while other work is done, because some
+    // networks and all staging move in such calls only. Whether all has come and gone.
+    bool progress();
+    // Waits for the rest. What was received is there for work queued on `stream` afterwards. Throws Error as
+    // Communicator::exchange() for a peer that does not come, or sends another size.
+    void finish(const Stream& stream);
+
+   private:
+    friend class DevicePayload;
+    Transfer(const Communicator& ranks, std::unique_ptr<PayloadTransfer> parts);
+    Communicator ranks_;
+    std::unique_ptr<PayloadTransfer> parts_;  // null: nothing is left to do
+  };
+
+  // Sends what the work queued on `stream` by now has made, as soon as it is made, and receives into memory that this
+  // work no longer uses; returns at once. Transfers under way at one time have different tags, and all ranks begin them
+  // in the same order.
+  Transfer begin(const Stream& stream, std::span<const Communicator::Outgoing> out,
+                 std::span<const Communicator::Incoming> in, int tag = 0);
+  // begin() and finish() in one.
   void exchange(const Stream& stream, std::span<const Communicator::Outgoing> out,
                 std::span<const Communicator::Incoming> in, int tag = 0);
 
@@ -43,13 +71,19 @@ class DevicePayload {
     std::uint64_t messages = 0, bytes = 0;
   };
   Traffic traffic() const { return traffic_; }
-  std::size_t bytes() const { return staging_.capacity(); }  // of host memory
+  // Of host memory for staging, kept from one exchange to the next. Bounded: kSends pieces that are sent, and two for
+  // each message that is received, of staging_piece() bytes or of the message, whichever is less.
+  std::size_t bytes() const;
 
  private:
   Communicator ranks_;
   PayloadPath path_;
-  PinnedBuffer staging_;
+  std::shared_ptr<StagingPool> staging_;  // null without staging
   Traffic traffic_;
 };
+
+// Bytes of a piece that is staged, alike on all ranks: 4 MiB, less where there are many ranks or the communicator's
+// limits say so.
+std::size_t staging_piece(const Communicator& ranks);
 
 }  // namespace maki

@@ -129,9 +129,11 @@ Exchange::~Exchange() {
   }
 }
 
-bool Exchange::progress() {
-  if (!requests_.empty() && test()) send_more();
-  return requests_.empty();
+Communicator::Look Exchange::look() {
+  using Look = Communicator::Look;
+  const bool moved = !requests_.empty() && test();
+  if (moved) send_more();
+  return requests_.empty() ? Look::kDone : moved ? Look::kMoved : Look::kNothing;
 }
 
 void Exchange::run() {

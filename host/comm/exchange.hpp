@@ -21,8 +21,10 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // Moves on without waiting; whether all has come and gone.
-  bool progress();
+  // Moves on without waiting.
+  Communicator::Look look();
+  // Ranks that are still waited for.
+  std::vector<int> pending() const;
   // Returns when all has come and gone. Throws Error for a peer that does not come, or sends another size.
   void run();
 
@@ -39,7 +41,6 @@ class Exchange {
   void receive_all(std::vector<Piece> pieces);
   void send_more();
   bool test();
-  std::vector<int> pending() const;
 
   const Ranks& ranks_;
   int tag_;

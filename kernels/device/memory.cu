@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/device/async_copy.hpp"
 #include "kernels/device/block_pool.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/stream.hpp"
@@ -98,6 +99,28 @@ void copy_to_host(const Stream& stream, void* to, const void* from, std::size_t 
 #else
   (void)stream;
   std::memcpy(to, from, bytes);
+#endif
+}
+
+void queue_copy_to_device(const Stream& stream, void* to, const void* pinned, std::size_t bytes) {
+  if (bytes == 0) return;
+  transfers().to_device += bytes;
+#if defined(__CUDACC__)
+  check_cuda(cudaMemcpyAsync(to, pinned, bytes, cudaMemcpyHostToDevice, native(stream)), "copy to the device");
+#else
+  (void)stream;
+  std::memcpy(to, pinned, bytes);
+#endif
+}
+
+void queue_copy_to_host(const Stream& stream, void* pinned, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  transfers().to_host += bytes;
+#if defined(__CUDACC__)
+  check_cuda(cudaMemcpyAsync(pinned, from, bytes, cudaMemcpyDeviceToHost, native(stream)), "copy to the host");
+#else
+  (void)stream;
+  std::memcpy(pinned, from, bytes);
 #endif
 }
 

@@ -1,0 +1,31 @@
+// Copies that go on while the host works, and places in a stream's queue that it looks at without waiting.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/device/stream.hpp"
+
+namespace maki {
+
+class StreamMark {
+ public:
+  StreamMark();  // throws DeviceError; reached
+  ~StreamMark();
+  StreamMark(StreamMark&& other) noexcept;
+  StreamMark& operator=(StreamMark&& other) noexcept;
+
+  // Sets it behind all that `stream` holds now. Throws DeviceError.
+  void set(const Stream& stream);
+  // Whether the work before it is done. Throws DeviceError where that work failed.
+  bool reached() const;
+
+ private:
+  void* event_ = nullptr;  // cudaEvent_t, or nullptr
+};
+
+// As copy_to_device() and copy_to_host(), counted with them, but without waiting: the host's side is page-locked memory
+// (PinnedBuffer) and left alone until `stream` has come past the copy. Throw DeviceError.
+void queue_copy_to_device(const Stream& stream, void* to, const void* pinned, std::size_t bytes);
+void queue_copy_to_host(const Stream& stream, void* pinned, const void* from, std::size_t bytes);
+
+}  // namespace maki

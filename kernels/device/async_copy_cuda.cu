@@ -1,0 +1,39 @@
+#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/async_copy.hpp"
+
+#include <utility>
+
+namespace maki {
+namespace {
+cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
+}  // namespace
+
+StreamMark::StreamMark() {
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+  event_ = event;
+}
+
+StreamMark::~StreamMark() {
+  if (event_) cudaEventDestroy(event_of(event_));
+}
+
+StreamMark::StreamMark(StreamMark&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+
+StreamMark& StreamMark::operator=(StreamMark&& other) noexcept {
+  std::swap(event_, other.event_);
+  return *this;
+}
+
+void StreamMark::set(const Stream& stream) {
+  check_cuda(cudaEventRecord(event_of(event_), native(stream)), "marking a stream's place");
+}
+
+bool StreamMark::reached() const {
+  const cudaError_t code = cudaEventQuery(event_of(event_));
+  if (code == cudaErrorNotReady) return false;
+  check_cuda(code, "work on the GPU");
+  return true;
+}
+
+}  // namespace maki
