@@ -11,6 +11,7 @@
 #   make sass-check read the compiled sm_90 kernels: no local memory, issue slots of the inner loops (BACKEND=cuda)
 #
 #   BACKEND=auto|cuda|cpu   auto takes CUDA where nvcc and a usable device are both there, else the CPU
+#   NCCL=yes|no             exchange between GPUs by NCCL (default: where its header and library are found; NCCL_HOME)
 #   CONFIG=configs/x.toml   what `make run` runs        ARGS="key=value ..."   passed on to it
 #   JOBS=n                  parallel compilations (default: all cores)
 
@@ -94,13 +95,23 @@ ifeq ($(BACKEND),cuda)
   CXXFLAGS += -isystem $(CUDA_ROOT)/include -DMAKI_BACKEND_CUDA=1
   NVCCFLAGS += -DMAKI_BACKEND_CUDA=1
   LDLIBS   += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart_static -lcufft -lrt -ldl
+  # NCCL: of NCCL_HOME, of the toolkit (deps-cuda brings it), or the system's libnccl-dev. Without it, or with NCCL=no,
+  # ranks exchange by MPI; `maki --version` and a run's first lines say so.
+  NCCL_ROOTS  := $(NCCL_HOME) $(CUDA_ROOT) /usr /usr/local
+  NCCL_HEADER := $(firstword $(wildcard $(NCCL_ROOTS:%=%/include/nccl.h)))
+  NCCL_LIB    := $(firstword $(wildcard $(foreach r,$(NCCL_ROOTS),$r/lib64/libnccl.so $r/lib/libnccl.so $r/lib/x86_64-linux-gnu/libnccl.so)))
+  NCCL ?= $(if $(and $(NCCL_HEADER),$(NCCL_LIB)),yes,no)
+  ifeq ($(NCCL),yes)
+    NVCCFLAGS += $(addprefix -isystem ,$(filter-out $(CUDA_ROOT)/include /usr/include,$(dir $(NCCL_HEADER))))
+    LDLIBS += -L$(patsubst %/,%,$(dir $(NCCL_LIB))) -Wl,-rpath,$(patsubst %/,%,$(dir $(NCCL_LIB))) -lnccl
+  endif
 else
   CXXFLAGS += -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP
 endif
 
 # ---- sources --------------------------------------------------------------------------------------------------------
 find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev/null))
-OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu)
+OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu) $(if $(filter yes,$(NCCL)),%/nccl_none.cpp,%/nccl_cuda.cu)
 MAIN    := src/main.cpp
 LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
 TESTS   := $(filter-out $(OTHER_BACKEND) tests/simt/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
@@ -147,8 +158,8 @@ bundle-check: bundle
 endif
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
-$(OBJ)/libmaki.a: $(call object,$(LIBRARY))
-	@rm -f $@ && ar rcs $@ $^
+$(OBJ)/libmaki.a: $(call object,$(LIBRARY)) $(OBJ)/backend
+	@rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 $(BUILD)/maki: $(call object,$(MAIN)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
@@ -188,9 +199,10 @@ $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
 	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -x c++ -c $< -o $@
 endif
 
-# Relinks when the program in $(BUILD) was made for the other backend.
-$(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = $(BACKEND) || echo FORCE)
-	@mkdir -p $(@D) && echo $(BACKEND) > $(BUILD)/backend && touch $@
+# Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it.
+LINKED := $(BACKEND)$(if $(filter yes,$(NCCL)), with NCCL)
+$(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)" || echo FORCE)
+	@mkdir -p $(@D) && echo "$(LINKED)" > $(BUILD)/backend && touch $@
 
 # Version and commit, in one header that changes only when they do.
 $(OBJ)/generated/build_info.hpp: FORCE

@@ -15,10 +15,14 @@ namespace maki {
 
 struct Communicator::State : mpi::Ranks {
   explicit State(mpi::Ranks ranks) : mpi::Ranks(std::move(ranks)) {}
-  ~State() { mpi::release(*this); }
+  ~State() {
+    nccl.reset();
+    mpi::release(*this);
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   Traffic sent;
+  std::shared_ptr<NcclRanks> nccl;
 };
 
 Communicator::Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -42,6 +46,8 @@ Communicator Communicator::world() {
 int Communicator::rank() const { return state_->rank; }
 int Communicator::size() const { return state_->size; }
 Communicator::Traffic Communicator::traffic() const { return state_->sent; }
+
+std::shared_ptr<NcclRanks>& Communicator::nccl() const { return state_->nccl; }
 
 void Communicator::set_timeout(double seconds) {
   if (!(seconds > 0)) throw Error("a timeout of " + std::to_string(seconds) + " s", "it has to be above 0");

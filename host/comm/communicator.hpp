@@ -12,6 +12,8 @@
 
 namespace maki {
 
+class NcclRanks;
+
 class Communicator {
  public:
   // What the launcher made (mpirun, srun with PMI); one rank without any. Starts MPI at the first call and ends it with
@@ -107,6 +109,10 @@ class Communicator {
   void set_timeout(double seconds);
 
  private:
+  friend class DevicePayload;
+  // NCCL's communicator of these ranks, once a payload has started it.
+  std::shared_ptr<NcclRanks>& nccl() const;
+
   struct State;
   explicit Communicator(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;

@@ -1,19 +1,13 @@
 #include "host/comm/device_payload.hpp"
 
-#include <mpi.h>
-#if defined(OPEN_MPI)
-#include <mpi-ext.h>
-#endif
-
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "host/comm/job.hpp"
+#include "host/comm/nccl_ranks.hpp"
 #include "host/comm/payload_transfer.hpp"
 #include "host/comm/staged_transfer.hpp"
 #include "kernels/device/async_copy.hpp"
-#include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
 
@@ -64,7 +58,6 @@ class DirectTransfer final : public PayloadTransfer {
     transfer_ = ranks_.begin_exchange(messages_.out, messages_.in, tag_);
     return Communicator::Look::kMoved;
   }
-  void hand_over(const Stream&) override {}
   std::vector<int> pending() const override { return transfer_ ? transfer_->pending() : std::vector<int>{}; }
 
  private:
@@ -77,12 +70,13 @@ class DirectTransfer final : public PayloadTransfer {
 
 }  // namespace
 
-PayloadChoice choose_payload_path() {
-  if (std::string(backend_name()) == "cpu") return {PayloadPath::kDirect, "device memory is host memory"};
-#if defined(MPIX_CUDA_AWARE_SUPPORT)
-  if (under_mpi() && MPIX_Query_cuda_support() == 1) return {PayloadPath::kDirect, mpi_library() + " is CUDA-aware"};
-#endif
-  return {PayloadPath::kStaged, mpi_library() + " is not CUDA-aware"};
+const char* name(PayloadPath path) {
+  switch (path) {
+    case PayloadPath::kNccl: return "NCCL";
+    case PayloadPath::kDirect: return "MPI";
+    case PayloadPath::kStaged: break;
+  }
+  return "staging";
 }
 
 std::size_t staging_piece(const Communicator& ranks) {
@@ -93,7 +87,9 @@ std::size_t staging_piece(const Communicator& ranks) {
 }
 
 DevicePayload::DevicePayload(const Communicator& ranks, PayloadPath path) : ranks_(ranks), path_(path) {
-  if (path == PayloadPath::kStaged && ranks.size() > 1) staging_ = std::make_shared<StagingPool>();
+  if (ranks.size() == 1) return;  // nothing is sent
+  if (path == PayloadPath::kStaged) staging_ = std::make_shared<StagingPool>();
+  if (path == PayloadPath::kNccl && !ranks_.nccl()) ranks_.nccl() = start_nccl(ranks_);
 }
 
 std::size_t DevicePayload::bytes() const { return staging_ ? staging_->bytes() : 0; }
@@ -108,10 +104,9 @@ bool DevicePayload::Transfer::progress() {
   return !parts_ || parts_->look() == Communicator::Look::kDone;
 }
 
-void DevicePayload::Transfer::finish(const Stream& stream) {
+void DevicePayload::Transfer::finish(const Stream&) {
   if (!parts_) return;
   ranks_.wait("an exchange of device memory", [&] { return parts_->look(); }, [&] { return parts_->pending(); });
-  parts_->hand_over(stream);
   parts_.reset();
 }
 
@@ -125,11 +120,17 @@ DevicePayload::Transfer DevicePayload::begin(const Stream& stream, std::span<con
   traffic_.bytes += sent.bytes;
   std::unique_ptr<PayloadTransfer> transfer;
   PayloadMessages messages{std::move(sent.others), std::move(received.others)};
-  if (path_ == PayloadPath::kStaged) {
-    transfer = std::make_unique<StagedTransfer>(ranks_, staging_, stream, std::move(messages), tag,
-                                                staging_piece(ranks_));
-  } else {
-    transfer = std::make_unique<DirectTransfer>(ranks_, stream, std::move(messages), tag);
+  switch (path_) {
+    case PayloadPath::kNccl:
+      transfer = begin_nccl(ranks_, ranks_.nccl(), stream, std::move(messages));
+      break;
+    case PayloadPath::kDirect:
+      transfer = std::make_unique<DirectTransfer>(ranks_, stream, std::move(messages), tag);
+      break;
+    case PayloadPath::kStaged:
+      transfer = std::make_unique<StagedTransfer>(ranks_, staging_, stream, std::move(messages), tag,
+                                                  staging_piece(ranks_));
+      break;
   }
   return Transfer(ranks_, std::move(transfer));
 }

@@ -13,16 +13,22 @@
 namespace maki {
 
 enum class PayloadPath {
+  kNccl,    // from GPU to GPU, where each rank has one of its own
   kDirect,  // MPI is given device addresses: a CUDA-aware library, or device memory that is host memory
   kStaged,  // by page-locked host memory
 };
 
-// What this build and this MPI library can do, and why: for the log.
+const char* name(PayloadPath path);  // "NCCL", "MPI", "staging"
+
+// The path for these ranks, alike on all of them, and why: for the log. NCCL where this build has it and no two ranks of
+// a machine have selected the same GPU; else MPI by itself where the library takes device addresses; else staging.
+// MAKI_PAYLOAD=nccl|mpi|staged asks for one. Collective, once a device is selected. Throws Error where what is asked for
+// is not to be had.
 struct PayloadChoice {
   PayloadPath path;
   std::string reason;
 };
-PayloadChoice choose_payload_path();
+PayloadChoice choose_payload_path(const Communicator& ranks);
 
 class PayloadTransfer;
 class StagingPool;
@@ -31,7 +37,9 @@ class StagingPool;
 // the device, in the order of the lists. Ranks that have neither to send nor to receive need not call.
 class DevicePayload {
  public:
-  explicit DevicePayload(const Communicator& ranks, PayloadPath path = choose_payload_path().path);
+  // Collective.
+  explicit DevicePayload(const Communicator& ranks) : DevicePayload(ranks, choose_payload_path(ranks).path) {}
+  DevicePayload(const Communicator& ranks, PayloadPath path);
 
   const Communicator& ranks() const { return ranks_; }
   PayloadPath path() const { return path_; }

@@ -36,6 +36,7 @@ void Patience::pause(const std::function<std::vector<int>()>& pending) {
     return;
   }
   std::this_thread::sleep_for(std::min(kLongest, std::chrono::microseconds(idle_ - kYields)));
+  if (ranks_.comm == MPI_COMM_NULL) return;  // alone: only the device is waited for
   const auto now = Clock::now();
   const Seconds since = now - looked_;
   if (since < kLookAround) return;

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
-#include "kernels/device/stream.hpp"
 
 namespace maki {
 
@@ -17,10 +16,8 @@ struct PayloadMessages {
 class PayloadTransfer {
  public:
   virtual ~PayloadTransfer() = default;
-  // Moves on without waiting.
+  // Moves on without waiting. After kDone all that was received is in place on the device.
   virtual Communicator::Look look() = 0;
-  // After kDone: lets work queued on `stream` from now on find what was received.
-  virtual void hand_over(const Stream& stream) = 0;
   // Ranks that are still waited for.
   virtual std::vector<int> pending() const = 0;
 };

@@ -136,8 +136,6 @@ Communicator::Look StagedTransfer::look() {
   return moved ? Communicator::Look::kMoved : Communicator::Look::kNothing;
 }
 
-void StagedTransfer::hand_over(const Stream& stream) { stream.wait_for(pool_->stream()); }
-
 std::vector<int> StagedTransfer::pending() const {
   std::vector<int> peers;
   for (const Sending& to : sends_) peers.push_back(to.message.to);

@@ -40,7 +40,6 @@ class StagedTransfer final : public PayloadTransfer {
   ~StagedTransfer() override;
 
   Communicator::Look look() override;
-  void hand_over(const Stream& stream) override;
   std::vector<int> pending() const override;
 
  private:

@@ -28,6 +28,9 @@ void select_device(int ordinal, int threads);
 // The selected device. Throws DeviceError as above.
 DeviceInfo device_info();
 
+// What tells the selected GPU from the others of its machine: its place on the bus. Empty on the CPU.
+std::string device_address();
+
 // Multiprocessors of the selected device, or threads in use: cheap, unlike device_info().
 int unit_count();
 

@@ -50,6 +50,8 @@ DeviceInfo device_info() {
   return info;
 }
 
+std::string device_address() { return ""; }
+
 int unit_count() { return thread_count(); }
 
 int thread_count() { return omp_get_max_threads(); }

@@ -53,6 +53,12 @@ DeviceInfo device_info() {
   return info;
 }
 
+std::string device_address() {
+  char place[32] = "";
+  check_cuda(cudaDeviceGetPCIBusId(place, sizeof place, selected), "asking the GPU for its place");
+  return place;
+}
+
 int unit_count() {
   int units = 0;
   check_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, selected), "asking the GPU for its size");

@@ -7,6 +7,7 @@
 #include "build_info.hpp"
 #include "git_hash.hpp"
 #include "host/comm/job.hpp"
+#include "host/comm/nccl_ranks.hpp"
 #include "kernels/device/device.hpp"
 
 namespace maki {
@@ -23,10 +24,12 @@ constexpr const char* kCompiler = "g++ " __VERSION__;
 std::string version_text() {
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
+  const bool cuda = std::string(backend_name()) == "cuda";
+  const std::string nccl = nccl_version().empty() ? "without NCCL" : "NCCL " + nccl_version();
   return fmt::format("Maki {}\ncommit    {}\nbackend   {}\ncompiler  {}\nFFT       {}\nHDF5      {}.{}.{}\nMPI       {}\n",
                      MAKI_VERSION, MAKI_GIT_HASH, backend_name(), kCompiler,
-                     std::string(backend_name()) == "cuda" ? fmt::format("cuFFT; {}", fftwf_version) : fftwf_version,
-                     major, minor, release, mpi_library());
+                     cuda ? fmt::format("cuFFT; {}", fftwf_version) : fftwf_version, major, minor, release,
+                     mpi_library() + (cuda ? "; " + nccl : ""));
 }
 
 std::string device_text() {

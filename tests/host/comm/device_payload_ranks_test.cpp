@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "host/comm/nccl_ranks.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/device.hpp"
 
@@ -57,14 +58,16 @@ void expect_arrived(const Communicator& ranks, const Stream& stream, const Round
   }
 }
 
-class Payload : public testing::TestWithParam<PayloadPath> {
+// By staging, and by the path that is chosen for these ranks.
+class Payload : public testing::TestWithParam<bool> {
  protected:
   Communicator ranks = Communicator::world().split(0, Communicator::world().rank());
+  const PayloadPath path = GetParam() ? PayloadPath::kStaged : choose_payload_path(ranks).path;
   const Stream stream;
 };
 
 TEST_P(Payload, ArrivesAndIsCounted) {
-  DevicePayload payload(ranks, GetParam());
+  DevicePayload payload(ranks, path);
   std::uint64_t messages = 0, bytes = 0;
   for (int number = 0; number < 4; ++number) {
     const Round round = prepare(ranks, stream, number, 1);
@@ -81,7 +84,7 @@ TEST_P(Payload, ArrivesAndIsCounted) {
 // Many pieces a message; what is held at once stays within the bound that the header states.
 TEST_P(Payload, ArrivesInPiecesWithBoundedStaging) {
   ranks.set_limits({.piece_bytes = 4096});
-  DevicePayload payload(ranks, GetParam());
+  DevicePayload payload(ranks, path);
   const Round round = prepare(ranks, stream, 1, 20);
   payload.exchange(stream, round.out, round.in);
   expect_arrived(ranks, stream, round, 1, 20);
@@ -91,7 +94,7 @@ TEST_P(Payload, ArrivesInPiecesWithBoundedStaging) {
 }
 
 TEST_P(Payload, SeveralUnderWayWhileOtherCallsAreMade) {
-  DevicePayload payload(ranks, GetParam());
+  DevicePayload payload(ranks, path);
   std::vector<Round> rounds;
   std::vector<DevicePayload::Transfer> transfers;
   for (int i = 0; i < 3; ++i) rounds.push_back(prepare(ranks, stream, i, 3));
@@ -108,8 +111,8 @@ TEST_P(Payload, SeveralUnderWayWhileOtherCallsAreMade) {
 }
 
 TEST_P(Payload, SeveralMessagesBetweenTwoRanksKeepTheirOrder) {
-  if (GetParam() == PayloadPath::kStaged) ranks.set_limits({.piece_bytes = 1000});
-  DevicePayload payload(ranks, GetParam());
+  if (path == PayloadPath::kStaged) ranks.set_limits({.piece_bytes = 1000});
+  DevicePayload payload(ranks, path);
   const Round first = prepare(ranks, stream, 1, 1), second = prepare(ranks, stream, 2, 1);
   auto out = first.out;
   auto in = first.in;
@@ -120,16 +123,39 @@ TEST_P(Payload, SeveralMessagesBetweenTwoRanksKeepTheirOrder) {
   expect_arrived(ranks, stream, second, 2, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, Payload, testing::Values(PayloadPath::kStaged, choose_payload_path().path),
-                         [](const auto& info) { return info.index == 0 ? "Staged" : "Chosen"; });
+INSTANTIATE_TEST_SUITE_P(Paths, Payload, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Staged" : "Chosen"; });
 
 TEST(DevicePayload, PathHasAReason) {
-  const PayloadChoice choice = choose_payload_path();
+  const PayloadChoice choice = choose_payload_path(Communicator::world());
   EXPECT_FALSE(choice.reason.empty());
   if (std::string(backend_name()) == "cpu") {
     EXPECT_EQ(choice.path, PayloadPath::kDirect);
   }
 }
+
+#if defined(MAKI_BACKEND_CUDA)
+// NCCL by itself, on every machine with a GPU: each rank is alone and sends to itself.
+TEST(DevicePayload, NcclSendsToItself) {
+  if (nccl_version().empty()) GTEST_SKIP() << "this build is without NCCL";
+  const auto alone = Communicator::self();
+  const auto nccl = start_nccl(alone);
+  const Stream stream;
+  DeviceBuffer<std::uint32_t> sent("sent"), received("received", 100000);
+  std::vector<std::uint32_t> words(received.size());
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(0, 0, 0, i);
+  sent.upload(stream, words);
+  PayloadMessages messages;
+  for (std::size_t begin : {0, 60000}) {  // two messages, in order
+    const std::size_t bytes = 4 * (begin == 0 ? 60000 : 40000);
+    messages.out.push_back({0, sent.data() + begin, bytes});
+    messages.in.push_back({0, received.data() + begin, bytes});
+  }
+  const auto transfer = begin_nccl(alone, nccl, stream, std::move(messages));
+  alone.wait("sending to itself", [&] { return transfer->look(); }, [] { return std::vector<int>{}; });
+  EXPECT_EQ(received.download(stream), words);
+}
+#endif
 
 }  // namespace
 }  // namespace maki

@@ -1,0 +1,155 @@
+#include "kernels/device/cuda_check.cuh"
+
+#include <nccl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include "host/comm/nccl_ranks.hpp"
+#include "kernels/device/async_copy.hpp"
+
+namespace maki {
+namespace {
+
+using Look = Communicator::Look;
+
+// Calls do not block: a peer that is lost must not take this rank with it. What a call began is asked for afterwards.
+class Started final : public NcclRanks {
+ public:
+  explicit Started(const Communicator& ranks);
+  ~Started() override;
+
+  // Throws Error unless the call succeeded or is under way.
+  void check(ncclResult_t code, const char* what) const {
+    if (code == ncclSuccess || code == ncclInProgress) return;
+    throw Error(std::string(what) + " failed", std::string("NCCL: ") + ncclGetErrorString(code) + "; " +
+                ncclGetLastError(comm_), "NCCL_DEBUG=INFO says more; MAKI_PAYLOAD=staged goes without NCCL");
+  }
+  // Whether nothing that was called is still under way; throws Error where it failed.
+  bool settled() const {
+    ncclResult_t state = ncclSuccess;
+    check(ncclCommGetAsyncError(comm_, &state), "asking NCCL for errors");
+    check(state, "an exchange between GPUs");
+    return state != ncclInProgress;
+  }
+  void settle(const Communicator& ranks, const char* what) const {
+    ranks.wait(what, [this] { return settled() ? Look::kDone : Look::kNothing; }, [] { return std::vector<int>{}; });
+  }
+  // Ends what is under way, so that the GPU is free again; nothing can be exchanged afterwards.
+  void abort() noexcept {
+    if (comm_) ncclCommAbort(comm_);
+    comm_ = nullptr;
+  }
+  ncclComm_t comm() const { return comm_; }
+
+ private:
+  ncclComm_t comm_ = nullptr;
+};
+
+Started::Started(const Communicator& ranks) {
+  ncclUniqueId id{};
+  if (ranks.rank() == 0) check(ncclGetUniqueId(&id), "starting NCCL");
+  ranks.broadcast(&id, sizeof id, 0);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  try {
+    check(ncclCommInitRankConfig(&comm_, ranks.size(), id, ranks.rank(), &config), "starting NCCL");
+    settle(ranks, "starting NCCL");
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+// The last messages may still be read by others; but ranks that end by an error wait for nobody.
+Started::~Started() {
+  if (!comm_) return;
+  constexpr std::chrono::seconds kLongest{5};
+  ncclResult_t state = std::uncaught_exceptions() > 0 ? ncclRemoteError : ncclCommFinalize(comm_);
+  for (const auto end = std::chrono::steady_clock::now() + kLongest;
+       state == ncclInProgress && std::chrono::steady_clock::now() < end;) {
+    if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) state = ncclSystemError;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (state == ncclSuccess) {
+    ncclCommDestroy(comm_);
+  } else {
+    abort();
+  }
+}
+
+// Never destroyed: the driver may be gone before static objects are.
+const Stream& exchange_stream() {
+  static const Stream* const stream = new Stream;
+  return *stream;
+}
+
+class NcclTransfer final : public PayloadTransfer {
+ public:
+  NcclTransfer(const Communicator& ranks, std::shared_ptr<Started> nccl, const Stream& stream, PayloadMessages messages);
+  ~NcclTransfer() override {
+    if (!done_) nccl_->abort();  // given up: the kernel would wait for ever
+  }
+
+  Look look() override {
+    if (done_) return Look::kDone;
+    if (!nccl_->comm()) throw Error("an exchange between GPUs failed", "another one under way was given up");
+    if (!nccl_->settled()) return Look::kNothing;
+    if (!queued_) {  // only now the group is in the stream
+      after_.set(exchange_stream());
+      queued_ = true;
+      return Look::kMoved;
+    }
+    done_ = after_.reached();
+    return done_ ? Look::kDone : Look::kNothing;
+  }
+  std::vector<int> pending() const override { return peers_; }
+
+ private:
+  std::shared_ptr<Started> nccl_;
+  std::vector<int> peers_;
+  StreamMark after_;
+  bool queued_ = false, done_ = false;
+};
+
+NcclTransfer::NcclTransfer(const Communicator& ranks, std::shared_ptr<Started> nccl, const Stream& stream,
+                           PayloadMessages messages)
+    : nccl_(std::move(nccl)) {
+  if (!nccl_->comm()) throw Error("no exchange between GPUs", "an earlier one was given up");
+  nccl_->settle(ranks, "an exchange between GPUs");
+  exchange_stream().wait_for(stream);
+  const cudaStream_t queue = native(exchange_stream());
+  nccl_->check(ncclGroupStart(), "a group of messages");
+  for (const auto& message : messages.in) {
+    nccl_->check(ncclRecv(message.data, message.bytes, ncclChar, message.from, nccl_->comm(), queue), "receiving");
+    peers_.push_back(message.from);
+  }
+  for (const auto& message : messages.out) {
+    nccl_->check(ncclSend(message.data, message.bytes, ncclChar, message.to, nccl_->comm(), queue), "sending");
+    peers_.push_back(message.to);
+  }
+  nccl_->check(ncclGroupEnd(), "a group of messages");
+  std::sort(peers_.begin(), peers_.end());
+  peers_.erase(std::unique(peers_.begin(), peers_.end()), peers_.end());
+}
+
+}  // namespace
+
+std::string nccl_version() {
+  int version = 0;
+  if (ncclGetVersion(&version) != ncclSuccess) return "";
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+std::shared_ptr<NcclRanks> start_nccl(const Communicator& ranks) { return std::make_shared<Started>(ranks); }
+
+std::unique_ptr<PayloadTransfer> begin_nccl(const Communicator& ranks, std::shared_ptr<NcclRanks> nccl,
+                                            const Stream& stream, PayloadMessages messages) {
+  return std::make_unique<NcclTransfer>(ranks, std::static_pointer_cast<Started>(std::move(nccl)), stream,
+                                        std::move(messages));
+}
+
+}  // namespace maki

@@ -1,0 +1,30 @@
+// NCCL as device payloads use it. nccl_cuda.cu, or nccl_none.cpp in builds without NCCL (Makefile).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "host/comm/payload_transfer.hpp"
+#include "kernels/device/stream.hpp"
+
+namespace maki {
+
+// The version ("2.28.9") that this build is linked to; empty in a build without.
+std::string nccl_version();
+
+// NCCL's communicator of some ranks, each with a GPU of its own that is selected.
+class NcclRanks {
+ public:
+  virtual ~NcclRanks() = default;
+};
+
+// Collective. Throws Error where NCCL does, and as all waiting for a rank that is missing.
+std::shared_ptr<NcclRanks> start_nccl(const Communicator& ranks);
+
+// Queues all messages as one group behind what `stream` holds now; messages of no bytes are not allowed. All groups of
+// this process, of whatever ranks, run one after the other in the order of these calls, which is the same on all ranks:
+// so no two of them can hold the GPUs that the other needs.
+std::unique_ptr<PayloadTransfer> begin_nccl(const Communicator& ranks, std::shared_ptr<NcclRanks> nccl,
+                                            const Stream& stream, PayloadMessages messages);
+
+}  // namespace maki
