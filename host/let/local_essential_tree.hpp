@@ -21,6 +21,9 @@ struct LetOptions {
   // A cell is sent undivided when it satisfies the opening criterion for the whole box of the other rank's particles
   // with (1 + skin) of the distance: what particles may move until the forest is too coarse.
   float skin = 0.1f;
+  // The cutoff is taken longer by this fraction of itself, for cells that come within reach until the next rebuild. The
+  // split's force is next to nothing there (DESIGN section 3), so it need not be what particles move.
+  float reach_skin = 0.02f;
   bool compress = false;  // payload in 16 bits where the error budget allows
 };
 
@@ -28,16 +31,19 @@ struct LetCounts {  // of this rank, of the last rebuild() or update()
   std::uint64_t cells_sent = 0, particles_sent = 0;          // entries
   std::uint64_t cells_received = 0, particles_received = 0;  // own nodes of the tree of domains not counted
   std::uint64_t bytes_sent = 0, messages_sent = 0;           // no message is empty
+  std::uint64_t bytes_received = 0, messages_received = 0;
   double exchange_seconds = 0;  // from begin to the last byte's arrival
   double waited_seconds = 0;    // of these, in finish(): not hidden behind other work
 };
 
 class LocalEssentialTree {
  public:
+  // Collective.
   LocalEssentialTree(const Communicator& ranks, const LetOptions& options = {});
   ~LocalEssentialTree();
 
-  // Collective. After the tree was built and swept; `tree.cells` is 0 on a rank without particles, which sends and gets
+  // Collective. One message to each rank that needs anything: those within reach of the cutoff, or all others where
+  // there is none, of which far ones get one cell each. After the tree was built and swept; `tree.cells` is 0 on a rank without particles, which sends and gets
   // nothing. Gathers all ranks' boxes, selects on the device, agrees on sizes, and leaves the messages on their way:
   // `tree` and `particles` may be used meanwhile but not changed until finish().
   void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk);
@@ -48,8 +54,11 @@ class LocalEssentialTree {
   // Waits for what was begun. Afterwards the forest is there for work queued on `stream`.
   void finish(const Stream& stream);
 
-  // cells = 0 where nothing was imported. A cell of count kClosedCell is always a multipole. Sums and boxes are those
-  // that the owner has swept; the small tree's are made here.
+  // cells = 0 where nothing was imported. A cell of count kClosedCell is always a multipole. Sums and boxes of divided
+  // and closed cells are those that the owner has swept, which hold what did not come here, too; those of leaves are
+  // swept here from their particles and so are the same but for the last bit, and those of the small tree's nodes are
+  // swept from the ranks' roots. `first` is valid for leaves; `count` of a divided cell is only more than any
+  // small_cell; `level_begin` names the levels of the small tree's nodes alone, so nobody else sweeps a forest.
   Octree& forest();
   const SourceParticle* particles() const;  // imported; leaves name ranges of it
   std::uint64_t particle_count() const;

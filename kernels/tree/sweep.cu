@@ -1,6 +1,5 @@
-#include <cmath>
-
 #include "kernels/device/launch.cuh"
+#include "kernels/tree/cell_box.hpp"
 #include "kernels/tree/octree.hpp"
 
 namespace maki {
@@ -28,13 +27,7 @@ MAKI_HD void store_box(const CellGeometryView& g, std::size_t cell, const Extent
   box_axis(g.x[cell], e.lo[0], e.hi[0], g.x[cell], g.hx[cell]);
   box_axis(g.y[cell], e.lo[1], e.hi[1], g.y[cell], g.hy[cell]);
   box_axis(g.z[cell], e.lo[2], e.hi[2], g.z[cell], g.hz[cell]);
-  float h = g.hx[cell] > g.hy[cell] ? g.hx[cell] : g.hy[cell];
-  h = h > g.hz[cell] ? h : g.hz[cell];
-  g.size[cell] = 2 * h;
-  const float dx = separation(g.comx[cell], g.x[cell]);
-  const float dy = separation(g.comy[cell], g.y[cell]);
-  const float dz = separation(g.comz[cell], g.z[cell]);
-  g.offset[cell] = std::sqrt(dx * dx + dy * dy + dz * dz);
+  store_size(g, cell);
 }
 
 // Rounds a displacement in sides to units of the last bit.
@@ -104,13 +97,13 @@ struct SweepCells {
     return u > 2147483647.0 ? INT32_MAX : static_cast<std::int32_t>(u);
   }
 
-  MAKI_HD static std::int32_t clamped(std::int64_t v) {
-    return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(v);
-  }
-
+  // A box that reaches beyond half a side away from the reference comes back on its other side: all of the axis.
   MAKI_HD void include_box(Extent& extent, int axis, std::uint32_t centre, std::uint32_t reference, float half) const {
     const std::int64_t d = signed_difference(centre, reference), h = units(half);
-    extent.include(axis, clamped(d - h), clamped(d + h));
+    if (d - h < INT32_MIN || d + h > INT32_MAX)
+      extent.include(axis, INT32_MIN, INT32_MAX);
+    else
+      extent.include(axis, static_cast<std::int32_t>(d - h), static_cast<std::int32_t>(d + h));
   }
 
   MAKI_HD void add_children(std::size_t cell, Moments& sum, Extent& extent) const {
@@ -133,7 +126,7 @@ struct SweepCells {
   MAKI_HD void operator()(std::size_t i) const {
     const std::size_t cell = begin + i;
     const bool leaf = child_count[cell] == 0;
-    if (leaf ? !kLeaves : !kDivided) return;
+    if (leaf ? !kLeaves || count[cell] == kClosedCell : !kDivided) return;
     Moments sum;
     Extent extent;
     if (leaf)

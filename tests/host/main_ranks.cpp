@@ -17,13 +17,17 @@ class Failures : public testing::EmptyTestEventListener {
   explicit Failures(int rank) : rank_(rank) {}
 
  private:
+  // googletest holds its lock while it reports a result, so the name is asked for here.
+  void OnTestStart(const testing::TestInfo& test) override {
+    test_ = std::string(test.test_suite_name()) + "." + test.name();
+  }
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    std::fprintf(stderr, "rank %d: %s:%d: %s.%s:\n%s\n", rank_, result.file_name() ? result.file_name() : "",
-                 result.line_number(), test ? test->test_suite_name() : "", test ? test->name() : "", result.message());
+    std::fprintf(stderr, "rank %d: %s:%d: %s:\n%s\n", rank_, result.file_name() ? result.file_name() : "",
+                 result.line_number(), test_.c_str(), result.message());
   }
   int rank_;
+  std::string test_;
 };
 
 struct Summary {

@@ -1,0 +1,82 @@
+// Local essential trees as bytes: one block for each rank, sent as one message.
+//
+// A block holds the rank's particles (16 bytes each), then its multipoles (64 bytes each: cells that are divided or
+// closed), then one shape (4 bytes) for each of its cells. A block begins at a multiple of 16. A reuse step sends the
+// block without its shapes. Leaves have no bytes of their own: who gets them sweeps them from their particles.
+//
+// Cells stand breadth first, the root at the front, children of a cell side by side and in the order of their parents;
+// leaves' particles stand in the order of the leaves. So what a shape does not say follows from sums over those before.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "host/domain/domain_view.hpp"
+#include "kernels/device/buffer.hpp"
+#include "kernels/tree/octree.hpp"
+
+namespace maki {
+
+// The shape of a cell: kClosedCell, kDividedCell + children (1 to 8), or a leaf's particles.
+inline constexpr std::uint32_t kDividedCell = 0xfffffff0u;
+MAKI_HD bool is_leaf(std::uint32_t shape) { return shape < kDividedCell; }
+MAKI_HD bool is_divided(std::uint32_t shape) { return shape > kDividedCell && shape < kClosedCell; }
+
+// A cell as its owner has swept it.
+struct alignas(16) Multipole {
+  CellMoments moments;
+  std::uint32_t x, y, z;  // box, as in CellGeometryView
+  float hx, hy, hz;
+};
+static_assert(sizeof(Multipole) == 64);
+
+struct BlockCounts {
+  std::uint64_t particles = 0, multipoles = 0, cells = 0;
+};
+
+// For kernels: of n + 1 entries each, the first particle, multipole, cell and byte of each block.
+struct BlockView {
+  const std::uint64_t *particle, *multipole, *cell, *byte;
+  std::uint32_t n;
+
+  MAKI_HD std::uint32_t block_of_cell(std::uint64_t i) const { return interval_of(cell, n, i); }
+  MAKI_HD std::uint64_t particle_byte(std::uint64_t i) const { return particle_byte(interval_of(particle, n, i), i); }
+  MAKI_HD std::uint64_t particle_byte(std::uint32_t b, std::uint64_t i) const {
+    return byte[b] + (i - particle[b]) * sizeof(SourceParticle);
+  }
+  MAKI_HD std::uint64_t multipole_byte(std::uint64_t i) const {
+    const std::uint32_t b = interval_of(multipole, n, i);
+    return particle_byte(b, particle[b + 1]) + (i - multipole[b]) * sizeof(Multipole);
+  }
+  MAKI_HD std::uint64_t shape_byte(std::uint64_t i) const {
+    const std::uint32_t b = block_of_cell(i);
+    return particle_byte(b, particle[b + 1]) + (multipole[b + 1] - multipole[b]) * sizeof(Multipole) +
+           (i - cell[b]) * sizeof(std::uint32_t);
+  }
+};
+
+// Where the blocks stand, on the host and on the device.
+class Blocks {
+ public:
+  Blocks() = default;
+  Blocks(const Stream& stream, const std::vector<BlockCounts>& counts);
+
+  std::size_t size() const { return counts_.size(); }
+  const BlockCounts& counts(std::size_t block) const { return counts_[block]; }
+  const BlockCounts& total() const { return total_; }
+  std::uint64_t begin(std::size_t block) const { return begin_[block]; }
+  std::uint64_t bytes() const { return begin_.empty() ? 0 : begin_.back(); }
+  std::uint64_t payload_bytes(std::size_t block) const;  // without shapes
+  std::uint64_t message_bytes(std::size_t block) const;
+
+  BlockView view() const;
+  std::size_t device_bytes() const { return starts_.capacity() * sizeof(std::uint64_t); }
+
+ private:
+  std::vector<BlockCounts> counts_;
+  BlockCounts total_;
+  std::vector<std::uint64_t> begin_;
+  DeviceBuffer<std::uint64_t> starts_{"let.blocks"};
+};
+
+}  // namespace maki

@@ -1,0 +1,37 @@
+// Blocks out of a tree, and a forest out of blocks; all on the device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "host/let/blocks.hpp"
+#include "host/let/domain_tree.hpp"
+#include "host/let/selection.hpp"
+
+namespace maki {
+
+// Writes the blocks of all ranks in one launch; without their shapes on a reuse step.
+void pack_blocks(const Stream& stream, Octree& tree, const SourceParticle* particles, const LetSelection& selection,
+                 const Blocks& blocks, bool with_shapes, DeviceBuffer<std::byte>& packed);
+
+// What was imported. The tree's cells: those of the tree of domains (domain_tree.hpp), then block after block what
+// comes below a root, as in the block. `level_begin` names the levels of the tree of domains' nodes only, `first` is
+// valid for leaves, and `count` is that of a leaf, kClosedCell, or more than any small_cell.
+struct Forest {
+  Octree tree;
+  DeviceBuffer<SourceParticle> particles{"let.forest"};
+  DeviceBuffer<std::uint32_t> multipoles{"let.places"};  // by multipole of the blocks: which cell it is
+
+  Forest();
+  std::size_t bytes() const;
+};
+
+// Cells' topology from the blocks' shapes, and reference points for the first sweep. No blocks make no cells. Throws
+// Error where the indices do not do (2^32 cells or particles).
+void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed,
+                  const DomainTree& domains, Forest& forest);
+// Particles and multipoles from the blocks; leaves are swept from their particles (sweep_octree), nodes of the tree of
+// domains from their children.
+void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, Forest& forest);
+
+}  // namespace maki

@@ -1,0 +1,211 @@
+#include "host/let/local_essential_tree.hpp"
+
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "host/comm/device_payload.hpp"
+#include "host/let/forest.hpp"
+
+namespace maki {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kTag = 4701;  // other messages between the same ranks may be under way at the same time
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// What a rank tells the others of its tree.
+struct RootBox {
+  std::uint32_t cells = 0, x = 0, y = 0, z = 0;
+  float hx = 0, hy = 0, hz = 0;
+  WalkTarget target() const { return {x, y, z, hx * kSideInUnits, hy * kSideInUnits, hz * kSideInUnits}; }
+};
+
+RootBox root_box(const Stream& stream, Octree& tree) {
+  RootBox box;
+  if (tree.cells == 0) return box;
+  box.cells = tree.cells;
+  const CellGeometryView g = tree.geometry.view();
+  copy_to_host(stream, &box.x, g.x, sizeof box.x);
+  copy_to_host(stream, &box.y, g.y, sizeof box.y);
+  copy_to_host(stream, &box.z, g.z, sizeof box.z);
+  copy_to_host(stream, &box.hx, g.hx, sizeof box.hx);
+  copy_to_host(stream, &box.hy, g.hy, sizeof box.hy);
+  copy_to_host(stream, &box.hz, g.hz, sizeof box.hz);
+  return box;
+}
+
+LetRule rule_of(const WalkOptions& walk, const LetOptions& options) {
+  WalkOptions longer = walk;
+  longer.r_cut *= 1 + options.reach_skin;
+  return {longer.rule(), 1 + options.skin, walk.r_cut > 0, walk.small_cell};
+}
+
+}  // namespace
+
+struct LocalEssentialTree::Parts {
+  const Communicator ranks;
+  const LetOptions options;
+  DevicePayload payload;
+
+  std::vector<int> to, from;  // ranks of the blocks
+  Blocks out, in;
+  LetSelection selection;
+  DeviceBuffer<std::byte> outgoing{"let.outgoing"}, incoming{"let.incoming"};
+  Forest forest;
+  LetCounts counts;
+
+  bool under_way = false, with_shapes = false, arrived = true;
+  std::optional<DevicePayload::Transfer> transfer;  // none where there are no messages
+  Clock::time_point begun;
+
+  Parts(const Communicator& r, const LetOptions& o) : ranks(r), options(o), payload(r) {}
+
+  void select(const Stream& stream, Octree& tree, const WalkOptions& walk);
+  void agree_on_sizes(const Stream& stream, const std::vector<BlockCounts>& to_each);
+  void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes);
+  void progress();
+  void wait(const Stream& stream);
+  void count(std::span<const Communicator::Outgoing> sent, std::span<const Communicator::Incoming> received);
+};
+
+void LocalEssentialTree::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk) {
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const RootBox mine = root_box(stream, tree);
+  std::vector<RootBox> boxes(size);
+  ranks.all_gather(&mine, boxes.data(), sizeof mine);
+  std::vector<WalkTarget> targets;
+  std::vector<std::size_t> others;
+  for (std::size_t r = 0; r < size; ++r) {
+    if (mine.cells == 0 || boxes[r].cells == 0 || r == static_cast<std::size_t>(ranks.rank())) continue;
+    targets.push_back(boxes[r].target());
+    others.push_back(r);
+  }
+  const auto found = select_essential(stream, tree, rule_of(walk, options), targets, selection);
+  std::vector<BlockCounts> to_each(size);
+  for (std::size_t t = 0; t < others.size(); ++t) to_each[others[t]] = found[t];
+  agree_on_sizes(stream, to_each);
+}
+
+// Two numbers of 32 bits go as one; neither reaches 2^32, all ranks' together do not.
+void LocalEssentialTree::Parts::agree_on_sizes(const Stream& stream, const std::vector<BlockCounts>& to_each) {
+  std::vector<std::uint64_t> entries, multipoles;
+  for (const BlockCounts& counts : to_each) {
+    entries.push_back(counts.particles << 32 | counts.cells);
+    multipoles.push_back(counts.multipoles);
+  }
+  entries = ranks.exchange_sizes(entries);
+  multipoles = ranks.exchange_sizes(multipoles);
+  to.clear();
+  from.clear();
+  std::vector<BlockCounts> sent, received;
+  for (std::size_t r = 0; r < to_each.size(); ++r) {
+    if (to_each[r].cells > 0) {
+      to.push_back(static_cast<int>(r));
+      sent.push_back(to_each[r]);
+    }
+    if (entries[r] > 0) {
+      from.push_back(static_cast<int>(r));
+      received.push_back({entries[r] >> 32, multipoles[r], entries[r] & UINT32_MAX});
+    }
+  }
+  out = Blocks(stream, sent);
+  in = Blocks(stream, received);
+}
+
+void LocalEssentialTree::Parts::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes) {
+  with_shapes = shapes;
+  pack_blocks(stream, tree, particles, selection, out, shapes, outgoing);
+  incoming.resize(in.bytes(), 0.1);
+  const auto bytes = [&](const Blocks& blocks, std::size_t b) {
+    return shapes ? blocks.message_bytes(b) : blocks.payload_bytes(b);
+  };
+  std::vector<Communicator::Outgoing> sent;
+  for (std::size_t b = 0; b < to.size(); ++b) sent.push_back({to[b], outgoing.data() + out.begin(b), bytes(out, b)});
+  std::vector<Communicator::Incoming> received;
+  for (std::size_t b = 0; b < from.size(); ++b)
+    received.push_back({from[b], incoming.data() + in.begin(b), bytes(in, b)});
+  count(sent, received);
+  under_way = true;
+  begun = Clock::now();
+  arrived = sent.empty() && received.empty();
+  if (!arrived) transfer.emplace(payload.begin(stream, sent, received, kTag));
+}
+
+void LocalEssentialTree::Parts::progress() {
+  if (arrived || !transfer->progress()) return;
+  arrived = true;
+  counts.exchange_seconds = seconds_since(begun);
+}
+
+void LocalEssentialTree::Parts::wait(const Stream& stream) {
+  if (!transfer) return;
+  progress();
+  const auto begin = Clock::now();
+  transfer->finish(stream);
+  transfer.reset();
+  if (arrived) return;
+  arrived = true;
+  counts.waited_seconds = seconds_since(begin);
+  counts.exchange_seconds = seconds_since(begun);
+}
+
+void LocalEssentialTree::Parts::count(std::span<const Communicator::Outgoing> sent,
+                                      std::span<const Communicator::Incoming> received) {
+  counts = {};
+  counts.cells_sent = out.total().cells;
+  counts.particles_sent = out.total().particles;
+  counts.cells_received = in.total().cells;
+  counts.particles_received = in.total().particles;
+  counts.messages_sent = sent.size();
+  counts.messages_received = received.size();
+  for (const auto& message : sent) counts.bytes_sent += message.bytes;
+  for (const auto& message : received) counts.bytes_received += message.bytes;
+}
+
+LocalEssentialTree::LocalEssentialTree(const Communicator& ranks, const LetOptions& options)
+    : parts_(std::make_unique<Parts>(ranks, options)) {}
+LocalEssentialTree::~LocalEssentialTree() = default;
+
+void LocalEssentialTree::rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles,
+                                 const WalkOptions& walk) {
+  if (parts_->under_way) throw std::logic_error("a local essential tree is still on its way");
+  parts_->select(stream, tree, walk);
+  parts_->send(stream, tree, particles, true);
+}
+
+void LocalEssentialTree::update(const Stream& stream, Octree& tree, const SourceParticle* particles) {
+  if (parts_->under_way) throw std::logic_error("a local essential tree is still on its way");
+  parts_->send(stream, tree, particles, false);
+}
+
+void LocalEssentialTree::progress() { parts_->progress(); }
+
+void LocalEssentialTree::finish(const Stream& stream) {
+  Parts& p = *parts_;
+  if (!p.under_way) return;
+  p.wait(stream);
+  p.under_way = false;
+  if (p.with_shapes) {
+    const DomainTree domains = make_domain_tree(static_cast<std::uint32_t>(p.from.size()));
+    build_forest(stream, p.in, p.incoming, domains, p.forest);
+  }
+  fill_forest(stream, p.in, p.incoming, p.forest);
+}
+
+Octree& LocalEssentialTree::forest() { return parts_->forest.tree; }
+const SourceParticle* LocalEssentialTree::particles() const { return parts_->forest.particles.data(); }
+std::uint64_t LocalEssentialTree::particle_count() const { return parts_->forest.particles.size(); }
+const LetCounts& LocalEssentialTree::counts() const { return parts_->counts; }
+
+std::size_t LocalEssentialTree::bytes() const {
+  const Parts& p = *parts_;
+  const LetSelection& s = p.selection;
+  return p.outgoing.capacity() + p.incoming.capacity() + p.out.device_bytes() + p.in.device_bytes() +
+         p.forest.bytes() +
+         (s.shapes.capacity() + s.multipoles.capacity() + s.particles.capacity()) * sizeof(std::uint32_t);
+}
+
+}  // namespace maki

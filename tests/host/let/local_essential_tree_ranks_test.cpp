@@ -1,0 +1,224 @@
+#include "host/let/local_essential_tree.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "host/let/estimates.hpp"
+#include "tests/host/let/let_set_ranks.hpp"
+#include "tests/kernels/tree/sets.hpp"
+
+namespace maki {
+namespace {
+
+using test::LetSet;
+
+int world_size() { return Communicator::world().size(); }
+
+// Cells that end at the domains' borders are not those of one tree: medians and 99 % are alike within a few per cent.
+void expect_no_worse_than_one_tree(LetSet& s, const ForceLaw& law) {
+  const auto exact = s.direct(law);
+  const auto found = test::errors_of_all(s.ranks, s.forces(law), exact);
+  const auto one_tree = test::errors_of_all(s.ranks, s.forces_of_one_tree(law), exact);
+  EXPECT_LT(found.median, 1.05 * one_tree.median);
+  EXPECT_LT(found.p99, 1.1 * one_tree.p99);
+  EXPECT_GT(found.median, 0);
+}
+
+double mass_of(const Stream& stream, Octree& tree) {
+  if (tree.cells == 0) return 0;
+  CellMoments root;
+  copy_to_host(stream, &root, tree.moments.data(), sizeof root);
+  return root.mass;
+}
+
+ForceLaw newton() { return make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-4); }
+
+TEST(LocalEssentialTree, AndTheLocalTreeHoldTheWholeMass) {
+  const auto set = testing::clustered_set(3000, 21);
+  LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
+  s.rebuild();
+  EXPECT_NEAR(mass_of(s.stream, s.tree) + mass_of(s.stream, s.let.forest()), 1.0, 1e-5);
+}
+
+TEST(LocalEssentialTree, ForcesAreNoWorseThanOneTrees) {
+  WalkOptions walk;
+  for (const float theta : {0.5f, 0.9f}) {
+    walk.theta = theta;
+    for (const auto& set : {testing::clustered_set(4000, 22), testing::plummer_set(4000, 23)}) {
+      LetSet s(set, test::owners_by_multisection(set, world_size()), walk, 0);
+      s.rebuild();
+      SCOPED_TRACE(theta);
+      expect_no_worse_than_one_tree(s, newton());
+    }
+  }
+}
+
+TEST(LocalEssentialTree, ShortRangeForcesAcrossTheBoxAreNoWorseThanOneTrees) {
+  WalkOptions walk;
+  walk.r_cut = 0.08f;
+  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 0.08, Softening::kPlummer, 1e-3);
+  auto clumps = testing::clustered_set(4000, 24);
+  for (auto& p : clumps) p.x += 0x80000000u, p.y += 0x40000000u;  // the box's edge goes through the middle of them
+  for (const auto& set : {testing::uniform_set(4000, 25), clumps}) {
+    LetSet s(set, test::owners_by_multisection(set, world_size()), walk, kPeriodicMinLevel);
+    s.rebuild();
+    expect_no_worse_than_one_tree(s, law);
+  }
+}
+
+TEST(LocalEssentialTree, ForcesStayGoodAfterADriftAndAnUpdate) {
+  const auto set = testing::clustered_set(4000, 26);
+  LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
+  s.rebuild();
+  const LetCounts rebuilt = s.let.counts();
+  const auto drift = [](SourceParticle& p) {
+    p.x += (p.x >> 3) % 0x40000u;  // up to 6e-5 of the side, some way for each
+    p.y -= (p.y >> 2) % 0x40000u;
+  };
+  s.move(drift);
+  s.update();
+  const LetCounts& updated = s.let.counts();
+  EXPECT_EQ(updated.cells_sent, rebuilt.cells_sent);
+  EXPECT_EQ(updated.bytes_sent, rebuilt.bytes_sent - 4 * rebuilt.cells_sent);
+  EXPECT_EQ(updated.messages_sent, rebuilt.messages_sent);
+  expect_no_worse_than_one_tree(s, newton());
+}
+
+// A shift of all changes no decision, so that an update has to give what a rebuild gives, bit by bit; only sums of
+// leaves, which are swept here, begin at another reference point.
+TEST(LocalEssentialTree, AnUpdateGivesWhatARebuildWould) {
+  const auto set = testing::clustered_set(4000, 27);
+  LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
+  s.rebuild();
+  s.move([](SourceParticle& p) { p.x += 12345678u, p.y -= 7654321u, p.z += 99u; });
+  s.update();
+  Octree& forest = s.let.forest();
+  if (forest.cells == 0) {
+    s.rebuild();
+    return;
+  }
+  const auto moments = forest.moments.download(s.stream);
+  const auto x = forest.geometry.x.download(s.stream);
+  const auto hx = forest.geometry.hx.download(s.stream), size = forest.geometry.size.download(s.stream);
+  std::vector<SourceParticle> particles(s.let.particle_count()), again(particles.size());
+  copy_to_host(s.stream, particles.data(), s.let.particles(), particles.size() * sizeof(SourceParticle));
+  s.rebuild();
+  ASSERT_EQ(forest.cells, moments.size());
+  ASSERT_EQ(s.let.particle_count(), particles.size());
+  copy_to_host(s.stream, again.data(), s.let.particles(), again.size() * sizeof(SourceParticle));
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    ASSERT_EQ(again[i].x, particles[i].x);
+    ASSERT_EQ(again[i].mass, particles[i].mass);
+  }
+  const auto moments_again = forest.moments.download(s.stream);
+  const auto count = forest.count.download(s.stream);
+  const auto x_again = forest.geometry.x.download(s.stream);
+  const auto h = forest.geometry.hx.download(s.stream), size_again = forest.geometry.size.download(s.stream);
+  for (std::uint32_t c = 1; c < forest.cells; ++c) {
+    const CellMoments &a = moments[c], &b = moments_again[c];
+    ASSERT_EQ(x[c], x_again[c]);
+    ASSERT_EQ(hx[c], h[c]);
+    ASSERT_EQ(size[c], size_again[c]);
+    ASSERT_EQ(a.mass, b.mass);
+    ASSERT_LE(std::abs(signed_difference(a.x, b.x)), count[c] < 0xfffffff0u ? 1 : 0);
+    ASSERT_NEAR(a.qxx, b.qxx, a.mass * (1e-6 * size[c] * size[c] + 0x1p-64));
+  }
+}
+
+TEST(LocalEssentialTree, RanksWithoutParticlesHaveNoPartInIt) {
+  const auto set = testing::clustered_set(4000, 28);
+  const auto filled = test::owners_by_multisection(set, std::max(1, world_size() - 1));
+  auto owner = filled;
+  for (int& r : owner) r += r >= world_size() / 2 && world_size() > 1 ? 1 : 0;  // one in the middle is empty
+  LetSet s(set, owner, {}, 0);
+  s.rebuild();
+  s.update();
+  const auto partners = static_cast<std::uint64_t>(std::max(0, world_size() - 2));
+  EXPECT_EQ(s.let.counts().messages_sent, s.mine.empty() ? 0 : partners);
+  EXPECT_EQ(s.let.forest().cells == 0, s.mine.empty() || partners == 0);
+  EXPECT_EQ(s.ranks.traffic().empty, 0u);
+  expect_no_worse_than_one_tree(s, newton());
+}
+
+TEST(LocalEssentialTree, WhereOneRankHasAllNothingIsSent) {
+  const auto set = testing::clustered_set(1000, 29);
+  LetSet s(set, std::vector<int>(set.size(), world_size() - 1), {}, 0);
+  s.rebuild();
+  EXPECT_EQ(s.let.counts().messages_sent, 0u);
+  EXPECT_EQ(s.let.counts().bytes_sent, 0u);
+  EXPECT_EQ(s.let.forest().cells, 0u);
+  EXPECT_EQ(s.let.particle_count(), 0u);
+  EXPECT_EQ(s.let.counts().exchange_seconds, 0);
+}
+
+// Clumps far apart, one a rank.
+std::vector<SourceParticle> clump_of_each_rank(std::vector<int>& owner) {
+  std::vector<SourceParticle> set;
+  for (int r = 0; r < world_size(); ++r) {
+    const double place[3] = {0.3 + 0.4 * (r & 1), 0.3 + 0.4 * (r >> 1 & 1), 0.3 + 0.4 * (r >> 2 & 1)};
+    for (auto p : testing::uniform_set(100, 30 + static_cast<unsigned>(r), 0.49, 0.51)) {
+      p.x += testing::to_fixed(place[0] - 0.5);
+      p.y += testing::to_fixed(place[1] - 0.5);
+      p.z += testing::to_fixed(place[2] - 0.5);
+      set.push_back(p);
+      owner.push_back(r);
+    }
+  }
+  return set;
+}
+
+TEST(LocalEssentialTree, FarRanksAreOneCellEach) {
+  std::vector<int> owner;
+  const auto set = clump_of_each_rank(owner);
+  LetSet s(set, owner, {}, 0);
+  s.rebuild();
+  const auto others = static_cast<std::uint64_t>(world_size() - 1);
+  EXPECT_EQ(s.let.counts().cells_received, others);
+  EXPECT_EQ(s.let.counts().particles_received, 0u);
+  EXPECT_EQ(s.let.counts().bytes_sent, 68 * others);
+  EXPECT_EQ(s.let.forest().cells, others + (others > 0 ? 1 : 0));  // up to 8 under one node
+  s.update();
+  EXPECT_EQ(s.let.counts().bytes_sent, 64 * others);
+}
+
+TEST(LocalEssentialTree, BeyondTheCutoffNoMessageGoes) {
+  std::vector<int> owner;
+  const auto set = clump_of_each_rank(owner);
+  WalkOptions walk;
+  walk.r_cut = 0.2f;
+  LetSet s(set, owner, walk, 0);
+  s.rebuild();
+  s.update();
+  EXPECT_EQ(s.let.counts().messages_sent, 0u);
+  EXPECT_EQ(s.let.forest().cells, 0u);
+  EXPECT_EQ(s.ranks.traffic().empty, 0u);
+}
+
+TEST(LocalEssentialTree, CountsAreThoseOfTheMessages) {
+  const auto set = testing::clustered_set(2000, 31);
+  LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
+  s.rebuild();
+  const LetCounts& counts = s.let.counts();
+  std::vector<std::uint64_t> sums{counts.cells_sent,     counts.cells_received, counts.particles_sent,
+                                  counts.particles_received, counts.bytes_sent, counts.bytes_received};
+  s.ranks.sum(sums);
+  for (std::size_t k = 0; k < sums.size(); k += 2) EXPECT_EQ(sums[k], sums[k + 1]);
+  EXPECT_EQ(counts.messages_sent, static_cast<std::uint64_t>(world_size() - 1));
+  EXPECT_GE(counts.exchange_seconds, counts.waited_seconds);
+  EXPECT_EQ(s.let.particle_count(), counts.particles_received);
+  EXPECT_EQ(s.ranks.traffic().messages, counts.messages_sent);
+  EXPECT_EQ(s.ranks.traffic().empty, 0u);
+}
+
+TEST(LocalEssentialTree, IsNotBegunTwice) {
+  const auto set = testing::clustered_set(500, 32);
+  LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
+  s.let.finish(s.stream);  // of nothing
+  s.let.rebuild(s.stream, s.tree, s.particles.source.data(), s.walk);
+  EXPECT_THROW(s.let.update(s.stream, s.tree, s.particles.source.data()), std::logic_error);
+  s.let.finish(s.stream);
+}
+
+}  // namespace
+}  // namespace maki
