@@ -1,6 +1,8 @@
 #include "kernels/measure/step_reductions.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/device/thrust.cuh"
@@ -76,7 +78,12 @@ struct LargerReach {
   MAKI_HD std::int64_t operator()(std::int64_t a, std::int64_t b) const { return a > b ? a : b; }
 };
 
-// |p|^2 in 2^-31 of its maximum: 2^32 particles fit into 63 bits.
+// |p|^2 in parts of its maximum: 2^31 of them, or fewer where the total would not fit into 63 bits.
+double square_momentum_scale(double max_momentum, std::uint64_t total) {
+  const double most = 9223372036854775808.0 / static_cast<double>(total);
+  return std::min(2147483648.0, most) / (max_momentum * max_momentum);
+}
+
 struct ScaledSquareMomentum {
   ConstVectorView momentum;
   double scale;
@@ -89,17 +96,31 @@ struct AddIntegers {
   MAKI_HD std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a + b; }
 };
 
-struct AddDoubles {
-  MAKI_HD double operator()(double a, double b) const { return a + b; }
-};
+// m v^2 without error. m v has 48 bits; its upper 26 and the rest, at most 22, times v are exact.
+MAKI_HD DoubleDouble mass_times_square(double mass, float v) {
+  const double product = mass * v;
+  std::uint64_t bits;
+  memcpy(&bits, &product, sizeof bits);
+  bits &= ~((std::uint64_t{1} << 27) - 1);
+  double upper;
+  memcpy(&upper, &bits, sizeof upper);
+  return two_sum(upper * v, (product - upper) * v);
+}
 
 struct KineticOf {
   const SourceParticle* source;
   ConstVectorView momentum;
-  MAKI_HD double operator()(std::size_t i) const {
-    return 0.5 * source[i].mass * square(momentum.x[i], momentum.y[i], momentum.z[i]);
+  MAKI_HD DoubleDouble operator()(std::size_t i) const {
+    const double half_mass = 0.5 * source[i].mass;
+    return mass_times_square(half_mass, momentum.x[i]) + mass_times_square(half_mass, momentum.y[i]) +
+           mass_times_square(half_mass, momentum.z[i]);
   }
 };
+
+// mass (a + b) without error: the product of two floats is a double. The second is left out where it is null.
+MAKI_HD DoubleDouble mass_times_both(double mass, const float* a, const float* b, std::size_t i) {
+  return b != nullptr ? two_sum(mass * a[i], mass * b[i]) : DoubleDouble(mass * a[i]);
+}
 
 struct EnergyOf {
   KineticOf kinetic;
@@ -107,9 +128,10 @@ struct EnergyOf {
   const float* long_potential;
   MAKI_HD EnergySums operator()(std::size_t i) const {
     EnergySums sums;
-    sums.mass = kinetic.source[i].mass;
+    const double mass = kinetic.source[i].mass;
+    sums.mass = DoubleDouble(mass);
     sums.kinetic = kinetic(i);
-    sums.potential = 0.5 * sums.mass * Acceleration::sum(short_potential, long_potential, i);
+    sums.potential = mass_times_both(0.5 * mass, short_potential, long_potential, i);
     return sums;
   }
 };
@@ -126,7 +148,7 @@ struct AddEnergies {
 
 // MomentumSums as plain numbers, since std::array has no device members.
 struct MomentumTerms {
-  double values[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // sum m p (3), sum m |p|, sum m a (3), sum m |a|
+  DoubleDouble values[8];  // sum m p (3), sum m |p|, sum m a (3), sum m |a|
 };
 
 struct MomentumOf {
@@ -135,15 +157,17 @@ struct MomentumOf {
   Acceleration acceleration;
   MAKI_HD MomentumTerms operator()(std::size_t i) const {
     MomentumTerms terms;
-    fill(terms.values, source[i].mass, momentum.x[i], momentum.y[i], momentum.z[i]);
-    fill(terms.values + 4, source[i].mass, acceleration.x(i), acceleration.y(i), acceleration.z(i));
+    const double mass = source[i].mass;
+    terms.values[0] = DoubleDouble(mass * momentum.x[i]);
+    terms.values[1] = DoubleDouble(mass * momentum.y[i]);
+    terms.values[2] = DoubleDouble(mass * momentum.z[i]);
+    terms.values[3] = DoubleDouble(mass * sqrt(square(momentum.x[i], momentum.y[i], momentum.z[i])));
+    const ConstVectorView &near = acceleration.short_range, &far = acceleration.long_range;
+    terms.values[4] = mass_times_both(mass, near.x, far.x, i);
+    terms.values[5] = mass_times_both(mass, near.y, far.y, i);
+    terms.values[6] = mass_times_both(mass, near.z, far.z, i);
+    terms.values[7] = DoubleDouble(mass * sqrt(square(acceleration.x(i), acceleration.y(i), acceleration.z(i))));
     return terms;
-  }
-  MAKI_HD static void fill(double* four, double mass, double x, double y, double z) {
-    four[0] = mass * x;
-    four[1] = mass * y;
-    four[2] = mass * z;
-    four[3] = mass * sqrt(square(x, y, z));
   }
 };
 
@@ -173,15 +197,23 @@ std::int64_t largest_reach(const Stream& stream, const Particles& particles) {
                      LargerReach{});
 }
 
-double mean_square_momentum(const Stream& stream, const Particles& particles, double max_momentum) {
-  const std::size_t n = particles.size();
+std::uint64_t square_momentum_units(const Stream& stream, const Particles& particles, double max_momentum,
+                                    std::uint64_t total) {
+  if (!(max_momentum > 0)) return 0;
+  return reduce_over(stream, "mean_square_momentum", particles.size(),
+                     ScaledSquareMomentum{particles.momentum.view(), square_momentum_scale(max_momentum, total)},
+                     std::uint64_t{0}, AddIntegers{});
+}
+
+double mean_square_momentum(std::uint64_t units, double max_momentum, std::uint64_t total) {
   if (std::isnan(max_momentum)) return std::numeric_limits<double>::quiet_NaN();
-  if (n == 0 || max_momentum <= 0) return 0;
-  const double scale = 2147483648.0 / (max_momentum * max_momentum);
-  const std::uint64_t sum = reduce_over(stream, "mean_square_momentum", n,
-                                        ScaledSquareMomentum{particles.momentum.view(), scale}, std::uint64_t{0},
-                                        AddIntegers{});
-  return static_cast<double>(sum) / scale / static_cast<double>(n);
+  if (total == 0 || max_momentum <= 0) return 0;
+  return static_cast<double>(units) / square_momentum_scale(max_momentum, total) / static_cast<double>(total);
+}
+
+double mean_square_momentum(const Stream& stream, const Particles& particles, double max_momentum) {
+  const std::uint64_t n = particles.size();
+  return mean_square_momentum(square_momentum_units(stream, particles, max_momentum, n), max_momentum, n);
 }
 
 EnergySums energy_sums(const Stream& stream, const Particles& particles, const DeviceBuffer<float>& short_potential,
@@ -192,9 +224,10 @@ EnergySums energy_sums(const Stream& stream, const Particles& particles, const D
                      EnergySums{}, AddEnergies{});
 }
 
-double kinetic_sum(const Stream& stream, const Particles& particles) {
+DoubleDouble kinetic_sum(const Stream& stream, const Particles& particles) {
   return reduce_over(stream, "kinetic_sum", particles.size(),
-                     KineticOf{particles.source.data(), particles.momentum.view()}, 0.0, AddDoubles{});
+                     KineticOf{particles.source.data(), particles.momentum.view()}, DoubleDouble{},
+                     thrust::plus<DoubleDouble>());
 }
 
 MomentumSums momentum_sums(const Stream& stream, const Particles& particles, const VectorArray& short_range,
@@ -203,7 +236,7 @@ MomentumSums momentum_sums(const Stream& stream, const Particles& particles, con
       stream, "momentum_sums", particles.size(),
       MomentumOf{particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)},
       MomentumTerms{}, AddMomenta{});
-  const double* v = terms.values;
+  const DoubleDouble* v = terms.values;
   return {{v[0], v[1], v[2]}, v[3], {v[4], v[5], v[6]}, v[7]};
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "kernels/measure/double_double.hpp"
 #include "kernels/particles/particles.hpp"
 
 namespace maki {
@@ -21,26 +22,34 @@ StepMaxima step_maxima(const Stream& stream, const Particles& particles, const V
 // Largest |x - 1/2| on any axis, units of the last bit: at most 2^30 while all lie in the middle half.
 std::int64_t largest_reach(const Stream& stream, const Particles& particles);
 
-// Mean of |p|^2 over particles, from integers, so that it too is the same for any number of threads.
-// `max_momentum` is StepMaxima::momentum of the same momenta; good to 2^-32 of its square.
+// The mean of |p|^2 over all particles of a run, from integers, so that it too is the same for any number of threads
+// and ranks. Each rank adds up its own with square_momentum_units(); their sum over ranks is the argument of
+// mean_square_momentum(). `max_momentum` is StepMaxima::momentum, the largest of all ranks, and `total` the number of
+// all particles. Good to 2^-32 of the largest square for totals up to 2^32, beyond that to total * 2^-64.
+std::uint64_t square_momentum_units(const Stream& stream, const Particles& particles, double max_momentum,
+                                    std::uint64_t total);
+double mean_square_momentum(std::uint64_t units, double max_momentum, std::uint64_t total);
+// For a set that is all here.
 double mean_square_momentum(const Stream& stream, const Particles& particles, double max_momentum);
 
-// Sums in double; equal to round-off for any number of threads.
+// Sums to some 1e-31 of the sum of absolute values, of terms without rounding errors: value() is the sum of the real
+// numbers rounded once, whatever the order of particles and the number of threads. Those of ranks are added by
+// exact_sum (host/comm/exact_sum.hpp).
 struct EnergySums {
-  double kinetic = 0;    // 1/2 sum m p^2
-  double potential = 0;  // 1/2 sum m phi, phi the sum of both ranges, in mass^2 / side
-  double mass = 0;
+  DoubleDouble kinetic;    // 1/2 sum m p^2
+  DoubleDouble potential;  // 1/2 sum m phi, phi the sum of both ranges, in mass^2 / side
+  DoubleDouble mass;
 };
 // `long_potential` may be null.
 EnergySums energy_sums(const Stream& stream, const Particles& particles, const DeviceBuffer<float>& short_potential,
                        const DeviceBuffer<float>* long_potential);
-double kinetic_sum(const Stream& stream, const Particles& particles);  // 1/2 sum m p^2
+DoubleDouble kinetic_sum(const Stream& stream, const Particles& particles);  // 1/2 sum m p^2
 
 struct MomentumSums {
-  std::array<double, 3> momentum{};  // sum m p
-  double momentum_scale = 0;         // sum m |p|
-  std::array<double, 3> force{};     // sum m a
-  double force_scale = 0;            // sum m |a|
+  std::array<DoubleDouble, 3> momentum{};  // sum m p
+  DoubleDouble momentum_scale;             // sum m |p|; each |p| is rounded
+  std::array<DoubleDouble, 3> force{};     // sum m a
+  DoubleDouble force_scale;                // sum m |a|; likewise
 };
 MomentumSums momentum_sums(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range);

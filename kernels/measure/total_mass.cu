@@ -8,7 +8,7 @@ namespace {
 
 struct MassOf {
   const SourceParticle* particles;
-  MAKI_HD double operator()(std::size_t i) const { return particles[i].mass; }
+  MAKI_HD DoubleDouble operator()(std::size_t i) const { return DoubleDouble(particles[i].mass); }
 };
 
 struct AddConstant {
@@ -19,8 +19,12 @@ struct AddConstant {
 
 }  // namespace
 
+DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n) {
+  return reduce_over(stream, "total_mass", n, MassOf{particles}, DoubleDouble{}, thrust::plus<DoubleDouble>());
+}
+
 double total_mass(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  return reduce_over(stream, "total_mass", n, MassOf{particles}, 0.0, thrust::plus<double>());
+  return mass_sum(stream, particles, n).value();
 }
 
 void add_constant(const Stream& stream, DeviceBuffer<float>& values, float constant) {

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "kernels/device/buffer.hpp"
+#include "kernels/measure/double_double.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {
 
-// Sum of masses, in double.
+// Sum of masses, for sums over ranks (exact_sum of host/comm/exact_sum.hpp).
+DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n);
+// The same, rounded once: equal for any order of particles and any number of threads.
 double total_mass(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
 // values[i] += constant.

@@ -47,7 +47,7 @@ TEST(Cosmology, MeshForceHasNoNetForce) {
   Gravity gravity(options.gravity, timers);
   gravity.long_range(stream, particles, false);
   const MomentumSums mesh = momentum_sums(stream, particles, gravity.long_acceleration(), nullptr);
-  for (const double force : mesh.force) EXPECT_LE(std::fabs(force), 1e-5 * mesh.force_scale);
+  for (const DoubleDouble& force : mesh.force) EXPECT_LE(std::fabs(force.value()), 1e-5 * mesh.force_scale.value());
 }
 
 TEST(Cosmology, OneAndTwoThreadsAgree) {
