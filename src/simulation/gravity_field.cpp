@@ -5,10 +5,12 @@
 #include <cmath>
 #include <utility>
 
+#include "host/comm/exact_sum.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "kernels/particles/escapers.hpp"
+#include "src/simulation/totals.hpp"
 
 namespace maki {
 
@@ -32,7 +34,7 @@ void Escapers::append_to(Snapshot& snapshot, double time) const {
 
 GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& particles, const Timeline& timeline,
                            const StepOptions& steps, const ThetaSchedule& theta, Frame& frame,
-                           std::function<void(const std::string&)> say)
+                           std::function<void(const std::string&)> say, const Communicator& ranks)
     : stream_(stream),
       gravity_(gravity),
       particles_(particles),
@@ -42,6 +44,8 @@ GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& pa
       theta_(gravity.options().theta),
       frame_(frame),
       say_(std::move(say)),
+      ranks_(ranks),
+      total_(over_ranks(ranks_, std::uint64_t{particles.size()})),
       softening_(gravity.options().law.softening) {}
 
 void GravityField::make_ready(double t) {
@@ -78,7 +82,7 @@ void GravityField::apply_schedules(double t) {
 }
 
 void GravityField::keep_in_box(double t) {
-  std::int64_t reach = largest_reach(stream_, particles_);
+  std::int64_t reach = largest_of_ranks(ranks_, largest_reach(stream_, particles_));
   while (reach > kMiddleHalf) {
     if (!may_double()) {
       take_out(t);
@@ -87,7 +91,7 @@ void GravityField::keep_in_box(double t) {
     double_box(stream_, particles_);
     double_frame(frame_);
     gravity_.request_rebuild();
-    reach = largest_reach(stream_, particles_);
+    reach = largest_of_ranks(ranks_, largest_reach(stream_, particles_));
     say_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
   }
 }
@@ -100,10 +104,20 @@ bool GravityField::may_double() const {
 void GravityField::take_out(double t) {
   const HostParticles out = set_aside(stream_, particles_, kMiddleHalf);
   gravity_.request_rebuild();
-  if (particles_.size() == 0)
+  const std::uint64_t left = over_ranks(ranks_, std::uint64_t{out.ids.size()});
+  total_ -= left;
+  if (total_ == 0)
     throw Error("all particles have left the box", fmt::format("at time {:g}, side {:g}", t, frame_.side),
                 "check velocities and units of the initial conditions, or give a larger box.size");
-  const double others = total_mass(stream_, particles_.source.data(), particles_.size());
+  keep_escapers(out, t, over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size())));
+  escapers_.total += left;
+  say_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.", left,
+                   left == 1 ? "" : "s", left == 1 ? "is" : "are", escapers_.total));
+}
+
+void GravityField::keep_escapers(const HostParticles& out, double t, double others) {
+  ExactSum energy;
+  energy.add(ranks_.rank() == 0 ? escapers_.energy : 0);
   for (std::size_t i = 0; i < out.ids.size(); ++i) {
     double r2 = 0, v2 = 0;
     std::array<double, 3> position;
@@ -113,16 +127,15 @@ void GravityField::take_out(double t) {
       r2 += offset * offset;
       v2 += static_cast<double>(out.momenta[i][axis]) * out.momenta[i][axis];
     }
-    escapers_.energy += out.masses[i] * (0.5 * v2 - frame_.potential_unit() * others / std::sqrt(r2));
+    energy.add(out.masses[i] * (0.5 * v2 - frame_.potential_unit() * others / std::sqrt(r2)));
     escapers_.positions.push_back(position);
     escapers_.times.push_back(t);
   }
+  ExactSum::over_ranks(ranks_, std::span<ExactSum>(&energy, 1));
+  escapers_.energy = energy.value();
   escapers_.velocities.insert(escapers_.velocities.end(), out.momenta.begin(), out.momenta.end());
   escapers_.masses.insert(escapers_.masses.end(), out.masses.begin(), out.masses.end());
   escapers_.ids.insert(escapers_.ids.end(), out.ids.begin(), out.ids.end());
-  const bool one = out.ids.size() == 1;
-  say_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.",
-                   out.ids.size(), one ? "" : "s", one ? "is" : "are", escapers_.size()));
 }
 
 }  // namespace maki

@@ -14,14 +14,17 @@ struct ThetaSchedule {
   double switch_redshift = 10;
 };
 
-// Particles that left an isolated set's largest box: they keep their velocities and feel nothing any more.
+// Particles of this rank that left an isolated set's largest box: they keep their velocities and feel nothing any more.
 struct Escapers {
   std::vector<std::array<double, 3>> positions;  // when they left, length units
   std::vector<std::array<float, 3>> velocities;
   std::vector<float> masses;
   std::vector<std::uint64_t> ids;
   std::vector<double> times;                     // when that was
-  double energy = 0;  // that they took along: kinetic, and potential as if all others were in the middle of the box
+  // Of all ranks: how many, and the energy that they took along, which is kinetic and potential as if all others were
+  // in the middle of the box.
+  std::uint64_t total = 0;
+  double energy = 0;
 
   std::size_t size() const { return ids.size(); }
   void append_to(Snapshot& snapshot, double time) const;  // where they are at `time`
@@ -29,16 +32,18 @@ struct Escapers {
 
 class GravityField : public ForceField {
  public:
-  // All references outlive this. `say` gets sentences for the log: the box has doubled, particles have left.
+  // All references outlive this. `say` gets sentences for the log: the box has doubled, particles have left; the same
+  // on all ranks. Collective, as all else that is not const.
   GravityField(const Stream& stream, Gravity& gravity, Particles& particles, const Timeline& timeline,
                const StepOptions& steps, const ThetaSchedule& theta, Frame& frame,
-               std::function<void(const std::string&)> say);
+               std::function<void(const std::string&)> say, const Communicator& ranks = Communicator::self());
 
   // Throws Error where all particles have left the box.
   void short_range(double t, bool want_potential) override;
   void long_range(double t, bool want_potential) override;
   void both_ranges(double t, bool want_potential) override;
   bool has_mesh() const override { return gravity_.has_mesh(); }
+  std::uint64_t total() const override { return total_; }
   const VectorArray& short_acceleration() const override { return gravity_.short_acceleration(); }
   const VectorArray& long_acceleration() const override { return gravity_.long_acceleration(); }
 
@@ -50,6 +55,7 @@ class GravityField : public ForceField {
   void keep_in_box(double t);
   bool may_double() const;
   void take_out(double t);
+  void keep_escapers(const HostParticles& out, double t, double others);
 
   const Stream& stream_;
   Gravity& gravity_;
@@ -60,6 +66,8 @@ class GravityField : public ForceField {
   double theta_;           // below the switch
   Frame& frame_;
   std::function<void(const std::string&)> say_;
+  Communicator ranks_;
+  std::uint64_t total_;   // particles of all ranks
   double softening_ = 0;  // sides, of the law in use
   Escapers escapers_;
 };

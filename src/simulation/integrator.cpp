@@ -8,6 +8,7 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
+#include "src/simulation/totals.hpp"
 
 namespace maki {
 
@@ -19,14 +20,15 @@ constexpr double kLargestGrowth = 1.25;
 }  // namespace
 
 Integrator::Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
-                       const StepOptions& options, const Frame& frame, PhaseTimers& timers)
+                       const StepOptions& options, const Frame& frame, PhaseTimers& timers, const Communicator& ranks)
     : stream_(stream),
       particles_(particles),
       forces_(forces),
       timeline_(timeline),
       options_(options),
       frame_(frame),
-      timers_(timers) {}
+      timers_(timers),
+      ranks_(ranks) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
   time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;
@@ -130,7 +132,8 @@ void Integrator::evaluate(bool boundary, bool want_potential) {
 void Integrator::measure(bool boundary) {
   const PhaseTimers::Scope scope(timers_, "reductions", stream_);
   const VectorArray* far = forces_.has_mesh() ? &forces_.long_acceleration() : nullptr;
-  const StepMaxima maxima = step_maxima(stream_, particles_, forces_.short_acceleration(), far);
+  const StepMaxima maxima =
+      largest_of_ranks(ranks_, step_maxima(stream_, particles_, forces_.short_acceleration(), far));
   if (!std::isfinite(maxima.acceleration) || !std::isfinite(maxima.momentum))
     throw Error(fmt::format("a particle's {} is not a finite number",
                             std::isfinite(maxima.momentum) ? "acceleration" : "momentum"),
@@ -139,7 +142,11 @@ void Integrator::measure(bool boundary) {
                 "check masses, units and softening of the initial conditions; if they are sound, use a smaller eta");
   last_.acceleration = maxima.acceleration * frame_.acceleration_unit();
   last_.max_momentum = maxima.momentum;
-  if (boundary) last_.rms_momentum = std::sqrt(mean_square_momentum(stream_, particles_, maxima.momentum));
+  if (!boundary) return;
+  const std::uint64_t total = forces_.total();
+  const std::uint64_t units =
+      over_ranks(ranks_, square_momentum_units(stream_, particles_, maxima.momentum, total));
+  last_.rms_momentum = std::sqrt(mean_square_momentum(units, maxima.momentum, total));
 }
 
 }  // namespace maki

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "host/comm/communicator.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/phase_timers.hpp"
@@ -23,6 +24,7 @@ class ForceField {
     long_range(t, want_potential);
   }
   virtual bool has_mesh() const = 0;  // without one, neither is called
+  virtual std::uint64_t total() const = 0;  // particles of all ranks
   virtual const VectorArray& short_acceleration() const = 0;
   virtual const VectorArray& long_acceleration() const = 0;
 };
@@ -42,11 +44,13 @@ struct StepReport {
 // A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by
 // the mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of
 // a step, positions at its end. Lengths are chosen from the reductions of the step before the last one and earlier
-// ones (DESIGN section 2).
+// ones (DESIGN section 2), which are over all ranks: one of maxima a step, one sum a long step. All calls are
+// collective.
 class Integrator {
  public:
   Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
-             const StepOptions& options, const Frame& frame, PhaseTimers& timers);
+             const StepOptions& options, const Frame& frame, PhaseTimers& timers,
+             const Communicator& ranks = Communicator::self());
 
   // Sets the clock to t, with positions and momenta both of that time, and evaluates both ranges.
   // Throws Error where an acceleration or a momentum is not a number.
@@ -80,6 +84,7 @@ class Integrator {
   const StepOptions& options_;
   const Frame& frame_;
   PhaseTimers& timers_;
+  Communicator ranks_;
 
   double time_ = 0;             // of the positions
   double short_kicked_to_ = 0;  // momenta hold the short-range force up to here

@@ -52,11 +52,12 @@ Snapshot OutputState::snapshot() const {
 }
 
 Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
-                       RunObserver& observer)
+                       RunObserver& observer, const Communicator& ranks)
     : stream_(stream),
       options_(options),
       timeline_(std::move(timeline)),
       observer_(observer),
+      ranks_(ranks),
       header_(initial.header),
       frame_(make_frame(initial.header, options.side, options.centre)),
       energy_(initial.header.comoving) {
@@ -65,8 +66,9 @@ Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationO
   load_particles(stream_, initial, frame_, particles_);
   gravity_ = std::make_unique<Gravity>(options_.gravity, timers_);
   field_ = std::make_unique<GravityField>(stream_, *gravity_, particles_, timeline_, options_.steps, options_.theta,
-                                          frame_, [this](const std::string& text) { observer_.message(text); });
-  integrator_ = std::make_unique<Integrator>(stream_, particles_, *field_, timeline_, options_.steps, frame_, timers_);
+                                          frame_, [this](const std::string& text) { observer_.message(text); }, ranks_);
+  integrator_ = std::make_unique<Integrator>(stream_, particles_, *field_, timeline_, options_.steps, frame_, timers_,
+                                             ranks_);
 }
 
 Simulation::~Simulation() = default;
@@ -115,14 +117,15 @@ RunResult Simulation::run() {
     break;
   }
   result_.time = file_time();
+  result_.particles = field_->total();
   return result_;
 }
 
 void Simulation::begin() {
   const auto clock = std::chrono::steady_clock::now();
   const StepReport report = integrator_->start(on_timeline(timeline_, header_.time), options_.energy_interval > 0);
-  first_momentum_ = momentum_sums(stream_, particles_, gravity_->short_acceleration(),
-                                  gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr);
+  first_momentum_ = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
+                                                     gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr));
   record(report, seconds_since(clock));
 }
 
@@ -131,9 +134,24 @@ void Simulation::advance_to(double target) {
   while (integrator_->time() < target && result_.stopped_by.empty()) {
     one_step(target);
     if (!integrator_->at_boundary()) continue;
-    result_.stopped_by = observer_.stop_reason(long_step_seconds_);
+    result_.stopped_by = reason_to_stop();
     long_step_seconds_ = 0;
   }
+}
+
+// That of the lowest rank that has one.
+std::string Simulation::reason_to_stop() {
+  std::string reason = observer_.stop_reason(long_step_seconds_);
+  const auto size = static_cast<std::uint64_t>(ranks_.size());
+  std::array<std::uint64_t, 1> first = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank())};
+  ranks_.max(first);
+  if (first[0] == 0) return {};
+  const int speaker = static_cast<int>(size - first[0]);
+  std::uint64_t length = reason.size();
+  ranks_.broadcast(&length, sizeof length, speaker);
+  reason.resize(length);
+  ranks_.broadcast(reason.data(), length, speaker);
+  return reason;
 }
 
 void Simulation::one_step(double target) {
@@ -159,16 +177,15 @@ void Simulation::record(const StepReport& report, double seconds) {
   metrics.long_step_end = report.long_boundary && gravity_->has_mesh();
   if (report.step > 0) metrics.substep = ++substep_;
   if (report.long_boundary) substep_ = 0;
-  metrics.particles = particles_.size();
+  metrics.particles = field_->total();
+  metrics.own_particles = particles_.size();
   metrics.max_acceleration = report.measure.acceleration;
   metrics.rms_momentum = report.measure.rms_momentum;
   metrics.gravity = gravity_->counts();
   result_.rebuilds += metrics.gravity.rebuilt ? 1 : 0;
   result_.long_steps += report.long_boundary ? 1 : 0;
 
-  const bool kinetic_due = timeline_.is_comoving() && options_.energy_interval > 0 && report.long_boundary &&
-                           report.t - last_kinetic_t_ >= kKineticInterval;
-  if (report.has_potential || kinetic_due) {
+  if (report.has_potential || kinetic_is_due(report)) {
     const auto clock = std::chrono::steady_clock::now();
     sample_energy(metrics, report.has_potential);
     seconds += seconds_since(clock);
@@ -183,20 +200,26 @@ void Simulation::record(const StepReport& report, double seconds) {
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
 }
 
+bool Simulation::kinetic_is_due(const StepReport& report) const {
+  return timeline_.is_comoving() && options_.energy_interval > 0 && report.long_boundary &&
+         report.t - last_kinetic_t_ >= kKineticInterval;
+}
+
 void Simulation::sample_energy(StepMetrics& metrics, bool with_potential) {
   const PhaseTimers::Scope scope(timers_, "energy", stream_);
   integrator_->synchronise();
   last_kinetic_t_ = integrator_->time();
   const double a = timeline_.scale_factor(integrator_->time());
   if (!with_potential) {
-    energy_.add_kinetic(a, kinetic_sum(stream_, particles_) / (a * a));
+    energy_.add_kinetic(a, over_ranks(ranks_, kinetic_sum(stream_, particles_)) / (a * a));
     return;
   }
   const bool mesh = gravity_->has_mesh();
-  const EnergySums sums = energy_sums(stream_, particles_, gravity_->short_potential(),
-                                      mesh ? &gravity_->long_potential() : nullptr);
-  const MomentumSums momentum = momentum_sums(stream_, particles_, gravity_->short_acceleration(),
-                                              mesh ? &gravity_->long_acceleration() : nullptr);
+  const EnergyTotals sums = over_ranks(ranks_, energy_sums(stream_, particles_, gravity_->short_potential(),
+                                                           mesh ? &gravity_->long_potential() : nullptr));
+  const MomentumTotals momentum = over_ranks(
+      ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
+                            mesh ? &gravity_->long_acceleration() : nullptr));
   gravity_->release_potentials();
   energy_.remove(field_->escapers().energy - removed_energy_);
   removed_energy_ = field_->escapers().energy;

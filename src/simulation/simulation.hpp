@@ -17,6 +17,7 @@
 #include "src/simulation/gravity_field.hpp"
 #include "src/simulation/integrator.hpp"
 #include "src/simulation/metrics.hpp"
+#include "src/simulation/totals.hpp"
 
 namespace maki {
 
@@ -31,7 +32,7 @@ struct SimulationOptions {
   int energy_interval = 10;        // steps between energies; 0: none at all
 };
 
-// The state at an output; positions and momenta are of the same time.
+// The state at an output; positions and momenta are of the same time. Particles are this rank's.
 struct OutputState {
   // Place in the sorted list of all outputs, also those before the start; -1: the run was stopped.
   int index = 0;
@@ -41,11 +42,12 @@ struct OutputState {
   const Frame& frame;
   const Escapers& escapers;
 
-  // All of it on the host, with the escapers.
+  // This rank's share of it on the host, with the escapers.
   Snapshot snapshot() const;
 };
 
-// Who wants to know how the run goes. Default: nobody.
+// Who wants to know how the run goes. Default: nobody. On each rank one: all are told the same, except for what
+// StepMetrics and PhaseTimers say of their own rank.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
@@ -53,7 +55,8 @@ class RunObserver {
   // `steps_left`: if they stay as long as this one.
   virtual void step(const StepMetrics&, const PhaseTimers&, double /*steps_left*/) {}
   virtual void output(const OutputState&) {}
-  // Asked after each long step with its seconds. Not empty: why the run has to stop here.
+  // Asked after each long step with its seconds. Not empty: why the run has to stop here. Where ranks disagree, they
+  // all stop, for the reason of the lowest that has one.
   virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
 };
 
@@ -63,18 +66,21 @@ struct RunResult {
   std::uint64_t steps = 0;
   std::uint64_t rebuilds = 0;
   std::uint64_t long_steps = 0;
+  std::uint64_t particles = 0;  // of all ranks, without those set aside
   std::optional<EnergyReport> energy;  // last
   double worst_energy_error = 0;       // largest |error| of all energies
   double momentum_drift = 0;           // last
   double worst_force_residual = 0;     // largest |sum m a| / sum m |a|
 };
 
+// Over ranks all calls are collective, and what is decided, and all of RunResult, is the same on all of them.
 class Simulation {
  public:
-  // `initial.header.comoving` has to be timeline.is_comoving(). Throws Error where the end is not after the start,
-  // the softening is below 256 units of the last bit, or the set does not fit.
+  // `initial` is this rank's share; it may be empty, but not that of all ranks. `initial.header.comoving` has to be
+  // timeline.is_comoving(). Throws Error where the end is not after the start, the softening is below 256 units of the
+  // last bit, or the set does not fit.
   Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
-             RunObserver& observer);
+             RunObserver& observer, const Communicator& ranks = Communicator::self());
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -83,7 +89,7 @@ class Simulation {
   // that state continues this one. Call it once.
   RunResult run();
 
-  // The present state. After run(), at its end.
+  // This rank's share of the present state. After run(), at its end.
   Snapshot snapshot() const;
   const PhaseTimers& timers() const { return timers_; }
   const Frame& frame() const { return frame_; }
@@ -98,6 +104,8 @@ class Simulation {
   void begin();
   void advance_to(double target);
   void one_step(double target);
+  bool kinetic_is_due(const StepReport& report) const;
+  std::string reason_to_stop();
   void sample_energy(StepMetrics& metrics, bool with_potential);
   void record(const StepReport& report, double seconds);
   OutputState state(int index) const;
@@ -108,6 +116,7 @@ class Simulation {
   SimulationOptions options_;
   Timeline timeline_;
   RunObserver& observer_;
+  Communicator ranks_;
   SnapshotHeader header_;
   Frame frame_;
   PhaseTimers timers_;
@@ -117,7 +126,7 @@ class Simulation {
   std::unique_ptr<Integrator> integrator_;
   EnergyTracker energy_;
   RunResult result_;
-  MomentumSums first_momentum_;
+  MomentumTotals first_momentum_;
   double removed_energy_ = 0;     // told to the tracker so far
   double last_kinetic_t_ = 0;
   std::uint64_t last_energy_step_ = 0;

@@ -74,10 +74,10 @@ TEST(StepReductions, AgreeWithPlainLoops) {
   EXPECT_EQ(maxima.reach, std::int64_t{3} << 29);
   EXPECT_EQ(largest_reach(stream, set.particles), std::int64_t{3} << 29);
   EXPECT_NEAR(mean_square_momentum(stream, set.particles, maxima.momentum), p2, 1e-8 * p2);
-  EXPECT_NEAR(kinetic_sum(stream, set.particles), kinetic, 1e-12 * kinetic);
+  EXPECT_NEAR(kinetic_sum(stream, set.particles).value(), kinetic, 1e-12 * kinetic);
   const MomentumSums sums = momentum_sums(stream, set.particles, set.near, &set.far);
-  EXPECT_NEAR(sums.force_scale, force, 1e-12 * force);
-  for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_NEAR(sums.momentum[axis], total[axis], 1e-9);
+  EXPECT_NEAR(sums.force_scale.value(), force, 1e-12 * force);
+  for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_NEAR(sums.momentum[axis].value(), total[axis], 1e-9);
 }
 
 TEST(StepReductions, EnergiesTakeBothPotentials) {
@@ -92,9 +92,29 @@ TEST(StepReductions, EnergiesTakeBothPotentials) {
     mass += set.mass[i];
   }
   const EnergySums sums = energy_sums(stream, set.particles, near, &far);
-  EXPECT_NEAR(sums.potential, all, 1e-12 * std::fabs(all));
-  EXPECT_NEAR(sums.mass, mass, 1e-12);
-  EXPECT_NEAR(energy_sums(stream, set.particles, near, nullptr).potential, all / 11, 1e-12 * std::fabs(all));
+  EXPECT_NEAR(sums.potential.value(), all, 1e-12 * std::fabs(all));
+  EXPECT_NEAR(sums.mass.value(), mass, 1e-12);
+  EXPECT_NEAR(energy_sums(stream, set.particles, near, nullptr).potential.value(), all / 11, 1e-12 * std::fabs(all));
+}
+
+// To the last bit, in any order and on any number of threads. (Against sums in 113 bits: totals_ranks_test.)
+TEST(StepReductions, SumsDoNotDependOnTheThreadCount) {
+  const Stream stream;
+  const int threads = thread_count();
+  Set set = random_set(stream, 100003);
+  select_device(0, 1);
+  const double kinetic = kinetic_sum(stream, set.particles).value();
+  const MomentumSums one = momentum_sums(stream, set.particles, set.near, &set.far);
+  for (const int count : {2, 3, 7}) {
+    select_device(0, count);
+    EXPECT_EQ(kinetic_sum(stream, set.particles).value(), kinetic);
+    const MomentumSums many = momentum_sums(stream, set.particles, set.near, &set.far);
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      EXPECT_EQ(many.momentum[axis].value(), one.momentum[axis].value());
+      EXPECT_EQ(many.force[axis].value(), one.force[axis].value());
+    }
+  }
+  select_device(0, threads);
 }
 
 // The step is chosen from these: it must be the same, bit for bit, on any number of threads.

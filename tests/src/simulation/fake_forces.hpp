@@ -29,6 +29,7 @@ class FakeForces : public ForceField {
     evaluate(t, long_law_, long_);
   }
   bool has_mesh() const override { return long_law_ != nullptr; }
+  std::uint64_t total() const override { return particles_.size(); }
   const VectorArray& short_acceleration() const override { return short_; }
   const VectorArray& long_acceleration() const override { return long_; }
 

@@ -1,0 +1,56 @@
+#include "src/simulation/totals.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "host/comm/exact_sum.hpp"
+
+namespace maki {
+
+namespace {
+
+// A comparison loses what is not a number.
+double comparable(double value) { return std::isnan(value) ? std::numeric_limits<double>::infinity() : value; }
+
+}  // namespace
+
+EnergyTotals over_ranks(const Communicator& ranks, const EnergySums& mine) {
+  std::array<DoubleDouble, 3> sums = {mine.kinetic, mine.potential, mine.mass};
+  exact_sum(ranks, sums);
+  return {sums[0].value(), sums[1].value(), sums[2].value()};
+}
+
+MomentumTotals over_ranks(const Communicator& ranks, const MomentumSums& mine) {
+  std::array<DoubleDouble, 8> sums = {mine.momentum[0], mine.momentum[1], mine.momentum[2], mine.momentum_scale,
+                                      mine.force[0],    mine.force[1],    mine.force[2],    mine.force_scale};
+  exact_sum(ranks, sums);
+  const auto value = [&sums](std::size_t i) { return sums[i].value(); };
+  return {{value(0), value(1), value(2)}, value(3), {value(4), value(5), value(6)}, value(7)};
+}
+
+double over_ranks(const Communicator& ranks, const DoubleDouble& mine) {
+  std::array<DoubleDouble, 1> sum = {mine};
+  exact_sum(ranks, sum);
+  return sum[0].value();
+}
+
+std::uint64_t over_ranks(const Communicator& ranks, std::uint64_t mine) {
+  ranks.sum(std::span<std::uint64_t>(&mine, 1));
+  return mine;
+}
+
+StepMaxima largest_of_ranks(const Communicator& ranks, const StepMaxima& mine) {
+  // Reaches are integers below 2^32: exact as doubles.
+  std::array<double, 3> values = {comparable(mine.acceleration), comparable(mine.momentum),
+                                  static_cast<double>(mine.reach)};
+  ranks.max(values);
+  return {values[0], values[1], static_cast<std::int64_t>(values[2])};
+}
+
+std::int64_t largest_of_ranks(const Communicator& ranks, std::int64_t mine) {
+  auto value = static_cast<std::uint64_t>(mine);
+  ranks.max(std::span<std::uint64_t>(&value, 1));
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace maki

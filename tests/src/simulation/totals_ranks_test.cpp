@@ -1,0 +1,154 @@
+// Energies, momenta and counts over all particles, against sums in 113 bits.
+#include "src/simulation/totals.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/host/domain/sets_ranks.hpp"
+
+namespace maki {
+namespace {
+
+using test::hash;
+
+// One particle of the set, by its number. Masses over three decades; momenta and accelerations of either sign.
+struct Item {
+  float mass, p[3], a[3], b[3], phi, psi;
+};
+
+float number(std::uint64_t id, std::uint64_t purpose) {
+  return static_cast<float>(static_cast<double>(hash(id, purpose) >> 11) * 0x1p-53);
+}
+
+Item item(std::uint64_t id) {
+  Item i;
+  i.mass = std::pow(10.0f, 3 * number(id, 0));
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    i.p[axis] = 600 * number(id, 1 + axis) - 300;
+    i.a[axis] = 2e4f * number(id, 4 + axis) - 1e4f;
+    i.b[axis] = 2e2f * number(id, 7 + axis) - 1e2f;
+  }
+  i.phi = -1e3f * number(id, 10);
+  i.psi = 20 * number(id, 11) - 10;
+  return i;
+}
+
+// This rank's particles on the device, and what they add up to.
+struct Share {
+  Particles particles;
+  VectorArray near{"test.near"}, far{"test.far"};
+  DeviceBuffer<float> phi{"test.phi"}, psi{"test.psi"};
+};
+
+using Wide = __float128;
+struct Reference {
+  Wide kinetic = 0, potential = 0, mass = 0, momentum[3] = {0, 0, 0}, force[3] = {0, 0, 0};
+};
+
+// Particles [begin, end), in an order of their own.
+void make_share(const Stream& stream, std::uint64_t begin, std::uint64_t end, Share& share, Reference& sum) {
+  const std::size_t n = end - begin;
+  std::vector<SourceParticle> source(n);
+  std::vector<float> vectors[9], phi(n), psi(n);
+  for (auto& component : vectors) component.resize(n);
+  for (std::size_t k = 0; k < n; ++k) {
+    const Item i = item(begin + (k * 7919) % n);  // a permutation where n is no multiple of it
+    source[k] = {0, 0, 0, i.mass};
+    phi[k] = i.phi, psi[k] = i.psi;
+    const Wide m = i.mass;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      vectors[axis][k] = i.p[axis], vectors[3 + axis][k] = i.a[axis], vectors[6 + axis][k] = i.b[axis];
+      sum.kinetic += m * i.p[axis] * i.p[axis] / 2;
+      sum.momentum[axis] += m * i.p[axis];
+      sum.force[axis] += m * (Wide(i.a[axis]) + i.b[axis]);
+    }
+    sum.potential += m * (Wide(i.phi) + i.psi) / 2;
+    sum.mass += m;
+  }
+  share.particles.source.upload(stream, source);
+  VectorArray* const arrays[3] = {&share.particles.momentum, &share.near, &share.far};
+  for (std::size_t which = 0; which < 3; ++which) {
+    arrays[which]->x.upload(stream, vectors[3 * which]);
+    arrays[which]->y.upload(stream, vectors[3 * which + 1]);
+    arrays[which]->z.upload(stream, vectors[3 * which + 2]);
+  }
+  share.phi.upload(stream, phi);
+  share.psi.upload(stream, psi);
+  stream.synchronize();
+}
+
+Reference over_all(const Communicator& ranks, const Reference& mine) {
+  std::vector<Reference> all(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&mine, all.data(), sizeof mine);
+  Reference sum;
+  for (const Reference& r : all) {
+    sum.kinetic += r.kinetic, sum.potential += r.potential, sum.mass += r.mass;
+    for (unsigned axis = 0; axis < 3; ++axis) sum.momentum[axis] += r.momentum[axis], sum.force[axis] += r.force[axis];
+  }
+  return sum;
+}
+
+void expect_exact_totals(std::uint64_t n) {
+  const Stream stream;
+  const Communicator ranks = Communicator::world();
+  const auto rank = static_cast<std::uint64_t>(ranks.rank()), size = static_cast<std::uint64_t>(ranks.size());
+  Share share;
+  Reference mine;
+  make_share(stream, n * rank / size, n * (rank + 1) / size, share, mine);
+  const Reference all = over_all(ranks, mine);
+  EXPECT_EQ(over_ranks(ranks, std::uint64_t{share.particles.size()}), n);
+
+  const EnergyTotals energy = over_ranks(ranks, energy_sums(stream, share.particles, share.phi, &share.psi));
+  EXPECT_EQ(energy.kinetic, static_cast<double>(all.kinetic));
+  EXPECT_EQ(energy.potential, static_cast<double>(all.potential));
+  EXPECT_EQ(energy.mass, static_cast<double>(all.mass));
+  EXPECT_EQ(over_ranks(ranks, kinetic_sum(stream, share.particles)), energy.kinetic);
+  const MomentumTotals momentum = over_ranks(ranks, momentum_sums(stream, share.particles, share.near, &share.far));
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    EXPECT_EQ(momentum.momentum[axis], static_cast<double>(all.momentum[axis]));
+    EXPECT_EQ(momentum.force[axis], static_cast<double>(all.force[axis]));
+  }
+}
+
+TEST(Totals, AreExact) {
+  expect_exact_totals(20000);
+  expect_exact_totals(3);  // some ranks are empty
+}
+
+TEST(FullTotals, OfTenMillionParticlesAreExact) { expect_exact_totals(10'000'000); }
+
+// What sets the step: the same bits for any number of ranks, beside one rank with all particles.
+TEST(Totals, WhatSetsTheStepIsTheSameAsOnOneRank) {
+  const Stream stream;
+  const Communicator ranks = Communicator::world();
+  const auto rank = static_cast<std::uint64_t>(ranks.rank()), size = static_cast<std::uint64_t>(ranks.size());
+  constexpr std::uint64_t n = 5000;
+  Share share, whole;
+  Reference unused;
+  make_share(stream, n * rank / size, n * (rank + 1) / size, share, unused);
+  make_share(stream, 0, n, whole, unused);
+  const StepMaxima one = step_maxima(stream, whole.particles, whole.near, &whole.far);
+  const StepMaxima many = largest_of_ranks(ranks, step_maxima(stream, share.particles, share.near, &share.far));
+  EXPECT_EQ(many.acceleration, one.acceleration);
+  EXPECT_EQ(many.momentum, one.momentum);
+  EXPECT_EQ(many.reach, one.reach);
+  const std::uint64_t units = over_ranks(ranks, square_momentum_units(stream, share.particles, many.momentum, n));
+  EXPECT_EQ(mean_square_momentum(units, many.momentum, n),
+            mean_square_momentum(stream, whole.particles, one.momentum));
+}
+
+TEST(Totals, NotANumberOfOneRankReachesAll) {
+  const Communicator ranks = Communicator::world();
+  StepMaxima mine;
+  mine.acceleration = ranks.rank() == ranks.size() - 1 ? std::nan("") : 1;
+  mine.reach = ranks.rank();
+  const StepMaxima all = largest_of_ranks(ranks, mine);
+  EXPECT_FALSE(std::isfinite(all.acceleration));
+  EXPECT_EQ(all.reach, ranks.size() - 1);
+}
+
+}  // namespace
+}  // namespace maki
