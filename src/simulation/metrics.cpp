@@ -39,12 +39,52 @@ class JsonObject {
   std::string text_;
 };
 
-void add_phases(JsonObject& phases, const PhaseTimers::Node& node, const std::string& path) {
-  for (const auto& child : node.children) {
-    const std::string name = path.empty() ? child->name : path + '/' + child->name;
-    if (child->seconds > 0) phases.raw(name.c_str(), fmt::format("{:.6f}", child->seconds));
-    add_phases(phases, *child, name);
+double high_water(const RankRecord& rank) { return static_cast<double>(rank.memory_high_water); }
+
+// Means over ranks of the phases that took time anywhere.
+JsonObject mean_phases(const std::vector<RankRecord>& ranks) {
+  JsonObject phases;
+  for (const std::string& path : phase_paths(ranks)) {
+    const double mean = spread_of(ranks, [&path](const RankRecord& r) { return phase_seconds(r, path); }).mean;
+    if (mean > 0) phases.raw(path.c_str(), fmt::format("{:.6f}", mean));
   }
+  return phases;
+}
+
+std::string triple(const Spread& spread) {
+  return fmt::format("[{:.6g}, {:.6g}, {:.6g}]", spread.min, spread.mean, spread.max);
+}
+
+// Triples are smallest, mean and largest.
+JsonObject about_ranks(const std::vector<RankRecord>& ranks, const GravityCounts& all) {
+  const auto count = [&ranks](std::uint64_t GravityCounts::* field) {
+    return spread_of(ranks, [field](const RankRecord& r) { return static_cast<double>(r.gravity.*field); });
+  };
+  const auto phase = [&ranks](const std::string& path) {
+    return spread_of(ranks, [&path](const RankRecord& r) { return phase_seconds(r, path); });
+  };
+  const Spread memory = spread_of(ranks, high_water);
+  const Spread interactions = count(&GravityCounts::interactions);
+  JsonObject phases;
+  for (const std::string& path : phase_paths(ranks))
+    if (phase(path).max > 0) phases.raw(path.c_str(), triple(phase(path)));
+  JsonObject object;
+  object.add("count", std::uint64_t{ranks.size()})
+      .raw("particles", triple(spread_of(ranks, [](const RankRecord& r) { return static_cast<double>(r.particles); })))
+      .raw("interactions", triple(interactions))
+      .add("interaction_imbalance", interactions.imbalance())
+      .add("evaluate_imbalance", phase("tree/evaluate").imbalance())
+      .add("domain_imbalance", all.domain_imbalance)
+      .raw("memory_high_water", triple(memory))
+      .add("largest_memory_rank", static_cast<std::uint64_t>(memory.largest))
+      .add("let_cells", all.let_cells)
+      .add("let_particles", all.let_particles)
+      .add("let_bytes", all.let_bytes)
+      .add("let_messages", all.let_messages)
+      .add("let_exchange_seconds", all.let_exchange_seconds)
+      .add("let_waited_seconds", all.let_waited_seconds)
+      .raw("phases", phases.text());
+  return object;
 }
 
 void add_gravity(JsonObject& line, const GravityCounts& counts) {
@@ -62,7 +102,22 @@ void add_gravity(JsonObject& line, const GravityCounts& counts) {
 
 }  // namespace
 
+RankRecord record_of(const StepMetrics& metrics, const PhaseTimers& timers) {
+  RankRecord record;
+  record.particles = metrics.own_particles;
+  record.memory_high_water = metrics.memory_high_water;
+  record.seconds = metrics.seconds;
+  record.gravity = metrics.gravity;
+  record.phases = phase_times(timers);
+  return record;
+}
+
 std::string to_json(const StepMetrics& metrics, const PhaseTimers& timers) {
+  return to_json(metrics, {record_of(metrics, timers)});
+}
+
+std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& ranks) {
+  const GravityCounts all = over_ranks(ranks);
   JsonObject line;
   line.add("step", metrics.step);
   if (metrics.comoving)
@@ -74,7 +129,7 @@ std::string to_json(const StepMetrics& metrics, const PhaseTimers& timers) {
       .add("particles", static_cast<std::uint64_t>(metrics.particles))
       .add("max_acceleration", metrics.max_acceleration)
       .add("rms_momentum", metrics.rms_momentum);
-  add_gravity(line, metrics.gravity);
+  add_gravity(line, all);
   if (metrics.energy) {
     line.add("kinetic", metrics.energy->kinetic).add("potential", metrics.energy->potential);
     if (metrics.comoving) line.add("layzer_irvine_integral", metrics.energy->integral);
@@ -82,12 +137,11 @@ std::string to_json(const StepMetrics& metrics, const PhaseTimers& timers) {
         .add("momentum_drift", metrics.momentum_drift)
         .add("force_residual", metrics.force_residual);
   }
-  JsonObject phases;
-  add_phases(phases, timers.root(), "");
-  line.add("memory_high_water", static_cast<std::uint64_t>(metrics.memory_high_water))
+  line.add("memory_high_water", static_cast<std::uint64_t>(spread_of(ranks, high_water).max))
       .raw("seconds", fmt::format("{:.6f}", metrics.seconds))
       .raw("elapsed", fmt::format("{:.3f}", metrics.elapsed))
-      .raw("phases", phases.text());
+      .raw("phases", mean_phases(ranks).text());
+  if (ranks.size() > 1) line.raw("ranks", about_ranks(ranks, all).text());
   return line.text();
 }
 

@@ -10,6 +10,7 @@
 #include "src/io/snapshot.hpp"
 #include "src/simulation/energy.hpp"
 #include "src/simulation/phase_timers.hpp"
+#include "src/simulation/rank_records.hpp"
 
 namespace maki {
 
@@ -34,7 +35,13 @@ struct StepMetrics {
   double elapsed = 0;                   // since the start of the run
 };
 
+// What one rank tells of a step.
+RankRecord record_of(const StepMetrics& metrics, const PhaseTimers& timers);
+
 // One line without its end. Phases are seconds of this step by path, "tree/walk"; numbers that are not finite are null.
+// Of many ranks: counts are sums, phases means, the memory that of the rank with most, and an object "ranks" tells
+// smallest, mean and largest of each.
+std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
 std::string to_json(const StepMetrics& metrics, const PhaseTimers& timers);
 
 // The first line of a metrics file: version, git hash, compiler, device and the resolved configuration.

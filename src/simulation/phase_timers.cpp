@@ -43,6 +43,14 @@ void write_tree(std::string& text, const PhaseTimers::Node& node, std::size_t de
   if (!node.children.empty() && rest > 0.005 * whole) write_line(text, indent + "  (rest)", width, rest, whole, "");
 }
 
+void list_phases(const PhaseTimers::Node& node, const std::string& path, std::vector<PhaseTime>& list) {
+  for (const auto& child : node.children) {
+    const std::string name = path.empty() ? child->name : path + '/' + child->name;
+    list.push_back({name, child->seconds, child->total_seconds, child->calls});
+    list_phases(*child, name, list);
+  }
+}
+
 }  // namespace
 
 PhaseTimers::PhaseTimers() : root_(std::make_unique<Node>()), current_(root_.get()) { root_->name = "total"; }
@@ -107,6 +115,12 @@ std::string PhaseTimers::table() const {
   for (const auto& child : root_->children) write_tree(text, *child, 0, width, whole);
   write_line(text, root_->name, width, whole, whole, "");
   return text;
+}
+
+std::vector<PhaseTime> phase_times(const PhaseTimers& timers) {
+  std::vector<PhaseTime> list;
+  list_phases(timers.root(), "", list);
+  return list;
 }
 
 }  // namespace maki

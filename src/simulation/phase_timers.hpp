@@ -62,4 +62,14 @@ class PhaseTimers {
   std::vector<Span> spans_;  // not yet collected
 };
 
+// One node, by its path: "tree/walk".
+struct PhaseTime {
+  std::string path;
+  double seconds = 0;
+  double total_seconds = 0;
+  std::uint64_t calls = 0;
+};
+// All nodes but the root, each before its children.
+std::vector<PhaseTime> phase_times(const PhaseTimers& timers);
+
 }  // namespace maki

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "kernels/device/error.hpp"
@@ -31,21 +32,24 @@ std::string moment(const SnapshotHeader& header) {
 
 }  // namespace
 
-RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance)
+RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const Communicator& ranks)
     : options_(options),
       provenance_(provenance),
-      stop_(prepared_directory(options), options.time_limit),
-      progress_(options.progress) {}
+      ranks_(ranks),
+      gatherer_(ranks),
+      stop_(ranks.rank() == 0 ? prepared_directory(options) : "", ranks.rank() == 0 ? options.time_limit : 0),
+      progress_(ranks.rank() == 0 ? options.progress : nullptr) {}
 
 StepLog& RunFiles::log() {
   if (!log_) {
-    log_.emplace(options_.directory, provenance_, options_.overwrite, options_.metrics_interval);
+    log_.emplace(options_.directory, provenance_, options_.overwrite);
     for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
   }
   return *log_;
 }
 
 void RunFiles::message(const std::string& text) {
+  if (!speaks()) return;
   if (log_)
     log_->message(text, stop_.elapsed());
   else
@@ -54,8 +58,14 @@ void RunFiles::message(const std::string& text) {
 }
 
 void RunFiles::step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) {
-  log().step(metrics, timers);
   particles_ = metrics.particles;
+  own_particles_ = metrics.own_particles;
+  add_counts(counts_, metrics.gravity);
+  if (speaks()) log();
+  if (StepLog::is_due(metrics, options_.metrics_interval)) {
+    const std::vector<RankRecord> records = gatherer_.gather(record_of(metrics, timers));
+    if (speaks()) log().step(metrics, records);
+  }
   progress_.step({metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(),
                   metrics.particles});
 }
@@ -73,10 +83,43 @@ void RunFiles::output(const OutputState& state) {
 
 std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reason(long_step_seconds); }
 
+// The arrays of the rank that held most.
+std::string RunFiles::memory_of_largest(bool by_family) const {
+  const std::vector<PoolUse> arrays = pool_report().peaks.front().arrays;
+  std::string text = memory_table(by_family ? families(arrays) : arrays, own_particles_);
+  if (ranks_.size() == 1) return text;
+  std::vector<std::uint64_t> most(static_cast<std::size_t>(ranks_.size()));
+  const std::uint64_t mine = pool_report().high_water;
+  ranks_.all_gather(&mine, most.data(), sizeof mine);
+  const auto largest = static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
+  std::uint64_t length = text.size();
+  ranks_.broadcast(&length, sizeof length, largest);
+  text.resize(length);
+  ranks_.broadcast(text.data(), length, largest);
+  return fmt::format("rank {} held most:\n{}", largest, text);
+}
+
+void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) {
+  const std::string arrays = memory_of_largest(false);
+  if (ranks_.size() == 1) {
+    log().finish(timers.table(), arrays);
+    return;
+  }
+  const PoolReport pool = pool_report();
+  const std::vector<RankRecord> records = gatherer_.gather(
+      {own_particles_, pool.high_water, pool.most_reserved, stop_.elapsed(), counts_, phase_times(timers)});
+  if (speaks()) log().finish(rank_report(records, result.steps), arrays);
+}
+
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
-  const PoolReport memory = pool_report();
-  const std::vector<PoolUse>& arrays = memory.peaks.front().arrays;
-  log().finish(timers, memory_table(arrays, particles_));
+  write_report(result, timers);
+  const std::string memory = memory_of_largest(true);
+  // The rank with most, and that with most from the system.
+  const PoolReport pool = pool_report();
+  std::array<std::uint64_t, 2> most = {pool.high_water, pool.most_reserved};
+  std::array<std::uint64_t, 1> sum = {pool.high_water};
+  ranks_.max(most);
+  ranks_.sum(sum);
   progress_.finish();
   if (!result.stopped_by.empty())
     message(fmt::format("Stopped by {}. To continue: the same configuration with initial.kind=file initial.file={} and "
@@ -85,12 +128,12 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   std::string text = fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds,
                                  stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
-  const auto peak = static_cast<double>(memory.high_water);
-  text += fmt::format(" Device memory: {:.1f} MB at the peak, {:.0f} bytes a particle ({:.1f} MB held).", 1e-6 * peak,
-                      peak / static_cast<double>(std::max<std::size_t>(particles_, 1)),
-                      1e-6 * static_cast<double>(memory.most_reserved));
+  text += fmt::format(" Device memory: {:.1f} MB at the peak{}, {:.0f} bytes a particle ({:.1f} MB held).",
+                      1e-6 * static_cast<double>(most[0]), ranks_.size() > 1 ? " of the rank with most" : "",
+                      static_cast<double>(sum[0]) / static_cast<double>(std::max<std::size_t>(particles_, 1)),
+                      1e-6 * static_cast<double>(most[1]));
   message(text);
-  progress_.message(memory_table(families(arrays), particles_));
+  progress_.message(memory);
 }
 
 std::string RunFiles::path(const std::string& name) const {

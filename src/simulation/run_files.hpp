@@ -1,4 +1,5 @@
-// The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout.
+// The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout. Of many ranks, the
+// first alone writes and speaks; snapshots are written by all together.
 #pragma once
 
 #include <cstdio>
@@ -29,31 +30,41 @@ class RunFiles : public RunObserver {
  public:
   // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none.
   // Signals are watched from here on. Throws Error where the directory cannot be made or holds a run already (unless
-  // options.overwrite).
-  RunFiles(const RunFileOptions& options, const Provenance& provenance);
+  // options.overwrite). Over ranks one on each, and all calls are collective but message().
+  RunFiles(const RunFileOptions& options, const Provenance& provenance,
+           const Communicator& ranks = Communicator::self());
 
   void message(const std::string& text) override;
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
 
-  // Last words: the tree of timers, where the memory went (since the last pool_watch()), and where the run ended.
+  // Last words: the tree of timers, where the memory went (since the last pool_watch()), and where the run ended. Of
+  // many ranks: how all that was shared by them.
   void finish(const RunResult& result, const PhaseTimers& timers);
 
   std::string path(const std::string& name) const;
   const std::vector<std::string>& snapshots() const { return snapshots_; }
+  const Communicator& ranks() const { return ranks_; }
 
  private:
   StepLog& log();
+  bool speaks() const { return ranks_.rank() == 0; }
+  std::string memory_of_largest(bool by_family) const;
+  void write_report(const RunResult& result, const PhaseTimers& timers);
 
   RunFileOptions options_;
   Provenance provenance_;
+  Communicator ranks_;
+  RecordGatherer gatherer_;
   StopRequest stop_;
   Progress progress_;
   std::optional<StepLog> log_;
   std::vector<std::string> first_words_;  // from before there was a log
   std::vector<std::string> snapshots_;
-  std::size_t particles_ = 0;
+  std::size_t particles_ = 0;      // of all ranks
+  std::size_t own_particles_ = 0;  // of this rank
+  GravityCounts counts_;           // of this rank, of all steps so far
 };
 
 }  // namespace maki

@@ -23,14 +23,20 @@ std::ofstream open_new(const std::string& path, bool overwrite) {
   return file;
 }
 
+std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCounts& all) {
+  if (ranks.size() < 2) return "";
+  const Spread work =
+      spread_of(ranks, [](const RankRecord& r) { return static_cast<double>(r.gravity.interactions); });
+  return fmt::format(" {:6.3f} {:9.3f}", work.imbalance(), 1e-6 * static_cast<double>(all.let_bytes));
+}
+
 }  // namespace
 
-StepLog::StepLog(const std::string& directory, const Provenance& provenance, bool overwrite, int interval)
+StepLog::StepLog(const std::string& directory, const Provenance& provenance, bool overwrite)
     : metrics_path_((std::filesystem::path(directory) / "metrics.jsonl").string()),
       log_path_((std::filesystem::path(directory) / "log.txt").string()),
       metrics_(open_new(metrics_path_, overwrite)),
-      log_(open_new(log_path_, overwrite)),
-      interval_(interval) {
+      log_(open_new(log_path_, overwrite)) {
   metrics_ << to_json(provenance) << std::endl;
   log_ << "# " << provenance.version << ", git " << provenance.git_hash << "\n# compiler: " << provenance.compiler
        << "\n# device: " << provenance.device << "\n#\n";
@@ -41,15 +47,18 @@ StepLog::StepLog(const std::string& directory, const Provenance& provenance, boo
   check(log_, log_path_);
 }
 
-void StepLog::step(const StepMetrics& metrics, const PhaseTimers& timers) {
-  if (metrics.step % static_cast<std::uint64_t>(interval_) != 0 && !metrics.energy) return;
-  metrics_ << to_json(metrics, timers) << std::endl;
+bool StepLog::is_due(const StepMetrics& metrics, int interval) {
+  return metrics.step % static_cast<std::uint64_t>(interval) == 0 || metrics.energy.has_value();
+}
+
+void StepLog::step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks) {
+  metrics_ << to_json(metrics, ranks) << std::endl;
   if (lines_since_header_ < 0 || lines_since_header_ >= kLinesBetweenHeaders) {
-    log_ << log_columns(metrics.comoving) << '\n';
+    log_ << log_columns(metrics.comoving, ranks.size() > 1) << '\n';
     lines_since_header_ = 0;
   }
   ++lines_since_header_;
-  log_ << log_line(metrics) << std::endl;
+  log_ << log_line(metrics, ranks) << std::endl;
   check(metrics_, metrics_path_);
   check(log_, log_path_);
 }
@@ -59,8 +68,8 @@ void StepLog::message(const std::string& text, double elapsed) {
   check(log_, log_path_);
 }
 
-void StepLog::finish(const PhaseTimers& timers, const std::string& memory) {
-  log_ << '\n' << timers.table() << '\n' << memory << std::endl;
+void StepLog::finish(const std::string& times, const std::string& memory) {
+  log_ << '\n' << times << '\n' << memory << std::endl;
   check(log_, log_path_);
 }
 
@@ -68,15 +77,18 @@ void StepLog::check(const std::ofstream& file, const std::string& path) const {
   if (!file) throw Error("cannot write " + path, "the write failed", "is the disk full?");
 }
 
-std::string log_columns(bool comoving) {
+std::string log_columns(bool comoving, bool many_ranks) {
   const std::string time = comoving ? fmt::format("{:>10} {:>9} {:>9}", "a", "z", "d ln a")
                                     : fmt::format("{:>14} {:>14}", "t", "dt");
   return fmt::format("{:>7} {} {:>5} {:>7} {:>8} {:>8} {:>8} {:>6} {:>9} {:>9} {:>10} {:>9}", "step", time, "range",
-                     "tree", "list", "longest", "rewalk", "fill", "probe", "fresh", "E error", "seconds");
+                     "tree", "list", "longest", "rewalk", "fill", "probe", "fresh", "E error", "seconds") +
+         (many_ranks ? fmt::format(" {:>6} {:>9}", "uneven", "LET MB") : "");
 }
 
-std::string log_line(const StepMetrics& metrics) {
-  const GravityCounts& counts = metrics.gravity;
+std::string log_line(const StepMetrics& metrics) { return log_line(metrics, {record_of(metrics, PhaseTimers())}); }
+
+std::string log_line(const StepMetrics& metrics, const std::vector<RankRecord>& ranks) {
+  const GravityCounts counts = over_ranks(ranks);
   const std::string time =
       metrics.comoving ? fmt::format("{:10.7f} {:9.4f} {:9.3e}", metrics.time, 1 / metrics.time - 1, metrics.dlna)
                        : fmt::format("{:14.8g} {:14.6e}", metrics.time, metrics.dt);
@@ -86,7 +98,8 @@ std::string log_line(const StepMetrics& metrics) {
                      metrics.step, time, metrics.long_step_end ? "long" : "short", counts.rebuilt ? "rebuilt" : "kept",
                      counts.mean_list, counts.longest_list, 100 * rewalked, counts.mean_fill, counts.probe_error,
                      counts.fresh_error, metrics.energy ? fmt::format("{:.2e}", metrics.energy->error) : "",
-                     metrics.seconds);
+                     metrics.seconds) +
+         about_ranks(ranks, counts);
 }
 
 }  // namespace maki

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "src/simulation/metrics.hpp"
 
@@ -10,28 +11,31 @@ namespace maki {
 
 class StepLog {
  public:
-  // Makes both files in `directory` and writes the provenance into them. Every `interval`-th step gets a line (and
-  // every one with energies). Throws Error where a file exists (unless `overwrite`) or cannot be written.
-  StepLog(const std::string& directory, const Provenance& provenance, bool overwrite, int interval);
+  // Makes both files in `directory` and writes the provenance into them. Throws Error where a file exists (unless
+  // `overwrite`) or cannot be written.
+  StepLog(const std::string& directory, const Provenance& provenance, bool overwrite);
 
-  // Throws Error when the disk is full; so do the others.
-  void step(const StepMetrics& metrics, const PhaseTimers& timers);
+  // Whether the step gets a line: every `interval`-th, and each with energies.
+  static bool is_due(const StepMetrics& metrics, int interval);
+  // Throws Error when the disk is full; so do the others. `ranks`: what all ranks tell of the step.
+  void step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
   // A sentence, with the wall-clock time of the run in front.
   void message(const std::string& text, double elapsed);
-  // The tree of timers, and a table of memory (memory_report.hpp).
-  void finish(const PhaseTimers& timers, const std::string& memory);
+  // The times of the phases, and a table of memory (memory_report.hpp).
+  void finish(const std::string& times, const std::string& memory);
 
  private:
   void check(const std::ofstream& file, const std::string& path) const;
 
   std::string metrics_path_, log_path_;
   std::ofstream metrics_, log_;
-  int interval_;
   int lines_since_header_ = -1;
 };
 
-// One aligned line and the line of names above it.
-std::string log_columns(bool comoving);
+// One aligned line and the line of names above it. Of many ranks with two columns more: how even their work is (largest
+// number of interactions over the mean), and MB that all of them sent for local essential trees.
+std::string log_columns(bool comoving, bool many_ranks = false);
 std::string log_line(const StepMetrics& metrics);
+std::string log_line(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
 
 }  // namespace maki

@@ -23,9 +23,11 @@ void remember_signal(int number) {
 }  // namespace
 
 StopRequest::StopRequest(const std::string& directory, double time_limit, std::chrono::steady_clock::time_point begin)
-    : stop_file_((std::filesystem::path(directory) / "stop").string()), time_limit_(time_limit), begin_(begin) {
+    : stop_file_(directory.empty() ? "" : (std::filesystem::path(directory) / "stop").string()),
+      time_limit_(time_limit),
+      begin_(begin) {
   std::error_code ignored;
-  std::filesystem::remove(stop_file_, ignored);
+  if (!stop_file_.empty()) std::filesystem::remove(stop_file_, ignored);
   received_signal = 0;
   std::signal(SIGTERM, remember_signal);
   std::signal(SIGINT, remember_signal);
@@ -40,7 +42,8 @@ std::string StopRequest::reason(double next_seconds) const {
   if (received_signal == SIGTERM) return "SIGTERM";
   if (received_signal == SIGINT) return "SIGINT";
   std::error_code ignored;
-  if (std::filesystem::remove(stop_file_, ignored)) return "a file named stop in the output directory";
+  if (!stop_file_.empty() && std::filesystem::remove(stop_file_, ignored))
+    return "a file named stop in the output directory";
   if (time_limit_ > 0 && elapsed() + next_seconds > time_limit_)
     return fmt::format("the time limit of {:g} s", time_limit_);
   return {};

@@ -11,7 +11,7 @@ namespace maki {
 class StopRequest {
  public:
   // Watches for a file named `stop` in `directory` (which must not be there yet: an old one is removed).
-  // `time_limit` in seconds since `begin`; 0: none.
+  // Empty: for none. `time_limit` in seconds since `begin`; 0: none.
   StopRequest(const std::string& directory, double time_limit,
               std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now());
   ~StopRequest();
