@@ -7,7 +7,8 @@ constexpr std::uint64_t kBlockAlignment = 16;
 
 }  // namespace
 
-Blocks::Blocks(const Stream& stream, const std::vector<BlockCounts>& counts) : counts_(counts), begin_(1, 0) {
+Blocks::Blocks(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress)
+    : compress_(compress), counts_(counts), begin_(1, 0) {
   const std::size_t entries = counts.size() + 1;
   std::vector<std::uint64_t> starts(4 * entries, 0);
   for (std::size_t b = 0; b < counts.size(); ++b) {
@@ -22,17 +23,16 @@ Blocks::Blocks(const Stream& stream, const std::vector<BlockCounts>& counts) : c
 }
 
 std::uint64_t Blocks::payload_bytes(std::size_t block) const {
-  return counts_[block].particles * sizeof(SourceParticle) + counts_[block].multipoles * sizeof(Multipole);
+  return BlockSections(counts_[block], compress_).shapes;
 }
 
-std::uint64_t Blocks::message_bytes(std::size_t block) const {
-  return payload_bytes(block) + counts_[block].cells * sizeof(std::uint32_t);
-}
+std::uint64_t Blocks::message_bytes(std::size_t block) const { return BlockSections(counts_[block], compress_).end; }
 
 BlockView Blocks::view() const {
   const std::size_t entries = counts_.size() + 1;
   const std::uint64_t* at = starts_.data();
-  return {at, at + entries, at + 2 * entries, at + 3 * entries, static_cast<std::uint32_t>(counts_.size())};
+  const auto n = static_cast<std::uint32_t>(counts_.size());
+  return {at, at + entries, at + 2 * entries, at + 3 * entries, n, compress_};
 }
 
 }  // namespace maki

@@ -4,6 +4,9 @@
 // closed), then one shape (4 bytes) for each of its cells. A block begins at a multiple of 16. A reuse step sends the
 // block without its shapes. Leaves have no bytes of their own: who gets them sweeps them from their particles.
 //
+// Compressed, particles have 6 bytes and multipoles 40 (compression.hpp); the particles' masses (4 bytes each) follow
+// the shapes. A block without multipoles, the particles of a lone leaf, is as it would be without compression.
+//
 // Cells stand breadth first, the root at the front, children of a cell side by side and in the order of their parents;
 // leaves' particles stand in the order of the leaves. So what a shape does not say follows from sums over those before.
 #pragma once
@@ -30,28 +33,64 @@ struct alignas(16) Multipole {
 };
 static_assert(sizeof(Multipole) == 64);
 
+struct PackedParticle {
+  std::uint16_t x, y, z;
+};
+
+struct PackedMultipole {
+  std::uint32_t x, y, z;
+  float mass;
+  std::uint16_t hx, hy, hz;
+  std::uint16_t centre[3];  // of mass
+  std::int16_t q[6];        // xx, yy, zz, xy, xz, yz
+};
+static_assert(sizeof(PackedParticle) == 6 && sizeof(PackedMultipole) == 40);
+
 struct BlockCounts {
   std::uint64_t particles = 0, multipoles = 0, cells = 0;
+};
+
+// The sections of a block, in bytes from its beginning.
+struct BlockSections {
+  bool compressed;
+  std::uint64_t multipoles, shapes, masses, end;  // particles begin at 0; masses are there when compressed
+
+  MAKI_HD BlockSections(const BlockCounts& counts, bool compress) : compressed(compress && counts.multipoles > 0) {
+    const std::uint64_t particles = counts.particles * particle_bytes();
+    multipoles = (particles + 15) / 16 * 16;
+    shapes = multipoles + counts.multipoles * multipole_bytes();
+    masses = shapes + counts.cells * sizeof(std::uint32_t);
+    end = masses + (compressed ? counts.particles * sizeof(float) : 0);
+  }
+  MAKI_HD std::uint64_t particle_bytes() const { return compressed ? sizeof(PackedParticle) : sizeof(SourceParticle); }
+  MAKI_HD std::uint64_t multipole_bytes() const { return compressed ? sizeof(PackedMultipole) : sizeof(Multipole); }
 };
 
 // For kernels: of n + 1 entries each, the first particle, multipole, cell and byte of each block.
 struct BlockView {
   const std::uint64_t *particle, *multipole, *cell, *byte;
   std::uint32_t n;
+  bool compress;
 
+  MAKI_HD std::uint32_t block_of_particle(std::uint64_t i) const { return interval_of(particle, n, i); }
+  MAKI_HD std::uint32_t block_of_multipole(std::uint64_t i) const { return interval_of(multipole, n, i); }
   MAKI_HD std::uint32_t block_of_cell(std::uint64_t i) const { return interval_of(cell, n, i); }
-  MAKI_HD std::uint64_t particle_byte(std::uint64_t i) const { return particle_byte(interval_of(particle, n, i), i); }
+  MAKI_HD BlockSections sections(std::uint32_t b) const {
+    return {{particle[b + 1] - particle[b], multipole[b + 1] - multipole[b], cell[b + 1] - cell[b]}, compress};
+  }
+  // Where the bytes of one item of block b stand.
   MAKI_HD std::uint64_t particle_byte(std::uint32_t b, std::uint64_t i) const {
-    return byte[b] + (i - particle[b]) * sizeof(SourceParticle);
+    return byte[b] + (i - particle[b]) * sections(b).particle_bytes();
   }
-  MAKI_HD std::uint64_t multipole_byte(std::uint64_t i) const {
-    const std::uint32_t b = interval_of(multipole, n, i);
-    return particle_byte(b, particle[b + 1]) + (i - multipole[b]) * sizeof(Multipole);
+  MAKI_HD std::uint64_t multipole_byte(std::uint32_t b, std::uint64_t i) const {
+    const BlockSections s = sections(b);
+    return byte[b] + s.multipoles + (i - multipole[b]) * s.multipole_bytes();
   }
-  MAKI_HD std::uint64_t shape_byte(std::uint64_t i) const {
-    const std::uint32_t b = block_of_cell(i);
-    return particle_byte(b, particle[b + 1]) + (multipole[b + 1] - multipole[b]) * sizeof(Multipole) +
-           (i - cell[b]) * sizeof(std::uint32_t);
+  MAKI_HD std::uint64_t shape_byte(std::uint32_t b, std::uint64_t i) const {
+    return byte[b] + sections(b).shapes + (i - cell[b]) * sizeof(std::uint32_t);
+  }
+  MAKI_HD std::uint64_t mass_byte(std::uint32_t b, std::uint64_t i) const {
+    return byte[b] + sections(b).masses + (i - particle[b]) * sizeof(float);
   }
 };
 
@@ -59,20 +98,22 @@ struct BlockView {
 class Blocks {
  public:
   Blocks() = default;
-  Blocks(const Stream& stream, const std::vector<BlockCounts>& counts);
+  Blocks(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress = false);
 
   std::size_t size() const { return counts_.size(); }
   const BlockCounts& counts(std::size_t block) const { return counts_[block]; }
   const BlockCounts& total() const { return total_; }
   std::uint64_t begin(std::size_t block) const { return begin_[block]; }
   std::uint64_t bytes() const { return begin_.empty() ? 0 : begin_.back(); }
-  std::uint64_t payload_bytes(std::size_t block) const;  // without shapes
+  bool compressed() const { return compress_; }
+  std::uint64_t payload_bytes(std::size_t block) const;  // without shapes and masses
   std::uint64_t message_bytes(std::size_t block) const;
 
   BlockView view() const;
   std::size_t device_bytes() const { return starts_.capacity() * sizeof(std::uint64_t); }
 
  private:
+  bool compress_ = false;
   std::vector<BlockCounts> counts_;
   BlockCounts total_;
   std::vector<std::uint64_t> begin_;

@@ -1,6 +1,7 @@
 #include "host/let/forest.hpp"
 
-#include "kernels/device/algorithms.hpp"
+#include "host/let/compression.hpp"
+#include "host/let/shape_sums.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/tree/cell_box.hpp"
@@ -10,56 +11,94 @@ namespace {
 
 constexpr double kHeadroom = 0.1;
 
-// Particles, then multipoles, then shapes: one item each.
+MAKI_HD PackingBox packing_box_of(const CellGeometryView& g, std::uint32_t c) {
+  return {{g.x[c], g.y[c], g.z[c]},
+          {unpack_extent(pack_extent(g.hx[c])), unpack_extent(pack_extent(g.hy[c])),
+           unpack_extent(pack_extent(g.hz[c]))}};
+}
+
+// Particles, then multipoles, then shapes, then masses: one item each.
 struct Pack {
   const SourceParticle* particles;
   const CellMoments* moments;
   CellGeometryView g;
-  const std::uint32_t* particle_list;
-  const std::uint32_t* multipole_list;
-  const std::uint32_t* shapes;
-  std::uint64_t particle_count, multipole_count;
+  const std::uint32_t *particle_list, *multipole_list, *shapes, *parents;
+  std::uint64_t particle_count, multipole_count, shape_count;
   BlockView blocks;
   std::byte* packed;
 
+  template <class T>
+  MAKI_HD void write(std::uint64_t at, const T& value) const {
+    *reinterpret_cast<T*>(packed + at) = value;
+  }
+  MAKI_HD void particle(std::size_t i) const {
+    const std::uint32_t b = blocks.block_of_particle(i);
+    const SourceParticle p = particles[particle_list[i]];
+    if (!blocks.sections(b).compressed) return write(blocks.particle_byte(b, i), p);
+    const PackingBox box = packing_box_of(g, multipole_list[parents[i]]);
+    write(blocks.particle_byte(b, i),
+          PackedParticle{pack_position(box, 0, p.x), pack_position(box, 1, p.y), pack_position(box, 2, p.z)});
+  }
+  MAKI_HD void multipole(std::size_t i) const {
+    const std::uint32_t b = blocks.block_of_multipole(i), c = multipole_list[i];
+    const Multipole m{moments[c], g.x[c], g.y[c], g.z[c], g.hx[c], g.hy[c], g.hz[c]};
+    if (blocks.compress)
+      write(blocks.multipole_byte(b, i), pack_multipole(m));
+    else
+      write(blocks.multipole_byte(b, i), m);
+  }
+  MAKI_HD void mass(std::size_t i) const {
+    const std::uint32_t b = blocks.block_of_particle(i);
+    if (blocks.sections(b).compressed) write(blocks.mass_byte(b, i), particles[particle_list[i]].mass);
+  }
   MAKI_HD void operator()(std::size_t i) const {
-    if (i < particle_count) {
-      *reinterpret_cast<SourceParticle*>(packed + blocks.particle_byte(i)) = particles[particle_list[i]];
-      return;
-    }
+    if (i < particle_count) return particle(i);
     i -= particle_count;
-    if (i < multipole_count) {
-      const std::uint32_t c = multipole_list[i];
-      *reinterpret_cast<Multipole*>(packed + blocks.multipole_byte(i)) =
-          Multipole{moments[c], g.x[c], g.y[c], g.z[c], g.hx[c], g.hy[c], g.hz[c]};
-      return;
-    }
+    if (i < multipole_count) return multipole(i);
     i -= multipole_count;
-    *reinterpret_cast<std::uint32_t*>(packed + blocks.shape_byte(i)) = shapes[i];
+    if (i < shape_count) return write(blocks.shape_byte(blocks.block_of_cell(i), i), shapes[i]);
+    mass(i - shape_count);
+  }
+};
+
+// One item of the blocks, as it came or decompressed.
+struct Reader {
+  const std::byte* packed;
+  BlockView blocks;
+
+  template <class T>
+  MAKI_HD const T& at(std::uint64_t byte) const {
+    return *reinterpret_cast<const T*>(packed + byte);
+  }
+  MAKI_HD Multipole multipole(std::size_t i) const {
+    const std::uint64_t byte = blocks.multipole_byte(blocks.block_of_multipole(i), i);
+    return blocks.compress ? unpack_multipole(at<PackedMultipole>(byte)) : at<Multipole>(byte);
+  }
+  // With the mass that is known, where it is not read.
+  MAKI_HD SourceParticle particle(std::size_t i, const std::uint32_t* parents, bool read_mass, float mass) const {
+    const std::uint32_t b = blocks.block_of_particle(i);
+    const std::uint64_t byte = blocks.particle_byte(b, i);
+    if (!blocks.sections(b).compressed) return at<SourceParticle>(byte);
+    const PackingBox box = packing_box(at<PackedMultipole>(blocks.multipole_byte(b, parents[i])));
+    const PackedParticle p = at<PackedParticle>(byte);
+    return {unpack_position(box, 0, p.x), unpack_position(box, 1, p.y), unpack_position(box, 2, p.z),
+            read_mass ? at<float>(blocks.mass_byte(b, i)) : mass};
   }
 };
 
 struct ReadShapes {
-  const std::byte* packed;
-  BlockView blocks;
+  Reader in;
   std::uint32_t* shapes;
-  std::uint32_t* children;
-  std::uint32_t* particles;
-  std::uint32_t* multipoles;
   MAKI_HD void operator()(std::size_t i) const {
-    const std::uint32_t shape = *reinterpret_cast<const std::uint32_t*>(packed + blocks.shape_byte(i));
-    shapes[i] = shape;
-    children[i] = is_divided(shape) ? shape - kDividedCell : 0;
-    particles[i] = is_leaf(shape) ? shape : 0;
-    multipoles[i] = is_leaf(shape) ? 0 : 1;
+    shapes[i] = in.at<std::uint32_t>(in.blocks.shape_byte(in.blocks.block_of_cell(i), i));
   }
 };
 
 struct PlaceCells {
-  const std::byte* packed;
-  BlockView blocks;
+  Reader in;
   std::uint32_t roots_at, below_at;  // where the blocks' roots stand in the forest, and what is below them
-  const std::uint32_t *shapes, *child_place, *particle_place, *multipole_place;
+  const std::uint32_t *shapes, *child_place, *multipole_place, *parents;
+  const std::uint64_t* particle_place;
   std::uint32_t *first, *count, *first_child;
   std::uint8_t* child_count;
   CellGeometryView g;
@@ -67,12 +106,12 @@ struct PlaceCells {
 
   // Every block before that of cell i has one root, which stands elsewhere.
   MAKI_HD std::uint32_t place_of(std::uint32_t block, std::size_t i) const {
-    if (i == blocks.cell[block]) return roots_at + block;
+    if (i == in.blocks.cell[block]) return roots_at + block;
     return below_at + static_cast<std::uint32_t>(i - block - 1);
   }
   MAKI_HD void operator()(std::size_t i) const {
-    const std::uint32_t block = blocks.block_of_cell(i), cell = place_of(block, i), shape = shapes[i];
-    first[cell] = particle_place[i];
+    const std::uint32_t block = in.blocks.block_of_cell(i), cell = place_of(block, i), shape = shapes[i];
+    first[cell] = static_cast<std::uint32_t>(particle_place[i]);
     count[cell] = shape;
     first_child[cell] = below_at + child_place[i];
     child_count[cell] = static_cast<std::uint8_t>(is_divided(shape) ? shape - kDividedCell : 0);
@@ -80,8 +119,7 @@ struct PlaceCells {
       multipoles[multipole_place[i]] = cell;
       return;
     }
-    const std::uint64_t at = blocks.particle_byte(block, particle_place[i]);
-    const auto& reference = *reinterpret_cast<const SourceParticle*>(packed + at);
+    const SourceParticle reference = in.particle(particle_place[i], parents, false, 0);
     g.x[cell] = reference.x;
     g.y[cell] = reference.y;
     g.z[cell] = reference.z;
@@ -95,9 +133,10 @@ struct ReferToMiddle {
 };
 
 struct Unpack {
-  const std::byte* packed;
-  BlockView blocks;
+  Reader in;
   std::uint64_t particle_count;
+  bool with_masses;
+  const std::uint32_t* parents;
   SourceParticle* particles;
   const std::uint32_t* multipoles;
   CellMoments* moments;
@@ -105,11 +144,11 @@ struct Unpack {
 
   MAKI_HD void operator()(std::size_t i) const {
     if (i < particle_count) {
-      particles[i] = *reinterpret_cast<const SourceParticle*>(packed + blocks.particle_byte(i));
+      particles[i] = in.particle(i, parents, with_masses, with_masses ? 0 : particles[i].mass);
       return;
     }
     i -= particle_count;
-    const Multipole m = *reinterpret_cast<const Multipole*>(packed + blocks.multipole_byte(i));
+    const Multipole m = in.multipole(i);
     const std::uint32_t c = multipoles[i];
     moments[c] = m.moments;
     g.comx[c] = m.moments.x;
@@ -171,7 +210,8 @@ Forest::Forest() {
 }
 
 std::size_t Forest::bytes() const {
-  std::size_t sum = particles.capacity() * sizeof(SourceParticle) + multipoles.capacity() * sizeof(std::uint32_t);
+  std::size_t sum = particles.capacity() * sizeof(SourceParticle) +
+                    (multipoles.capacity() + parents.capacity()) * sizeof(std::uint32_t);
   for_each_array(tree, [&](const auto& array) { sum += array.capacity() * sizeof *array.data(); });
   return sum;
 }
@@ -181,10 +221,11 @@ void pack_blocks(const Stream& stream, Octree& tree, const SourceParticle* parti
   if (blocks.size() == 0) return;
   packed.resize(blocks.bytes(), kHeadroom);
   const BlockCounts& total = blocks.total();
-  launch(stream, "let_pack", total.particles + total.multipoles + (with_shapes ? total.cells : 0),
+  const std::uint64_t masses = blocks.compressed() ? total.particles : 0;
+  launch(stream, "let_pack", total.particles + total.multipoles + (with_shapes ? total.cells + masses : 0),
          Pack{particles, tree.moments.data(), tree.geometry.view(), selection.particles.data(),
-              selection.multipoles.data(), selection.shapes.data(), total.particles, total.multipoles, blocks.view(),
-              packed.data()});
+              selection.multipoles.data(), selection.shapes.data(), selection.parents.data(), total.particles,
+              total.multipoles, total.cells, blocks.view(), packed.data()});
 }
 
 void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed,
@@ -201,26 +242,26 @@ void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer
   if (n == 0) return;
   write_domain_tree(stream, domains, tree);
 
-  DeviceBuffer<std::uint32_t> shapes("let.scratch", n), counted("let.scratch", 3 * std::size_t{n});
-  DeviceBuffer<std::uint32_t> place("let.scratch", 3 * (std::size_t{n} + 1));
-  const auto counts = [&](std::size_t k) { return counted.data() + k * n; };
-  const auto places = [&](std::size_t k) { return place.data() + k * (std::size_t{n} + 1); };
-  launch(stream, "let_shapes", n,
-         ReadShapes{packed.data(), blocks.view(), shapes.data(), counts(0), counts(1), counts(2)});
-  for (std::size_t k = 0; k < 3; ++k) exclusive_scan(stream, counts(k), places(k), n);
+  const Reader in{packed.data(), blocks.view()};
+  DeviceBuffer<std::uint32_t> shapes("let.scratch", n);
+  launch(stream, "let_shapes", n, ReadShapes{in, shapes.data()});
+  const ShapeSums sums = sum_shapes(stream, shapes);
+  if (blocks.compressed()) find_parents(stream, blocks, shapes, sums, forest.parents);
   launch(stream, "let_place", n,
-         PlaceCells{packed.data(), blocks.view(), domains.nodes(), domains.cells(), shapes.data(), places(0), places(1),
-                    places(2), tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
-                    tree.geometry.view(), forest.multipoles.data()});
+         PlaceCells{in, domains.nodes(), domains.cells(), shapes.data(), sums.children.data(), sums.multipoles.data(),
+                    forest.parents.data(), sums.particles.data(), tree.first.data(), tree.count.data(),
+                    tree.first_child.data(), tree.child_count.data(), tree.geometry.view(),
+                    forest.multipoles.data()});
 }
 
-void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, Forest& forest) {
+void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,
+                 Forest& forest) {
   if (blocks.size() == 0) return;
   const BlockCounts& total = blocks.total();
   Octree& tree = forest.tree;
   launch(stream, "let_unpack", total.particles + total.multipoles,
-         Unpack{packed.data(), blocks.view(), total.particles, forest.particles.data(), forest.multipoles.data(),
-                tree.moments.data(), tree.geometry.view()});
+         Unpack{Reader{packed.data(), blocks.view()}, total.particles, with_masses, forest.parents.data(),
+                forest.particles.data(), forest.multipoles.data(), tree.moments.data(), tree.geometry.view()});
   // Of divided cells, only the nodes have a level that it sweeps.
   sweep_octree(stream, forest.particles.data(), tree, SweepOrder::kLeavesFirst);
 }

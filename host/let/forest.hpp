@@ -10,7 +10,8 @@
 
 namespace maki {
 
-// Writes the blocks of all ranks in one launch; without their shapes on a reuse step.
+// Writes the blocks of all ranks in one launch; without their shapes and masses on a reuse step. Compressed blocks want
+// the selection's parents.
 void pack_blocks(const Stream& stream, Octree& tree, const SourceParticle* particles, const LetSelection& selection,
                  const Blocks& blocks, bool with_shapes, DeviceBuffer<std::byte>& packed);
 
@@ -21,6 +22,7 @@ struct Forest {
   Octree tree;
   DeviceBuffer<SourceParticle> particles{"let.forest"};
   DeviceBuffer<std::uint32_t> multipoles{"let.places"};  // by multipole of the blocks: which cell it is
+  DeviceBuffer<std::uint32_t> parents{"let.parents"};    // by particle, of compressed blocks (find_parents)
 
   Forest();
   std::size_t bytes() const;
@@ -31,7 +33,8 @@ struct Forest {
 void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed,
                   const DomainTree& domains, Forest& forest);
 // Particles and multipoles from the blocks; leaves are swept from their particles (sweep_octree), nodes of the tree of
-// domains from their children.
-void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, Forest& forest);
+// domains from their children. `with_masses` where the blocks came with all their sections.
+void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,
+                 Forest& forest);
 
 }  // namespace maki

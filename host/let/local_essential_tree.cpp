@@ -7,6 +7,7 @@
 
 #include "host/comm/device_payload.hpp"
 #include "host/let/forest.hpp"
+#include "host/let/shape_sums.hpp"
 
 namespace maki {
 namespace {
@@ -111,12 +112,14 @@ void LocalEssentialTree::Parts::agree_on_sizes(const Stream& stream, const std::
       received.push_back({entries[r] >> 32, multipoles[r], entries[r] & UINT32_MAX});
     }
   }
-  out = Blocks(stream, sent);
-  in = Blocks(stream, received);
+  out = Blocks(stream, sent, options.compress);
+  in = Blocks(stream, received, options.compress);
 }
 
 void LocalEssentialTree::Parts::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes) {
   with_shapes = shapes;
+  if (shapes && options.compress)
+    find_parents(stream, out, selection.shapes, sum_shapes(stream, selection.shapes), selection.parents);
   pack_blocks(stream, tree, particles, selection, out, shapes, outgoing);
   incoming.resize(in.bytes(), 0.1);
   const auto bytes = [&](const Blocks& blocks, std::size_t b) {
@@ -192,7 +195,7 @@ void LocalEssentialTree::finish(const Stream& stream) {
     const DomainTree domains = make_domain_tree(static_cast<std::uint32_t>(p.from.size()));
     build_forest(stream, p.in, p.incoming, domains, p.forest);
   }
-  fill_forest(stream, p.in, p.incoming, p.forest);
+  fill_forest(stream, p.in, p.incoming, p.with_shapes, p.forest);
 }
 
 Octree& LocalEssentialTree::forest() { return parts_->forest.tree; }
@@ -202,10 +205,8 @@ const LetCounts& LocalEssentialTree::counts() const { return parts_->counts; }
 
 std::size_t LocalEssentialTree::bytes() const {
   const Parts& p = *parts_;
-  const LetSelection& s = p.selection;
   return p.outgoing.capacity() + p.incoming.capacity() + p.out.device_bytes() + p.in.device_bytes() +
-         p.forest.bytes() +
-         (s.shapes.capacity() + s.multipoles.capacity() + s.particles.capacity()) * sizeof(std::uint32_t);
+         p.selection.bytes() + p.forest.bytes();
 }
 
 }  // namespace maki

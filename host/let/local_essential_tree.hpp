@@ -24,7 +24,10 @@ struct LetOptions {
   // The cutoff is taken longer by this fraction of itself, for cells that come within reach until the next rebuild. The
   // split's force is next to nothing there (DESIGN section 3), so it need not be what particles move.
   float reach_skin = 0.02f;
-  bool compress = false;  // payload in 16 bits where the error budget allows
+  // Positions and second moments in 16 bits (compression.hpp): half the bytes of a reuse step, two thirds of a
+  // rebuild's. Alike on all ranks. Error of forces, 50 000 particles in a Plummer sphere or in clumps over 8 ranks, theta
+  // 0.5 and 0.3: median and 99 % as without to within 2 %.
+  bool compress = false;
 };
 
 struct LetCounts {  // of this rank, of the last rebuild() or update()
@@ -42,10 +45,11 @@ class LocalEssentialTree {
   LocalEssentialTree(const Communicator& ranks, const LetOptions& options = {});
   ~LocalEssentialTree();
 
-  // Collective. One message to each rank that needs anything: those within reach of the cutoff, or all others where
-  // there is none, of which far ones get one cell each. After the tree was built and swept; `tree.cells` is 0 on a rank without particles, which sends and gets
+  // Collective. After the tree was built and swept; `tree.cells` is 0 on a rank without particles, which sends and gets
   // nothing. Gathers all ranks' boxes, selects on the device, agrees on sizes, and leaves the messages on their way:
-  // `tree` and `particles` may be used meanwhile but not changed until finish().
+  // one to each rank that needs anything of this one. With a cutoff these are the ranks within reach; without, all
+  // others, of which far ones get one cell. `tree` and `particles` may be used meanwhile but not changed until
+  // finish(). Throws std::logic_error where finish() is due, and Error where a rank's entries are 2^32 or more.
   void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk);
   // The same for the selection of the last rebuild, after a new sweep of the same tree: payload only.
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles);

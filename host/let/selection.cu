@@ -1,5 +1,6 @@
 #include "host/let/selection.hpp"
 
+#include "host/let/shape_sums.hpp"
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
@@ -132,16 +133,6 @@ struct Emit {
   }
 };
 
-struct CountEntries {
-  const std::uint32_t* shapes;
-  std::uint32_t* multipoles;
-  std::uint32_t* particles;
-  MAKI_HD void operator()(std::size_t i) const {
-    multipoles[i] = is_leaf(shapes[i]) ? 0 : 1;
-    particles[i] = is_leaf(shapes[i]) ? shapes[i] : 0;
-  }
-};
-
 struct BlockBegins {
   const std::uint32_t* first_cell;
   const std::uint32_t* multipole_place;
@@ -241,15 +232,13 @@ std::vector<BlockCounts> list_entries(const Stream& stream, const Octree& tree, 
                                       const DeviceBuffer<std::uint32_t>& cells, LetSelection& selection) {
   const std::uint32_t n = first.back();
   const std::size_t entries = first.size();
-  DeviceBuffer<std::uint32_t> counted("let.scratch", n), place("let.scratch", n + 1), is_multipole("let.scratch", n);
-  DeviceBuffer<std::uint64_t> particle("let.scratch", n + 1), begins("let.scratch", 2 * entries);
+  const ShapeSums sums = sum_shapes(stream, selection.shapes);
+  DeviceBuffer<std::uint64_t> begins("let.scratch", 2 * entries);
   DeviceBuffer<std::uint32_t> first_cell("let.scratch");
   first_cell.upload(stream, first);
-  launch(stream, "let_count", n, CountEntries{selection.shapes.data(), is_multipole.data(), counted.data()});
-  exclusive_scan(stream, is_multipole.data(), place.data(), n);
-  exclusive_scan(stream, counted.data(), particle.data(), n);
   launch(stream, "let_begins", entries,
-         BlockBegins{first_cell.data(), place.data(), particle.data(), begins.data(), begins.data() + entries});
+         BlockBegins{first_cell.data(), sums.multipoles.data(), sums.particles.data(), begins.data(),
+                     begins.data() + entries});
   const std::vector<std::uint64_t> begin = begins.download(stream);
   std::vector<BlockCounts> counts;
   for (std::size_t t = 0; t + 1 < entries; ++t)
@@ -260,9 +249,10 @@ std::vector<BlockCounts> list_entries(const Stream& stream, const Octree& tree, 
   selection.multipoles.resize(begin[entries - 1], 0.1);
   selection.particles.resize(particles, 0.1);
   launch(stream, "let_multipoles", n,
-         ListMultipoles{selection.shapes.data(), cells.data(), place.data(), selection.multipoles.data()});
+         ListMultipoles{selection.shapes.data(), cells.data(), sums.multipoles.data(),
+                        selection.multipoles.data()});
   launch(stream, "let_particles", particles,
-         ListParticles{tree.first.data(), cells.data(), particle.data(), n, selection.particles.data()});
+         ListParticles{tree.first.data(), cells.data(), sums.particles.data(), n, selection.particles.data()});
   return counts;
 }
 
@@ -270,6 +260,9 @@ std::vector<BlockCounts> list_entries(const Stream& stream, const Octree& tree, 
 
 std::vector<BlockCounts> select_essential(const Stream& stream, Octree& tree, const LetRule& rule,
                                           const std::vector<WalkTarget>& targets, LetSelection& selection) {
+  selection.shapes.resize(0);
+  selection.multipoles.resize(0);
+  selection.particles.resize(0);
   if (targets.empty() || tree.cells == 0) return std::vector<BlockCounts>(targets.size());
   std::vector<Candidates> levels = look_down(stream, tree, rule, targets);
   const std::vector<std::uint32_t> before = look_up(stream, levels, targets.size());

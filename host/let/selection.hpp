@@ -22,9 +22,15 @@ struct LetSelection {
   DeviceBuffer<std::uint32_t> shapes{"let.shapes"};          // by cell of the blocks
   DeviceBuffer<std::uint32_t> multipoles{"let.multipoles"};  // which of the tree's cells
   DeviceBuffer<std::uint32_t> particles{"let.particles"};    // which particle
+  DeviceBuffer<std::uint32_t> parents{"let.parents"};        // by particle (find_parents); for compression alone
+
+  std::size_t bytes() const {
+    return (shapes.capacity() + multipoles.capacity() + particles.capacity() + parents.capacity()) *
+           sizeof(std::uint32_t);
+  }
 };
 
-// For each target (a box; an enlarged one of the distances' margins does not matter here):
+// For each target box:
 //  - a cell whose box is beyond reach is left out, and so is one of which nothing is left;
 //  - a cell of at most small_cell particles, or one without children that is near, goes as a leaf with its particles;
 //  - a cell that is far enough from the box goes closed;

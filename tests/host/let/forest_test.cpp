@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "host/let/compression.hpp"
+#include "host/let/shape_sums.hpp"
 #include "kernels/device/device.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
@@ -31,16 +33,18 @@ struct Exported : testing::TreeSet {
   Forest forest;
 
   Exported(const std::vector<SourceParticle>& set, int min_level, const WalkOptions& walk,
-           const std::vector<WalkTarget>& targets, float skin = 0.1f)
+           const std::vector<WalkTarget>& targets, bool compress = false, float skin = 0.1f)
       : TreeSet(set, 64, min_level) {
     counts = select_essential(stream, tree, rule_of(walk, skin), targets, selection);
     std::vector<BlockCounts> sent;
     for (const BlockCounts& c : counts)
       if (c.cells > 0) sent.push_back(c);
-    blocks = Blocks(stream, sent);
+    blocks = Blocks(stream, sent, compress);
+    const ShapeSums sums = sum_shapes(stream, selection.shapes);
+    if (compress) find_parents(stream, blocks, selection.shapes, sums, selection.parents);
     pack();
     build_forest(stream, blocks, packed, make_domain_tree(static_cast<std::uint32_t>(sent.size())), forest);
-    fill_forest(stream, blocks, packed, forest);
+    fill_forest(stream, blocks, packed, true, forest);
   }
   void pack(bool with_shapes = true) {
     pack_blocks(stream, tree, particles.source.data(), selection, blocks, with_shapes, packed);
@@ -209,7 +213,7 @@ TEST(LetForest, OfNothingIsEmpty) {
   DeviceBuffer<std::byte> none("none");
   const Blocks blocks(stream, {});
   build_forest(stream, blocks, none, make_domain_tree(0), forest);
-  fill_forest(stream, blocks, none, forest);
+  fill_forest(stream, blocks, none, true, forest);
   EXPECT_EQ(forest.tree.cells, 0u);
   EXPECT_EQ(forest.particles.size(), 0u);
 }
@@ -222,7 +226,7 @@ TEST(LetForest, BoxOfDomainsHoldsThemAcrossTheEdge) {
   e.particles.source.upload(e.stream, moved);
   sweep_octree(e.stream, e.particles.source.data(), e.tree);
   e.pack(false);
-  fill_forest(e.stream, e.blocks, e.packed, e.forest);
+  fill_forest(e.stream, e.blocks, e.packed, false, e.forest);
   const auto x = e.forest.tree.geometry.x.download(e.stream), y = e.forest.tree.geometry.y.download(e.stream);
   const auto hx = e.forest.tree.geometry.hx.download(e.stream), hy = e.forest.tree.geometry.hy.download(e.stream);
   for (const std::uint32_t cell : {0u, 1u})
@@ -230,6 +234,59 @@ TEST(LetForest, BoxOfDomainsHoldsThemAcrossTheEdge) {
       EXPECT_LE(std::abs(separation(p.x, x[cell])), hx[cell]);
       EXPECT_LE(std::abs(separation(p.y, y[cell])), hy[cell]);
     }
+}
+
+// Of what is exported, the particles and multipoles of the same list with and without compression.
+TEST(LetForest, CompressedIsNearlyTheSame) {
+  const std::vector<WalkTarget> targets{box_at(0.5, 0.5, 0.5, 0.1f), box_at(0.9, 0.9, 0.9, 0.01f)};
+  const auto set = testing::clustered_set(4000, 11);
+  Exported plain(set, 0, {}, targets), packed(set, 0, {}, targets, true);
+  for (std::size_t b = 0; b < targets.size(); ++b) {
+    const BlockCounts& c = plain.counts[b];
+    EXPECT_EQ(plain.blocks.payload_bytes(b), 16 * c.particles + 64 * c.multipoles);
+    EXPECT_EQ(packed.blocks.payload_bytes(b), (6 * c.particles + 15) / 16 * 16 + 40 * c.multipoles);
+    EXPECT_EQ(packed.blocks.message_bytes(b), packed.blocks.payload_bytes(b) + 4 * (c.cells + c.particles));
+  }
+  const auto p = plain.forest.particles.download(plain.stream), q = packed.forest.particles.download(packed.stream);
+  const auto parents = packed.forest.parents.download(packed.stream);
+  const auto cells = plain.forest.multipoles.download(plain.stream);
+  ASSERT_EQ(cells, packed.forest.multipoles.download(packed.stream));
+  const auto hx = plain.forest.tree.geometry.hx.download(plain.stream);
+  const auto hy = plain.forest.tree.geometry.hy.download(plain.stream);
+  constexpr double kPart = 1.01 * 1.008 / 65535;  // half a step of a half extent rounded up; and rounding to integers
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    ASSERT_EQ(p[i].mass, q[i].mass);
+    const std::uint32_t parent = cells[parents[i]];
+    ASSERT_LE(std::abs(signed_difference(p[i].x, q[i].x)), kPart * hx[parent] * kSideToUnits + 1);
+    ASSERT_LE(std::abs(signed_difference(p[i].y, q[i].y)), kPart * hy[parent] * kSideToUnits + 1);
+  }
+  const auto m = plain.forest.tree.moments.download(plain.stream);
+  const auto n = packed.forest.tree.moments.download(packed.stream);
+  const auto packed_hx = packed.forest.tree.geometry.hx.download(packed.stream);
+  for (const std::uint32_t c : cells) {
+    ASSERT_EQ(m[c].mass, n[c].mass);
+    ASSERT_GE(packed_hx[c], hx[c]);
+    ASSERT_LE(packed_hx[c], 1.008f * hx[c]);
+    ASSERT_LE(std::abs(signed_difference(m[c].x, n[c].x)), kPart * hx[c] * kSideToUnits + 1);
+    ASSERT_NEAR(m[c].qxy, n[c].qxy, 2e-5 * m[c].mass * hx[c] * hy[c]);
+    ASSERT_NEAR(m[c].qxx, n[c].qxx, 2e-5 * m[c].mass * hx[c] * hx[c]);
+  }
+  // A reuse step brings no masses and keeps those that are there.
+  packed.pack(false);
+  fill_forest(packed.stream, packed.blocks, packed.packed, false, packed.forest);
+  const auto again = packed.forest.particles.download(packed.stream);
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    ASSERT_EQ(again[i].x, q[i].x);
+    ASSERT_EQ(again[i].mass, q[i].mass);
+  }
+}
+
+TEST(LetForest, ALoneLeafIsNotCompressed) {
+  const auto set = testing::uniform_set(3, 9, 0.4, 0.6);
+  Exported plain(set, 0, {}, {box_at(0.9, 0.9, 0.9, 0.05f)}), packed(set, 0, {}, {box_at(0.9, 0.9, 0.9, 0.05f)}, true);
+  EXPECT_EQ(packed.blocks.message_bytes(0), plain.blocks.message_bytes(0));
+  const auto p = plain.forest.particles.download(plain.stream), q = packed.forest.particles.download(packed.stream);
+  for (std::size_t i = 0; i < p.size(); ++i) EXPECT_EQ(p[i].z, q[i].z);
 }
 
 }  // namespace

@@ -95,6 +95,25 @@ Vectors LetSet::forces_of_one_tree(const ForceLaw& law) {
   return download(stream, acceleration);
 }
 
+Vectors LetSet::local_forces_in_batches(const ForceLaw& law, std::uint32_t batches) {
+  if (mine.empty()) return {};
+  VectorArray acceleration("test");
+  acceleration.resize(mine.size());
+  const auto count = static_cast<std::uint32_t>(groups.size());
+  InteractionLists lists;
+  walk_tree(stream, tree, walk, {groups.data(), count, nullptr, 0, count, false}, lists);
+  const SourceView view{particles.source.data(), tree.moments.data(), tree.first.data(), tree.count.data()};
+  for (std::uint32_t b = 0; b < batches; ++b) {
+    const std::uint32_t begin = static_cast<std::uint32_t>(std::uint64_t{count} * b / batches);
+    const std::uint32_t end = static_cast<std::uint32_t>(std::uint64_t{count} * (b + 1) / batches);
+    evaluate_lists(stream, law, true, view,
+                   {groups.data() + begin, lists.ranges.data() + begin, lists.words.data(), nullptr, end - begin},
+                   {acceleration.view(), nullptr});
+    let.progress();
+  }
+  return download(stream, acceleration);
+}
+
 Vectors LetSet::direct(const ForceLaw& law) {
   if (mine.empty()) return {};
   const std::vector<SourceParticle> set = all();

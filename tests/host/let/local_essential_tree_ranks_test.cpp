@@ -126,6 +126,22 @@ TEST(LocalEssentialTree, AnUpdateGivesWhatARebuildWould) {
   }
 }
 
+TEST(LocalEssentialTree, CompressedForcesAreWithinTheErrorOfTheOpeningAngle) {
+  const auto set = testing::plummer_set(4000, 33);
+  const auto owner = test::owners_by_multisection(set, world_size());
+  LetSet plain(set, owner, {}, 0), packed(set, owner, {}, 0, {.compress = true});
+  plain.rebuild();
+  packed.rebuild();
+  packed.update();
+  const auto exact = plain.direct(newton());
+  const auto found = test::errors_of_all(plain.ranks, packed.forces(newton()), exact);
+  const auto without = test::errors_of_all(plain.ranks, plain.forces(newton()), exact);
+  EXPECT_LT(found.median, 1.1 * without.median);
+  EXPECT_LT(found.p99, 1.1 * without.p99);
+  EXPECT_LE(packed.let.counts().bytes_sent, 0.7 * static_cast<double>(plain.let.counts().bytes_sent));
+  EXPECT_EQ(packed.let.counts().cells_sent, plain.let.counts().cells_sent);
+}
+
 TEST(LocalEssentialTree, RanksWithoutParticlesHaveNoPartInIt) {
   const auto set = testing::clustered_set(4000, 28);
   const auto filled = test::owners_by_multisection(set, std::max(1, world_size() - 1));
