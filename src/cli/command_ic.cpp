@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "host/comm/communicator.hpp"
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/setup.hpp"
@@ -20,7 +21,11 @@ struct Options {
 
 void write_initial_conditions(const Options& given) {
   const Prepared run = prepare(load_config(given.config, given.settings));
-  for (const std::string& note : run.notes) fmt::print("{}\n", note);
+  const Communicator world = Communicator::world();
+  const bool prints = world.rank() == 0;
+  for (const std::string& note : run.notes) {
+    if (prints) fmt::print("{}\n", note);
+  }
   WriteOptions write;
   write.format = snapshot_format(given.format);
   write.big_endian = given.big_endian;
@@ -28,7 +33,7 @@ void write_initial_conditions(const Options& given) {
   write.overwrite = run.config.run.overwrite;
   for (const std::string& file :
        write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write)) {
-    fmt::print("wrote {} particles to {}\n", run.initial.size(), file);
+    if (prints) fmt::print("wrote {} particles to {}\n", run.particles, file);
   }
 }
 

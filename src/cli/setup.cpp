@@ -28,13 +28,15 @@ void finish(Prepared& run, const SnapshotHeader* file, double isolated_side) {
   run.start_redshift = !comoving ? 0 : file != nullptr ? file->redshift : config.initial.redshift;
 }
 
-Prepared prepare_set(Config config, Snapshot snapshot, bool from_file) {
+Prepared prepare_set(Config config, Snapshot share, bool from_file, const Communicator& ranks) {
   Prepared run;
   run.config = std::move(config);
-  run.initial = std::move(snapshot);
-  run.particles = run.initial.size();
+  run.initial = std::move(share);
+  std::array<std::uint64_t, 1> particles = {run.initial.size()};
+  ranks.sum(particles);
+  run.particles = particles[0];
   IsolatedBox box;
-  if (!run.initial.header.comoving) box = isolated_box(run.initial);
+  if (!run.initial.header.comoving) box = isolated_box(run.initial, ranks);
   run.centre = box.centre;
   finish(run, from_file ? &run.initial.header : nullptr, box.side);
   SnapshotHeader& header = run.initial.header;
@@ -50,48 +52,58 @@ Prepared prepare_set(Config config, Snapshot snapshot, bool from_file) {
   return run;
 }
 
-Prepared prepare_cosmological(Config config, bool with_particles) {
+Prepared prepare_cosmological(Config config, bool with_particles, const Communicator& ranks) {
   Prepared run;
   run.config = std::move(config);
   const auto side = static_cast<std::uint64_t>(run.config.initial.particles_per_side);
   run.particles = side * side * side;
   finish(run, nullptr, 0);
-  if (with_particles) run.initial = make_cosmological_set(run.config, run.units);
+  if (with_particles) run.initial = make_cosmological_set(run.config, run.units, ranks);
   return run;
 }
 
 }  // namespace
 
-Prepared prepare(Config config, bool with_particles) {
+Prepared prepare(Config config, bool with_particles, const Communicator& ranks) {
   check_kinds(config);
   if (config.initial.kind == InitialKind::kFile) {
     ReadReport report;
-    Snapshot snapshot = read_snapshot(config.initial.file, &report);
-    Prepared run = prepare_set(std::move(config), std::move(snapshot), true);
+    Snapshot share = read_snapshot(config.initial.file, &report);
+    Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
     run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
     return run;
   }
-  if (config.run.kind == RunKind::kCosmology) return prepare_cosmological(std::move(config), with_particles);
-  Snapshot set = make_isolated_set(config, run_units(config, nullptr));
-  return prepare_set(std::move(config), std::move(set), false);
+  if (config.run.kind == RunKind::kCosmology) {
+    return prepare_cosmological(std::move(config), with_particles, ranks);
+  }
+  Snapshot share = make_isolated_set(config, run_units(config, nullptr), ranks);
+  return prepare_set(std::move(config), std::move(share), false, ranks);
 }
 
-Prepared prepare(Config config, Snapshot snapshot) { return prepare_set(std::move(config), std::move(snapshot), true); }
+Prepared prepare(Config config, Snapshot share, const Communicator& ranks) {
+  return prepare_set(std::move(config), std::move(share), true, ranks);
+}
 
-IsolatedBox isolated_box(const Snapshot& snapshot) {
+IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
+  std::array<double, 3> low, high;
+  low.fill(std::numeric_limits<double>::infinity());
+  high.fill(-std::numeric_limits<double>::infinity());
+  for (const auto& position : share.positions) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      low[axis] = std::min(low[axis], position[axis]);
+      high[axis] = std::max(high[axis], position[axis]);
+    }
+  }
+  ranks.min(low);
+  ranks.max(high);
   IsolatedBox box;
   double reach = 0;  // of the set from the origin
   double extent = 0;
   std::array<double, 3> middle{};
-  for (int axis = 0; axis < 3; ++axis) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (const auto& position : snapshot.positions) {
-      low = std::min(low, position[axis]);
-      high = std::max(high, position[axis]);
-    }
-    middle[axis] = (low + high) / 2;
-    extent = std::max(extent, high - low);
-    reach = std::max({reach, -low, high});
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    middle[axis] = (low[axis] + high[axis]) / 2;
+    extent = std::max(extent, high[axis] - low[axis]);
+    reach = std::max({reach, -low[axis], high[axis]});
   }
   if (reach > 0.75 * extent) {
     box.centre = middle;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "host/comm/communicator.hpp"
 #include "src/config/config.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/io/snapshot.hpp"
@@ -15,30 +16,30 @@ namespace maki {
 // A run that is ready to start.
 struct Prepared {
   Config config;     // resolved
-  Snapshot initial;  // empty where prepare() was told so
+  Snapshot initial;  // this rank's share; empty where prepare() was told so
   UnitSystem units;
   double gravitational_constant = 1;
   double side = 0;                 // of the box, length units
   std::array<double, 3> centre{};  // of the box; where isolated the set's middle, else side/2
   double start_redshift = 0;
-  std::uint64_t particles = 0;
+  std::uint64_t particles = 0;  // of all ranks
   std::vector<std::string> notes;  // what was taken from where, for the log
 };
 
 // Makes or reads the initial conditions and resolves the configuration with them. with_particles = false leaves
-// cosmological ones unmade where that can be avoided. Throws Error.
-Prepared prepare(Config config, bool with_particles = true);
-// The same for a set that is already there: `maki forces`.
-Prepared prepare(Config config, Snapshot snapshot);
+// cosmological ones unmade where that can be avoided. Collective; all but the share is alike on all ranks. Throws Error.
+Prepared prepare(Config config, bool with_particles = true, const Communicator& ranks = Communicator::world());
+// The same for a set that is already there, of which each rank has a share: `maki forces`.
+Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
 // The box of an isolated set: the set lies in its middle half, so that it may double its extent before the box does
 // (DESIGN section 3). The side is a power of two of the length unit: fractions of it are exact. The centre is the
-// origin where the set lies about it, else the middle of its extent.
+// origin where the set lies about it, else the middle of its extent. Collective; a share may be empty.
 struct IsolatedBox {
   double side = 0;
   std::array<double, 3> centre{};
 };
-IsolatedBox isolated_box(const Snapshot& snapshot);
+IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks = Communicator::self());
 
 // run.device and run.threads. Throws DeviceError where a CUDA build finds no usable GPU.
 void use_device(const Config& config);

@@ -21,7 +21,9 @@ std::complex<double> random_mode(const GaussianFieldParameters& parameters, int 
 
 // Linear contrast at z = 0 as modes: delta_m = random_mode * sqrt(P(k)/V), on an n^3 grid over a box of side box_size
 // (length units). The mean and the modes on the Nyquist planes (any |m| = n/2), whose phase a grid cannot tell, are 0.
+// Each rank makes the modes that it holds; working memory beside the grid: at most 8 bytes a mode.
 PeriodicGrid make_linear_density(const GaussianFieldParameters& parameters, const PowerSpectrum& power, double box_size,
-                                 int n);
+                                 int n, const Communicator& ranks = Communicator::self(),
+                                 PeriodicGrid::Messages messages = {});
 
 }  // namespace maki

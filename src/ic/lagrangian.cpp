@@ -9,6 +9,8 @@
 
 #include "kernels/device/error.hpp"
 #include "src/ic/gaussian_field.hpp"
+#include "src/ic/lattice_shares.hpp"
+#include "src/ic/mode_transfer.hpp"
 
 namespace maki {
 
@@ -34,18 +36,12 @@ void check(int per_side, double box_size, double redshift) {
 // target <- sum over modes of factor(m) * source_m, m over the modes that both grids have below their Nyquist planes.
 template <class Factor>
 void fill_modes(PeriodicGrid& target, const PeriodicGrid& source, const Factor& factor) {
-  const int n = target.n(), half = std::min(target.half(), source.half());
-#pragma omp parallel for collapse(2) schedule(static)
-  for (int ix = 0; ix < n; ++ix) {
-    for (int iy = 0; iy < n; ++iy) {
-      const int mx = target.wave_number(ix), my = target.wave_number(iy);
-      Complex* to = target.mode_row(ix, iy);
-      std::fill_n(to, target.half() + 1, Complex(0));
-      if (std::abs(mx) >= half || std::abs(my) >= half) continue;
-      const Complex* from = source.mode_row(source.index_of(mx), source.index_of(my));
-      for (int mz = 0; mz < half; ++mz) to[mz] = factor(std::array<int, 3>{mx, my, mz}, from[mz]);
-    }
-  }
+  target.clear();
+  const int first = target.modes().along[2].first;
+  visit_common_modes(source, target, [&](int mx, int my, const PencilRange& mz, const Complex* from) {
+    Complex* to = target.mode_row(target.index_of(mx), target.index_of(my)) + (mz.first - first);
+    for (int i = 0; i < mz.count(); ++i) to[i] = factor(std::array<int, 3>{mx, my, mz.first + i}, from[i]);
+  });
 }
 
 double square(const std::array<int, 3>& m) {
@@ -65,12 +61,13 @@ void set_tidal_component(PeriodicGrid& target, const PeriodicGrid& density, int 
 template <class Operation>
 void combine(PeriodicGrid& target, const PeriodicGrid& a, const PeriodicGrid& b, const Operation& operation) {
   const int n = target.n();
+  const PencilRange x = target.points().along[0], y = target.points().along[1];
 #pragma omp parallel for collapse(2) schedule(static)
-  for (int ix = 0; ix < n; ++ix) {
-    for (int iy = 0; iy < n; ++iy) {
+  for (int ix = x.first; ix < x.end; ++ix) {
+    for (int iy = y.first; iy < y.end; ++iy) {
       double* t = target.row(ix, iy);
-      const double *x = a.row(ix, iy), *y = b.row(ix, iy);
-      for (int iz = 0; iz < n; ++iz) t[iz] = operation(t[iz], x[iz], y[iz]);
+      const double *u = a.row(ix, iy), *v = b.row(ix, iy);
+      for (int iz = 0; iz < n; ++iz) t[iz] = operation(t[iz], u[iz], v[iz]);
     }
   }
 }
@@ -80,9 +77,10 @@ void combine(PeriodicGrid& target, const PeriodicGrid& a, const PeriodicGrid& b,
 PeriodicGrid second_order_source(const PeriodicGrid& density, bool dealias) {
   const int n = density.n();
   const int points = dealias ? (3 * n / 2 + 1) / 2 * 2 : n;
-  PeriodicGrid source(points);
+  const auto make_grid = [&density](int side) { return PeriodicGrid(side, density.ranks(), density.messages()); };
+  PeriodicGrid source = make_grid(points);
   {
-    PeriodicGrid a(points), b(points);
+    PeriodicGrid a = make_grid(points), b = make_grid(points);
     const auto add_product = [](double t, double x, double y) { return t + x * y; };
     set_tidal_component(a, density, 0, 0);
     set_tidal_component(b, density, 1, 1);
@@ -96,12 +94,13 @@ PeriodicGrid second_order_source(const PeriodicGrid& density, bool dealias) {
     }
   }
   source.to_modes();
-  PeriodicGrid kept(n);
+  PeriodicGrid kept = make_grid(n);
   fill_modes(kept, source, [](const std::array<int, 3>&, Complex value) { return value; });
   return kept;
 }
 
 // Component `axis` of the curl-free vector field with divergence -(first * density - second * source), on the points.
+// All three grids are alike.
 void set_vector_component(PeriodicGrid& target, const PeriodicGrid& density, const PeriodicGrid* source, double first,
                           double second, int axis, double box_size) {
   const double inverse_k1 = box_size / (2 * std::numbers::pi);
@@ -110,25 +109,12 @@ void set_vector_component(PeriodicGrid& target, const PeriodicGrid& density, con
     if (m2 == 0) return Complex(0);
     Complex divergence = first * value;
     if (source != nullptr) {
-      divergence -= second * source->mode_row(source->index_of(m[0]), source->index_of(m[1]))[m[2]];
+      const Complex* modes = source->mode_row(source->index_of(m[0]), source->index_of(m[1]));
+      divergence -= second * modes[m[2] - source->modes().along[2].first];
     }
     return Complex(0, inverse_k1 * m[axis] / m2) * divergence;
   });
   target.to_points();
-}
-
-// visit(particle, site, value at the site) for every site of the lattice.
-template <class Visit>
-void for_each_site(const PeriodicGrid& field, const Visit& visit) {
-  const int n = field.n();
-#pragma omp parallel for collapse(2) schedule(static)
-  for (int ix = 0; ix < n; ++ix) {
-    for (int iy = 0; iy < n; ++iy) {
-      const double* values = field.row(ix, iy);
-      const std::size_t first = (static_cast<std::size_t>(ix) * n + iy) * n;
-      for (int iz = 0; iz < n; ++iz) visit(first + iz, std::array<int, 3>{ix, iy, iz}, values[iz]);
-    }
-  }
 }
 
 double wrap(double x, double box_size) {
@@ -151,6 +137,26 @@ SnapshotHeader make_header(const Cosmology& cosmology, double box_size, double r
   return header;
 }
 
+// The particles of some sites of the lattice, at rest on them.
+Snapshot make_lattice(int n, const Share& sites, double box_size, const Cosmology& cosmology) {
+  const auto side = static_cast<std::uint64_t>(n);
+  const double all = static_cast<double>(side * side * side);
+  Snapshot snapshot;
+  snapshot.positions.resize(sites.size());
+  snapshot.velocities.resize(sites.size());
+  snapshot.masses.assign(sites.size(),
+                         static_cast<float>(cosmology.mean_density() * box_size * box_size * box_size / all));
+  snapshot.ids.resize(sites.size());
+#pragma omp parallel for schedule(static)
+  for (std::uint64_t i = sites.first; i < sites.end; ++i) {
+    snapshot.positions[i - sites.first] = {box_size * static_cast<double>(i / (side * side)) / n,
+                                           box_size * static_cast<double>(i / side % side) / n,
+                                           box_size * static_cast<double>(i % side) / n};
+    snapshot.ids[i - sites.first] = i + 1;
+  }
+  return snapshot;
+}
+
 }  // namespace
 
 Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParameters& parameters,
@@ -164,43 +170,42 @@ Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParam
   if (parameters.second_order) source = second_order_source(density, parameters.dealias);
   const PeriodicGrid* second = source ? &*source : nullptr;
 
-  const std::size_t count = static_cast<std::size_t>(n) * n * n;
-  Snapshot snapshot;
+  const Share sites = sites_of(density, density.ranks().rank());
+  Snapshot snapshot = make_lattice(n, sites, box, cosmology);
   snapshot.header = make_header(cosmology, box, parameters.redshift);
-  snapshot.positions.resize(count);
-  snapshot.velocities.resize(count);
-  const double mass = cosmology.mean_density() * box * box * box / static_cast<double>(count);
-  snapshot.masses.assign(count, static_cast<float>(mass));
-  snapshot.ids.resize(count);
-  for (std::size_t i = 0; i < count; ++i) snapshot.ids[i] = i + 1;
-
   const double speed = a * cosmology.hubble(a);  // v = a dx/dt = a H dx/dlna
-  PeriodicGrid field(n);
+  PeriodicGrid field(n, density.ranks(), density.messages());
   for (int axis = 0; axis < 3; ++axis) {
     set_vector_component(field, density, second, growth.d1, growth.d2, axis, box);
-    for_each_site(field, [&](std::size_t particle, const std::array<int, 3>& site, double displacement) {
-      snapshot.positions[particle][axis] = wrap(box * site[axis] / n + displacement, box);
+    visit_share(field, [&](std::uint64_t first, int count, const double* displacements) {
+      for (int i = 0; i < count; ++i) {
+        double& x = snapshot.positions[first - sites.first + i][axis];
+        x = wrap(x + displacements[i], box);
+      }
     });
     const double first_rate = speed * growth.f1 * growth.d1, second_rate = speed * growth.f2 * growth.d2;
     set_vector_component(field, density, second, first_rate, second_rate, axis, box);
-    for_each_site(field, [&](std::size_t particle, const std::array<int, 3>&, double velocity) {
-      snapshot.velocities[particle][axis] = static_cast<float>(velocity);
+    visit_share(field, [&](std::uint64_t first, int count, const double* velocities) {
+      for (int i = 0; i < count; ++i) {
+        snapshot.velocities[first - sites.first + i][axis] = static_cast<float>(velocities[i]);
+      }
     });
   }
   return snapshot;
 }
 
 Snapshot make_cosmological_ic(const CosmologicalIcParameters& parameters, const Cosmology& cosmology,
-                              const PowerSpectrum& power) {
+                              const PowerSpectrum& power, const Communicator& ranks) {
   check(parameters.particles_per_side, parameters.box_size, parameters.redshift);
   const GaussianFieldParameters field = {.seed = parameters.seed,
                                          .fixed_amplitudes = parameters.fixed_amplitudes,
                                          .flip_phases = parameters.flip_phases};
-  const PeriodicGrid density = make_linear_density(field, power, parameters.box_size, parameters.particles_per_side);
+  const PeriodicGrid density =
+      make_linear_density(field, power, parameters.box_size, parameters.particles_per_side, ranks);
   return displace_lattice(density, parameters, cosmology);
 }
 
-Snapshot make_pancake(const PancakeParameters& parameters, const Cosmology& cosmology) {
+Snapshot make_pancake(const PancakeParameters& parameters, const Cosmology& cosmology, const Communicator& ranks) {
   const int n = parameters.particles_per_side;
   check(n, parameters.box_size, parameters.redshift);
   std::array<int, 3> m = parameters.wave;
@@ -215,10 +220,12 @@ Snapshot make_pancake(const PancakeParameters& parameters, const Cosmology& cosm
   }
   // Both members of the pair where both are stored (mz = 0), else the one with mz > 0.
   const double amplitude = 0.5 / cosmology.growth(1 / (1 + parameters.collapse_redshift)).d1;
-  PeriodicGrid density(n);
+  PeriodicGrid density(n, ranks);
+  const PencilRange y = density.modes().along[1], z = density.modes().along[2];
   for (int sign : {1, -1}) {
-    if (sign * m[2] < 0) continue;
-    density.mode_row(density.index_of(sign * m[0]), density.index_of(sign * m[1]))[std::abs(m[2])] = amplitude;
+    const int my = density.index_of(sign * m[1]), mz = sign * m[2];
+    if (my < y.first || my >= y.end || mz < z.first || mz >= z.end) continue;
+    density.mode_row(density.index_of(sign * m[0]), my)[mz - z.first] = amplitude;
   }
   CosmologicalIcParameters lattice;
   lattice.box_size = parameters.box_size;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "host/comm/exact_sum.hpp"
+#include "host/comm/share.hpp"
 #include "kernels/device/error.hpp"
 #include "src/ic/random.hpp"
 
@@ -32,51 +34,79 @@ void require_particles(std::uint64_t particles, const std::string& model) {
   require(particles > 0, model, "it has no particles", "give 1 or more");
 }
 
-// One body for each index, in parallel.
+// The share of a rank, before the whole set is put in its place.
+struct Bodies {
+  Share share;
+  std::vector<Body> items;
+};
+
+// One body for each index of this rank's share, in parallel.
 template <class Sampler>
-std::vector<Body> sample_bodies(std::uint64_t count, const Sampler& sample) {
-  std::vector<Body> bodies(count);
+Bodies sample_bodies(std::uint64_t count, const Communicator& ranks, const Sampler& sample) {
+  Bodies bodies{share_of(count, ranks.rank(), ranks.size()), {}};
+  bodies.items.resize(bodies.share.size());
 #pragma omp parallel for schedule(static)
-  for (std::uint64_t i = 0; i < count; ++i) bodies[i] = sample(i);
+  for (std::uint64_t i = 0; i < bodies.items.size(); ++i) bodies.items[i] = sample(bodies.share.first + i);
   return bodies;
 }
 
-// Puts the centre of mass at rest in the origin (summed in the order of the particles: the same bits always).
-void centre(std::vector<Body>& bodies) {
-  double mass = 0;
-  Vector position = {}, velocity = {};
-  for (const Body& b : bodies) {
-    mass += b.mass;
-    for (int i = 0; i < 3; ++i) {
-      position[i] += b.mass * b.position[i];
-      velocity[i] += b.mass * b.velocity[i];
+// Mass, then mass times position, then mass times velocity.
+using Moments = std::array<ExactSum, 7>;
+
+Moments moments(const std::vector<Body>& bodies) {
+  Moments total;
+#pragma omp parallel
+  {
+    Moments mine;
+#pragma omp for schedule(static)
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      const Body& b = bodies[i];
+      mine[0].add(b.mass);
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        mine[1 + axis].add(b.mass * b.position[axis]);
+        mine[4 + axis].add(b.mass * b.velocity[axis]);
+      }
     }
+#pragma omp critical
+    for (std::size_t m = 0; m < total.size(); ++m) total[m].add(mine[m]);
+  }
+  return total;
+}
+
+// Puts the centre of mass of all ranks' bodies at rest in the origin.
+void centre(std::vector<Body>& bodies, const Communicator& ranks) {
+  Moments sums = moments(bodies);
+  ExactSum::over_ranks(ranks, sums);
+  Vector position, velocity;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    position[axis] = sums[1 + axis].value() / sums[0].value();
+    velocity[axis] = sums[4 + axis].value() / sums[0].value();
   }
   for (Body& b : bodies) {
-    for (int i = 0; i < 3; ++i) {
-      b.position[i] -= position[i] / mass;
-      b.velocity[i] -= velocity[i] / mass;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      b.position[axis] -= position[axis];
+      b.velocity[axis] -= velocity[axis];
     }
   }
 }
 
-Snapshot to_snapshot(std::vector<Body> bodies) {
-  centre(bodies);
+Snapshot to_snapshot(Bodies bodies, const Communicator& ranks) {
+  centre(bodies.items, ranks);
   Snapshot s;
   s.header.comoving = false;
   s.header.time = 0;
   s.header.gravitational_constant = 1;
   s.header.units = {.length_cgs = 1, .mass_cgs = 1, .velocity_cgs = 1, .with_h = false};
-  s.positions.reserve(bodies.size());
-  s.velocities.reserve(bodies.size());
-  s.masses.reserve(bodies.size());
-  s.ids.reserve(bodies.size());
-  for (const Body& b : bodies) {
+  s.positions.reserve(bodies.items.size());
+  s.velocities.reserve(bodies.items.size());
+  s.masses.reserve(bodies.items.size());
+  s.ids.reserve(bodies.items.size());
+  for (const Body& b : bodies.items) {
     s.positions.push_back(b.position);
     s.velocities.push_back({static_cast<float>(b.velocity[0]), static_cast<float>(b.velocity[1]),
                             static_cast<float>(b.velocity[2])});
     s.masses.push_back(static_cast<float>(b.mass));
-    s.ids.push_back(s.ids.size() + 1);
+    s.ids.push_back(bodies.share.first + s.ids.size() + 1);
   }
   return s;
 }
@@ -142,7 +172,7 @@ double rayleigh(double rms, double u) { return rms * std::sqrt(-std::log(u)); }
 
 }  // namespace
 
-Snapshot make_plummer(const PlummerParameters& p) {
+Snapshot make_plummer(const PlummerParameters& p, const Communicator& ranks) {
   const std::string model = "Plummer sphere";
   require_particles(p.particles, model);
   require_positive(p.mass, model, "the mass");
@@ -151,7 +181,7 @@ Snapshot make_plummer(const PlummerParameters& p) {
   const double a = p.scale_length;
   const double inside = p.truncation_radius > 0 ? plummer_mass_fraction(p.truncation_radius / a) : 1;
   const CounterRandom random(p.seed, RandomStream::kPlummer);
-  return to_snapshot(sample_bodies(p.particles, [&](std::uint64_t i) {
+  return to_snapshot(sample_bodies(p.particles, ranks, [&](std::uint64_t i) {
     const auto [u, cosine] = random.for_particle(i, 0);
     const auto [azimuth, v_cosine] = random.for_particle(i, 1);
     const auto [v_azimuth, unused] = random.for_particle(i, 2);
@@ -160,10 +190,10 @@ Snapshot make_plummer(const PlummerParameters& p) {
     return Body{.position = isotropic(r, cosine, azimuth),
                 .velocity = isotropic(escape * plummer_speed(random, i, 3), v_cosine, v_azimuth),
                 .mass = p.mass * inside / static_cast<double>(p.particles)};
-  }));
+  }), ranks);
 }
 
-Snapshot make_cold_sphere(const ColdSphereParameters& p) {
+Snapshot make_cold_sphere(const ColdSphereParameters& p, const Communicator& ranks) {
   const std::string model = "uniform sphere";
   require_particles(p.particles, model);
   require_positive(p.mass, model, "the mass");
@@ -173,7 +203,7 @@ Snapshot make_cold_sphere(const ColdSphereParameters& p) {
   // 2T = 3 M sigma^2 = virial_ratio |W|, |W| = 3/5 M^2/R.
   const double sigma = std::sqrt(p.virial_ratio * p.mass / (5 * p.radius));
   const CounterRandom random(p.seed, RandomStream::kSphere);
-  return to_snapshot(sample_bodies(p.particles, [&](std::uint64_t i) {
+  return to_snapshot(sample_bodies(p.particles, ranks, [&](std::uint64_t i) {
     const auto [u, cosine] = random.for_particle(i, 0);
     const auto [azimuth, phase] = random.for_particle(i, 1);
     Body body{.position = isotropic(p.radius * std::cbrt(u), cosine, azimuth),
@@ -186,10 +216,10 @@ Snapshot make_cold_sphere(const ColdSphereParameters& p) {
       body.velocity = {r1 * std::cos(angle1), r1 * std::sin(angle1), r2 * std::cos(angle2)};
     }
     return body;
-  }));
+  }), ranks);
 }
 
-Snapshot make_kepler_disk(const KeplerDiskParameters& p) {
+Snapshot make_kepler_disk(const KeplerDiskParameters& p, const Communicator& ranks) {
   const std::string model = "Kepler disk";
   require_particles(p.particles, model);
   require_positive(p.central_mass, model, "the central mass");
@@ -200,7 +230,7 @@ Snapshot make_kepler_disk(const KeplerDiskParameters& p) {
   require(p.eccentricity >= 0 && p.eccentricity < 0.5 && p.inclination >= 0 && p.inclination < 0.5, model,
           "rms eccentricity or inclination is out of range", "keep both between 0 and 0.5");
   const CounterRandom random(p.seed, RandomStream::kDisk);
-  return to_snapshot(sample_bodies(p.particles + 1, [&](std::uint64_t i) {
+  return to_snapshot(sample_bodies(p.particles + 1, ranks, [&](std::uint64_t i) {
     if (i == 0) return Body{.mass = p.central_mass};
     const auto [u, v] = random.for_particle(i, 0);
     const auto [tilt, node] = random.for_particle(i, 1);
@@ -215,10 +245,10 @@ Snapshot make_kepler_disk(const KeplerDiskParameters& p) {
                          p.central_mass);
     body.mass = p.disk_mass / static_cast<double>(p.particles);
     return body;
-  }));
+  }), ranks);
 }
 
-Snapshot make_two_body(const TwoBodyParameters& p) {
+Snapshot make_two_body(const TwoBodyParameters& p, const Communicator& ranks) {
   const std::string model = "two-body orbit";
   require_positive(p.mass1, model, "the first mass");
   require_positive(p.mass2, model, "the second mass");
@@ -230,7 +260,8 @@ Snapshot make_two_body(const TwoBodyParameters& p) {
   second.position[0] = p.semi_major_axis * (1 + p.eccentricity);
   second.velocity[1] = std::sqrt(total / p.semi_major_axis * (1 - p.eccentricity) / (1 + p.eccentricity));
   second.mass = p.mass2;
-  return to_snapshot({Body{.mass = p.mass1}, second});
+  const Body first{.mass = p.mass1};
+  return to_snapshot(sample_bodies(2, ranks, [&](std::uint64_t i) { return i == 0 ? first : second; }), ranks);
 }
 
 }  // namespace maki

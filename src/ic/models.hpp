@@ -1,11 +1,13 @@
 // Isolated model systems with G = 1, in whatever unit the parameters are in. Each particle is a function of seed and
-// index alone; centre of mass at rest in the origin; ids from 1; equal masses unless said otherwise.
-// All throw Error on parameters out of range.
+// index alone; centre of mass at rest in the origin; ids from 1; equal masses unless said otherwise. Collective over
+// the ranks: rank r of P gets the particles N r/P ... N (r + 1)/P - 1 of N, and together they are the same bits for any
+// number of ranks and threads. All throw Error on parameters out of range.
 #pragma once
 
 #include <cstdint>
 #include <numbers>
 
+#include "host/comm/communicator.hpp"
 #include "src/io/snapshot.hpp"
 
 namespace maki {
@@ -21,7 +23,7 @@ struct PlummerParameters {
   // equilibrium. Without it the outermost of N particles is near a sqrt(3N/2).
   double truncation_radius = 0;
 };
-Snapshot make_plummer(const PlummerParameters& parameters);
+Snapshot make_plummer(const PlummerParameters& parameters, const Communicator& ranks = Communicator::self());
 
 // Uniform sphere. The defaults are those of FDPS's cold collapse (Iwasawa et al. 2020, PASJ 72, 13, section 6.1; the
 // radius is that of FDPS's sample program): mass 1, radius 3, at rest. It collapses at t = pi sqrt(R^3/(8 G M)) = 5.8.
@@ -32,7 +34,7 @@ struct ColdSphereParameters {
   double radius = 3;
   double virial_ratio = 0;  // 2T/|W|; velocities are Gaussian where it is not 0
 };
-Snapshot make_cold_sphere(const ColdSphereParameters& parameters);
+Snapshot make_cold_sphere(const ColdSphereParameters& parameters, const Communicator& ranks = Communicator::self());
 
 // One heavy particle (the first, id 1) and `particles` light ones on nearly circular Kepler orbits around it, as in a
 // planetary ring. Orbits feel the central mass only; the disk lies in the x-y plane and turns counter-clockwise.
@@ -47,7 +49,7 @@ struct KeplerDiskParameters {
   double eccentricity = 0.01;          // rms values of Rayleigh distributions
   double inclination = 0.005;          // radian
 };
-Snapshot make_kepler_disk(const KeplerDiskParameters& parameters);
+Snapshot make_kepler_disk(const KeplerDiskParameters& parameters, const Communicator& ranks = Communicator::self());
 
 // Two bodies at apocentre on the x axis, moving in the x-y plane. Period 2 pi sqrt(a^3/(m1 + m2)), energy -m1 m2/(2a).
 struct TwoBodyParameters {
@@ -56,6 +58,6 @@ struct TwoBodyParameters {
   double semi_major_axis = 1;
   double eccentricity = 0.5;
 };
-Snapshot make_two_body(const TwoBodyParameters& parameters);
+Snapshot make_two_body(const TwoBodyParameters& parameters, const Communicator& ranks = Communicator::self());
 
 }  // namespace maki

@@ -48,46 +48,79 @@ Plan make_plan(Kind kind, int n, int sign) {
   }
 }
 
+int checked(int n) {
+  if (n < 2 || n % 2 != 0) throw std::invalid_argument("a periodic grid has an even number of points a side");
+  return n;
+}
+
 }  // namespace
 
-PeriodicGrid::PeriodicGrid(int n) : n_(n) {
-  if (n < 2 || n % 2 != 0) throw std::invalid_argument("a periodic grid has an even number of points a side");
-  data_.resize(row_offset(n, 0));
+PeriodicGrid::PeriodicGrid(int n, const Communicator& ranks, Messages messages)
+    : n_(checked(n)),
+      ranks_(ranks),
+      layout_(n, ranks.size()),
+      messages_(messages),
+      points_(layout_.box(Pencils::kReal, ranks.rank())),
+      modes_(layout_.box(Pencils::kX, ranks.rank())) {
+  const auto rows = static_cast<std::size_t>(points_.along[1].count());
+  plane_ = std::max(rows * (static_cast<std::size_t>(half()) + 1), static_cast<std::size_t>(n_) * mode_count());
+  data_.resize(static_cast<std::size_t>(planes()) * plane_);
+}
+
+void PeriodicGrid::clear() {
+#pragma omp parallel for schedule(static)
+  for (int plane = 0; plane < planes(); ++plane) {
+    std::fill_n(data_.data() + static_cast<std::size_t>(plane) * plane_, plane_, Complex(0));
+  }
+}
+
+ArrayBox PeriodicGrid::mode_box(const PencilRange& mx, const PencilRange& my, const PencilRange& mz) const {
+  const auto counted = [](const PencilRange& range) { return static_cast<std::size_t>(range.count()); };
+  if (mx.count() == 0 || my.count() == 0 || mz.count() == 0) return {};
+  return {.base = mode_offset(index_of(mx.first), index_of(my.first)) +
+                  static_cast<std::size_t>(mz.first - modes_.along[2].first),
+          .count = {counted(my), counted(mx), counted(mz)},
+          .step = {plane_, mode_count()}};
 }
 
 void PeriodicGrid::to_points() {
-  transform_across(true, FFTW_BACKWARD);
-  transform_across(false, FFTW_BACKWARD);
+  transform_across(FFTW_BACKWARD);
+  swap_x_and_y();
+  transform_across(FFTW_BACKWARD);
+  exchange_in_row(false);
   transform_rows(FFTW_BACKWARD);
 }
 
 void PeriodicGrid::to_modes() {
   transform_rows(FFTW_FORWARD);
-  transform_across(false, FFTW_FORWARD);
-  transform_across(true, FFTW_FORWARD);
+  exchange_in_row(true);
+  transform_across(FFTW_FORWARD);
+  swap_x_and_y();
+  transform_across(FFTW_FORWARD);
 }
 
-// Complex transforms along x (or y), of kLines neighbouring lines at a time.
-void PeriodicGrid::transform_across(bool along_x, int sign) {
+// Complex transforms along the middle one of [plane][x or y][mz], of kLines neighbouring lines at a time.
+void PeriodicGrid::transform_across(int sign) {
   const Plan plan = make_plan(Kind::kComplex, n_, sign);
-  const int modes = half() + 1;
+  const int modes = modes_.along[2].count();
   const std::size_t padded = (static_cast<std::size_t>(n_) + 3) / 4 * 4;  // every line is aligned as the first is
 #pragma omp parallel
   {
     const Buffer lines = make_buffer(padded * kLines);
 #pragma omp for collapse(2) schedule(static)
-    for (int other = 0; other < n_; ++other) {
+    for (int plane = 0; plane < planes(); ++plane) {
       for (int first = 0; first < modes; first += kLines) {
+        Complex* const corner = data_.data() + static_cast<std::size_t>(plane) * plane_ + first;
         const int count = std::min(kLines, modes - first);
         for (int i = 0; i < n_; ++i) {
-          const Complex* from = (along_x ? mode_row(i, other) : mode_row(other, i)) + first;
+          const Complex* from = corner + static_cast<std::size_t>(i) * modes;
           for (int line = 0; line < count; ++line) lines[line * padded + i] = from[line];
         }
         for (int line = 0; line < count; ++line) {
           fftw_execute_dft(plan.get(), raw(&lines[line * padded]), raw(&lines[line * padded]));
         }
         for (int i = 0; i < n_; ++i) {
-          Complex* to = (along_x ? mode_row(i, other) : mode_row(other, i)) + first;
+          Complex* to = corner + static_cast<std::size_t>(i) * modes;
           for (int line = 0; line < count; ++line) to[line] = lines[line * padded + i];
         }
       }
@@ -107,17 +140,18 @@ void PeriodicGrid::transform_rows(int sign) {
     auto* real_in = reinterpret_cast<double*>(in.get());
     auto* real_out = reinterpret_cast<double*>(out.get());
 #pragma omp for collapse(2) schedule(static)
-    for (int ix = 0; ix < n_; ++ix) {
-      for (int iy = 0; iy < n_; ++iy) {
-        Complex* line = mode_row(ix, iy);
+    for (int ix = points_.along[0].first; ix < points_.along[0].end; ++ix) {
+      for (int iy = points_.along[1].first; iy < points_.along[1].end; ++iy) {
+        Complex* line = data_.data() + point_row(ix, iy);
+        double* values = row(ix, iy);
         if (forward) {
-          std::copy_n(row(ix, iy), n_, real_in);
+          std::copy_n(values, n_, real_in);
           fftw_execute_dft_r2c(plan.get(), real_in, raw(out.get()));
           for (int m = 0; m < modes; ++m) line[m] = out[m] * scale;
         } else {
           std::copy_n(line, modes, in.get());
           fftw_execute_dft_c2r(plan.get(), raw(in.get()), real_out);
-          std::copy_n(real_out, n_, row(ix, iy));
+          std::copy_n(real_out, n_, values);
         }
       }
     }

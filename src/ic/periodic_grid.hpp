@@ -1,49 +1,96 @@
-// A real field on n^3 points of a periodic box, and its Fourier modes, in one array.
+// A real field on n^3 points of a periodic box, and its Fourier modes, in one array over all ranks.
 #pragma once
 
 #include <complex>
 #include <cstddef>
 #include <vector>
 
+#include "host/comm/communicator.hpp"
+#include "host/fft/pencil_layout.hpp"
+#include "src/ic/box_messages.hpp"
+
 namespace maki {
 
 // Point (ix, iy, iz) lies at (ix, iy, iz) L/n. Modes are numbered by signed integers, k = 2 pi m / L, and
 //   f(x) = sum_m f_m exp(i k x),   f_{-m} = conj(f_m);
-// those with 0 <= mz <= n/2 are stored. Each 1-D transform is the same FFTW plan on contiguous, aligned lines, so
-// the bits of a result do not depend on the number of threads, nor on how a grid is cut into lines.
+// those with 0 <= mz <= n/2 are stored. Each rank holds the points() and the modes() that PencilLayout gives it; either
+// may be none. Everything is in host memory and each 1-D transform is the same FFTW plan on contiguous, aligned lines,
+// in a CUDA build too: so the bits of a result depend on the number of neither ranks nor threads.
+//
+// Memory of a rank: its part of 8 bytes x n^2 (n + 2), and Messages while it is transformed.
 class PeriodicGrid {
  public:
   using Complex = std::complex<double>;
 
-  // All zero; n even, at least 2. Throws std::invalid_argument otherwise.
-  explicit PeriodicGrid(int n);
+  // About how much a rank sends at once; it receives as much. Alike on all ranks.
+  struct Messages {
+    std::size_t bytes = std::size_t{64} << 20;
+  };
+
+  // All zero; n even, at least 2, else std::invalid_argument. Alone without `ranks`.
+  explicit PeriodicGrid(int n) : PeriodicGrid(n, Communicator::self()) {}
+  PeriodicGrid(int n, const Communicator& ranks) : PeriodicGrid(n, ranks, Messages{}) {}
+  PeriodicGrid(int n, const Communicator& ranks, Messages messages);
 
   int n() const { return n_; }
   int half() const { return n_ / 2; }
+  const Communicator& ranks() const { return ranks_; }
+  const PencilLayout& layout() const { return layout_; }
+  Messages messages() const { return messages_; }
 
-  // n values f(ix, iy, 0..n-1).
-  double* row(int ix, int iy) { return reinterpret_cast<double*>(mode_row(ix, iy)); }
-  const double* row(int ix, int iy) const { return reinterpret_cast<const double*>(mode_row(ix, iy)); }
+  // What this rank holds: points of whole lines along z, and modes of whole lines along x. Ranges of indices.
+  const PencilBox& points() const { return points_; }
+  const PencilBox& modes() const { return modes_; }
 
-  // n/2 + 1 modes (mx, my, 0..n/2) with mx = wave_number(ix) and my = wave_number(iy).
-  Complex* mode_row(int ix, int iy) { return data_.data() + row_offset(ix, iy); }
-  const Complex* mode_row(int ix, int iy) const { return data_.data() + row_offset(ix, iy); }
+  // n values f(ix, iy, 0..n-1), ix and iy in points().
+  double* row(int ix, int iy) { return reinterpret_cast<double*>(data_.data() + point_row(ix, iy)); }
+  const double* row(int ix, int iy) const { return reinterpret_cast<const double*>(data_.data() + point_row(ix, iy)); }
+
+  // Modes (mx, my, mz) with mx = wave_number(ix), my = wave_number(iy), iy and mz in modes(): from its first mz on.
+  Complex* mode_row(int ix, int iy) { return data_.data() + mode_offset(ix, iy); }
+  const Complex* mode_row(int ix, int iy) const { return data_.data() + mode_offset(ix, iy); }
+
+  // Modes whose numbers lie in these ranges (held here, each range of one sign), as a box [my][mx][mz] of array().
+  ArrayBox mode_box(const PencilRange& mx, const PencilRange& my, const PencilRange& mz) const;
+  const Complex* array() const { return data_.data(); }
 
   // Signed mode number of an index in 0..n-1, and back.
   int wave_number(int index) const { return index <= half() ? index : index - n_; }
   int index_of(int wave_number) const { return wave_number >= 0 ? wave_number : wave_number + n_; }
 
+  void clear();
+
+  // Collective over the ranks.
   void to_points();  // modes -> values, the sum above
   void to_modes();   // values -> modes, the inverse (1/n^3 included)
 
  private:
-  std::size_t row_offset(int ix, int iy) const {
-    return (static_cast<std::size_t>(ix) * n_ + iy) * (static_cast<std::size_t>(half()) + 1);
+  // The array holds plane_ complex numbers for each x of points(). While it is transformed it is, in turn,
+  //   [x][y][z or mz]  points    [x][y][mz]  y and fewer mz whole    [my][x][mz]  modes, with as many my as it had x.
+  std::size_t point_row(int ix, int iy) const {
+    return static_cast<std::size_t>(ix - points_.along[0].first) * plane_ +
+           static_cast<std::size_t>(iy - points_.along[1].first) * (static_cast<std::size_t>(half()) + 1);
   }
-  void transform_across(bool along_x, int sign);
+  std::size_t mode_offset(int ix, int iy) const {
+    return static_cast<std::size_t>(iy - modes_.along[1].first) * plane_ + static_cast<std::size_t>(ix) * mode_count();
+  }
+  std::size_t mode_count() const { return static_cast<std::size_t>(modes_.along[2].count()); }
+  int planes() const { return points_.along[0].count(); }
+
+  void transform_across(int sign);
   void transform_rows(int sign);
+  void exchange_in_row(bool to_modes);
+  void exchange_planes(int first, int count, bool to_modes);
+  void swap_x_and_y();
+  void swap_own_block();
+  void swap_blocks(int first, int count);
 
   int n_;
+  Communicator ranks_;
+  PencilLayout layout_;
+  Messages messages_;
+  PencilBox points_, modes_;
+  std::size_t plane_ = 0;
   std::vector<Complex> data_;
 };
 

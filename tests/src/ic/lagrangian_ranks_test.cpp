@@ -1,0 +1,78 @@
+#include "src/ic/lagrangian.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <utility>
+
+#include "src/ic/gaussian_field.hpp"
+#include "tests/src/ic/shares_ranks.hpp"
+
+namespace maki {
+namespace {
+
+struct Universe {
+  Cosmology cosmology{CosmologyParameters{}, UnitSystem{}};
+  PowerSpectrum power{{}, CosmologyParameters{}, UnitSystem{}};
+};
+
+CosmologicalIcParameters of_side(int n) {
+  CosmologicalIcParameters p;
+  p.seed = 42;
+  p.particles_per_side = n;
+  p.box_size = 40;
+  p.redshift = 9;
+  return p;
+}
+
+// Particles a side; 2 and 4 are fewer than the ranks.
+class LagrangianOverRanks : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Sides, LagrangianOverRanks, testing::Values(2, 4, 8, 18));
+
+TEST_P(LagrangianOverRanks, SharesAreTheSameBits) {
+  const Universe u;
+  const auto world = Communicator::world();
+  for (const auto& [second_order, dealias] : {std::pair{false, false}, {true, false}, {true, true}}) {
+    CosmologicalIcParameters p = of_side(GetParam());
+    p.second_order = second_order;
+    p.dealias = dealias;
+    const Snapshot whole = make_cosmological_ic(p, u.cosmology, u.power);
+    expect_shares_of(whole, make_cosmological_ic(p, u.cosmology, u.power, world), world);
+  }
+}
+
+// With messages of any size, one number each among them.
+TEST(LagrangianRanks, SmallMessagesChangeNothing) {
+  const Universe u;
+  const auto world = Communicator::world();
+  for (const auto& [n, bytes] : std::initializer_list<std::pair<int, std::size_t>>{{4, 1}, {8, 700}, {18, 20000}}) {
+    const CosmologicalIcParameters p = of_side(n);
+    const Snapshot whole = make_cosmological_ic(p, u.cosmology, u.power);
+    const PeriodicGrid density = make_linear_density({.seed = p.seed}, u.power, p.box_size, n, world, {bytes});
+    expect_shares_of(whole, displace_lattice(density, p, u.cosmology), world);
+  }
+}
+
+TEST(LagrangianRanks, Pancake) {
+  const Universe u;
+  const auto world = Communicator::world();
+  for (const auto& wave : {std::array{1, 0, 0}, {0, -3, 0}, {2, 1, -3}, {-1, 2, 3}}) {
+    PancakeParameters p;
+    p.particles_per_side = 12;
+    p.wave = wave;
+    expect_shares_of(make_pancake(p, u.cosmology), make_pancake(p, u.cosmology, world), world);
+  }
+}
+
+// Any part of the ranks makes the same.
+TEST(LagrangianRanks, PartsOfTheRanks) {
+  const Universe u;
+  const auto world = Communicator::world();
+  const auto part = world.split(world.rank() % 2, -world.rank());
+  const CosmologicalIcParameters p = of_side(8);
+  expect_shares_of(make_cosmological_ic(p, u.cosmology, u.power),
+                   make_cosmological_ic(p, u.cosmology, u.power, part), part);
+}
+
+}  // namespace
+}  // namespace maki
