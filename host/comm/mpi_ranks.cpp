@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "host/comm/job.hpp"
-#include "host/comm/neighbours.hpp"
 #include "host/comm/roll_call.hpp"
+#include "host/comm/signs_of_life.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {
@@ -32,6 +32,7 @@ void finalize() {
     MPI_Request request;
     check(MPI_Ibarrier(at_end.comm, &request), "MPI_Ibarrier");
     finish(at_end, request, "the end of the program");
+    say_ending();
   } catch (const std::exception& error) {
     abort_job(error.what());
   }
@@ -54,7 +55,6 @@ Ranks start(int expected) {
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
   open_roll_call();
-  meet_neighbours();
   Ranks like;
   if (const char* text = std::getenv("MAKI_RANK_TIMEOUT")) {
     like.timeout = std::atof(text);
@@ -62,6 +62,7 @@ Ranks start(int expected) {
       throw Error(std::string("MAKI_RANK_TIMEOUT is '") + text + "'", "it is a time in seconds, above 0");
     }
   }
+  open_signs_of_life(like.timeout);
   MPI_Comm last = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &last), "MPI_Comm_dup");
   at_end = describe(last, like);

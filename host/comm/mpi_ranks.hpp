@@ -34,24 +34,33 @@ void release(Ranks& ranks);
 
 // One spell of waiting: ever longer pauses between looks at the requests, so that ranks that share a core leave it to
 // those that work, and an end after the timeout.
+//
+// When it ends: at once when a rank is lost (signs_of_life.hpp) or another one has given up; after the timeout, unless a
+// rank says that it is at work, which is waited for as long as it takes, with a line on standard error now and then. So
+// a long computation or a slow file is no fault, and a stopped process is one.
 class Patience {
  public:
   Patience(const Ranks& ranks, std::string what);
+  ~Patience();
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
   // Something came: the timeout starts anew.
   void refresh();
-  // Waits a little. After the timeout, after ten seconds with a rank on this machine stopped, or when another rank has
-  // given up, throws Error naming the ranks that are not heard from; `pending` (ranks here) are those waited for, which
-  // are named if all answer.
+  // Waits a little. At the end throws Error naming the ranks that are not heard from; `pending` (ranks here) are those
+  // waited for, which are named if all answer.
   void pause(const std::function<std::vector<int>()>& pending);
 
  private:
   using Clock = std::chrono::steady_clock;
+  bool others_are_at_work();
   [[noreturn]] void give_up(const std::vector<int>& pending) const;
   const Ranks& ranks_;
   std::string what_;
   int idle_ = 0;
   Clock::time_point looked_;
-  std::chrono::duration<double> waited_{0}, stopped_{0};  // since something came, and with a neighbour stopped
+  std::chrono::duration<double> waited_{0};   // since something came
+  std::chrono::duration<double> asked_{0};    // the part of it after which all ranks were asked; 0: they were not
+  std::vector<unsigned long> answers_;        // of each until then
 };
 
 // Waits for one request of a collective call.

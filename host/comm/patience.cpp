@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <thread>
 
 #include "host/comm/mpi_ranks.hpp"
-#include "host/comm/neighbours.hpp"
 #include "host/comm/roll_call.hpp"
+#include "host/comm/signs_of_life.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {
@@ -16,7 +17,7 @@ using Seconds = std::chrono::duration<double>;
 constexpr int kYields = 200;  // looks with nothing but a yield between them, then pauses of growing length
 constexpr std::chrono::microseconds kLongest{200};
 constexpr Seconds kLookAround{0.05};  // for a rank that has given up
-constexpr Seconds kStopped{10};       // how long a rank on this machine may be stopped
+constexpr Seconds kAnswer{1};        // for answers to come
 // A longer time between two looks is not waiting: this process was itself stopped, or its job suspended.
 constexpr Seconds kGap{1};
 
@@ -24,9 +25,12 @@ constexpr Seconds kGap{1};
 
 Patience::Patience(const Ranks& ranks, std::string what) : ranks_(ranks), what_(std::move(what)) {}
 
+Patience::~Patience() { refresh(); }
+
 void Patience::refresh() {
+  if (waited_.count() > ranks_.timeout / 2) say_waiting(false);
   idle_ = 0;
-  waited_ = stopped_ = Seconds{0};
+  waited_ = asked_ = Seconds{0};
 }
 
 void Patience::pause(const std::function<std::vector<int>()>& pending) {
@@ -41,27 +45,52 @@ void Patience::pause(const std::function<std::vector<int>()>& pending) {
   const Seconds since = now - looked_;
   if (since < kLookAround) return;
   looked_ = now;
-  const double whole = std::floor(waited_.count());
   waited_ += std::min(since, kGap);
-  // Once a second is enough to read what the system says of the neighbours.
-  if (std::floor(waited_.count()) > whole) {
-    stopped_ = stopped_neighbours().empty() ? Seconds{0} : stopped_ + Seconds{1};
+  if (waited_.count() > ranks_.timeout / 2) say_waiting(true);
+  if (any_lost() || roll_is_called()) give_up(pending());
+  if (waited_.count() > ranks_.timeout && !others_are_at_work()) give_up(pending());
+}
+
+// After the timeout. True also while answers may still come.
+bool Patience::others_are_at_work() {
+  if (asked_.count() == 0) {
+    answers_.clear();
+    for (const Sign& sign : signs()) answers_.push_back(sign.answers);
+    ask_all();
+    asked_ = waited_;
   }
-  if (roll_is_called() || waited_.count() > ranks_.timeout || stopped_ >= kStopped) give_up(pending());
+  if (waited_ < asked_ + kAnswer) return true;
+  const std::vector<Sign> now = signs();
+  std::vector<int> at_work;
+  int speaker = -1;  // the lowest of those that wait
+  for (int r = 0; r < static_cast<int>(now.size()); ++r) {
+    const bool works = now[r].answers > answers_[r] && !now[r].waiting;
+    if (works) at_work.push_back(r);
+    if (!works && speaker < 0) speaker = r;
+  }
+  if (at_work.empty()) return false;
+  if (speaker == ranks_.in_world[ranks_.rank]) {
+    std::fprintf(stderr, "maki: waiting for %s, at work for %.0f s or more\n", name_with_machines(at_work).c_str(),
+                 ranks_.timeout);
+  }
+  refresh();
+  return true;
 }
 
 void Patience::give_up(const std::vector<int>& pending) const {
+  say_ending();
+  const std::vector<Sign> before = signs();
+  ask_all();
   const std::vector<bool> here = call_roll();
+  const std::vector<Sign> after = signs();
+  // Those at work do not hear the roll call, but answer.
   std::vector<int> missing;
   for (std::size_t r = 0; r < here.size(); ++r) {
-    if (!here[r]) missing.push_back(static_cast<int>(r));
+    if (!here[r] && after[r].answers == before[r].answers) missing.push_back(static_cast<int>(r));
   }
-  const std::vector<int> stopped = stopped_neighbours();
-  if (!stopped.empty()) missing = stopped;  // others may only be at work
-  const std::string reason = std::string(stopped.empty() ? "" : "stopped on this machine; ") + what_ + " waited " +
-                             std::to_string(std::lround(waited_.count())) + " s";
+  const std::string reason = what_ + " waited " + std::to_string(std::lround(waited_.count())) + " s";
   if (!missing.empty()) {
-    throw Error(name_ranks(missing) + (missing.size() == 1 ? " is" : " are") + " not heard from", reason,
+    throw Error(name_with_machines(missing) + (missing.size() == 1 ? " is" : " are") + " not heard from", reason,
                 "see what became of the process, its node or its network; MAKI_RANK_TIMEOUT sets the time allowed");
   }
   std::vector<int> named;

@@ -65,13 +65,13 @@ bool speaks_for_all() {
   return rank == spokesman;
 }
 
-std::string name_ranks(const std::vector<int>& ranks) {
+std::string name_ranks(const std::vector<int>& ranks, const std::function<std::string(int)>& more) {
   constexpr std::size_t kNamed = 12;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   const std::size_t named = std::min(ranks.size(), kNamed);
   for (std::size_t i = 0; i < named; ++i) {
     if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += std::to_string(ranks[i]);
+    text += std::to_string(ranks[i]) + (more ? more(ranks[i]) : "");
   }
   if (ranks.size() > named) text += " and " + std::to_string(ranks.size() - named) + " more";
   return text;

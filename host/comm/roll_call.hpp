@@ -2,6 +2,7 @@
 // named are the ranks at fault and not the ones that wait for them in turn.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ bool roll_is_called();
 std::vector<bool> call_roll();
 // Whether this rank is the one that speaks for all: the lowest heard. Before any roll call: rank 0.
 bool speaks_for_all();
-// "rank 2", "ranks 2, 3 and 5", "ranks 2, 3, 5 and 12 more".
-std::string name_ranks(const std::vector<int>& ranks);
+// "rank 2", "ranks 2, 3 and 5", "ranks 2, 3, 5 and 12 more"; behind each number what `more` says of it.
+std::string name_ranks(const std::vector<int>& ranks, const std::function<std::string(int)>& more = {});
 
 }  // namespace maki::mpi

@@ -4,10 +4,13 @@
 
 #include <chrono>
 #include <cstdio>
+#include <thread>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "kernels/device/buffer.hpp"
 #include "kernels/device/error.hpp"
+#include "kernels/device/memory.hpp"
 
 namespace maki::test {
 namespace {
@@ -20,6 +23,12 @@ void pass_around(const Communicator& ranks) {
   ranks.exchange({&to, 1}, {&from, 1});
 }
 
+[[noreturn]] void exhaust_memory() {
+  pool_set_limit(1);
+  const DeviceBuffer<double> lists("interaction lists", 1 << 22);
+  throw Error("the limit was not kept");
+}
+
 }  // namespace
 
 int run_until_lost(const std::string& calls) {
@@ -30,12 +39,16 @@ int run_until_lost(const std::string& calls) {
   for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
        std::chrono::steady_clock::now() < end;) {
     if (calls == "fail" && world.rank() == 2) throw Error("no more paper", "it was all used", "get some");
+    if (calls == "memory" && world.rank() == 2) exhaust_memory();
+    if (calls == "asleep") std::this_thread::sleep_for(std::chrono::minutes(1));
+    if (calls == "work" && world.rank() == 2) std::this_thread::sleep_for(std::chrono::seconds(4));
     if (calls == "leave" && world.rank() == 2) return 0;
     std::vector<double> values{1.0 * world.rank()};
     if (calls == "sum") world.sum(values);
     if (calls == "exchange") pass_around(world);
     if (calls == "row") pair.barrier();
     if (calls != "exchange") world.barrier();
+    if (calls == "work") return 0;
   }
   return 0;
 }
