@@ -30,8 +30,8 @@ class Communicator {
   // Those of this communicator that share this rank's machine (its memory), in the order of rank. Collective.
   Communicator split_by_machine() const;
 
-  // All of these are collective: every rank calls them in the same order. A peer that does not come within the timeout
-  // (set_timeout) is an Error that names it.
+  // All of these are collective: every rank calls them in the same order. A peer that is lost (set_timeout) is an Error
+  // that names it.
   void barrier() const;
   void broadcast(void* data, std::size_t bytes, int root) const;
   // `bytes` from every rank, in the order of ranks.
@@ -104,8 +104,10 @@ class Communicator {
   void wait(const std::string& what, const std::function<Look()>& look,
             const std::function<std::vector<int>()>& pending) const;
 
-  // How long a call waits with nothing heard before it gives up; MAKI_RANK_TIMEOUT (seconds), else 120.
-  // A communicator's copies and later splits follow.
+  // How long a call waits with nothing heard before it asks whether the others are at work, and gives up where none is;
+  // MAKI_RANK_TIMEOUT (seconds), else 120. A process that is stopped or gone is noticed after a twelfth of the job's
+  // (host/comm/signs_of_life.hpp), and a rank at work may take as long as it wants. A communicator's copies and later
+  // splits follow.
   void set_timeout(double seconds);
 
  private:

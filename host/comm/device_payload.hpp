@@ -20,10 +20,10 @@ enum class PayloadPath {
 
 const char* name(PayloadPath path);  // "NCCL", "MPI", "staging"
 
-// The path for these ranks, alike on all of them, and why: for the log. NCCL where this build has it and no two ranks of
-// a machine have selected the same GPU; else MPI by itself where the library takes device addresses; else staging.
-// MAKI_PAYLOAD=nccl|mpi|staged asks for one. Collective, once a device is selected. Throws Error where what is asked for
-// is not to be had.
+// The path for these ranks, alike on all of them, and why: for the log. NCCL where this build has it and no two ranks
+// of a machine have selected the same GPU; else MPI by itself where the library takes device addresses; else staging.
+// MAKI_PAYLOAD=nccl|mpi|staged asks for one. Collective, once a device is selected. Throws Error where what is asked
+// for is not to be had.
 struct PayloadChoice {
   PayloadPath path;
   std::string reason;

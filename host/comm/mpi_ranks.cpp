@@ -62,7 +62,7 @@ Ranks start(int expected) {
       throw Error(std::string("MAKI_RANK_TIMEOUT is '") + text + "'", "it is a time in seconds, above 0");
     }
   }
-  open_signs_of_life(like.timeout);
+  open_signs_of_life(like.timeout);  // collective calls follow: all ranks have met then
   MPI_Comm last = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &last), "MPI_Comm_dup");
   at_end = describe(last, like);

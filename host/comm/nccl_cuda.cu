@@ -88,7 +88,8 @@ const Stream& exchange_stream() {
 
 class NcclTransfer final : public PayloadTransfer {
  public:
-  NcclTransfer(const Communicator& ranks, std::shared_ptr<Started> nccl, const Stream& stream, PayloadMessages messages);
+  NcclTransfer(const Communicator& ranks, std::shared_ptr<Started> nccl, const Stream& stream,
+               PayloadMessages messages);
   ~NcclTransfer() override {
     if (!done_) nccl_->abort();  // given up: the kernel would wait for ever
   }

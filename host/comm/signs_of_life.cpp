@@ -37,7 +37,7 @@ constexpr int kAddresses = 6;      // of one machine
 constexpr Seconds kBeat{1};        // between questions
 constexpr int kIntroductions = 3;  // how often the others are asked until they answer,
 constexpr int kAtOnce = 64;        // so many of them in a beat
-constexpr Seconds kHandOver{3};    // for this rank's own call to end the job; the second watcher waits twice as long
+constexpr Seconds kHandOver{3};    // for this rank's own call to end the job; twice as long for the second watcher
 constexpr double kShortest = 5;    // s: silence of a busy machine
 
 // Where a rank can be reached.
@@ -82,7 +82,8 @@ sockaddr_in address(std::uint32_t ip, std::uint16_t port) {
   return to;
 }
 
-// This process's own socket and all the ways to it: this machine's inner one first, which the secret tells from others'.
+// This process's own socket and all the ways to it: first the one inside its machine. What answers there on another
+// machine is of the same job, with the same secret, only if it is the rank that it says.
 Place open_socket(int& socket) {
   Place place;
   gethostname(place.machine.data(), place.machine.size() - 1);
@@ -148,7 +149,7 @@ void look_after(int beat, double passed) {
       if (its_turn && peer.sign.answers == 0) ask(peer);
       continue;
     }
-    peer.silent = peer.sign.answers == peer.counted && peer.counted > 0 ? peer.silent + passed : 0;
+    peer.silent = peer.sign.answers == peer.counted && peer.sign.answers > 0 ? peer.silent + passed : 0;
     peer.counted = peer.sign.answers;
     if (peer.silent >= watch->silence && std::count(watch->lost.begin(), watch->lost.end(), r) == 0) {
       watch->lost.push_back(r);
@@ -158,6 +159,15 @@ void look_after(int beat, double passed) {
   }
 }
 
+bool watched_have_answered() {
+  const std::lock_guard lock(watch->mutex);
+  for (int i = 1; i <= kWatched; ++i) {
+    const int r = (watch->rank + i) % watch->size;
+    if (r != watch->rank && watch->peers[r].sign.answers == 0) return false;
+  }
+  return true;
+}
+
 int distance_to_lost() {
   const std::lock_guard lock(watch->mutex);
   return watch->lost.empty() ? kWatched : (watch->lost.front() - watch->rank + watch->size) % watch->size;
@@ -165,9 +175,9 @@ int distance_to_lost() {
 
 // In place of a main thread that does not come to it.
 [[noreturn]] void end_process() {
-  const std::string named = name_with_machines(lost_ranks());
-  std::fprintf(stderr, "maki: error: rank %d: %s not heard from for %.0f s: see what became of the process, its node or "
-               "its network\n", watch->rank, (named + (lost_ranks().size() == 1 ? " is" : " are")).c_str(),
+  const std::vector<int> lost = lost_ranks();
+  std::fprintf(stderr, "maki: error: rank %d: %s %s not heard from for %.0f s: see what became of the process, its node "
+               "or its network\n", watch->rank, name_with_machines(lost).c_str(), lost.size() == 1 ? "is" : "are",
                watch->silence);
   std::fflush(stderr);
   std::_Exit(1);  // the launcher ends the other ranks
@@ -225,6 +235,10 @@ void open_signs_of_life(double timeout) {
   } catch (const std::system_error&) {  // no more threads: then this rank stays silent
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  // From here on silence tells; where nothing comes through, the job starts all the same.
+  for (const auto end = Clock::now() + kBeat; !watched_have_answered() && Clock::now() < end;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
 }
 
 void say_waiting(bool waiting) { watch->waiting = waiting; }

@@ -3,8 +3,8 @@
 // While MPI is waited for, a rank that computes, writes a file or is stopped looks the same. So each rank has a thread
 // that makes no MPI calls and answers small UDP datagrams, with a secret of the job in them. It also asks two other
 // ranks every second, so that each rank is watched by two. A rank that has answered before and then is silent for a
-// twelfth of the timeout (10 s by default) is lost: its process is stopped, gone, or cut off. Where no datagram comes
-// through (a firewall between nodes, IPv6 only), nothing is concluded from silence and the timeout itself counts.
+// twelfth of the timeout (10 s by default, 5 s at least) is lost: its process is stopped, gone, or cut off. Where no
+// datagram comes through (a firewall between nodes, IPv6 only), nothing is concluded from silence: the timeout counts.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ struct Sign {
 };
 std::vector<Sign> signs();
 
-// "rank 2 (node017)", "ranks 2 (node017), 3 (node017) and 5 (node018)": the machines' names, where ranks are on several.
+// "rank 2 (node017)", "ranks 2 (node017) and 5 (node018)": with the machines' names, where ranks are on several.
 std::string name_with_machines(const std::vector<int>& ranks);
 
 }  // namespace maki::mpi
