@@ -1,0 +1,48 @@
+// What all ranks make of one configuration.
+#include "src/cli/setup.hpp"
+
+#include <gtest/gtest.h>
+
+#include "src/config/parse.hpp"
+#include "src/config/print.hpp"
+#include "tests/src/ic/shares_ranks.hpp"
+
+namespace maki {
+namespace {
+
+void expect_same_run(const std::string& text, const std::vector<std::string>& settings) {
+  const auto world = Communicator::world();
+  const Prepared alone = prepare(parse_config(text, "t", settings), true, Communicator::self());
+  const Prepared run = prepare(parse_config(text, "t", settings), true, world);
+  EXPECT_EQ(run.particles, alone.initial.size());
+  EXPECT_EQ(run.side, alone.side);
+  EXPECT_EQ(run.centre, alone.centre);
+  EXPECT_EQ(to_toml(run.config), to_toml(alone.config));
+  EXPECT_EQ(run.notes, alone.notes);
+  EXPECT_EQ(run.initial.header.gravitational_constant, alone.initial.header.gravitational_constant);
+  expect_shares_of(alone.initial, run.initial, world);
+}
+
+TEST(SetupRanks, EveryInitialConditionIsTheSame) {
+  const std::string cosmological = "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 8\n";
+  for (const std::string kind : {"lpt", "pancake"}) expect_same_run(cosmological, {"initial.kind=" + kind});
+  const std::string isolated = "[run]\nkind = \"isolated\"\n[gravity]\nsoftening = 0.01\n";
+  for (const std::string kind : {"plummer", "cold_sphere", "kepler_disk", "two_body"}) {
+    std::vector<std::string> settings = {"initial.kind=" + kind, "gravitational_constant=4"};
+    if (kind != "two_body") settings.push_back("initial.particles=100");
+    expect_same_run(isolated, settings);
+  }
+}
+
+TEST(SetupRanks, TheBoxHoldsTheSetsOfAllRanks) {
+  const auto world = Communicator::world();
+  Snapshot share;  // only the first rank and the last hold anything
+  if (world.rank() == 0) share.positions = {{-2.9, 0.5, 0}};
+  if (world.rank() + 1 == world.size()) share.positions.push_back({1.9, -1, 0.1});
+  const IsolatedBox box = isolated_box(share, world);
+  EXPECT_EQ(box.side, 16);
+  EXPECT_EQ(box.centre, (std::array<double, 3>{0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace maki
