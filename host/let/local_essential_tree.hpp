@@ -25,8 +25,8 @@ struct LetOptions {
   // split's force is next to nothing there (DESIGN section 3), so it need not be what particles move.
   float reach_skin = 0.02f;
   // Positions and second moments in 16 bits (compression.hpp): half the bytes of a reuse step, two thirds of a
-  // rebuild's. Alike on all ranks. Error of forces, 50 000 particles in a Plummer sphere or in clumps over 8 ranks, theta
-  // 0.5 and 0.3: median and 99 % as without to within 2 %.
+  // rebuild's. Alike on all ranks. Error of forces (50 000 particles in a Plummer sphere or in clumps, 8 ranks, theta
+  // 0.5 and 0.3): median and 99 % as without to within 2 %.
   bool compress = false;
 };
 

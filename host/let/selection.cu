@@ -8,19 +8,18 @@
 namespace maki {
 namespace {
 
-enum Verdict : std::uint32_t { kLeftOut, kLeaf, kClosed, kOpened };
+enum Verdict : std::uint8_t { kLeftOut, kLeaf, kClosed, kOpened };
 
 // Cells of one level that are looked at, target after target, and for each target in the order of their parents.
 struct Candidates {
   std::uint32_t n;
-  DeviceBuffer<std::uint32_t> cell, target, verdict;
+  DeviceBuffer<std::uint32_t> cell, target;
+  DeviceBuffer<Verdict> verdict;
   DeviceBuffer<std::uint32_t> child;  // n + 1: where its children stand among those of the next level, if it is opened
-  DeviceBuffer<std::uint32_t> kept;   // 0 or 1
   DeviceBuffer<std::uint32_t> place;  // n + 1: how many before it are kept
 
   explicit Candidates(std::uint32_t count)
-      : n(count), cell(kName, n), target(kName, n), verdict(kName, n), child(kName, n + 1), kept(kName, n),
-        place(kName, n + 1) {}
+      : n(count), cell(kName, n), target(kName, n), verdict(kName, n), child(kName, n + 1), place(kName, n + 1) {}
   static constexpr const char* kName = "let.candidates";
 };
 
@@ -41,7 +40,7 @@ struct Judge {
   const std::uint8_t* child_count;
   const std::uint32_t* cell;
   const std::uint32_t* target;
-  std::uint32_t* verdict;
+  Verdict* verdict;
   std::uint32_t* children;
 
   MAKI_HD bool reaches(const WalkTarget& t, std::uint32_t c) const {
@@ -85,14 +84,13 @@ struct Open {
 
 // An opened cell is kept where any of its children is.
 struct Keep {
-  const std::uint32_t* verdict;
+  const Verdict* verdict;
   const std::uint32_t* child;
-  const std::uint32_t* next_kept;  // of the level below; not read where nothing is opened
+  const std::uint32_t* next_place;  // of the level below; not read where nothing is opened
   std::uint32_t* kept;
   MAKI_HD void operator()(std::size_t i) const {
-    std::uint32_t any = verdict[i] == kLeaf || verdict[i] == kClosed ? 1 : 0;
-    for (std::uint32_t k = child[i]; k < child[i + 1]; ++k) any |= next_kept[k];
-    kept[i] = any;
+    const std::uint32_t begin = child[i], end = child[i + 1];
+    kept[i] = end > begin ? next_place[end] > next_place[begin] : verdict[i] == kLeaf || verdict[i] == kClosed;
   }
 };
 
@@ -116,14 +114,15 @@ struct KeptBefore {
 };
 
 struct Emit {
-  const std::uint32_t *cell, *target, *verdict, *child, *kept, *place;
+  const Verdict* verdict;
+  const std::uint32_t *cell, *target, *child, *place;
   const std::uint32_t* next_place;  // of the level below; not read where nothing is opened
   const std::uint32_t* shift;       // by target: from the place within the level to that in the blocks
   const std::uint32_t* count;
   std::uint32_t* cells;
   std::uint32_t* shapes;
   MAKI_HD void operator()(std::size_t i) const {
-    if (!kept[i]) return;
+    if (place[i + 1] == place[i]) return;
     const std::uint32_t at = place[i] + shift[target[i]];
     cells[at] = cell[i];
     if (verdict[i] == kOpened)
@@ -192,14 +191,15 @@ std::vector<Candidates> look_down(const Stream& stream, Octree& tree, const LetR
   }
 }
 
-// Fills kept and place of all levels. Returns how many are kept for targets before each, level after level.
+// Fills the places of all levels. Returns how many are kept for targets before each, level after level.
 std::vector<std::uint32_t> look_up(const Stream& stream, std::vector<Candidates>& levels, std::size_t targets) {
   DeviceBuffer<std::uint32_t> before("let.candidates", levels.size() * (targets + 1));
   for (std::size_t l = levels.size(); l-- > 0;) {
     Candidates& level = levels[l];
-    const std::uint32_t* below = l + 1 < levels.size() ? levels[l + 1].kept.data() : nullptr;
-    launch(stream, "let_keep", level.n, Keep{level.verdict.data(), level.child.data(), below, level.kept.data()});
-    exclusive_scan(stream, level.kept.data(), level.place.data(), level.n);
+    const std::uint32_t* below = l + 1 < levels.size() ? levels[l + 1].place.data() : nullptr;
+    DeviceBuffer<std::uint32_t> kept(Candidates::kName, level.n);
+    launch(stream, "let_keep", level.n, Keep{level.verdict.data(), level.child.data(), below, kept.data()});
+    exclusive_scan(stream, kept.data(), level.place.data(), level.n);
     launch(stream, "let_kept_before", targets + 1,
            KeptBefore{level.target.data(), level.place.data(), level.n, before.data() + l * (targets + 1)});
   }
@@ -274,8 +274,8 @@ std::vector<BlockCounts> select_essential(const Stream& stream, Octree& tree, co
     const Candidates& level = levels[l];
     const std::uint32_t* below = l + 1 < levels.size() ? levels[l + 1].place.data() : nullptr;
     launch(stream, "let_emit", level.n,
-           Emit{level.cell.data(), level.target.data(), level.verdict.data(), level.child.data(), level.kept.data(),
-                level.place.data(), below, shift.data() + l * targets.size(), tree.count.data(), cells.data(),
+           Emit{level.verdict.data(), level.cell.data(), level.target.data(), level.child.data(), level.place.data(),
+                below, shift.data() + l * targets.size(), tree.count.data(), cells.data(),
                 selection.shapes.data()});
   }
   levels.clear();

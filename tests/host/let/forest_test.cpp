@@ -108,6 +108,19 @@ TEST(LetForest, HoldsTheWholeMassForEveryTarget) {
   EXPECT_NEAR(e.forest.tree.moments.download(e.stream)[0].mass, all.mass, 1e-5);
 }
 
+TEST(LetForest, OfManyDomainsHasNodesAboveNodes) {
+  std::vector<WalkTarget> targets;
+  for (int i = 0; i < 20; ++i) targets.push_back(box_at(0.3 + 0.02 * i, 0.5, 0.7 - 0.015 * i, 0.02f));
+  Exported e(testing::clustered_set(1000, 12), 0, {}, targets);
+  const std::uint32_t nodes = 4;  // 20 roots under 3 nodes under one
+  ASSERT_EQ(e.forest.tree.cells, e.blocks.total().cells + nodes);
+  const auto moments = e.forest.tree.moments.download(e.stream);
+  EXPECT_NEAR(moments[0].mass, 20.0, 1e-4);
+  EXPECT_NEAR(moments[1].mass + moments[2].mass + moments[3].mass, 20.0, 1e-4);
+  EXPECT_NEAR(reach(e, 0).mass, 20.0, 1e-4);
+  for (std::uint32_t r = 0; r < targets.size(); ++r) EXPECT_NEAR(reach(e, nodes + r).mass, 1.0, 1e-5);
+}
+
 // Owner and importer agree on every bit of what is sent, and on all but roundings of what is swept again.
 TEST(LetForest, CellsAreThoseOfTheTree) {
   Exported e(testing::clustered_set(3000, 4), 0, {}, {box_at(0.5, 0.5, 0.5, 0.25f)});

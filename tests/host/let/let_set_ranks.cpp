@@ -16,6 +16,17 @@ Vectors download(const Stream& stream, const VectorArray& array) {
   return vectors;
 }
 
+std::uint64_t count_interactions(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                                 const DeviceBuffer<Group>& groups) {
+  if (tree.cells == 0) return 0;
+  const auto count = static_cast<std::uint32_t>(groups.size());
+  InteractionLists lists;
+  walk_tree(stream, tree, walk, {groups.data(), count, nullptr, 0, count, false}, lists);
+  const ListStatistics s =
+      list_statistics(stream, tree, {groups.data(), lists.ranges.data(), lists.words.data(), nullptr, count});
+  return s.particle_pairs + s.cell_pairs;
+}
+
 }  // namespace
 
 std::vector<int> owners_by_multisection(const std::vector<SourceParticle>& set, int ranks) {
@@ -93,6 +104,16 @@ Vectors LetSet::forces_of_one_tree(const ForceLaw& law) {
   acceleration.resize(mine.size());
   add_forces(law, one.tree, one.particles.source.data(), false, acceleration);
   return download(stream, acceleration);
+}
+
+std::uint64_t LetSet::interactions() {
+  if (mine.empty()) return 0;
+  return count_interactions(stream, tree, walk, groups) + count_interactions(stream, let.forest(), walk, groups);
+}
+
+std::uint64_t LetSet::interactions_of_one_rank() const {
+  testing::TreeSet one(all(), 64, min_level_);
+  return count_interactions(one.stream, one.tree, walk, one.groups);
 }
 
 Vectors LetSet::local_forces_in_batches(const ForceLaw& law, std::uint32_t batches) {

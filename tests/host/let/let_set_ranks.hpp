@@ -44,7 +44,10 @@ struct LetSet {
   Vectors forces(const ForceLaw& law);              // by local lists and lists over the forest
   Vectors forces_of_one_tree(const ForceLaw& law);  // of the same groups by one tree over all ranks' particles
   Vectors direct(const ForceLaw& law);              // by all particles of all ranks
-  // Those of the local tree alone, with messages moved on after every batch of groups.
+  // Sources times targets, particles and cells alike, of both lists of this rank, or of one rank with all particles.
+  std::uint64_t interactions();
+  std::uint64_t interactions_of_one_rank() const;
+  // Forces of the local tree alone, with messages moved on after every batch of groups.
   Vectors local_forces_in_batches(const ForceLaw& law, std::uint32_t batches);
 
  private:
