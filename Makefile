@@ -56,7 +56,8 @@ CXXBASE  := -std=c++20 -O3 -g1 -fopenmp -I. -I$(OBJ)/generated
 WARNINGS := -Wall -Wextra -Werror -Wno-stringop-overflow
 # Constants of the command line that tests and messages use.
 DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
-PKG      := fftw3f fftw3 hdf5 libpng zlib fmt openssl
+# Of HDF5 the build without MPI, also where both are installed (src/io/gadget_write.hpp says why).
+PKG      := fftw3f fftw3 hdf5-serial libpng zlib fmt openssl
 # tests/simt compiles the CUDA kernels for the CPU: calls in place of loads and stores, which tests/simt answers itself.
 SIMT     := -O1 -g -fno-openmp -fsanitize=thread --param tsan-instrument-func-entry-exit=0 -Wno-tsan \
             -Wno-unknown-pragmas -DMAKI_SIMT=1 -include tests/simt/cuda_model.hpp

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "host/comm/communicator.hpp"
 #include "src/io/snapshot.hpp"
 
 namespace maki {
@@ -12,6 +13,8 @@ namespace maki {
 // finite positions and velocities, finite positive masses, positions inside the box, no two particles at one point
 // (after rounding to 2^-32 of the box). A coordinate equal to the box side becomes 0. An isolated set that does not lie
 // in its box loses the box. Throws Error naming the first offender; adds sentences about repairs to `notes`.
-void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<std::string>& notes);
+// Collective: each rank gives its share of the whole set, and what is said and done is as for one rank with all of it.
+void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<std::string>& notes,
+                    const Communicator& ranks = Communicator::self());
 
 }  // namespace maki

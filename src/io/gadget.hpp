@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/io/safe_file.hpp"
+#include "host/comm/communicator.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 
@@ -40,10 +40,25 @@ FileHeader read_binary_header(const std::string& path);
 FileHeader read_header(const std::string& path);
 bool looks_binary(const std::string& path);
 
-// Appends one file's particles at index `first`; arrays have their full size. Velocities as the file has them.
-void read_hdf5_particles(const std::string& path, const FileHeader& header, Snapshot& snapshot, std::size_t first,
+// Rows of one file that a rank wants.
+struct Rows {
+  std::uint64_t begin, end;  // in the file, over all types of particles
+  std::uint64_t number;      // of the first of them in the whole set
+  std::size_t at;            // where it goes in the arrays of the share
+};
+
+// Reads rows of one file into the arrays, which have their full size. Velocities as the file has them.
+void read_hdf5_particles(const std::string& path, const FileHeader& header, const Rows& rows, Snapshot& snapshot,
                          std::vector<std::string>& notes);
-void read_binary_particles(const std::string& path, const FileHeader& header, Snapshot& snapshot, std::size_t first);
+void read_binary_particles(const std::string& path, const FileHeader& header, const Rows& rows, Snapshot& snapshot);
+
+// The files of a set and what their headers say, which has to agree. Rank 0 reads, all get them: without names of
+// datasets, writer and provenance. Collective. Throws the same Error on all ranks.
+struct FileSet {
+  std::vector<std::string> files;
+  std::vector<FileHeader> headers;
+};
+FileSet read_set_headers(const std::string& path, const Communicator& ranks);
 
 // The files of a set, from the name of one of them or their common base. Throws Error where one is missing.
 std::vector<std::string> find_files(const std::string& path);
@@ -55,35 +70,5 @@ std::string part_name(const std::string& path, SnapshotFormat format, int part, 
 void complete_header(FileHeader& header, double mass, std::vector<std::string>& notes);
 // Mean density over omega0 rho_crit; 0 where there is no cosmology.
 double mean_density_ratio(const SnapshotHeader& header, double mass);
-
-// ---- writing --------------------------------------------------------------------------------------------------------
-
-// The part [first, first + count) of a set, and the numbers that turn it into file units.
-struct Part {
-  const Snapshot& snapshot;
-  std::size_t first, count;
-  int files;
-  SnapshotHeader header;        // as written: h-units where comoving
-  double length_factor = 1, mass_factor = 1, velocity_factor = 1;
-  double equal_mass = 0;        // file units; 0 where masses differ
-  bool wide_ids = false;
-};
-
-// Particle `i` of the part in file units. A coordinate that would round to the box side becomes 0.
-template <class T> T coordinate(const Part& part, std::size_t i, std::size_t axis) {
-  const T x = static_cast<T>(part.snapshot.positions[part.first + i][axis] * part.length_factor);
-  return part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
-}
-template <class T> T velocity(const Part& part, std::size_t i, std::size_t axis) {
-  return static_cast<T>(part.snapshot.velocities[part.first + i][axis] * part.velocity_factor);
-}
-template <class T> T mass(const Part& part, std::size_t i) {
-  return static_cast<T>(part.snapshot.masses[part.first + i] * part.mass_factor);
-}
-
-// Writes one file under its temporary name. The caller commits it.
-void write_hdf5_file(const SafeFile& file, const Part& part, const Provenance& provenance, const WriteOptions& options,
-                     const std::vector<ExtraDataset>& extras);
-void write_binary_file(SafeFile& file, const Part& part, const WriteOptions& options);
 
 }  // namespace maki::gadget

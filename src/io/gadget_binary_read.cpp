@@ -167,32 +167,35 @@ FileHeader read_binary_header(const std::string& path) {
   return header;
 }
 
-void read_binary_particles(const std::string& path, const FileHeader& header, Snapshot& s, std::size_t first) {
+void read_binary_particles(const std::string& path, const FileHeader& header, const Rows& rows, Snapshot& s) {
   BinaryReader in(path);
-  const std::uint64_t n = sum(header.counts);
+  const std::uint64_t n = sum(header.counts), wanted = rows.end - rows.begin;
   std::uint64_t own_masses = 0;
   for (std::size_t type = 0; type < kTypes; ++type) own_masses += header.mass_table[type] > 0 ? 0 : header.counts[type];
-  if (n == 0) return;
+  if (wanted == 0) return;
   const auto [positions, velocities, ids, masses] = in.blocks(own_masses > 0);
-  read_reals(in, positions, 0, 3 * n, width(in, positions, 3 * n, "POS "),
-             [&](std::uint64_t i, auto x) { s.positions[first + i / 3][i % 3] = x; });
-  read_reals(in, velocities, 0, 3 * n, width(in, velocities, 3 * n, "VEL "),
-             [&](std::uint64_t i, auto v) { s.velocities[first + i / 3][i % 3] = static_cast<float>(v); });
+  read_reals(in, positions, 3 * rows.begin, 3 * wanted, width(in, positions, 3 * n, "POS "),
+             [&](std::uint64_t i, auto x) { s.positions[rows.at + i / 3][i % 3] = x; });
+  read_reals(in, velocities, 3 * rows.begin, 3 * wanted, width(in, velocities, 3 * n, "VEL "),
+             [&](std::uint64_t i, auto v) { s.velocities[rows.at + i / 3][i % 3] = static_cast<float>(v); });
+  const auto put_id = [&](std::uint64_t i, auto id) { s.ids[rows.at + i] = id; };
   if (width(in, ids, n, "ID  ") == 4) {
-    in.each<std::uint32_t>(ids, 0, n, [&](std::uint64_t i, auto id) { s.ids[first + i] = id; });
+    in.each<std::uint32_t>(ids, rows.begin, wanted, put_id);
   } else {
-    in.each<std::uint64_t>(ids, 0, n, [&](std::uint64_t i, auto id) { s.ids[first + i] = id; });
+    in.each<std::uint64_t>(ids, rows.begin, wanted, put_id);
   }
-  std::uint64_t in_block = 0;
-  for (std::size_t type = 0; type < kTypes; first += header.counts[type], ++type) {
-    const std::uint64_t count = header.counts[type];
-    if (count > 0 && header.mass_table[type] > 0) {
-      std::fill_n(&s.masses[first], count, static_cast<float>(header.mass_table[type]));
-    } else if (count > 0) {
-      read_reals(in, masses, in_block, count, width(in, masses, own_masses, "MASS"),
-                 [&](std::uint64_t i, auto m) { s.masses[first + i] = static_cast<float>(m); });
-      in_block += count;
+  std::uint64_t type_begin = 0, in_block = 0;
+  for (std::size_t type = 0; type < kTypes; type_begin += header.counts[type], ++type) {
+    const std::uint64_t begin = std::max(rows.begin, type_begin);
+    const std::uint64_t end = std::min(rows.end, type_begin + header.counts[type]);
+    const std::size_t at = rows.at + (begin - rows.begin);
+    if (begin < end && header.mass_table[type] > 0) {
+      std::fill_n(&s.masses[at], end - begin, static_cast<float>(header.mass_table[type]));
+    } else if (begin < end) {
+      read_reals(in, masses, in_block + (begin - type_begin), end - begin, width(in, masses, own_masses, "MASS"),
+                 [&](std::uint64_t i, auto m) { s.masses[at + i] = static_cast<float>(m); });
     }
+    if (!(header.mass_table[type] > 0)) in_block += header.counts[type];
   }
 }
 

@@ -113,27 +113,38 @@ std::string present(hid_t group, std::initializer_list<const char*> names) {
   return {};
 }
 
-// Reads `rows` x `columns` numbers of one type of particle.
-void read_block(hid_t group, const std::string& where, const std::string& name, std::size_t rows, std::size_t columns,
-                hid_t memory_type, void* data) {
+// The rows of one type of particle that are wanted.
+struct TypeRows {
+  std::size_t type;
+  std::uint64_t all;          // of this type in the file
+  std::uint64_t skip, count;  // of them
+  std::uint64_t number;       // of the first in the whole set
+  std::size_t at;             // where it goes
+
+  std::string group() const { return fmt::format("PartType{}", type); }
+};
+
+// Reads rows of `columns` numbers each.
+void read_block(hid_t group, const TypeRows& rows, const std::string& name, std::size_t columns, hid_t memory_type,
+                void* data) {
   H5Id dataset = open_dataset(group, name);
   const auto shape = dataset_shape(dataset);
   const std::size_t entries = std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
-  if (shape.empty() || shape[0] != rows || entries != rows * columns) {
-    throw Error(fmt::format("the dataset '{}/{}' has the wrong size", where, name),
-                fmt::format("{} numbers, the header promises {} x {}", entries, rows, columns),
+  if (shape.empty() || shape[0] != rows.all || entries != rows.all * columns) {
+    throw Error(fmt::format("the dataset '{}/{}' has the wrong size", rows.group(), name),
+                fmt::format("{} numbers, the header promises {} x {}", entries, rows.all, columns),
                 "the header and the data do not belong together; make the file again");
   }
-  read_rows(dataset, 0, rows, memory_type, data);
+  read_rows(dataset, rows.skip, rows.count, memory_type, data);
 }
 
-void read_type(hid_t file, const FileHeader& header, std::size_t type, Snapshot& s, std::size_t first,
+void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snapshot& s,
                std::vector<std::string>& notes) {
-  const std::size_t rows = header.counts[type];
-  const std::string where = fmt::format("PartType{}", type);
+  const std::string where = rows.group();
+  const float given_mass = static_cast<float>(header.mass_table[rows.type]);
   if (!hdf5_exists(file, where)) {
-    throw Error(fmt::format("there is no group '{}'", where), fmt::format("the header promises {} particles", rows),
-                "the file is incomplete; make it again");
+    throw Error(fmt::format("there is no group '{}'", where),
+                fmt::format("the header promises {} particles", rows.all), "the file is incomplete; make it again");
   }
   H5Id group = open_group(file, where);
   const std::string velocities = present(group, {"Velocities", "Velocity"}),
@@ -144,24 +155,22 @@ void read_type(hid_t file, const FileHeader& header, std::size_t type, Snapshot&
       throw Error(fmt::format("there is no dataset '{}/{}'", where, name), "", "the file is incomplete; make it again");
     }
   }
-  read_block(group, where, "Coordinates", rows, 3, H5T_NATIVE_DOUBLE, &s.positions[first]);
-  read_block(group, where, velocities, rows, 3, H5T_NATIVE_FLOAT, &s.velocities[first]);
-  if (header.mass_table[type] > 0) {
-    std::fill_n(s.masses.begin() + static_cast<std::ptrdiff_t>(first), rows,
-                static_cast<float>(header.mass_table[type]));
+  read_block(group, rows, "Coordinates", 3, H5T_NATIVE_DOUBLE, &s.positions[rows.at]);
+  read_block(group, rows, velocities, 3, H5T_NATIVE_FLOAT, &s.velocities[rows.at]);
+  if (header.mass_table[rows.type] > 0) {
+    std::fill_n(&s.masses[rows.at], rows.count, given_mass);
   } else if (!masses.empty()) {
-    read_block(group, where, masses, rows, 1, H5T_NATIVE_FLOAT, &s.masses[first]);
+    read_block(group, rows, masses, 1, H5T_NATIVE_FLOAT, &s.masses[rows.at]);
   } else {
-    throw Error(fmt::format("particles of type {} have no masses", type),
-                fmt::format("MassTable[{}] is 0 and there is no dataset '{}/Masses'", type, where),
+    throw Error(fmt::format("particles of type {} have no masses", rows.type),
+                fmt::format("MassTable[{}] is 0 and there is no dataset '{}/Masses'", rows.type, where),
                 "give them a mass in one of the two places");
   }
   if (hdf5_exists(group, "ParticleIDs")) {
-    read_block(group, where, "ParticleIDs", rows, 1, H5T_NATIVE_UINT64, &s.ids[first]);
+    read_block(group, rows, "ParticleIDs", 1, H5T_NATIVE_UINT64, &s.ids[rows.at]);
   } else {
-    std::iota(s.ids.begin() + static_cast<std::ptrdiff_t>(first),
-              s.ids.begin() + static_cast<std::ptrdiff_t>(first + rows), first + 1);
-    notes.push_back(fmt::format("particles of type {} have no ids: they are numbered", type));
+    std::iota(&s.ids[rows.at], &s.ids[rows.at] + rows.count, rows.number + 1);
+    notes.push_back(fmt::format("particles of type {} have no ids: they are numbered", rows.type));
   }
 }
 
@@ -210,17 +219,22 @@ FileHeader read_hdf5_header(const std::string& path) {
   return header;
 }
 
-void read_hdf5_particles(const std::string& path, const FileHeader& header, Snapshot& snapshot, std::size_t first,
+void read_hdf5_particles(const std::string& path, const FileHeader& header, const Rows& rows, Snapshot& snapshot,
                          std::vector<std::string>& notes) {
   H5Id file = open_hdf5(path);
-  for (std::size_t type = 0; type < kTypes; ++type) {
-    if (header.counts[type] == 0) continue;
+  std::uint64_t type_begin = 0;
+  for (std::size_t type = 0; type < kTypes; type_begin += header.counts[type], ++type) {
+    const std::uint64_t begin = std::max(rows.begin, type_begin);
+    const std::uint64_t end = std::min(rows.end, type_begin + header.counts[type]);
+    if (begin >= end) continue;
+    const std::uint64_t before = begin - rows.begin;
     try {
-      read_type(file, header, type, snapshot, first, notes);
+      read_type(file, header,
+                {type, header.counts[type], begin - type_begin, end - begin, rows.number + before, rows.at + before},
+                snapshot, notes);
     } catch (const Error& error) {
       throw Error(fmt::format("cannot read '{}': {}", path, error.what()));
     }
-    first += header.counts[type];
   }
 }
 

@@ -3,16 +3,21 @@
 // yt takes units from a file only where it also finds GADGET-3's /Constants and Header/Time_GYR.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <optional>
 
+#include "host/comm/agree.hpp"
 #include "kernels/device/error.hpp"
 #include "src/io/gadget.hpp"
-#include "src/io/hdf5_file.hpp"
+#include "src/io/gadget_write.hpp"
 
 namespace maki::gadget {
 
 namespace {
+
+// Numbers go into the file as they are in memory.
+static_assert(std::endian::native == std::endian::little);
 
 constexpr double kSecondsPerGyr = 3.15576e16;
 constexpr double kMpcCgs = 3.085677581491367e24;
@@ -46,8 +51,8 @@ void write_cosmology(hid_t group, const SnapshotHeader& header) {
 
 void write_header(hid_t file, const Part& part) {
   H5Id group = create_group(file, "Header");
-  const std::uint64_t this_file[kTypes] = {0, part.count, 0, 0, 0, 0};
-  const std::uint64_t total = part.snapshot.size();
+  const std::uint64_t this_file[kTypes] = {0, part.rows(), 0, 0, 0, 0};
+  const std::uint64_t total = part.total;
   const std::uint32_t low[kTypes] = {0, static_cast<std::uint32_t>(total), 0, 0, 0, 0};
   const std::uint32_t high[kTypes] = {0, static_cast<std::uint32_t>(total >> 32), 0, 0, 0, 0};
   const double masses[kTypes] = {0, part.equal_mass, 0, 0, 0, 0};
@@ -128,87 +133,125 @@ void write_scaling(hid_t dataset, const Scaling& s, const UnitSystem& units) {
   write_attribute(dataset, "h-scale-exponent", s.h);
 }
 
-// Writes a dataset slab by slab; `value(i, column)` gives the numbers, of type T in memory and in the file.
+// One dataset of /PartType1, and this rank's rows of it.
+struct Dataset {
+  std::string name;
+  hid_t type;
+  RowSource source;
+  Scaling scaling;
+  double newton = 0;  // attribute "G" where not 0
+};
+
 template <class T, class Value>
-H5Id write_block(hid_t group, const char* name, const Part& part, std::size_t columns, int deflate, Value value) {
-  H5Id dataset = create_dataset(group, name, hdf5_file_type<T>(), part.count, columns, deflate);
-  std::vector<T> slab;
-  for (std::size_t first = 0; first < part.count; first += kSlabRows) {
-    const std::size_t rows = std::min(kSlabRows, part.count - first);
-    slab.resize(rows * columns);
-    for (std::size_t i = 0; i < rows * columns; ++i) slab[i] = value(first + i / columns, i % columns);
-    write_rows(dataset, first, rows, hdf5_memory_type<T>(), slab.data());
-  }
+Dataset make_dataset(const std::string& name, std::size_t columns, const Scaling& scaling, Value value) {
+  return {name, hdf5_file_type<T>(), row_source<T>(columns, value), scaling};
+}
+
+template <class T> Dataset coordinates_dataset(const Part& part, const Scaling& scaling) {
+  return make_dataset<T>("Coordinates", 3, scaling,
+                         [&](std::size_t i, std::size_t axis) { return coordinate<T>(part, i, axis); });
+}
+
+template <class T> Dataset ids_dataset(const Part& part, const Scaling& scaling) {
+  return make_dataset<T>("ParticleIDs", 1, scaling, [&](std::size_t i, std::size_t) { return id<T>(part, i); });
+}
+
+template <class T> Dataset extra_dataset(const Part& part, const ExtraDataset& extra) {
+  const double factor =
+      std::pow(part.length_factor, extra.length_scaling) * std::pow(part.mass_factor, extra.mass_scaling);
+  const Scaling scaling{extra.description.c_str(), extra.a_scaling, extra.h_scaling,
+                        extra.length_scaling, extra.mass_scaling, extra.velocity_scaling};
+  Dataset dataset = make_dataset<T>(extra.name, extra.components, scaling, [&, factor](std::size_t i, std::size_t k) {
+    return static_cast<T>(factor * extra.values[(part.first + i) * extra.components + k]);
+  });
+  dataset.newton = extra.gravitational_constant;
   return dataset;
 }
 
-template <class T> H5Id write_ids(hid_t group, const Part& part, int deflate) {
-  return write_block<T>(group, "ParticleIDs", part, 1, deflate, [&](std::size_t i, std::size_t) {
-    return static_cast<T>(part.snapshot.ids[part.first + i]);
-  });
-}
-
-template <class T> H5Id write_coordinates(hid_t group, const Part& part, int deflate) {
-  return write_block<T>(group, "Coordinates", part, 3, deflate,
-                        [&](std::size_t i, std::size_t axis) { return coordinate<T>(part, i, axis); });
-}
-
-void write_particles(hid_t group, const Part& part, const WriteOptions& options) {
-  const UnitSystem& units = part.header.units;
+// They look into `part` and `extras`.
+std::vector<Dataset> list_datasets(const Part& part, const WriteOptions& options,
+                                   const std::vector<ExtraDataset>& extras) {
   const double a = part.header.comoving ? 1 : 0;
-  const double h = units.with_h ? -1 : 0;
-  const int deflate = options.deflate;
-  H5Id coordinates = options.double_coordinates ? write_coordinates<double>(group, part, deflate)
-                                                : write_coordinates<float>(group, part, deflate);
-  write_scaling(coordinates, {"Coordinates in units of U_L", a, h, 1, 0, 0}, units);
-  H5Id velocities = write_block<float>(group, "Velocities", part, 3, deflate, [&](std::size_t i, std::size_t axis) {
+  const double h = part.header.units.with_h ? -1 : 0;
+  const Scaling lengths{"Coordinates in units of U_L", a, h, 1, 0, 0};
+  const Scaling velocities{"Peculiar velocities over the root of a in units of U_V", a / 2, 0, 0, 0, 1};
+  const Scaling masses{"Masses in units of U_M", 0, h, 0, 1, 0};
+  const Scaling names{"Unique names of particles", 0, 0, 0, 0, 0};
+  std::vector<Dataset> datasets;
+  datasets.push_back(options.double_coordinates ? coordinates_dataset<double>(part, lengths)
+                                                : coordinates_dataset<float>(part, lengths));
+  datasets.push_back(make_dataset<float>("Velocities", 3, velocities, [&](std::size_t i, std::size_t axis) {
     return velocity<float>(part, i, axis);
-  });
-  write_scaling(velocities, {"Peculiar velocities over the root of a in units of U_V", a / 2, 0, 0, 0, 1}, units);
-  H5Id masses = write_block<float>(group, "Masses", part, 1, deflate,
-                                   [&](std::size_t i, std::size_t) { return mass<float>(part, i); });
-  write_scaling(masses, {"Masses in units of U_M", 0, h, 0, 1, 0}, units);
-  H5Id ids = part.wide_ids ? write_ids<std::uint64_t>(group, part, deflate)
-                           : write_ids<std::uint32_t>(group, part, deflate);
-  write_scaling(ids, {"Unique names of particles", 0, 0, 0, 0, 0}, units);
+  }));
+  datasets.push_back(make_dataset<float>("Masses", 1, masses,
+                                         [&](std::size_t i, std::size_t) { return mass<float>(part, i); }));
+  datasets.push_back(part.wide_ids ? ids_dataset<std::uint64_t>(part, names) : ids_dataset<std::uint32_t>(part, names));
+  for (const ExtraDataset& extra : extras) {
+    datasets.push_back(extra.double_precision ? extra_dataset<double>(part, extra) : extra_dataset<float>(part, extra));
+  }
+  return datasets;
 }
 
-void write_extra(hid_t group, const Part& part, const ExtraDataset& extra, int deflate) {
-  const std::size_t columns = extra.components;
-  const double factor =
-      std::pow(part.length_factor, extra.length_scaling) * std::pow(part.mass_factor, extra.mass_scaling);
-  const auto value = [&](std::size_t i, std::size_t column) {
-    return factor * extra.values[(part.first + i) * columns + column];
-  };
-  H5Id dataset = extra.double_precision
-                     ? write_block<double>(group, extra.name.c_str(), part, columns, deflate, value)
-                     : write_block<float>(group, extra.name.c_str(), part, columns, deflate, [&](auto i, auto column) {
-                         return static_cast<float>(value(i, column));
-                       });
-  write_scaling(dataset,
-                {extra.description.c_str(), extra.a_scaling, extra.h_scaling, extra.length_scaling,
-                 extra.mass_scaling, extra.velocity_scaling},
-                part.header.units);
-  if (extra.gravitational_constant != 0) write_attribute(dataset, "G", extra.gravitational_constant);
+// Rank 0's hold on the file.
+struct Output {
+  H5Id file;
+  std::vector<H5Id> datasets;
+};
+
+// Everything but the numbers.
+Output create_file(const FileName& name, const Part& part, const Provenance& provenance,
+                   const std::vector<Dataset>& datasets, int deflate) {
+  Output output;
+  output.file = create_hdf5(name.temporary);
+  write_header(output.file, part);
+  write_metadata(output.file, part, provenance);
+  H5Id group = create_group(output.file, "PartType1");
+  for (const Dataset& d : datasets) {
+    output.datasets.push_back(create_dataset(group, d.name, d.type, part.rows(), d.source.columns, deflate));
+    write_scaling(output.datasets.back(), d.scaling, part.header.units);
+    if (d.newton != 0) write_attribute(output.datasets.back(), "G", d.newton);
+  }
+  return output;
+}
+
+void close_file(Output& output, const FileName& name) {
+  output.datasets.clear();
+  close_hdf5(output.file, name.path);
+}
+
+// The numbers, by every rank to the addresses of the datasets.
+void write_numbers(const FileName& name, const Part& part, const std::vector<Dataset>& datasets,
+                   const std::vector<std::uint64_t>& addresses) {
+  std::optional<PositionedFile> file;
+  all_succeed(part.ranks, [&] { file.emplace(name.temporary, name.path); });
+  for (std::size_t i = 0; i < datasets.size(); ++i) write_in_place(*file, part, datasets[i].source, addresses[i]);
+  all_succeed(part.ranks, [&] { file->finish(); });
 }
 
 }  // namespace
 
-void write_hdf5_file(const SafeFile& output, const Part& part, const Provenance& provenance,
-                     const WriteOptions& options, const std::vector<ExtraDataset>& extras) {
+void write_hdf5_file(const FileName& name, const Part& part, const Provenance& provenance, const WriteOptions& options,
+                     const std::vector<ExtraDataset>& extras) {
+  const std::vector<Dataset> datasets = list_datasets(part, options, extras);
+  std::vector<std::uint64_t> addresses(datasets.size());
+  Output output;  // of rank 0
   try {
-    H5Id file = create_hdf5(output.temporary_path());
-    write_header(file, part);
-    write_metadata(file, part, provenance);
-    {
-      H5Id group = create_group(file, "PartType1");
-      write_particles(group, part, options);
-      for (const ExtraDataset& extra : extras) write_extra(group, part, extra, options.deflate);
+    root_succeeds(part.ranks, [&] {
+      output = create_file(name, part, provenance, datasets, options.deflate);
+      if (options.deflate > 0) return;
+      for (std::size_t i = 0; i < datasets.size(); ++i) addresses[i] = dataset_address(output.datasets[i]);
+      close_file(output, name);
+    });
+    for (std::size_t i = 0; options.deflate > 0 && i < datasets.size(); ++i) {
+      write_deflated(part, datasets[i].source, options.deflate, output.file.valid() ? output.datasets[i] : hid_t{-1});
     }
-    close_hdf5(file, output.path());
+    if (options.deflate > 0) root_succeeds(part.ranks, [&] { close_file(output, name); });
   } catch (const Error& error) {
-    throw Error(fmt::format("cannot write '{}': {}", output.path(), error.what()));
+    throw Error(fmt::format("cannot write '{}': {}", name.path, error.what()));
   }
+  if (options.deflate > 0) return;
+  part.ranks.broadcast(addresses.data(), addresses.size() * sizeof(addresses[0]), 0);
+  write_numbers(name, part, datasets, addresses);
 }
 
 }  // namespace maki::gadget

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,11 +14,16 @@ namespace maki {
 namespace {
 
 constexpr hsize_t kChunkRows = 65536;
+// Larger datasets begin with a page, so that different writers share few of them.
+constexpr hsize_t kAlignedFrom = 65536;
+constexpr hsize_t kPage = 4096;
 
-// HDF5 prints its error stack to stderr unless told otherwise; we put it into exceptions. Its exit handler would flush
-// files again whose writing has failed, and crashes over them; we close what we open.
+// HDF5's exit handler would flush files again whose writing has failed, and crashes over them; we close what we open.
+// This has to be said before its first call, which even the name of a type is.
+const herr_t no_exit_handler = H5dont_atexit();
+
+// HDF5 prints its error stack to stderr unless told otherwise; we put it into exceptions.
 void prepare_hdf5() {
-  static const herr_t no_exit_handler = H5dont_atexit();
   (void)no_exit_handler;
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
@@ -39,11 +45,18 @@ std::string innermost_reason() {
   return text.empty() ? "HDF5 gave no reason" : text;
 }
 
-// Files are used by one process at a time, and some network file systems cannot lock.
+// No two processes write into a file through the library at a time, and some network file systems cannot lock.
 H5Id access_without_locks() {
   H5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_file_locking(access, false, true);
   return access;
+}
+
+// Without times: the same set is the same file, whenever it is written.
+H5Id dataset_properties() {
+  H5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(properties, false);
+  return properties;
 }
 
 void check(herr_t status, const std::string& problem) {
@@ -99,6 +112,7 @@ H5Id open_hdf5(const std::string& path) {
 H5Id create_hdf5(const std::string& path) {
   prepare_hdf5();
   const H5Id access = access_without_locks();
+  H5Pset_alignment(access, kAlignedFrom, kPage);
   H5Id file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
   if (!file.valid()) throw hdf5_error(fmt::format("cannot write '{}'", path), "check the directory");
   return file;
@@ -219,7 +233,8 @@ void write_text_dataset(hid_t parent, const std::string& name, const std::string
   H5Id type = text_type();
   const char* characters = text.c_str();
   H5Id space(H5Screate(H5S_SCALAR), H5Sclose);
-  H5Id dataset(H5Dcreate2(parent, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  H5Id properties = dataset_properties();
+  H5Id dataset(H5Dcreate2(parent, name.c_str(), type, space, H5P_DEFAULT, properties, H5P_DEFAULT), H5Dclose);
   if (!dataset.valid()) throw hdf5_error(fmt::format("cannot make the dataset '{}'", name), "");
   check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &characters),
         fmt::format("cannot write the dataset '{}'", name));
@@ -235,21 +250,54 @@ std::string read_text_dataset(hid_t parent, const std::string& name) {
   });
 }
 
+std::size_t chunk_rows(std::size_t rows) { return std::clamp<std::size_t>(rows, 1, kChunkRows); }
+
 H5Id create_dataset(hid_t parent, const std::string& name, hid_t file_type, std::size_t rows, std::size_t columns,
                     int deflate) {
   const int rank = columns > 1 ? 2 : 1;
   const hsize_t shape[2] = {rows, columns};
-  const hsize_t chunk[2] = {std::clamp<hsize_t>(rows, 1, kChunkRows), columns};
+  const hsize_t chunk[2] = {chunk_rows(rows), columns};
   H5Id space(H5Screate_simple(rank, shape, nullptr), H5Sclose);
-  H5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  H5Pset_chunk(properties, rank, chunk);
+  H5Id properties = dataset_properties();
   if (deflate > 0) {
+    H5Pset_chunk(properties, rank, chunk);
     H5Pset_shuffle(properties);
     H5Pset_deflate(properties, static_cast<unsigned>(deflate));
+  } else {
+    H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
   }
   H5Id dataset(H5Dcreate2(parent, name.c_str(), file_type, space, H5P_DEFAULT, properties, H5P_DEFAULT), H5Dclose);
   if (!dataset.valid()) throw hdf5_error(fmt::format("cannot make the dataset '{}'", name), "");
   return dataset;
+}
+
+std::uint64_t dataset_address(hid_t dataset) {
+  const haddr_t address = H5Dget_offset(dataset);
+  if (address != HADDR_UNDEF) return address;
+  for (const std::size_t extent : dataset_shape(dataset)) {
+    if (extent == 0) return 0;
+  }
+  throw hdf5_error("a dataset has no room in its file", "");
+}
+
+std::vector<unsigned char> shuffle_and_deflate(const void* numbers, std::size_t count, std::size_t width, int level) {
+  const auto* from = static_cast<const unsigned char*>(numbers);
+  std::vector<unsigned char> shuffled(count * width);  // the first bytes of all numbers, then the second ...
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t byte = 0; byte < width; ++byte) shuffled[byte * count + i] = from[i * width + byte];
+  }
+  uLongf bytes = compressBound(shuffled.size());
+  std::vector<unsigned char> stored(bytes);
+  const int status = compress2(stored.data(), &bytes, shuffled.data(), shuffled.size(), level);
+  if (status != Z_OK) throw Error("cannot compress a dataset", zError(status));
+  stored.resize(bytes);
+  return stored;
+}
+
+void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigned char>& stored) {
+  const hsize_t offset[2] = {first_row, 0};
+  check(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, stored.size(), stored.data()), "cannot write a dataset");
 }
 
 H5Id open_dataset(hid_t parent, const std::string& name) {

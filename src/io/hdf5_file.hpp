@@ -68,10 +68,16 @@ template <class T> std::optional<T> read_scalar(hid_t object, const std::string&
 std::optional<std::string> read_text(hid_t object, const std::string& name);
 
 // Datasets of `rows` x `columns` numbers; one-dimensional where columns is 1. Deflate levels 1 to 9 shuffle and
-// compress, 0 does not.
+// compress chunks of `chunk_rows(rows)`; 0 keeps the numbers in one piece, for which there is room from the start.
+std::size_t chunk_rows(std::size_t rows);
 H5Id create_dataset(hid_t parent, const std::string& name, hid_t file_type, std::size_t rows, std::size_t columns,
                     int deflate);
 H5Id open_dataset(hid_t parent, const std::string& name);
+// Where the numbers of a dataset in one piece stand in the file; 0 for one without rows.
+std::uint64_t dataset_address(hid_t dataset);
+// Writes one chunk as it stands in the file, shuffled and compressed by `shuffle_and_deflate`.
+void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigned char>& stored);
+std::vector<unsigned char> shuffle_and_deflate(const void* numbers, std::size_t count, std::size_t width, int level);
 std::vector<std::size_t> dataset_shape(hid_t dataset);
 void write_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, const void* data);
 void read_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, void* data);

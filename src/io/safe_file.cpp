@@ -135,6 +135,51 @@ void SafeFile::commit() {
   sync_directory(directory_of(path_));
 }
 
+PositionedFile::PositionedFile(const std::string& temporary_path, std::string path) : path_(std::move(path)) {
+  // For writing alone: a network file system then never writes back more of a page than was written here, and pages
+  // that two machines share come out right.
+  descriptor_ = open(temporary_path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor_ < 0) fail(path_, errno);
+}
+
+PositionedFile::~PositionedFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void PositionedFile::write_at(std::uint64_t offset, const void* data, std::size_t bytes) {
+  const char* first = static_cast<const char*>(data);
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t n = pwrite(descriptor_, first + done, bytes - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, errno);
+    done += static_cast<std::size_t>(n);
+  }
+  if (bytes >= kBufferBytes) settle(offset, bytes);
+}
+
+// Sends what was just written to the disk and waits for what was sent before: the disk stays busy, little memory waits
+// for it, and no rank spends minutes in the last flush while others wait to hear from it.
+void PositionedFile::settle(std::uint64_t offset, std::size_t bytes) {
+  constexpr unsigned kAndWait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  const auto sync = [&](std::uint64_t at, std::size_t length, unsigned how) {
+    const int status = sync_file_range(descriptor_, static_cast<off_t>(at), static_cast<off_t>(length), how);
+    if (status != 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT)) fail(path_, errno);
+  };
+  sync(offset, bytes, SYNC_FILE_RANGE_WRITE);
+  if (settling_bytes_ > 0) sync(settling_offset_, settling_bytes_, kAndWait);
+  settling_offset_ = offset;
+  settling_bytes_ = bytes;
+}
+
+void PositionedFile::resize(std::uint64_t bytes) {
+  if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail(path_, errno);
+}
+
+void PositionedFile::finish() {
+  if (fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail(path_, errno);
+  if (close(std::exchange(descriptor_, -1)) != 0) fail(path_, errno);
+}
+
 void ensure_output_directory(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,31 @@ class SafeFile {
   bool overwrite_ = false;
   int descriptor_ = -1;
   std::vector<char> buffer_;
+};
+
+// One of several writers of a file, each at places of its own: the ranks of a job, into the temporary file of a SafeFile
+// that one of them holds. All have to finish before that one commits.
+class PositionedFile {
+ public:
+  // Opens `temporary_path`, which is there; `path`, its final name, goes into messages. Throws Error.
+  PositionedFile(const std::string& temporary_path, std::string path);
+  ~PositionedFile();
+  PositionedFile(const PositionedFile&) = delete;
+  PositionedFile& operator=(const PositionedFile&) = delete;
+
+  // Throws Error when the disk is full or fails.
+  void write_at(std::uint64_t offset, const void* data, std::size_t bytes);
+  void resize(std::uint64_t bytes);
+  // Flushes to the disk and closes. Throws Error.
+  void finish();
+
+ private:
+  void settle(std::uint64_t offset, std::size_t bytes);
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::uint64_t settling_offset_ = 0;  // what is on its way to the disk
+  std::size_t settling_bytes_ = 0;
 };
 
 // Makes the directory and its parents where they are missing. Throws Error where that fails, where a file is in the

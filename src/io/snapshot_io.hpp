@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/comm/communicator.hpp"
 #include "src/io/snapshot.hpp"
 
 namespace maki {
@@ -43,9 +44,13 @@ struct WriteOptions {
 };
 
 // Writes all particles as type 1, with velocities v_pec / sqrt(a) and lengths and masses over h where the set is
-// comoving. Files get their names only when all are complete. Returns their names. Throws Error.
+// comoving. Files get their names only when all are complete. Returns their names.
+// Collective: every rank gives its share, with extras for it, and the same of everything else. The files hold the shares
+// in the order of ranks, as if one rank had written the whole: byte by byte without deflate, else number by number (the
+// compressed pieces come in another order). Throws Error, the same on all ranks, and then leaves nothing behind.
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
-                                        const WriteOptions& options = {}, const std::vector<ExtraDataset>& extras = {});
+                                        const WriteOptions& options = {}, const std::vector<ExtraDataset>& extras = {},
+                                        const Communicator& ranks = Communicator::self());
 
 // What was found on the way, for the log.
 struct ReadReport {
@@ -58,8 +63,11 @@ struct ReadReport {
 
 // Reads a set of any format, all particle types as one set. `path` is a file, any file of a multi-file set, or its
 // name without ".0.hdf5", ".hdf5" or ".0". Velocities come back peculiar. Units that the file does not state are
-// found from the mean density, kpc/h or Mpc/h. The set is checked (check_snapshot.hpp). Throws Error.
-Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr);
+// found from the mean density, kpc/h or Mpc/h. The set is checked (check_snapshot.hpp).
+// Collective: rank r of P gets the rows [N r / P, N (r + 1) / P); header and report are alike on all. Throws Error, the
+// same on all ranks.
+Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
+                       const Communicator& ranks = Communicator::self());
 
 // How many particles read_snapshot() would find, from the headers alone. Throws Error.
 std::uint64_t count_particles(const std::string& path);

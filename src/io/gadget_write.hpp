@@ -1,0 +1,88 @@
+// What the writers of GADGET's formats share. Every rank writes its own rows, at places that all ranks know.
+//
+// HDF5 over ranks is not left to MPI-IO: with HDF5 1.10.8 on Open MPI 4.1, by either of its MPI-IO layers, a disk that
+// fills up leaves the job hanging, and collective writes report success for bytes that never arrived. Here rank 0 makes
+// the file with the library, all ranks write their numbers to the addresses that the library has set aside, and the
+// result of every call is looked at.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+#include "src/io/hdf5_file.hpp"
+#include "src/io/safe_file.hpp"
+#include "src/io/snapshot_io.hpp"
+
+namespace maki::gadget {
+
+// What one file holds, this rank's rows of it, and the numbers that turn them into file units.
+struct Part {
+  const Snapshot& snapshot;           // this rank's share
+  const Communicator& ranks;
+  std::vector<std::uint64_t> begins;  // rank r has the rows [begins[r], begins[r + 1]) of the file
+  std::size_t first = 0;              // where this rank's rows begin in its share
+  std::uint64_t total = 0;            // rows of the whole set, in all files
+  int files = 1;
+  SnapshotHeader header;              // as written: h-units where comoving
+  double length_factor = 1, mass_factor = 1, velocity_factor = 1;
+  double equal_mass = 0;              // file units; 0 where masses differ
+  bool wide_ids = false;
+
+  std::uint64_t rows() const { return begins.back(); }
+  std::uint64_t begin() const { return begins[static_cast<std::size_t>(ranks.rank())]; }
+  std::uint64_t end() const { return begins[static_cast<std::size_t>(ranks.rank()) + 1]; }
+  std::uint64_t count() const { return end() - begin(); }
+};
+
+// This rank's particle `i` of the part, in file units. A coordinate that would round to the box side becomes 0.
+template <class T> T coordinate(const Part& part, std::size_t i, std::size_t axis) {
+  const T x = static_cast<T>(part.snapshot.positions[part.first + i][axis] * part.length_factor);
+  return part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
+}
+template <class T> T velocity(const Part& part, std::size_t i, std::size_t axis) {
+  return static_cast<T>(part.snapshot.velocities[part.first + i][axis] * part.velocity_factor);
+}
+template <class T> T mass(const Part& part, std::size_t i) {
+  return static_cast<T>(part.snapshot.masses[part.first + i] * part.mass_factor);
+}
+template <class T> T id(const Part& part, std::size_t i) {
+  return static_cast<T>(part.snapshot.ids[part.first + i]);
+}
+
+// The rows of one dataset or block, as bytes of the file.
+struct RowSource {
+  std::size_t columns, width;  // numbers a row, bytes a number
+  // Puts this rank's rows [first, first + count) of the part at `to`.
+  std::function<void(std::size_t first, std::size_t count, unsigned char* to)> fill;
+  std::size_t row_bytes() const { return columns * width; }
+};
+
+// Numbers of type T, given by value(i, column).
+template <class T, class Value> RowSource row_source(std::size_t columns, Value value) {
+  return {columns, sizeof(T), [columns, value](std::size_t first, std::size_t count, unsigned char* to) {
+            T* const numbers = reinterpret_cast<T*>(to);
+            for (std::size_t i = 0; i < count * columns; ++i) numbers[i] = value(first + i / columns, i % columns);
+          }};
+}
+
+// Writes this rank's rows where they belong in a block of rows that begins at `address`; slab by slab, and all ranks
+// learn after each whether it went well everywhere. Collective.
+void write_in_place(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address);
+// Shuffles and compresses chunks of rows on all ranks; rank 0 writes them to `dataset`, which only it has open.
+// Collective.
+void write_deflated(const Part& part, const RowSource& source, int level, hid_t dataset);
+
+// A file under its temporary name, for all ranks; the caller commits it.
+struct FileName {
+  std::string path, temporary;
+};
+
+// Writes one file. Collective; throws the same Error on all ranks.
+void write_hdf5_file(const FileName& name, const Part& part, const Provenance& provenance, const WriteOptions& options,
+                     const std::vector<ExtraDataset>& extras);
+void write_binary_file(const FileName& name, const Part& part, const WriteOptions& options);
+
+}  // namespace maki::gadget

@@ -1,0 +1,184 @@
+// Writing particle sets, over ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "host/comm/agree.hpp"
+#include "kernels/device/error.hpp"
+#include "src/io/gadget.hpp"
+#include "src/io/gadget_write.hpp"
+#include "src/io/safe_file.hpp"
+#include "src/io/snapshot_io.hpp"
+
+namespace maki {
+
+namespace {
+
+using gadget::Part;
+
+// What the ranks' particles have in common.
+struct Common {
+  std::uint64_t n = 0;
+  std::uint64_t largest_id = 0;
+  float mass = 0;       // of the first particle
+  bool equal = true;    // masses
+  bool operator==(const Common&) const = default;
+};
+
+struct WholeSet {
+  std::vector<std::uint64_t> begins;  // rows of the ranks
+  std::uint64_t largest_id = 0;
+  float equal_mass = 0;               // 0 where masses differ
+};
+
+WholeSet look_at_all(const Snapshot& s, const Communicator& ranks) {
+  Common mine{s.size(), 0, 0, true};
+  if (s.size() > 0) {
+    mine.largest_id = *std::max_element(s.ids.begin(), s.ids.end());
+    mine.mass = s.masses.front();
+    mine.equal = std::adjacent_find(s.masses.begin(), s.masses.end(), std::not_equal_to<>()) == s.masses.end();
+  }
+  std::vector<Common> all(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&mine, all.data(), sizeof(mine));
+  WholeSet whole{{0}, 0, 0};
+  bool equal = true;
+  for (const Common& one : all) {
+    whole.begins.push_back(whole.begins.back() + one.n);
+    whole.largest_id = std::max(whole.largest_id, one.largest_id);
+    if (one.n == 0) continue;
+    const bool first = whole.begins[whole.begins.size() - 2] == 0;
+    equal = equal && one.equal && (first || one.mass == whole.equal_mass);
+    if (first) whole.equal_mass = one.mass;
+  }
+  if (!equal) whole.equal_mass = 0;
+  return whole;
+}
+
+// Numbers in the file's units: lengths and masses over h in comoving sets, velocities over the root of a.
+Part whole_set(const Snapshot& s, const WriteOptions& options, const Communicator& ranks) {
+  const WholeSet whole = look_at_all(s, ranks);
+  Part part{.snapshot = s, .ranks = ranks, .begins = whole.begins, .total = whole.begins.back(),
+            .files = options.files, .header = s.header};
+  SnapshotHeader& header = part.header;
+  if (header.comoving) {
+    part.velocity_factor = 1 / std::sqrt(header.time);
+    header.redshift = 1 / header.time - 1;
+    if (!header.units.with_h) part.length_factor = part.mass_factor = header.hubble;
+    header.box_size *= part.length_factor;
+    // G in units over h: length^1 mass^-1 velocity^2 is free of h, so the number stays.
+  } else {
+    header.redshift = 0;
+  }
+  header.units.with_h = header.comoving;
+  part.equal_mass = whole.equal_mass * part.mass_factor;
+  part.wide_ids = options.id_bits == 64 || (options.id_bits == 0 && whole.largest_id > 0xffffffffu);
+  if (options.id_bits == 32 && whole.largest_id > 0xffffffffu) {
+    throw Error(fmt::format("the id {} does not fit into 32 bits", whole.largest_id), "", "write 64-bit ids");
+  }
+  if (options.files < 1 || static_cast<std::uint64_t>(options.files) > std::max<std::uint64_t>(1, part.total)) {
+    throw Error(fmt::format("cannot write {} particles to {} files", part.total, options.files));
+  }
+  return part;
+}
+
+// The rows of all ranks that go into one of the files.
+Part part_of(const Part& all, int file) {
+  const std::uint64_t begin = share_begin(all.total, file, all.files), end = share_begin(all.total, file + 1, all.files);
+  Part part = all;
+  for (std::uint64_t& row : part.begins) row = std::clamp(row, begin, end) - begin;
+  part.first = std::max(begin, all.begin()) - all.begin();
+  return part;
+}
+
+void check_arrays(const Snapshot& s, const WriteOptions& options, const std::vector<ExtraDataset>& extras) {
+  if (s.velocities.size() != s.size() || s.masses.size() != s.size() || s.ids.size() != s.size()) {
+    throw Error("cannot write a snapshot", "its arrays differ in length");
+  }
+  const SnapshotHeader& header = s.header;
+  if (header.comoving && (!(header.time > 0) || (!header.units.with_h && !(header.hubble > 0)))) {
+    throw Error("cannot write a snapshot", "a comoving set needs a scale factor and h");
+  }
+  for (const auto& extra : extras) {
+    if (options.format != SnapshotFormat::kGadgetHdf5) {
+      throw Error(fmt::format("cannot write '{}' to a binary file", extra.name), "", "write HDF5");
+    }
+    if (extra.values.size() != s.size() * extra.components) {
+      throw Error(fmt::format("cannot write '{}'", extra.name), "it does not have one entry for each particle");
+    }
+  }
+}
+
+}  // namespace
+
+SnapshotFormat snapshot_format(const std::string& name) {
+  if (name == "hdf5") return SnapshotFormat::kGadgetHdf5;
+  if (name == "gadget1") return SnapshotFormat::kGadgetBinary1;
+  if (name == "gadget2") return SnapshotFormat::kGadgetBinary2;
+  throw Error(fmt::format("unknown snapshot format '{}'", name), "", "use hdf5, gadget1 or gadget2");
+}
+
+namespace {
+
+double newton(const SnapshotHeader& header) {
+  return header.gravitational_constant > 0 ? header.gravitational_constant : header.units.gravitational_constant();
+}
+
+}  // namespace
+
+ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acceleration,
+                                  const SnapshotHeader& header) {
+  ExtraDataset extra;
+  extra.name = "Acceleration";
+  extra.description = "Minus the comoving gradient of Potential in units of U_V^2 /U_L";
+  extra.components = 3;
+  extra.values.reserve(3 * acceleration.size());
+  for (const auto& a : acceleration) extra.values.insert(extra.values.end(), a.begin(), a.end());
+  extra.length_scaling = -1;
+  extra.velocity_scaling = 2;
+  // The physical acceleration is a^-2 of this: Phi goes as 1/(a x), and the gradient brings one more 1/a.
+  if (header.comoving) extra.a_scaling = -2, extra.h_scaling = 1;
+  extra.gravitational_constant = newton(header);
+  return extra;
+}
+
+ExtraDataset potential_dataset(const std::vector<double>& potential, const SnapshotHeader& header) {
+  ExtraDataset extra;
+  extra.name = "Potential";
+  extra.description = "Potential Phi of the comoving density contrast in units of U_V^2 ";
+  extra.values = potential;
+  extra.velocity_scaling = 2;
+  if (header.comoving) extra.a_scaling = -1;
+  extra.gravitational_constant = newton(header);
+  return extra;
+}
+
+std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
+                                        const WriteOptions& options, const std::vector<ExtraDataset>& extras,
+                                        const Communicator& ranks) {
+  all_succeed(ranks, [&] { check_arrays(snapshot, options, extras); });
+  const Part all = whole_set(snapshot, options, ranks);
+  std::vector<SafeFile> files;  // of rank 0
+  std::vector<std::string> names;
+  for (int i = 0; i < options.files; ++i) {
+    gadget::FileName name{gadget::part_name(path, options.format, i, options.files), {}};
+    root_succeeds(ranks, [&] {
+      files.emplace_back(name.path, options.overwrite);
+      name.temporary = files.back().temporary_path();
+    });
+    name.temporary = broadcast_text(ranks, name.temporary);
+    if (options.format == SnapshotFormat::kGadgetHdf5) {
+      gadget::write_hdf5_file(name, part_of(all, i), provenance, options, extras);
+    } else {
+      gadget::write_binary_file(name, part_of(all, i), options);
+    }
+    names.push_back(name.path);
+  }
+  root_succeeds(ranks, [&] {
+    for (SafeFile& file : files) file.commit();
+  });
+  return names;
+}
+
+}  // namespace maki

@@ -1,0 +1,184 @@
+// Files do not depend on how many ranks write them, nor on how many read them.
+#include <gtest/gtest.h>
+
+#include "src/io/hdf5_file.hpp"
+#include "tests/src/io/shares_ranks.hpp"
+
+namespace maki {
+namespace {
+
+using test::begin_of;
+using test::contents;
+using test::error_of;
+using test::make_provenance;
+using test::make_snapshot;
+using test::rows_of;
+using test::SharedDir;
+using test::Shares;
+
+constexpr auto k1 = SnapshotFormat::kGadgetBinary1;
+constexpr auto k2 = SnapshotFormat::kGadgetBinary2;
+
+struct Kind {
+  WriteOptions options;
+  std::size_t particles = 1000;
+  bool equal_masses = true;
+};
+const std::vector<Kind> kKinds = {
+    {{}},
+    {{.files = 3}, 1000, false},
+    {{.double_coordinates = false, .id_bits = 64}},
+    {{.deflate = 1}, 150000},  // three chunks
+    {{.files = 2, .deflate = 6}, 1001, false},
+    {{}, 5, false},            // fewer than ranks
+    {{.format = k1}},
+    {{.format = k1, .files = 2, .double_coordinates = false, .big_endian = true}, 1000, false},
+    {{.format = k2, .id_bits = 64}, 1001, false},
+};
+
+ExtraDataset extra_rows(const Snapshot& s) {
+  std::vector<std::array<double, 3>> acceleration;
+  for (const auto id : s.ids) acceleration.push_back({1.0 * static_cast<double>(id), 0.5, -2});
+  ExtraDataset extra = acceleration_dataset(acceleration, s.header);
+  extra.double_precision = true;
+  return extra;
+}
+
+class SnapshotRanks : public testing::Test {
+ protected:
+  const Communicator ranks = Communicator::world();
+  const int rank = ranks.rank(), size = ranks.size();
+  const SharedDir dir{ranks};
+
+  Snapshot share(const Snapshot& all, Shares how) const {
+    return rows_of(all, begin_of(how, all.size(), rank, size), begin_of(how, all.size(), rank + 1, size));
+  }
+  std::string error(const std::string& path, const Communicator& readers) const {
+    return error_of([&] { read_snapshot(path, nullptr, readers); });
+  }
+};
+
+TEST_F(SnapshotRanks, WriteTheFilesOfOneRank) {
+  for (const Kind& kind : kKinds) {
+    const Snapshot all = make_snapshot(kind.particles, kind.equal_masses);
+    const auto extras = [&](const Snapshot& s) {
+      return kind.options.format == SnapshotFormat::kGadgetHdf5 ? std::vector<ExtraDataset>{extra_rows(s)}
+                                                                : std::vector<ExtraDataset>{};
+    };
+    std::vector<std::string> whole;
+    if (rank == 0) whole = write_snapshot(dir / "one", all, make_provenance(), kind.options, extras(all));
+    for (const Shares how : {Shares::kEven, Shares::kGaps, Shares::kLast}) {
+      WriteOptions options = kind.options;
+      options.overwrite = true;
+      const Snapshot own = share(all, how);
+      const auto files = write_snapshot(dir / "many", own, make_provenance(), options, extras(own), ranks);
+      ASSERT_EQ(files.size(), static_cast<std::size_t>(options.files));
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        EXPECT_TRUE(contents(whole[i]) == contents(files[i])) << files[i] << ", kind " << &kind - kKinds.data();
+    }
+    ranks.barrier();
+    for (const auto& file : whole) std::filesystem::remove(file);
+  }
+}
+
+TEST_F(SnapshotRanks, ReadTheirSharesInOrder) {
+  for (const Kind& kind : kKinds) {
+    const Snapshot all = make_snapshot(kind.particles, kind.equal_masses);
+    WriteOptions options = kind.options;
+    options.overwrite = true;
+    write_snapshot(dir / "s", share(all, Shares::kGaps), make_provenance(), options, {}, ranks);
+    const Communicator readers = ranks.split(rank < 1 ? 0 : rank < 4 ? 1 : 2, rank);  // 1, 3 and the rest
+    for (const Communicator& some : {ranks, readers}) {
+      ReadReport report, of_one;
+      const Snapshot own = read_snapshot(dir / (options.files > 1 ? "s.1" : "s"), &report, some);
+      const std::size_t begin = share_begin(all.size(), some.rank(), some.size());
+      ASSERT_EQ(own.size(), share_begin(all.size(), some.rank() + 1, some.size()) - begin);
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        ASSERT_EQ(own.ids[i], all.ids[begin + i]);
+        ASSERT_FLOAT_EQ(own.masses[i], all.masses[begin + i]);
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          ASSERT_NEAR(own.positions[i][axis], all.positions[begin + i][axis], options.double_coordinates ? 0 : 4e-6);
+          ASSERT_FLOAT_EQ(own.velocities[i][axis], all.velocities[begin + i][axis]);
+        }
+      }
+      read_snapshot(dir / (options.files > 1 ? "s.1" : "s"), &of_one);
+      EXPECT_EQ(report.mean_density_ratio, of_one.mean_density_ratio);
+      EXPECT_EQ(report.notes, of_one.notes);
+      EXPECT_EQ(report.files, of_one.files);
+      EXPECT_EQ(report.counts, of_one.counts);
+    }
+    ranks.barrier();
+    if (rank == 0) {
+      for (const auto& entry : std::filesystem::directory_iterator(dir.path())) std::filesystem::remove(entry);
+    }
+    ranks.barrier();
+  }
+}
+
+// Types of particles that lie across the ranks' shares, and notes that only some ranks have reason to make.
+TEST_F(SnapshotRanks, ReadSeveralTypesOfParticles) {
+  const Snapshot all = make_snapshot(30, false);
+  if (rank == 0) {
+    write_snapshot(dir / "s.hdf5", all, {});
+    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Id header = open_group(file, "Header");
+    H5Adelete(header, "NumPart_ThisFile");
+    const std::uint32_t counts[6] = {0, 30, 0, 7, 0, 0};
+    write_attribute(header, "NumPart_ThisFile", counts, 6);
+    H5Id group = create_group(file, "PartType3");
+    for (const char* name : {"Coordinates", "Velocities", "Masses"}) {
+      const std::size_t columns = name[0] == 'M' ? 1 : 3;
+      H5Id dataset = create_dataset(group, name, H5T_IEEE_F64LE, 7, columns, 0);
+      std::vector<double> values;
+      for (int i = 0; i < 21; ++i) values.push_back(0.25 + i);
+      write_rows(dataset, 0, 7, H5T_NATIVE_DOUBLE, values.data());
+    }
+  }
+  ranks.barrier();
+  ReadReport report, of_one;
+  const Snapshot own = read_snapshot(dir / "s.hdf5", &report, ranks), whole = read_snapshot(dir / "s.hdf5", &of_one);
+  const Snapshot expected = rows_of(whole, share_begin(37, rank, size), share_begin(37, rank + 1, size));
+  EXPECT_EQ(own.ids, expected.ids);
+  EXPECT_EQ(own.positions, expected.positions);
+  EXPECT_EQ(own.velocities, expected.velocities);
+  EXPECT_EQ(own.masses, expected.masses);
+  EXPECT_EQ(whole.ids[35], 36u);
+  EXPECT_EQ(report.notes, of_one.notes);
+  EXPECT_GE(report.notes.size(), 1u);
+}
+
+TEST_F(SnapshotRanks, FindTheSameFaultsAsOneRank) {
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::pair<const char*, std::function<void(Snapshot&)>>> faults{
+      {"particle 40 (id 127) has a velocity that is not a number (", [&](auto& s) { s.velocities[40][1] = nan; s.velocities[900][0] = nan; }},
+      {"has the mass 0 (2 such particles", [](auto& s) { s.masses[4] = s.masses[999] = 0; }},
+      {"particle 501 (id 1510) lies outside the box", [](auto& s) { s.positions[501][2] = -1; }},
+      {"two particles at one point (ids 37 and 2977 at ", [](auto& s) { s.positions[990] = s.positions[10]; s.positions[995] = s.positions[700]; }},
+      {"holds no particles", [](auto& s) { s = make_snapshot(0); }}};
+  for (const auto& [text, spoil] : faults) {
+    Snapshot all = make_snapshot(1000, false);
+    spoil(all);
+    write_snapshot(dir / "s", share(all, Shares::kEven), {}, {.overwrite = true}, {}, ranks);
+    const std::string found = error(dir / "s", ranks);
+    EXPECT_EQ(found, error(dir / "s", Communicator::self()));
+    test::expect_contains(found, {text});
+    ranks.barrier();
+  }
+  EXPECT_EQ(error(dir / "none", ranks), error(dir / "none", Communicator::self()));
+}
+
+// What only one rank gets wrong stops all.
+TEST_F(SnapshotRanks, FailToWriteTogether) {
+  Snapshot own = share(make_snapshot(100), Shares::kEven);
+  if (rank == size - 1) own.ids.push_back(1);
+  test::expect_contains(error_of([&] { write_snapshot(dir / "s", own, {}, {}, {}, ranks); }), {"differ in length"});
+  own.ids.resize(own.size());
+  test::expect_contains(error_of([&] { write_snapshot(dir / "no/s", own, {}, {}, {}, ranks); }), {"make the directory"});
+  if (rank == size - 1) own.ids.back() = std::uint64_t{1} << 32;
+  test::expect_contains(error_of([&] { write_snapshot(dir / "s", own, {}, {.id_bits = 32}, {}, ranks); }),
+                        {"the id 4294967296 does not fit"});
+  EXPECT_EQ(dir.entries(), 0u);
+}
+
+}  // namespace
+}  // namespace maki
