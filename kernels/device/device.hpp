@@ -25,6 +25,9 @@ const char* backend_name();
 // Throws DeviceError where a CUDA build finds no usable GPU.
 void select_device(int ordinal, int threads);
 
+// GPUs that this process sees; 1 on the CPU. 0 where there are none.
+int device_count();
+
 // The selected device. Throws DeviceError as above.
 DeviceInfo device_info();
 

@@ -50,6 +50,8 @@ DeviceInfo device_info() {
   return info;
 }
 
+int device_count() { return 1; }
+
 std::string device_address() { return ""; }
 
 int unit_count() { return thread_count(); }

@@ -53,6 +53,11 @@ DeviceInfo device_info() {
   return info;
 }
 
+int device_count() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
 std::string device_address() {
   char place[32] = "";
   check_cuda(cudaDeviceGetPCIBusId(place, sizeof place, selected), "asking the GPU for its place");
