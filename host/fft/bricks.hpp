@@ -60,7 +60,7 @@ class BrickExchange {
   PencilBox brick_, pencils_;
   std::vector<Link> of_brick_;    // my brick's cells, by who has them in its pencils
   std::vector<Link> of_pencils_;  // my pencils' cells, by whose brick they are in
-  DeviceBuffer<char> out_{"bricks.sent"}, in_{"bricks.received"};
+  DeviceBuffer<char> out_{"mesh.bricks_sent"}, in_{"mesh.bricks_received"};
 };
 
 }  // namespace maki

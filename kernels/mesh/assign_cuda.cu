@@ -3,30 +3,9 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/mesh/assign_cuda.cuh"
-#include "kernels/mesh/modes.cuh"
+#include "kernels/mesh/counts_to_mesh.cuh"
 
 namespace maki {
-namespace {
-
-struct CountsToFloat {
-  const cuda::Count* counts;
-  float* mesh;
-  int m;
-  std::int64_t mean;
-  float quantum;
-
-  using Row = const cuda::Count*;
-  MAKI_HD Row begin(int x, int y) const {
-    return counts + (static_cast<std::size_t>(x) * static_cast<unsigned>(m) + static_cast<unsigned>(y)) *
-                        static_cast<unsigned>(m);
-  }
-  MAKI_HD void at(Row row, int z, std::size_t i) const {
-    mesh[i] = z < m ? static_cast<float>(static_cast<std::int64_t>(row[z]) - mean) * quantum : 0.0f;
-  }
-};
-
-}  // namespace
-
 struct MassAssigner::Work {
   DeviceBuffer<cuda::Count> own{"mesh.counts"};
   cuda::Count* counts = nullptr;
@@ -52,9 +31,10 @@ void MassAssigner::assign(const Stream& stream, const SourceParticle* particles,
   for (float* out : {mesh, shifted}) {
     if (!out) continue;
     fill_zero(stream, work_->counts, m * m * m * sizeof(cuda::Count));
-    cuda::assign_counts(stream, particles, n, unit, cells_, assignment_, out == mesh ? 0 : 1, work_->counts);
-    launch_padded_cells(stream, "mesh.to_float", cells_,
-                        CountsToFloat{work_->counts, out, cells_, unit.mean, static_cast<float>(unit.quantum)});
+    cuda::assign_counts(stream, particles, n, unit, CellBox::whole(cells_), assignment_, out == mesh ? 0 : 1,
+                        work_->counts);
+    launch_counts_to_mesh(stream, reinterpret_cast<const std::uint64_t*>(work_->counts), cells_, cells_, cells_, unit,
+                          out, 2 * (m / 2 + 1));
   }
 }
 

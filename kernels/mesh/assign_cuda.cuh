@@ -93,10 +93,10 @@ struct AssignWorker {
     const std::uint32_t m = job.chunks.m;
     add_share<S>(job, TileTarget{words, origin, m}, chunk, list, count, stage);
     __syncthreads();
-    visit_cells(origin, m, FlushCell{words, job.counts, m});
+    visit_cells(origin, m, FlushCell{words, job.counts, job.chunks.extent});
   }
   __device__ __forceinline__ void without_tile(const SourceParticle* chunk, unsigned count) const {
-    add_share<S>(job, MeshTarget{job.counts, job.chunks.m}, chunk, list, count, stage);
+    add_share<S>(job, MeshTarget{job.counts, job.chunks.m, job.chunks.extent}, chunk, list, count, stage);
   }
 };
 
@@ -122,16 +122,17 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
                 assign_kernel<S>, job);
 }
 
-// Adds all particles to `counts`, m^3 quanta of mass, last axis contiguous, m from 8 to 65535; `half_cells` is 1 for
-// the mesh on which particles stand half a cell further. The sums are exact.
+// Adds all particles to `counts`, quanta of mass in the cells of the box, last axis contiguous; the mesh has from 8 to
+// 65535 cells a side, and no cloud reaches beyond the box. `half_cells` is 1 for the mesh on which particles stand half
+// a cell further. The sums are exact.
 inline void assign_counts(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                          int m, Assignment cloud, std::uint32_t half_cells, Count* counts) {
+                          const CellBox& box, Assignment cloud, std::uint32_t half_cells, Count* counts) {
   const auto job = [&](const ChunkJob& chunks) {
     return AssignJob{chunks, counts, unit.bits, unit.equal_units, unit.units_per_mass};
   };
-  if (cloud == Assignment::kCic) launch_assign<2>(stream, job(chunk_job<2>(particles, n, m, half_cells)));
-  if (cloud == Assignment::kTsc) launch_assign<3>(stream, job(chunk_job<3>(particles, n, m, half_cells)));
-  if (cloud == Assignment::kPcs) launch_assign<4>(stream, job(chunk_job<4>(particles, n, m, half_cells)));
+  if (cloud == Assignment::kCic) launch_assign<2>(stream, job(chunk_job<2>(particles, n, box, half_cells)));
+  if (cloud == Assignment::kTsc) launch_assign<3>(stream, job(chunk_job<3>(particles, n, box, half_cells)));
+  if (cloud == Assignment::kPcs) launch_assign<4>(stream, job(chunk_job<4>(particles, n, box, half_cells)));
 }
 
 }  // namespace maki::cuda

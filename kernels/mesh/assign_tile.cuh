@@ -14,7 +14,7 @@ inline constexpr unsigned kStageRow = kWarpSize + 1;  // one word beyond, so tha
 
 struct AssignJob {
   ChunkJob chunks;
-  Count* counts;  // m^3, last axis contiguous
+  Count* counts;  // of the box, last axis contiguous
   int bits;       // MassUnit
   std::uint32_t equal_units;
   double units_per_mass;
@@ -67,6 +67,7 @@ struct TileTarget {
 struct MeshTarget {
   Count* counts;
   std::uint32_t m;
+  Cell3 extent;
 
   struct Place {
     std::uint32_t xy, z;
@@ -86,23 +87,24 @@ struct MeshTarget {
 #pragma unroll
     for (int c = 0; c < CloudLanes<S>::kCells; ++c) {
       const std::int32_t x = wrapped_once(static_cast<std::int32_t>(place.xy & 0xffffu) + cell.x + 2 * c, m);
-      const std::size_t line = line_of(x, y, m);
-      atomicAdd(counts + line * m + static_cast<std::uint32_t>(z), sum[c]);
+      const std::size_t line = line_of(x, y, extent);
+      atomicAdd(counts + line * static_cast<std::uint32_t>(extent.z) + static_cast<std::uint32_t>(z), sum[c]);
     }
   }
 };
 
-// Adds the tile to the mesh and leaves it empty.
+// Adds the tile to the mesh and leaves it empty. Cells of the tile beyond the box hold nothing.
 struct FlushCell {
   std::uint32_t* low;
   Count* counts;
-  std::uint32_t m;
+  Cell3 extent;
 
   __device__ __forceinline__ void operator()(std::uint32_t word, const Cell3& cell) const {
     const std::uint32_t lower = low[word], upper = low[kTileWords + word];
     if (!(lower | upper)) return;
-    const std::size_t line = line_of(cell.x, cell.y, m);
-    atomicAdd(counts + line * m + static_cast<std::uint32_t>(cell.z), static_cast<Count>(upper) << 32 | lower);
+    const std::size_t line = line_of(cell.x, cell.y, extent);
+    atomicAdd(counts + line * static_cast<std::uint32_t>(extent.z) + static_cast<std::uint32_t>(cell.z),
+              static_cast<Count>(upper) << 32 | lower);
     low[word] = low[kTileWords + word] = 0;
   }
 };

@@ -5,12 +5,16 @@
 // clouds fit a tile around its place, has them worked on there, and goes on with the next tile. What finds too little
 // company (a particle that drifted far since the sort, a void) is worked on without a tile in the end. So any order of
 // particles is right, and Morton order is fast.
+//
+// The mesh's cells lie in memory as a box of it (cell_box.hpp), and are numbered from the box's origin on throughout:
+// cell numbers are in [0, m) on each axis, and those of the cells that any cloud touches are within the box.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/device/cooperative.cuh"
+#include "kernels/mesh/cell_box.hpp"
 #include "kernels/mesh/cloud.hpp"
 #include "kernels/particles/types.hpp"
 
@@ -26,46 +30,59 @@ inline constexpr unsigned kMaxMisses = 16;  // tiles in vain; then all that is l
 inline constexpr int kTileSide = 16, kTileRow = 20, kTilePlane = 336;
 inline constexpr unsigned kTileWords = kTileSide * kTilePlane;
 
+struct Cell3 {
+  std::int32_t x, y, z;
+};
+
 struct ChunkJob {
   const SourceParticle* particles;
   std::size_t n;
   std::uint32_t m, half_cells;
   int level;   // 2^level tiles along each axis: Morton cells, where sorted particles lie together
   int margin;  // cells that a tile has to spare below them
+  Cell3 origin, extent;  // of the box
 };
 
 // For clouds of S^3 cells on a mesh of m^3, m from 8 to 65535; half_cells is 1 for the mesh on which particles stand
 // half a cell further.
 template <int S>
-ChunkJob chunk_job(const SourceParticle* particles, std::size_t n, int m, std::uint32_t half_cells) {
+ChunkJob chunk_job(const SourceParticle* particles, std::size_t n, const CellBox& box, std::uint32_t half_cells) {
+  const int m = box.cells;
   constexpr int room = kTileSide - S;  // first cells of clouds in a tile, less one
   int level = 0, along = m;            // cells of a Morton cell, rounded up
   while (along > room) along = (m + (1 << ++level) - 1) >> level;
-  return {particles, n, static_cast<std::uint32_t>(m), half_cells, level, (room - along) / 2};
+  return {particles,
+          n,
+          static_cast<std::uint32_t>(m),
+          half_cells,
+          level,
+          (room - along) / 2,
+          {box.origin[0], box.origin[1], box.origin[2]},
+          {box.extent[0], box.extent[1], box.extent[2]}};
 }
 
 inline unsigned chunk_count(std::size_t n) { return static_cast<unsigned>((n + kChunk - 1) / kChunk); }
-
-struct Cell3 {
-  std::int32_t x, y, z;
-};
 
 __device__ __forceinline__ std::int32_t wrapped_once(std::int32_t cell, std::uint32_t m) {
   const auto side = static_cast<std::int32_t>(m);
   return cell < 0 ? cell + side : cell >= side ? cell - side : cell;
 }
 
-// Which of the mesh's m^2 lines along z.
-__device__ __forceinline__ std::uint32_t line_of(std::int32_t x, std::int32_t y, std::uint32_t m) {
-  return static_cast<std::uint32_t>(x) * m + static_cast<std::uint32_t>(y);
+// Which of the box's lines along z.
+__device__ __forceinline__ std::uint32_t line_of(std::int32_t x, std::int32_t y, const Cell3& extent) {
+  return static_cast<std::uint32_t>(x) * static_cast<std::uint32_t>(extent.y) + static_cast<std::uint32_t>(y);
+}
+
+__device__ __forceinline__ bool within_box(const Cell3& cell, const Cell3& extent) {
+  return cell.x < extent.x && cell.y < extent.y && cell.z < extent.z;
 }
 
 // The first cell of a particle's cloud, in [0, m) on each axis.
 template <int S>
 __device__ __forceinline__ Cell3 first_cell(const ChunkJob& job, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  return {wrapped_once(mesh_position<S>(x, job.m, job.half_cells).first, job.m),
-          wrapped_once(mesh_position<S>(y, job.m, job.half_cells).first, job.m),
-          wrapped_once(mesh_position<S>(z, job.m, job.half_cells).first, job.m)};
+  return {wrapped_once(mesh_position<S>(x, job.m, job.half_cells).first - job.origin.x, job.m),
+          wrapped_once(mesh_position<S>(y, job.m, job.half_cells).first - job.origin.y, job.m),
+          wrapped_once(mesh_position<S>(z, job.m, job.half_cells).first - job.origin.z, job.m)};
 }
 
 // The first cell of the tile that belongs to a particle.

@@ -10,7 +10,7 @@
 namespace maki {
 
 // A small private piece of the mesh, `side` x `side` rows of `side` counts; index 0 is mesh cell `origin` - 1 on each
-// axis.
+// axis, wrapped around.
 struct MassTile {
   std::uint64_t* cells;
   int side;
@@ -29,17 +29,22 @@ struct TileJob {
   MassTile tile;
 };
 
+// Cells [begin, end) of the tile are added to a box of the mesh and set to zero; all others hold nothing.
 struct TileFlush {
-  MassTile tile;              // added to the mesh, and set to zero
-  int origin[3];              // as in TileJob
-  int extent[3];              // how much of the tile to add, <= side
-  std::uint64_t* const* planes;  // by tile x: the mesh plane, mesh_cells^2 counts
-  int mesh_cells;
+  MassTile tile;
+  int origin[3];                 // as in TileJob, but counted from the box's origin
+  int begin[3], end[3];          // of the tile's cells, 0 <= begin, end <= side
+  std::uint64_t* const* planes;  // by tile x: the plane of the box
+  int row;                       // counts from one line along z to the next
+  int mesh_cells;                // where cells wrap around: only in a box that is whole along that axis
 };
 
 struct InterpolationJob {
-  const float* mesh;  // rows of 2 (m/2 + 1) floats
+  const float* mesh;  // a box of it (cell_box.hpp): box_lines rows a plane, box_row floats apart
   std::uint32_t mesh_cells;
+  int box_origin[3];
+  int box_end;        // cells of the box along z
+  std::size_t box_row, box_lines;
   const SourceParticle* particles;
   std::size_t first, last;
   bool shifted;  // the mesh is the one on which particles stand half a cell further

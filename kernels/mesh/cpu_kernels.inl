@@ -19,7 +19,8 @@ static inline void weigh_axis(const std::uint32_t* p, std::uint32_t m, std::uint
     const MeshPosition u = mesh_position<S>(p[l], m, half_cells);
     std::uint32_t w[S];
     integer_weights<S>(u.fraction, bits, w);
-    axis.first[l] = u.first - origin + 1;
+    const std::int32_t first = u.first - origin + 1;
+    axis.first[l] = first < 0 ? first + static_cast<std::int32_t>(m) : first;
     for (int i = 0; i < S; ++i) axis.weight[i][l] = w[i];
   }
 }
@@ -85,14 +86,14 @@ static void add_to_tile(const TileJob& job) {
 
 static void flush_tile(const TileFlush& f) {
   const int m = f.mesh_cells, side = f.tile.side;
-  for (int x = 0; x < f.extent[0]; ++x) {
-    for (int y = 0; y < f.extent[1]; ++y) {
+  for (int x = f.begin[0]; x < f.end[0]; ++x) {
+    for (int y = f.begin[1]; y < f.end[1]; ++y) {
       std::uint64_t* __restrict from = f.tile.cells + (x * side + y) * side;
       const int mesh_y = (f.origin[1] - 1 + y + m) % m;
-      std::uint64_t* row = f.planes[x] + static_cast<std::size_t>(mesh_y) * m;
-      int z = (f.origin[2] - 1 + m) % m;
-      for (int done = 0; done < f.extent[2];) {
-        const int run = f.extent[2] - done < m - z ? f.extent[2] - done : m - z;
+      std::uint64_t* row = f.planes[x] + static_cast<std::size_t>(mesh_y) * f.row;
+      int z = (f.origin[2] - 1 + f.begin[2] + m) % m;
+      for (int done = f.begin[2]; done < f.end[2];) {
+        const int run = f.end[2] - done < m - z ? f.end[2] - done : m - z;
         std::uint64_t* __restrict to = row + z;
         for (int i = 0; i < run; ++i) to[i] += from[done + i];
         done += run;
@@ -112,42 +113,42 @@ static void convert_row(std::uint64_t* counts, int n, std::int64_t mean, float q
 
 typedef float Float4 __attribute__((vector_size(16), aligned(4), may_alias));
 
-// Four neighbouring values of a row, wrapped around.
-static inline Float4 load_wrapped(const float* row, int z, int m) {
-  Float4 v;
-  for (int i = 0; i < 4; ++i) v[i] = row[z + i < m ? z + i : z + i - m];
-  return v;
-}
+static inline int wrapped_once(int i, int m) { return i < 0 ? i + m : i >= m ? i - m : i; }
 
-// Where the rows of one cloud are, wrapped around.
+// Where the rows of one cloud are: four values from plane[i] + row[j] on, of which the first S count.
 template <int S>
 struct CloudRows {
   const float* plane[S];
   std::size_t row[S];
-  int z, m;
-  bool inside;
+  float around[S][S][4];  // copies of rows that go around the edge: sums are then those of any other cloud, bit for bit
 
-  inline Float4 load(int i, int j) const {
-    const float* values = plane[i] + row[j];
-    return inside ? *reinterpret_cast<const Float4*>(values + z) : load_wrapped(values, z, m);
-  }
+  inline Float4 load(int i, int j) const { return *reinterpret_cast<const Float4*>(plane[i] + row[j]); }
 };
 
 template <int S>
-static inline CloudRows<S> cloud_rows(const InterpolationJob& job, int x, int y, int z) {
-  const int m = static_cast<int>(job.mesh_cells);
-  const std::size_t row = 2 * (static_cast<std::size_t>(m) / 2 + 1), plane = row * m;
-  CloudRows<S> rows;
+static inline void copy_around(int z, int m, CloudRows<S>& rows) {
+  for (int i = 0; i < S; ++i)
+    for (int j = 0; j < S; ++j)
+      for (int k = 0; k < 4; ++k) rows.around[i][j][k] = k < S ? rows.plane[i][rows.row[j] + wrapped_once(z + k, m)] : 0;
   for (int i = 0; i < S; ++i) {
-    const int at_x = x + i < 0 ? x + i + m : x + i >= m ? x + i - m : x + i;
-    const int at_y = y + i < 0 ? y + i + m : y + i >= m ? y + i - m : y + i;
-    rows.plane[i] = job.mesh + at_x * plane;
-    rows.row[i] = at_y * row;
+    rows.plane[i] = rows.around[i][0];
+    rows.row[i] = static_cast<std::size_t>(i) * 4;
   }
-  rows.z = z < 0 ? z + m : z >= m ? z - m : z;
-  rows.m = m;
-  rows.inside = rows.z + 4 <= m;
-  return rows;
+}
+
+template <int S>
+static inline void find_rows(const InterpolationJob& job, int x, int y, int z, CloudRows<S>& rows) {
+  const int m = static_cast<int>(job.mesh_cells);
+  const std::size_t row = job.box_row, plane = row * job.box_lines;
+  x -= job.box_origin[0];
+  y -= job.box_origin[1];
+  z = wrapped_once(z - job.box_origin[2], m);
+  for (int i = 0; i < S; ++i) {
+    rows.plane[i] = job.mesh + wrapped_once(x + i, m) * plane;
+    rows.row[i] = wrapped_once(y + i, m) * row;
+  }
+  if (z + 4 > job.box_end) return copy_around<S>(z, m, rows);
+  for (int i = 0; i < S; ++i) rows.plane[i] += z;
 }
 
 // Weights of a batch, one lane a particle.
@@ -197,7 +198,8 @@ static void interpolate(const InterpolationJob& job) {
     const int n = job.last - begin < kBatch ? static_cast<int>(job.last - begin) : kBatch;
     weigh_for_interpolation<S, false>(job, begin, n, b);
     for (int l = 0; l < n; ++l) {
-      const CloudRows<S> rows = cloud_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l]);
+      CloudRows<S> rows;
+      find_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l], rows);
       Float4 sum = {0, 0, 0, 0};
       for (int i = 0; i < S; ++i)
         for (int j = 0; j < S; ++j) sum += rows.load(i, j) * (b.weight[0][i][l] * b.weight[1][j][l]);
@@ -213,7 +215,8 @@ static void interpolate_gradient(const InterpolationJob& job) {
     const int n = job.last - begin < kBatch ? static_cast<int>(job.last - begin) : kBatch;
     weigh_for_interpolation<S, true>(job, begin, n, b);
     for (int l = 0; l < n; ++l) {
-      const CloudRows<S> rows = cloud_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l]);
+      CloudRows<S> rows;
+      find_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l], rows);
       Float4 sum = {0, 0, 0, 0}, sum_x = {0, 0, 0, 0}, sum_y = {0, 0, 0, 0};
       for (int i = 0; i < S; ++i) {
         const float wx = b.weight[0][i][l], dx = b.slope[0][i][l];

@@ -117,6 +117,29 @@ struct ModeSums {
   }
 };
 
+// One value of the octant.
+class InfluenceOfModes {
+ public:
+  InfluenceOfModes(const MeshOptions& options, const ForceLaw& law, Influence kind)
+      : half_(options.cells / 2),
+        window_(law, 2 * kPi * std::sqrt(3.0) * (kImages + 0.5) * options.cells * law.r_cut),
+        modes_(axis_modes(options)),
+        sums_{options, kind, law.r_cut, window_} {}
+  InfluenceOfModes(const InfluenceOfModes&) = delete;
+  InfluenceOfModes& operator=(const InfluenceOfModes&) = delete;
+
+  // For a >= b >= c; that of all permutations of them.
+  float operator()(int a, int b, int c) const {
+    return a == 0 ? 0.0f : static_cast<float>(sums_.influence(modes_[a], modes_[b], modes_[c], a == half_));
+  }
+
+ private:
+  int half_;
+  WindowTable window_;
+  std::vector<AxisMode> modes_;
+  ModeSums sums_;
+};
+
 }  // namespace
 
 std::vector<float> gradient_wave_numbers(int cells, Gradient gradient) {
@@ -133,14 +156,11 @@ std::vector<float> gradient_wave_numbers(int cells, Gradient gradient) {
 }
 
 std::vector<float> influence_function(const MeshOptions& options, const ForceLaw& law, Influence kind) {
+  const InfluenceOfModes value(options, law, kind);
   const int half = options.cells / 2, side = half + 1;
-  const double largest_wave = 2 * kPi * std::sqrt(3.0) * (kImages + 0.5) * options.cells;
-  const WindowTable window(law, largest_wave * law.r_cut);
-  const std::vector<AxisMode> modes = axis_modes(options);
-  const ModeSums sums{options, kind, law.r_cut, window};
   std::vector<float> out(static_cast<std::size_t>(side) * side * side);
-  const auto store = [&](int a, int b, int c, float value) {
-    out[(static_cast<std::size_t>(a) * side + b) * side + c] = value;
+  const auto store = [&](int a, int b, int c, float g) {
+    out[(static_cast<std::size_t>(a) * side + b) * side + c] = g;
   };
   // The axes are alike: one value for all permutations of (a, b, c).
 #pragma omp parallel for schedule(dynamic, 1)
@@ -148,11 +168,28 @@ std::vector<float> influence_function(const MeshOptions& options, const ForceLaw
     const int a = half - i;  // the longest first
     for (int b = 0; b <= a; ++b) {
       for (int c = 0; c <= b; ++c) {
-        const auto g = static_cast<float>(a == 0 ? 0.0 : sums.influence(modes[a], modes[b], modes[c], a == half));
+        const float g = value(a, b, c);
         store(a, b, c, g), store(a, c, b, g), store(b, a, c, g);
         store(b, c, a, g), store(c, a, b, g), store(c, b, a, g);
       }
     }
+  }
+  return out;
+}
+
+std::vector<float> influence_function(const MeshOptions& options, const ForceLaw& law, Influence kind,
+                                      const OctantLines& lines) {
+  const InfluenceOfModes value(options, law, kind);
+  const int side = options.cells / 2 + 1, rows = lines.end[1] - lines.first[1];
+  const int count = (lines.end[0] - lines.first[0]) * rows;
+  std::vector<float> out(static_cast<std::size_t>(std::max(count, 0)) * side);
+#pragma omp parallel for schedule(dynamic, 4)
+  for (int line = 0; line < count; ++line) {
+    const int a = lines.first[0] + line / rows, b = lines.first[1] + line % rows;
+    const int low = std::min(a, b), high = std::max(a, b);
+    float* values = &out[static_cast<std::size_t>(line) * side];
+    for (int c = 0; c < side; ++c)
+      values[c] = c > high ? value(c, high, low) : c > low ? value(high, c, low) : value(high, low, c);
   }
   return out;
 }

@@ -26,6 +26,14 @@ enum class Influence { kForce, kPotential };
 // G(0) = 0.
 std::vector<float> influence_function(const MeshOptions& options, const ForceLaw& law, Influence kind);
 
+// Lines of the octant: those with a in [first[0], end[0]) and b in [first[1], end[1]), lines [a][b] of m/2 + 1 values,
+// the same bits as in the whole. (The axes are alike: a and b may be any two.)
+struct OctantLines {
+  int first[2], end[2];
+};
+std::vector<float> influence_function(const MeshOptions& options, const ForceLaw& law, Influence kind,
+                                      const OctantLines& lines);
+
 // D along one axis, by n = 0 ... m - 1 (n above m/2 means n - m): k, or the transform of the 4-point difference; 0 at
 // m/2. Not used by the analytic gradient.
 std::vector<float> gradient_wave_numbers(int cells, Gradient gradient);

@@ -1,5 +1,8 @@
 // The one pass over the modes between the transforms: both interlaced meshes become one spectrum, and that is
 // multiplied by influence function and gradient.
+//
+// x, y, z are the axes from the slowest to the one along the lines of modes, whichever they are: influence function and
+// phases are alike for all axes.
 #pragma once
 
 #include "kernels/mesh/interlace.cuh"
@@ -16,19 +19,31 @@ struct InfluencePass {
   Complex* rho;            // where not null: gets rho
   Complex* out;            // may be null
   Complex* out_shifted;    // may be null
-  const float* influence;  // octant
+  const float* influence;  // those of the octant that the modes need, lines [x][y][z] (ModeBlock)
   const float* gradient;   // D, one axis
   const Complex* phases;
-  int m, axis;
+  int m, axis;             // 0 x, 1 y, 2 z
   float nyquist_factor;  // with full interlacing the first mesh alone carries the Nyquist planes: 2, else 1
+};
+
+// Which modes there are: these rows, `stride` apart. A row has the modes z = 0 ... m/2, or where it is whole all up to
+// m - 1, of which those above m/2 mean z - m.
+struct ModeBlock {
+  RowBlock rows;
+  int stride;
+  bool whole;
+  int octant_x, octant_y, octant_rows;  // the influence function's first x and y, and rows in a plane of it
+
+  static ModeBlock all(int m) { return {{0, 0, m, m}, m / 2 + 1, false, 0, 0, m / 2 + 1}; }
 };
 
 namespace detail {
 
 // What a pass does is known to the compiler: the loop over a row has no branches.
-template <bool kCombine, bool kOut, bool kShifted>
+template <bool kCombine, bool kOut, bool kShifted, bool kWhole>
 struct InfluenceRows {
   InfluencePass pass;
+  int octant_x, octant_y, octant_rows;  // ModeBlock
 
   struct Row {
     const float* influence;
@@ -40,7 +55,8 @@ struct InfluenceRows {
     const int m = pass.m, side = m / 2 + 1, a = x < side ? x : m - x, b = y < side ? y : m - y;
     const float d = pass.axis == 0 ? pass.gradient[x] : pass.axis == 1 ? pass.gradient[y] : -1.0f;
     const bool nyquist = 2 * x == m || 2 * y == m;
-    return {pass.influence + (static_cast<std::size_t>(a) * side + b) * side, d, nyquist ? pass.nyquist_factor : 1.0f,
+    const std::size_t line = static_cast<std::size_t>(a - octant_x) * octant_rows + (b - octant_y);
+    return {pass.influence + line * side, d, nyquist ? pass.nyquist_factor : 1.0f,
             kCombine || kShifted ? product(pass.phases[x], pass.phases[y]) : Complex{1, 0}, nyquist};
   }
   MAKI_HD void at(const Row& row, int z, std::size_t i) const {
@@ -53,7 +69,7 @@ struct InfluenceRows {
       rho = nyquist ? rho : both;
       if (pass.rho) pass.rho[i] = rho;
     }
-    float g = row.influence[z] * (pass.axis == 2 ? pass.gradient[z] : row.gradient);
+    float g = row.influence[kWhole && 2 * z > pass.m ? pass.m - z : z] * (pass.axis == 2 ? pass.gradient[z] : row.gradient);
     g *= 2 * z == pass.m ? pass.nyquist_factor : row.factor;
     const Complex value = pass.axis < 0 ? Complex{g * rho.re, g * rho.im} : Complex{-g * rho.im, g * rho.re};
     if (kShifted) pass.out_shifted[i] = product(value, {phase.re, -phase.im});
@@ -61,21 +77,30 @@ struct InfluenceRows {
   }
 };
 
-template <bool kCombine>
-void launch_influence(const Stream& stream, const InfluencePass& pass) {
-  constexpr const char* name = "mesh.influence";
+template <bool kCombine, bool kWhole>
+void launch_influence(const Stream& stream, const InfluencePass& pass, const ModeBlock& modes) {
+  const auto run = [&]<bool kOut, bool kShifted>() {
+    launch_rows(stream, "mesh.influence", modes.rows, kWhole ? pass.m : pass.m / 2 + 1, modes.stride,
+                InfluenceRows<kCombine, kOut, kShifted, kWhole>{pass, modes.octant_x, modes.octant_y,
+                                                                modes.octant_rows});
+  };
   if (pass.out && pass.out_shifted)
-    launch_modes(stream, name, pass.m, InfluenceRows<kCombine, true, true>{pass});
+    run.template operator()<true, true>();
   else if (pass.out)
-    launch_modes(stream, name, pass.m, InfluenceRows<kCombine, true, false>{pass});
+    run.template operator()<true, false>();
   else
-    launch_modes(stream, name, pass.m, InfluenceRows<kCombine, false, true>{pass});
+    run.template operator()<false, true>();
 }
 
 }  // namespace detail
 
-inline void launch_influence(const Stream& stream, const InfluencePass& pass) {
-  pass.shifted ? detail::launch_influence<true>(stream, pass) : detail::launch_influence<false>(stream, pass);
+inline void launch_influence(const Stream& stream, const InfluencePass& pass, const ModeBlock& modes) {
+  if (pass.shifted)
+    modes.whole ? detail::launch_influence<true, true>(stream, pass, modes)
+                : detail::launch_influence<true, false>(stream, pass, modes);
+  else
+    modes.whole ? detail::launch_influence<false, true>(stream, pass, modes)
+                : detail::launch_influence<false, false>(stream, pass, modes);
 }
 
 }  // namespace maki

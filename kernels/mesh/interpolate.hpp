@@ -1,13 +1,25 @@
 // Values of a mesh at the particles, with the cloud of the assignment.
 #pragma once
 
+#include "kernels/mesh/cell_box.hpp"
 #include "kernels/mesh/mesh.hpp"
 
 namespace maki {
 
 struct MeshView {
-  const float* values;  // m x m rows of 2 (m/2 + 1) floats
-  int cells;
+  // The whole mesh, m x m rows of 2 (m/2 + 1) floats.
+  MeshView(const float* mesh, int cells, bool half_cell)
+      : values(mesh),
+        box(CellBox::whole(cells)),
+        row(2 * (static_cast<std::size_t>(cells) / 2 + 1)),
+        shifted(half_cell) {}
+  // A box of it, without padding. The clouds of all particles lie within.
+  MeshView(const float* mesh, const CellBox& cells, bool half_cell)
+      : values(mesh), box(cells), row(static_cast<std::size_t>(cells.extent[2])), shifted(half_cell) {}
+
+  const float* values;  // extent[0] x extent[1] rows
+  CellBox box;
+  std::size_t row;      // floats from one to the next
   bool shifted;         // particles stand half a cell further along each axis than where they are
 };
 

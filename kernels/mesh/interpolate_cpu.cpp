@@ -22,7 +22,11 @@ void run_in_chunks(void (*kernel)(const InterpolationJob&), const InterpolationJ
 InterpolationJob job_for(const MeshView& mesh, const SourceParticle* particles) {
   InterpolationJob job{};
   job.mesh = mesh.values;
-  job.mesh_cells = static_cast<std::uint32_t>(mesh.cells);
+  job.mesh_cells = static_cast<std::uint32_t>(mesh.box.cells);
+  for (int axis = 0; axis < 3; ++axis) job.box_origin[axis] = mesh.box.origin[axis];
+  job.box_end = mesh.box.extent[2];
+  job.box_row = mesh.row;
+  job.box_lines = static_cast<std::size_t>(mesh.box.extent[1]);
   job.shifted = mesh.shifted;
   job.particles = particles;
   return job;
@@ -48,7 +52,7 @@ void interpolate_gradient(const Stream&, Assignment cloud, const MeshView& mesh,
   job.gradient[0] = out.gradient.x;
   job.gradient[1] = out.gradient.y;
   job.gradient[2] = out.gradient.z;
-  job.gradient_factor = out.gradient_factor * static_cast<float>(mesh.cells);  // weights' slopes are per cell
+  job.gradient_factor = out.gradient_factor * static_cast<float>(mesh.box.cells);  // weights' slopes are per cell
   run_in_chunks(mesh_kernels().interpolate_gradient[static_cast<int>(cloud) - 2], job, n);
 }
 

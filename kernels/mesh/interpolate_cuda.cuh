@@ -18,13 +18,13 @@ struct TileValues {
 
 struct MeshValues {
   const float* mesh;
-  std::uint32_t m;
+  std::uint32_t m, row, plane_size;  // m^2 fits 32 bits
   Cell3 first;
   __device__ __forceinline__ const float* plane(int i) const {
-    return mesh + static_cast<std::size_t>(wrapped_once(first.x + i, m)) * (m * (m + 2));  // m^2 fits 32 bits
+    return mesh + static_cast<std::size_t>(wrapped_once(first.x + i, m)) * plane_size;
   }
   __device__ __forceinline__ std::uint32_t line(int j) const {
-    return static_cast<std::uint32_t>(wrapped_once(first.y + j, m)) * (m + 2);
+    return static_cast<std::uint32_t>(wrapped_once(first.y + j, m)) * row;
   }
   __device__ __forceinline__ std::uint32_t column(int k) const {
     return static_cast<std::uint32_t>(wrapped_once(first.z + k, m));
@@ -114,17 +114,21 @@ struct GradientGather {
 template <class Gather>
 struct InterpolateJob {
   ChunkJob chunks;
-  const float* mesh;  // rows of m + 2
+  const float* mesh;  // the box's lines, `row` floats apart
+  std::uint32_t row;
   Gather gather;
 };
 
+// Cells of the tile beyond the box are in no cloud.
 struct LoadCell {
   const float* mesh;
   float* tile;
-  std::uint32_t m;
+  std::uint32_t row;
+  Cell3 extent;
   __device__ __forceinline__ void operator()(std::uint32_t word, const Cell3& cell) const {
-    const std::size_t line = line_of(cell.x, cell.y, m);
-    tile[word] = mesh[line * (m + 2) + static_cast<std::uint32_t>(cell.z)];
+    if (!within_box(cell, extent)) return;
+    const std::size_t line = line_of(cell.x, cell.y, extent);
+    tile[word] = mesh[line * row + static_cast<std::uint32_t>(cell.z)];
   }
 };
 
@@ -158,17 +162,20 @@ struct InterpolateWorker {
   };
   struct InMesh {
     const float* mesh;
-    std::uint32_t m;
-    __device__ __forceinline__ MeshValues operator()(const Cell3& first) const { return {mesh, m, first}; }
+    std::uint32_t m, row, plane_size;
+    __device__ __forceinline__ MeshValues operator()(const Cell3& first) const {
+      return {mesh, m, row, plane_size, first};
+    }
   };
 
   __device__ __forceinline__ void in_tile(const Cell3& origin, const SourceParticle* chunk, unsigned count) const {
-    visit_cells(origin, job.chunks.m, LoadCell{job.mesh, tile, job.chunks.m});
+    visit_cells(origin, job.chunks.m, LoadCell{job.mesh, tile, job.row, job.chunks.extent});
     __syncthreads();
     each(chunk, count, InTile{tile, origin, job.chunks.m});
   }
   __device__ __forceinline__ void without_tile(const SourceParticle* chunk, unsigned count) const {
-    each(chunk, count, InMesh{job.mesh, job.chunks.m});
+    const ChunkJob& c = job.chunks;
+    each(chunk, count, InMesh{job.mesh, c.m, job.row, job.row * static_cast<std::uint32_t>(c.extent.y)});
   }
 };
 
@@ -182,7 +189,8 @@ __global__ void __launch_bounds__(kChunkThreads, 3) interpolate_kernel(Interpola
 template <int S, class Gather>
 void launch_interpolate(const Stream& stream, const char* name, const MeshView& mesh, const SourceParticle* particles,
                         std::size_t n, const Gather& gather) {
-  const InterpolateJob<Gather> job{chunk_job<S>(particles, n, mesh.cells, mesh.shifted ? 1 : 0), mesh.values, gather};
+  const InterpolateJob<Gather> job{chunk_job<S>(particles, n, mesh.box, mesh.shifted ? 1 : 0), mesh.values,
+                                   static_cast<std::uint32_t>(mesh.row), gather};
   launch_blocks(stream, name, {chunk_count(n), kChunkThreads, 0}, interpolate_kernel<S, Gather>, job);
 }
 
@@ -202,7 +210,7 @@ inline void interpolate(const Stream& stream, Assignment cloud, const MeshView& 
 inline void interpolate_gradient(const Stream& stream, Assignment cloud, const MeshView& mesh,
                                  const SourceParticle* particles, std::size_t n, const GradientOutput& out) {
   launch_interpolate(stream, "mesh.interpolate_gradient", cloud, mesh, particles, n,
-                     GradientGather{out, out.gradient_factor * static_cast<float>(mesh.cells)});
+                     GradientGather{out, out.gradient_factor * static_cast<float>(mesh.box.cells)});
 }
 
 }  // namespace maki::cuda

@@ -18,7 +18,7 @@ class LongRangeMesh {
   virtual MassUnit mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const = 0;
 
   // Overwrites acceleration (mass/side^2) and, where not null, potential (mass/side) of this rank's n particles (n may
-  // be 0). Over many ranks collective, and potential is asked for by all or by none.
+  // be 0). Over many ranks collective, and potential is asked for by all that have particles or by none.
   virtual void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                           VectorView acceleration, float* potential) = 0;
 };

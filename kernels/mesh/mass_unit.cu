@@ -48,6 +48,12 @@ double log2_peak_weight(Assignment assignment) {
 constexpr double kMargin = 0.01;  // in log2: weights and shares are rounded
 constexpr int kMaxUnitBits = 30;  // of the heaviest particle: units are 32-bit, also as signed numbers
 
+// All particles have one mass, or none has any.
+bool alike(const MassRange& range) {
+  return range.largest == 0 || (range.smallest == range.largest && !range.massless);
+}
+int finest_exponent(const MassRange& range) { return kMaxUnitBits - 1 - std::ilogb(range.largest); }
+
 }  // namespace
 
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n) {
@@ -55,33 +61,36 @@ MassRange mass_range(const Stream& stream, const SourceParticle* particles, std:
                      JoinRanges{});
 }
 
-MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
-                          std::size_t n) {
+std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                           const MassRange& range) {
+  if (alike(range) || range.invalid) return 0;
+  return reduce_over(stream, "mesh.mass_sum", n, UnitsOfOne{particles, std::exp2(finest_exponent(range))},
+                     std::uint64_t{0}, Add{});
+}
+
+MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals) {
   MassUnit unit;
-  const MassRange range = mass_range(stream, particles, n);
+  const MassRange& range = totals.range;
   if (range.invalid)
     throw Error("cannot put the masses on the mesh", "a mass is negative or not a finite number", "check the input");
   const double peak = log2_peak_weight(assignment), total_cells = std::pow(cells, 3.0);
-  const double log_n = std::log2(static_cast<double>(std::max<std::size_t>(n, 1)));
-  unit.bits = std::clamp(static_cast<int>(std::floor((63 - kMargin - peak - log_n) / 3)), 10, 15);
+  const auto n = static_cast<double>(totals.particles);
+  unit.bits = std::clamp(static_cast<int>(std::floor((63 - kMargin - peak - std::log2(std::max(n, 1.0))) / 3)), 10, 15);
   const double scale = std::exp2(unit.bits);
   double units = 0;  // of all particles
   if (range.largest == 0) {
     unit.units_per_mass = 1;
-  } else if (range.smallest == range.largest && !range.massless) {
+  } else if (alike(range)) {
     unit.equal_units = 1u << (2 * unit.bits);
     unit.units_per_mass = unit.equal_units / static_cast<double>(range.largest);
-    units = static_cast<double>(n) * unit.equal_units;
+    units = n * unit.equal_units;
   } else {
     // The finest power of two for which the heaviest particle fits, then coarser until the sum does. Counting whole
     // units keeps the choice independent of the order of summation.
-    int exponent = kMaxUnitBits - 1 - std::ilogb(range.largest);
-    unit.units_per_mass = std::exp2(exponent);
-    const auto sum = static_cast<double>(
-        reduce_over(stream, "mesh.mass_sum", n, UnitsOfOne{particles, unit.units_per_mass}, std::uint64_t{0}, Add{}));
+    const auto sum = static_cast<double>(totals.finest_units);
     const double excess = std::log2(sum) + unit.bits + peak + kMargin - 63;
     const int coarser = std::max(0, static_cast<int>(std::ceil(excess)));
-    unit.units_per_mass = std::exp2(exponent - coarser);
+    unit.units_per_mass = std::exp2(finest_exponent(range) - coarser);
     units = sum * std::exp2(-coarser);
     if (range.smallest * unit.units_per_mass < 50)
       throw Error("cannot put the masses on the mesh",
@@ -93,6 +102,13 @@ MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells
   unit.mean = static_cast<std::int64_t>(std::floor(units * scale / total_cells));
   unit.largest_cell = units * scale * std::exp2(peak + kMargin);
   return unit;
+}
+
+MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
+                          std::size_t n) {
+  MassTotals totals{n, mass_range(stream, particles, n), 0};
+  totals.finest_units = finest_units(stream, particles, n, totals.range);
+  return choose_mass_unit(assignment, cells, totals);
 }
 
 }  // namespace maki

@@ -34,8 +34,22 @@ struct MassRange {
 };
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
-// The unit for n particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
+// Sum of the particles' masses in whole numbers of the finest unit, a power of two that is given by range.largest: exact,
+// so that sums over parts of a set add up to the sum over the set. 0 where all masses are equal: nothing is summed then.
+std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                           const MassRange& range);
+
+// What the unit of a set depends on; sets are joined by joining their ranges and adding up the rest (the units for one
+// and the same range).
+struct MassTotals {
+  std::uint64_t particles = 0;
+  MassRange range;
+  std::uint64_t finest_units = 0;
+};
+
+// The unit for these particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
 // where masses differ so much that the smallest would be off by more than one percent.
+MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals);
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
                           std::size_t n);
 

@@ -31,8 +31,16 @@ struct MeshOptions {
   Interlacing interlacing = Interlacing::kAssignment;
 };
 
-// Mesh of `cells`^3. Throws Error where options make no sense (cells < 8 or odd, r_cut below a cell, law without a
-// split).
+// Throws Error where options make no sense: cells < 8 or odd, r_cut below a cell, law without a split.
+void check_mesh_options(const MeshOptions& options, const ForceLaw& law);
+
+// Seconds of one long_range in its phases, in this order; of the four-point gradient, the differences count as
+// influence. Over many ranks exchanges belong to the phase that they serve: masses to assign, forces to interpolate.
+struct MeshPhases {
+  double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
+};
+
+// Mesh of `cells`^3. Throws Error as check_mesh_options() does.
 class ParticleMesh : public LongRangeMesh {
  public:
   ParticleMesh(const MeshOptions& options, const ForceLaw& law);
@@ -53,11 +61,8 @@ class ParticleMesh : public LongRangeMesh {
 
   // Measures the phases of every long_range from here on (a mark in the stream's queue between them).
   void measure_phases();
-  // Seconds of the last long_range; waits for it. In order: assign, forward, influence, backward, interpolate; of the
-  // four-point gradient, the differences count as influence.
-  struct Phases {
-    double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
-  };
+  // Of the last long_range; waits for it.
+  using Phases = MeshPhases;
   Phases phases() const;
 
   // Bytes of the meshes and work space on the device.

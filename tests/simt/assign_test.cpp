@@ -27,7 +27,7 @@ Assigned assign(Assignment cloud, int m, const Set& set, std::uint32_t half_cell
   counts.fill_zero(stream);
   Assigned out;
   out.unit = choose_mass_unit(stream, cloud, m, source.data(), set.size());
-  cuda::assign_counts(stream, source.data(), set.size(), out.unit, m, cloud, half_cells, counts.data());
+  cuda::assign_counts(stream, source.data(), set.size(), out.unit, CellBox::whole(m), cloud, half_cells, counts.data());
   for (cuda::Count c : counts.download(stream)) out.counts.push_back(static_cast<std::int64_t>(c));
   return out;
 }

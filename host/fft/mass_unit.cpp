@@ -1,0 +1,23 @@
+#include "host/fft/mass_unit.hpp"
+
+#include <array>
+
+namespace maki {
+
+MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,
+                          const SourceParticle* particles, std::size_t n) {
+  const MassRange mine = mass_range(stream, particles, n);
+  double smallest = mine.smallest;
+  std::array<double, 3> most = {mine.largest, mine.massless ? 1.0 : 0.0, mine.invalid ? 1.0 : 0.0};
+  communicator.min({&smallest, 1});
+  communicator.max(most);
+  MassTotals totals;
+  totals.range = {static_cast<float>(smallest), static_cast<float>(most[0]), most[1] > 0, most[2] > 0};
+  std::array<std::uint64_t, 2> sums = {n, finest_units(stream, particles, n, totals.range)};
+  communicator.sum(sums);
+  totals.particles = sums[0];
+  totals.finest_units = sums[1];
+  return choose_mass_unit(assignment, cells, totals);
+}
+
+}  // namespace maki

@@ -1,0 +1,14 @@
+// The unit of mass of particles that lie on many ranks.
+#pragma once
+
+#include "host/comm/communicator.hpp"
+#include "kernels/mesh/mass_unit.hpp"
+
+namespace maki {
+
+// choose_mass_unit() of all ranks' particles: the same on every rank, and what one rank with all of them would choose.
+// Errors are the same on all ranks. Collective.
+MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,
+                          const SourceParticle* particles, std::size_t n);
+
+}  // namespace maki

@@ -1,0 +1,125 @@
+#include "host/fft/particle_brick.hpp"
+
+#include <algorithm>
+
+#include "kernels/mesh/counts_to_mesh.cuh"
+#include "kernels/mesh/occupied.hpp"
+
+namespace maki {
+namespace {
+
+constexpr int kRoom = 2;  // cells that particles may go before a new brick is made
+
+// `below` and `above` more cells along an axis, or all of it.
+void grow(CellBox& box, int axis, int below, int above) {
+  int &origin = box.origin[axis], &extent = box.extent[axis];
+  extent += below + above;
+  origin = (origin - below + box.cells) % box.cells;
+  if (extent < box.cells) return;
+  extent = box.cells;
+  origin = 0;
+}
+
+PencilBox as_brick(const CellBox& box, int ghosts) {
+  PencilBox brick;
+  if (box.size() == 0) return brick;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    brick.along[axis] = {box.origin[axis] - ghosts, box.origin[axis] + box.extent[axis] + ghosts};
+  return brick;
+}
+
+}  // namespace
+
+PencilRange occupied_run(const std::vector<std::uint32_t>& marks) {
+  const auto m = static_cast<int>(marks.size());
+  const auto first_marked = std::find_if(marks.begin(), marks.end(), [](std::uint32_t mark) { return mark != 0; });
+  if (first_marked == marks.end()) return {};
+  const auto start = static_cast<int>(first_marked - marks.begin());
+  int longest = -1, after = 0, last = start;
+  for (int i = start + 1; i <= start + m; ++i) {
+    if (!marks[static_cast<std::size_t>(i % m)]) continue;
+    if (i - last - 1 > longest) {
+      longest = i - last - 1;
+      after = i;
+    }
+    last = i;
+  }
+  return {after % m, after % m + m - longest};
+}
+
+ParticleBrick::ParticleBrick(const Communicator& communicator, const PencilLayout& layout, std::size_t row,
+                             Assignment cloud, bool interlaced, int ghosts)
+    : communicator_(communicator),
+      layout_(layout),
+      row_(row),
+      interlaced_(interlaced),
+      reach_(cloud_reach(cloud, interlaced)),
+      ghosts_(ghosts),
+      counter_(cloud) {}
+
+void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, std::size_t n) {
+  sent_before_ += sent_now();
+  room_ = box_ = CellBox{layout_.cells(), {}, {}};
+  if (n > 0) {
+    const auto planes = occupied_planes(stream, particles, n, layout_.cells());
+    for (int axis = 0; axis < 3; ++axis) {
+      const PencilRange run = occupied_run(planes[static_cast<std::size_t>(axis)]);
+      room_.origin[axis] = run.first;
+      room_.extent[axis] = run.count();
+      grow(room_, axis, kRoom, kRoom);
+      box_.origin[axis] = room_.origin[axis];
+      box_.extent[axis] = room_.extent[axis];
+      grow(box_, axis, reach_.below, reach_.above);
+    }
+  }
+  masses_.reset();  // its memory is free for the next one
+  ghosted_.reset();
+  masses_.emplace(communicator_, layout_, as_brick(box_, 0), true);
+  if (ghosts_ > 0) ghosted_.emplace(communicator_, layout_, as_brick(box_, ghosts_), true);
+}
+
+void ParticleBrick::fit(const Stream& stream, const SourceParticle* particles, std::size_t n) {
+  const bool fits = masses_ && (n == 0 || all_within(stream, particles, n, room_));
+  std::uint64_t outside = fits ? 0 : 1;
+  communicator_.max({&outside, 1});
+  if (outside) make(stream, particles, n);
+}
+
+void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
+                           float* mesh, float* shifted) {
+  fit(stream, particles, n);
+  const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
+  const int m = layout_.cells();
+  brick_.resize(std::max(brick_.size(), box_.size()));
+  counts_.resize(pencils.cells());
+  counter_.take(stream, particles, n, unit, box_);
+  for (int which = 0; which < (interlaced_ ? 2 : 1); ++which) {
+    counter_.count(stream, which == 1, brick_.data());
+    masses_->sum(stream, brick_.data(), counts_.data(), static_cast<std::size_t>(m));
+    launch_counts_to_mesh(stream, counts_.data(), pencils.along[0].count(), pencils.along[1].count(), m, unit,
+                          which == 1 ? shifted : mesh, row_);
+  }
+}
+
+const float* ParticleBrick::fetch(const Stream& stream, const float* mesh) {
+  brick_.resize(std::max(brick_.size(), (forces().size() + 1) / 2));
+  auto* values = reinterpret_cast<float*>(brick_.data());
+  forces().fetch(stream, mesh, row_, values);
+  return values;
+}
+
+std::size_t ParticleBrick::bytes() const {
+  std::size_t sum = (brick_.capacity() + counts_.capacity()) * sizeof(std::uint64_t) + counter_.bytes();
+  for (const auto* exchange : {&masses_, &ghosted_})
+    if (*exchange) sum += (*exchange)->bytes();
+  return sum;
+}
+
+std::uint64_t ParticleBrick::sent_now() const {
+  std::uint64_t sum = 0;
+  for (const auto* exchange : {&masses_, &ghosted_})
+    if (*exchange) sum += (*exchange)->traffic().bytes;
+  return sum;
+}
+
+}  // namespace maki

@@ -1,0 +1,62 @@
+// A rank's particles and their mesh: masses to the lines along z of PencilFft, forces back.
+//
+// The brick of a rank is the box of cells that its particles' clouds touch. It is found from the particles themselves:
+// along each axis the longest run of planes without any is left out, around the periodic edge too. It has a little room
+// and is kept as long as all particles of all ranks still fit into theirs. A rank without particles has none.
+#pragma once
+
+#include <optional>
+
+#include "host/fft/bricks.hpp"
+#include "kernels/mesh/count_masses.hpp"
+
+namespace maki {
+
+// The shortest run of planes, around the edge where it must, that holds all that are marked: first in [0, m), end up to
+// first + m. Empty where none is marked.
+PencilRange occupied_run(const std::vector<std::uint32_t>& marks);
+
+class ParticleBrick {
+ public:
+  // `row`: floats from one line of the pencils' mesh to the next. `ghosts`: further cells around the brick that fetch()
+  // brings. `interlaced`: there are two meshes of masses, the second with all particles half a cell further.
+  ParticleBrick(const Communicator& communicator, const PencilLayout& layout, std::size_t row, Assignment cloud,
+                bool interlaced, int ghosts);
+
+  // Overwrites `mesh`, the lines of this rank's pencils, with the mass of all ranks' particles in each cell less the
+  // mean, and `shifted`, where interlaced, likewise: the same bits for any number of ranks and any division of the
+  // particles. n may be 0; unit is that of all ranks' particles. Collective.
+  void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
+              float* shifted);
+
+  // The cells that hold the clouds of the particles last assigned.
+  const CellBox& box() const { return box_; }
+  // Values of a mesh in the cells of the box and the ghosts around it, extent + 2 ghosts cells along each axis, no
+  // padding; an empty box has none. Good until the next call of this object. Collective.
+  const float* fetch(const Stream& stream, const float* mesh);
+
+  std::size_t bytes() const;  // work space
+  std::uint64_t bytes_sent() const { return sent_before_ + sent_now(); }
+
+ private:
+  void fit(const Stream& stream, const SourceParticle* particles, std::size_t n);
+  void make(const Stream& stream, const SourceParticle* particles, std::size_t n);
+  BrickExchange& forces() { return ghosted_ ? *ghosted_ : *masses_; }
+  std::uint64_t sent_now() const;
+
+  Communicator communicator_;
+  PencilLayout layout_;
+  std::size_t row_;
+  bool interlaced_;
+  CloudReach reach_;
+  int ghosts_;
+  CellBox room_;  // where particles may be
+  CellBox box_;   // where their clouds may be
+  std::optional<BrickExchange> masses_, ghosted_;
+  std::uint64_t sent_before_ = 0;  // by bricks that are no more
+  MassCounter counter_;
+  DeviceBuffer<std::uint64_t> brick_{"mesh.brick"};    // counts of the brick, or its values
+  DeviceBuffer<std::uint64_t> counts_{"mesh.counts"};  // of the pencils
+};
+
+}  // namespace maki

@@ -1,0 +1,158 @@
+#include "host/fft/pencil_mesh.hpp"
+
+#include <algorithm>
+
+#include "host/fft/mass_unit.hpp"
+#include "host/fft/particle_brick.hpp"
+#include "host/fft/pencil_fft.hpp"
+#include "kernels/mesh/four_point.cuh"
+#include "kernels/mesh/mesh_solver.cuh"
+
+namespace maki {
+namespace {
+
+// The wave numbers n = first ... end - 1 (n above m/2 means n - m) without their signs.
+PencilRange without_signs(const PencilRange& waves, int m) {
+  const auto folded = [m](int n) { return n <= m / 2 ? n : m - n; };
+  if (waves.count() == 0) return {};
+  const int a = folded(waves.first), b = folded(waves.end - 1);
+  const bool turns = waves.first <= m / 2 && waves.end > m / 2;
+  return {std::min(a, b), (turns ? m / 2 : std::max(a, b)) + 1};
+}
+
+struct CopyInner {
+  GhostedCells from;
+  float* to;
+  using Row = const float*;
+  MAKI_HD Row begin(int x, int y) const { return from.row(x, y); }
+  MAKI_HD void at(Row row, int z, std::size_t i) const { to[i] = from.at(row, z); }
+};
+
+class PencilStorage : public MeshStorage {
+ public:
+  PencilStorage(const Communicator& communicator, const MeshOptions& o)
+      : four_point_(o.gradient == Gradient::kFourPoint),
+        cells_(o.cells),
+        cloud_(o.assignment),
+        fft_(communicator, o.cells),
+        brick_(communicator, fft_.layout(), fft_.real_row(), o.assignment, o.interlacing != Interlacing::kNone,
+               four_point_ ? GhostedCells::kGhosts : 0) {
+    const PencilBox held = fft_.modes();
+    const PencilRange y = without_signs(held.along[1], cells_), z = held.along[2];
+    modes_ = {{held.along[1].first, z.first, held.along[1].count(), z.count()},
+              static_cast<int>(fft_.mode_row() / 2), true, y.first, z.first, z.count()};
+    lines_ = {{y.first, z.first}, {y.end, z.end}};
+  }
+
+  std::size_t size() const override { return fft_.size(); }
+  std::size_t bytes() const override {
+    return difference_.capacity() * sizeof(float) + fft_.bytes() + brick_.bytes();
+  }
+  PencilMesh::Sent sent() const { return {brick_.bytes_sent(), fft_.traffic().bytes}; }
+
+  // Lines of modes are [ky][kz][kx].
+  ModeBlock modes() const override { return modes_; }
+  int mode_axis(int axis) const override { return (axis + 2) % 3; }
+  std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const override {
+    return influence_function(options, law, kind, lines_);
+  }
+
+  void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
+              float* shifted) override {
+    brick_.assign(stream, particles, n, unit, mesh, shifted);
+  }
+  void forward(const Stream& stream, float* mesh) override { fft_.forward(stream, mesh); }
+  void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
+
+  void interpolate(const Stream& stream, const float* mesh, const Target& target, float factor, bool add,
+                   float* out) override {
+    const float* values = brick_.fetch(stream, mesh);
+    if (four_point_) values = without_ghosts(stream, values);
+    in_brick(stream, values, target, factor, add, out);
+  }
+  void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
+                            const GradientOutput& out) override {
+    const float* values = brick_.fetch(stream, mesh);
+    maki::interpolate_gradient(stream, cloud_, {values, brick_.box(), target.shifted}, target.particles, target.n, out);
+  }
+  void interpolate_difference(const Stream& stream, const float* potential, float*, const Target& target, float factor,
+                              bool add, VectorView out, PhaseClock& clock) override {
+    float* const along[3] = {out.x, out.y, out.z};
+    const GhostedCells cells = ghosted(brick_.fetch(stream, potential));
+    difference_.resize(brick_.box().size());
+    for (int axis = 0; axis < 3; ++axis) {
+      launch_brick("mesh.difference", stream, FourPointGradient<GhostedCells>{cells, difference_.data(), cells_, axis});
+      clock.end(stream, &MeshPhases::influence);
+      in_brick(stream, difference_.data(), target, factor, add, along[axis]);
+      clock.end(stream, &MeshPhases::interpolate);
+    }
+  }
+
+ private:
+  void in_brick(const Stream& stream, const float* values, const Target& target, float factor, bool add, float* out) {
+    maki::interpolate(stream, cloud_, {values, brick_.box(), target.shifted}, target.particles, target.n, factor, add,
+                      out);
+  }
+  GhostedCells ghosted(const float* values) const {
+    const auto around = [&](int axis) {
+      return static_cast<std::size_t>(brick_.box().extent[axis] + 2 * GhostedCells::kGhosts);
+    };
+    return {values, around(1) * around(2), around(2)};
+  }
+  template <class F>
+  void launch_brick(const char* name, const Stream& stream, const F& f) const {
+    const int* extent = brick_.box().extent;
+    launch_rows(stream, name, {0, 0, extent[0], extent[1]}, extent[2], extent[2], f);
+  }
+  // Of the four-point gradient, whose potential brings ghosts with it that interpolation has no use for.
+  const float* without_ghosts(const Stream& stream, const float* values) {
+    difference_.resize(brick_.box().size());
+    launch_brick("mesh.without_ghosts", stream, CopyInner{ghosted(values), difference_.data()});
+    return difference_.data();
+  }
+
+  bool four_point_;
+  int cells_;
+  Assignment cloud_;
+  PencilFft<float> fft_;
+  ParticleBrick brick_;
+  ModeBlock modes_;
+  OctantLines lines_;
+  DeviceBuffer<float> difference_{"mesh.difference"};
+};
+
+}  // namespace
+
+struct PencilMesh::Parts {
+  Communicator communicator;
+  PencilStorage* storage;  // the solver's
+  MeshSolver solver;
+};
+
+PencilMesh::PencilMesh(const Communicator& communicator, const MeshOptions& options, const ForceLaw& law) {
+  check_mesh_options(options, law);
+  auto storage = std::make_unique<PencilStorage>(communicator, options);
+  PencilStorage* const kept = storage.get();
+  parts_.reset(new Parts{communicator, kept, MeshSolver(options, law, std::move(storage))});
+}
+
+PencilMesh::~PencilMesh() = default;
+
+MassUnit PencilMesh::mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const {
+  return choose_mass_unit(parts_->communicator, stream, options().assignment, options().cells, particles, n);
+}
+
+void PencilMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
+                            VectorView acceleration, float* potential) {
+  std::uint64_t asked = potential ? 1 : 0;  // an array of no elements may be null
+  parts_->communicator.max({&asked, 1});
+  parts_->solver.long_range(stream, particles, n, unit, acceleration, asked > 0, potential);
+}
+
+void PencilMesh::measure_phases() { parts_->solver.clock().switch_on(); }
+MeshPhases PencilMesh::phases() const { return parts_->solver.clock().seconds(); }
+std::size_t PencilMesh::bytes() const { return parts_->solver.bytes(); }
+const MeshOptions& PencilMesh::options() const { return parts_->solver.options(); }
+PencilMesh::Sent PencilMesh::bytes_sent() const { return parts_->storage->sent(); }
+
+}  // namespace maki

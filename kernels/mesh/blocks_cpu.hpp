@@ -1,0 +1,78 @@
+// Particles sorted into blocks of about 16^3 cells of a box of the mesh, for assignment without atomics: a block is
+// gathered in a private tile, which is then added to the box's planes. Blocks of one colour, which are a block apart
+// along each axis, never touch the same cells.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/mesh/cell_box.hpp"
+#include "kernels/mesh/cpu_kernels.hpp"
+#include "kernels/mesh/mass_unit.hpp"
+
+namespace maki {
+
+// Nearly equal blocks along one axis, none thinner than 4 cells where there are two; an even number of them where the
+// axis is held whole, so that the last and the first differ in colour.
+struct BlockAxis {
+  BlockAxis(const CellBox& box, int axis);
+  int cells(int block) const { return begin[block + 1] - begin[block]; }
+
+  int count, longest = 0;
+  std::vector<int> begin;               // first cells, counted from the box's origin; and the end
+  std::vector<std::uint32_t> of_cell;   // by cell of the whole mesh; 0 beyond the box
+};
+
+class ParticleBlocks {
+ public:
+  static constexpr int kTileMargin = 4;  // a tile begins one cell below its block and ends at most three above it
+
+  ParticleBlocks(const CellBox& box, Assignment cloud);
+
+  const CellBox& box() const { return box_; }
+  const BlockAxis& axis(int a) const { return axes_[a]; }
+  int tile_side() const { return tile_side_; }
+  std::size_t bytes() const;
+
+  // Sorts indices of the particles, which lie within the box, by block; they are read again by gather().
+  void sort(const SourceParticle* particles, std::size_t n, const MassUnit& unit);
+
+  // Adds one block to planes[x - first], the planes of the box x = begin() - 1 and on: plane(x) is asked for x that may
+  // be wrapped around once. Called by any thread.
+  using Block = std::array<int, 3>;
+  template <class PlaneAt>
+  void gather(const Block& block, std::uint32_t half_cells, const PlaneAt& plane_at) {
+    TileFlush flush = flush_of(block);
+    std::uint64_t* planes[kMostPlanes];
+    for (int x = flush.begin[0]; x < flush.end[0]; ++x) planes[x] = plane_at(flush.origin[0] - 1 + x);
+    flush.planes = planes;
+    gather_into(block, half_cells, flush);
+  }
+
+ private:
+  static constexpr int kBlockCells = 16;
+  static constexpr int kMostPlanes = 2 * kBlockCells + kTileMargin;  // no block is twice as long as it should be
+  friend struct BlockAxis;
+
+  std::size_t total() const { return static_cast<std::size_t>(axes_[0].count) * axes_[1].count * axes_[2].count; }
+  std::size_t id(const Block& b) const {
+    return (static_cast<std::size_t>(b[0]) * axes_[1].count + b[1]) * axes_[2].count + b[2];
+  }
+  std::size_t tile_size() const { return static_cast<std::size_t>(tile_side_) * tile_side_ * tile_side_; }
+  TileFlush flush_of(const Block& block) const;
+  void gather_into(const Block& block, std::uint32_t half_cells, const TileFlush& flush);
+
+  CellBox box_;
+  Assignment cloud_;
+  std::array<BlockAxis, 3> axes_;
+  int tile_side_;
+  TileJob job_{};                                          // what all blocks share
+  DeviceBuffer<std::uint64_t> tiles_{"mesh.tiles"};        // one a thread, all zero between blocks
+  DeviceBuffer<std::uint32_t> selected_{"mesh.selected"};  // particle indices by block
+  DeviceBuffer<std::uint32_t> places_{"mesh.places"};      // by thread and block: where the next index goes
+  std::vector<std::size_t> block_begin_;                   // into `selected_`
+};
+
+}  // namespace maki

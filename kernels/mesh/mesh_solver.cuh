@@ -1,0 +1,99 @@
+// The steps of a mesh force, wherever its meshes lie: assignment, transforms with the influence function between,
+// interpolation.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/mesh/influence.hpp"
+#include "kernels/mesh/influence_pass.cuh"
+#include "kernels/mesh/interpolate.hpp"
+#include "kernels/mesh/phase_clock.hpp"
+
+namespace maki {
+
+// Where the meshes of a force lie, all on one rank or over many, and what that decides. A mesh is an array of size()
+// floats, of which a rank of many has its part only; transforms turn it into modes in place and back.
+class MeshStorage {
+ public:
+  virtual ~MeshStorage() = default;
+  virtual std::size_t size() const = 0;
+  virtual std::size_t bytes() const = 0;  // work space, without meshes
+
+  // The modes of this rank. Axis 0 x, 1 y, 2 z is their mode_axis() from the slowest to the one along the lines.
+  virtual ModeBlock modes() const = 0;
+  virtual int mode_axis(int axis) const = 0;
+  // The part of the influence function that they need.
+  virtual std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const = 0;
+
+  // Mass less the mean a cell; where the options say interlaced, `shifted` with all particles half a cell further.
+  virtual void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
+                      float* mesh, float* shifted) = 0;
+  virtual void forward(const Stream& stream, float* mesh) = 0;
+  virtual void backward(const Stream& stream, float* mesh) = 0;
+
+  // Those of interpolate.hpp, for a mesh or the one on which particles are shifted.
+  struct Target {
+    bool shifted;
+    const SourceParticle* particles;
+    std::size_t n;
+  };
+  virtual void interpolate(const Stream& stream, const float* mesh, const Target& target, float factor, bool add,
+                           float* out) = 0;
+  virtual void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
+                                    const GradientOutput& out) = 0;
+  // Interpolates minus the 4-point difference of a potential, times `factor`. `spare` is a mesh that may be written, or
+  // null. Differences end phases of `clock` as influence.
+  virtual void interpolate_difference(const Stream& stream, const float* potential, float* spare, const Target& target,
+                                      float factor, bool add, VectorView out, PhaseClock& clock) = 0;
+};
+
+class MeshSolver {
+ public:
+  MeshSolver(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage);
+
+  // LongRangeMesh::long_range(). Whether potentials are asked for is alike on all ranks, but the array is null on those
+  // without particles.
+  void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
+                  VectorView acceleration, bool potential_asked, float* potential);
+
+  const MeshOptions& options() const { return options_; }
+  PhaseClock& clock() { return clock_; }
+  std::size_t bytes() const;  // of meshes, tables and work space
+
+ private:
+  using Target = MeshStorage::Target;
+  bool full() const { return options_.interlacing == Interlacing::kFull; }
+  int outputs() const { return full() ? 2 : 1; }
+  float share() const { return 1.0f / static_cast<float>(outputs()); }
+  float* potential_of(int output) { return output ? scratch_.data() : mesh_.data(); }
+  void density(const Stream& stream, const MassUnit& unit);
+  void pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last);
+  void backward(const Stream& stream, float* values);
+  void to_scratch(const Stream& stream, const float* table, int axis, int output, bool last);
+  void potentials_in_place(const Stream& stream);
+  Target target(int output) const { return {output == 1, particles_, n_}; }
+  void add_output(const Stream& stream, const float* values, int output, float* out);
+  void potential(const Stream& stream, float* out);
+  void spectral(const Stream& stream, VectorView acceleration);
+  void analytic(const Stream& stream, VectorView acceleration, float* potential);
+  void four_point(const Stream& stream, VectorView acceleration);
+
+  MeshOptions options_;
+  ForceLaw law_;
+  std::unique_ptr<MeshStorage> storage_;
+  const SourceParticle* particles_ = nullptr;    // of this call
+  std::size_t n_ = 0;
+  DeviceBuffer<float> mesh_{"mesh.density"};     // masses, then their modes, then potentials
+  DeviceBuffer<float> scratch_{"mesh.scratch"};  // the shifted mesh, then what is transformed back
+  bool separate_ = false;                        // the two are not one spectrum yet
+  DeviceBuffer<float> influence_{"mesh.influence"};
+  DeviceBuffer<float> influence_potential_{"mesh.influence_potential"};
+  bool has_potential_ = false;                   // the latter is made when a potential is first asked for
+  DeviceBuffer<float> gradient_{"mesh.gradient"};
+  DeviceBuffer<Complex> phases_{"mesh.phases"};
+  PhaseClock clock_;
+};
+
+}  // namespace maki

@@ -1,0 +1,222 @@
+#include "host/fft/pencil_mesh.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "host/fft/mass_unit.hpp"
+#include "host/fft/particle_brick.hpp"
+#include "host/fft/pencil_fft.hpp"
+#include "kernels/device/error.hpp"
+#include "kernels/mesh/assign.hpp"
+
+namespace maki {
+namespace {
+
+using Set = std::vector<SourceParticle>;
+
+constexpr Assignment kClouds[] = {Assignment::kCic, Assignment::kTsc, Assignment::kPcs};
+
+// Half of them anywhere, half in a clump that straddles the edges of the box.
+Set whole_set(std::size_t n, bool equal_masses, unsigned seed = 3) {
+  std::mt19937 random(seed);
+  std::lognormal_distribution<float> mass(0.0f, 1.0f);
+  Set set(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto any = [&] { return static_cast<std::uint32_t>(static_cast<std::int32_t>(random()) >> (i % 2 ? 4 : 0)); };
+    set[i] = {any(), any(), any(), 0.37f};
+    if (!equal_masses) set[i].mass = mass(random);
+  }
+  return set;
+}
+
+enum class Division {
+  kSlabs,     // in x; the share of every third rank goes to the one before it
+  kEverywhere,
+  kLastRank,  // holds all
+};
+constexpr Division kDivisions[] = {Division::kSlabs, Division::kEverywhere, Division::kLastRank};
+
+int owner(const SourceParticle& p, std::size_t i, Division division, int ranks) {
+  if (division == Division::kLastRank) return ranks - 1;
+  if (division == Division::kEverywhere) return static_cast<int>(i) % ranks;
+  const int slab = static_cast<int>(static_cast<std::uint64_t>(p.x) * static_cast<unsigned>(ranks) >> 32);
+  return slab % 3 == 1 ? slab - 1 : slab;
+}
+
+struct Share {
+  Set particles;
+  std::vector<std::size_t> number;  // in the whole set
+};
+Share share_of(const Set& set, Division division, const Communicator& ranks) {
+  Share share;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if (owner(set[i], i, division, ranks.size()) != ranks.rank()) continue;
+    share.particles.push_back(set[i]);
+    share.number.push_back(i);
+  }
+  return share;
+}
+
+struct OnDevice : DeviceBuffer<SourceParticle> {
+  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(Stream(), set); }
+};
+
+bool same_bits(const MassUnit& a, const MassUnit& b) {
+  return a.bits == b.bits && a.equal_units == b.equal_units && a.units_per_mass == b.units_per_mass &&
+         a.quantum == b.quantum && a.mean == b.mean && a.largest_cell == b.largest_cell;
+}
+
+class PencilMeshes : public testing::Test {
+ protected:
+  const Stream stream;
+  const Communicator world = Communicator::world(), alone = Communicator::self();
+};
+
+TEST_F(PencilMeshes, UnitOfMassIsThatOfTheWholeSet) {
+  for (Division division : kDivisions) {
+    for (int kind = 0; kind < 4; ++kind) {
+      Set set = whole_set(kind == 3 ? 0 : 200, kind == 0);
+      if (kind == 2) set[7].mass = 0;
+      const OnDevice whole(set), mine(share_of(set, division, world).particles);
+      for (Assignment cloud : kClouds)
+        EXPECT_TRUE(same_bits(choose_mass_unit(world, stream, cloud, 16, mine.data(), mine.size()),
+                              choose_mass_unit(stream, cloud, 16, whole.data(), whole.size())));
+    }
+  }
+}
+
+TEST_F(PencilMeshes, BadMassOnOneRankIsAnErrorOnAll) {
+  Set set = whole_set(50, true);
+  set[20].mass = -1;
+  const OnDevice mine(share_of(set, Division::kEverywhere, world).particles);
+  EXPECT_THROW(choose_mass_unit(world, stream, Assignment::kTsc, 16, mine.data(), mine.size()), Error);
+}
+
+// The masses of this rank's pencils against the mesh of the whole set, bit for bit.
+long wrong_cells(const PencilFft<float>& fft, const std::vector<float>& lines, const std::vector<float>& whole) {
+  const PencilBox held = fft.cells();
+  const auto m = static_cast<std::size_t>(fft.layout().cells());
+  long wrong = 0;
+  std::size_t line = 0;
+  for (int x = held.along[0].first; x < held.along[0].end; ++x)
+    for (int y = held.along[1].first; y < held.along[1].end; ++y, ++line)
+      wrong += std::memcmp(&lines[line * fft.real_row()], &whole[(static_cast<std::size_t>(x) * m + y) * (m + 2)],
+                           m * sizeof(float)) != 0;
+  return wrong;
+}
+
+TEST_F(PencilMeshes, MassesAreThoseOfOneRankBitForBit) {
+  for (int m : {8, 18, 32}) {
+    PencilFft<float> fft(world, m);
+    DeviceBuffer<float> mesh("test.mesh", fft.size()), shifted("test.shifted", fft.size());
+    const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
+    DeviceBuffer<float> whole_mesh("test.whole", size), whole_shifted("test.whole_shifted", size);
+    for (Assignment cloud : kClouds) {
+      for (Division division : kDivisions) {
+        ParticleBrick brick(world, fft.layout(), fft.real_row(), cloud, true, 0);
+        MassAssigner assigner(m, cloud);
+        Set set = whole_set(400, m == 18);
+        for (int step = 0; step < 4; ++step) {  // at first within the room of the brick, then not
+          SCOPED_TRACE(testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", division "
+                                          << static_cast<int>(division) << ", step " << step);
+          const OnDevice whole(set), mine(share_of(set, division, world).particles);
+          const MassUnit unit = assigner.assign(stream, whole.data(), whole.size(), whole_mesh.data(),
+                                                whole_shifted.data());
+          brick.assign(stream, mine.data(), mine.size(), unit, mesh.data(), shifted.data());
+          EXPECT_EQ(wrong_cells(fft, mesh.download(stream), whole_mesh.download(stream)), 0);
+          EXPECT_EQ(wrong_cells(fft, shifted.download(stream), whole_shifted.download(stream)), 0);
+          for (SourceParticle& p : set) p.x += 0x01000000u << (4 * step), p.z -= 0x00800000u << (4 * step);
+        }
+      }
+    }
+  }
+}
+
+struct Field {
+  std::vector<float> x, y, z, potential;
+};
+
+Field field_of(LongRangeMesh& mesh, const Set& set, bool potential) {
+  const Stream stream;
+  const OnDevice source(set);
+  VectorArray a("test.acceleration");
+  a.resize(set.size());
+  DeviceBuffer<float> phi("test.potential", set.size());
+  phi.fill_zero(stream);
+  const MassUnit unit = mesh.mass_unit(stream, source.data(), set.size());
+  for (int step = 0; step < 2; ++step)  // the second finds the brick and the tables
+    mesh.long_range(stream, source.data(), set.size(), unit, a.view(), potential ? phi.data() : nullptr);
+  return {a.x.download(stream), a.y.download(stream), a.z.download(stream), phi.download(stream)};
+}
+
+long different(const std::vector<float>& mine, const Share& share, const std::vector<float>& whole) {
+  long count = 0;
+  for (std::size_t i = 0; i < mine.size(); ++i)
+    count += std::memcmp(&mine[i], &whole[share.number[i]], sizeof(float)) != 0;
+  return count;
+}
+
+Field field_on_first_rank(const MeshOptions& options, const ForceLaw& law, const Set& set) {
+  const Communicator world = Communicator::world();
+  Field field;
+  if (world.rank() == 0) {
+    PencilMesh mesh(Communicator::self(), options, law);
+    field = field_of(mesh, set, true);
+  }
+  for (std::vector<float>* values : {&field.x, &field.y, &field.z, &field.potential}) {
+    values->resize(set.size());
+    world.broadcast(values->data(), values->size() * sizeof(float), 0);
+  }
+  return field;
+}
+
+void expect_forces_of_one_rank(const MeshOptions& options, Division division) {
+  SCOPED_TRACE(testing::Message() << options.cells << " cells, cloud " << static_cast<int>(options.assignment)
+                                  << ", gradient " << static_cast<int>(options.gradient) << ", interlacing "
+                                  << static_cast<int>(options.interlacing) << ", division "
+                                  << static_cast<int>(division));
+  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 2.5 / options.cells, Softening::kPlummer, 1e-4);
+  const Set set = whole_set(300, false);
+  const Share share = share_of(set, division, Communicator::world());
+  PencilMesh mesh(Communicator::world(), options, law);
+  const Field mine = field_of(mesh, share.particles, true), whole = field_on_first_rank(options, law, set);
+  EXPECT_EQ(different(mine.x, share, whole.x), 0);
+  EXPECT_EQ(different(mine.y, share, whole.y), 0);
+  EXPECT_EQ(different(mine.z, share, whole.z), 0);
+  EXPECT_EQ(different(mine.potential, share, whole.potential), 0);
+}
+
+TEST_F(PencilMeshes, ForcesAreTheSameBitsForAnyNumberOfRanks) {
+  const std::pair<Gradient, Interlacing> kinds[] = {{Gradient::kSpectral, Interlacing::kNone},
+                                                    {Gradient::kSpectral, Interlacing::kAssignment},
+                                                    {Gradient::kFourPoint, Interlacing::kAssignment},
+                                                    {Gradient::kAnalytic, Interlacing::kNone},
+                                                    {Gradient::kAnalytic, Interlacing::kFull}};
+  for (const auto& [gradient, interlacing] : kinds)
+    expect_forces_of_one_rank({16, Assignment::kPcs, gradient, interlacing}, Division::kSlabs);
+  expect_forces_of_one_rank({18, Assignment::kCic, Gradient::kFourPoint, Interlacing::kFull}, Division::kEverywhere);
+  expect_forces_of_one_rank({18, Assignment::kTsc, Gradient::kSpectral, Interlacing::kFull}, Division::kEverywhere);
+  expect_forces_of_one_rank({18, Assignment::kTsc, Gradient::kFourPoint, Interlacing::kNone}, Division::kLastRank);
+}
+
+// A clump of particles on every rank: a small brick, and few bytes.
+TEST_F(PencilMeshes, SendsNoMoreThanTheBricks) {
+  const int m = 32;
+  PencilFft<float> fft(world, m);
+  ParticleBrick brick(world, fft.layout(), fft.real_row(), Assignment::kPcs, true, 2);
+  DeviceBuffer<float> mesh("test.mesh", fft.size()), shifted("test.shifted", fft.size());
+  const OnDevice mine(Set{{0xfff00000u, 0x100u, 0x80000000u, 1.0f}, {0x100u, 0xff000000u, 0x81000000u, 1.0f}});
+  const MassUnit unit = choose_mass_unit(world, stream, Assignment::kPcs, m, mine.data(), mine.size());
+  brick.assign(stream, mine.data(), mine.size(), unit, mesh.data(), shifted.data());
+  for (int axis = 0; axis < 3; ++axis) EXPECT_LE(brick.box().extent[axis], 2 + 4 + 4);
+  EXPECT_EQ(brick.box().origin[0], m - 1 - 3);
+  EXPECT_LE(brick.bytes_sent(), 2 * 8 * brick.box().size());
+  brick.assign(stream, mine.data(), 0, unit, mesh.data(), shifted.data());  // kept, though nobody is there
+  EXPECT_GT(brick.box().size(), 0u);
+}
+
+}  // namespace
+}  // namespace maki

@@ -1,0 +1,112 @@
+#include "host/fft/pencil_mesh.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "host/fft/particle_brick.hpp"
+#include "kernels/device/error.hpp"
+#include "kernels/mesh/influence.hpp"
+
+namespace maki {
+namespace {
+
+using Set = std::vector<SourceParticle>;
+
+Set random_set(std::size_t n) {
+  std::mt19937 random(3);
+  Set set(n);
+  for (SourceParticle& p : set) {
+    const auto any = [&] { return static_cast<std::uint32_t>(random()); };
+    p = {any(), any(), any(), 0.37f};
+  }
+  return set;
+}
+
+struct Field {
+  std::vector<float> x, y, z, potential;
+};
+
+Field field_of(LongRangeMesh& mesh, const Set& set, bool potential) {
+  const Stream stream;
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, set);
+  VectorArray a("test.acceleration");
+  a.resize(set.size());
+  DeviceBuffer<float> phi("test.potential", set.size());
+  phi.fill_zero(stream);
+  const MassUnit unit = mesh.mass_unit(stream, source.data(), set.size());
+  for (int step = 0; step < 2; ++step)  // the second finds the brick and the tables
+    mesh.long_range(stream, source.data(), set.size(), unit, a.view(), potential ? phi.data() : nullptr);
+  return {a.x.download(stream), a.y.download(stream), a.z.download(stream), phi.download(stream)};
+}
+
+double rms(const std::vector<float>& values) {
+  double sum = 0;
+  for (float v : values) sum += static_cast<double>(v) * v;
+  return std::sqrt(sum / static_cast<double>(std::max<std::size_t>(values.size(), 1)));
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  return largest;
+}
+
+TEST(PencilMesh, ForcesAreThoseOfTheMeshOfOneRank) {
+  for (Gradient gradient : {Gradient::kSpectral, Gradient::kFourPoint, Gradient::kAnalytic})
+    for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kAssignment, Interlacing::kFull})
+      for (Assignment cloud : {Assignment::kCic, Assignment::kTsc, Assignment::kPcs}) {
+        SCOPED_TRACE(testing::Message() << "cloud " << static_cast<int>(cloud) << ", gradient "
+                                        << static_cast<int>(gradient) << ", interlacing "
+                                        << static_cast<int>(interlacing));
+        const MeshOptions options{16, cloud, gradient, interlacing};
+        const ForceLaw law = make_force_law(Split::kPolynomial, 5, 4.5 / 16, Softening::kPlummer, 1e-4);
+        const Set set = random_set(300);
+        PencilMesh pencils(Communicator::self(), options, law);
+        ParticleMesh one(options, law);
+        for (bool potential : {true, false}) {
+          const Field a = field_of(pencils, set, potential), b = field_of(one, set, potential);
+          const double force = 3e-6 * (rms(b.x) + rms(b.y) + rms(b.z));
+          EXPECT_LT(largest_difference(a.x, b.x), force);
+          EXPECT_LT(largest_difference(a.y, b.y), force);
+          EXPECT_LT(largest_difference(a.z, b.z), force);
+          EXPECT_LE(largest_difference(a.potential, b.potential), 3e-6 * rms(b.potential));
+        }
+      }
+}
+
+TEST(PencilMesh, RefusesWhatTheMeshOfOneRankRefuses) {
+  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 4.5 / 16, Softening::kPlummer, 1e-4);
+  EXPECT_THROW(PencilMesh(Communicator::self(), {15}, law), Error);
+  EXPECT_THROW(PencilMesh(Communicator::self(), {16}, ForceLaw{}), Error);
+}
+
+TEST(InfluenceFunction, PartsOfTheOctantAreThoseOfTheWhole) {
+  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 4.5 / 16, Softening::kPlummer, 1e-4);
+  for (Gradient gradient : {Gradient::kSpectral, Gradient::kAnalytic}) {
+    const MeshOptions options{16, Assignment::kTsc, gradient, Interlacing::kAssignment};
+    const auto whole = influence_function(options, law, Influence::kForce);
+    const OctantLines lines{{2, 0}, {9, 5}};
+    const auto part = influence_function(options, law, Influence::kForce, lines);
+    ASSERT_EQ(part.size(), 7u * 5u * 9u);
+    for (int a = 2; a < 9; ++a)
+      for (int b = 0; b < 5; ++b)
+        for (int c = 0; c < 9; ++c) EXPECT_EQ(part[((a - 2) * 5 + b) * 9 + c], whole[(a * 9 + b) * 9 + c]);
+    EXPECT_TRUE(influence_function(options, law, Influence::kForce, {{0, 0}, {3, 0}}).empty());
+  }
+}
+
+TEST(OccupiedRun, LeavesOutTheLongestGap) {
+  EXPECT_EQ(occupied_run({0, 0, 0, 0}), (PencilRange{0, 0}));
+  EXPECT_EQ(occupied_run({0, 1, 0, 0}), (PencilRange{1, 2}));
+  EXPECT_EQ(occupied_run({1, 0, 0, 1}), (PencilRange{3, 5}));
+  EXPECT_EQ(occupied_run({1, 0, 1, 0, 0, 0, 1}), (PencilRange{6, 10}));
+  EXPECT_EQ(occupied_run({0, 1, 1, 0, 1, 0}), (PencilRange{1, 5}));
+  EXPECT_EQ(occupied_run({1, 1, 1}).count(), 3);
+}
+
+}  // namespace
+}  // namespace maki
