@@ -15,9 +15,9 @@ struct Twins {
   std::array<double, 3> position;  // of the first
 };
 
-// The first two particles of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a set
-// without a box), at the first such point; the same for any number of ranks. Every rank sorts the points of all shares
-// that a hash gives to it, 12 bytes each, so that no rank needs memory for more than about its share, twice.
+// The first two particles of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a
+// set without a box), at the first such point; the same for any number of ranks. Every rank sorts the points of all
+// shares that a hash gives to it, 12 bytes each, so that no rank needs memory for more than about its share, twice.
 // Positions are finite and in the box. Collective.
 std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks);
 

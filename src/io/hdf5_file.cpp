@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +12,6 @@ namespace maki {
 
 namespace {
 
-constexpr hsize_t kChunkRows = 65536;
 // Larger datasets begin with a page, so that different writers share few of them.
 constexpr hsize_t kAlignedFrom = 65536;
 constexpr hsize_t kPage = 4096;
@@ -52,17 +50,6 @@ H5Id access_without_locks() {
   return access;
 }
 
-// Without times: the same set is the same file, whenever it is written.
-H5Id dataset_properties() {
-  H5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  H5Pset_obj_track_times(properties, false);
-  return properties;
-}
-
-void check(herr_t status, const std::string& problem) {
-  if (status < 0) throw hdf5_error(problem, "");
-}
-
 }  // namespace
 
 H5Id& H5Id::operator=(H5Id&& other) noexcept {
@@ -87,6 +74,16 @@ Error hdf5_error(const std::string& problem, const std::string& advice) {
                full    ? "free space on that disk or write somewhere else; nothing was left behind"
                : limit ? "raise the limit on file sizes (ulimit -f) or write somewhere else; nothing was left behind"
                        : advice);
+}
+
+void check_hdf5(herr_t status, const std::string& problem) {
+  if (status < 0) throw hdf5_error(problem, "");
+}
+
+H5Id dataset_properties() {
+  H5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(properties, false);
+  return properties;
 }
 
 bool is_hdf5(const std::string& path) {
@@ -119,8 +116,8 @@ H5Id create_hdf5(const std::string& path) {
 }
 
 void close_hdf5(H5Id& file, const std::string& name) {
-  check(H5Fflush(file, H5F_SCOPE_LOCAL), fmt::format("cannot write '{}'", name));
-  check(file.close(), fmt::format("cannot write '{}'", name));
+  check_hdf5(H5Fflush(file, H5F_SCOPE_LOCAL), fmt::format("cannot write '{}'", name));
+  check_hdf5(file.close(), fmt::format("cannot write '{}'", name));
 }
 
 bool hdf5_exists(hid_t parent, const std::string& name) { return H5Lexists(parent, name.c_str(), H5P_DEFAULT) > 0; }
@@ -153,7 +150,7 @@ template <class T> void write_attribute(hid_t object, const std::string& name, c
   H5Id space(count ? H5Screate_simple(1, &size, nullptr) : H5Screate(H5S_SCALAR), H5Sclose);
   H5Id attribute(H5Acreate2(object, name.c_str(), hdf5_file_type<T>(), space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
   if (!attribute.valid()) throw hdf5_error(fmt::format("cannot make the attribute '{}'", name), "");
-  check(H5Awrite(attribute, hdf5_memory_type<T>(), values), fmt::format("cannot write the attribute '{}'", name));
+  check_hdf5(H5Awrite(attribute, hdf5_memory_type<T>(), values), fmt::format("cannot write the attribute '{}'", name));
 }
 
 template <class T> std::vector<T> read_attribute(hid_t object, const std::string& name) {
@@ -165,7 +162,8 @@ template <class T> std::vector<T> read_attribute(hid_t object, const std::string
   H5Id space(H5Aget_space(attribute), H5Sclose);
   std::vector<T> values(static_cast<std::size_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space))));
   if (values.empty()) return values;
-  check(H5Aread(attribute, hdf5_memory_type<T>(), values.data()), fmt::format("cannot read the attribute '{}'", name));
+  check_hdf5(H5Aread(attribute, hdf5_memory_type<T>(), values.data()),
+             fmt::format("cannot read the attribute '{}'", name));
   return values;
 }
 
@@ -218,7 +216,7 @@ void write_attribute(hid_t object, const std::string& name, const std::string& t
   H5Id space(H5Screate(H5S_SCALAR), H5Sclose);
   H5Id attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
   if (!attribute.valid()) throw hdf5_error(fmt::format("cannot make the attribute '{}'", name), "");
-  check(H5Awrite(attribute, type, &characters), fmt::format("cannot write the attribute '{}'", name));
+  check_hdf5(H5Awrite(attribute, type, &characters), fmt::format("cannot write the attribute '{}'", name));
 }
 
 std::optional<std::string> read_text(hid_t object, const std::string& name) {
@@ -236,7 +234,7 @@ void write_text_dataset(hid_t parent, const std::string& name, const std::string
   H5Id properties = dataset_properties();
   H5Id dataset(H5Dcreate2(parent, name.c_str(), type, space, H5P_DEFAULT, properties, H5P_DEFAULT), H5Dclose);
   if (!dataset.valid()) throw hdf5_error(fmt::format("cannot make the dataset '{}'", name), "");
-  check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &characters),
+  check_hdf5(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &characters),
         fmt::format("cannot write the dataset '{}'", name));
 }
 
@@ -248,98 +246,6 @@ std::string read_text_dataset(hid_t parent, const std::string& name) {
   return read_one_text(type, [&](hid_t memory, void* buffer) {
     return H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer);
   });
-}
-
-std::size_t chunk_rows(std::size_t rows) { return std::clamp<std::size_t>(rows, 1, kChunkRows); }
-
-H5Id create_dataset(hid_t parent, const std::string& name, hid_t file_type, std::size_t rows, std::size_t columns,
-                    int deflate) {
-  const int rank = columns > 1 ? 2 : 1;
-  const hsize_t shape[2] = {rows, columns};
-  const hsize_t chunk[2] = {chunk_rows(rows), columns};
-  H5Id space(H5Screate_simple(rank, shape, nullptr), H5Sclose);
-  H5Id properties = dataset_properties();
-  if (deflate > 0) {
-    H5Pset_chunk(properties, rank, chunk);
-    H5Pset_shuffle(properties);
-    H5Pset_deflate(properties, static_cast<unsigned>(deflate));
-  } else {
-    H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
-    H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
-  }
-  H5Id dataset(H5Dcreate2(parent, name.c_str(), file_type, space, H5P_DEFAULT, properties, H5P_DEFAULT), H5Dclose);
-  if (!dataset.valid()) throw hdf5_error(fmt::format("cannot make the dataset '{}'", name), "");
-  return dataset;
-}
-
-std::uint64_t dataset_address(hid_t dataset) {
-  const haddr_t address = H5Dget_offset(dataset);
-  if (address != HADDR_UNDEF) return address;
-  for (const std::size_t extent : dataset_shape(dataset)) {
-    if (extent == 0) return 0;
-  }
-  throw hdf5_error("a dataset has no room in its file", "");
-}
-
-std::vector<unsigned char> shuffle_and_deflate(const void* numbers, std::size_t count, std::size_t width, int level) {
-  const auto* from = static_cast<const unsigned char*>(numbers);
-  std::vector<unsigned char> shuffled(count * width);  // the first bytes of all numbers, then the second ...
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t byte = 0; byte < width; ++byte) shuffled[byte * count + i] = from[i * width + byte];
-  }
-  uLongf bytes = compressBound(shuffled.size());
-  std::vector<unsigned char> stored(bytes);
-  const int status = compress2(stored.data(), &bytes, shuffled.data(), shuffled.size(), level);
-  if (status != Z_OK) throw Error("cannot compress a dataset", zError(status));
-  stored.resize(bytes);
-  return stored;
-}
-
-void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigned char>& stored) {
-  const hsize_t offset[2] = {first_row, 0};
-  check(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, stored.size(), stored.data()), "cannot write a dataset");
-}
-
-H5Id open_dataset(hid_t parent, const std::string& name) {
-  H5Id dataset(H5Dopen2(parent, name.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!dataset.valid()) throw hdf5_error(fmt::format("cannot open the dataset '{}'", name), "");
-  return dataset;
-}
-
-std::vector<std::size_t> dataset_shape(hid_t dataset) {
-  H5Id space(H5Dget_space(dataset), H5Sclose);
-  const int rank = std::max(0, H5Sget_simple_extent_ndims(space));
-  std::vector<hsize_t> shape(static_cast<std::size_t>(rank));
-  H5Sget_simple_extent_dims(space, shape.data(), nullptr);
-  return {shape.begin(), shape.end()};
-}
-
-namespace {
-
-// Selections of some rows in file and memory, as (memory space, file space).
-std::pair<H5Id, H5Id> select_rows(hid_t dataset, std::size_t first, std::size_t rows) {
-  const auto shape = dataset_shape(dataset);
-  const hsize_t columns = shape.size() > 1 ? shape[1] : 1;
-  const hsize_t start[2] = {first, 0};
-  const hsize_t count[2] = {rows, columns};
-  const int rank = static_cast<int>(shape.size());
-  H5Id file(H5Dget_space(dataset), H5Sclose);
-  check(H5Sselect_hyperslab(file, H5S_SELECT_SET, start, nullptr, count, nullptr), "cannot select rows of a dataset");
-  return {H5Id(H5Screate_simple(rank, count, nullptr), H5Sclose), std::move(file)};
-}
-
-}  // namespace
-
-void write_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, const void* data) {
-  if (rows == 0) return;
-  const auto [memory, file] = select_rows(dataset, first, rows);
-  check(H5Dwrite(dataset, memory_type, memory, file, H5P_DEFAULT, data), "cannot write a dataset");
-}
-
-void read_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, void* data) {
-  if (rows == 0) return;
-  const auto [memory, file] = select_rows(dataset, first, rows);
-  check(H5Dread(dataset, memory_type, memory, file, H5P_DEFAULT, data), "cannot read a dataset");
 }
 
 }  // namespace maki

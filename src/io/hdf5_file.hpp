@@ -36,6 +36,9 @@ class H5Id {
 // An Error whose reason is the innermost message of HDF5's error stack (the system's message where there is one).
 Error hdf5_error(const std::string& problem, const std::string& advice);
 
+// Throws hdf5_error for a negative status.
+void check_hdf5(herr_t status, const std::string& problem);
+
 // True where the file starts as HDF5 files do, whole or not.
 bool is_hdf5(const std::string& path);
 
@@ -66,6 +69,9 @@ inline void write_attribute(hid_t object, const std::string& name, const char* t
 template <class T> std::vector<T> read_attribute(hid_t object, const std::string& name);
 template <class T> std::optional<T> read_scalar(hid_t object, const std::string& name);
 std::optional<std::string> read_text(hid_t object, const std::string& name);
+
+// For datasets to come, without times: the same set is the same file, whenever it is written.
+H5Id dataset_properties();
 
 // Datasets of `rows` x `columns` numbers; one-dimensional where columns is 1. Deflate levels 1 to 9 shuffle and
 // compress chunks of `chunk_rows(rows)`; 0 keeps the numbers in one piece, for which there is room from the start.

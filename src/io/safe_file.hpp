@@ -44,8 +44,8 @@ class SafeFile {
   std::vector<char> buffer_;
 };
 
-// One of several writers of a file, each at places of its own: the ranks of a job, into the temporary file of a SafeFile
-// that one of them holds. All have to finish before that one commits.
+// One of several writers of a file, each at places of its own: the ranks of a job, into the temporary file of a
+// SafeFile that one of them holds. All have to finish before that one commits.
 class PositionedFile {
  public:
   // Opens `temporary_path`, which is there; `path`, its final name, goes into messages. Throws Error.

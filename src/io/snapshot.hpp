@@ -43,8 +43,9 @@ struct Snapshot {
   std::size_t size() const { return positions.size(); }
 };
 
-// Over ranks, each holds a share of a set, which may be empty; in the order of ranks they are the whole, and their headers
-// are alike. Files and initial conditions are shared out evenly: rank r of P gets the rows [N r / P, N (r + 1) / P).
+// Over ranks, each holds a share of a set, which may be empty; in the order of ranks they are the whole, and their
+// headers are alike. Files and initial conditions are shared out evenly: rank r of P gets the rows
+// [N r / P, N (r + 1) / P).
 inline std::uint64_t share_begin(std::uint64_t n, int rank, int ranks) {
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(n) * static_cast<unsigned>(rank) /
                                     static_cast<unsigned>(ranks));

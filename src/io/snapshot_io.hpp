@@ -45,9 +45,10 @@ struct WriteOptions {
 
 // Writes all particles as type 1, with velocities v_pec / sqrt(a) and lengths and masses over h where the set is
 // comoving. Files get their names only when all are complete. Returns their names.
-// Collective: every rank gives its share, with extras for it, and the same of everything else. The files hold the shares
-// in the order of ranks, as if one rank had written the whole: byte by byte without deflate, else number by number (the
-// compressed pieces come in another order). Throws Error, the same on all ranks, and then leaves nothing behind.
+// Collective: every rank gives its share, with extras for it, and the same of everything else. The files hold the
+// shares in the order of ranks, as if one rank had written the whole: byte by byte without deflate, else number by
+// number (the compressed pieces may come in another order). Throws Error, the same on all ranks, and then leaves
+// nothing behind.
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
                                         const WriteOptions& options = {}, const std::vector<ExtraDataset>& extras = {},
                                         const Communicator& ranks = Communicator::self());

@@ -24,7 +24,6 @@ struct Common {
   std::uint64_t largest_id = 0;
   float mass = 0;       // of the first particle
   bool equal = true;    // masses
-  bool operator==(const Common&) const = default;
 };
 
 struct WholeSet {
@@ -59,8 +58,9 @@ WholeSet look_at_all(const Snapshot& s, const Communicator& ranks) {
 // Numbers in the file's units: lengths and masses over h in comoving sets, velocities over the root of a.
 Part whole_set(const Snapshot& s, const WriteOptions& options, const Communicator& ranks) {
   const WholeSet whole = look_at_all(s, ranks);
-  Part part{.snapshot = s, .ranks = ranks, .begins = whole.begins, .total = whole.begins.back(),
-            .files = options.files, .header = s.header};
+  Part part{.snapshot = s, .ranks = ranks, .begins = whole.begins, .header = s.header};
+  part.total = whole.begins.back();
+  part.files = options.files;
   SnapshotHeader& header = part.header;
   if (header.comoving) {
     part.velocity_factor = 1 / std::sqrt(header.time);
@@ -85,7 +85,8 @@ Part whole_set(const Snapshot& s, const WriteOptions& options, const Communicato
 
 // The rows of all ranks that go into one of the files.
 Part part_of(const Part& all, int file) {
-  const std::uint64_t begin = share_begin(all.total, file, all.files), end = share_begin(all.total, file + 1, all.files);
+  const std::uint64_t begin = share_begin(all.total, file, all.files);
+  const std::uint64_t end = share_begin(all.total, file + 1, all.files);
   Part part = all;
   for (std::uint64_t& row : part.begins) row = std::clamp(row, begin, end) - begin;
   part.first = std::max(begin, all.begin()) - all.begin();

@@ -1,6 +1,9 @@
 // Files do not depend on how many ranks write them, nor on how many read them.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <limits>
+
 #include "src/io/hdf5_file.hpp"
 #include "tests/src/io/shares_ranks.hpp"
 
@@ -149,12 +152,15 @@ TEST_F(SnapshotRanks, ReadSeveralTypesOfParticles) {
 
 TEST_F(SnapshotRanks, FindTheSameFaultsAsOneRank) {
   const auto nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<std::pair<const char*, std::function<void(Snapshot&)>>> faults{
-      {"particle 40 (id 127) has a velocity that is not a number (", [&](auto& s) { s.velocities[40][1] = nan; s.velocities[900][0] = nan; }},
-      {"has the mass 0 (2 such particles", [](auto& s) { s.masses[4] = s.masses[999] = 0; }},
-      {"particle 501 (id 1510) lies outside the box", [](auto& s) { s.positions[501][2] = -1; }},
-      {"two particles at one point (ids 37 and 2977 at ", [](auto& s) { s.positions[990] = s.positions[10]; s.positions[995] = s.positions[700]; }},
-      {"holds no particles", [](auto& s) { s = make_snapshot(0); }}};
+  using Spoil = std::function<void(Snapshot&)>;
+  const std::vector<std::pair<const char*, Spoil>> faults{
+      {"particle 40 (id 127) has a velocity that is not a number (",
+       [&](Snapshot& s) { s.velocities[40][1] = s.velocities[900][0] = nan; }},
+      {"has the mass 0 (2 such particles", [](Snapshot& s) { s.masses[4] = s.masses[999] = 0; }},
+      {"particle 501 (id 1510) lies outside the box", [](Snapshot& s) { s.positions[501][2] = -1; }},
+      {"two particles at one point (ids 37 and 2977 at ",
+       [](Snapshot& s) { s.positions[990] = s.positions[10], s.positions[995] = s.positions[700]; }},
+      {"holds no particles", [](Snapshot& s) { s = make_snapshot(0); }}};
   for (const auto& [text, spoil] : faults) {
     Snapshot all = make_snapshot(1000, false);
     spoil(all);
@@ -173,7 +179,8 @@ TEST_F(SnapshotRanks, FailToWriteTogether) {
   if (rank == size - 1) own.ids.push_back(1);
   test::expect_contains(error_of([&] { write_snapshot(dir / "s", own, {}, {}, {}, ranks); }), {"differ in length"});
   own.ids.resize(own.size());
-  test::expect_contains(error_of([&] { write_snapshot(dir / "no/s", own, {}, {}, {}, ranks); }), {"make the directory"});
+  test::expect_contains(error_of([&] { write_snapshot(dir / "no/s", own, {}, {}, {}, ranks); }),
+                        {"make the directory"});
   if (rank == size - 1) own.ids.back() = std::uint64_t{1} << 32;
   test::expect_contains(error_of([&] { write_snapshot(dir / "s", own, {}, {.id_bits = 32}, {}, ranks); }),
                         {"the id 4294967296 does not fit"});
