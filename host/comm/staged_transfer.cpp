@@ -25,12 +25,14 @@ StagedTransfer::StagedTransfer(const Communicator& ranks, std::shared_ptr<Stagin
     : ranks_(ranks), pool_(std::move(pool)), tag_(tag), piece_(piece) {
   for (const auto& message : messages.out) sends_.push_back({message, 0, {}});
   for (const auto& message : messages.in) receives_.push_back({message, 0, {}});
-  // Each rank begins with its neighbour, so that nobody is sent to by all at once.
-  const auto distance = [&](const Sending& to) {
-    return (to.message.to - ranks_.rank() + ranks_.size()) % ranks_.size();
-  };
-  std::stable_sort(sends_.begin(), sends_.end(),
-                   [&](const Sending& a, const Sending& b) { return distance(a) < distance(b); });
+  // Each rank begins with its neighbour, so that nobody is sent to by all at once; messages between the same two ranks
+  // stand side by side.
+  const auto distance = [&](int to) { return (to - ranks_.rank() + ranks_.size()) % ranks_.size(); };
+  std::stable_sort(sends_.begin(), sends_.end(), [&](const Sending& a, const Sending& b) {
+    return distance(a.message.to) < distance(b.message.to);
+  });
+  std::stable_sort(receives_.begin(), receives_.end(),
+                   [](const Receiving& a, const Receiving& b) { return a.message.from < b.message.from; });
   pool_->stream().wait_for(stream);
   look();
 }
@@ -116,18 +118,17 @@ bool StagedTransfer::receive_on(Receiving& from) {
 // Messages between the same two ranks are told apart by their order alone: each waits for those before it.
 Communicator::Look StagedTransfer::look() {
   bool moved = false;
-  std::vector<int> busy;
-  const auto is_busy = [&busy](int peer) { return std::find(busy.begin(), busy.end(), peer) != busy.end(); };
+  int busy = -1;  // a rank with an earlier message that is not all posted
   for (Receiving& from : receives_) {
-    if (is_busy(from.message.from)) continue;
+    if (from.message.from == busy) continue;
     moved |= receive_on(from);
-    if (from.begun < from.message.bytes) busy.push_back(from.message.from);
+    if (from.begun < from.message.bytes) busy = from.message.from;
   }
-  busy.clear();
+  busy = -1;
   for (Sending& to : sends_) {
-    if (is_busy(to.message.to)) continue;
+    if (to.message.to == busy) continue;
     moved |= send_on(to);
-    if (!to.on_network()) busy.push_back(to.message.to);
+    if (!to.on_network()) busy = to.message.to;
   }
   const auto done = [](const auto& m) { return m.begun == m.message.bytes && m.pieces.empty(); };
   std::erase_if(receives_, done);
