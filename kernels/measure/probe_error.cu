@@ -20,17 +20,16 @@ struct Choose {
   }
 };
 
-struct Pack {
+struct Gather {
   GroupSample sample;
-  ConstVectorView from;
-  VectorView packed;
+  const SourceParticle* particles;
+  SourceParticle* packed;
+  Group* packed_groups;
   MAKI_HD void operator()(std::size_t i) const {
-    const Group g = sample.groups[sample.indices[i]];
-    for (std::uint32_t k = 0; k < g.count; ++k) {
-      packed.x[sample.offsets[i] + k] = from.x[g.first + k];
-      packed.y[sample.offsets[i] + k] = from.y[g.first + k];
-      packed.z[sample.offsets[i] + k] = from.z[g.first + k];
-    }
+    Group g = sample.groups[sample.indices[i]];
+    for (std::uint32_t k = 0; k < g.count; ++k) packed[sample.offsets[i] + k] = particles[g.first + k];
+    g.first = sample.offsets[i];
+    packed_groups[i] = g;
   }
 };
 
@@ -69,8 +68,9 @@ void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std:
   exclusive_scan(stream, members.data(), offsets.data(), wanted);
 }
 
-void pack_sample(const Stream& stream, const GroupSample& sample, ConstVectorView from, VectorView packed) {
-  launch(stream, "pack_sample", sample.count, Pack{sample, from, packed});
+void gather_sample(const Stream& stream, const GroupSample& sample, const SourceParticle* particles,
+                   SourceParticle* packed, Group* packed_groups) {
+  launch(stream, "gather_sample", sample.count, Gather{sample, particles, packed, packed_groups});
 }
 
 SampleError sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration,

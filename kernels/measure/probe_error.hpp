@@ -1,4 +1,4 @@
-// Picks a sample of groups, copies and compares their accelerations.
+// Picks a sample of groups, takes copies of their members, and compares accelerations.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,9 @@ struct GroupSample {
 void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t wanted,
                    DeviceBuffer<std::uint32_t>& indices, DeviceBuffer<std::uint32_t>& offsets);
 
-// Members' vectors, packed one group behind the other.
-void pack_sample(const Stream& stream, const GroupSample& sample, ConstVectorView from, VectorView packed);
+// Members, packed one group behind the other, and the sample's groups with these as their members.
+void gather_sample(const Stream& stream, const GroupSample& sample, const SourceParticle* particles,
+                   SourceParticle* packed, Group* packed_groups);
 
 struct SampleError {
   double difference = 0;  // sum |a - reference|^2

@@ -2,9 +2,12 @@
 
 #include <optional>
 
+#include "host/comm/exact_sum.hpp"
+#include "host/fft/pencil_mesh.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/total_mass.hpp"
+#include "src/gravity/all_sources.hpp"
 #include "src/gravity/tree_gravity.hpp"
 
 namespace maki {
@@ -26,21 +29,28 @@ void check_cutoff(const GravityOptions& o) {
 }  // namespace
 
 struct Gravity::Parts {
-  Parts(const GravityOptions& o, PhaseTimers& t) : options(o), timers(t), tree(o, t) {
+  Parts(const GravityOptions& o, PhaseTimers& t, const Communicator& r)
+      : options(o), timers(t), ranks(r), tree(o, t, r), all_sources(r) {
     check_cutoff(o);
     if (!options.periodic || options.law.split == Split::kNone) return;
     const PoolLane lane(kMeshLane);
-    mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
+    if (ranks.size() == 1)
+      mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
+    else
+      mesh = std::make_unique<PencilMesh>(ranks, options.mesh, options.law);
   }
 
   GravityOptions options;
   PhaseTimers& timers;
+  Communicator ranks;
   TreeGravity tree;
+  AllSources all_sources;  // for the direct sum
   Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
-  std::unique_ptr<ParticleMesh> mesh;
+  std::unique_ptr<LongRangeMesh> mesh;
   std::optional<MassUnit> mass_unit;  // of the masses that the mesh has seen, those of so many particles
   std::size_t mass_unit_particles = 0;
   VectorArray short_range{"gravity.short"}, long_range{"gravity.long"};
+  bool long_range_known = false;  // on all ranks, also where there is nothing to know
   DeviceBuffer<float> short_potential{"gravity.short_potential"}, long_potential{"gravity.long_potential"};
   GravityCounts direct_counts;
 
@@ -106,15 +116,18 @@ void Gravity::Parts::evaluate_short(const Stream& stream, const Particles& parti
     tree.evaluate(stream, particles, out);
   if (!want_potential || !mesh) return;
   // The mean of the short-range potential over the box, so that the sum of both ranges has mean 0.
-  const double mass = total_mass(stream, particles.source.data(), particles.size());
-  add_constant(stream, short_potential, static_cast<float>(mass * potential_integral(options.law)));
+  DoubleDouble mass = mass_sum(stream, particles.source.data(), particles.size());
+  exact_sum(ranks, std::span(&mass, 1));
+  add_constant(stream, short_potential, static_cast<float>(mass.value() * potential_integral(options.law)));
 }
 
 void Gravity::Parts::evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   const PhaseTimers::Scope scope(timers, "direct sum", stream);
-  const auto n = static_cast<std::uint32_t>(particles.size());
-  direct_sum(stream, options.law, particles.source.data(), n, 0, n, out);
-  direct_counts.interactions = static_cast<std::uint64_t>(n) * n;
+  const auto mine = static_cast<std::uint32_t>(particles.size());
+  const AllSources::View all = all_sources.gather(stream, particles);
+  const std::uint32_t n = all.count;
+  direct_sum(stream, options.law, all.particles, n, all.first, mine, out);
+  direct_counts.interactions = static_cast<std::uint64_t>(mine) * n;
   direct_counts.mean_list = n;
   direct_counts.longest_list = n;
 }
@@ -125,25 +138,26 @@ void Gravity::Parts::begin_mesh(const Stream& stream, const Particles& particles
   const PhaseTimers::Scope scope(timers, "mesh", stream);
   const SourceParticle* source = particles.source.data();
   const std::size_t n = particles.size();
-  if (!mass_unit || mass_unit_particles != n) {
+  if (!mass_unit || (ranks.size() == 1 && mass_unit_particles != n)) {
     mass_unit = mesh->mass_unit(stream, source, n);
     mass_unit_particles = n;
   }
   mesh->long_range(stream, source, n, *mass_unit, long_range.view(), want_potential ? long_potential.data() : nullptr);
 }
 
-Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers)
-    : parts_(std::make_unique<Parts>(options, timers)) {}
+Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks)
+    : parts_(std::make_unique<Parts>(options, timers, ranks)) {}
 Gravity::~Gravity() = default;
 
 void Gravity::short_range(const Stream& stream, Particles& particles, bool want_potential) {
   Parts& p = *parts_;
-  p.prepare(stream, particles, p.mesh ? &p.long_range : nullptr);
+  p.prepare(stream, particles, p.mesh && p.long_range_known ? &p.long_range : nullptr);
   p.evaluate_short(stream, particles, want_potential);
 }
 
 void Gravity::long_range(const Stream& stream, const Particles& particles, bool want_potential) {
   Parts& p = *parts_;
+  p.long_range_known = true;
   p.long_range.resize(particles.size());
   Parts::make_room(p.long_potential, want_potential, particles.size());
   if (!p.mesh) {
@@ -163,6 +177,7 @@ void Gravity::both_ranges(const Stream& stream, Particles& particles, bool want_
     return long_range(stream, particles, want_potential);
   }
   p.prepare(stream, particles, nullptr);
+  p.long_range_known = true;
   p.long_range.resize(particles.size());
   Parts::make_room(p.long_potential, want_potential, particles.size());
   Fork fork(p.mesh_stream, stream);

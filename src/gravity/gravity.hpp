@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "host/comm/communicator.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/force/split.hpp"
 #include "kernels/mesh/mesh.hpp"
@@ -30,7 +31,8 @@ struct GravityOptions {
   bool let_compression = false;   // positions that ranks send each other are rounded, relative to their cell
 };
 
-struct GravityCounts {                // of the last short_range()
+// Of the last short_range(), on this rank; rebuilt, the means and the errors are of all ranks, and alike on them.
+struct GravityCounts {
   bool rebuilt = false;
   std::uint64_t interactions = 0;     // pairs, particle-particle and particle-cell
   double mean_list = 0;               // sources a particle
@@ -49,16 +51,19 @@ struct GravityCounts {                // of the last short_range()
   std::uint64_t let_messages = 0;     // sent
   double let_exchange_seconds = 0;    // from the first message to the last
   double let_waited_seconds = 0;      // of these, with no work to do meanwhile
-  double domain_imbalance = 0;        // largest cost of a domain over the mean, as the domains were cut; alike on all
+  double domain_imbalance = 1;        // largest number of interactions of a rank over the mean; alike on all
 };
 
 class Gravity {
  public:
-  Gravity(const GravityOptions& options, PhaseTimers& timers);
+  // Over many ranks all calls are collective, each rank gives the particles that it has, maybe none, and all ask for
+  // the same. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest images.
+  Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self());
   ~Gravity();
 
   // Short-range (isolated: whole) acceleration of every particle at its present position. On a rebuild the
-  // particles, and the accelerations kept here, are put into Morton order.
+  // particles, and the accelerations kept here, are put into Morton order; over many ranks they first go to the ranks
+  // whose domains they are in, so that their number changes.
   void short_range(const Stream& stream, Particles& particles, bool want_potential);
   // Call it after short_range of the same positions: a rebuild there reorders particles and long_acceleration(), but
   // not long_potential(). Long-range acceleration; zero-filled (and nothing else) without a mesh.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/force/force.hpp"
+#include "kernels/measure/probe_error.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
 
@@ -16,19 +17,22 @@ class ListProbes {
   // members.
   void choose(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t group_size);
 
-  // Evaluates the sample with lists of opening angle `strict.theta`; overwrites these particles' entries of `out`
-  // and keeps a copy of the acceleration. Call before the evaluation that is to be judged.
-  void evaluate_strict(const Stream& stream, Octree& tree, const DeviceBuffer<Group>& groups, const WalkOptions& strict,
-                       const ForceLaw& law, bool quadrupoles, const SourceView& sources, const ForceOutput& out);
+  // Takes the members as they are now; from here on their groups and particles may be anywhere else.
+  void gather(const Stream& stream, const DeviceBuffer<Group>& groups, const SourceParticle* particles);
+  // The sample's forces by lists of opening angle `strict.theta` over `tree`; `add`: to those of another tree.
+  void evaluate_strict(const Stream& stream, Octree& tree, const WalkOptions& strict, const ForceLaw& law,
+                       bool quadrupoles, SourceView sources, bool add);
 
-  // rms of the difference between `acceleration` and the strict one, over the rms of the strict one.
-  double error(const Stream& stream, const DeviceBuffer<Group>& groups, ConstVectorView acceleration) const;
+  // Between `acceleration` and the strict one.
+  SampleError compare(const Stream& stream, const DeviceBuffer<Group>& groups, ConstVectorView acceleration) const;
 
   bool empty() const { return indices_.empty(); }
 
  private:
   DeviceBuffer<std::uint32_t> indices_{"probes.groups"};
-  DeviceBuffer<std::uint32_t> offsets_{"probes.groups"};  // of each probe's particles in strict_
+  DeviceBuffer<std::uint32_t> offsets_{"probes.groups"};  // of each probe's particles in the arrays below
+  DeviceBuffer<Group> groups_{"probes.groups"};           // the sample, as ranges of particles_
+  DeviceBuffer<SourceParticle> particles_{"probes.particles"};
   VectorArray strict_{"probes.strict"};
   InteractionLists lists_;
 };

@@ -1,12 +1,16 @@
 #include "src/gravity/tree_gravity.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "host/domain/group_costs.hpp"
+#include "kernels/device/device.hpp"
 
 namespace maki {
 namespace {
 
-// A kept list is repaired when one of its cells has come nearer than this fraction of the opening distance.
-constexpr float kStaleMargin = 0.1f;
 // The strict walk that probes are judged by.
 constexpr double kStrictTheta = 0.4;
 // The part of the tolerance that is used: the next step's error is a guess.
@@ -14,13 +18,21 @@ constexpr double kToleranceUse = 0.7;
 // What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
 constexpr double kRebuildCost = 350;
 constexpr double kRewalkCost = 200;
-// Room for lists over what they take when they are made: lists that are walked again leave gaps behind.
-constexpr double kListRoom = 1.6;
-// Lists that are walked again are longer than the mean, being those in dense regions: by so much at first, and then by
-// what the last of them were, and a little.
-constexpr double kLongerLists = 3, kLittleMore = 1.3;
+// What a cell costs beside a particle of a leaf, and a particle beside its interactions, in the balance of domains.
+constexpr std::uint32_t kCellCost = 1, kParticleCost = 10;
+// Pieces in which the local lists are evaluated on the CPU while messages are on their way.
+constexpr std::uint32_t kSlices = 16;
+
+bool host_computes() { return std::string(backend_name()) == "cpu"; }
 
 }  // namespace
+
+TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks)
+    : options_(options),
+      timers_(timers),
+      ranks_(ranks),
+      domains_(ranks),
+      let_(ranks, LetOptions{.compress = options.let_compression}) {}
 
 void TreeGravity::set_theta(double theta) {
   if (theta == options_.theta) return;
@@ -40,204 +52,298 @@ WalkOptions TreeGravity::walk_options(double theta) const {
   return walk;
 }
 
-SourceView TreeGravity::sources(const Particles& particles) const {
-  return {particles.source.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()};
+TreeGravity::Sources TreeGravity::local(const Particles& particles) {
+  return {tree_, lists_,
+          {particles.source.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()}, false};
 }
 
-ListView TreeGravity::all_lists() const {
-  return {groups_.data(), lists_.ranges.data(), lists_.words.data(), nullptr,
-          static_cast<std::uint32_t>(groups_.size())};
+TreeGravity::Sources TreeGravity::imported(const Particles& particles) {
+  Octree& forest = let_.forest();
+  return {forest, imported_lists_,
+          {let_.particles(), forest.moments.data(), forest.first.data(), forest.count.data(), particles.source.data()},
+          true};
 }
 
 void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArray* carried) {
   rebuild_due_ = rebuild_is_due();
   if (!rebuild_due_) return;
-  lists_.words.release();  // their place serves as scratch of the sort
+  if (ranks_.size() > 1) {
+    const PhaseTimers::Scope scope(timers_, "domains");
+    distribute(stream, particles, carried);
+  }
+  lists_.release();  // their place serves as scratch of the sort
+  imported_lists_.release();
   const PhaseTimers::Scope scope(timers_, "sort", stream);
   sorter_.sort(stream, particles, carried);
 }
 
+// By what the particles' lists have cost since the last time; by number the first time and where a set has changed.
+void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorArray* carried) {
+  double known = costs_known_ && statistics_.members == particles.size() ? 1 : 0;
+  ranks_.min(std::span(&known, 1));
+  Costs costs;
+  const double seconds = work_.take();
+  if (known > 0 && !groups_.empty()) {
+    costs_.resize(groups_.size(), 0.2);
+    group_costs(stream, tree_.count.data(), lists_.view(groups_), kCellCost, costs_.data());
+    if (has_imported())
+      group_costs(stream, let_.forest().count.data(), imported_lists_.view(groups_), kCellCost, costs_.data(), true);
+    costs = {costs_.data(), groups_.data(), groups_.size(), kParticleCost, options_.deterministic ? 0 : seconds};
+  }
+  domains_.update(stream, particles, carried, costs);
+}
+
 void TreeGravity::evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   counts_ = {};
-  lists_.redone = 0;
-  if (rebuild_due_) {
+  statistics_ = {};
+  batched_ = false;
+  const bool fresh = rebuild_due_;
+  if (fresh)
     rebuild_tree(stream, particles);
-    evaluate_fresh(stream, particles, out);
-  } else {
-    evaluate_kept(stream, particles, out);
+  else
+    refit_tree(stream, particles);
+  if (ranks_.size() > 1) exchange_trees(stream, particles, fresh);
+  serve(stream, local(particles), fresh, out);
+  if (ranks_.size() > 1) {
+    {
+      const PhaseTimers::Scope scope(timers_, "wait for trees");
+      let_.finish(stream);
+    }
+    imported_cells_ = let_.forest().cells;
+    if (has_imported()) serve(stream, imported(particles), fresh, out);
   }
-  counts_.redone_groups = lists_.redone;
+  if (fresh && !batched_ && options_.fixed_reuse == 0) probes_.choose(stream, groups_, options_.group_size);
+  judge(over_ranks(probe(stream, particles, out)), fresh);
+  if (must_replace()) replace_lists(stream, particles, out);
+  counts_.redone_groups = lists_.take_redone() + imported_lists_.take_redone();
   ++uses_since_rebuild_;
 }
 
 void TreeGravity::rebuild_tree(const Stream& stream, const Particles& particles) {
   const int min_level = options_.periodic ? kPeriodicMinLevel : 0;
+  counts_.rebuilt = true;
+  uses_since_rebuild_ = 0;
+  excess_ = previous_error_ = 0;
+  rebuild_due_ = false;
+  if (particles.size() == 0) {
+    tree_.cells = 0;
+    groups_.resize(0);
+    sorter_.release_keys();
+    return;
+  }
   {
     const PhaseTimers::Scope scope(timers_, "build", stream);
     build_octree(stream, sorter_.keys(), options_.leaf_size, min_level, tree_);
     sorter_.release_keys();
   }
-  {
-    const PhaseTimers::Scope scope(timers_, "sweep", stream);
-    sweep_octree(stream, particles.source.data(), tree_);
-    make_groups(stream, tree_, particles.source.data(), options_.group_size, min_level,
-                static_cast<std::uint32_t>(particles.size()), groups_);
-  }
-  counts_.rebuilt = true;
-  uses_since_rebuild_ = 0;
-  excess_ = previous_error_ = 0;
-  rebuild_due_ = false;
+  const PhaseTimers::Scope scope(timers_, "sweep", stream);
+  sweep_octree(stream, particles.source.data(), tree_);
+  make_groups(stream, tree_, particles.source.data(), options_.group_size, min_level,
+              static_cast<std::uint32_t>(particles.size()), groups_);
 }
 
-// How many groups' lists fit the budget, judged by a sample walked for the purpose; all of them without a budget.
-std::uint32_t TreeGravity::batch_within_budget(const Stream& stream) {
-  const auto all = static_cast<std::uint32_t>(groups_.size());
-  if (options_.list_budget == 0) return all;
-  const std::uint32_t sample = std::min<std::uint32_t>(all, 256), begin = (all - sample) / 2;
-  walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, begin, sample, false}, lists_);
-  const double bytes_a_group = 1.25 * static_cast<double>(lists_.used) * sizeof(std::uint32_t) / sample + 1;
-  const double batch = static_cast<double>(options_.list_budget) / bytes_a_group;
-  return batch >= all ? all : std::max<std::uint32_t>(32, static_cast<std::uint32_t>(batch));
+void TreeGravity::refit_tree(const Stream& stream, const Particles& particles) {
+  if (groups_.empty()) return;
+  const PhaseTimers::Scope scope(timers_, "sweep", stream);
+  sweep_octree(stream, particles.source.data(), tree_);
+  refit_groups(stream, particles.source.data(), groups_);
 }
 
-void TreeGravity::evaluate_fresh(const Stream& stream, const Particles& particles, const ForceOutput& out) {
-  const auto all = static_cast<std::uint32_t>(groups_.size());
-  const std::uint32_t batch = batch_within_budget(stream);
-  if (batch < all) return evaluate_in_batches(stream, particles, out, batch);
-  const auto room = static_cast<std::size_t>(kListRoom * static_cast<double>(fresh_words_));
-  const std::size_t most = options_.list_budget / sizeof(std::uint32_t);
-  lists_.words.resize(most > 0 ? std::min(room, most) : room);
-  {
+// Leaves the messages on their way.
+void TreeGravity::exchange_trees(const Stream& stream, const Particles& particles, bool fresh) {
+  const PhaseTimers::Scope scope(timers_, "export trees");
+  if (fresh)
+    let_.rebuild(stream, tree_, particles.source.data(), walk_options(options_.theta));
+  else
+    let_.update(stream, tree_, particles.source.data());
+}
+
+// The local lists leave room for the imported ones as they last were; these get what is left.
+std::size_t TreeGravity::budget_of(const Sources& sources) const {
+  const std::size_t all = options_.list_budget;
+  if (all == 0) return 0;
+  const std::size_t taken = sources.imported ? lists_.bytes() : imported_lists_.bytes();
+  return std::max(all > taken ? all - taken : 0, all / 8);
+}
+
+// New lists, or kept ones repaired, and their evaluation.
+void TreeGravity::serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out) {
+  if (groups_.empty()) return;
+  const WalkOptions walk = walk_options(options_.theta);
+  work_.begin(stream);
+  if (fresh) {
+    const std::size_t budget = budget_of(sources);
+    const std::uint32_t batch = sources.lists.batch_within(stream, sources.tree, walk, groups_, budget);
+    if (batch < groups_.size()) {
+      serve_in_batches(stream, sources, batch, out);
+      work_.end(stream);
+      return;
+    }
     const PhaseTimers::Scope scope(timers_, "walk", stream);
-    walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, 0, all, false}, lists_);
+    sources.lists.make(stream, sources.tree, walk, groups_, budget);
+  } else if (options_.fixed_reuse == 0) {
+    const PhaseTimers::Scope scope(timers_, "walk", stream);
+    counts_.rewalked_groups += sources.lists.repair(stream, sources.tree, walk, groups_);
   }
-  fresh_words_ = std::max<std::uint64_t>(lists_.used, 1);
-  longer_ = kLongerLists;
-  count(list_statistics(stream, tree_, all_lists()));
-  fresh_pairs_ = static_cast<double>(counts_.interactions);
-  if (options_.fixed_reuse == 0) probes_.choose(stream, groups_, options_.group_size);
-  evaluate_probed(stream, particles, out);
-  counts_.fresh_error = fresh_error_ = previous_error_ = counts_.probe_error;
+  evaluate_kept(stream, sources, out);
+  work_.end(stream);
+  count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
 }
 
 // Lists that do not fit the budget are made and used a batch at a time, and not kept.
-void TreeGravity::evaluate_in_batches(const Stream& stream, const Particles& particles, const ForceOutput& out,
-                                      std::uint32_t batch) {
+void TreeGravity::serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch,
+                                   const ForceOutput& out) {
   const auto all = static_cast<std::uint32_t>(groups_.size());
   ListStatistics total;
   for (std::uint32_t begin = 0; begin < all; begin += batch) {
-    const std::uint32_t n = std::min(batch, all - begin);
+    ListView view{};
     {
       const PhaseTimers::Scope scope(timers_, "walk", stream);
-      walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, begin, n, false}, lists_);
+      view = sources.lists.make_batch(stream, sources.tree, walk_options(options_.theta), groups_, begin,
+                                      std::min(batch, all - begin));
     }
-    const PhaseTimers::Scope scope(timers_, "evaluate", stream);
-    const ListView view{groups_.data() + begin, lists_.ranges.data() + begin, lists_.words.data(), nullptr, n};
-    evaluate_lists(stream, options_.law, options_.quadrupoles, sources(particles), view, out);
-    const ListStatistics s = list_statistics(stream, tree_, view);
-    total.particle_pairs += s.particle_pairs;
-    total.cell_pairs += s.cell_pairs;
-    total.words += s.words;
-    total.longest = std::max(total.longest, s.longest);
-    total.members += s.members;
+    {
+      const PhaseTimers::Scope scope(timers_, "evaluate", stream);
+      evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view, view,
+                     {out.acceleration, out.potential, sources.imported});
+    }
+    total.add(list_statistics(stream, sources.tree, view));
+    if (!sources.imported) let_.progress();
   }
+  sources.lists.release();
   count(total);
-  rebuild_due_ = true;
+  batched_ = true;
 }
 
-std::uint32_t TreeGravity::repair_lists(const Stream& stream, const Particles& particles) {
+void TreeGravity::evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out) {
+  const PhaseTimers::Scope scope(timers_, "evaluate", stream);
   const auto all = static_cast<std::uint32_t>(groups_.size());
-  {
-    const PhaseTimers::Scope scope(timers_, "sweep", stream);
-    sweep_octree(stream, particles.source.data(), tree_);
-    refit_groups(stream, particles.source.data(), groups_);
+  const bool waiting = ranks_.size() > 1 && !sources.imported;
+  const std::uint32_t slices = waiting && host_computes() ? std::min(kSlices, all) : 1;
+  for (std::uint32_t slice = 0; slice < slices; ++slice) {
+    const auto begin = static_cast<std::uint32_t>(std::uint64_t{all} * slice / slices);
+    const auto end = static_cast<std::uint32_t>(std::uint64_t{all} * (slice + 1) / slices);
+    evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view,
+                   sources.lists.view(groups_, begin, end - begin),
+                   {out.acceleration, out.potential, sources.imported});
+    if (waiting) let_.progress();
   }
-  const PhaseTimers::Scope scope(timers_, "walk", stream);
-  const WalkOptions walk = walk_options(options_.theta);
-  DeviceBuffer<std::uint32_t> stale("lists.stale");
-  const std::uint32_t n = find_stale_groups(stream, tree_, walk, kStaleMargin, groups_, lists_, stale);
-  if (n == 0) return 0;
-  // Where the room is used up all are walked, rather than old and new lists held side by side while they grow.
-  const std::uint64_t before = lists_.used;
-  const double wanted = longer_ * static_cast<double>(fresh_words_) / all * n;
-  if (static_cast<double>(before) + wanted > static_cast<double>(lists_.words.capacity())) {
-    walk_tree(stream, tree_, walk, {groups_.data(), all, nullptr, 0, all, false}, lists_);
-    return all;
-  }
-  walk_tree(stream, tree_, walk, {groups_.data(), all, stale.data(), 0, n, true}, lists_);
-  longer_ = kLittleMore * static_cast<double>(lists_.used - before) / n / (static_cast<double>(fresh_words_) / all);
-  return n;
-}
-
-void TreeGravity::evaluate_kept(const Stream& stream, const Particles& particles, const ForceOutput& out) {
-  counts_.rewalked_groups = options_.fixed_reuse == 0 ? repair_lists(stream, particles) : 0;
-  if (options_.fixed_reuse > 0) {
-    const PhaseTimers::Scope scope(timers_, "sweep", stream);
-    sweep_octree(stream, particles.source.data(), tree_);
-    refit_groups(stream, particles.source.data(), groups_);
-  }
-  count(list_statistics(stream, tree_, all_lists()));
-  evaluate_probed(stream, particles, out);
-  counts_.fresh_error = fresh_error_;
-  decide_rebuild();
-  if (options_.fixed_reuse == 0 && counts_.probe_error > options_.reuse_tolerance * fresh_error_)
-    replace_lists(stream, particles, out);
-}
-
-// An error that nothing announced (once in some hundred steps): all lists are walked anew on the tree as it is, which
-// needs no other rank, and the step is evaluated again. The rebuild follows in the next one.
-void TreeGravity::replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out) {
-  const auto all = static_cast<std::uint32_t>(groups_.size());
-  {
-    const PhaseTimers::Scope scope(timers_, "walk", stream);
-    walk_tree(stream, tree_, walk_options(options_.theta), {groups_.data(), all, nullptr, 0, all, false}, lists_);
-  }
-  count(list_statistics(stream, tree_, all_lists()));
-  counts_.rewalked_groups = all;
-  evaluate_probed(stream, particles, out);
-}
-
-void TreeGravity::evaluate_probed(const Stream& stream, const Particles& particles, const ForceOutput& out) {
-  const bool probe = options_.fixed_reuse == 0 && !probes_.empty();
-  const SourceView view = sources(particles);
-  if (probe) {
-    const PhaseTimers::Scope scope(timers_, "probe", stream);
-    probes_.evaluate_strict(stream, tree_, groups_, walk_options(kStrictTheta * options_.theta), options_.law,
-                            options_.quadrupoles, view, out);
-  }
-  {
-    const PhaseTimers::Scope scope(timers_, "evaluate", stream);
-    evaluate_lists(stream, options_.law, options_.quadrupoles, view, all_lists(), out);
-  }
-  if (probe) {
-    const PhaseTimers::Scope scope(timers_, "probe", stream);
-    counts_.probe_error =
-        probes_.error(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z});
-  }
-}
-
-// The next step's list error is extrapolated from the last two, so that the limit is kept and not found out about.
-void TreeGravity::decide_rebuild() {
-  if (options_.fixed_reuse > 0) return;
-  const double growth = std::max(0.0, counts_.probe_error - previous_error_);
-  const double limit = (1 + kToleranceUse * (options_.reuse_tolerance - 1)) * counts_.fresh_error;
-  if (counts_.probe_error + growth > limit) rebuild_due_ = true;
-  previous_error_ = counts_.probe_error;
-  const double particles = counts_.mean_list > 0 ? static_cast<double>(counts_.interactions) / counts_.mean_list : 1;
-  const double longer = (static_cast<double>(counts_.interactions) - fresh_pairs_) / particles;
-  const double rewalked = static_cast<double>(counts_.rewalked_groups) / static_cast<double>(counts_.groups);
-  excess_ += std::max(0.0, longer) + kRewalkCost * rewalked;
-  if (excess_ > kRebuildCost) rebuild_due_ = true;
 }
 
 void TreeGravity::count(const ListStatistics& s) {
-  const auto members = static_cast<double>(std::max<std::uint64_t>(1, s.members));
+  const std::uint64_t members = statistics_.members > 0 ? statistics_.members : s.members;  // of either tree the same
+  statistics_.add(s);
+  statistics_.members = members;
+}
+
+// What the probes' forces are off by; nothing where they are not asked for.
+SampleError TreeGravity::probe(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  if (options_.fixed_reuse != 0 || batched_ || groups_.empty() || probes_.empty()) return {};
+  const PhaseTimers::Scope scope(timers_, "probe", stream);
+  const WalkOptions strict = walk_options(kStrictTheta * options_.theta);
+  probes_.gather(stream, groups_, particles.source.data());
+  const auto add = [&](const Sources& sources) {
+    probes_.evaluate_strict(stream, sources.tree, strict, options_.law, options_.quadrupoles, sources.view,
+                            sources.imported);
+  };
+  add(local(particles));
+  if (has_imported()) add(imported(particles));
+  return probes_.compare(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z});
+}
+
+TreeGravity::StepSums TreeGravity::over_ranks(const SampleError& error) const {
+  StepSums mine;
+  mine.interactions = static_cast<double>(statistics_.particle_pairs + statistics_.cell_pairs);
+  mine.largest = mine.interactions;
+  mine.members = static_cast<double>(statistics_.members);
+  mine.groups = static_cast<double>(groups_.size());
+  mine.rewalked = static_cast<double>(counts_.rewalked_groups);
+  mine.difference = error.difference;
+  mine.reference = error.reference;
+  mine.batched = batched_ ? 1 : 0;
+  if (ranks_.size() == 1) return mine;
+  const PhaseTimers::Scope scope(timers_, "agree");
+  std::vector<StepSums> all(static_cast<std::size_t>(ranks_.size()));
+  ranks_.all_gather(&mine, all.data(), sizeof mine);
+  StepSums sums;
+  for (const StepSums& s : all) {
+    sums.interactions += s.interactions;
+    sums.members += s.members;
+    sums.groups += s.groups;
+    sums.rewalked += s.rewalked;
+    sums.difference += s.difference;
+    sums.reference += s.reference;
+    sums.batched += s.batched;
+    sums.largest = std::max(sums.largest, s.largest);
+  }
+  return sums;
+}
+
+// The same sums, and so the same decisions, on all ranks. The next step's list error is extrapolated from the last two,
+// so that the limit is kept and not found out about.
+void TreeGravity::judge(const StepSums& sums, bool fresh) {
+  const double particles = std::max(1.0, sums.members), groups = std::max(1.0, sums.groups);
   counts_.groups = groups_.size();
   counts_.cells = tree_.cells;
-  counts_.interactions = s.particle_pairs + s.cell_pairs;
-  counts_.mean_list = static_cast<double>(counts_.interactions) / members;
-  counts_.longest_list = s.longest;
-  counts_.mean_fill = members / (static_cast<double>(groups_.size()) * options_.group_size);
+  counts_.interactions = statistics_.particle_pairs + statistics_.cell_pairs;
+  counts_.longest_list = statistics_.longest;
+  counts_.mean_list = sums.interactions / particles;
+  counts_.mean_fill = particles / (groups * options_.group_size);
+  counts_.probe_error = sums.reference > 0 ? std::sqrt(sums.difference / sums.reference) : 0;
+  counts_.domain_imbalance = sums.interactions > 0 ? sums.largest * ranks_.size() / sums.interactions : 1;
+  if (ranks_.size() > 1) {
+    const LetCounts& let = let_.counts();
+    counts_.let_cells = let.cells_received;
+    counts_.let_particles = let.particles_received;
+    counts_.let_bytes = let.bytes_sent;
+    counts_.let_messages = let.messages_sent;
+    counts_.let_exchange_seconds = let.exchange_seconds;
+    counts_.let_waited_seconds = let.waited_seconds;
+  }
+  costs_known_ = sums.batched == 0;
+  if (sums.batched > 0) rebuild_due_ = true;
+  if (fresh) {
+    fresh_pairs_ = sums.interactions;
+    fresh_error_ = previous_error_ = counts_.probe_error;
+  }
+  counts_.fresh_error = fresh_error_;
+  if (fresh || options_.fixed_reuse > 0) return;
+  const double growth = std::max(0.0, counts_.probe_error - previous_error_);
+  const double limit = (1 + kToleranceUse * (options_.reuse_tolerance - 1)) * fresh_error_;
+  if (counts_.probe_error + growth > limit) rebuild_due_ = true;
+  previous_error_ = counts_.probe_error;
+  excess_ += std::max(0.0, sums.interactions - fresh_pairs_) / particles + kRewalkCost * sums.rewalked / groups;
+  if (excess_ > kRebuildCost) rebuild_due_ = true;
+}
+
+bool TreeGravity::must_replace() const {
+  return !counts_.rebuilt && options_.fixed_reuse == 0 &&
+         counts_.probe_error > options_.reuse_tolerance * fresh_error_;
+}
+
+// An error that nothing announced (once in some hundred steps): all lists are walked anew on the trees as they are,
+// which needs nothing of other ranks, and the step is evaluated again. The rebuild follows in the next one.
+void TreeGravity::replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  statistics_ = {};
+  const auto replace = [&](const Sources& sources) {
+    {
+      const PhaseTimers::Scope scope(timers_, "walk", stream);
+      sources.lists.make(stream, sources.tree, walk_options(options_.theta), groups_, budget_of(sources));
+    }
+    evaluate_kept(stream, sources, out);
+    count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
+  };
+  if (!groups_.empty()) replace(local(particles));
+  if (!groups_.empty() && has_imported()) replace(imported(particles));
+  counts_.rewalked_groups = groups_.size();
+  SampleError error;
+  if (!groups_.empty() && !probes_.empty())
+    error = probes_.compare(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z});
+  const StepSums sums = over_ranks(error);
+  counts_.probe_error = sums.reference > 0 ? std::sqrt(sums.difference / sums.reference) : 0;
+  counts_.mean_list = sums.interactions / std::max(1.0, sums.members);
+  counts_.interactions = statistics_.particle_pairs + statistics_.cell_pairs;
+  counts_.longest_list = statistics_.longest;
 }
 
 }  // namespace maki

@@ -3,29 +3,36 @@
 
 #include <cstdint>
 
+#include "host/comm/communicator.hpp"
+#include "host/let/local_essential_tree.hpp"
+#include "kernels/device/work_clock.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/particles/morton.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
 #include "src/gravity/gravity.hpp"
+#include "src/gravity/kept_lists.hpp"
 #include "src/gravity/list_probes.hpp"
+#include "src/gravity/rank_domains.hpp"
 
 namespace maki {
 
-// Evaluates short-range forces from kept lists. One call of prepare() and one of evaluate() are one step:
-//  1. when a rebuild is due, prepare() sorts the particles: from then on their order and positions stay;
-//  2. rebuild (build, sweep, groups, walk), or else sweep the kept tree, refit the groups, and walk again those whose
-//     lists no longer satisfy the opening criterion;
-//  3. evaluate the lists;
-//  4. compare the probes' forces with a strict walk, and decide whether the next step rebuilds.
+// Evaluates short-range forces from kept lists. One call of prepare() and one of evaluate() are one step, on all ranks:
+//  1. when a rebuild is due, prepare() cuts the domains anew, moves particles to their ranks and sorts them: from then
+//     on their number, order and positions stay;
+//  2. rebuild (build, sweep, groups), or else sweep the kept tree and refit the groups;
+//  3. what other ranks need of the tree goes on its way;
+//  4. lists over the local tree (new, or those repaired that no longer satisfy the opening criterion) are evaluated;
+//  5. the same over what has come from other ranks;
+//  6. the probes' forces are compared with a strict walk, and all ranks decide together whether the next step rebuilds.
 class TreeGravity {
  public:
-  TreeGravity(const GravityOptions& options, PhaseTimers& timers) : options_(options), timers_(timers) {}
+  TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks);
 
   bool rebuild_is_due() const {
     return rebuild_due_ || (options_.fixed_reuse > 0 && uses_since_rebuild_ >= options_.fixed_reuse);
   }
-  // `carried` (may be null) is put into the particles' new order on a rebuild.
+  // `carried` (may be null) is put into the particles' new order on a rebuild, and follows them to other ranks.
   void prepare(const Stream& stream, Particles& particles, VectorArray* carried);
   void evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out);
 
@@ -36,34 +43,60 @@ class TreeGravity {
   const GravityOptions& options() const { return options_; }
 
  private:
+  // A tree whose sources act on the groups, and the lists over it.
+  struct Sources {
+    Octree& tree;
+    KeptLists& lists;
+    SourceView view;
+    bool imported;  // its forces are added to those of the local tree
+  };
+  // What the ranks tell each other after each evaluation.
+  struct StepSums {
+    double interactions = 0, members = 0, groups = 0, rewalked = 0;
+    double difference = 0, reference = 0;  // of the probes (SampleError)
+    double batched = 0;                    // ranks whose lists were not kept
+    double largest = 0;                    // interactions of one rank
+  };
+
   WalkOptions walk_options(double theta) const;
+  void distribute(const Stream& stream, Particles& particles, VectorArray* carried);
   void rebuild_tree(const Stream& stream, const Particles& particles);
-  void evaluate_fresh(const Stream& stream, const Particles& particles, const ForceOutput& out);
-  void evaluate_in_batches(const Stream& stream, const Particles& particles, const ForceOutput& out,
-                           std::uint32_t batch);
-  void evaluate_kept(const Stream& stream, const Particles& particles, const ForceOutput& out);
-  void replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out);
-  std::uint32_t repair_lists(const Stream& stream, const Particles& particles);
-  std::uint32_t batch_within_budget(const Stream& stream);
-  void evaluate_probed(const Stream& stream, const Particles& particles, const ForceOutput& out);
-  void decide_rebuild();
+  void refit_tree(const Stream& stream, const Particles& particles);
+  void exchange_trees(const Stream& stream, const Particles& particles, bool fresh);
+  void serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
+  void serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch, const ForceOutput& out);
+  void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
   void count(const ListStatistics& statistics);
-  SourceView sources(const Particles& particles) const;
-  ListView all_lists() const;
+  SampleError probe(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  StepSums over_ranks(const SampleError& error) const;
+  void judge(const StepSums& sums, bool fresh);
+  bool must_replace() const;
+  void replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  std::size_t budget_of(const Sources& sources) const;
+  Sources local(const Particles& particles);
+  Sources imported(const Particles& particles);
+  bool has_imported() const { return imported_cells_ > 0; }
 
   GravityOptions options_;
   PhaseTimers& timers_;
+  Communicator ranks_;
+  RankDomains domains_;
   MortonSorter sorter_;
   Octree tree_;
   DeviceBuffer<Group> groups_{"tree.groups"};
-  InteractionLists lists_;
+  KeptLists lists_, imported_lists_;
+  LocalEssentialTree let_;
+  std::uint32_t imported_cells_ = 0;
   ListProbes probes_;
   GravityCounts counts_;
+  ListStatistics statistics_;  // of this step's lists over both trees
+  bool batched_ = false;       // this step's lists were not kept
+  bool costs_known_ = false;   // all ranks' lists tell what the particles cost; alike on all ranks
+  DeviceBuffer<std::uint32_t> costs_{"domains.costs"};
+  WorkClock work_;             // of lists and evaluation since the domains were cut
   bool rebuild_due_ = true;
   int uses_since_rebuild_ = 0;
-  std::uint64_t fresh_words_ = 0;  // of all lists as they were last made
-  double longer_ = 0;              // expected words of a list that is walked again, over their mean
-  double fresh_pairs_ = 0;     // interactions of the lists as built
+  double fresh_pairs_ = 0;     // interactions of all ranks' lists as built
   double fresh_error_ = 0;     // of the probes, just after the rebuild
   double previous_error_ = 0;  // of the probes, one step ago
   double excess_ = 0;          // work that kept lists have cost beyond fresh ones since the rebuild, in interactions

@@ -1,0 +1,72 @@
+#include "src/gravity/kept_lists.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace maki {
+namespace {
+
+// A kept list is repaired when one of its cells has come nearer than this fraction of the opening distance.
+constexpr float kStaleMargin = 0.1f;
+// Room for lists over what they take when they are made: lists that are walked again leave gaps behind.
+constexpr double kListRoom = 1.6;
+// Lists that are walked again are longer than the mean, being those in dense regions: by so much at first, and then by
+// what the last of them were, and a little.
+constexpr double kLongerLists = 3, kLittleMore = 1.3;
+
+std::uint32_t count_of(const DeviceBuffer<Group>& groups) { return static_cast<std::uint32_t>(groups.size()); }
+
+}  // namespace
+
+void KeptLists::make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
+                     std::size_t budget) {
+  const auto room = static_cast<std::size_t>(kListRoom * static_cast<double>(fresh_words_));
+  const std::size_t most = budget / sizeof(std::uint32_t);
+  lists_.words.resize(most > 0 ? std::min(room, most) : room);
+  walk_tree(stream, tree, walk, {groups.data(), count_of(groups), nullptr, 0, count_of(groups), false}, lists_);
+  fresh_words_ = std::max<std::uint64_t>(lists_.used, 1);
+  longer_ = kLongerLists;
+}
+
+std::uint32_t KeptLists::repair(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                                const DeviceBuffer<Group>& groups) {
+  const std::uint32_t all = count_of(groups);
+  DeviceBuffer<std::uint32_t> stale("lists.stale");
+  const std::uint32_t n = find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, stale);
+  if (n == 0) return 0;
+  // Where the room is used up all are walked, rather than old and new lists held side by side while they grow.
+  const std::uint64_t before = lists_.used;
+  const double mean = static_cast<double>(fresh_words_) / all;
+  if (static_cast<double>(before) + longer_ * mean * n > static_cast<double>(lists_.words.capacity())) {
+    walk_tree(stream, tree, walk, {groups.data(), all, nullptr, 0, all, false}, lists_);
+    return all;
+  }
+  walk_tree(stream, tree, walk, {groups.data(), all, stale.data(), 0, n, true}, lists_);
+  longer_ = kLittleMore * static_cast<double>(lists_.used - before) / n / mean;
+  return n;
+}
+
+std::uint32_t KeptLists::batch_within(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                                      const DeviceBuffer<Group>& groups, std::size_t budget) {
+  const std::uint32_t all = count_of(groups);
+  if (budget == 0) return all;
+  const std::uint32_t sample = std::min<std::uint32_t>(all, 256), begin = (all - sample) / 2;
+  walk_tree(stream, tree, walk, {groups.data(), all, nullptr, begin, sample, false}, lists_);
+  const double bytes_a_group = 1.25 * static_cast<double>(bytes()) / sample + 1;
+  const double batch = static_cast<double>(budget) / bytes_a_group;
+  return batch >= all ? all : std::max<std::uint32_t>(32, static_cast<std::uint32_t>(batch));
+}
+
+ListView KeptLists::make_batch(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                               const DeviceBuffer<Group>& groups, std::uint32_t begin, std::uint32_t count) {
+  walk_tree(stream, tree, walk, {groups.data(), count_of(groups), nullptr, begin, count, false}, lists_);
+  return view(groups, begin, count);
+}
+
+ListView KeptLists::view(const DeviceBuffer<Group>& groups, std::uint32_t begin, std::uint32_t count) const {
+  return {groups.data() + begin, lists_.ranges.data() + begin, lists_.words.data(), nullptr, count};
+}
+
+std::uint64_t KeptLists::take_redone() { return std::exchange(lists_.redone, 0); }
+
+}  // namespace maki

@@ -1,0 +1,41 @@
+// The interaction lists of all groups over one tree, local or imported: made, kept and repaired.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tree/octree.hpp"
+#include "kernels/tree/walk.hpp"
+
+namespace maki {
+
+class KeptLists {
+ public:
+  // Lists of all groups by a fresh walk. `budget` (bytes, 0: none) bounds the room that is foreseen, not what they take.
+  void make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
+            std::size_t budget);
+  // Groups whose lists no longer satisfy the opening criterion are walked again; gives how many.
+  std::uint32_t repair(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups);
+  // How many groups' lists fit the budget, judged by a sample walked for the purpose; all of them without a budget.
+  std::uint32_t batch_within(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                             const DeviceBuffer<Group>& groups, std::size_t budget);
+  // Lists of groups [begin, begin + count) alone, for use at once.
+  ListView make_batch(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
+                      std::uint32_t begin, std::uint32_t count);
+
+  // Groups [begin, begin + count) of all.
+  ListView view(const DeviceBuffer<Group>& groups, std::uint32_t begin, std::uint32_t count) const;
+  ListView view(const DeviceBuffer<Group>& groups) const {
+    return view(groups, 0, static_cast<std::uint32_t>(groups.size()));
+  }
+
+  void release() { lists_.words.release(); }  // what is known of their length stays
+  std::size_t bytes() const { return lists_.used * sizeof(std::uint32_t); }
+  std::uint64_t take_redone();  // groups walked twice because room was short, since the last call
+
+ private:
+  InteractionLists lists_;
+  std::uint64_t fresh_words_ = 0;  // of all lists as they were last made
+  double longer_ = 0;              // expected words of a list that is walked again, over their mean
+};
+
+}  // namespace maki

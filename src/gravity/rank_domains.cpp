@@ -1,0 +1,16 @@
+#include "src/gravity/rank_domains.hpp"
+
+#include <array>
+
+namespace maki {
+
+void RankDomains::update(const Stream& stream, Particles& particles, VectorArray* carried, const Costs& costs) {
+  const Samples samples = gather_samples(stream, ranks_, particles, costs, updates_++);
+  domains_ = domains_ ? multisect(samples.points, {}, *domains_, Smoothing{})
+                      : multisect(samples.points, {}, choose_factors(ranks_.size()));
+  std::array<DeviceBuffer<float>*, 3> extra{};
+  if (carried) extra = {&carried->x, &carried->y, &carried->z};
+  migration_ = migrate(stream, ranks_, *domains_, particles, std::span(extra.data(), carried ? 3 : 0));
+}
+
+}  // namespace maki

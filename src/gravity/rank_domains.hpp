@@ -1,0 +1,31 @@
+// Which rank owns which part of the box: cut anew at rebuilds by what the particles cost, and particles moved there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "host/comm/communicator.hpp"
+#include "host/domain/migrate.hpp"
+#include "host/domain/sampling.hpp"
+
+namespace maki {
+
+class RankDomains {
+ public:
+  explicit RankDomains(const Communicator& ranks) : ranks_(ranks) {}
+
+  // `costs` are of the particles in their present order (Costs); the first time, and where no rank has any, particles
+  // count alike. `carried` (may be null) has the particles' length and goes with them, on all ranks or on none.
+  // Collective.
+  void update(const Stream& stream, Particles& particles, VectorArray* carried, const Costs& costs);
+
+  const Migration& last_migration() const { return migration_; }
+
+ private:
+  Communicator ranks_;
+  std::optional<Domains> domains_;
+  std::uint64_t updates_ = 0;
+  Migration migration_;
+};
+
+}  // namespace maki
