@@ -1,0 +1,244 @@
+// Gravity over ranks: forces no worse than on one rank, from any distribution of the particles to begin with.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "src/gravity/gravity.hpp"
+#include "src/gravity/reference/direct.hpp"
+#include "src/gravity/reference/ewald.hpp"
+#include "tests/force_errors.hpp"
+#include "tests/kernels/tree/sets.hpp"
+
+namespace maki {
+namespace {
+
+using testing::ForceErrors;
+using Vectors = std::vector<std::array<double, 3>>;
+
+struct Set {
+  std::vector<SourceParticle> source;
+  std::vector<Vector3> positions;
+  std::vector<double> masses;
+
+  explicit Set(std::vector<SourceParticle> s) : source(std::move(s)) {
+    for (const SourceParticle& p : source) {
+      positions.push_back({p.x / kSideToUnits, p.y / kSideToUnits, p.z / kSideToUnits});
+      masses.push_back(p.mass);
+    }
+  }
+};
+
+// Particles whose ids are their places in the set; rank r has those whose owner(i) is r.
+template <class Owner>
+void upload_share(const Stream& stream, const Set& set, const Communicator& ranks, const Owner& owner,
+                  Particles& particles) {
+  std::vector<SourceParticle> mine;
+  std::vector<std::uint64_t> ids;
+  for (std::size_t i = 0; i < set.source.size(); ++i) {
+    if (owner(i) != ranks.rank()) continue;
+    mine.push_back(set.source[i]);
+    ids.push_back(i);
+  }
+  particles.resize(mine.size());
+  particles.source.upload(stream, mine);
+  particles.id.upload(stream, ids);
+  particles.remainder.fill_zero(stream);
+  particles.momentum.fill_zero(stream);
+}
+
+// Of all particles by their place in the set, on all ranks; EXPECTs that each was somewhere once.
+struct Forces {
+  Vectors acceleration;
+  std::vector<double> potential;
+};
+Forces gather(const Stream& stream, const Communicator& ranks, const Set& set, const Particles& particles,
+              const Gravity& gravity) {
+  const auto ids = particles.id.download(stream);
+  std::vector<double> sums(5 * set.source.size(), 0.0);
+  const auto add = [&](const VectorArray& a, const DeviceBuffer<float>& p) {
+    const auto x = a.x.download(stream), y = a.y.download(stream), z = a.z.download(stream), w = p.download(stream);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::array<double, 4> v{x[i], y[i], z[i], w[i]};
+      for (std::size_t k = 0; k < 4; ++k) sums[5 * ids[i] + k] += v[k];
+    }
+  };
+  EXPECT_EQ(gravity.short_acceleration().size(), ids.size());
+  add(gravity.short_acceleration(), gravity.short_potential());
+  if (gravity.has_mesh()) add(gravity.long_acceleration(), gravity.long_potential());
+  for (const std::uint64_t id : ids) sums[5 * id + 4] += 1;
+  ranks.sum(sums);
+  Forces forces;
+  for (std::size_t i = 0; i < set.source.size(); ++i) {
+    forces.acceleration.push_back({sums[5 * i], sums[5 * i + 1], sums[5 * i + 2]});
+    forces.potential.push_back(sums[5 * i + 3]);
+    EXPECT_EQ(sums[5 * i + 4], 1.0) << "particle " << i;
+  }
+  return forces;
+}
+
+GravityOptions isolated() {
+  GravityOptions options;
+  options.periodic = false;
+  options.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-4);
+  options.deterministic = true;
+  return options;
+}
+
+GravityOptions periodic() {
+  GravityOptions options;
+  options.mesh.cells = 32;
+  options.law = make_force_law(Split::kPolynomial, 5, 4.5f / 32, Softening::kPlummer, 1e-4);
+  options.deterministic = true;
+  return options;
+}
+
+// Forces on one rank and over all ranks, and the exact ones at every `stride`-th particle.
+struct Comparison {
+  ForceErrors one, many;
+  double potential_one = 0, potential_many = 0;  // rms error over rms
+};
+
+double rms_error(const std::vector<double>& found, const std::vector<double>& exact) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    difference += (found[i] - exact[i]) * (found[i] - exact[i]);
+    size += exact[i] * exact[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+class GravityOverRanks : public ::testing::Test {
+ protected:
+  template <class Owner>
+  Forces forces_of(const Set& set, const GravityOptions& options, const Communicator& over, const Owner& owner) {
+    Particles particles;
+    upload_share(stream, set, over, owner, particles);
+    PhaseTimers timers;
+    Gravity gravity(options, timers, over);
+    gravity.both_ranges(stream, particles, true);
+    counts = gravity.counts();
+    return gather(stream, over, set, particles, gravity);
+  }
+
+  template <class Owner>
+  Comparison compare(const Set& set, const GravityOptions& options, const Owner& owner, std::size_t stride) {
+    const Forces one = forces_of(set, options, Communicator::self(), [](std::size_t) { return 0; });
+    interactions_of_one = counts.interactions;
+    const Forces many = forces_of(set, options, ranks, owner);
+    std::vector<std::size_t> targets;
+    for (std::size_t i = 0; i < set.source.size(); i += stride) targets.push_back(i);
+    const double softening = options.law.softening;
+    const ReferenceForces exact =
+        options.periodic ? ewald_reference(set.positions, set.masses, targets, {.softening = softening})
+                         : direct_reference(set.positions, set.masses, targets, {.softening = softening});
+    Vectors a, b;
+    std::vector<double> p, q;
+    for (const std::size_t i : targets) {
+      a.push_back(one.acceleration[i]), b.push_back(many.acceleration[i]);
+      p.push_back(one.potential[i]), q.push_back(many.potential[i]);
+    }
+    return {testing::force_errors(a, exact.acceleration, 0.1), testing::force_errors(b, exact.acceleration, 0.1),
+            rms_error(p, exact.potential), rms_error(q, exact.potential)};
+  }
+
+  // The largest errors, of a few groups, are a matter of how cells happen to lie about them.
+  void expect_no_worse(const Comparison& c) {
+    EXPECT_LE(c.many.median, 1.05 * c.one.median);
+    EXPECT_LE(c.many.rms, 1.2 * c.one.rms);
+    EXPECT_LE(c.many.p99, 1.2 * c.one.p99);
+    EXPECT_LE(c.potential_many, 1.2 * c.potential_one);
+  }
+  std::uint64_t all_interactions() {
+    std::uint64_t sum = counts.interactions;
+    ranks.sum(std::span(&sum, 1));
+    return sum;
+  }
+
+  const Stream stream;
+  const Communicator ranks = Communicator::world();
+  GravityCounts counts;
+  std::uint64_t interactions_of_one = 0;
+};
+
+TEST_F(GravityOverRanks, ForcesOfAnIsolatedSetAreNoWorse) {
+  const Set set(testing::clustered_set(24000, 3));
+  expect_no_worse(compare(set, isolated(), [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 24));
+  EXPECT_LE(static_cast<double>(all_interactions()), 1.1 * static_cast<double>(interactions_of_one));
+}
+
+TEST_F(GravityOverRanks, ForcesOfAPeriodicSetAreNoWorse) {
+  const Set set(testing::uniform_set(2000, 3));
+  expect_no_worse(compare(set, periodic(), [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 20));
+}
+
+TEST_F(GravityOverRanks, AllParticlesMayStartOnOneRank) {
+  const Set set(testing::plummer_set(16000, 5));
+  expect_no_worse(compare(set, isolated(), [&](std::size_t) { return ranks.size() - 1; }, 16));
+}
+
+TEST_F(GravityOverRanks, RanksMayBeEmpty) {
+  const Set few(testing::uniform_set(3, 8, 0.3, 0.7));  // fewer than ranks, mostly
+  const Comparison c = compare(few, isolated(), [&](std::size_t) { return 0; }, 1);
+  EXPECT_LE(c.many.max, 1e-6);
+  const Set box(testing::uniform_set(5, 8));
+  const Comparison p = compare(box, periodic(), [&](std::size_t) { return 0; }, 1);
+  EXPECT_LE(p.many.rms, 1.05 * p.one.rms);
+}
+
+TEST_F(GravityOverRanks, ADirectSumTakesAllRanksParticles) {
+  GravityOptions options = isolated();
+  options.direct = true;
+  const Set set(testing::plummer_set(300, 6));
+  const Comparison c = compare(set, options, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 1);
+  EXPECT_LE(c.many.max, 2e-5);
+}
+
+// Lists that do not fit are made and used in batches, local and imported ones.
+TEST_F(GravityOverRanks, ListsInBatches) {
+  GravityOptions options = isolated();
+  const Set set(testing::clustered_set(4000, 4));
+  const auto owner = [&](std::size_t i) { return static_cast<int>(i % ranks.size()); };
+  const Forces kept = forces_of(set, options, ranks, owner);
+  const std::uint64_t interactions = counts.interactions;
+  options.list_budget = 20000;
+  const Forces batched = forces_of(set, options, ranks, owner);
+  EXPECT_EQ(counts.interactions, interactions);
+  EXPECT_EQ(batched.acceleration, kept.acceleration);
+}
+
+// Particles that move: lists, forests and domains over several steps, kept and made anew.
+TEST_F(GravityOverRanks, ForcesStayRightWhileParticlesMove) {
+  for (const bool box : {false, true}) {
+    Set set(box ? testing::uniform_set(3000, 9) : testing::plummer_set(3000, 9));
+    const GravityOptions options = box ? periodic() : isolated();
+    Particles particles;
+    upload_share(stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, particles);
+    PhaseTimers timers;
+    Gravity gravity(options, timers, ranks);
+    int rebuilds = 0;
+    for (int step = 0; step < 12; ++step) {
+      for (std::size_t i = 0; i < set.source.size(); ++i) {  // each its own way
+        SourceParticle& p = set.source[i];
+        p.x += static_cast<std::uint32_t>(i * 2654435761u % 4000001) - 2000000u;
+        p.y += static_cast<std::uint32_t>(i * 2246822519u % 4000001) - 2000000u;
+      }
+      const auto ids = particles.id.download(stream);
+      std::vector<SourceParticle> moved;
+      for (const std::uint64_t id : ids) moved.push_back(set.source[id]);
+      particles.source.upload(stream, moved);
+      gravity.both_ranges(stream, particles, true);
+      rebuilds += gravity.counts().rebuilt ? 1 : 0;
+    }
+    const Forces found = gather(stream, ranks, set, particles, gravity);
+    const Forces fresh = forces_of(set, options, Communicator::self(), [](std::size_t) { return 0; });
+    const ForceErrors difference = testing::force_errors(found.acceleration, fresh.acceleration, 0.1);
+    EXPECT_LE(difference.rms, 1.5e-3);
+    EXPECT_GT(rebuilds, 0);
+    EXPECT_LT(rebuilds, 12);
+  }
+}
+
+}  // namespace
+}  // namespace maki
