@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "host/comm/exact_sum.hpp"
-//MESH #include "host/fft/pencil_mesh.hpp"
+#include "host/fft/pencil_mesh.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/total_mass.hpp"
@@ -37,7 +37,7 @@ struct Gravity::Parts {
     if (ranks.size() == 1)
       mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
     else
-      throw Error("no mesh yet");  //MESH mesh = std::make_unique<PencilMesh>(ranks, options.mesh, options.law);
+      mesh = std::make_unique<PencilMesh>(ranks, options.mesh, options.law);
   }
 
   GravityOptions options;
