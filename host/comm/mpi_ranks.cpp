@@ -39,6 +39,16 @@ void finalize() {
   MPI_Finalize();
 }
 
+OnMachine place;
+
+void find_place() {
+  MPI_Comm machine = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine), "MPI_Comm_split_type");
+  check(MPI_Comm_rank(machine, &place.number), "MPI_Comm_rank");
+  check(MPI_Comm_size(machine, &place.ranks), "MPI_Comm_size");
+  MPI_Comm_free(&machine);
+}
+
 }  // namespace
 
 Ranks start(int expected) {
@@ -55,6 +65,7 @@ Ranks start(int expected) {
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
   open_roll_call();
+  find_place();
   Ranks like;
   if (const char* text = std::getenv("MAKI_RANK_TIMEOUT")) {
     like.timeout = std::atof(text);
@@ -108,6 +119,8 @@ void finish(const Ranks& ranks, MPI_Request request, const char* what) {
 }  // namespace maki::mpi
 
 namespace maki {
+
+OnMachine on_this_machine() { return mpi::place; }
 
 bool under_mpi() {
   int started = 0, finalized = 0;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 #include "src/cli/initial_conditions.hpp"
@@ -116,7 +117,9 @@ IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
 }
 
 void use_device(const Config& config) {
-  select_device(static_cast<int>(config.run.device.value_or(0)), static_cast<int>(config.run.threads.value_or(0)));
+  Communicator::world();  // says which share of its machine this rank has
+  select_device(static_cast<int>(config.run.device.value_or(usual_device())),
+                static_cast<int>(config.run.threads.value_or(usual_threads())));
 }
 
 ForceLaw force_law(const Config& config, const UnitSystem& units) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,7 +11,9 @@
 #include <random>
 #include <vector>
 
+#include "host/comm/job.hpp"
 #include "host/comm/machines.hpp"
+#include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki {
@@ -183,6 +186,16 @@ TEST_F(Ranks, CountTheirMachines) {
   EXPECT_EQ(machines.most_ranks, size);
   EXPECT_FALSE(machines.name.empty());
   EXPECT_EQ(find_machines(Communicator::self()).ranks_here, 1);
+}
+
+TEST_F(Ranks, ShareTheirMachine) {
+  EXPECT_EQ(on_this_machine().number, rank);
+  EXPECT_EQ(on_this_machine().ranks, size);
+  EXPECT_LT(usual_device(), std::max(device_count(), 1));
+  EXPECT_GE(usual_threads(), 0);
+  const std::string text = describe_ranks(world);
+  EXPECT_EQ(text.find(std::to_string(size) + (size == 1 ? " rank on " : " ranks on ")), 0u) << text;
+  EXPECT_NE(text.find("between devices by "), std::string::npos) << text;
 }
 
 TEST_F(Ranks, SizesOfExchange) {
