@@ -22,12 +22,14 @@ int report(const char* message) {
   return kFailed;
 }
 
-// Copies of one job would write over each other's files.
-void refuse_more_ranks() {
-  const int ranks = maki::Communicator::world().size();
-  if (ranks > 1)
-    throw maki::Error(fmt::format("the launcher started {} ranks", ranks), "maki's commands run in one process so far",
-                      "start maki without mpirun or srun, or with one task");
+// Wrong usage, which all ranks find alike: the first speaks. The others let it, before a launcher ends all for the
+// exit code of one.
+int report_usage(const CLI::ParseError& error) {
+  const maki::Communicator ranks = maki::Communicator::world();
+  if (ranks.rank() == 0)
+    fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error.what());
+  ranks.barrier();
+  return kUsage;
 }
 
 }  // namespace
@@ -45,15 +47,14 @@ int main(int argc, char** argv) {
   maki::add_info_command(program);
   maki::add_config_command(program);
   try {
-    refuse_more_ranks();
+    maki::Communicator::world();
     program.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version
-    return program.exit(help);
+    return maki::Communicator::world().rank() == 0 ? program.exit(help) : 0;
   } catch (const CLI::RuntimeError& stopped) {  // a command's own exit code
     return stopped.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error.what());
-    return kUsage;
+    return report_usage(error);
   } catch (const std::bad_alloc&) {
     return report("out of memory: use fewer particles or a smaller mesh ('maki run CONFIG --estimate' tells how much)");
   } catch (const std::exception& error) {

@@ -84,7 +84,7 @@ void add_forces_command(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(program, "forces", "Write accelerations and potentials of a snapshot's particles",
                                   "maki forces output/snapshot_003.hdf5 -o forces.hdf5 run.preset=precise softening=20",
-                                  options, compute_forces);
+                                  options, on_first_rank(compute_forces));
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
   command->add_option("KEY=VALUE", options->settings, "settings, as for 'maki run'");
   command->add_option("-o,--output", options->output, "file to write; run.overwrite=true replaces one")->required();

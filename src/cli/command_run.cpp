@@ -5,6 +5,7 @@
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/estimate.hpp"
+#include "src/cli/placement.hpp"
 #include "src/cli/products.hpp"
 #include "src/config/check.hpp"
 #include "src/config/names.hpp"
@@ -33,7 +34,7 @@ RunFileOptions file_options(const Prepared& run) {
   return options;
 }
 
-// What is about to happen, in a few lines.
+// What is about to happen, in a few lines; the device is that of the first rank.
 std::vector<std::string> summary(const Prepared& run) {
   const Config& config = run.config;
   const Config::Gravity& gravity = config.gravity;
@@ -59,6 +60,7 @@ std::vector<std::string> summary(const Prepared& run) {
 }
 
 void print_lines(std::FILE* out, const std::vector<std::string>& lines) {
+  if (Communicator::world().rank() > 0) return;
   for (const std::string& line : lines) fmt::print(out, "{}\n", line);
 }
 
@@ -67,14 +69,16 @@ void print_estimate(const Config& config) {
   check_kinds(config);
   if (config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile) prepare(config, false);
   const std::uint64_t particles = planned_particles(config);
-  const MemoryEstimate estimate = estimate_memory(config, particles);
+  const Communicator ranks = Communicator::world();
+  const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
+  const Placement placement = place_ranks(config, ranks);
   try {
-    use_device(config);
-    const MachineMemory memory = machine_memory();
+    use_device(placement);
+    const MachineMemory memory = machine_memory(placement, ranks);
     print_lines(stdout, describe(config, estimate, particles, &memory));
   } catch (const DeviceError& error) {
     print_lines(stdout, describe(config, estimate, particles, nullptr));
-    fmt::print("{}\n", error.what());
+    print_lines(stdout, {error.what()});
   }
 }
 
@@ -83,12 +87,12 @@ struct Admission {
   std::size_t list_budget = 0;
 };
 
-// Before anything is allocated or written.
-Admission admit(const Config& config) {
+// Before anything is allocated or written. All ranks come to the same verdict.
+Admission admit(const Config& config, const Placement& placement, const Communicator& ranks) {
   check_kinds(config);
   const std::uint64_t particles = planned_particles(config);
-  const MemoryEstimate estimate = estimate_memory(config, particles);
-  const MachineMemory memory = machine_memory();
+  const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
+  const MachineMemory memory = machine_memory(placement, ranks);
   Admission admission;
   try {
     admission.notes = require_memory(config, estimate, particles, memory);
@@ -104,10 +108,14 @@ Admission admit(const Config& config) {
 void run_simulation(const Options& given) {
   const Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
-  use_device(config);
-  const Admission admission = admit(config);
+  const Communicator ranks = Communicator::world();
+  if (ranks.size() > 1) throw Error("maki run works on one rank so far", fmt::format("there are {}", ranks.size()));
+  const Placement placement = place_ranks(config, ranks);
+  use_device(placement);
+  const Admission admission = admit(config, placement, ranks);
   Prepared run = prepare(config);
-  RunProducts files(file_options(run), provenance(to_toml(run.config), device_text()), run);
+  RunProducts files(file_options(run), provenance(to_toml(run.config), device_text()), run, ranks);
+  for (const std::string& line : describe_ranks(placement, ranks)) files.message(line);
   for (const std::string& line : summary(run)) files.message(line);
   for (const std::string& line : admission.notes) files.message(line);
   Timeline timeline = run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
@@ -116,7 +124,7 @@ void run_simulation(const Options& given) {
   const Stream stream;
   SimulationOptions options = simulation_options(run);
   if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
-  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), files);
+  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), files, ranks);
   const RunResult result = simulation.run();
   files.finish(result, simulation.timers());
   if (!result.stopped_by.empty()) throw CLI::RuntimeError(kExitStopped);

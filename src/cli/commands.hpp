@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "host/comm/communicator.hpp"
+
 namespace maki {
 
 void add_run_command(CLI::App& program);
@@ -13,6 +15,14 @@ void add_power_command(CLI::App& program);
 void add_image_command(CLI::App& program);
 void add_info_command(CLI::App& program);
 void add_config_command(CLI::App& program);
+
+// For work that one process does: of many ranks the first does it, and the others have nothing to do.
+template <class Run>
+auto on_first_rank(Run run) {
+  return [run](const auto& options) {
+    if (Communicator::world().rank() == 0) run(options);
+  };
+}
 
 // A subcommand with an example below its help. `run` is called after its options are read.
 template <class Options, class Run>

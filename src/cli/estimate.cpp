@@ -26,11 +26,18 @@ constexpr double kListsIsolated = 125;  // theta 0.5, groups of 64
 // Of a walk on a GPU: 192 steps of 32 bytes for each group of about 45, while there are fewer than 6336 of them.
 constexpr double kStaging = 32 * 192, kStagedGroups = 48 * 132, kMembers = 45;
 constexpr double kSelected = 4.2;       // of the CPU's assignment
+constexpr double kBrickEdge = 8;        // cells that a brick is wider than its particles' box: clouds, and room to move
 constexpr double kPlanes = 24 * 8;      // a mesh cell of a plane
 constexpr double kHostSet = 24 + 12 + 4 + 8;
 constexpr double kLpt = 90;       // grids of 2LPT, before there are particles
 constexpr double kUpload = 62;    // beside a set that is put on the device
 constexpr double kDownload = 62;  // beside a set that is written
+constexpr double kLetSkin = 0.1;
+constexpr double kLetCell = 100;   // bytes of an imported cell
+constexpr double kLetKept = 2.5;   // what is imported, what is sent, its indices; and clustering
+// Of many ranks, which share the work evenly and not the particles: the most particles of one over the mean.
+constexpr double kUneven = 1.5;
+constexpr double kMpi = 60e6;      // bytes: MPI and its buffers
 constexpr double kProgram = 30e6;       // bytes: code, libraries, thread stacks
 constexpr double kPoolRounding = 40e6;  // bytes: segments of the pool that are not filled
 
@@ -50,14 +57,36 @@ double list_bytes(const Config::Gravity& gravity, bool periodic, double n) {
   return uniform * kClustered;
 }
 
-double mesh_bytes(const Config::Gravity& gravity, double n) {
+// Of many ranks: pencils with as much again for their transposes, and a brick of counts or forces around a domain of
+// its share of the volume, kUneven times as large.
+double mesh_bytes(const Config::Gravity& gravity, double n, int ranks) {
   const double m = static_cast<double>(*gravity.mesh), cells = m * m * (m + 2);
   double meshes = *gravity.gradient == Gradient::kAnalytic && *gravity.interlacing == Interlacing::kNone ? 1 : 2;
   if (*gravity.gradient == Gradient::kFourPoint && *gravity.interlacing == Interlacing::kFull) ++meshes;
   // Influence functions of an octant: of the force, and of the potential where the force has its own.
   const double tables = (*gravity.gradient == Gradient::kAnalytic ? 1 : 2) * cubed(m / 2 + 1);
   const double counts = on_gpu() ? 8 * cells : kPlanes * m * m + kSelected * n;  // GPU: in the transforms' work space
-  return 4 * (meshes * cells + tables) + counts;
+  if (ranks == 1) return 4 * (meshes * cells + tables) + counts;
+  const double brick = std::min(cubed(m), cubed(std::cbrt(kUneven * cubed(m) / ranks) + kBrickEdge));
+  const double planes = on_gpu() ? 0 : kPlanes * std::cbrt(brick) * std::cbrt(brick) + kSelected * kUneven * n / ranks;
+  return (4 * (2 * meshes * cells + tables) + 8 * cells) / ranks + 2 * 8 * brick + planes;
+}
+
+// Local essential trees from all other ranks, and what is kept to send theirs: a rank's domain is taken as a cube of a
+// uniform set. Leaves nearer than the opening criterion lets cells act come particle by particle; beyond, in shells of
+// doubling distance x to the edge of the box or to r_cut, cells of side theta x / sqrt(3).
+double let_bytes(const Config::Gravity& gravity, bool periodic, double n, double ranks) {
+  const double side = 1 / std::cbrt(ranks), theta = *gravity.theta / (1 + kLetSkin);
+  const double leaf = std::cbrt(kParticlesALeaf / n), near = std::sqrt(3.0) * leaf / theta;
+  const double reach = periodic ? *gravity.r_cut / static_cast<double>(*gravity.mesh) : 1;
+  const auto shell = [side](double from, double to) {
+    return std::min(1.0, cubed(side + 2 * to)) - std::min(1.0, cubed(side + 2 * from));
+  };
+  double particles = n * shell(0, std::min(near, reach)), cells = particles / kParticlesALeaf;
+  for (double x = near; x < reach; x *= 2)
+    cells += shell(x, std::min(2 * x, reach)) * std::min(n / kParticlesALeaf, cubed(std::sqrt(3.0) / (theta * x)));
+  const double inner = 8.0 / 7;  // the cells above these
+  return kLetKept * (16 * particles + kLetCell * inner * cells);
 }
 
 double output_bytes(const Config& config, std::uint64_t particles, bool periodic) {
@@ -77,7 +106,7 @@ double output_bytes(const Config& config, std::uint64_t particles, bool periodic
 double host_start(const Config& config, double n) {
   const bool lpt = config.initial.kind == InitialKind::kLpt;
   const double grids = lpt && config.initial.lpt_order == 2 ? kLpt : 0;
-  return n * std::max(grids, kHostSet + kUpload) + kProgram;
+  return n * std::max(grids, kHostSet + kUpload);
 }
 
 }  // namespace
@@ -102,29 +131,33 @@ std::uint64_t planned_particles(const Config& config) {
   }
 }
 
-MemoryEstimate estimate_memory(Config config, std::uint64_t particles) {
+MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks) {
   resolve_presets(config, particles);
-  const auto n = static_cast<double>(particles);
+  const auto all = static_cast<double>(particles), even = all / ranks;  // particles
+  const double n = ranks > 1 ? kUneven * even : all;
   const bool periodic = config.run.kind == RunKind::kCosmology;
   const double ranges = periodic ? 2 : 1;
   MemoryEstimate e;
+  e.ranks = ranks;
   e.particles = n * kState;
   e.accelerations = n * ranges * (kAcceleration + (config.output.energy_interval > 0 ? kPotential : 0));
   double sort = 0;
   if (config.gravity.method == Method::kTree) {
     const double leaf = static_cast<double>(std::max<std::int64_t>(config.gravity.leaf_size, 4));
     e.tree = n * (periodic ? kTreePeriodic : kTreeIsolated) * kTreeLeaf / leaf;
-    e.lists = kListRoom / 1.15 * n * list_bytes(config.gravity, periodic, n);
+    e.lists = kListRoom / 1.15 * even * list_bytes(config.gravity, periodic, all);
+    if (ranks > 1) e.let = let_bytes(config.gravity, periodic, all, ranks);
     if (const auto& most = config.gravity.list_memory)
       e.lists = std::min(e.lists, number_of(*most, "gravity.list_memory", config, {}));
     if (on_gpu()) e.lists += kStaging * std::min(kStagedGroups, n / kMembers);
     sort = n * kSort;
   }
-  if (periodic) e.mesh = mesh_bytes(config.gravity, n);
-  e.scratch = std::max(output_bytes(config, particles, periodic), sort - e.lists);
-  e.host_start = host_start(config, n);
-  e.host_output = n * (kHostSet + kDownload) + kProgram;
-  e.snapshot = n * kHostSet;
+  if (periodic) e.mesh = mesh_bytes(config.gravity, all, ranks);
+  e.scratch = std::max(output_bytes(config, particles, periodic) / ranks, sort - e.lists);
+  const double program = kProgram + (ranks > 1 ? kMpi : 0);
+  e.host_start = host_start(config, even) + program;
+  e.host_output = n * (kHostSet + kDownload) + program;
+  e.snapshot = all * kHostSet;
   return e;
 }
 

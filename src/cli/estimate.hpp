@@ -6,23 +6,26 @@
 #include <string>
 #include <vector>
 
+#include "src/cli/placement.hpp"
 #include "src/config/config.hpp"
 
 namespace maki {
 
-// Bytes at the high-water marks. Rows of the device add up to device().
+// Bytes at the high-water marks, of one rank: the one that takes most. Rows of the device add up to device().
 struct MemoryEstimate {
   double particles = 0;      // positions, momenta, ids
   double accelerations = 0;  // and potentials
   double tree = 0;           // cells and groups
   double lists = 0;          // all kept, late in the run when they are longest; gravity.list_memory at most
-  double mesh = 0;           // meshes, transforms, assignment
+  double mesh = 0;           // meshes, transforms, assignment; of many ranks a share, and bricks around the particles
+  double let = 0;            // of many ranks: local essential trees from and for the others
   double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
   double host_start = 0;     // initial conditions while they are made or read and put on the device
   double host_output = 0;    // a snapshot on its way to the disk
-  double snapshot = 0;       // disk, each, without compression
+  double snapshot = 0;       // disk, each, without compression; of all ranks together
+  int ranks = 1;
 
-  double device() const { return particles + accelerations + tree + lists + mesh + scratch; }
+  double device() const { return particles + accelerations + tree + lists + mesh + let + scratch; }
   double host() const { return host_start > host_output ? host_start : host_output; }
   double shared() const;  // both, where one memory serves device and host (the CPU build)
 };
@@ -31,17 +34,22 @@ struct MemoryEstimate {
 std::uint64_t planned_particles(const Config& config);
 
 // Of a configuration that may have been resolved or not. Good to about a quarter; lists in strongly clustered sets to
-// a half.
-MemoryEstimate estimate_memory(Config config, std::uint64_t particles);
+// a half. Of many ranks: with what uneven shares take more.
+MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks = 1);
 
-// What there is. Bytes.
+// What there is for one rank. Bytes.
 struct MachineMemory {
   std::string device;     // its name
   bool shared = true;     // the CPU build: `device_free` is the host's
   double device_free = 0;
   double host_free = 0;   // 0: unknown
+  int ranks = 1;          // of the job
+  int ranks_here = 1;     // on the machine with the most
 };
 MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds no GPU
+// The same shared by ranks: the share of the rank that has least, on all of them. Before any of them takes memory.
+// Collective.
+MachineMemory machine_memory(const Placement& placement, const Communicator& ranks);
 
 // For kept lists (gravity.list_memory where it is auto): what all else leaves, and no less than a twentieth.
 std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory);

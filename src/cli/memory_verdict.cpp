@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "kernels/device/device.hpp"
@@ -42,8 +43,20 @@ MachineMemory machine_memory() {
   return memory;
 }
 
+MachineMemory machine_memory(const Placement& placement, const Communicator& ranks) {
+  MachineMemory memory = machine_memory();
+  std::array<double, 2> least = {memory.device_free / placement.sharing,
+                                 memory.host_free / placement.machines.ranks_here};
+  ranks.min(least);
+  memory.device_free = least[0];
+  memory.host_free = least[1];
+  memory.ranks = ranks.size();
+  memory.ranks_here = placement.machines.most_ranks;
+  return memory;
+}
+
 std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory) {
-  const MemoryEstimate rest = without_lists(estimate_memory(config, particles));
+  const MemoryEstimate rest = without_lists(estimate_memory(config, particles, memory.ranks));
   const double left = kUsable * memory.device_free - (memory.shared ? rest.shared() : rest.device());
   return static_cast<std::size_t>(std::max(left, kFewestLists * memory.device_free));
 }
@@ -52,6 +65,7 @@ MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& 
   const auto need = [&memory](const MemoryEstimate& e) { return memory.shared ? e.shared() : e.device(); };
   MemoryVerdict v;
   v.where = memory.shared ? "this machine" : "the device";
+  if (memory.ranks > 1) v.where = memory.shared ? "its machine's share" : "its device's share";
   v.available = memory.device_free;
   v.needed = need(estimate);
   v.lists_fit = v.needed <= kUsable * v.available;
@@ -62,7 +76,7 @@ MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& 
   }
   if (v.fits && !memory.shared && memory.host_free > 0 && estimate.host() > kUsable * memory.host_free) {
     v.fits = false;
-    v.where = "this machine's host memory";
+    v.where = memory.ranks > 1 ? "its share of the host's memory" : "this machine's host memory";
     v.needed = estimate.host();
     v.available = memory.host_free;
   }
@@ -73,7 +87,7 @@ std::uint64_t largest_run(const Config& config, const MachineMemory& memory, boo
   const bool lattice = is_lattice(config);
   const auto particles = [lattice](std::uint64_t k) { return lattice ? 8 * k * k * k : k; };  // 2 k a side
   const auto fits = [&](std::uint64_t k) {
-    const MemoryVerdict v = judge_memory(estimate_memory(config, particles(k)), memory);
+    const MemoryVerdict v = judge_memory(estimate_memory(config, particles(k), memory.ranks), memory);
     return v.fits && (v.lists_fit || !kept_lists);
   };
   std::uint64_t low = 0, high = lattice ? 8192 : 1ull << 33;  // 16384 a side
@@ -86,29 +100,33 @@ std::uint64_t largest_run(const Config& config, const MachineMemory& memory, boo
 
 std::vector<std::string> describe(const Config& config, const MemoryEstimate& e, std::uint64_t particles,
                                   const MachineMemory* memory) {
-  const auto line = [particles](const char* what, double bytes) {
+  const int ranks = e.ranks;
+  const auto line = [&](const char* what, double bytes, int parts) {
     return fmt::format("{:<34}{:>10.3f} GB  {:>7.1f} bytes a particle", what, bytes * 1e-9,
-                       bytes / static_cast<double>(particles));
+                       bytes * parts / static_cast<double>(particles));
   };
+  const auto row = [&](const char* what, double bytes) { return line(what, bytes, ranks); };
   const char* const lists = config.gravity.list_memory ? "interaction lists" : "interaction lists, all kept";
-  std::vector<std::string> lines = {fmt::format("{} particles", particles),
-                                    line("particles", e.particles),
-                                    line("accelerations and potentials", e.accelerations),
-                                    line("tree", e.tree),
-                                    line(lists, e.lists),
-                                    line("mesh", e.mesh),
-                                    line("scratch of sorting or outputs", e.scratch),
-                                    line("device, about", e.device()),
-                                    line("host, at the start", e.host_start),
-                                    line("host, at an output", e.host_output),
-                                    line("disk, each snapshot", e.snapshot)};
+  std::vector<std::string> lines = {fmt::format("{} particles", particles)};
+  if (ranks > 1) lines.push_back(fmt::format("on each of {} ranks, where most is taken:", ranks));
+  lines.insert(lines.end(), {row("particles", e.particles), row("accelerations and potentials", e.accelerations),
+                             row("tree", e.tree), row(lists, e.lists), row("mesh", e.mesh)});
+  if (ranks > 1) lines.push_back(row("local essential trees", e.let));
+  lines.insert(lines.end(), {row("scratch of sorting or outputs", e.scratch), row("device, about", e.device()),
+                             row("host, at the start", e.host_start), row("host, at an output", e.host_output)});
+  if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
+  if (memory && memory->ranks_here > 1)
+    lines.push_back(row(memory->shared ? "a machine, all its ranks" : "a machine's host, all its ranks",
+                        memory->ranks_here * (memory->shared ? e.shared() : e.host())));
+  lines.push_back(line("disk, each snapshot", e.snapshot, 1));
   if (!memory) return lines;
-  if (memory->shared) lines.insert(lines.end() - 1, line("this machine, both together", e.shared()));
-  const std::string what = memory->shared ? "this machine" : fmt::format("this device ({})", memory->device);
-  lines.push_back(fmt::format("{} has {} free{}", what, gigabytes(memory->device_free),
+  std::string what = memory->shared ? "this machine" : fmt::format("this device ({})", memory->device);
+  if (ranks > 1) what = fmt::format("a rank's share of {}", memory->shared ? "its machine" : memory->device);
+  const char* const has = ranks > 1 ? "is" : "has";
+  lines.push_back(fmt::format("{} {} {} free{}", what, has, gigabytes(memory->device_free),
                               memory->shared ? "" : fmt::format(", its host {}", gigabytes(memory->host_free))));
-  lines.push_back(fmt::format("largest such run on it: {} particles, or {} with lists made and used in batches",
-                              number_text(config, largest_run(config, *memory, true)),
+  lines.push_back(fmt::format("largest such run on {}: {} particles, or {} with lists made and used in batches",
+                              ranks > 1 ? "these ranks" : "it", number_text(config, largest_run(config, *memory, true)),
                               number_text(config, largest_run(config, *memory, false))));
   return lines;
 }
@@ -122,7 +140,8 @@ std::vector<std::string> require_memory(const Config& config, const MemoryEstima
                         "are made and used in batches, and not kept from step to step.",
                         gigabytes(estimate.lists), v.where)};
   const bool periodic = config.run.kind == RunKind::kCosmology;
-  const std::string shortage = fmt::format("{} particles need about {} of {}{}, and {} are free", particles,
+  const std::string shortage = fmt::format("{} particles{} need about {} of {}{}, and {} are free", particles,
+                                           memory.ranks > 1 ? fmt::format(" on {} ranks: each may", memory.ranks) : "",
                                            gigabytes(v.needed), v.where,
                                            v.lists_fit ? "" : " even with lists made and used in batches",
                                            gigabytes(v.available));

@@ -119,8 +119,9 @@ int default_power_mesh(std::uint64_t particles) {
   return static_cast<int>(good_mesh(std::max(8.0, 2 * std::cbrt(static_cast<double>(particles)) - 1e-6)));
 }
 
-RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run)
-    : RunFiles(options, provenance), provenance_(provenance), overwrite_(options.overwrite) {
+RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
+                         const Communicator& ranks)
+    : RunFiles(options, provenance, ranks), provenance_(provenance), overwrite_(options.overwrite) {
   const Config::Output& output = run.config.output;
   const bool comoving = run.config.run.kind == RunKind::kCosmology;
   if (comoving && output.power_spectrum) {

@@ -42,7 +42,8 @@ int default_power_mesh(std::uint64_t particles);
 // The files of a run with a power spectrum and a picture beside each snapshot.
 class RunProducts : public RunFiles {
  public:
-  RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run);
+  RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
+              const Communicator& ranks = Communicator::self());
   void output(const OutputState& state) override;
 
  private:

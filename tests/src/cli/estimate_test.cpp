@@ -1,0 +1,49 @@
+#include "src/cli/estimate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/device/error.hpp"
+#include "src/config/parse.hpp"
+
+namespace maki {
+namespace {
+
+Config box() { return parse_config("[box]\nsize = \"500 Mpc/h\"\n[initial]\nparticles_per_side = 512\n", "box", {}); }
+constexpr std::uint64_t kParticles = 512ull * 512 * 512;
+
+// A rank of eight takes an eighth and more: shares are uneven, and it has its surroundings too.
+TEST(Estimate, OfARankIsMoreThanItsShare) {
+  const MemoryEstimate one = estimate_memory(box(), kParticles), many = estimate_memory(box(), kParticles, 8);
+  EXPECT_EQ(one.let, 0);
+  EXPECT_GT(many.let, 0);
+  EXPECT_GT(many.device(), one.device() / 8);
+  EXPECT_LT(many.device(), one.device() / 3);
+  EXPECT_EQ(many.snapshot, one.snapshot);
+  // The surroundings of a smaller domain are a larger part of what it has.
+  EXPECT_GT(estimate_memory(box(), kParticles, 64).let * 64, many.let * 8);
+}
+
+TEST(Estimate, VerdictsNameTheShareOfARank) {
+  MachineMemory memory;
+  memory.device = "test";
+  memory.device_free = memory.host_free = 4e9;
+  memory.ranks = memory.ranks_here = 8;
+  const MemoryEstimate estimate = estimate_memory(box(), kParticles, 8);
+  EXPECT_FALSE(judge_memory(estimate_memory(box(), kParticles), memory).fits);  // on one rank
+  EXPECT_TRUE(judge_memory(estimate_memory(box(), kParticles, 64), memory).fits);
+  memory.device_free = 1e9;
+  try {
+    require_memory(box(), estimate, kParticles, memory);
+    ADD_FAILURE() << "it was let through";
+  } catch (const Error& error) {
+    for (const char* words : {"on 8 ranks: each", "its machine's share", "1.00 GB are free"})
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << words << " in " << error.what();
+  }
+  std::string table;
+  for (const std::string& line : describe(box(), estimate, kParticles, &memory)) table += line + '\n';
+  for (const char* words : {"on each of 8 ranks", "local essential trees", "a machine, all its ranks"})
+    EXPECT_NE(table.find(words), std::string::npos) << words << " in\n" << table;
+}
+
+}  // namespace
+}  // namespace maki

@@ -1,0 +1,86 @@
+// The program under a launcher: one output, one message, whatever the number of ranks.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/places.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Result {
+  int code = -1;
+  std::string output;  // both streams
+};
+
+// A time limit on all of it: a job that does not end fails the test instead of hanging it.
+Result call(int ranks, const std::string& arguments) {
+  const auto here = maki::test::directory_of_this_program();
+  const std::string mpirun = fs::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
+  const std::string launch = mpirun + (geteuid() == 0 ? " --allow-run-as-root" : "") +
+                             " --oversubscribe --bind-to none -n " + std::to_string(ranks) + " ";
+  const std::string command = "OMP_NUM_THREADS=1 timeout -k 5 60 " + (ranks > 1 ? launch : "") +
+                              maki::test::program() + " " + arguments + " 2>&1";
+  Result result;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return result;
+  std::array<char, 4096> buffer;
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    result.output.append(buffer.data(), count);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+  return result;
+}
+
+std::size_t count(const Result& result, const std::string& text) {
+  std::size_t number = 0;
+  for (auto at = result.output.find(text); at != std::string::npos; at = result.output.find(text, at + 1)) ++number;
+  return number;
+}
+
+class ProgramOfRanks : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / ("maki_program_mpi_test_" + std::to_string(getpid()));
+    fs::create_directories(directory_);
+    std::ofstream(config()) << "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 16\nredshift = 9\n"
+                               "[gravity]\nmesh = 32\n[time]\nend_redshift = 8\n[output]\nredshifts = []\n"
+                               "image_pixels = 64\npower_mesh = 32\n[run]\noutput_directory = \""
+                            << (directory_ / "out").string() << "\"\n";
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string config() const { return (directory_ / "box.toml").string(); }
+  fs::path directory_;
+};
+
+TEST_F(ProgramOfRanks, WhatOneProcessDoesIsDoneOnce) {
+  const Result one = call(1, "config"), many = call(3, "config");
+  EXPECT_EQ(many.code, 0);
+  EXPECT_EQ(many.output, one.output);
+  EXPECT_EQ(count(call(3, "--version"), "backend"), 1u);
+}
+
+TEST_F(ProgramOfRanks, ErrorsThatAllMeetAreToldOnce) {
+  const Result usage = call(3, "run");
+  EXPECT_NE(usage.code, 0);
+  EXPECT_EQ(count(usage, "maki: error:"), 1u) << usage.output;
+  const Result missing = call(3, "run " + (directory_ / "none.toml").string());
+  EXPECT_NE(missing.code, 0);
+  EXPECT_EQ(count(missing, "maki: error:"), 1u) << missing.output;
+}
+
+TEST_F(ProgramOfRanks, TheEstimateIsOfARank) {
+  const Result result = call(3, "run " + config() + " --estimate");
+  EXPECT_EQ(result.code, 0);
+  for (const char* words : {"on each of 3 ranks", "local essential trees", "a machine, all its ranks", "disk, each"})
+    EXPECT_EQ(count(result, words), 1u) << words << " in\n" << result.output;
+}
+
+}  // namespace
