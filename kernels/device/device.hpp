@@ -21,9 +21,6 @@ struct DeviceInfo {
 // "cuda" or "cpu": what this binary was built for. Needs no device.
 const char* backend_name();
 
-// Devices that select_device() can pick from. CPU: 1. CUDA: 0 where there is none or no driver.
-int device_count();
-
 // Picks the device (CUDA: `ordinal`; CPU: sets the thread count to `threads`, 0 keeps the OpenMP default).
 // Throws DeviceError where a CUDA build finds no usable GPU.
 void select_device(int ordinal, int threads);

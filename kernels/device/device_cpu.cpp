@@ -24,8 +24,6 @@ std::string processor_line(const std::string& name) {
 
 const char* backend_name() { return "cpu"; }
 
-int device_count() { return 1; }
-
 void select_device(int ordinal, int threads) {
   if (ordinal > 0)
     throw DeviceError("there is no GPU number " + std::to_string(ordinal), "this build of Maki runs on the CPU",

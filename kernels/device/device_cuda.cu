@@ -13,11 +13,6 @@ int selected = 0;
 
 const char* backend_name() { return "cuda"; }
 
-int device_count() {
-  int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
-}
-
 void select_device(int ordinal, int threads) {
   if (threads > 0) omp_set_num_threads(threads);
   int count = 0;

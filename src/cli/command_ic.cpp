@@ -32,7 +32,7 @@ void write_initial_conditions(const Options& given) {
   write.deflate = static_cast<int>(run.config.output.compression);
   write.overwrite = run.config.run.overwrite;
   for (const std::string& file :
-       write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write)) {
+       write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world)) {
     if (prints) fmt::print("wrote {} particles to {}\n", run.particles, file);
   }
 }

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
+#include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/estimate.hpp"
-#include "src/cli/placement.hpp"
 #include "src/cli/products.hpp"
 #include "src/config/check.hpp"
 #include "src/config/names.hpp"
@@ -71,10 +71,9 @@ void print_estimate(const Config& config) {
   const std::uint64_t particles = planned_particles(config);
   const Communicator ranks = Communicator::world();
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
-  const Placement placement = place_ranks(config, ranks);
   try {
-    use_device(placement);
-    const MachineMemory memory = machine_memory(placement, ranks);
+    use_device(config);
+    const MachineMemory memory = machine_memory(ranks);
     print_lines(stdout, describe(config, estimate, particles, &memory));
   } catch (const DeviceError& error) {
     print_lines(stdout, describe(config, estimate, particles, nullptr));
@@ -88,11 +87,11 @@ struct Admission {
 };
 
 // Before anything is allocated or written. All ranks come to the same verdict.
-Admission admit(const Config& config, const Placement& placement, const Communicator& ranks) {
+Admission admit(const Config& config, const Communicator& ranks) {
   check_kinds(config);
   const std::uint64_t particles = planned_particles(config);
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
-  const MachineMemory memory = machine_memory(placement, ranks);
+  const MachineMemory memory = machine_memory(ranks);
   Admission admission;
   try {
     admission.notes = require_memory(config, estimate, particles, memory);
@@ -110,12 +109,11 @@ void run_simulation(const Options& given) {
   if (given.estimate) return print_estimate(config);
   const Communicator ranks = Communicator::world();
   if (ranks.size() > 1) throw Error("maki run works on one rank so far", fmt::format("there are {}", ranks.size()));
-  const Placement placement = place_ranks(config, ranks);
-  use_device(placement);
-  const Admission admission = admit(config, placement, ranks);
+  use_device(config);
+  const Admission admission = admit(config, ranks);
   Prepared run = prepare(config);
   RunProducts files(file_options(run), provenance(to_toml(run.config), device_text()), run, ranks);
-  for (const std::string& line : describe_ranks(placement, ranks)) files.message(line);
+  if (ranks.size() > 1) files.message(describe_ranks(ranks));
   for (const std::string& line : summary(run)) files.message(line);
   for (const std::string& line : admission.notes) files.message(line);
   Timeline timeline = run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/placement.hpp"
+#include "host/comm/communicator.hpp"
 #include "src/config/config.hpp"
 
 namespace maki {
@@ -47,9 +47,9 @@ struct MachineMemory {
   int ranks_here = 1;     // on the machine with the most
 };
 MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds no GPU
-// The same shared by ranks: the share of the rank that has least, on all of them. Before any of them takes memory.
-// Collective.
-MachineMemory machine_memory(const Placement& placement, const Communicator& ranks);
+// The same shared by the ranks that have one GPU, or one machine: the share of the rank that has least, on all ranks.
+// Once devices are selected, and before any rank takes memory. Collective.
+MachineMemory machine_memory(const Communicator& ranks);
 
 // For kept lists (gravity.list_memory where it is auto): what all else leaves, and no less than a twentieth.
 std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory);

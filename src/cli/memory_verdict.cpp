@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
+#include "host/comm/machines.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/host_memory.hpp"
@@ -31,6 +33,21 @@ std::string number_text(const Config& config, std::uint64_t n) {
   return fmt::format("{}^3", std::llround(std::cbrt(static_cast<double>(n))));
 }
 
+// On the CPU all those of the machine: the device's memory is its memory.
+int ranks_on_this_device(const Communicator& ranks, int machine) {
+  struct Place {
+    int machine;
+    std::array<char, 36> device;
+  };
+  Place mine{machine, {}};
+  std::strncpy(mine.device.data(), device_address().c_str(), mine.device.size() - 1);
+  std::vector<Place> all(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&mine, all.data(), sizeof mine);
+  return static_cast<int>(std::count_if(all.begin(), all.end(), [&mine](const Place& place) {
+    return place.machine == mine.machine && place.device == mine.device;
+  }));
+}
+
 }  // namespace
 
 MachineMemory machine_memory() {
@@ -43,15 +60,17 @@ MachineMemory machine_memory() {
   return memory;
 }
 
-MachineMemory machine_memory(const Placement& placement, const Communicator& ranks) {
+MachineMemory machine_memory(const Communicator& ranks) {
   MachineMemory memory = machine_memory();
-  std::array<double, 2> least = {memory.device_free / placement.sharing,
-                                 memory.host_free / placement.machines.ranks_here};
+  if (ranks.size() == 1) return memory;
+  const Machines machines = find_machines(ranks);
+  std::array<double, 2> least = {memory.device_free / ranks_on_this_device(ranks, machines.this_one),
+                                 memory.host_free / machines.ranks_here};
   ranks.min(least);
   memory.device_free = least[0];
   memory.host_free = least[1];
   memory.ranks = ranks.size();
-  memory.ranks_here = placement.machines.most_ranks;
+  memory.ranks_here = machines.most_ranks;
   return memory;
 }
 

@@ -76,7 +76,7 @@ void RunFiles::output(const OutputState& state) {
   WriteOptions write;
   write.deflate = options_.compression;
   write.overwrite = options_.overwrite || stopped;
-  write_snapshot(path(name), state.snapshot(), provenance_, write);
+  write_snapshot(path(name), state.snapshot(), provenance_, write, {}, ranks_);
   snapshots_.push_back(path(name));
   message(fmt::format("{}: wrote {}", moment(state.header), path(name)));
 }
