@@ -64,7 +64,7 @@ Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationO
   check_options(options_, header_, frame_);
   header_.gravitational_constant = frame_.gravitational_constant;
   load_particles(stream_, initial, frame_, particles_);
-  gravity_ = std::make_unique<Gravity>(options_.gravity, timers_);
+  gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_);
   field_ = std::make_unique<GravityField>(stream_, *gravity_, particles_, timeline_, options_.steps, options_.theta,
                                           frame_, [this](const std::string& text) { observer_.message(text); }, ranks_);
   integrator_ = std::make_unique<Integrator>(stream_, particles_, *field_, timeline_, options_.steps, frame_, timers_,
