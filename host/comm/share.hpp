@@ -5,16 +5,19 @@
 
 namespace maki {
 
-// Items first ... end - 1 of all.
+// Even shares in the order of ranks: rank r of P holds the items [n r / P, n (r + 1) / P) of n. Some are empty where
+// there are fewer items than ranks.
+inline std::uint64_t share_begin(std::uint64_t n, int rank, int ranks) {
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(n) * static_cast<unsigned>(rank) /
+                                    static_cast<unsigned>(ranks));
+}
+
 struct Share {
   std::uint64_t first = 0, end = 0;
   std::uint64_t size() const { return end - first; }
 };
-
-// Even shares in the order of ranks; some are empty where there are fewer items than ranks.
-inline Share share_of(std::uint64_t total, int rank, int ranks) {
-  const auto r = static_cast<std::uint64_t>(rank), all = static_cast<std::uint64_t>(ranks);
-  return {total * r / all, total * (r + 1) / all};
+inline Share share_of(std::uint64_t n, int rank, int ranks) {
+  return {share_begin(n, rank, ranks), share_begin(n, rank + 1, ranks)};
 }
 
 }  // namespace maki

@@ -69,7 +69,7 @@ Prepared prepare(Config config, bool with_particles, const Communicator& ranks) 
   check_kinds(config);
   if (config.initial.kind == InitialKind::kFile) {
     ReadReport report;
-    Snapshot share = read_snapshot(config.initial.file, &report);
+    Snapshot share = read_snapshot(config.initial.file, &report, ranks);
     Prepared run = prepare_set(std::move(config), std::move(share), true, ranks);
     run.notes.insert(run.notes.begin(), report.notes.begin(), report.notes.end());
     return run;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "host/comm/share.hpp"
+
 namespace maki {
 
 // Units of the numbers in memory and in files, in cgs. Cosmological files carry 1/h in length and mass.
@@ -34,6 +36,9 @@ struct SnapshotHeader {
 
 // Arrays of one length; positions in length units (comoving; inside [0, box_size) where there is a box), velocities are
 // peculiar velocities a dx/dt in velocity units, masses in mass units.
+//
+// Over ranks, each holds a share of a set, which may be empty; in the order of ranks they are the whole, and their
+// headers are alike. Files and initial conditions are shared out evenly (host/comm/share.hpp).
 struct Snapshot {
   SnapshotHeader header;
   std::vector<std::array<double, 3>> positions;
@@ -42,14 +47,6 @@ struct Snapshot {
   std::vector<std::uint64_t> ids;
   std::size_t size() const { return positions.size(); }
 };
-
-// Over ranks, each holds a share of a set, which may be empty; in the order of ranks they are the whole, and their
-// headers are alike. Files and initial conditions are shared out evenly: rank r of P gets the rows
-// [N r / P, N (r + 1) / P).
-inline std::uint64_t share_begin(std::uint64_t n, int rank, int ranks) {
-  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(n) * static_cast<unsigned>(rank) /
-                                    static_cast<unsigned>(ranks));
-}
 
 // Free text that goes into every output file, so that a file tells where it came from.
 struct Provenance {

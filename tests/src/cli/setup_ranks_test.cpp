@@ -5,7 +5,9 @@
 
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "tests/src/ic/shares_ranks.hpp"
+#include "tests/src/io/shares_ranks.hpp"
 
 namespace maki {
 namespace {
@@ -32,6 +34,22 @@ TEST(SetupRanks, EveryInitialConditionIsTheSame) {
     if (kind != "two_body") settings.push_back("initial.particles=100");
     expect_same_run(isolated, settings);
   }
+}
+
+// All ranks write the initial conditions to one file, as `maki ic` does, and read it again.
+TEST(SetupRanks, FilesOfInitialConditions) {
+  const auto world = Communicator::world();
+  const test::SharedDir directory(world);
+  const std::string text = "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 8\n";
+  const Prepared run = prepare(parse_config(text, "t"), true, world);
+  write_snapshot(directory / "shares.hdf5", run.initial, {}, {.deflate = 0}, {}, world);
+  if (world.rank() == 0) {
+    const Prepared alone = prepare(parse_config(text, "t"), true, Communicator::self());
+    write_snapshot(directory / "alone.hdf5", alone.initial, {}, {.deflate = 0});
+    EXPECT_EQ(test::contents(directory / "shares.hdf5"), test::contents(directory / "alone.hdf5"));
+  }
+  world.barrier();
+  expect_same_run("[initial]\nkind = \"file\"\n", {"initial.file=" + (directory / "shares.hdf5")});
 }
 
 TEST(SetupRanks, TheBoxHoldsTheSetsOfAllRanks) {
