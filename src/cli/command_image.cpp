@@ -41,7 +41,7 @@ void add_image_command(CLI::App& program) {
   CLI::App* command =
       add_command(program, "image", "Draw the projected density of a snapshot as PNG",
                   "maki image output/quickstart/snapshot_003.hdf5 -o slab.png --depth \"5 Mpc/h\" --axis x", options,
-                  on_first_rank(write_picture));
+                  write_picture);
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
   command->add_option("-o,--output", options->output, "PNG file to write")->required();
   command->add_option("--pixels", options->picture.pixels, "along a side")

@@ -108,7 +108,6 @@ void run_simulation(const Options& given) {
   const Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
   const Communicator ranks = Communicator::world();
-  if (ranks.size() > 1) throw Error("maki run works on one rank so far", fmt::format("there are {}", ranks.size()));
   use_device(config);
   const Admission admission = admit(config, ranks);
   Prepared run = prepare(config);

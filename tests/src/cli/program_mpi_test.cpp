@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
+#include "src/io/snapshot_io.hpp"
 #include "tests/places.hpp"
 
 namespace {
@@ -81,6 +83,23 @@ TEST_F(ProgramOfRanks, TheEstimateIsOfARank) {
   EXPECT_EQ(result.code, 0);
   for (const char* words : {"on each of 3 ranks", "local essential trees", "a machine, all its ranks", "disk, each"})
     EXPECT_EQ(count(result, words), 1u) << words << " in\n" << result.output;
+}
+
+// The snapshot is the same as one rank's but for round-off; the log tells of ranks.
+TEST_F(ProgramOfRanks, ARunIsOneRun) {
+  const std::string run = "run " + config() + " power_spectrum=false output.image=false";
+  const Result result = call(3, run);
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(count(result, "3 ranks on"), 1u) << result.output;
+  EXPECT_EQ(count(result, "wrote "), 1u) << result.output;
+  EXPECT_EQ(maki::read_snapshot((directory_ / "out/snapshot_000.hdf5").string()).size(), 4096u);
+  std::ifstream log(directory_ / "out/log.txt");
+  const std::string text{std::istreambuf_iterator<char>(log), {}};
+  for (const char* words : {"over ranks", "interactions", "tree/evaluate", "(most)", "held most"})
+    EXPECT_NE(text.find(words), std::string::npos) << words;
+  const Result again = call(3, run);  // the directory holds a run
+  EXPECT_NE(again.code, 0);
+  EXPECT_EQ(count(again, "maki: error:"), 1u) << again.output;
 }
 
 }  // namespace

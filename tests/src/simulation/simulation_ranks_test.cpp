@@ -1,0 +1,209 @@
+// Runs over ranks beside the same on one.
+#include "src/simulation/simulation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+#include "src/cli/setup.hpp"
+#include "src/config/parse.hpp"
+#include "src/config/resolve.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "src/simulation/run_files.hpp"
+
+namespace maki {
+namespace {
+
+struct Ends {
+  RunResult result;
+  Snapshot state;                  // this rank's share
+  std::vector<StepMetrics> steps;
+  std::vector<std::string> messages;
+};
+
+struct Recorder : RunObserver {
+  explicit Recorder(Ends& ends) : ends(ends) {}
+  void message(const std::string& text) override { ends.messages.push_back(text); }
+  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { ends.steps.push_back(metrics); }
+  Ends& ends;
+};
+
+Prepared prepared(const char* toml, const std::vector<std::string>& settings) {
+  return prepare(parse_config(toml, "test.toml", settings), true, Communicator::self());
+}
+
+// Particles [begin, end) of the set.
+Snapshot part_of(const Snapshot& set, std::size_t begin, std::size_t end) {
+  const auto cut = [begin, end](const auto& all) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+    return std::decay_t<decltype(all)>(first, first + static_cast<std::ptrdiff_t>(end - begin));
+  };
+  Snapshot part;
+  part.header = set.header;
+  part.positions = cut(set.positions);
+  part.velocities = cut(set.velocities);
+  part.masses = cut(set.masses);
+  part.ids = cut(set.ids);
+  return part;
+}
+
+Snapshot even_share(const Snapshot& set, const Communicator& ranks) {
+  const std::size_t n = set.size(), rank = static_cast<std::size_t>(ranks.rank()),
+                    size = static_cast<std::size_t>(ranks.size());
+  return part_of(set, n * rank / size, n * (rank + 1) / size);
+}
+
+Timeline timeline_of(const Prepared& run) {
+  return run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
+                                     : Timeline::newtonian();
+}
+
+Ends run_on(const Communicator& ranks, const Prepared& run, Snapshot share, const SimulationOptions& options) {
+  const Stream stream;
+  Ends ends;
+  Recorder recorder(ends);
+  Simulation simulation(stream, std::move(share), options, timeline_of(run), recorder, ranks);
+  ends.result = simulation.run();
+  ends.state = simulation.snapshot();
+  return ends;
+}
+
+// Of all ranks, on all of them.
+std::map<std::uint64_t, std::array<double, 3>> all_positions(const Communicator& ranks, const Snapshot& share) {
+  struct Row {
+    std::uint64_t id;
+    std::array<double, 3> position;
+  };
+  std::vector<Row> mine(share.size());
+  for (std::size_t i = 0; i < share.size(); ++i) mine[i] = {share.ids[i], share.positions[i]};
+  const std::uint64_t bytes = mine.size() * sizeof(Row);
+  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&bytes, sizes.data(), sizeof bytes);
+  std::vector<Row> all(std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) / sizeof(Row));
+  std::vector<Communicator::Outgoing> out;
+  std::vector<Communicator::Incoming> in;
+  char* place = reinterpret_cast<char*>(all.data());
+  for (int r = 0; r < ranks.size(); ++r) {
+    out.push_back({r, mine.data(), bytes});
+    in.push_back({r, place, sizes[static_cast<std::size_t>(r)]});
+    place += sizes[static_cast<std::size_t>(r)];
+  }
+  ranks.exchange(out, in);
+  std::map<std::uint64_t, std::array<double, 3>> positions;
+  for (const Row& row : all) positions[row.id] = row.position;
+  return positions;
+}
+
+// rms distance over all particles and axes, of `side` apart at most.
+double rms_distance(const std::map<std::uint64_t, std::array<double, 3>>& a,
+                    const std::map<std::uint64_t, std::array<double, 3>>& b, double side) {
+  double sum = 0;
+  for (const auto& [id, position] : a)
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double d = position[axis] - b.at(id)[axis], wrapped = d - side * std::round(d / side);
+      sum += wrapped * wrapped;
+    }
+  return std::sqrt(sum / static_cast<double>(a.size()));
+}
+
+void expect_same_everywhere(const Communicator& ranks, double value) {
+  std::vector<double> all(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&value, all.data(), sizeof value);
+  for (const double other : all) EXPECT_EQ(other, value);
+}
+
+TEST(SimulationRanks, APeriodicRunIsThatOfOneRank) {
+  const Communicator ranks = Communicator::world();
+  const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n",
+                                {"particles_per_side=16", "initial.redshift=9", "gravity.mesh=32", "energy_interval=2"});
+  SimulationOptions options = simulation_options(run);
+  options.end = 0.125;
+  const Ends one = run_on(Communicator::self(), run, run.initial, options);
+  const Ends many = run_on(ranks, run, even_share(run.initial, ranks), options);
+  EXPECT_EQ(many.result.particles, run.particles);
+  EXPECT_EQ(many.result.steps, one.result.steps);
+  EXPECT_LT(many.result.worst_energy_error, 2 * one.result.worst_energy_error + 1e-4);
+  // The start is the same to the last bit where no force has a part in it.
+  EXPECT_EQ(many.steps[0].energy->kinetic, one.steps[0].energy->kinetic);
+  EXPECT_NEAR(many.steps[0].energy->potential, one.steps[0].energy->potential,
+              1e-4 * std::fabs(one.steps[0].energy->potential));
+  for (const StepMetrics& step : many.steps) EXPECT_EQ(step.particles, run.particles);
+  expect_same_everywhere(ranks, many.result.energy->potential);
+  const auto positions = all_positions(ranks, many.state);
+  ASSERT_EQ(positions.size(), run.particles);
+  EXPECT_LT(rms_distance(positions, all_positions(Communicator::self(), one.state), run.side), 1e-5 * run.side);
+}
+
+// All particles on one rank at the start; some go to others, and some ranks may stay empty.
+TEST(SimulationRanks, AColdSphereOnOneRankIsThatOfOneRank) {
+  const Communicator ranks = Communicator::world();
+  const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"cold_sphere\"\n",
+                                {"particles=1000", "gravity.softening=0.05", "end_time=0.5", "energy_interval=5"});
+  const SimulationOptions options = simulation_options(run);
+  const Ends one = run_on(Communicator::self(), run, run.initial, options);
+  const bool has_all = ranks.rank() == ranks.size() / 2;
+  const Ends many = run_on(ranks, run, part_of(run.initial, 0, has_all ? run.initial.size() : 0), options);
+  EXPECT_EQ(many.result.particles, 1000u);
+  EXPECT_LT(many.result.worst_energy_error, 2 * one.result.worst_energy_error + 1e-3);
+  const auto positions = all_positions(ranks, many.state);
+  ASSERT_EQ(positions.size(), 1000u);
+  EXPECT_LT(rms_distance(positions, all_positions(Communicator::self(), one.state), run.side), 1e-4 * run.side);
+}
+
+// Fewer particles than ranks; and particles that leave the largest box, each set aside by the rank that has it.
+TEST(SimulationRanks, EscapersAreCountedOverRanks) {
+  const Communicator ranks = Communicator::world();
+  Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"two_body\"\n",
+                          {"gravity.softening=0.01", "end_time=6", "box.size=8"});
+  for (int k = 0; k < 2; ++k) {
+    run.initial.positions.push_back({0, 0, k == 0 ? 0.3 : -0.3});
+    run.initial.velocities.push_back({0, 0, k == 0 ? 10.0f : -10.0f});
+    run.initial.masses.push_back(1e-6f);
+    run.initial.ids.push_back(static_cast<std::uint64_t>(99 + k));
+  }
+  const SimulationOptions options = simulation_options(run);
+  const Ends one = run_on(Communicator::self(), run, run.initial, options);
+  const Ends many = run_on(ranks, run, even_share(run.initial, ranks), options);
+  EXPECT_EQ(many.messages, one.messages);
+  EXPECT_EQ(many.result.particles, 2u);
+  EXPECT_EQ(all_positions(ranks, many.state).size(), 4u);
+  EXPECT_LT(many.result.worst_energy_error, 1e-3);
+}
+
+TEST(SimulationRanks, ASignalToOneRankStopsAll) {
+  const Communicator ranks = Communicator::world();
+  const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
+                                {"particles=500", "gravity.softening=0.05", "end_time=5", "fixed_step=0.01"});
+  RunFileOptions files_options;
+  files_options.directory = (std::filesystem::path(testing::TempDir()) /
+                             ("maki_stop_ranks_" + std::to_string(ranks.size()))).string();
+  files_options.progress = nullptr;
+  files_options.overwrite = true;
+  files_options.metrics_interval = 2;
+  const Provenance provenance{"", "Maki 0", "abc", "g++", "cpu"};
+  {
+    const Stream stream;
+    RunFiles files(files_options, provenance, ranks);
+    if (ranks.rank() == ranks.size() - 1) std::raise(SIGTERM);
+    Simulation simulation(stream, even_share(run.initial, ranks), simulation_options(run), timeline_of(run), files,
+                          ranks);
+    const RunResult result = simulation.run();
+    files.finish(result, simulation.timers());
+    EXPECT_EQ(result.stopped_by, "SIGTERM");
+    EXPECT_EQ(result.steps, 1u);
+    if (ranks.rank() == 0) {
+      EXPECT_EQ(read_snapshot(files.path("stopped.hdf5")).size(), 500u);
+    }
+  }
+  ranks.barrier();
+  if (ranks.rank() == 0) std::filesystem::remove_all(files_options.directory);
+}
+
+}  // namespace
+}  // namespace maki
