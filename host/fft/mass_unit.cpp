@@ -4,8 +4,8 @@
 
 namespace maki {
 
-MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,
-                          const SourceParticle* particles, std::size_t n) {
+MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
+                       std::size_t n) {
   const MassRange mine = mass_range(stream, particles, n);
   double smallest = mine.smallest;
   std::array<double, 3> most = {mine.largest, mine.massless ? 1.0 : 0.0, mine.invalid ? 1.0 : 0.0};
@@ -17,7 +17,12 @@ MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream
   communicator.sum(sums);
   totals.particles = sums[0];
   totals.finest_units = sums[1];
-  return choose_mass_unit(assignment, cells, totals);
+  return totals;
+}
+
+MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,
+                          const SourceParticle* particles, std::size_t n) {
+  return choose_mass_unit(assignment, cells, mass_totals(communicator, stream, particles, n));
 }
 
 }  // namespace maki

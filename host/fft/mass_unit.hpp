@@ -6,6 +6,10 @@
 
 namespace maki {
 
+// What the unit of all ranks' particles depends on, the same on every rank. Collective.
+MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
+                       std::size_t n);
+
 // choose_mass_unit() of all ranks' particles: the same on every rank, and what one rank with all of them would choose.
 // Errors are the same on all ranks. Collective.
 MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,

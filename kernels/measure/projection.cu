@@ -83,12 +83,15 @@ std::uint64_t units(double fraction) { return static_cast<std::uint64_t>(fractio
 
 }  // namespace
 
-std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
-                                    const ProjectionOptions& o) {
+MassUnit projection_unit(const MassTotals& totals, bool count_particles) {
+  MassTotals counted = totals;
+  if (count_particles) counted = {totals.particles, {1, 1, false, false}, 0};
+  return choose_mass_unit(Assignment::kTsc, 8, counted);
+}
+
+std::vector<std::uint64_t> project_counts(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                                          const MassUnit& unit, const ProjectionOptions& o) {
   check_options(o);
-  // The unit's bound is for the three weights of a mesh cell. Without the third, a pixel may hold 4/3 of that: below
-  // 2^64.
-  const MassUnit unit = choose_mass_unit(stream, Assignment::kTsc, 8, particles, n);
   DeviceBuffer<Count> pixels("projection.pixels");
   pixels.resize(static_cast<std::size_t>(o.width) * static_cast<std::size_t>(o.height));
   pixels.fill_zero(stream);
@@ -100,11 +103,28 @@ std::vector<double> project_density(const Stream& stream, const SourceParticle* 
                       wrapped(o.bottom), units(o.depth), units(o.extent), unit.bits, unit.equal_units,
                       unit.units_per_mass});
   const std::vector<Count> counts = pixels.download(stream);
+  return {counts.begin(), counts.end()};
+}
+
+std::vector<double> density_of_counts(const std::vector<std::uint64_t>& counts, const MassUnit& unit,
+                                      const ProjectionOptions& o) {
   const double pixel_area = o.extent * o.extent / (static_cast<double>(o.width) * o.height);
   std::vector<double> density(counts.size());
   const double per_count = unit.quantum / pixel_area;
   for (std::size_t i = 0; i < counts.size(); ++i) density[i] = static_cast<double>(counts[i]) * per_count;
   return density;
+}
+
+std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                                    const ProjectionOptions& o) {
+  check_options(o);
+  MassTotals totals{n, {}, 0};
+  if (!o.count_particles) {
+    totals.range = mass_range(stream, particles, n);
+    totals.finest_units = finest_units(stream, particles, n, totals.range);
+  }
+  const MassUnit unit = projection_unit(totals, o.count_particles);
+  return density_of_counts(project_counts(stream, particles, n, unit, o), unit, o);
 }
 
 }  // namespace maki

@@ -1,9 +1,11 @@
 // Pictures: the mass in a slab, seen along an axis.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "kernels/device/stream.hpp"
+#include "kernels/mesh/mass_unit.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {
@@ -15,6 +17,7 @@ struct ProjectionOptions {
   double front = 0, depth = 1;  // the slab [front, front + depth), around the box edge where it must
   // The part of the box that is shown: the whole box wraps around, a smaller window is cut at its edges.
   double left = 0, bottom = 0, extent = 1;
+  bool count_particles = false;  // every particle has the mass 1 in the picture
 };
 
 // Surface density in mass / side^2, width x height, first axis fastest: the mean over a whole slab is mass / side^2.
@@ -22,5 +25,14 @@ struct ProjectionOptions {
 // backend. Throws Error where options make no sense.
 std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                     const ProjectionOptions& options);
+
+// Its parts, for particles on many ranks, whose counts add up exactly: how masses become integers (the bound is for the
+// three weights of a mesh cell; without the third, a pixel may hold 4/3 of that, below 2^64), the counts of each pixel,
+// and the density that they are.
+MassUnit projection_unit(const MassTotals& totals, bool count_particles);
+std::vector<std::uint64_t> project_counts(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                                          const MassUnit& unit, const ProjectionOptions& options);
+std::vector<double> density_of_counts(const std::vector<std::uint64_t>& counts, const MassUnit& unit,
+                                      const ProjectionOptions& options);
 
 }  // namespace maki

@@ -30,8 +30,8 @@ void write_picture(const Options& given) {
   picture.width = length_of(given.width, set.header);
   picture.depth = length_of(given.depth, set.header);
   if (picture.width == 0 && !set.frame.periodic) picture.width = set.frame.side / 2;  // where the set is
-  write_picture_of(set, picture, given.output, loaded.provenance(), given.overwrite);
-  fmt::print("wrote {}\n", given.output);
+  write_picture_of(loaded.ranks(), set, picture, given.output, loaded.provenance(), given.overwrite);
+  if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
 }
 
 }  // namespace

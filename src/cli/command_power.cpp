@@ -15,9 +15,9 @@ struct Options {
 void write_power(const Options& given) {
   const LoadedSet loaded(given.snapshot);
   const DeviceSet set = loaded.set();
-  const int mesh = given.mesh > 0 ? given.mesh : default_power_mesh(set.particles.size());
-  write_power_of(set, mesh, given.output, loaded.provenance(), given.overwrite);
-  fmt::print("wrote {}\n", given.output);
+  const int mesh = given.mesh > 0 ? given.mesh : default_power_mesh(particles_of_all(loaded.ranks(), set));
+  write_power_of(loaded.ranks(), set, mesh, given.output, loaded.provenance(), given.overwrite);
+  if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
 }
 
 }  // namespace

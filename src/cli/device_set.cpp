@@ -1,5 +1,6 @@
 #include "src/cli/device_set.hpp"
 
+#include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
 #include "src/cli/build.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -8,22 +9,23 @@ namespace maki {
 
 namespace {
 
-// Before there is a stream.
-const std::string& on_first_device(const std::string& path) {
-  select_device(0, 0);
+// Before there is a stream, and after world() has said which share of its machine this rank has.
+const std::string& on_usual_device(const std::string& path) {
+  select_device(usual_device(), usual_threads());
   return path;
 }
 
 }  // namespace
 
-LoadedSet::LoadedSet(const std::string& path) : path_(on_first_device(path)) {
-  const Snapshot snapshot = read_snapshot(path);
+LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
+    : ranks_(ranks), path_(on_usual_device(path)) {
+  const Snapshot snapshot = read_snapshot(path, nullptr, ranks_);
   header_ = snapshot.header;
   IsolatedBox box{header_.box_size, {}};
   if (header_.comoving) {
     box.centre.fill(box.side / 2);
   } else {
-    box = isolated_box(snapshot);
+    box = isolated_box(snapshot, ranks_);
   }
   frame_ = make_frame(header_, box.side, box.centre);
   load_particles(stream_, snapshot, frame_, particles_);

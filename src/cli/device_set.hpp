@@ -7,15 +7,18 @@
 
 namespace maki {
 
-// Reads the set and puts it on the first device (CPU: on all threads). Throws Error.
+// Reads the set, of many ranks each its share, and puts it on the usual device of the rank (CPU: on its threads).
+// Collective. Throws Error.
 class LoadedSet {
  public:
-  explicit LoadedSet(const std::string& path);
+  explicit LoadedSet(const std::string& path, const Communicator& ranks = Communicator::world());
+  const Communicator& ranks() const { return ranks_; }
   DeviceSet set() const { return {stream_, particles_, frame_, header_}; }
   // Where the pictures and spectra of this file say they come from.
   Provenance provenance() const;
 
  private:
+  Communicator ranks_;
   std::string path_;
   SnapshotHeader header_;
   Stream stream_;

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "host/measure/power_spectrum.hpp"
+#include "host/measure/projection.hpp"
 #include "kernels/device/error.hpp"
-#include "kernels/measure/power_spectrum.hpp"
-#include "kernels/measure/projection.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "src/analysis/adaptive_smoothing.hpp"
 #include "src/analysis/image_file.hpp"
@@ -47,32 +47,41 @@ ProjectionOptions projection_options(const PictureOptions& given, double side) {
 }
 
 // Mass in each pixel over the mean particle mass, smoothed where particles are few. Of isolated sets the number of
-// particles: a star would outshine its disk.
-std::vector<double> particles_a_pixel(const DeviceSet& set, const ProjectionOptions& options) {
+// particles: a star would outshine its disk. Nothing on ranks above 0.
+std::vector<double> particles_a_pixel(const Communicator& ranks, const DeviceSet& set, ProjectionOptions options) {
   const std::size_t n = set.particles.size();
-  DeviceBuffer<SourceParticle> equal("picture.particles");
   const SourceParticle* source = set.particles.source.data();
-  if (!set.frame.periodic) {
-    std::vector<SourceParticle> particles = set.particles.source.download(set.stream);
-    for (SourceParticle& particle : particles) particle.mass = 1;
-    equal.upload(set.stream, particles);
-    source = equal.data();
+  options.count_particles = !set.frame.periodic;
+  std::vector<double> density = project_density(ranks, set.stream, source, n, options);
+  const auto all = static_cast<double>(particles_of_all(ranks, set));
+  double mass = all;
+  if (!options.count_particles) {
+    mass = total_mass(set.stream, source, n);
+    ranks.sum({&mass, 1});
   }
-  std::vector<double> density = project_density(set.stream, source, n, options);
+  if (ranks.rank() > 0) return {};
   const double pixel = options.extent / options.width;
-  const double count = pixel * pixel * static_cast<double>(n) / total_mass(set.stream, source, n);
+  const double count = pixel * pixel * all / mass;
   for (double& value : density) value *= count;
   return smooth_where_sparse(density, static_cast<std::size_t>(options.width));
 }
 
 }  // namespace
 
-void write_power_of(const DeviceSet& set, int cells, const std::string& path, const Provenance& provenance,
-                    bool overwrite) {
+std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) {
+  std::uint64_t count = set.particles.size();
+  ranks.sum({&count, 1});
+  return count;
+}
+
+void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
+                    const Provenance& provenance, bool overwrite) {
   if (!set.frame.periodic) throw Error("an isolated set has no power spectrum", "it needs a periodic box");
   MeasurePowerOptions options;
   options.cells = cells;
-  const MeasuredPower measured = measure_power(set.stream, set.particles.source.data(), set.particles.size(), options);
+  const MeasuredPower measured =
+      measure_power(ranks, set.stream, set.particles.source.data(), set.particles.size(), options);
+  if (ranks.rank() > 0) return;
   const double side = set.frame.side, volume = side * side * side;
   PowerTable table;
   for (const PowerBin& bin : measured.bins) {
@@ -87,10 +96,11 @@ void write_power_of(const DeviceSet& set, int cells, const std::string& path, co
   write_power_file(path, table, set.header, provenance, overwrite);
 }
 
-void write_picture_of(const DeviceSet& set, const PictureOptions& given, const std::string& path,
-                      const Provenance& provenance, bool overwrite) {
+void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given,
+                      const std::string& path, const Provenance& provenance, bool overwrite) {
   const ProjectionOptions options = projection_options(given, set.frame.side);
-  const std::vector<double> drawn = particles_a_pixel(set, options);
+  const std::vector<double> drawn = particles_a_pixel(ranks, set, options);
+  if (ranks.rank() > 0) return;
   const double mean = std::accumulate(drawn.begin(), drawn.end(), 0.0) / static_cast<double>(drawn.size());
   std::vector<float> density(drawn.size());
   std::transform(drawn.begin(), drawn.end(), density.begin(),
@@ -141,10 +151,12 @@ void RunProducts::output(const OutputState& state) {
   if (state.index < 0) return;  // stopped early: nothing that was asked for
   const DeviceSet set{state.stream, state.particles, state.frame, state.header};
   if (power_mesh_ > 0) {
-    write_power_of(set, power_mesh_, path(fmt::format("power_{:03}.txt", state.index)), provenance_, overwrite_);
+    write_power_of(ranks(), set, power_mesh_, path(fmt::format("power_{:03}.txt", state.index)), provenance_,
+                   overwrite_);
   }
   if (pictures_) {
-    write_picture_of(set, picture_, path(fmt::format("image_{:03}.png", state.index)), provenance_, overwrite_);
+    write_picture_of(ranks(), set, picture_, path(fmt::format("image_{:03}.png", state.index)), provenance_,
+                     overwrite_);
   }
 }
 

@@ -8,13 +8,15 @@
 
 namespace maki {
 
-// A particle set on the device and what is known of it.
+// A particle set on the device, or this rank's share of it, and what is known of it.
 struct DeviceSet {
   const Stream& stream;
   const Particles& particles;
   const Frame& frame;
   const SnapshotHeader& header;
 };
+// Of all ranks. Collective.
+std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set);
 
 struct PictureOptions {
   int pixels = 1024;         // along a side
@@ -25,13 +27,13 @@ struct PictureOptions {
 };
 
 // The power spectrum up to the Nyquist wave number of a mesh of `cells`^3. Throws Error where the set has no periodic
-// box or the file cannot be written.
-void write_power_of(const DeviceSet& set, int cells, const std::string& path, const Provenance& provenance,
-                    bool overwrite);
+// box or the file cannot be written. Collective; rank 0 writes.
+void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
+                    const Provenance& provenance, bool overwrite);
 
-// The projected density of mass as PNG, of an isolated set that of particle numbers.
-void write_picture_of(const DeviceSet& set, const PictureOptions& options, const std::string& path,
-                      const Provenance& provenance, bool overwrite);
+// The projected density of mass as PNG, of an isolated set that of particle numbers. Collective; rank 0 writes.
+void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& options,
+                      const std::string& path, const Provenance& provenance, bool overwrite);
 
 // The unit of length as people write it: "Mpc/h"; "" for pure numbers.
 std::string length_unit_name(const UnitSystem& units);
@@ -39,7 +41,7 @@ std::string length_unit_name(const UnitSystem& units);
 // An even mesh that resolves half the mean distance between particles.
 int default_power_mesh(std::uint64_t particles);
 
-// The files of a run with a power spectrum and a picture beside each snapshot.
+// The files of a run with a power spectrum and a picture beside each snapshot. Over ranks one on each.
 class RunProducts : public RunFiles {
  public:
   RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/mesh/assign.hpp"
+#include "kernels/mesh/count_masses.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
 #include "tests/simt/mesh_sets.hpp"
 
@@ -91,6 +92,49 @@ TEST(TiledAssignment, TakesParticlesInAnyOrder) {
     expect_exact(cloud, 46, cloud_of(500, 0, false));
     expect_exact(cloud, 46, cloud_of(300, 4, true));
     expect_exact(cloud, 46, drifted(clustered(500, true), 46));
+  }
+}
+
+// A box that holds the clouds of all particles, around the edge of the mesh, and nothing beyond it.
+TEST(TiledAssignment, AddsToABoxOfTheMesh) {
+  const int m = 46;
+  const Stream stream;
+  for (Assignment cloud : kClouds) {
+    const CloudReach reach = cloud_reach(cloud, true);
+    const int extent = 12 + reach.below + reach.above;
+    const CellBox held{m, {m - 6 - reach.below, m - 6 - reach.below, 0}, {extent, extent, m}};
+    Set set = cloud_of(400, 3, false);  // within 1/16 of the side, 2.9 cells, of the origin
+    for (SourceParticle& p : set) p.x += 0x05000000u, p.y -= 0x05000000u;
+    set.push_back({0xfff00000u, 5u, 0x80000000u, 1.0f});
+    sort_by_key(set);
+    DeviceBuffer<SourceParticle> source("test.source");
+    source.upload(stream, set);
+    const MassUnit unit = choose_mass_unit(stream, cloud, m, source.data(), set.size());
+    MassCounter counter(cloud);
+    counter.take(stream, source.data(), set.size(), unit, held);
+    for (bool shifted : {false, true}) {
+      DeviceBuffer<cuda::Count> counts("test.counts", held.size());
+      counts.fill_zero(stream);
+      cuda::assign_counts(stream, source.data(), set.size(), unit, held, cloud, shifted ? 1 : 0, counts.data());
+      const auto got = counts.download(stream);
+      const auto whole = counts_by_the_book(cloud, set, m, shifted ? 1 : 0, unit);
+      DeviceBuffer<std::uint64_t> twin("test.twin", held.size());
+      counter.count(stream, shifted, twin.data());
+      const auto its = twin.download(stream);
+      long wrong = 0, inside = 0, all = 0;
+      std::size_t i = 0;
+      for (int x = 0; x < extent; ++x)
+        for (int y = 0; y < extent; ++y)
+          for (int z = 0; z < m; ++z, ++i) {
+            const std::int64_t book =
+                whole[static_cast<std::size_t>(((held.origin[0] + x) % m * m + (held.origin[1] + y) % m) * m + z)];
+            wrong += static_cast<std::int64_t>(got[i]) != book || static_cast<std::int64_t>(its[i]) != book;
+            inside += book;
+          }
+      for (std::int64_t book : whole) all += book;
+      EXPECT_EQ(wrong, 0);
+      EXPECT_EQ(inside, all);
+    }
   }
 }
 

@@ -82,6 +82,17 @@ TEST(Projection, WrapsAndDoesNotDependOnOrder) {
   EXPECT_EQ(first, picture(particles, options));
 }
 
+TEST(Projection, CountsParticlesWhateverTheirMasses) {
+  std::vector<SourceParticle> set = {{at(0.3), at(0.7), at(0.1), 3.0f}, {at(0.9), at(0.2), at(0.5), 1e-6f}};
+  ProjectionOptions options;
+  options.width = options.height = 16;
+  options.count_particles = true;
+  const std::vector<double> counted = picture(set, options);
+  for (SourceParticle& p : set) p.mass = 1;
+  options.count_particles = false;
+  EXPECT_EQ(counted, picture(set, options));
+}
+
 TEST(Projection, RefusesWhatMakesNoSense) {
   ProjectionOptions options;
   options.axis = 3;

@@ -1,0 +1,175 @@
+#include "kernels/measure/power_parts.cuh"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "kernels/device/error.hpp"
+#include "kernels/device/thrust.cuh"
+
+namespace maki {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+
+struct BinSum {
+  double waves, power;
+  std::uint64_t modes;
+};
+
+// One plane of modes adds up its own bins, in a fixed order.
+struct BinPlane {
+  PowerModes part;
+  BinSum* sums;                // planes x bins
+  const std::uint32_t* bin_of; // by |n|^2, for |n| < m / 2
+  const float* deconvolution;  // 1 / U along one axis, by n = 0 ... m - 1
+  int m, bins;
+
+  MAKI_HD int wave(int i) const { return i <= m / 2 ? i : i - m; }
+  MAKI_HD void operator()(std::size_t plane) const {
+    BinSum* mine = sums + plane * static_cast<std::size_t>(bins);
+    for (int b = 0; b < bins; ++b) mine[b] = {0, 0, 0};
+    const int x = part.rows.first_x + static_cast<int>(plane), limit = m / 2 * (m / 2);
+    for (int j = 0; j < part.rows.count_y; ++j) {
+      const int y = part.rows.first_y + j;
+      const int n2_xy = wave(x) * wave(x) + wave(y) * wave(y);
+      const Complex* row = part.mesh + (plane * static_cast<std::size_t>(part.rows.count_y) +
+                                        static_cast<std::size_t>(j)) * static_cast<std::size_t>(part.stride);
+      for (int z = 0; z < part.length; ++z) {
+        const int n2 = n2_xy + wave(z) * wave(z);
+        if (n2 == 0 || n2 >= limit) continue;
+        const double factor = static_cast<double>(deconvolution[x]) * deconvolution[y] * deconvolution[z];
+        const double power = (static_cast<double>(row[z].re) * row[z].re + static_cast<double>(row[z].im) * row[z].im);
+        const int weight = (part.half == PowerModes::Half::kY ? y : z) ? 2 : 1;  // -k is in the half that is not stored
+        BinSum& bin = mine[bin_of[n2]];
+        bin.waves += weight * std::sqrt(static_cast<double>(n2));
+        bin.power += weight * power * factor * factor;
+        bin.modes += static_cast<std::uint64_t>(weight);
+      }
+    }
+  }
+};
+
+struct FoldParticle {
+  const SourceParticle* from;
+  SourceParticle* to;
+  std::uint32_t folding;
+  MAKI_HD void operator()(std::size_t i) const {
+    const SourceParticle p = from[i];
+    to[i] = {p.x * folding, p.y * folding, p.z * folding, p.mass};  // the overflow is the folding
+  }
+};
+
+struct MomentsOfOne {
+  const SourceParticle* particles;
+  MAKI_HD MassMoments operator()(std::size_t i) const {
+    const double m = particles[i].mass;
+    return {m, m * m};
+  }
+};
+struct AddMoments {
+  MAKI_HD MassMoments operator()(const MassMoments& a, const MassMoments& b) const {
+    return {a.mass + b.mass, a.square + b.square};
+  }
+};
+
+// Bin by |n|^2 and the number of bins.
+std::vector<std::uint32_t> bin_table(const MeasurePowerOptions& o, int& bins) {
+  const std::size_t limit = static_cast<std::size_t>(o.cells / 2) * (o.cells / 2);
+  std::vector<std::uint32_t> table(limit, 0);
+  bins = 1;
+  for (std::size_t n2 = 1; n2 < limit; ++n2) {
+    const double n = std::sqrt(static_cast<double>(n2)) * o.folding;
+    const double at =
+        o.binning == PowerBinning::kLinear ? n / o.bin_width + 0.5 : std::log10(n) * o.bins_per_decade + 1e-9;
+    table[n2] = static_cast<std::uint32_t>(at);
+    bins = std::max(bins, static_cast<int>(table[n2]) + 1);
+  }
+  return table;
+}
+
+std::vector<float> deconvolution_table(int m) {
+  std::vector<float> table(static_cast<std::size_t>(m), 1.0f);
+  for (int n = 1; n < m; ++n) {
+    const double angle = kPi * std::min(n, m - n) / m;
+    table[static_cast<std::size_t>(n)] = static_cast<float>(std::pow(angle / std::sin(angle), 4));
+  }
+  return table;
+}
+
+// The meshes become one spectrum.
+void combine(const Stream& stream, const PowerModes& modes, int m) {
+  DeviceBuffer<Complex> phases("power.phases");
+  phases.upload(stream, half_cell_phases(m));
+  launch_rows(stream, "power.combine", modes.rows, modes.length, modes.stride,
+              CombineMeshes{modes.mesh, modes.shifted, phases.data(), m});
+  stream.synchronize();  // the buffer goes back to the pool
+}
+
+}  // namespace
+
+void check_power_options(const MeasurePowerOptions& o) {
+  if (o.folding < 1 || o.folding > 4096 || o.bins_per_decade < 1 || !(o.bin_width > 0))
+    throw Error("cannot bin the power spectrum",
+                "folding " + std::to_string(o.folding) + ", bin width " + std::to_string(o.bin_width) + ", " +
+                    std::to_string(o.bins_per_decade) + " bins per decade",
+                "use a folding from 1 to 4096, a bin width above 0 and at least one bin per decade");
+}
+
+void check_mass(const MassMoments& moments) {
+  if (!(moments.mass > 0)) throw Error("cannot measure a power spectrum", "the particles have no mass");
+}
+
+MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n) {
+  return reduce_over(stream, "power.mass", n, MomentsOfOne{particles}, MassMoments{0, 0}, AddMoments{});
+}
+
+const SourceParticle* fold_particles(const Stream& stream, const SourceParticle* particles, std::size_t n, int folding,
+                                     DeviceBuffer<SourceParticle>& folded) {
+  if (folding == 1) return particles;
+  folded.resize(n);
+  launch(stream, "power.fold", n, FoldParticle{particles, folded.data(), static_cast<std::uint32_t>(folding)});
+  return folded.data();
+}
+
+PowerSums sum_power(const Stream& stream, const PowerModes& modes, const MeasurePowerOptions& options) {
+  const int m = options.cells;
+  combine(stream, modes, m);
+  int bins = 0;
+  DeviceBuffer<std::uint32_t> bin_of("power.bin_of");
+  bin_of.upload(stream, bin_table(options, bins));
+  DeviceBuffer<float> deconvolution("power.deconvolution");
+  deconvolution.upload(stream, deconvolution_table(m));
+  const auto count = static_cast<std::size_t>(modes.rows.count_x), per_plane = static_cast<std::size_t>(bins);
+  DeviceBuffer<BinSum> sums("power.sums", count * per_plane);
+  launch(stream, "power.bin", count, BinPlane{modes, sums.data(), bin_of.data(), deconvolution.data(), m, bins});
+  const std::vector<BinSum> planes = sums.download(stream);
+  PowerSums out{std::vector<double>(per_plane), std::vector<double>(per_plane), std::vector<std::uint64_t>(per_plane)};
+  for (std::size_t x = 0; x < count; ++x) {
+    for (std::size_t b = 0; b < per_plane; ++b) {
+      const BinSum& part = planes[x * per_plane + b];
+      out.waves[b] += part.waves;
+      out.power[b] += part.power;
+      out.modes[b] += part.modes;
+    }
+  }
+  return out;
+}
+
+MeasuredPower spectrum_of(const PowerSums& sums, const MassMoments& moments, const MeasurePowerOptions& options) {
+  MeasuredPower spectrum;
+  spectrum.shot_noise = moments.square / (moments.mass * moments.mass);
+  spectrum.nyquist = kPi * options.cells * options.folding;
+  for (std::size_t b = 0; b < sums.modes.size(); ++b) {
+    if (sums.modes[b] == 0) continue;
+    const auto modes = static_cast<double>(sums.modes[b]);
+    PowerBin bin{sums.waves[b], sums.power[b], sums.modes[b]};
+    bin.k *= 2 * kPi * options.folding / modes;
+    bin.power /= modes * moments.mass * moments.mass;
+    spectrum.bins.push_back(bin);
+  }
+  return spectrum;
+}
+
+}  // namespace maki

@@ -1,0 +1,97 @@
+// Power spectra and pictures of particles on many ranks against those of one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "host/measure/power_spectrum.hpp"
+#include "host/measure/projection.hpp"
+#include "kernels/device/buffer.hpp"
+#include "kernels/device/error.hpp"
+
+namespace maki {
+namespace {
+
+using Set = std::vector<SourceParticle>;
+
+Set random_set(std::size_t n) {
+  std::mt19937 random(8);
+  std::lognormal_distribution<float> mass(0.0f, 0.5f);
+  Set set(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto any = [&] { return static_cast<std::uint32_t>(static_cast<std::int32_t>(random()) >> (i % 3 ? 0 : 5)); };
+    set[i] = {any(), any(), any(), mass(random)};
+  }
+  return set;
+}
+
+struct OnDevice : DeviceBuffer<SourceParticle> {
+  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(Stream(), set); }
+};
+
+class OverRanks : public testing::Test {
+ protected:
+  // The middle rank has none.
+  Set share(const Set& set) const {
+    Set mine;
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      int owner = static_cast<int>(i) % world.size();
+      if (world.size() > 1 && owner == world.size() / 2) owner = 0;
+      if (owner == world.rank()) mine.push_back(set[i]);
+    }
+    return mine;
+  }
+  const Stream stream;
+  const Communicator world = Communicator::world();
+};
+
+TEST_F(OverRanks, PowerIsThatOfOneRank) {
+  const Set set = random_set(500);
+  const OnDevice whole(set), mine(share(set));
+  for (int folding : {1, 3}) {
+    for (PowerBinning binning : {PowerBinning::kLinear, PowerBinning::kLogarithmic}) {
+      MeasurePowerOptions options;
+      options.cells = 18;
+      options.folding = folding;
+      options.binning = binning;
+      const MeasuredPower one = measure_power(stream, whole.data(), whole.size(), options);
+      const MeasuredPower all = measure_power(world, stream, mine.data(), mine.size(), options);
+      EXPECT_NEAR(all.shot_noise, one.shot_noise, 1e-13 * one.shot_noise);
+      EXPECT_EQ(all.nyquist, one.nyquist);
+      ASSERT_EQ(all.bins.size(), one.bins.size());
+      for (std::size_t b = 0; b < one.bins.size(); ++b) {
+        EXPECT_EQ(all.bins[b].modes, one.bins[b].modes);
+        EXPECT_NEAR(all.bins[b].k, one.bins[b].k, 1e-13 * one.bins[b].k);
+        EXPECT_NEAR(all.bins[b].power, one.bins[b].power, 2e-6 * one.bins[b].power);
+      }
+    }
+  }
+}
+
+TEST_F(OverRanks, PicturesAreThoseOfOneRankBitForBit) {
+  const Set set = random_set(500);
+  const OnDevice whole(set), mine(share(set));
+  ProjectionOptions options;
+  options.width = 20;
+  options.height = 12;
+  options.front = 0.9;
+  options.depth = 0.4;
+  for (bool count_particles : {false, true}) {
+    options.count_particles = count_particles;
+    EXPECT_EQ(project_density(world, stream, mine.data(), mine.size(), options),
+              project_density(stream, whole.data(), whole.size(), options));
+  }
+}
+
+TEST_F(OverRanks, MeshesAndMassesThatMakeNoSenseAreErrorsOnAll) {
+  const OnDevice mine(share(Set(20, {1, 2, 3, 0.0f})));
+  MeasurePowerOptions options;
+  options.cells = 16;
+  EXPECT_THROW(measure_power(world, stream, mine.data(), mine.size(), options), Error);
+  const OnDevice heavy(share(random_set(20)));
+  options.cells = 15;
+  EXPECT_THROW(measure_power(world, stream, heavy.data(), heavy.size(), options), Error);
+}
+
+}  // namespace
+}  // namespace maki
