@@ -192,9 +192,14 @@ void print_scaling(const std::array<Case, 3>& jobs, const std::string& json) {
     return job.times.contains(name) ? job.times.at(name) : 0.0;
   };
   for (const auto& [name, seconds] : jobs[2].times) {
+    if (seconds == 0) continue;
     const double one = of(jobs[0], name), threads = of(jobs[1], name);
-    fmt::print("{:<34} {:>9.4f} {:>9.4f} {:>9.4f} {:>11.3f} {:>9.3f}\n", name, one, threads, seconds,
-               one / (2 * seconds), threads / seconds);
+    if (one > 0) {
+      fmt::print("{:<34} {:>9.4f} {:>9.4f} {:>9.4f} {:>11.3f} {:>9.3f}\n", name, one, threads, seconds,
+                 one / (2 * seconds), threads / seconds);
+    } else {  // only where there are several ranks
+      fmt::print("{:<34} {:>9} {:>9} {:>9.4f}\n", name, "", "", seconds);
+    }
     const bool whole = name.find('/') == std::string::npos;
     report.add(name + ", 1 rank x 1 thread", one, "s");
     report.add(name + ", 1 rank x 2 threads", threads, "s");
