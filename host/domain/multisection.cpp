@@ -1,6 +1,7 @@
 #include "host/domain/multisection.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -77,17 +78,103 @@ void cut_axis(std::span<WeightedPoint> points, std::size_t axis, std::span<std::
   }
 }
 
+struct Window {
+  std::uint32_t low, high;  // both belong to it
+};
+
+// Where a start may go in one call.
+Window within_reach(std::uint32_t old, const Smoothing& smoothing) {
+  const auto limit =
+      static_cast<std::uint64_t>(std::llround(std::clamp(smoothing.max_move, 0.0, 1.0) * static_cast<double>(kSide)));
+  return {static_cast<std::uint32_t>(old - std::min<std::uint64_t>(limit, old)),
+          static_cast<std::uint32_t>(std::min(old + limit, kSide - 1))};
+}
+
 // Part of the way from the old starts to the new. Both ascend, and so does the result.
 void follow(std::span<const std::uint32_t> old, const Smoothing& smoothing, std::span<std::uint32_t> starts) {
-  const double limit = smoothing.max_move * static_cast<double>(kSide);
   for (std::size_t k = 1; k < starts.size(); ++k) {
+    const Window reach = within_reach(old[k], smoothing);
     const double wanted = smoothing.fraction * (static_cast<double>(starts[k]) - static_cast<double>(old[k]));
-    const auto move = std::llround(std::clamp(wanted, -limit, limit));
-    starts[k] = static_cast<std::uint32_t>(static_cast<std::int64_t>(old[k]) + move);
+    const std::int64_t place = static_cast<std::int64_t>(old[k]) + std::llround(wanted);
+    starts[k] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(place, reach.low, reach.high));
   }
 }
 
-// From the x cuts down: each axis is cut by the samples that its parent has after smoothing.
+// The weight below a coordinate, over points sorted along `axis`.
+class Cumulated {
+ public:
+  Cumulated(std::span<const WeightedPoint> points, std::size_t axis) : points_(points), axis_(axis), sums_{0} {
+    sums_.reserve(points.size() + 1);
+    for (const WeightedPoint& p : points) sums_.push_back(sums_.back() + p.weight);
+  }
+  std::uint64_t total() const { return sums_.back(); }
+  std::uint64_t below(std::uint32_t cut) const {
+    const auto first =
+        std::ranges::lower_bound(points_, cut, {}, [this](const WeightedPoint& p) { return p.at[axis_]; });
+    return sums_[static_cast<std::size_t>(first - points_.begin())];
+  }
+  // All cuts with `least` to `most` below them, of which there must be one. Not 0 where another will do.
+  Window cuts(std::uint64_t least, std::uint64_t most) const {
+    const auto reached = std::ranges::lower_bound(sums_, least), passed = std::ranges::upper_bound(sums_, most);
+    const std::uint32_t low = reached == sums_.begin() ? 1 : coordinate(reached) + 1;
+    const std::uint32_t high = passed == sums_.end() ? static_cast<std::uint32_t>(kSide - 1) : coordinate(passed);
+    return {std::min(low, high), high};
+  }
+
+ private:
+  // Of the point with which a sum is reached.
+  std::uint32_t coordinate(std::vector<std::uint64_t>::const_iterator sum) const {
+    return points_[static_cast<std::size_t>(sum - sums_.begin() - 1)].at[axis_];
+  }
+  std::span<const WeightedPoint> points_;
+  std::size_t axis_;
+  std::vector<std::uint64_t> sums_;  // of the first 0, 1, ... points
+};
+
+// The only one with the most trailing zero bits: between two with as many lies one with more. Where both ends of one
+// window are not below those of another, neither is its result.
+std::uint32_t roundest(Window w) {
+  if (w.low >= w.high) return w.high;
+  const std::uint32_t highest_difference = std::bit_floor((w.low - 1) ^ w.high);
+  return w.high & ~(highest_difference - 1);
+}
+
+// A window always has a coordinate about as round as it is wide, which is no gain: cells of that size are cut in halves
+// instead of slivers, and the weight is less even. Cuts move for faces of cells this many times as wide. Interactions
+// times imbalance at 8 ranks and a rounding of 0.03, Plummer sphere, uniform and clumps of 60 000 particles off the
+// middle of the box, means of four: 1.241 1.192 1.156 with 0, 1.227 1.173 1.135 with 8, 1.228 1.174 1.138 without
+// rounding.
+constexpr std::uint32_t kWorthMoving = 8;
+
+// The share of a part's weight that each of its cuts may give away on any axis.
+double tolerance_of_a_cut(Factors f, double rounding) {
+  std::uint32_t cuts = 0;  // of one domain
+  for (const std::uint32_t parts : {f.x, f.y, f.z}) cuts += std::min(parts - 1, 2u);
+  return cuts > 0 ? rounding / cuts : 0;
+}
+
+// Moves starts to round coordinates where there are such. `quantiles` are where they belong; smoothed starts that have
+// not come within the tolerance of them yet stay as they are, on their way: rounding holds no start back.
+void round_starts(const Cumulated& weight, std::span<const std::uint32_t> quantiles, double tolerance,
+                  std::span<const std::uint32_t> old, const Smoothing& smoothing, std::span<std::uint32_t> starts) {
+  const auto most = static_cast<std::uint64_t>(tolerance * static_cast<double>(weight.total()) /
+                                               static_cast<double>(starts.size()));
+  for (std::size_t k = 1; k < starts.size(); ++k) {
+    const std::uint64_t middle = weight.below(quantiles[k]), now = weight.below(starts[k]);
+    if (std::max(middle, now) - std::min(middle, now) <= most) {
+      Window window = weight.cuts(middle > most ? middle - most : 0, middle + most);
+      if (!old.empty()) {
+        const Window reach = within_reach(old[k], smoothing);
+        window = {std::max(window.low, reach.low), std::min(window.high, reach.high)};
+      }
+      const std::uint32_t round = roundest(window);
+      if ((round & -round) / kWorthMoving >= window.high - window.low) starts[k] = round;
+    }
+    starts[k] = std::max(starts[k], starts[k - 1]);  // one may have overtaken another that is on its way
+  }
+}
+
+// From the x cuts down: each axis is cut by the samples that its parent has after smoothing and rounding.
 struct Cutter {
   const Domains* previous;  // nullptr: none
   Smoothing smoothing;
@@ -96,7 +183,12 @@ struct Cutter {
   void cut(std::span<WeightedPoint> points, int axis, std::uint32_t parent) {
     const std::span<std::uint32_t> starts = domains.axis(axis, parent);
     cut_axis(points, static_cast<std::size_t>(axis), starts);
-    if (previous) follow(previous->axis(axis, parent), smoothing, starts);
+    const std::vector<std::uint32_t> quantiles(starts.begin(), starts.end());
+    const std::span<const std::uint32_t> old = previous ? previous->axis(axis, parent) : std::span<std::uint32_t>{};
+    if (previous) follow(old, smoothing, starts);
+    const double tolerance = tolerance_of_a_cut(domains.factors(), smoothing.rounding);
+    if (tolerance > 0 && starts.size() > 1 && !points.empty())
+      round_starts(Cumulated(points, static_cast<std::size_t>(axis)), quantiles, tolerance, old, smoothing, starts);
     if (axis == 2) return;
     const auto parts = static_cast<std::uint32_t>(starts.size());
     std::vector<std::uint32_t> ends(starts.begin() + 1, starts.end());
@@ -174,9 +266,10 @@ void Domains::double_box() {
         start = static_cast<std::uint32_t>((std::uint64_t{start} + kSide / 2) / 2);
 }
 
-Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors) {
+Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors,
+                  double rounding) {
   std::vector<WeightedPoint> points = integer_weights(samples, weights);
-  Cutter cutter{nullptr, {}, Domains(factors)};
+  Cutter cutter{nullptr, {.rounding = rounding}, Domains(factors)};
   cutter.cut(points, 0, 0);
   return cutter.domains;
 }

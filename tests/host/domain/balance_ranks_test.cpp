@@ -174,7 +174,7 @@ TEST_F(Balance, AllOnOneRankOrWithoutCostOrWithoutParticles) {
   const Samples free = gather_samples(stream, ranks, particles, {.cost = cost.data(), .count = cost.size()}, 0);
   EXPECT_EQ(free.points, one.points);
 
-  migrate(stream, ranks, multisect(one.points, {}, choose_factors(size)), particles);
+  migrate(stream, ranks, multisect(one.points, {}, choose_factors(size), 0), particles);
   cost_by_id.assign(set.size(), 1);
   EXPECT_LE(measured_imbalance(), 1.01);  // all particles were samples, or nearly so
 
