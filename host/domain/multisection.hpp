@@ -82,7 +82,7 @@ struct Smoothing {
 };
 
 // Cuts at the weighted quantiles of the samples, or at rounder coordinates near them (`rounding` 0: none). Where
-// samples give no reason (none, or no weight) a range is cut evenly. Weights are finite and >= 0, or none for equal ones;
+// samples give no reason (none, or no weight) a range is cut evenly. Weights are finite and >= 0, or none if all equal;
 // they are summed as integers (2^-32 of the largest; at most 2^31 samples), so the result does not depend on the order
 // of samples. Throws std::invalid_argument where lengths differ or a weight is below zero or not finite.
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors,
