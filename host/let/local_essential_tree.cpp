@@ -21,7 +21,9 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 struct RootBox {
   std::uint32_t cells = 0, x = 0, y = 0, z = 0;
   float hx = 0, hy = 0, hz = 0;
-  WalkTarget target() const { return {x, y, z, hx * kSideInUnits, hy * kSideInUnits, hz * kSideInUnits}; }
+  WalkTarget target(float drift) const {
+    return {x, y, z, (hx + drift) * kSideInUnits, (hy + drift) * kSideInUnits, (hz + drift) * kSideInUnits};
+  }
 };
 
 RootBox root_box(const Stream& stream, Octree& tree) {
@@ -64,7 +66,7 @@ struct LocalEssentialTree::Parts {
 
   Parts(const Communicator& r, const LetOptions& o) : ranks(r), options(o), payload(r) {}
 
-  void select(const Stream& stream, Octree& tree, const WalkOptions& walk);
+  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, float drift);
   void agree_on_sizes(const Stream& stream, const std::vector<BlockCounts>& to_each);
   void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes);
   void progress();
@@ -72,7 +74,7 @@ struct LocalEssentialTree::Parts {
   void count(std::span<const Communicator::Outgoing> sent, std::span<const Communicator::Incoming> received);
 };
 
-void LocalEssentialTree::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk) {
+void LocalEssentialTree::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk, float drift) {
   const auto size = static_cast<std::size_t>(ranks.size());
   const RootBox mine = root_box(stream, tree);
   std::vector<RootBox> boxes(size);
@@ -81,7 +83,7 @@ void LocalEssentialTree::Parts::select(const Stream& stream, Octree& tree, const
   std::vector<std::size_t> others;
   for (std::size_t r = 0; r < size; ++r) {
     if (mine.cells == 0 || boxes[r].cells == 0 || r == static_cast<std::size_t>(ranks.rank())) continue;
-    targets.push_back(boxes[r].target());
+    targets.push_back(boxes[r].target(drift));
     others.push_back(r);
   }
   const auto found = select_essential(stream, tree, rule_of(walk, options), targets, selection);
@@ -173,9 +175,9 @@ LocalEssentialTree::LocalEssentialTree(const Communicator& ranks, const LetOptio
 LocalEssentialTree::~LocalEssentialTree() = default;
 
 void LocalEssentialTree::rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles,
-                                 const WalkOptions& walk) {
+                                 const WalkOptions& walk, float drift) {
   if (parts_->under_way) throw std::logic_error("a local essential tree is still on its way");
-  parts_->select(stream, tree, walk);
+  parts_->select(stream, tree, walk, drift);
   parts_->send(stream, tree, particles, true);
 }
 

@@ -49,8 +49,10 @@ class LocalEssentialTree {
   // nothing. Gathers all ranks' boxes, selects on the device, agrees on sizes, and leaves the messages on their way:
   // one to each rank that needs anything of this one. With a cutoff these are the ranks within reach; without, all
   // others, of which far ones get one cell. `tree` and `particles` may be used meanwhile but not changed until
-  // finish(). Throws std::logic_error where finish() is due, and Error where a rank's entries are 2^32 or more.
-  void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk);
+  // finish(). `drift` (sides): how far the ranks' particles may move until the next rebuild; their boxes are taken as
+  // larger by so much. Throws std::logic_error where finish() is due, and Error where a rank's entries are 2^32 or more.
+  void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
+               float drift = 0);
   // The same for the selection of the last rebuild, after a new sweep of the same tree: payload only.
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles);
   // Moves messages on while other work goes on; cheap.

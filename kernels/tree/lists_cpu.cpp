@@ -7,17 +7,19 @@ namespace maki {
 
 std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
                                 const DeviceBuffer<Group>& groups, const InteractionLists& lists,
-                                DeviceBuffer<std::uint32_t>& stale) {
+                                DeviceBuffer<std::uint32_t>& stale, StaleCells which) {
   const CellGeometryView g = tree.geometry.view();
   const OpeningRule rule = options.rule();
+  const std::uint32_t* const count = tree.count.data();
   DeviceBuffer<std::uint32_t> flags("lists.scratch", groups.size());
 #pragma omp parallel for schedule(dynamic, 64)
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const WalkTarget target = walk_target(groups.data()[i]);
     const ListRange range = lists.ranges.data()[i];
     const std::uint32_t* words = lists.words.data() + range.begin;
-    flags.data()[i] = std::any_of(words, words + range.cells,
-                                  [&](std::uint32_t c) { return has_come_near(rule, margin, target, g, c); });
+    flags.data()[i] = std::any_of(words, words + range.cells, [&](std::uint32_t c) {
+      return is_looked_at(which, count[c]) && has_come_near(rule, margin, target, g, c);
+    });
   }
   return select_flagged(stream, flags.data(), flags.size(), stale);
 }

@@ -66,12 +66,20 @@ MAKI_HD bool has_come_near(const OpeningRule& rule, float margin, const WalkTarg
   return gap < rounded_product(allowed, allowed);
 }
 
+// Which cells of a list are looked at: all, those that a new walk may divide, or closed ones of an imported tree, which
+// only a new import can.
+enum class StaleCells { kAll, kDivisible, kClosed };
+
+MAKI_HD bool is_looked_at(StaleCells which, std::uint32_t count) {
+  return which == StaleCells::kAll || (count == kClosedCell) == (which == StaleCells::kClosed);
+}
+
 // Groups whose kept list holds a cell that no longer satisfies the opening criterion by more than `margin`
 // (distance < (1 - margin) (size / theta + offset)), because the cell or the group has grown or moved.
 // Writes their indices to `stale`, ascending, and returns how many.
 std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
                                 const DeviceBuffer<Group>& groups, const InteractionLists& lists,
-                                DeviceBuffer<std::uint32_t>& stale);
+                                DeviceBuffer<std::uint32_t>& stale, StaleCells which = StaleCells::kAll);
 
 // Sums over lists: sources (particles and cells) of each group times its members.
 struct ListStatistics {

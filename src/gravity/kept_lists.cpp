@@ -32,7 +32,8 @@ std::uint32_t KeptLists::repair(const Stream& stream, Octree& tree, const WalkOp
                                 const DeviceBuffer<Group>& groups) {
   const std::uint32_t all = count_of(groups);
   DeviceBuffer<std::uint32_t> stale("lists.stale");
-  const std::uint32_t n = find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, stale);
+  const std::uint32_t n = find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, stale,
+                                            StaleCells::kDivisible);
   if (n == 0) return 0;
   // Where the room is used up all are walked, rather than old and new lists held side by side while they grow.
   const std::uint64_t before = lists_.used;
@@ -44,6 +45,12 @@ std::uint32_t KeptLists::repair(const Stream& stream, Octree& tree, const WalkOp
   walk_tree(stream, tree, walk, {groups.data(), all, stale.data(), 0, n, true}, lists_);
   longer_ = kLittleMore * static_cast<double>(lists_.used - before) / n / mean;
   return n;
+}
+
+std::uint32_t KeptLists::outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                                  const DeviceBuffer<Group>& groups) const {
+  DeviceBuffer<std::uint32_t> near("lists.stale");
+  return find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, near, StaleCells::kClosed);
 }
 
 std::uint32_t KeptLists::batch_within(const Stream& stream, Octree& tree, const WalkOptions& walk,

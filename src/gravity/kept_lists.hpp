@@ -13,8 +13,12 @@ class KeptLists {
   // Lists of all groups by a fresh walk. `budget` (bytes, 0: none) bounds the room that is foreseen, not what they take.
   void make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
             std::size_t budget);
-  // Groups whose lists no longer satisfy the opening criterion are walked again; gives how many.
+  // Groups whose lists no longer satisfy the opening criterion, by cells that a new walk can divide, are walked again;
+  // gives how many.
   std::uint32_t repair(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups);
+  // How many groups have come so near to a closed cell of an imported tree that only a new import can help.
+  std::uint32_t outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                         const DeviceBuffer<Group>& groups) const;
   // How many groups' lists fit the budget, judged by a sample walked for the purpose; all of them without a budget.
   std::uint32_t batch_within(const Stream& stream, Octree& tree, const WalkOptions& walk,
                              const DeviceBuffer<Group>& groups, std::size_t budget);

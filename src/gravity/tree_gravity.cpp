@@ -20,6 +20,9 @@ constexpr double kRebuildCost = 350;
 constexpr double kRewalkCost = 200;
 // What a cell costs beside a particle of a leaf, and a particle beside its interactions, in the balance of domains.
 constexpr std::uint32_t kCellCost = 1, kParticleCost = 10;
+// What imported trees allow particles to move before they are made anew: at first, in mean distances of the particles
+// of the whole box; longer where it was too short, else slowly shorter; of r_cut, or of the side, at most.
+constexpr double kFirstDrift = 0.1, kLongerDrift = 1.5, kShorterDrift = 0.97, kMostDriftOfCutoff = 0.5, kMostDrift = 0.05;
 // Pieces in which the local lists are evaluated on the CPU while messages are on their way.
 constexpr std::uint32_t kSlices = 16;
 
@@ -81,6 +84,11 @@ void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArra
 void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorArray* carried) {
   double known = costs_known_ && statistics_.members == particles.size() ? 1 : 0;
   ranks_.min(std::span(&known, 1));
+  if (drift_ == 0) {
+    std::uint64_t all = particles.size();
+    ranks_.sum(std::span(&all, 1));
+    drift_ = kFirstDrift / std::cbrt(static_cast<double>(std::max<std::uint64_t>(all, 1)));
+  }
   Costs costs;
   const double seconds = work_.take();
   if (known > 0 && !groups_.empty()) {
@@ -97,6 +105,7 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
   counts_ = {};
   statistics_ = {};
   batched_ = false;
+  outgrown_ = 0;
   const bool fresh = rebuild_due_;
   if (fresh)
     rebuild_tree(stream, particles);
@@ -105,15 +114,16 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
   if (ranks_.size() > 1) exchange_trees(stream, particles, fresh);
   serve(stream, local(particles), fresh, out);
   if (ranks_.size() > 1) {
-    {
-      const PhaseTimers::Scope scope(timers_, "wait for trees");
-      let_.finish(stream);
-    }
-    imported_cells_ = let_.forest().cells;
+    finish_exchange(stream);
     if (has_imported()) serve(stream, imported(particles), fresh, out);
   }
   if (fresh && !batched_ && options_.fixed_reuse == 0) probes_.choose(stream, groups_, options_.group_size);
-  judge(over_ranks(probe(stream, particles, out)), fresh);
+  StepSums sums = over_ranks(probe(stream, particles, out));
+  if (sums.outgrown > 0) {
+    renew_imports(stream, particles, out);
+    sums = over_ranks(probe(stream, particles, out));
+  }
+  judge(sums, fresh);
   if (must_replace()) replace_lists(stream, particles, out);
   counts_.redone_groups = lists_.take_redone() + imported_lists_.take_redone();
   ++uses_since_rebuild_;
@@ -153,9 +163,15 @@ void TreeGravity::refit_tree(const Stream& stream, const Particles& particles) {
 void TreeGravity::exchange_trees(const Stream& stream, const Particles& particles, bool fresh) {
   const PhaseTimers::Scope scope(timers_, "export trees");
   if (fresh)
-    let_.rebuild(stream, tree_, particles.source.data(), walk_options(options_.theta));
+    let_.rebuild(stream, tree_, particles.source.data(), walk_options(options_.theta), static_cast<float>(drift_));
   else
     let_.update(stream, tree_, particles.source.data());
+}
+
+void TreeGravity::finish_exchange(const Stream& stream) {
+  const PhaseTimers::Scope scope(timers_, "wait for trees");
+  let_.finish(stream);
+  imported_cells_ = let_.forest().cells;
 }
 
 // The local lists leave room for the imported ones as they last were; these get what is left.
@@ -184,6 +200,10 @@ void TreeGravity::serve(const Stream& stream, const Sources& sources, bool fresh
   } else if (options_.fixed_reuse == 0) {
     const PhaseTimers::Scope scope(timers_, "walk", stream);
     counts_.rewalked_groups += sources.lists.repair(stream, sources.tree, walk, groups_);
+  }
+  if (!fresh && sources.imported) {
+    const PhaseTimers::Scope scope(timers_, "walk", stream);
+    outgrown_ = sources.lists.outgrown(stream, sources.tree, walk, groups_);
   }
   evaluate_kept(stream, sources, out);
   work_.end(stream);
@@ -261,6 +281,7 @@ TreeGravity::StepSums TreeGravity::over_ranks(const SampleError& error) const {
   mine.difference = error.difference;
   mine.reference = error.reference;
   mine.batched = batched_ ? 1 : 0;
+  mine.outgrown = outgrown_;
   if (ranks_.size() == 1) return mine;
   const PhaseTimers::Scope scope(timers_, "agree");
   std::vector<StepSums> all(static_cast<std::size_t>(ranks_.size()));
@@ -274,6 +295,7 @@ TreeGravity::StepSums TreeGravity::over_ranks(const SampleError& error) const {
     sums.difference += s.difference;
     sums.reference += s.reference;
     sums.batched += s.batched;
+    sums.outgrown += s.outgrown;
     sums.largest = std::max(sums.largest, s.largest);
   }
   return sums;
@@ -303,6 +325,7 @@ void TreeGravity::judge(const StepSums& sums, bool fresh) {
   costs_known_ = sums.batched == 0;
   if (sums.batched > 0) rebuild_due_ = true;
   if (fresh) {
+    drift_ *= kShorterDrift;
     fresh_pairs_ = sums.interactions;
     fresh_error_ = previous_error_ = counts_.probe_error;
   }
@@ -314,6 +337,30 @@ void TreeGravity::judge(const StepSums& sums, bool fresh) {
   previous_error_ = counts_.probe_error;
   excess_ += std::max(0.0, sums.interactions - fresh_pairs_) / particles + kRewalkCost * sums.rewalked / groups;
   if (excess_ > kRebuildCost) rebuild_due_ = true;
+}
+
+// Some rank's particles have come near to what another rank has sent undivided: all import anew from the trees as they
+// are, with more room, and the step is evaluated again.
+void TreeGravity::renew_imports(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  const double most = options_.law.r_cut > 0 ? kMostDriftOfCutoff * options_.law.r_cut : kMostDrift;
+  drift_ = std::min(most, kLongerDrift * drift_);
+  statistics_ = {};
+  outgrown_ = 0;
+  exchange_trees(stream, particles, true);
+  const auto again = [&](const Sources& sources) {
+    evaluate_kept(stream, sources, out);
+    count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
+  };
+  if (!groups_.empty()) again(local(particles));
+  finish_exchange(stream);
+  if (groups_.empty() || !has_imported()) return;
+  const Sources sources = imported(particles);
+  {
+    const PhaseTimers::Scope scope(timers_, "walk", stream);
+    sources.lists.make(stream, sources.tree, walk_options(options_.theta), groups_, budget_of(sources));
+  }
+  again(sources);
+  counts_.rewalked_groups = groups_.size();
 }
 
 bool TreeGravity::must_replace() const {

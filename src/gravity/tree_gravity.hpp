@@ -55,6 +55,7 @@ class TreeGravity {
     double interactions = 0, members = 0, groups = 0, rewalked = 0;
     double difference = 0, reference = 0;  // of the probes (SampleError)
     double batched = 0;                    // ranks whose lists were not kept
+    double outgrown = 0;                   // groups too near to what other ranks have sent undivided
     double largest = 0;                    // interactions of one rank
   };
 
@@ -63,6 +64,8 @@ class TreeGravity {
   void rebuild_tree(const Stream& stream, const Particles& particles);
   void refit_tree(const Stream& stream, const Particles& particles);
   void exchange_trees(const Stream& stream, const Particles& particles, bool fresh);
+  void finish_exchange(const Stream& stream);
+  void renew_imports(const Stream& stream, const Particles& particles, const ForceOutput& out);
   void serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
   void serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch, const ForceOutput& out);
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
@@ -91,6 +94,8 @@ class TreeGravity {
   GravityCounts counts_;
   ListStatistics statistics_;  // of this step's lists over both trees
   bool batched_ = false;       // this step's lists were not kept
+  std::uint32_t outgrown_ = 0;  // groups that have come too near to a closed cell
+  double drift_ = 0;           // sides: what imported trees allow particles to move until they are made anew
   bool costs_known_ = false;   // all ranks' lists tell what the particles cost; alike on all ranks
   DeviceBuffer<std::uint32_t> costs_{"domains.costs"};
   WorkClock work_;             // of lists and evaluation since the domains were cut

@@ -1,6 +1,9 @@
 // The GPU's passes over kept lists under the model of its execution, against the CPU's.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "kernels/tree/lists_cuda.cuh"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
@@ -38,14 +41,33 @@ struct Kept : TreeSet {
     sweep_octree(stream, particles.source.data(), tree);
     refit_groups(stream, particles.source.data(), groups);
   }
-  std::vector<std::uint32_t> stale(float margin, bool on_gpu) {
+  std::vector<std::uint32_t> stale(float margin, bool on_gpu, StaleCells which = StaleCells::kAll) {
     DeviceBuffer<std::uint32_t> found("stale");
-    const std::uint32_t n = on_gpu ? cuda::find_stale_groups(stream, tree, options, margin, groups, lists, found)
-                                   : find_stale_groups(stream, tree, options, margin, groups, lists, found);
+    const std::uint32_t n = on_gpu ? cuda::find_stale_groups(stream, tree, options, margin, groups, lists, found, which)
+                                   : find_stale_groups(stream, tree, options, margin, groups, lists, found, which);
     EXPECT_EQ(n, found.size());
     return found.download(stream);
   }
 };
+
+// By closed cells, by the others, or by any.
+TEST(ListsOnGpu, StaleByEachKindOfCell) {
+  Kept k(testing::uniform_set(3000, 4), 32, 0.2f);
+  std::vector<std::uint32_t> count = k.tree.count.download(k.stream);
+  for (std::size_t c = 0; c < count.size(); c += 3) count[c] = kClosedCell;
+  k.tree.count.upload(k.stream, count);
+  k.move(0.02f);
+  std::vector<std::vector<std::uint32_t>> found;
+  for (const StaleCells which : {StaleCells::kAll, StaleCells::kDivisible, StaleCells::kClosed}) {
+    found.push_back(k.stale(0.1f, true, which));
+    EXPECT_EQ(found.back(), k.stale(0.1f, false, which));
+    EXPECT_FALSE(found.back().empty());
+  }
+  std::vector<std::uint32_t> either;
+  std::set_union(found[1].begin(), found[1].end(), found[2].begin(), found[2].end(), std::back_inserter(either));
+  EXPECT_EQ(either, found[0]);
+  EXPECT_NE(found[1], found[2]);
+}
 
 TEST(ListsOnGpu, StatisticsAreTheCpus) {
   for (const std::uint32_t size : {1u, 2u, 31u, 32u, 33u, 64u, 128u, 256u, 2048u})
