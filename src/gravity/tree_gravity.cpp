@@ -13,11 +13,6 @@ namespace {
 
 // The strict walk that probes are judged by.
 constexpr double kStrictTheta = 0.4;
-// The part of the tolerance that is used: the next step's error is a guess.
-constexpr double kToleranceUse = 0.7;
-// What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
-constexpr double kRebuildCost = 350;
-constexpr double kRewalkCost = 200;
 // What a cell costs beside a particle of a leaf, and a particle beside its interactions, in the balance of domains.
 constexpr std::uint32_t kCellCost = 1, kParticleCost = 10;
 // What imported trees allow particles to move before they are made anew: at first, in mean distances of the particles
@@ -35,7 +30,8 @@ TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, con
       timers_(timers),
       ranks_(ranks),
       domains_(ranks),
-      let_(ranks, LetOptions{.compress = options.let_compression}) {}
+      let_(ranks, LetOptions{.compress = options.let_compression}),
+      judge_(options.reuse_tolerance) {}
 
 void TreeGravity::set_theta(double theta) {
   if (theta == options_.theta) return;
@@ -133,7 +129,6 @@ void TreeGravity::rebuild_tree(const Stream& stream, const Particles& particles)
   const int min_level = options_.periodic ? kPeriodicMinLevel : 0;
   counts_.rebuilt = true;
   uses_since_rebuild_ = 0;
-  excess_ = previous_error_ = 0;
   rebuild_due_ = false;
   if (particles.size() == 0) {
     tree_.cells = 0;
@@ -271,10 +266,9 @@ SampleError TreeGravity::probe(const Stream& stream, const Particles& particles,
   return probes_.compare(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z});
 }
 
-TreeGravity::StepSums TreeGravity::over_ranks(const SampleError& error) const {
+StepSums TreeGravity::over_ranks(const SampleError& error) const {
   StepSums mine;
   mine.interactions = static_cast<double>(statistics_.particle_pairs + statistics_.cell_pairs);
-  mine.largest = mine.interactions;
   mine.members = static_cast<double>(statistics_.members);
   mine.groups = static_cast<double>(groups_.size());
   mine.rewalked = static_cast<double>(counts_.rewalked_groups);
@@ -282,61 +276,42 @@ TreeGravity::StepSums TreeGravity::over_ranks(const SampleError& error) const {
   mine.reference = error.reference;
   mine.batched = batched_ ? 1 : 0;
   mine.outgrown = outgrown_;
-  if (ranks_.size() == 1) return mine;
+  if (ranks_.size() == 1) return StepSums::over_ranks(ranks_, mine);
   const PhaseTimers::Scope scope(timers_, "agree");
-  std::vector<StepSums> all(static_cast<std::size_t>(ranks_.size()));
-  ranks_.all_gather(&mine, all.data(), sizeof mine);
-  StepSums sums;
-  for (const StepSums& s : all) {
-    sums.interactions += s.interactions;
-    sums.members += s.members;
-    sums.groups += s.groups;
-    sums.rewalked += s.rewalked;
-    sums.difference += s.difference;
-    sums.reference += s.reference;
-    sums.batched += s.batched;
-    sums.outgrown += s.outgrown;
-    sums.largest = std::max(sums.largest, s.largest);
-  }
-  return sums;
+  return StepSums::over_ranks(ranks_, mine);
 }
 
-// The same sums, and so the same decisions, on all ranks. The next step's list error is extrapolated from the last two,
-// so that the limit is kept and not found out about.
-void TreeGravity::judge(const StepSums& sums, bool fresh) {
-  const double particles = std::max(1.0, sums.members), groups = std::max(1.0, sums.groups);
+void TreeGravity::report(const StepSums& sums) {
   counts_.groups = groups_.size();
   counts_.cells = tree_.cells;
   counts_.interactions = statistics_.particle_pairs + statistics_.cell_pairs;
   counts_.longest_list = statistics_.longest;
-  counts_.mean_list = sums.interactions / particles;
-  counts_.mean_fill = particles / (groups * options_.group_size);
-  counts_.probe_error = sums.reference > 0 ? std::sqrt(sums.difference / sums.reference) : 0;
+  counts_.mean_list = sums.mean_list();
+  counts_.mean_fill = sums.particles() / (std::max(1.0, sums.groups) * options_.group_size);
+  counts_.probe_error = sums.probe_error();
+  counts_.fresh_error = judge_.fresh_error();
   counts_.domain_imbalance = sums.interactions > 0 ? sums.largest * ranks_.size() / sums.interactions : 1;
-  if (ranks_.size() > 1) {
-    const LetCounts& let = let_.counts();
-    counts_.let_cells = let.cells_received;
-    counts_.let_particles = let.particles_received;
-    counts_.let_bytes = let.bytes_sent;
-    counts_.let_messages = let.messages_sent;
-    counts_.let_exchange_seconds = let.exchange_seconds;
-    counts_.let_waited_seconds = let.waited_seconds;
-  }
+  if (ranks_.size() == 1) return;
+  const LetCounts& let = let_.counts();
+  counts_.let_cells = let.cells_received;
+  counts_.let_particles = let.particles_received;
+  counts_.let_bytes = let.bytes_sent;
+  counts_.let_messages = let.messages_sent;
+  counts_.let_exchange_seconds = let.exchange_seconds;
+  counts_.let_waited_seconds = let.waited_seconds;
+}
+
+// The same sums, and so the same decisions, on all ranks.
+void TreeGravity::judge(const StepSums& sums, bool fresh) {
   costs_known_ = sums.batched == 0;
   if (sums.batched > 0) rebuild_due_ = true;
   if (fresh) {
+    judge_.begin(sums);
     drift_ *= kShorterDrift;
-    fresh_pairs_ = sums.interactions;
-    fresh_error_ = previous_error_ = counts_.probe_error;
+  } else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums)) {
+    rebuild_due_ = true;
   }
-  counts_.fresh_error = fresh_error_;
-  if (fresh || options_.fixed_reuse > 0) return;
-  const double growth = std::max(0.0, counts_.probe_error - previous_error_);
-  const double limit = (1 + kToleranceUse * (options_.reuse_tolerance - 1)) * fresh_error_;
-  if (counts_.probe_error + growth > limit) rebuild_due_ = true;
-  previous_error_ = counts_.probe_error;
-  excess_ += std::max(0.0, sums.interactions - fresh_pairs_) / particles + kRewalkCost * sums.rewalked / groups;
-  if (excess_ > kRebuildCost) rebuild_due_ = true;
+  report(sums);
 }
 
 // Some rank's particles have come near to what another rank has sent undivided: all import anew from the trees as they
@@ -364,8 +339,7 @@ void TreeGravity::renew_imports(const Stream& stream, const Particles& particles
 }
 
 bool TreeGravity::must_replace() const {
-  return !counts_.rebuilt && options_.fixed_reuse == 0 &&
-         counts_.probe_error > options_.reuse_tolerance * fresh_error_;
+  return !counts_.rebuilt && options_.fixed_reuse == 0 && judge_.is_too_wrong(counts_.probe_error);
 }
 
 // An error that nothing announced (once in some hundred steps): all lists are walked anew on the trees as they are,
@@ -386,11 +360,7 @@ void TreeGravity::replace_lists(const Stream& stream, const Particles& particles
   SampleError error;
   if (!groups_.empty() && !probes_.empty())
     error = probes_.compare(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z});
-  const StepSums sums = over_ranks(error);
-  counts_.probe_error = sums.reference > 0 ? std::sqrt(sums.difference / sums.reference) : 0;
-  counts_.mean_list = sums.interactions / std::max(1.0, sums.members);
-  counts_.interactions = statistics_.particle_pairs + statistics_.cell_pairs;
-  counts_.longest_list = statistics_.longest;
+  report(over_ranks(error));
 }
 
 }  // namespace maki

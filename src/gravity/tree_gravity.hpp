@@ -14,6 +14,7 @@
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/list_probes.hpp"
 #include "src/gravity/rank_domains.hpp"
+#include "src/gravity/rebuild_judge.hpp"
 
 namespace maki {
 
@@ -50,14 +51,6 @@ class TreeGravity {
     SourceView view;
     bool imported;  // its forces are added to those of the local tree
   };
-  // What the ranks tell each other after each evaluation.
-  struct StepSums {
-    double interactions = 0, members = 0, groups = 0, rewalked = 0;
-    double difference = 0, reference = 0;  // of the probes (SampleError)
-    double batched = 0;                    // ranks whose lists were not kept
-    double outgrown = 0;                   // groups too near to what other ranks have sent undivided
-    double largest = 0;                    // interactions of one rank
-  };
 
   WalkOptions walk_options(double theta) const;
   void distribute(const Stream& stream, Particles& particles, VectorArray* carried);
@@ -72,6 +65,7 @@ class TreeGravity {
   void count(const ListStatistics& statistics);
   SampleError probe(const Stream& stream, const Particles& particles, const ForceOutput& out);
   StepSums over_ranks(const SampleError& error) const;
+  void report(const StepSums& sums);
   void judge(const StepSums& sums, bool fresh);
   bool must_replace() const;
   void replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out);
@@ -91,6 +85,7 @@ class TreeGravity {
   LocalEssentialTree let_;
   std::uint32_t imported_cells_ = 0;
   ListProbes probes_;
+  RebuildJudge judge_;
   GravityCounts counts_;
   ListStatistics statistics_;  // of this step's lists over both trees
   bool batched_ = false;       // this step's lists were not kept
@@ -101,10 +96,6 @@ class TreeGravity {
   WorkClock work_;             // of lists and evaluation since the domains were cut
   bool rebuild_due_ = true;
   int uses_since_rebuild_ = 0;
-  double fresh_pairs_ = 0;     // interactions of all ranks' lists as built
-  double fresh_error_ = 0;     // of the probes, just after the rebuild
-  double previous_error_ = 0;  // of the probes, one step ago
-  double excess_ = 0;          // work that kept lists have cost beyond fresh ones since the rebuild, in interactions
 };
 
 }  // namespace maki
