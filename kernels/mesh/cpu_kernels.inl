@@ -120,35 +120,48 @@ template <int S>
 struct CloudRows {
   const float* plane[S];
   std::size_t row[S];
-  float around[S][S][4];  // copies of rows that go around the edge: sums are then those of any other cloud, bit for bit
 
   inline Float4 load(int i, int j) const { return *reinterpret_cast<const Float4*>(plane[i] + row[j]); }
 };
 
+// Copies of rows that go around the edge: sums are then those of any other cloud, bit for bit.
 template <int S>
-static inline void copy_around(int z, int m, CloudRows<S>& rows) {
-  for (int i = 0; i < S; ++i)
-    for (int j = 0; j < S; ++j)
-      for (int k = 0; k < 4; ++k) rows.around[i][j][k] = k < S ? rows.plane[i][rows.row[j] + wrapped_once(z + k, m)] : 0;
+struct RowsAround {
+  float values[S][S][4];
+};
+template <int S>
+static __attribute__((noinline)) void copy_around(const InterpolationJob& job, int x, int y, int z,
+                                                  RowsAround<S>& around) {
+  const int m = static_cast<int>(job.mesh_cells);
   for (int i = 0; i < S; ++i) {
-    rows.plane[i] = rows.around[i][0];
-    rows.row[i] = static_cast<std::size_t>(i) * 4;
+    for (int j = 0; j < S; ++j) {
+      const std::size_t line = wrapped_once(x + i, m) * job.box_lines + wrapped_once(y + j, m);
+      const float* row = job.mesh + line * job.box_row;
+      for (int k = 0; k < 4; ++k) around.values[i][j][k] = k < S ? row[wrapped_once(z + k, m)] : 0;
+    }
   }
 }
 
 template <int S>
-static inline void find_rows(const InterpolationJob& job, int x, int y, int z, CloudRows<S>& rows) {
+static inline CloudRows<S> cloud_rows(const InterpolationJob& job, int x, int y, int z, RowsAround<S>& around) {
   const int m = static_cast<int>(job.mesh_cells);
   const std::size_t row = job.box_row, plane = row * job.box_lines;
   x -= job.box_origin[0];
   y -= job.box_origin[1];
   z = wrapped_once(z - job.box_origin[2], m);
+  CloudRows<S> rows;
   for (int i = 0; i < S; ++i) {
-    rows.plane[i] = job.mesh + wrapped_once(x + i, m) * plane;
+    rows.plane[i] = job.mesh + wrapped_once(x + i, m) * plane + z;
     rows.row[i] = wrapped_once(y + i, m) * row;
   }
-  if (z + 4 > job.box_end) return copy_around<S>(z, m, rows);
-  for (int i = 0; i < S; ++i) rows.plane[i] += z;
+  if (__builtin_expect(z + 4 > job.box_end, 0)) {
+    copy_around<S>(job, x, y, z, around);
+    for (int i = 0; i < S; ++i) {
+      rows.plane[i] = around.values[i][0];
+      rows.row[i] = static_cast<std::size_t>(i) * 4;
+    }
+  }
+  return rows;
 }
 
 // Weights of a batch, one lane a particle.
@@ -194,12 +207,12 @@ static inline void put(float* out, std::size_t i, bool add, float value) { out[i
 template <int S>
 static void interpolate(const InterpolationJob& job) {
   BatchWeights b;
+  RowsAround<S> around;
   for (std::size_t begin = job.first; begin < job.last; begin += kBatch) {
     const int n = job.last - begin < kBatch ? static_cast<int>(job.last - begin) : kBatch;
     weigh_for_interpolation<S, false>(job, begin, n, b);
     for (int l = 0; l < n; ++l) {
-      CloudRows<S> rows;
-      find_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l], rows);
+      const CloudRows<S> rows = cloud_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l], around);
       Float4 sum = {0, 0, 0, 0};
       for (int i = 0; i < S; ++i)
         for (int j = 0; j < S; ++j) sum += rows.load(i, j) * (b.weight[0][i][l] * b.weight[1][j][l]);
@@ -211,12 +224,12 @@ static void interpolate(const InterpolationJob& job) {
 template <int S>
 static void interpolate_gradient(const InterpolationJob& job) {
   BatchWeights b;
+  RowsAround<S> around;
   for (std::size_t begin = job.first; begin < job.last; begin += kBatch) {
     const int n = job.last - begin < kBatch ? static_cast<int>(job.last - begin) : kBatch;
     weigh_for_interpolation<S, true>(job, begin, n, b);
     for (int l = 0; l < n; ++l) {
-      CloudRows<S> rows;
-      find_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l], rows);
+      const CloudRows<S> rows = cloud_rows<S>(job, b.first[0][l], b.first[1][l], b.first[2][l], around);
       Float4 sum = {0, 0, 0, 0}, sum_x = {0, 0, 0, 0}, sum_y = {0, 0, 0, 0};
       for (int i = 0; i < S; ++i) {
         const float wx = b.weight[0][i][l], dx = b.slope[0][i][l];
