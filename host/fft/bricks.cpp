@@ -66,9 +66,10 @@ std::vector<BrickPiece> brick_pieces(const PencilBox& brick, const PencilBox& pe
   return pieces;
 }
 
-BrickExchange::BrickExchange(const Communicator& communicator, const PencilLayout& layout, const PencilBox& brick,
+BrickExchange::BrickExchange(const DevicePayload& path, const PencilLayout& layout, const PencilBox& brick,
                              bool periodic)
-    : messages_(communicator), brick_(brick), pencils_(layout.box(Pencils::kReal, communicator.rank())) {
+    : messages_(path), brick_(brick), pencils_(layout.box(Pencils::kReal, path.ranks().rank())) {
+  const Communicator& communicator = path.ranks();
   std::vector<PencilBox> bricks(static_cast<std::size_t>(communicator.size()));
   communicator.all_gather(&brick_, bricks.data(), sizeof(PencilBox));
   const auto add = [](std::vector<Link>& links, int peer, std::vector<BrickPiece> pieces) {

@@ -32,7 +32,8 @@ std::vector<BrickPiece> brick_pieces(const PencilBox& brick, const PencilBox& pe
 class BrickExchange {
  public:
   // Collective over the communicator, as are the calls below; made anew when domains change. `brick` is this rank's.
-  BrickExchange(const Communicator& communicator, const PencilLayout& layout, const PencilBox& brick, bool periodic);
+  // Messages go the way of `path` and use its staging memory again: choosing a way is itself an exchange.
+  BrickExchange(const DevicePayload& path, const PencilLayout& layout, const PencilBox& brick, bool periodic);
 
   const PencilBox& brick() const { return brick_; }
   std::size_t size() const { return brick_.cells(); }  // cells of the brick, lines [x][y][z] without padding

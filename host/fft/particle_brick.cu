@@ -50,6 +50,7 @@ PencilRange occupied_run(const std::vector<std::uint32_t>& marks) {
 ParticleBrick::ParticleBrick(const Communicator& communicator, const PencilLayout& layout, std::size_t row,
                              Assignment cloud, bool interlaced, int ghosts)
     : communicator_(communicator),
+      path_(communicator),
       layout_(layout),
       row_(row),
       interlaced_(interlaced),
@@ -74,8 +75,8 @@ void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, 
   }
   masses_.reset();  // its memory is free for the next one
   ghosted_.reset();
-  masses_.emplace(communicator_, layout_, as_brick(box_, 0), true);
-  if (ghosts_ > 0) ghosted_.emplace(communicator_, layout_, as_brick(box_, ghosts_), true);
+  masses_.emplace(path_, layout_, as_brick(box_, 0), true);
+  if (ghosts_ > 0) ghosted_.emplace(path_, layout_, as_brick(box_, ghosts_), true);
 }
 
 void ParticleBrick::fit(const Stream& stream, const SourceParticle* particles, std::size_t n) {

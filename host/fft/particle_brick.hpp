@@ -45,6 +45,7 @@ class ParticleBrick {
   std::uint64_t sent_now() const;
 
   Communicator communicator_;
+  DevicePayload path_;  // of all bricks
   PencilLayout layout_;
   std::size_t row_;
   bool interlaced_;

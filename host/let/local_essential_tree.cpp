@@ -186,7 +186,10 @@ void LocalEssentialTree::update(const Stream& stream, Octree& tree, const Source
   parts_->send(stream, tree, particles, false);
 }
 
-void LocalEssentialTree::progress() { parts_->progress(); }
+bool LocalEssentialTree::progress() {
+  parts_->progress();
+  return parts_->arrived;
+}
 
 void LocalEssentialTree::finish(const Stream& stream) {
   Parts& p = *parts_;

@@ -55,8 +55,8 @@ class LocalEssentialTree {
                float drift = 0);
   // The same for the selection of the last rebuild, after a new sweep of the same tree: payload only.
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles);
-  // Moves messages on while other work goes on; cheap.
-  void progress();
+  // Moves messages on while other work goes on; cheap. Whether there is nothing left to move.
+  bool progress();
   // Waits for what was begun. Afterwards the forest is there for work queued on `stream`.
   void finish(const Stream& stream);
 

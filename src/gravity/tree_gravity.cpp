@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "host/domain/group_costs.hpp"
+#include "kernels/device/async_copy.hpp"
 #include "kernels/device/device.hpp"
 
 namespace maki {
@@ -194,7 +196,9 @@ void TreeGravity::serve(const Stream& stream, const Sources& sources, bool fresh
     sources.lists.make(stream, sources.tree, walk, groups_, budget);
   } else if (options_.fixed_reuse == 0) {
     const PhaseTimers::Scope scope(timers_, "walk", stream);
-    counts_.rewalked_groups += sources.lists.repair(stream, sources.tree, walk, groups_);
+    const std::uint64_t rewalked = sources.lists.repair(stream, sources.tree, walk, groups_);
+    // Most groups that are walked again over the one tree are so over the other.
+    counts_.rewalked_groups = std::max(counts_.rewalked_groups, rewalked);
   }
   if (!fresh && sources.imported) {
     const PhaseTimers::Scope scope(timers_, "walk", stream);
@@ -223,7 +227,7 @@ void TreeGravity::serve_in_batches(const Stream& stream, const Sources& sources,
                      {out.acceleration, out.potential, sources.imported});
     }
     total.add(list_statistics(stream, sources.tree, view));
-    if (!sources.imported) let_.progress();
+    if (!sources.imported) move_messages(stream);
   }
   sources.lists.release();
   count(total);
@@ -241,8 +245,17 @@ void TreeGravity::evaluate_kept(const Stream& stream, const Sources& sources, co
     evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view,
                    sources.lists.view(groups_, begin, end - begin),
                    {out.acceleration, out.potential, sources.imported});
-    if (waiting) let_.progress();
+    if (waiting) move_messages(stream);
   }
+}
+
+// While what is queued on `stream` is evaluated: staged messages move in calls only, and the host would only wait for
+// the GPU. On the CPU it is done when we come here.
+void TreeGravity::move_messages(const Stream& stream) {
+  if (let_.progress() || host_computes()) return;
+  StreamMark evaluated;
+  evaluated.set(stream);
+  while (!let_.progress() && !evaluated.reached()) std::this_thread::yield();
 }
 
 void TreeGravity::count(const ListStatistics& s) {

@@ -62,6 +62,7 @@ class TreeGravity {
   void serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
   void serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch, const ForceOutput& out);
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
+  void move_messages(const Stream& stream);
   void count(const ListStatistics& statistics);
   SampleError probe(const Stream& stream, const Particles& particles, const ForceOutput& out);
   StepSums over_ranks(const SampleError& error) const;

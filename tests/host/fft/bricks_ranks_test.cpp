@@ -86,7 +86,7 @@ TEST_P(Bricks, MassesAreSummedExactly) {
     for_cells(bricks[static_cast<std::size_t>(rank)], [&](int x, int y, int z, std::size_t cell) {
       if (!leads_nowhere(x, y, z)) expected[place(x, y, z)] += mass(rank, cell);
     });
-  BrickExchange exchange(world, layout, mine, GetParam().periodic);
+  BrickExchange exchange(DevicePayload(world), layout, mine, GetParam().periodic);
   std::vector<std::uint64_t> host(exchange.size());
   for (std::size_t cell = 0; cell < host.size(); ++cell) host[cell] = mass(world.rank(), cell);
   constexpr std::size_t row = kCells + 3;
@@ -107,7 +107,7 @@ TEST_P(Bricks, EveryBrickGetsItsCellsAndGhosts) {
   });
   DeviceBuffer<float> mesh("test.mesh");
   mesh.upload(stream, host);
-  BrickExchange exchange(world, layout, mine, GetParam().periodic);
+  BrickExchange exchange(DevicePayload(world), layout, mine, GetParam().periodic);
   DeviceBuffer<float> brick("test.brick");
   brick.upload(stream, std::vector<float>(exchange.size(), -7.0f));
   exchange.fetch(stream, mesh.data(), row, brick.data());
@@ -118,7 +118,7 @@ TEST_P(Bricks, EveryBrickGetsItsCellsAndGhosts) {
 }
 
 TEST_P(Bricks, SendWhatIsAnotherRanksAndNothingEmpty) {
-  BrickExchange exchange(world, layout, mine, GetParam().periodic);
+  BrickExchange exchange(DevicePayload(world), layout, mine, GetParam().periodic);
   DeviceBuffer<std::uint64_t> brick("test.brick", exchange.size());
   DeviceBuffer<std::uint64_t> mesh("test.mesh", pencils.cells());
   brick.fill_zero(stream);

@@ -238,6 +238,35 @@ TEST_F(GravityOverRanks, ListsInBatches) {
   EXPECT_EQ(batched.acceleration, kept.acceleration);
 }
 
+// Between two evaluations of the mesh its accelerations go where the particles go.
+TEST_F(GravityOverRanks, LongRangeAccelerationsFollowTheirParticles) {
+  Set set(testing::uniform_set(3000, 11));
+  Particles particles;
+  upload_share(stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, particles);
+  PhaseTimers timers;
+  Gravity gravity(periodic(), timers, ranks);
+  gravity.both_ranges(stream, particles, true);
+  const auto of_mesh = [&] {
+    const auto ids = particles.id.download(stream);
+    const VectorArray& a = gravity.long_acceleration();
+    const auto x = a.x.download(stream), y = a.y.download(stream), z = a.z.download(stream);
+    EXPECT_EQ(x.size(), ids.size());
+    std::vector<double> by_id(3 * set.source.size(), 0.0);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      by_id[3 * ids[i]] = x[i], by_id[3 * ids[i] + 1] = y[i], by_id[3 * ids[i] + 2] = z[i];
+    ranks.sum(by_id);
+    return by_id;
+  };
+  const std::vector<double> before = of_mesh();
+  auto moved = particles.source.download(stream);
+  for (SourceParticle& p : moved) p.x += 0x40000000u;  // a quarter of the box: to other ranks, most of them
+  particles.source.upload(stream, moved);
+  gravity.request_rebuild();
+  gravity.short_range(stream, particles, false);
+  EXPECT_TRUE(gravity.counts().rebuilt);
+  EXPECT_EQ(of_mesh(), before);
+}
+
 // Particles that move: lists, forests and domains over several steps, kept and made anew.
 TEST_F(GravityOverRanks, ForcesStayRightWhileParticlesMove) {
   for (const bool box : {false, true}) {
