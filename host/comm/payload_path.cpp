@@ -75,8 +75,9 @@ PayloadChoice choose_payload_path(const Communicator& ranks) {
   if (!asked.empty() && asked != "nccl" && asked != "mpi" && asked != "staged") {
     throw Error("MAKI_PAYLOAD is '" + asked + "'", "it names no way to exchange", "use nccl, mpi or staged");
   }
-  if (asked == "nccl" && !no_nccl.empty()) throw Error("MAKI_PAYLOAD asks for NCCL", no_nccl);
-  if (asked == "mpi" && !no_mpi.empty()) throw Error("MAKI_PAYLOAD asks for MPI between GPUs", no_mpi);
+  const char* const leave = "leave it unset for the best way that there is";
+  if (asked == "nccl" && !no_nccl.empty()) throw Error("MAKI_PAYLOAD asks for NCCL", no_nccl, leave);
+  if (asked == "mpi" && !no_mpi.empty()) throw Error("MAKI_PAYLOAD asks for MPI between GPUs", no_mpi, leave);
   if (asked == "nccl" || (asked.empty() && no_nccl.empty())) {
     return {PayloadPath::kNccl, "each rank has a GPU of its own; NCCL " + nccl_version()};
   }

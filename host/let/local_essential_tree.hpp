@@ -50,7 +50,8 @@ class LocalEssentialTree {
   // one to each rank that needs anything of this one. With a cutoff these are the ranks within reach; without, all
   // others, of which far ones get one cell. `tree` and `particles` may be used meanwhile but not changed until
   // finish(). `drift` (sides): how far the ranks' particles may move until the next rebuild; their boxes are taken as
-  // larger by so much. Throws std::logic_error where finish() is due, and Error where a rank's entries are 2^32 or more.
+  // larger by so much. Throws std::logic_error where finish() is due, and Error where a rank's entries are 2^32 or
+  // more.
   void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                float drift = 0);
   // The same for the selection of the last rebuild, after a new sweep of the same tree: payload only.

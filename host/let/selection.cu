@@ -1,5 +1,7 @@
 #include "host/let/selection.hpp"
 
+#include <string>
+
 #include "host/let/shape_sums.hpp"
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/error.hpp"
@@ -7,6 +9,11 @@
 
 namespace maki {
 namespace {
+
+[[noreturn]] void too_many(const char* what) {
+  throw Error(std::string("the local essential trees for all ranks have 2^32 ") + what + " or more",
+              "indices have 32 bits", "start more ranks, or choose a larger gravity.theta");
+}
 
 enum Verdict : std::uint8_t { kLeftOut, kLeaf, kClosed, kOpened };
 
@@ -221,7 +228,7 @@ Places place_blocks(const std::vector<std::uint32_t>& before, std::size_t levels
       places.shift[l * targets + t] = static_cast<std::uint32_t>(at) - row[t];  // may wrap
       at += row[t + 1] - row[t];
     }
-    if (at > UINT32_MAX) throw Error("the local essential trees of all ranks have 2^32 cells or more");
+    if (at > UINT32_MAX) too_many("cells");
     places.first.push_back(static_cast<std::uint32_t>(at));
   }
   return places;
@@ -245,7 +252,7 @@ std::vector<BlockCounts> list_entries(const Stream& stream, const Octree& tree, 
     counts.push_back({begin[entries + t + 1] - begin[entries + t], begin[t + 1] - begin[t], first[t + 1] - first[t]});
 
   const std::uint64_t particles = begin.back();
-  if (particles > UINT32_MAX) throw Error("the local essential trees of all ranks have 2^32 particles or more");
+  if (particles > UINT32_MAX) too_many("particles");
   selection.multipoles.resize(begin[entries - 1], 0.1);
   selection.particles.resize(particles, 0.1);
   launch(stream, "let_multipoles", n,

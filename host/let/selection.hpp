@@ -37,8 +37,7 @@ struct LetSelection {
 //  - any other goes divided, with those of its children that are not left out.
 // Returns what each target gets: nothing at all (0 cells) where the whole tree is beyond reach. A launch or two for
 // each level, down and up, for all targets together; the host waits once a level. Scratch: 17 bytes for each cell that
-// is looked at for a target. Throws Error where the entries for all targets together are 2^32 or
-// more.
+// is looked at for a target. Throws Error where the entries for all targets together are 2^32 or more.
 std::vector<BlockCounts> select_essential(const Stream& stream, Octree& tree, const LetRule& rule,
                                           const std::vector<WalkTarget>& targets, LetSelection& selection);
 

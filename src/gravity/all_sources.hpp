@@ -13,7 +13,8 @@ class AllSources {
   explicit AllSources(const Communicator& ranks) : payload_(ranks) {}
 
   // Positions and masses in the order of ranks; this rank's begin at `first`. On one rank they are the particles
-  // themselves, else 16 bytes for each particle of the whole set. Collective. Throws Error where there are 2^32 or more.
+  // themselves, else 16 bytes for each particle of the whole set. Collective. Throws Error where there are 2^32 or
+  // more.
   struct View {
     const SourceParticle* particles;
     std::uint32_t count, first;

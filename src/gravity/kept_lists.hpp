@@ -10,7 +10,8 @@ namespace maki {
 
 class KeptLists {
  public:
-  // Lists of all groups by a fresh walk. `budget` (bytes, 0: none) bounds the room that is foreseen, not what they take.
+  // Lists of all groups by a fresh walk. `budget` (bytes, 0: none) bounds the room that is foreseen, not what they
+  // take.
   void make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
             std::size_t budget);
   // Groups whose lists no longer satisfy the opening criterion, by cells that a new walk can divide, are walked again;

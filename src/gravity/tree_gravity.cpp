@@ -19,7 +19,8 @@ constexpr double kStrictTheta = 0.4;
 constexpr std::uint32_t kCellCost = 1, kParticleCost = 10;
 // What imported trees allow particles to move before they are made anew: at first, in mean distances of the particles
 // of the whole box; longer where it was too short, else slowly shorter; of r_cut, or of the side, at most.
-constexpr double kFirstDrift = 0.1, kLongerDrift = 1.5, kShorterDrift = 0.97, kMostDriftOfCutoff = 0.5, kMostDrift = 0.05;
+constexpr double kFirstDrift = 0.1, kLongerDrift = 1.5, kShorterDrift = 0.97;
+constexpr double kMostDriftOfCutoff = 0.5, kMostDrift = 0.05;
 // Pieces in which the local lists are evaluated on the CPU while messages are on their way.
 constexpr std::uint32_t kSlices = 16;
 
