@@ -12,15 +12,19 @@ constexpr double kToleranceUse = 0.7;
 // What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
 constexpr double kRebuildCost = 350;
 constexpr double kRewalkCost = 200;
+// What domains cut by cost usually reach.
+constexpr double kUsualImbalance = 1.02;
 
 }  // namespace
 
 StepSums StepSums::over_ranks(const Communicator& ranks, StepSums mine) {
   mine.largest = mine.interactions;
+  mine.ranks = ranks.size();
   if (ranks.size() == 1) return mine;
   std::vector<StepSums> all(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(&mine, all.data(), sizeof mine);
   StepSums sums;
+  sums.ranks = mine.ranks;
   for (const StepSums& s : all) {
     sums.interactions += s.interactions;
     sums.members += s.members;
@@ -37,16 +41,18 @@ StepSums StepSums::over_ranks(const Communicator& ranks, StepSums mine) {
 
 double StepSums::probe_error() const { return reference > 0 ? std::sqrt(difference / reference) : 0; }
 
-void RebuildJudge::begin(const StepSums& sums) {
+void RebuildJudge::begin(const StepSums& sums, bool balanced) {
   fresh_pairs_ = sums.interactions;
   fresh_error_ = previous_error_ = sums.probe_error();
-  excess_ = 0;
+  attainable_ = balanced ? sums.imbalance() : kUsualImbalance;
+  excess_ = std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list();
 }
 
 bool RebuildJudge::wants_rebuild(const StepSums& sums) {
   const double error = sums.probe_error(), growth = std::max(0.0, error - previous_error_);
   previous_error_ = error;
   const double longer = std::max(0.0, sums.interactions - fresh_pairs_) / sums.particles();
+  excess_ += std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list();
   excess_ += longer + kRewalkCost * sums.rewalked / std::max(1.0, sums.groups);
   const double limit = (1 + kToleranceUse * (tolerance_ - 1)) * fresh_error_;
   return error + growth > limit || excess_ > kRebuildCost;

@@ -97,6 +97,7 @@ void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorA
       group_costs(stream, let_.forest().count.data(), imported_lists_.view(groups_), kCellCost, costs_.data(), true);
     costs = {costs_.data(), groups_.data(), groups_.size(), kParticleCost, options_.deterministic ? 0 : seconds};
   }
+  balanced_ = known > 0;
   domains_.update(stream, particles, carried, costs);
 }
 
@@ -304,7 +305,7 @@ void TreeGravity::report(const StepSums& sums) {
   counts_.mean_fill = sums.particles() / (std::max(1.0, sums.groups) * options_.group_size);
   counts_.probe_error = sums.probe_error();
   counts_.fresh_error = judge_.fresh_error();
-  counts_.domain_imbalance = sums.interactions > 0 ? sums.largest * ranks_.size() / sums.interactions : 1;
+  counts_.domain_imbalance = sums.imbalance();
   if (ranks_.size() == 1) return;
   const LetCounts& let = let_.counts();
   counts_.let_cells = let.cells_received;
@@ -320,7 +321,7 @@ void TreeGravity::judge(const StepSums& sums, bool fresh) {
   costs_known_ = sums.batched == 0;
   if (sums.batched > 0) rebuild_due_ = true;
   if (fresh) {
-    judge_.begin(sums);
+    judge_.begin(sums, balanced_);
     drift_ *= kShorterDrift;
   } else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums)) {
     rebuild_due_ = true;

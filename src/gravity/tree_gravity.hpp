@@ -93,6 +93,7 @@ class TreeGravity {
   std::uint32_t outgrown_ = 0;  // groups that have come too near to a closed cell
   double drift_ = 0;           // sides: what imported trees allow particles to move until they are made anew
   bool costs_known_ = false;   // all ranks' lists tell what the particles cost; alike on all ranks
+  bool balanced_ = false;      // they were known when the domains were cut
   DeviceBuffer<std::uint32_t> costs_{"domains.costs"};
   WorkClock work_;             // of lists and evaluation since the domains were cut
   bool rebuild_due_ = true;
