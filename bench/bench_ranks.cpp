@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "bench/report.hpp"
+#include "host/comm/agree.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
@@ -52,12 +53,8 @@ void read_phases(const PhaseTimers::Node& node, const std::string& path, Times& 
 void take_longest(const Communicator& ranks, Times& times) {
   std::string names;
   for (const auto& [name, seconds] : times) names += name + "\n";
-  std::uint64_t length = names.size();
-  ranks.broadcast(&length, sizeof length, 0);
-  names.resize(length);
-  ranks.broadcast(names.data(), length, 0);
   std::vector<std::string> all;
-  std::istringstream lines(names);
+  std::istringstream lines(broadcast_text(ranks, names));
   for (std::string line; std::getline(lines, line);) all.push_back(line);
   std::vector<double> seconds;
   for (const std::string& name : all) seconds.push_back(times.contains(name) ? times[name] : 0);

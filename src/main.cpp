@@ -2,6 +2,7 @@
 // request.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "host/comm/communicator.hpp"
@@ -35,6 +36,7 @@ int report_usage(const CLI::ParseError& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit on file sizes is an error of the write, with a message
   CLI::App program("Maki: gravitational N-body simulations, from a desk to many sites.", "maki");
   program.set_version_flag("--version", [] { return maki::version_text(); });
   program.require_subcommand(1);

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "host/comm/agree.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
@@ -39,9 +42,10 @@ std::vector<std::string> summary(const Prepared& run) {
   const Config& config = run.config;
   const Config::Gravity& gravity = config.gravity;
   const bool comoving = config.run.kind == RunKind::kCosmology;
+  const std::string unit = length_unit_name(run.units);
   std::vector<std::string> lines = {device_text()};
-  lines.push_back(fmt::format("{}: {} particles, box {:g} {}, softening {}, preset {}, output in {}", config.run.name,
-                              run.particles, run.side, length_unit_name(run.units), to_string(*gravity.softening),
+  lines.push_back(fmt::format("{}: {} particles, box {:g}{}, softening {}, preset {}, output in {}", config.run.name,
+                              run.particles, run.side, unit.empty() ? "" : " " + unit, to_string(*gravity.softening),
                               name_of(config.run.preset), *config.run.output_directory));
   if (comoving) {
     lines.push_back(
@@ -64,21 +68,31 @@ void print_lines(std::FILE* out, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) fmt::print(out, "{}\n", line);
 }
 
+// Selects the device; where any rank has none, why, on all ranks. Collective.
+std::string missing_device(const Config& config, const Communicator& ranks) {
+  std::string problem;
+  try {
+    use_device(config);
+  } catch (const DeviceError& error) {
+    problem = error.what();
+  }
+  for (const std::string& one : gather_texts(ranks, problem))
+    if (!one.empty()) return one;
+  return {};
+}
+
 // Nothing is made, read or written for it. It is told without a GPU too, and then says less.
 void print_estimate(const Config& config) {
   check_kinds(config);
   if (config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile) prepare(config, false);
-  const std::uint64_t particles = planned_particles(config);
   const Communicator ranks = Communicator::world();
+  const std::uint64_t particles = planned_particles(config, ranks);
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
-  try {
-    use_device(config);
-    const MachineMemory memory = machine_memory(ranks);
-    print_lines(stdout, describe(config, estimate, particles, &memory));
-  } catch (const DeviceError& error) {
-    print_lines(stdout, describe(config, estimate, particles, nullptr));
-    print_lines(stdout, {error.what()});
-  }
+  std::optional<MachineMemory> memory;
+  const std::string problem = missing_device(config, ranks);
+  if (problem.empty()) memory = machine_memory(ranks);
+  print_lines(stdout, describe(config, estimate, particles, memory ? &*memory : nullptr));
+  if (!problem.empty()) print_lines(stdout, {problem});
 }
 
 struct Admission {
@@ -89,7 +103,7 @@ struct Admission {
 // Before anything is allocated or written. All ranks come to the same verdict.
 Admission admit(const Config& config, const Communicator& ranks) {
   check_kinds(config);
-  const std::uint64_t particles = planned_particles(config);
+  const std::uint64_t particles = planned_particles(config, ranks);
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
   const MachineMemory memory = machine_memory(ranks);
   Admission admission;

@@ -118,14 +118,14 @@ double MemoryEstimate::shared() const {
   return std::max({start, device() + kProgram, output}) + std::min(kPoolRounding, 0.25 * device());
 }
 
-std::uint64_t planned_particles(const Config& config) {
+std::uint64_t planned_particles(const Config& config, const Communicator& ranks) {
   switch (config.initial.kind) {
     case InitialKind::kLpt:
     case InitialKind::kPancake: {
       const auto side = static_cast<std::uint64_t>(config.initial.particles_per_side);
       return side * side * side;
     }
-    case InitialKind::kFile: return count_particles(config.initial.file);
+    case InitialKind::kFile: return count_particles(config.initial.file, ranks);
     case InitialKind::kTwoBody: return 2;
     case InitialKind::kKeplerDisk: return static_cast<std::uint64_t>(config.initial.particles) + 1;
     default: return static_cast<std::uint64_t>(config.initial.particles);

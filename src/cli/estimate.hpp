@@ -31,7 +31,8 @@ struct MemoryEstimate {
 };
 
 // Particles that the configuration asks for, or that its file's header promises. Throws Error where there is no file.
-std::uint64_t planned_particles(const Config& config);
+// Collective.
+std::uint64_t planned_particles(const Config& config, const Communicator& ranks = Communicator::self());
 
 // Of a configuration that may have been resolved or not. Good to about a quarter; lists in strongly clustered sets to
 // a half. Of many ranks: with what uneven shares take more.

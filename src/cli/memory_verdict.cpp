@@ -141,8 +141,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
   if (!memory) return lines;
   std::string what = memory->shared ? "this machine" : fmt::format("this device ({})", memory->device);
   if (ranks > 1) what = fmt::format("a rank's share of {}", memory->shared ? "its machine" : memory->device);
-  const char* const has = ranks > 1 ? "is" : "has";
-  lines.push_back(fmt::format("{} {} {} free{}", what, has, gigabytes(memory->device_free),
+  lines.push_back(fmt::format("{} has {} free{}", what, gigabytes(memory->device_free),
                               memory->shared ? "" : fmt::format(", its host {}", gigabytes(memory->host_free))));
   lines.push_back(fmt::format("largest such run on {}: {} particles, or {} with lists made and used in batches",
                               ranks > 1 ? "these ranks" : "it", number_text(config, largest_run(config, *memory, true)),
@@ -165,9 +164,11 @@ std::vector<std::string> require_memory(const Config& config, const MemoryEstima
                                            v.lists_fit ? "" : " even with lists made and used in batches",
                                            gigabytes(v.available));
   if (config.run.ignore_memory) return {fmt::format("run.ignore_memory is set: {}.", shortage)};
+  const std::uint64_t most = largest_run(config, memory, false);
   throw Error("the run does not fit into memory", shortage,
-              fmt::format("at most {} particles do; take fewer{}, or set run.ignore_memory = true to go on regardless",
-                          number_text(config, largest_run(config, memory, false)),
+              fmt::format("{}; take fewer{}, or set run.ignore_memory = true to go on regardless",
+                          most > 0 ? fmt::format("at most {} particles do", number_text(config, most))
+                                   : "no number of particles does with these settings",
                           periodic ? ", a smaller gravity.mesh or output.power_mesh" : ""));
 }
 

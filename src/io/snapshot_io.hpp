@@ -70,8 +70,9 @@ struct ReadReport {
 Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
                        const Communicator& ranks = Communicator::self());
 
-// How many particles read_snapshot() would find, from the headers alone. Throws Error.
-std::uint64_t count_particles(const std::string& path);
+// How many particles read_snapshot() would find, from the headers alone, which rank 0 reads. Collective. Throws
+// Error, the same on all ranks.
+std::uint64_t count_particles(const std::string& path, const Communicator& ranks = Communicator::self());
 
 // A dataset of /PartType1 in one HDF5 file, flattened. Throws Error where it is missing.
 std::vector<double> read_extra_dataset(const std::string& path, const std::string& name);

@@ -40,11 +40,16 @@ void make_room(Snapshot& s, std::uint64_t n, const std::string& file) {
   }
 }
 
+std::uint64_t rows_of(const gadget::FileSet& set) {
+  std::uint64_t n = 0;
+  for (const auto& header : set.headers) n += gadget::sum(header.counts);
+  return n;
+}
+
 // This rank's share of all rows, which opens the files that hold any of them.
 void read_particles(const gadget::FileSet& set, Snapshot& s, std::vector<std::string>& notes,
                     const Communicator& ranks) {
-  std::uint64_t n = 0;
-  for (const auto& header : set.headers) n += gadget::sum(header.counts);
+  const std::uint64_t n = rows_of(set);
   const std::uint64_t begin = share_begin(n, ranks.rank(), ranks.size());
   const std::uint64_t end = share_begin(n, ranks.rank() + 1, ranks.size());
   std::vector<std::string> own_notes;
@@ -77,10 +82,8 @@ double total_mass(const Snapshot& s, const Communicator& ranks) {
 
 }  // namespace
 
-std::uint64_t count_particles(const std::string& path) {
-  std::uint64_t n = 0;
-  for (const std::string& file : gadget::find_files(path)) n += gadget::sum(gadget::read_header(file).counts);
-  return n;
+std::uint64_t count_particles(const std::string& path, const Communicator& ranks) {
+  return rows_of(gadget::read_set_headers(path, ranks));
 }
 
 Snapshot read_snapshot(const std::string& path, ReadReport* report, const Communicator& ranks) {

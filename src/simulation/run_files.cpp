@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 
+#include "host/comm/agree.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
 #include "src/io/safe_file.hpp"
@@ -86,17 +87,13 @@ std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reaso
 // The arrays of the rank that held most.
 std::string RunFiles::memory_of_largest(bool by_family) const {
   const std::vector<PoolUse> arrays = pool_report().peaks.front().arrays;
-  std::string text = memory_table(by_family ? families(arrays) : arrays, own_particles_);
+  const std::string text = memory_table(by_family ? families(arrays) : arrays, own_particles_);
   if (ranks_.size() == 1) return text;
   std::vector<std::uint64_t> most(static_cast<std::size_t>(ranks_.size()));
   const std::uint64_t mine = pool_report().high_water;
   ranks_.all_gather(&mine, most.data(), sizeof mine);
   const auto largest = static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
-  std::uint64_t length = text.size();
-  ranks_.broadcast(&length, sizeof length, largest);
-  text.resize(length);
-  ranks_.broadcast(text.data(), length, largest);
-  return fmt::format("rank {} held most:\n{}", largest, text);
+  return fmt::format("rank {} held most:\n{}", largest, broadcast_text(ranks_, text, largest));
 }
 
 void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) {

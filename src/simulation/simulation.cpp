@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "host/comm/agree.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
 
@@ -141,17 +142,12 @@ void Simulation::advance_to(double target) {
 
 // That of the lowest rank that has one.
 std::string Simulation::reason_to_stop() {
-  std::string reason = observer_.stop_reason(long_step_seconds_);
+  const std::string reason = observer_.stop_reason(long_step_seconds_);
   const auto size = static_cast<std::uint64_t>(ranks_.size());
   std::array<std::uint64_t, 1> first = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank())};
   ranks_.max(first);
   if (first[0] == 0) return {};
-  const int speaker = static_cast<int>(size - first[0]);
-  std::uint64_t length = reason.size();
-  ranks_.broadcast(&length, sizeof length, speaker);
-  reason.resize(length);
-  ranks_.broadcast(reason.data(), length, speaker);
-  return reason;
+  return broadcast_text(ranks_, reason, static_cast<int>(size - first[0]));
 }
 
 void Simulation::one_step(double target) {

@@ -24,8 +24,8 @@ struct Result {
   std::string output;  // both streams
 };
 
-Result call(const std::string& arguments) {
-  const std::string command = maki::test::program() + " " + arguments + " 2>&1";
+Result call(const std::string& arguments, const std::string& before = "") {
+  const std::string command = before + maki::test::program() + " " + arguments + " 2>&1";
   Result result;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return result;
@@ -217,6 +217,16 @@ TEST_F(Program, RunsThatMakeNoSenseLeaveNothing) {
   }
   write("file", "");
   expect_words(call("run " + path("tiny.toml") + " output_directory=" + path("file/out")), {"maki: error:", "file"});
+}
+
+// The limit's signal would end the program without a word and leave half a file.
+TEST_F(Program, AFileOverTheLimitOnSizesIsAnError) {
+  const std::string config =
+      write("box.toml", "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 16\n");
+  const Result result = call("ic " + config + " -o " + path("ic.hdf5"), "ulimit -f 64; ");
+  EXPECT_EQ(result.code, 1);
+  expect_words(result, {"maki: error: cannot write", "File too large", "ulimit -f"});
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()), 1);  // the configuration
 }
 
 TEST_F(Program, ForcesOfTheTreeAndOfThePairsAgree) {
