@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "host/comm/agree.hpp"
 #include "kernels/device/error.hpp"
@@ -247,6 +248,7 @@ void write_hdf5_file(const FileName& name, const Part& part, const Provenance& p
     }
     if (options.deflate > 0) root_succeeds(part.ranks, [&] { close_file(output, name); });
   } catch (const Error& error) {
+    if (std::string_view(error.what()).find("'" + name.path + "'") != std::string_view::npos) throw;
     throw Error(fmt::format("cannot write '{}': {}", name.path, error.what()));
   }
   if (options.deflate > 0) return;

@@ -39,8 +39,8 @@ std::string progress_line(const ProgressState& state, double mean_seconds) {
   return fmt::format("step {:<6} {:<12} {}{}particles/s", state.step, time, left, rate_text(rate));
 }
 
-Progress::Progress(std::FILE* out, double interval)
-    : out_(out), interval_(interval), terminal_(out != nullptr && isatty(fileno(out)) != 0) {}
+Progress::Progress(std::FILE* out, double interval, bool plain)
+    : out_(out), interval_(interval), terminal_(out != nullptr && !plain && isatty(fileno(out)) != 0) {}
 
 void Progress::step(const ProgressState& state) {
   if (out_ == nullptr) return;

@@ -22,7 +22,11 @@ struct ProgressState {
 // Silent where `out` is null.
 class Progress {
  public:
-  explicit Progress(std::FILE* out = stdout, double interval = 5);
+  // `plain`: lines also where there is a terminal. Open MPI's mpirun puts one between itself and its ranks.
+  explicit Progress(std::FILE* out = stdout, double interval = 5, bool plain = false);
+  ~Progress() { finish(); }  // what comes next, an error perhaps, begins a line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
   void step(const ProgressState& state);
   void message(const std::string& text);  // a line of its own
   void finish();                          // leaves the last line standing

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "host/comm/agree.hpp"
+#include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
 #include "src/io/safe_file.hpp"
@@ -16,6 +17,8 @@
 namespace maki {
 
 namespace {
+
+constexpr double kProgressInterval = 5;  // seconds between lines where there is no terminal
 
 std::string prepared_directory(const RunFileOptions& options) {
   ensure_output_directory(options.directory);
@@ -39,7 +42,7 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
       ranks_(ranks),
       gatherer_(ranks),
       stop_(ranks.rank() == 0 ? prepared_directory(options) : "", ranks.rank() == 0 ? options.time_limit : 0),
-      progress_(ranks.rank() == 0 ? options.progress : nullptr) {}
+      progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()) {}
 
 StepLog& RunFiles::log() {
   if (!log_) {

@@ -92,6 +92,7 @@ TEST_F(ProgramOfRanks, ARunIsOneRun) {
   ASSERT_EQ(result.code, 0) << result.output;
   EXPECT_EQ(count(result, "3 ranks on"), 1u) << result.output;
   EXPECT_EQ(count(result, "wrote "), 1u) << result.output;
+  EXPECT_EQ(count(result, "\033"), 0u) << "a log of mpirun's output is to be read as text";
   EXPECT_EQ(maki::read_snapshot((directory_ / "out/snapshot_000.hdf5").string()).size(), 4096u);
   std::ifstream log(directory_ / "out/log.txt");
   const std::string text{std::istreambuf_iterator<char>(log), {}};

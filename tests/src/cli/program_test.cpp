@@ -226,6 +226,7 @@ TEST_F(Program, AFileOverTheLimitOnSizesIsAnError) {
   const Result result = call("ic " + config + " -o " + path("ic.hdf5"), "ulimit -f 64; ");
   EXPECT_EQ(result.code, 1);
   expect_words(result, {"maki: error: cannot write", "File too large", "ulimit -f"});
+  EXPECT_EQ(result.output.find("cannot write"), result.output.rfind("cannot write")) << result.output;
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()), 1);  // the configuration
 }
 
