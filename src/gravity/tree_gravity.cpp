@@ -333,6 +333,7 @@ void TreeGravity::judge(const StepSums& sums, bool fresh) {
 // are, with more room, and the step is evaluated again.
 void TreeGravity::renew_imports(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   const double most = options_.law.r_cut > 0 ? kMostDriftOfCutoff * options_.law.r_cut : kMostDrift;
+  if (drift_ >= most) rebuild_due_ = true;  // more room is not to be had: new domains and trees
   drift_ = std::min(most, kLongerDrift * drift_);
   statistics_ = {};
   outgrown_ = 0;
@@ -350,7 +351,7 @@ void TreeGravity::renew_imports(const Stream& stream, const Particles& particles
     sources.lists.make(stream, sources.tree, walk_options(options_.theta), groups_, budget_of(sources));
   }
   again(sources);
-  counts_.rewalked_groups = groups_.size();
+  counts_.rewalked_groups = groups_.size();  // which also stands for the second evaluation
 }
 
 bool TreeGravity::must_replace() const {
