@@ -97,13 +97,14 @@ struct SweepCells {
     return u > 2147483647.0 ? INT32_MAX : static_cast<std::int32_t>(u);
   }
 
-  // A box that reaches beyond half a side away from the reference comes back on its other side: all of the axis.
+  // A box that reaches beyond half a side away from the reference comes back on its other side: all of the axis. By a
+  // little any box may, whose extent was rounded up; particles do not.
   MAKI_HD void include_box(Extent& extent, int axis, std::uint32_t centre, std::uint32_t reference, float half) const {
-    const std::int64_t d = signed_difference(centre, reference), h = units(half);
-    if (d - h < INT32_MIN || d + h > INT32_MAX)
-      extent.include(axis, INT32_MIN, INT32_MAX);
-    else
-      extent.include(axis, static_cast<std::int32_t>(d - h), static_cast<std::int32_t>(d + h));
+    constexpr std::int64_t rounding = std::int64_t{1} << 16;  // units; 21 levels round up by 2e-6 sides, 9000 units
+    const std::int64_t d = signed_difference(centre, reference), h = units(half), low = d - h, high = d + h;
+    if (low < INT32_MIN - rounding || high > INT32_MAX + rounding) return extent.include(axis, INT32_MIN, INT32_MAX);
+    extent.include(axis, static_cast<std::int32_t>(low < INT32_MIN ? INT32_MIN : low),
+                   static_cast<std::int32_t>(high > INT32_MAX ? INT32_MAX : high));
   }
 
   MAKI_HD void add_children(std::size_t cell, Moments& sum, Extent& extent) const {
