@@ -157,6 +157,19 @@ TEST(Octree, SweepFollowsMovedParticlesAcrossTheBoxEdge) {
   }
 }
 
+// A rank's slab that begins at the edge of the box: extents are rounded up on each level, and still end there.
+TEST(Octree, BoxesAtTheEdgeOfTheBoxDoNotReachRoundIt) {
+  auto set = testing::uniform_set(5000, 12);
+  for (SourceParticle& p : set) p.x /= 2;
+  for (std::size_t i = 0; i < 40; ++i) set[i].x = static_cast<std::uint32_t>(i / 2);
+  Built low(set, 4, kPeriodicMinLevel);
+  EXPECT_NEAR(low.tree.geometry.hx.download(low.stream)[0], 0.25, 1e-3);
+  EXPECT_GT(low.tree.geometry.hy.download(low.stream)[0], 0.49);
+  for (SourceParticle& p : set) p.x = ~p.x;
+  Built high(set, 4, kPeriodicMinLevel);
+  EXPECT_NEAR(high.tree.geometry.hx.download(high.stream)[0], 0.25, 1e-3);
+}
+
 TEST(Groups, CoverEveryParticleOnceAndStayWithinTheLimit) {
   for (const std::uint32_t n_crit : {1u, 16u, 64u, 128u})
     for (const int min_level : {0, 3})
