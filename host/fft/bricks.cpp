@@ -78,8 +78,38 @@ BrickExchange::BrickExchange(const DevicePayload& path, const PencilLayout& layo
     if (cells > 0) links.push_back({peer, total(links), cells, std::move(pieces)});
   };
   for (int peer = 0; peer < communicator.size(); ++peer) {
+    if (peer == communicator.rank()) continue;
     add(of_brick_, peer, brick_pieces(brick_, layout.box(Pencils::kReal, peer), layout.cells(), periodic));
     add(of_pencils_, peer, brick_pieces(bricks[static_cast<std::size_t>(peer)], pencils_, layout.cells(), periodic));
+  }
+  own_ = brick_pieces(brick_, pencils_, layout.cells(), periodic);
+  std::size_t held = 0;
+  bool once = true;  // no cell of the mesh is in the brick twice
+  for (const BrickPiece& piece : own_) held += piece.cells();
+  for (const PencilRange& range : brick_.along) once = once && range.count() <= layout.cells();
+  holds_pencils_ = once && held == pencils_.cells();
+  if (holds_pencils_) find_landings();
+}
+
+// A piece of a message may be in several of the brick's.
+void BrickExchange::find_landings() {
+  for (const Link& link : of_pencils_) {
+    for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {
+      const std::array<std::size_t, 3> steps = message_of(piece).steps();
+      for (const BrickPiece& own : own_) {
+        Landing landing{first, steps, own.in_brick, {}};
+        for (std::size_t a = 0; a < 3; ++a) {
+          const std::size_t begin = std::max(piece.in_pencils[a], own.in_pencils[a]);
+          const std::size_t end = std::min(piece.in_pencils[a] + piece.count[a], own.in_pencils[a] + own.count[a]);
+          if (begin >= end) break;
+          landing.count[a] = end - begin;
+          landing.first += steps[a] * (begin - piece.in_pencils[a]);
+          landing.in_brick[a] += begin - own.in_pencils[a];
+        }
+        if (landing.count[2] > 0) landings_.push_back(landing);
+      }
+      first += piece.cells();
+    }
   }
 }
 
@@ -89,33 +119,20 @@ std::size_t BrickExchange::total(const std::vector<Link>& links) {
 
 void BrickExchange::send_and_receive(const Stream& stream, const std::vector<Link>& to, const std::vector<Link>& from,
                                      std::size_t cell_bytes, int tag) {
-  const int rank = messages_.ranks().rank();
-  const char* own = nullptr;
   std::vector<Communicator::Outgoing> outgoing;
   std::vector<Communicator::Incoming> incoming;
-  for (const Link& link : to) {
-    char* message = out_.data() + link.first * cell_bytes;
-    if (link.peer == rank)
-      own = message;
-    else
-      outgoing.push_back({link.peer, message, link.cells * cell_bytes});
-  }
-  for (const Link& link : from) {
-    char* message = in_.data() + link.first * cell_bytes;
-    if (link.peer == rank)
-      copy_on_device(stream, message, own, link.cells * cell_bytes);
-    else
-      incoming.push_back({link.peer, message, link.cells * cell_bytes});
-  }
+  for (const Link& link : to)
+    outgoing.push_back({link.peer, out_.data() + link.first * cell_bytes, link.cells * cell_bytes});
+  for (const Link& link : from)
+    incoming.push_back({link.peer, in_.data() + link.first * cell_bytes, link.cells * cell_bytes});
   messages_.exchange(stream, outgoing, incoming, tag);
 }
 
-void BrickExchange::sum(const Stream& stream, const std::uint64_t* brick, std::uint64_t* mesh, std::size_t row) {
+void BrickExchange::send_masses(const Stream& stream, const std::uint64_t* brick) {
   out_.resize(total(of_brick_) * sizeof(std::uint64_t));
   in_.resize(total(of_pencils_) * sizeof(std::uint64_t));
   auto* sent = reinterpret_cast<std::uint64_t*>(out_.data());
-  const auto* received = reinterpret_cast<const std::uint64_t*>(in_.data());
-  const Lines mine = lines_of(brick_, counted(brick_.along[2])), theirs = lines_of(pencils_, row);
+  const Lines mine = lines_of(brick_, counted(brick_.along[2]));
   for (const Link& link : of_brick_) {
     for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {
       copy_box(stream, {piece.count, mine.steps(), message_of(piece).steps()}, brick + mine.at(piece.in_brick),
@@ -124,7 +141,19 @@ void BrickExchange::sum(const Stream& stream, const std::uint64_t* brick, std::u
     }
   }
   send_and_receive(stream, of_brick_, of_pencils_, sizeof(std::uint64_t), 4);
-  fill_zero(stream, mesh, theirs.plane * counted(pencils_.along[0]) * sizeof(std::uint64_t));
+}
+
+void BrickExchange::sum(const Stream& stream, const std::uint64_t* brick, std::uint64_t* mesh, std::size_t row) {
+  send_masses(stream, brick);
+  const auto* received = reinterpret_cast<const std::uint64_t*>(in_.data());
+  const Lines mine = lines_of(brick_, counted(brick_.along[2])), theirs = lines_of(pencils_, row);
+  if (!holds_pencils_) fill_zero(stream, mesh, theirs.plane * counted(pencils_.along[0]) * sizeof(std::uint64_t));
+  for (const BrickPiece& piece : own_) {
+    const BoxCopy box{piece.count, mine.steps(), theirs.steps()};
+    const auto* from = brick + mine.at(piece.in_brick);
+    auto* to = mesh + theirs.at(piece.in_pencils);
+    holds_pencils_ ? copy_box(stream, box, from, to) : add_box(stream, box, from, to);
+  }
   for (const Link& link : of_pencils_) {
     for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {
       add_box(stream, {piece.count, message_of(piece).steps(), theirs.steps()}, received + first,
@@ -132,6 +161,15 @@ void BrickExchange::sum(const Stream& stream, const std::uint64_t* brick, std::u
       first += piece.cells();
     }
   }
+}
+
+void BrickExchange::sum_in_brick(const Stream& stream, std::uint64_t* brick) {
+  send_masses(stream, brick);
+  const auto* received = reinterpret_cast<const std::uint64_t*>(in_.data());
+  const Lines mine = lines_of(brick_, counted(brick_.along[2]));
+  for (const Landing& landing : landings_)
+    add_box(stream, {landing.count, landing.message_steps, mine.steps()}, received + landing.first,
+            brick + mine.at(landing.in_brick));
 }
 
 void BrickExchange::fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick) {
@@ -148,7 +186,12 @@ void BrickExchange::fetch(const Stream& stream, const float* mesh, std::size_t r
     }
   }
   send_and_receive(stream, of_pencils_, of_brick_, sizeof(float), 5);
-  if (total(of_brick_) < size()) fill_zero(stream, brick, size() * sizeof(float));
+  std::size_t held = total(of_brick_);
+  for (const BrickPiece& piece : own_) held += piece.cells();
+  if (held < size()) fill_zero(stream, brick, size() * sizeof(float));
+  for (const BrickPiece& piece : own_)
+    copy_box(stream, {piece.count, theirs.steps(), mine.steps()}, mesh + theirs.at(piece.in_pencils),
+             brick + mine.at(piece.in_brick));
   for (const Link& link : of_brick_) {
     for (std::size_t first = link.first; const BrickPiece& piece : link.pieces) {
       copy_box(stream, {piece.count, message_of(piece).steps(), mine.steps()}, received + first,

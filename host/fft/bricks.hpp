@@ -41,6 +41,12 @@ class BrickExchange {
   // mesh = sum over all bricks, exact and so the same for any division into bricks: `mesh` is overwritten, lines
   // [x][y][z] of this rank's pencils (PencilFft::cells()), `row` numbers apart.
   void sum(const Stream& stream, const std::uint64_t* brick, std::uint64_t* mesh, std::size_t row);
+  // The same left in the brick itself, where its cells are this rank's pencils' (all of them: holds_pencils()); what is
+  // left in its other cells is of no meaning. Every rank of the exchange calls either this or sum().
+  void sum_in_brick(const Stream& stream, std::uint64_t* brick);
+  bool holds_pencils() const { return holds_pencils_; }
+  // The cells that the brick and this rank's pencils share.
+  const std::vector<BrickPiece>& own_pieces() const { return own_; }
   // Every cell of the brick, ghosts too, as it is in the mesh; cells that lead nowhere become 0.
   void fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick);
 
@@ -53,14 +59,24 @@ class BrickExchange {
     std::size_t first, cells;  // of its message, in the buffer of all
     std::vector<BrickPiece> pieces;
   };
+  // Some of the cells that came in a message, and where they are in the brick.
+  struct Landing {
+    std::size_t first;  // in the buffer of all
+    std::array<std::size_t, 3> message_steps, in_brick, count;
+  };
   static std::size_t total(const std::vector<Link>& links);
+  void find_landings();
   void send_and_receive(const Stream& stream, const std::vector<Link>& to, const std::vector<Link>& from,
                         std::size_t cell_bytes, int tag);
+  void send_masses(const Stream& stream, const std::uint64_t* brick);
 
   DevicePayload messages_;
   PencilBox brick_, pencils_;
-  std::vector<Link> of_brick_;    // my brick's cells, by who has them in its pencils
-  std::vector<Link> of_pencils_;  // my pencils' cells, by whose brick they are in
+  std::vector<Link> of_brick_;    // my brick's cells, by what other rank has them in its pencils
+  std::vector<Link> of_pencils_;  // my pencils' cells, by what other rank's brick they are in
+  std::vector<BrickPiece> own_;   // my brick's cells in my pencils: these are never sent
+  bool holds_pencils_ = false;
+  std::vector<Landing> landings_;  // where it does: of all messages
   DeviceBuffer<char> out_{"mesh.bricks_sent"}, in_{"mesh.bricks_received"};
 };
 

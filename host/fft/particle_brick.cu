@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/mesh/counts_to_mesh.cuh"
 #include "kernels/mesh/occupied.hpp"
 
 namespace maki {
@@ -89,16 +88,32 @@ void ParticleBrick::fit(const Stream& stream, const SourceParticle* particles, s
 void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                            float* mesh, float* shifted) {
   fit(stream, particles, n);
-  const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
-  const int m = layout_.cells();
   brick_.resize(std::max(brick_.size(), box_.size()));
-  counts_.resize(pencils.cells());
   counter_.take(stream, particles, n, unit, box_);
   for (int which = 0; which < (interlaced_ ? 2 : 1); ++which) {
     counter_.count(stream, which == 1, brick_.data());
-    masses_->sum(stream, brick_.data(), counts_.data(), static_cast<std::size_t>(m));
-    launch_counts_to_mesh(stream, counts_.data(), pencils.along[0].count(), pencils.along[1].count(), m, unit,
-                          which == 1 ? shifted : mesh, row_);
+    to_pencils(stream, unit, which == 1 ? shifted : mesh);
+  }
+}
+
+// Without a mesh of counts where the brick has a place for all that comes.
+void ParticleBrick::to_pencils(const Stream& stream, const MassUnit& unit, float* mesh) {
+  const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
+  const auto lines = static_cast<std::size_t>(pencils.along[1].count()), m = static_cast<std::size_t>(layout_.cells());
+  if (!masses_->holds_pencils()) {
+    counts_.resize(pencils.cells());
+    masses_->sum(stream, brick_.data(), counts_.data(), m);
+    const std::size_t planes = pencils.cells() / (m * std::max<std::size_t>(1, lines));
+    counts_to_masses(stream, {{planes, lines, m}, {lines * m, m}, {lines * row_, row_}}, unit, counts_.data(), mesh);
+    return;
+  }
+  masses_->sum_in_brick(stream, brick_.data());
+  const auto rows = static_cast<std::size_t>(box_.extent[1]), cells = static_cast<std::size_t>(box_.extent[2]);
+  for (const BrickPiece& piece : masses_->own_pieces()) {
+    const auto& [from, to, count] = piece;
+    counts_to_masses(stream, {count, {rows * cells, cells}, {lines * row_, row_}}, unit,
+                     brick_.data() + (from[0] * rows + from[1]) * cells + from[2],
+                     mesh + (to[0] * lines + to[1]) * row_ + to[2]);
   }
 }
 

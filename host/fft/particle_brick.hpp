@@ -41,6 +41,7 @@ class ParticleBrick {
  private:
   void fit(const Stream& stream, const SourceParticle* particles, std::size_t n);
   void make(const Stream& stream, const SourceParticle* particles, std::size_t n);
+  void to_pencils(const Stream& stream, const MassUnit& unit, float* mesh);
   BrickExchange& forces() { return ghosted_ ? *ghosted_ : *masses_; }
   std::uint64_t sent_now() const;
 
@@ -57,7 +58,7 @@ class ParticleBrick {
   std::uint64_t sent_before_ = 0;  // by bricks that are no more
   MassCounter counter_;
   DeviceBuffer<std::uint64_t> brick_{"mesh.brick"};    // counts of the brick, or its values
-  DeviceBuffer<std::uint64_t> counts_{"mesh.counts"};  // of the pencils
+  DeviceBuffer<std::uint64_t> counts_{"mesh.counts"};  // of pencils that the brick does not hold
 };
 
 }  // namespace maki

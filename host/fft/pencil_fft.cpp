@@ -81,7 +81,8 @@ auto PencilFft<Real>::parts(Pencils from, Pencils to, bool sending) const -> std
 
 template <class Real>
 auto PencilFft<Real>::plan(Pencils from, Pencils to) const -> Transpose {
-  Transpose transpose{parts(from, to, true), parts(from, to, false), false};
+  Transpose transpose{parts(from, to, true), parts(from, to, false), false,
+                      PencilLayout::order(from)[0] == PencilLayout::order(to)[0]};
   const auto mine = [&](const std::vector<Part>& parts) { return parts.size() == 1 && parts[0].peer == rank(); };
   transpose.stays_here = mine(transpose.out) && mine(transpose.in);
   return transpose;
@@ -109,38 +110,65 @@ void PencilFft<Real>::send_and_receive(const Stream& stream, const Transpose& tr
   messages_.exchange(stream, outgoing, incoming, tag);
 }
 
-// The mesh goes from one array to the other; either is the other's buffer of messages meanwhile.
+// The mesh goes from one array to the other; either is the other's buffer of messages meanwhile. Planes are transformed
+// just before and after they are copied, a few at a time where the order of the copy allows it.
 template <class Real>
-void PencilFft<Real>::run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag) {
-  auto* before = reinterpret_cast<Complex*>(from);
-  auto* after = reinterpret_cast<Complex*>(to);
-  if (transpose.stays_here) {
-    const Part &out = transpose.out[0], &in = transpose.in[0];
-    copy_box(stream, {out.copy.count, out.copy.from_step, in.copy.to_step}, before, after);
-    return;
+void PencilFft<Real>::run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag,
+                          const Planes& before, const Planes& after) {
+  auto* source = reinterpret_cast<Complex*>(from);
+  auto* target = reinterpret_cast<Complex*>(to);
+  const bool stays = transpose.stays_here, same_planes = stays && transpose.same_planes;
+  if (!same_planes) before.transform(0, before.count);
+  if (!stays) {
+    for (const Part& part : transpose.out) copy_box(stream, part.copy, source + part.base, target + part.first);
+    send_and_receive(stream, transpose, target, source, tag);
   }
-  for (const Part& part : transpose.out) copy_box(stream, part.copy, before + part.base, after + part.first);
-  send_and_receive(stream, transpose, after, before, tag);
-  for (const Part& part : transpose.in) copy_box(stream, part.copy, before + part.first, after + part.base);
+  const std::size_t some = stays && !same_planes ? after.count : lines_.together(after.count);
+  for (std::size_t plane = 0; plane < after.count; plane += some) {
+    const std::size_t count = std::min(some, after.count - plane);
+    if (same_planes) before.transform(plane, count);
+    for (const Part& part : transpose.in) {
+      BoxCopy copy = part.copy;
+      if (stays) copy.from_step = transpose.out[0].copy.from_step;
+      copy.count[0] = count;
+      copy_box(stream, copy, source + part.first + copy.from_step[0] * plane,
+               target + part.base + copy.to_step[0] * plane);
+    }
+    after.transform(plane, count);
+  }
+}
+
+template <class Real>
+auto PencilFft<Real>::planes(const Stream& stream, Pencils pencils, Real* mesh, Transform transform) -> Planes {
+  const PencilBox held = layout_.box(pencils, rank());
+  const std::array<int, 3> axes = PencilLayout::order(pencils);
+  const std::size_t lines = counted(held.along[static_cast<std::size_t>(axes[1])]);
+  const std::size_t row = pencils == Pencils::kZ ? real_row() : mode_row();
+  return {counted(held.along[static_cast<std::size_t>(axes[0])]),
+          [this, &stream, mesh, transform, lines, row](std::size_t first, std::size_t count) {
+            (lines_.*transform)(stream, mesh + first * lines * row, count * lines);
+          }};
 }
 
 template <class Real>
 void PencilFft<Real>::forward(const Stream& stream, Real* mesh) {
-  lines_.real_to_modes(stream, mesh, layout_.lines(Pencils::kZ, rank()));
-  run(stream, z_to_y_, mesh, work_.data(), 0);
-  lines_.forward(stream, work_.data(), layout_.lines(Pencils::kY, rank()));
-  run(stream, y_to_x_, work_.data(), mesh, 1);
-  lines_.forward(stream, mesh, layout_.lines(Pencils::kX, rank()));
+  using Fft = LineFft<Real>;
+  Real* work = work_.data();
+  run(stream, z_to_y_, mesh, work, 0, planes(stream, Pencils::kZ, mesh, &Fft::real_to_modes),
+      planes(stream, Pencils::kY, work, &Fft::forward));
+  run(stream, y_to_x_, work, mesh, 1, {0, [](std::size_t, std::size_t) {}},
+      planes(stream, Pencils::kX, mesh, &Fft::forward));
   stream.synchronize();
 }
 
 template <class Real>
 void PencilFft<Real>::backward(const Stream& stream, Real* mesh) {
-  lines_.backward(stream, mesh, layout_.lines(Pencils::kX, rank()));
-  run(stream, x_to_y_, mesh, work_.data(), 2);
-  lines_.backward(stream, work_.data(), layout_.lines(Pencils::kY, rank()));
-  run(stream, y_to_z_, work_.data(), mesh, 3);
-  lines_.modes_to_real(stream, mesh, layout_.lines(Pencils::kZ, rank()));
+  using Fft = LineFft<Real>;
+  Real* work = work_.data();
+  run(stream, x_to_y_, mesh, work, 2, planes(stream, Pencils::kX, mesh, &Fft::backward),
+      planes(stream, Pencils::kY, work, &Fft::backward));
+  run(stream, y_to_z_, work, mesh, 3, {0, [](std::size_t, std::size_t) {}},
+      planes(stream, Pencils::kZ, mesh, &Fft::modes_to_real));
   stream.synchronize();
 }
 

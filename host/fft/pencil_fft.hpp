@@ -9,6 +9,7 @@
 #include <array>
 #include <complex>
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
@@ -58,12 +59,21 @@ class PencilFft {
   // One change of layout: what goes to whom and what comes from whom; this rank's own part is in both.
   struct Transpose {
     std::vector<Part> out, in;
-    bool stays_here;  // nothing is sent or received: one copy does
+    bool stays_here;   // nothing is sent or received: one copy does
+    bool same_planes;  // both layouts have the same outermost axis
   };
+  // The planes of a layout, one for each place along its outermost axis, and what transforms the lines of some of them.
+  struct Planes {
+    std::size_t count;
+    std::function<void(std::size_t first, std::size_t count)> transform;
+  };
+  using Transform = void (LineFft<Real>::*)(const Stream&, Real*, std::size_t);
+  Planes planes(const Stream& stream, Pencils pencils, Real* mesh, Transform transform);
   Transpose plan(Pencils from, Pencils to) const;
   std::vector<Part> parts(Pencils from, Pencils to, bool sending) const;
   std::array<std::size_t, 3> steps(Pencils pencils, const PencilBox& held) const;
-  void run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag);
+  void run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag,
+           const Planes& before, const Planes& after);
   void send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag);
 
   DevicePayload messages_;

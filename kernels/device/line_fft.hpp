@@ -32,6 +32,10 @@ class LineFft {
   void forward(const Stream& stream, Real* values, std::size_t lines);
   void backward(const Stream& stream, Real* values, std::size_t lines);
 
+  // Of `groups` of lines that pass through several steps, how many go through all of them together: a few that stay in
+  // the caches, or all where there are no such.
+  std::size_t together(std::size_t groups) const;
+
  private:
   struct Plans;
   static std::size_t rounded(std::size_t reals) {

@@ -1,6 +1,7 @@
 #include <fftw3.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -112,6 +113,12 @@ LineFft<Real>::~LineFft() = default;
 template <class Real>
 std::size_t LineFft<Real>::batch() const {
   return 1;
+}
+
+// As schedule(static) cuts a step's loops, each thread meets its own group again in the next step.
+template <class Real>
+std::size_t LineFft<Real>::together(std::size_t groups) const {
+  return std::min(groups, static_cast<std::size_t>(omp_get_max_threads()));
 }
 
 template <class Real>

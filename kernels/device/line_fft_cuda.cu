@@ -84,6 +84,11 @@ std::size_t LineFft<Real>::batch() const {
 }
 
 template <class Real>
+std::size_t LineFft<Real>::together(std::size_t groups) const {
+  return groups;
+}
+
+template <class Real>
 void LineFft<Real>::real_to_modes(const Stream& stream, Real* values, std::size_t lines) {
   check_fft(cufftSetStream(plans_->to_modes, native(stream)), "giving an FFT its stream");
   for (std::size_t line = 0; line < lines; line += batch())

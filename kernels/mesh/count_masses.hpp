@@ -1,6 +1,8 @@
 // Mass assignment in whole numbers to a box of the mesh's cells: what one of many ranks adds to the mesh.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -40,5 +42,14 @@ class MassCounter {
   Assignment cloud_;
   std::unique_ptr<Work> work_;
 };
+
+// A box of counts and the lines of a mesh that it becomes, both contiguous along the last axis.
+struct CountBox {
+  std::array<std::size_t, 3> count;
+  std::array<std::size_t, 2> count_steps, mesh_steps;  // elements to the next one along the first two axes
+};
+// mesh = (counts - unit.mean) quantum. What the counts hold afterwards is of no meaning.
+void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
+                      float* mesh);
 
 }  // namespace maki

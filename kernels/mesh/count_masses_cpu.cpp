@@ -36,4 +36,14 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
   }
 }
 
+void counts_to_masses(const Stream&, const CountBox& box, const MassUnit& unit, std::uint64_t* counts, float* mesh) {
+  const auto quantum = static_cast<float>(unit.quantum);
+#pragma omp parallel for collapse(2) schedule(static)
+  for (std::size_t x = 0; x < box.count[0]; ++x)
+    for (std::size_t y = 0; y < box.count[1]; ++y)
+      mesh_kernels().convert_row(counts + box.count_steps[0] * x + box.count_steps[1] * y,
+                                 static_cast<int>(box.count[2]), unit.mean, quantum,
+                                 mesh + box.mesh_steps[0] * x + box.mesh_steps[1] * y);
+}
+
 }  // namespace maki

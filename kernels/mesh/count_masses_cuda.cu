@@ -1,7 +1,31 @@
 #include "kernels/mesh/assign_cuda.cuh"
 #include "kernels/mesh/count_masses.hpp"
+#include "kernels/mesh/modes.cuh"
 
 namespace maki {
+namespace {
+
+struct CountsToMasses {
+  const std::uint64_t* counts;
+  float* mesh;
+  std::size_t count_plane, count_row, mesh_plane, mesh_row;
+  std::int64_t mean;
+  float quantum;
+
+  struct Row {
+    const std::uint64_t* counts;
+    float* mesh;
+  };
+  MAKI_HD Row begin(int x, int y) const {
+    const auto i = static_cast<std::size_t>(x), j = static_cast<std::size_t>(y);
+    return {counts + count_plane * i + count_row * j, mesh + mesh_plane * i + mesh_row * j};
+  }
+  MAKI_HD void at(const Row& row, int z, std::size_t) const {
+    row.mesh[z] = static_cast<float>(static_cast<std::int64_t>(row.counts[z]) - mean) * quantum;
+  }
+};
+
+}  // namespace
 
 struct MassCounter::Work {
   const SourceParticle* particles = nullptr;
@@ -25,6 +49,15 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
   fill_zero(stream, counts, w.box.size() * sizeof(std::uint64_t));
   cuda::assign_counts(stream, w.particles, w.n, w.unit, w.box, cloud_, shifted ? 1 : 0,
                       reinterpret_cast<cuda::Count*>(counts));
+}
+
+void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
+                      float* mesh) {
+  const int length = static_cast<int>(box.count[2]);
+  launch_rows(stream, "mesh.to_masses", {0, 0, static_cast<int>(box.count[0]), static_cast<int>(box.count[1])}, length,
+              length,
+              CountsToMasses{counts, mesh, box.count_steps[0], box.count_steps[1], box.mesh_steps[0],
+                             box.mesh_steps[1], unit.mean, static_cast<float>(unit.quantum)});
 }
 
 }  // namespace maki
