@@ -7,6 +7,7 @@ namespace maki {
 namespace {
 
 constexpr std::size_t kTile = 8;  // 8 x 8 numbers: at most eight cache lines read, eight written
+constexpr std::size_t kBlock = 256;  // numbers of eight lines of the source read on end
 
 // Both sides run along the last axis.
 template <class T>
@@ -24,14 +25,17 @@ void transpose(const BoxCopy& box, std::size_t a, std::size_t o, const T* from, 
   const std::size_t along = box.count[a], across = box.count[2];
 #pragma omp parallel for collapse(2) schedule(static)
   for (std::size_t other = 0; other < box.count[o]; ++other) {
-    for (std::size_t i0 = 0; i0 < along; i0 += kTile) {
-      const std::size_t i1 = std::min(i0 + kTile, along);
+    for (std::size_t first = 0; first < along; first += kBlock) {
+      const std::size_t last = std::min(first + kBlock, along);
       const T* source = from + box.from_step[o] * other;
       T* target = to + box.to_step[o] * other;
       for (std::size_t k0 = 0; k0 < across; k0 += kTile) {
         const std::size_t k1 = std::min(k0 + kTile, across);
-        for (std::size_t i = i0; i < i1; ++i)
-          for (std::size_t k = k0; k < k1; ++k) target[box.to_step[a] * i + k] = source[i + box.from_step[2] * k];
+        for (std::size_t i0 = first; i0 < last; i0 += kTile) {
+          const std::size_t i1 = std::min(i0 + kTile, last);
+          for (std::size_t i = i0; i < i1; ++i)
+            for (std::size_t k = k0; k < k1; ++k) target[box.to_step[a] * i + k] = source[i + box.from_step[2] * k];
+        }
       }
     }
   }
