@@ -87,6 +87,7 @@ class Gravity {
   void set_theta(double theta);
   void set_law(const ForceLaw& law);  // new softening (also after double_box)
   void request_rebuild();             // the next short_range builds anew
+  void box_doubled();                 // to be said after double_box(); the next short_range builds anew
   void masses_changed();              // to be said when masses change but not the number of particles
   const GravityCounts& counts() const;
   const GravityOptions& options() const;

@@ -10,7 +10,7 @@ void RankDomains::update(const Stream& stream, Particles& particles, VectorArray
                       : multisect(samples.points, {}, choose_factors(ranks_.size()));
   std::array<DeviceBuffer<float>*, 3> extra{};
   if (carried) extra = {&carried->x, &carried->y, &carried->z};
-  migration_ = migrate(stream, ranks_, *domains_, particles, std::span(extra.data(), carried ? 3 : 0));
+  migrate(stream, ranks_, *domains_, particles, std::span(extra.data(), carried ? 3 : 0));
 }
 
 }  // namespace maki

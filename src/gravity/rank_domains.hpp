@@ -19,13 +19,15 @@ class RankDomains {
   // Collective.
   void update(const Stream& stream, Particles& particles, VectorArray* carried, const Costs& costs);
 
-  const Migration& last_migration() const { return migration_; }
+  // The box of an isolated set has doubled about its middle.
+  void double_box() {
+    if (domains_) domains_->double_box();
+  }
 
  private:
   Communicator ranks_;
   std::optional<Domains> domains_;
   std::uint64_t updates_ = 0;
-  Migration migration_;
 };
 
 }  // namespace maki

@@ -38,6 +38,11 @@ class TreeGravity {
   void evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out);
 
   void request_rebuild() { rebuild_due_ = true; }
+  void box_doubled() {
+    rebuild_due_ = true;
+    drift_ /= 2;
+    domains_.double_box();
+  }
   void set_theta(double theta);
   void set_law(const ForceLaw& law);
   const GravityCounts& counts() const { return counts_; }

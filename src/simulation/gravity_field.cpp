@@ -90,7 +90,7 @@ void GravityField::keep_in_box(double t) {
     }
     double_box(stream_, particles_);
     double_frame(frame_);
-    gravity_.request_rebuild();
+    gravity_.box_doubled();
     reach = largest_of_ranks(ranks_, largest_reach(stream_, particles_));
     say_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
   }
