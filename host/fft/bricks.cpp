@@ -88,7 +88,21 @@ BrickExchange::BrickExchange(const DevicePayload& path, const PencilLayout& layo
   for (const BrickPiece& piece : own_) held += piece.cells();
   for (const PencilRange& range : brick_.along) once = once && range.count() <= layout.cells();
   holds_pencils_ = once && held == pencils_.cells();
-  if (holds_pencils_) find_landings();
+  if (!holds_pencils_) return;
+  find_landings();
+  find_own_rows();
+}
+
+void BrickExchange::find_own_rows() {
+  const std::size_t lines = counted(brick_.along[1]);
+  own_rows_.assign(counted(brick_.along[0]) * lines, 1);
+  const auto shared = [&](const std::array<std::size_t, 3>& first, const std::array<std::size_t, 3>& count) {
+    for (std::size_t x = first[0]; x < first[0] + count[0]; ++x)
+      for (std::size_t y = first[1]; y < first[1] + count[1]; ++y) own_rows_[x * lines + y] = 0;
+  };
+  for (const Link& link : of_brick_)
+    for (const BrickPiece& piece : link.pieces) shared(piece.in_brick, piece.count);
+  for (const Landing& landing : landings_) shared(landing.in_brick, landing.count);
 }
 
 // A piece of a message may be in several of the brick's.

@@ -47,6 +47,8 @@ class BrickExchange {
   bool holds_pencils() const { return holds_pencils_; }
   // The cells that the brick and this rank's pencils share.
   const std::vector<BrickPiece>& own_pieces() const { return own_; }
+  // Where it holds the pencils, by row [x][y] of the brick: 1 where nothing is sent, nor comes from others.
+  const std::vector<std::uint8_t>& own_rows() const { return own_rows_; }
   // Every cell of the brick, ghosts too, as it is in the mesh; cells that lead nowhere become 0.
   void fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick);
 
@@ -66,6 +68,7 @@ class BrickExchange {
   };
   static std::size_t total(const std::vector<Link>& links);
   void find_landings();
+  void find_own_rows();
   void send_and_receive(const Stream& stream, const std::vector<Link>& to, const std::vector<Link>& from,
                         std::size_t cell_bytes, int tag);
   void send_masses(const Stream& stream, const std::uint64_t* brick);
@@ -77,6 +80,7 @@ class BrickExchange {
   std::vector<BrickPiece> own_;   // my brick's cells in my pencils: these are never sent
   bool holds_pencils_ = false;
   std::vector<Landing> landings_;  // where it does: of all messages
+  std::vector<std::uint8_t> own_rows_;
   DeviceBuffer<char> out_{"mesh.bricks_sent"}, in_{"mesh.bricks_received"};
 };
 

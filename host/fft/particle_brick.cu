@@ -91,30 +91,31 @@ void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles
   brick_.resize(std::max(brick_.size(), box_.size()));
   counter_.take(stream, particles, n, unit, box_);
   for (int which = 0; which < (interlaced_ ? 2 : 1); ++which) {
-    counter_.count(stream, which == 1, brick_.data());
-    to_pencils(stream, unit, which == 1 ? shifted : mesh);
+    count(stream, unit, which == 1, which == 1 ? shifted : mesh);
   }
 }
 
 // Without a mesh of counts where the brick has a place for all that comes.
-void ParticleBrick::to_pencils(const Stream& stream, const MassUnit& unit, float* mesh) {
+void ParticleBrick::count(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh) {
   const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
+  const auto planes = static_cast<std::size_t>(pencils.along[0].count());
   const auto lines = static_cast<std::size_t>(pencils.along[1].count()), m = static_cast<std::size_t>(layout_.cells());
   if (!masses_->holds_pencils()) {
+    counter_.count(stream, shifted, brick_.data());
     counts_.resize(pencils.cells());
     masses_->sum(stream, brick_.data(), counts_.data(), m);
-    const std::size_t planes = pencils.cells() / (m * std::max<std::size_t>(1, lines));
-    counts_to_masses(stream, {{planes, lines, m}, {lines * m, m}, {lines * row_, row_}}, unit, counts_.data(), mesh);
+    counts_to_masses(stream, {{0, 0, 0}, {planes, lines, m}, {lines * m, m}, 0, {lines * row_, row_}}, unit,
+                     counts_.data(), mesh);
     return;
   }
-  masses_->sum_in_brick(stream, brick_.data());
   const auto rows = static_cast<std::size_t>(box_.extent[1]), cells = static_cast<std::size_t>(box_.extent[2]);
-  for (const BrickPiece& piece : masses_->own_pieces()) {
-    const auto& [from, to, count] = piece;
-    counts_to_masses(stream, {count, {rows * cells, cells}, {lines * row_, row_}}, unit,
-                     brick_.data() + (from[0] * rows + from[1]) * cells + from[2],
-                     mesh + (to[0] * lines + to[1]) * row_ + to[2]);
-  }
+  std::vector<CountBox> boxes;
+  for (const auto& [from, to, count] : masses_->own_pieces())
+    boxes.push_back({from, count, {rows * cells, cells}, (to[0] * lines + to[1]) * row_ + to[2], {lines * row_, row_}});
+  const std::uint8_t* own = masses_->own_rows().data();
+  const bool done = counter_.count(stream, shifted, brick_.data(), {own, boxes, unit, mesh});
+  masses_->sum_in_brick(stream, brick_.data());
+  for (const CountBox& box : boxes) counts_to_masses(stream, box, unit, brick_.data(), mesh, done ? own : nullptr);
 }
 
 const float* ParticleBrick::fetch(const Stream& stream, const float* mesh) {

@@ -41,7 +41,7 @@ class ParticleBrick {
  private:
   void fit(const Stream& stream, const SourceParticle* particles, std::size_t n);
   void make(const Stream& stream, const SourceParticle* particles, std::size_t n);
-  void to_pencils(const Stream& stream, const MassUnit& unit, float* mesh);
+  void count(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh);
   BrickExchange& forces() { return ghosted_ ? *ghosted_ : *masses_; }
   std::uint64_t sent_now() const;
 

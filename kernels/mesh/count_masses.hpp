@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "kernels/device/stream.hpp"
 #include "kernels/mesh/cell_box.hpp"
@@ -19,6 +20,18 @@ struct CloudReach {
   int below, above;
 };
 CloudReach cloud_reach(Assignment cloud, bool interlaced);
+
+// Cells of a box of counts and the lines of a mesh that they become, both contiguous along the last axis.
+struct CountBox {
+  std::array<std::size_t, 3> first, count;    // cells of the box of counts
+  std::array<std::size_t, 2> count_steps;     // elements to the next one along its first two axes
+  std::size_t mesh_first;                     // element of the mesh
+  std::array<std::size_t, 2> mesh_steps;
+};
+// mesh = (counts - unit.mean) quantum. What the counts hold afterwards is of no meaning. `done`, where not null, has an
+// item for each row [x][y] of the counts, in host memory: those with 1 are left out.
+void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
+                      float* mesh, const std::uint8_t* done = nullptr);
 
 // Keeps its work space.
 class MassCounter {
@@ -35,6 +48,17 @@ class MassCounter {
   // the counts of parts of a set add up to those of the set, whatever the boxes.
   void count(const Stream& stream, bool shifted, std::uint64_t* counts);
 
+  // Rows (along the last axis) that are complete with this rank's masses, and the boxes that hold all their cells.
+  struct OwnRows {
+    const std::uint8_t* own;  // by row [x][y]: 1, in host memory
+    const std::vector<CountBox>& boxes;
+    const MassUnit& unit;
+    float* mesh;
+  };
+  // The same, but own rows become masses at once where that is the faster way, while their counts are in the cache, and
+  // leave none. Returns whether they did.
+  bool count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows& rows);
+
   std::size_t bytes() const;
 
  private:
@@ -42,14 +66,5 @@ class MassCounter {
   Assignment cloud_;
   std::unique_ptr<Work> work_;
 };
-
-// A box of counts and the lines of a mesh that it becomes, both contiguous along the last axis.
-struct CountBox {
-  std::array<std::size_t, 3> count;
-  std::array<std::size_t, 2> count_steps, mesh_steps;  // elements to the next one along the first two axes
-};
-// mesh = (counts - unit.mean) quantum. What the counts hold afterwards is of no meaning.
-void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
-                      float* mesh);
 
 }  // namespace maki

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "kernels/mesh/blocks_cpu.hpp"
@@ -5,18 +6,107 @@
 
 namespace maki {
 
+namespace {
+
+void convert_row(const CountBox& box, std::size_t x, std::size_t y, const MassUnit& unit, std::uint64_t* row,
+                 float* mesh) {
+  mesh_kernels().convert_row(row + box.first[2], static_cast<int>(box.count[2]), unit.mean,
+                             static_cast<float>(unit.quantum),
+                             mesh + box.mesh_first + box.mesh_steps[0] * (x - box.first[0]) +
+                                 box.mesh_steps[1] * (y - box.first[1]));
+}
+
+}  // namespace
+
+// Own rows leave by a sliding window of planes, as in MassAssigner (assign_cpu.cpp).
 struct MassCounter::Work {
   std::optional<ParticleBlocks> blocks;
+  DeviceBuffer<std::uint64_t> window{"mesh.window"};  // all zero between calls
+
+  static constexpr int kSharedPlanes = 4;  // m - 1, 0, 1, 2 of a whole axis: touched by the first and the last slab
+  int ring() const { return blocks->axis(0).longest + ParticleBlocks::kTileMargin; }
+  bool whole() const { return blocks->box().extent[0] == blocks->box().cells; }
+  std::size_t plane_size() const {
+    return static_cast<std::size_t>(blocks->box().extent[1]) * static_cast<std::size_t>(blocks->box().extent[2]);
+  }
+  void make_window();
+  std::uint64_t* plane(int x);
+  void slab(int bx, std::uint32_t half_cells);
+  void leave(int first, int last, std::uint64_t* counts, const OwnRows& rows);
+  void sweep(std::uint32_t half_cells, std::uint64_t* counts, const OwnRows& rows);
 };
+
+void MassCounter::Work::make_window() {
+  window.resize(static_cast<std::size_t>(ring() + kSharedPlanes) * plane_size());
+  window.fill_zero(Stream());
+}
+
+std::uint64_t* MassCounter::Work::plane(int x) {
+  const int m = blocks->box().cells;
+  int slot = x % ring();
+  if (whole()) {
+    x = (x + m) % m;
+    slot = x == m - 1 ? ring() : x < kSharedPlanes - 1 ? ring() + 1 + x : x % ring();
+  }
+  return window.data() + static_cast<std::size_t>(slot) * plane_size();
+}
+
+// All blocks of one slab; called by every thread of a team.
+void MassCounter::Work::slab(int bx, std::uint32_t half_cells) {
+  for (int colour = 0; colour < 4; ++colour) {
+#pragma omp for collapse(2) schedule(dynamic, 1)
+    for (int by = colour >> 1; by < blocks->axis(1).count; by += 2)
+      for (int bz = colour & 1; bz < blocks->axis(2).count; bz += 2)
+        blocks->gather({bx, by, bz}, half_cells, [this](int x) { return plane(x); });
+  }
+}
+
+// Planes [first, last] leave the window: own rows as masses, others as counts; called by every thread of a team.
+void MassCounter::Work::leave(int first, int last, std::uint64_t* counts, const OwnRows& rows) {
+  const CellBox& box = blocks->box();
+  const auto lines = static_cast<std::size_t>(box.extent[1]), length = static_cast<std::size_t>(box.extent[2]);
+#pragma omp for collapse(2) schedule(static)
+  for (int i = first; i <= last; ++i) {
+    for (std::size_t y = 0; y < lines; ++y) {
+      const auto x = static_cast<std::size_t>(i < 0 ? i + box.cells : i);
+      std::uint64_t* row = plane(i) + y * length;
+      if (rows.own[x * lines + y]) {
+        for (const CountBox& b : rows.boxes)
+          if (x - b.first[0] < b.count[0] && y - b.first[1] < b.count[1])
+            convert_row(b, x, y, rows.unit, row, rows.mesh);
+      } else {
+        std::copy_n(row, length, counts + (x * lines + y) * length);
+        std::fill_n(row, length, 0);
+      }
+    }
+  }
+}
+
+void MassCounter::Work::sweep(std::uint32_t half_cells, std::uint64_t* counts, const OwnRows& rows) {
+  const BlockAxis& slabs = blocks->axis(0);
+  const int lowest = whole() ? kSharedPlanes - 1 : 0;  // the shared planes leave at the end
+#pragma omp parallel
+  for (int bx = 0; bx < slabs.count; ++bx) {
+    slab(bx, half_cells);
+    const bool ends = bx == slabs.count - 1;
+    leave(std::max(lowest, slabs.begin[bx] - 1), slabs.begin[bx + 1] - (ends && !whole() ? 1 : 2), counts, rows);
+    if (ends && whole()) leave(-1, kSharedPlanes - 2, counts, rows);
+  }
+}
 
 MassCounter::MassCounter(Assignment cloud) : cloud_(cloud), work_(std::make_unique<Work>()) {}
 MassCounter::~MassCounter() = default;
-std::size_t MassCounter::bytes() const { return work_->blocks ? work_->blocks->bytes() : 0; }
+std::size_t MassCounter::bytes() const {
+  return (work_->blocks ? work_->blocks->bytes() : 0) + work_->window.capacity() * sizeof(std::uint64_t);
+}
 
 void MassCounter::take(const Stream&, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                        const CellBox& box) {
   auto& blocks = work_->blocks;
-  if (!blocks || blocks->box() != box) blocks.emplace(box, cloud_);
+  if (!blocks || blocks->box() != box) {
+    blocks.emplace(box, cloud_);
+    work_->window.resize(0);
+  }
   blocks->sort(particles, n, unit);
 }
 
@@ -36,14 +126,20 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
   }
 }
 
-void counts_to_masses(const Stream&, const CountBox& box, const MassUnit& unit, std::uint64_t* counts, float* mesh) {
-  const auto quantum = static_cast<float>(unit.quantum);
+bool MassCounter::count(const Stream&, bool shifted, std::uint64_t* counts, const OwnRows& rows) {
+  if (work_->window.empty()) work_->make_window();
+  work_->sweep(shifted ? 1 : 0, counts, rows);
+  return true;
+}
+
+void counts_to_masses(const Stream&, const CountBox& box, const MassUnit& unit, std::uint64_t* counts, float* mesh,
+                      const std::uint8_t* done) {
+  const auto& [plane, length] = box.count_steps;
+  const std::size_t lines = plane / std::max<std::size_t>(1, length);
 #pragma omp parallel for collapse(2) schedule(static)
-  for (std::size_t x = 0; x < box.count[0]; ++x)
-    for (std::size_t y = 0; y < box.count[1]; ++y)
-      mesh_kernels().convert_row(counts + box.count_steps[0] * x + box.count_steps[1] * y,
-                                 static_cast<int>(box.count[2]), unit.mean, quantum,
-                                 mesh + box.mesh_steps[0] * x + box.mesh_steps[1] * y);
+  for (std::size_t x = box.first[0]; x < box.first[0] + box.count[0]; ++x)
+    for (std::size_t y = box.first[1]; y < box.first[1] + box.count[1]; ++y)
+      if (!done || !done[x * lines + y]) convert_row(box, x, y, unit, counts + plane * x + length * y, mesh);
 }
 
 }  // namespace maki

@@ -51,13 +51,21 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
                       reinterpret_cast<cuda::Count*>(counts));
 }
 
+bool MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows&) {
+  count(stream, shifted, counts);
+  return false;
+}
+
+// No row is done before: see above.
 void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
-                      float* mesh) {
+                      float* mesh, const std::uint8_t*) {
   const int length = static_cast<int>(box.count[2]);
+  const auto& [plane, row] = box.count_steps;
   launch_rows(stream, "mesh.to_masses", {0, 0, static_cast<int>(box.count[0]), static_cast<int>(box.count[1])}, length,
               length,
-              CountsToMasses{counts, mesh, box.count_steps[0], box.count_steps[1], box.mesh_steps[0],
-                             box.mesh_steps[1], unit.mean, static_cast<float>(unit.quantum)});
+              CountsToMasses{counts + box.first[0] * plane + box.first[1] * row + box.first[2], mesh + box.mesh_first,
+                             plane, row, box.mesh_steps[0], box.mesh_steps[1], unit.mean,
+                             static_cast<float>(unit.quantum)});
 }
 
 }  // namespace maki
