@@ -1,10 +1,7 @@
 // The program under a launcher: one output, one message, whatever the number of ranks.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,15 +9,13 @@
 
 #include "src/io/snapshot_io.hpp"
 #include "tests/places.hpp"
+#include "tests/src/cli/call.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Result {
-  int code = -1;
-  std::string output;  // both streams
-};
+using Result = maki::test::CallResult;
 
 // A time limit on all of it: a job that does not end fails the test instead of hanging it.
 Result call(int ranks, const std::string& arguments) {
@@ -28,17 +23,8 @@ Result call(int ranks, const std::string& arguments) {
   const std::string mpirun = fs::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
   const std::string launch = mpirun + (geteuid() == 0 ? " --allow-run-as-root" : "") +
                              " --oversubscribe --bind-to none -n " + std::to_string(ranks) + " ";
-  const std::string command = "OMP_NUM_THREADS=1 timeout -k 5 60 " + (ranks > 1 ? launch : "") +
-                              maki::test::program() + " " + arguments + " 2>&1";
-  Result result;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return result;
-  std::array<char, 4096> buffer;
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    result.output.append(buffer.data(), count);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-  return result;
+  return maki::test::call_shell("OMP_NUM_THREADS=1 timeout -k 5 60 " + (ranks > 1 ? launch : "") +
+                                maki::test::program() + " " + arguments);
 }
 
 std::size_t count(const Result& result, const std::string& text) {

@@ -1,12 +1,10 @@
 // The program itself, as a user calls it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,27 +12,16 @@
 
 #include "src/io/snapshot_io.hpp"
 #include "tests/places.hpp"
+#include "tests/src/cli/call.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Result {
-  int code = -1;
-  std::string output;  // both streams
-};
+using Result = maki::test::CallResult;
 
 Result call(const std::string& arguments, const std::string& before = "") {
-  const std::string command = before + maki::test::program() + " " + arguments + " 2>&1";
-  Result result;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return result;
-  std::array<char, 4096> buffer;
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    result.output.append(buffer.data(), count);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-  return result;
+  return maki::test::call_shell(before + maki::test::program() + " " + arguments);
 }
 
 void expect_words(const Result& result, const std::vector<std::string>& words) {
