@@ -32,7 +32,7 @@ endif
 # ---- packages -------------------------------------------------------------------------------------------------------
 PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
             libfmt-dev libspdlog-dev libboost-dev libboost-context-dev libboost-math-dev librandom123-dev libpng-dev \
-            zlib1g-dev libssl-dev libgtest-dev libbenchmark-dev binutils libopenmpi-dev openmpi-bin
+            zlib1g-dev libssl-dev libxxhash-dev libgtest-dev libbenchmark-dev binutils libopenmpi-dev openmpi-bin
 PACKAGES += $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),patchelf)
 MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
 
@@ -48,16 +48,21 @@ ifeq (,$(filter cuda cpu,$(BACKEND)))
   $(error BACKEND is '$(BACKEND)': use auto, cuda or cpu)
 endif
 OBJ := $(BUILD)/$(BACKEND)
+# make SANITIZE=address,undefined BUILD=build/asan build/asan/tests_wan (or thread): the wide-area module under a sanitizer.
+SANITIZE ?=
 
 # ---- compilers and flags --------------------------------------------------------------------------------------------
 CCACHE   := $(shell command -v ccache 2>/dev/null)
 CXXBASE  := -std=c++20 -O3 -g1 -fopenmp -I. -I$(OBJ)/generated
+CXXBASE  += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -O1)
 # g++ 12 sees an overflow in fmt's own header that is not there.
 WARNINGS := -Wall -Wextra -Werror -Wno-stringop-overflow
 # Constants of the command line that tests and messages use.
 DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
 # Of HDF5 the build without MPI, also where both are installed (src/io/gadget_write.hpp says why).
-PKG      := fftw3f fftw3 hdf5-serial libpng zlib fmt openssl
+PKG      := fftw3f fftw3 hdf5-serial libpng zlib fmt openssl libxxhash
+# wan/net stands alone: a library of its own needs no more than these.
+WAN_LIBS := -lfmt -lssl -lcrypto -lxxhash -lpthread
 # tests/simt compiles the CUDA kernels for the CPU: calls in place of loads and stores, which tests/simt answers itself.
 SIMT     := -O1 -g -fno-openmp -fsanitize=thread --param tsan-instrument-func-entry-exit=0 -Wno-tsan \
             -Wno-unknown-pragmas -DMAKI_SIMT=1 -include tests/simt/cuda_model.hpp
@@ -78,7 +83,8 @@ own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter host/%,$1),$(MPI
             $(if $(filter tests/simt/%_test.cpp,$1),$(SIMT))
 
 # In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
-LDLIBS   += -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
+RPATH    := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
+LDLIBS   += $(RPATH)
 
 ifeq ($(BACKEND),cuda)
   ifeq (,$(NVCC))
@@ -115,13 +121,17 @@ find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev
 OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu) $(if $(filter yes,$(NCCL)),%/nccl_none.cpp,%/nccl_cuda.cu)
 MAIN    := src/main.cpp
 LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
-TESTS   := $(filter-out $(OTHER_BACKEND) tests/simt/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
+TESTS   := $(filter-out $(OTHER_BACKEND) tests/simt/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
 # Tests that need ranks, and what they share (*_ranks.cpp, with main_ranks.cpp): run under mpirun by tests/run_all.sh.
 RANK_TESTS := $(filter %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
 SIMT_TESTS := $(if $(filter cpu,$(BACKEND)),$(filter-out %_cuda.cu,$(call find_sources,tests/simt)))
-BENCHES := $(call find_sources,bench)
+# The wide-area module, its tests and the emulated links that they run over (bench/wan_testbed, a program too).
+WAN       := $(call find_sources,wan/net)
+TESTBED   := $(call find_sources,bench/wan_testbed)
+WAN_TESTS := $(call find_sources,tests/wan)
+BENCHES := $(filter-out bench/wan_testbed/%,$(call find_sources,bench))
 object   = $(patsubst %,$(OBJ)/%.o,$1)
-TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_ranks $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
+TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
 # Each bench/bench_*.cpp is a program; what else is there goes into all of them.
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
 BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
@@ -161,6 +171,17 @@ endif
 # ---- rules ----------------------------------------------------------------------------------------------------------
 $(OBJ)/libmaki.a: $(call object,$(LIBRARY)) $(OBJ)/backend
 	@rm -f $@ && ar rcs $@ $(filter %.o,$^)
+
+$(BUILD)/libmaki_wan.a: $(call object,$(WAN)) $(OBJ)/backend
+	@rm -f $@ && ar rcs $@ $(filter %.o,$^)
+
+$(BUILD)/tests_wan: $(call object,$(WAN_TESTS) $(filter-out %/main.cpp,$(TESTBED)) tests/main.cpp) $(BUILD)/libmaki_wan.a
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(WAN_LIBS) $(RPATH)
+
+$(BUILD)/wan_testbed: $(call object,$(TESTBED)) $(BUILD)/libmaki_wan.a
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(WAN_LIBS) $(RPATH)
 
 $(BUILD)/maki: $(call object,$(MAIN)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"

@@ -1,0 +1,45 @@
+// Takes in paths on one TCP port. A session id, issued inside the encrypted channel and bound to the peer's identity,
+// lets further streams and reconnections find their path.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "wan/net/path.hpp"
+
+namespace maki::wan {
+
+struct ListenerLimits {
+  int half_open = 256;       // connections that have not yet shown who they are; beyond it the oldest is dropped
+  int sessions = 1024;
+  int streams_per_path = kMaxStreams;
+};
+
+struct Accepted {
+  Path path;
+  std::string name;      // what the peer calls itself
+  std::string identity;  // as authenticated; empty when insecure
+};
+
+class Listener {
+ public:
+  // Binds to `local` only (an empty host: every address, IPv6 and IPv4; port 0: any free one). `settings` are those of
+  // the paths to come (of streams: the peer asks, `limits` bounds). With a relay it does not bind, but registers `relay.target` there
+  // and takes what the relay passes on. Throws Error where the port cannot be had, SecurityError for bad keys.
+  Listener(const Endpoint& local, const Security& security, const PathSettings& settings,
+           const ListenerLimits& limits = {}, const RelayRoute& relay = {}, Context& context = Context::shared());
+  ~Listener();  // paths taken from it live on, but lost streams of theirs cannot come back
+  Listener(Listener&&) noexcept;
+  Listener& operator=(Listener&&) noexcept;
+
+  Endpoint address() const;                          // with the port that was bound
+  Accepted accept();                                 // waits for the next path
+  std::optional<Accepted> accept_for(double seconds);
+
+ private:
+  class Core;
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace maki::wan

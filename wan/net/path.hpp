@@ -1,0 +1,116 @@
+// A path: a bundle of TCP streams to one peer that carries messages, matched by tag, and outlives its streams.
+//
+// Messages of one tag arrive once, whole and in the order of their sending; different tags do not wait for one another.
+// The n-th receive of a tag takes the n-th message of that tag, whatever the order in which they come in.
+// Any thread may call; the work is done by the I/O thread of the path's Context.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "wan/net/context.hpp"
+#include "wan/net/error.hpp"
+#include "wan/net/settings.hpp"
+
+namespace maki::wan {
+
+class PathCore;
+class Operation;
+
+using Tag = std::uint64_t;
+inline constexpr Tag kMaxTag = (Tag{1} << 62) - 1;  // higher ones are the library's own
+
+// Memory of a message whose size only its sender knew.
+struct Bytes {
+  std::unique_ptr<std::byte[]> data;
+  std::size_t size = 0;
+  std::span<const std::byte> view() const { return {data.get(), size}; }
+};
+
+// A send or receive on its way. The buffer it was given stays the library's until wait() returned or test() said true.
+// Copies refer to the same operation.
+class Request {
+ public:
+  Request() = default;
+  explicit Request(std::shared_ptr<Operation> operation) : operation_(std::move(operation)) {}
+  bool valid() const { return operation_ != nullptr; }
+
+  bool test();                      // done? Throws what wait() would throw.
+  void wait();                      // Throws PathError where the path was lost, Error where the message did not fit.
+  bool wait_for(double seconds);    // false when it is still not done then
+  std::size_t size() const;         // of the message, once done
+  Bytes take();                     // of receive_any, once done
+  std::chrono::steady_clock::time_point done_at() const;  // receive: the last byte was there; send: all acknowledged
+
+ private:
+  std::shared_ptr<Operation> operation_;
+};
+
+struct StreamStatus {
+  int number = 0;
+  unsigned epoch = 0;          // connections made for this number so far
+  bool up = false;
+  std::uint64_t sent = 0, received = 0;  // payload bytes, over all epochs
+};
+
+struct PathStatus {
+  std::string peer;            // "amsterdam at 1.2.3.4:6000"
+  std::string identity;        // of the peer: key id, or the name in its certificate; empty when insecure
+  bool up = false;             // at least one stream is
+  int streams_up = 0, streams = 0;
+  double round_trip = 0;       // seconds, the shortest of the last heartbeats; 0: none yet
+  double silent = 0;           // seconds since anything was heard of the peer
+  std::uint64_t sent = 0, received = 0, outstanding = 0;  // payload bytes; outstanding: not yet acknowledged
+  std::uint64_t sent_again = 0;       // bytes of chunks that had to be sent once more
+  std::uint64_t reconnections = 0;
+  std::vector<StreamStatus> stream;
+};
+
+class Path {
+ public:
+  Path() = default;
+  explicit Path(std::shared_ptr<PathCore> core) : core_(std::move(core)) {}
+  ~Path();  // close(), for at most five seconds
+  Path(Path&&) noexcept = default;
+  Path& operator=(Path&&) noexcept;
+
+  // Connects to a Listener, and returns when the session stands and at least one stream is up; the others follow. `name`
+  // tells the listener who calls (at most 63 bytes). Tries again until `settings.patience` is over, except where the
+  // peer refuses. Throws PathError, SecurityError, Error.
+  static Path connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
+                      const std::string& name = "", const RelayRoute& relay = {}, Context& context = Context::shared());
+
+  // Blocking calls. A send returns when its buffer may be used again: at once up to 64 kB (copied), else when the peer
+  // has acknowledged all of it. Throw PathError, Error.
+  void send(Tag tag, std::span<const std::byte> message);
+  std::size_t receive(Tag tag, std::span<std::byte> buffer);  // size of the message, at most the buffer's
+  Bytes receive_any(Tag tag, std::size_t limit);              // of unknown size, at most `limit`
+  std::size_t send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer);
+  void barrier();                                             // returns when the peer has called it as often
+
+  // The same without waiting. Buffers stay untouched until the Request is done.
+  Request start_send(Tag tag, std::span<const std::byte> message);
+  Request start_receive(Tag tag, std::span<std::byte> buffer);
+  Request start_receive_any(Tag tag, std::size_t limit);
+
+  // While the path lives. Streams are opened and retired without losing a byte (by whichever side connected; the other
+  // side's wish travels to it); sizes, pacing and timeouts count from now on, the window from each stream's next connection.
+  void change(const PathSettings& settings);
+  PathSettings settings() const;
+  PathStatus status() const;
+  void drop_stream(int number);        // breaks it as a failing network would; it is reconnected (tests, tools)
+  // Waits until all is acknowledged, tells the peer, and closes. False where `seconds` were not enough: what was left is lost.
+  bool close(double seconds = 60);
+  bool valid() const { return core_ != nullptr; }
+
+ private:
+  std::shared_ptr<PathCore> core_;
+};
+
+}  // namespace maki::wan

@@ -1,0 +1,90 @@
+// What goes over a stream: a bounded greeting each way, then frames of a fixed header and a payload. Little-endian.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "wan/net/error.hpp"
+
+namespace maki::wan {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::size_t kHelloBytes = 192;
+inline constexpr std::size_t kWelcomeBytes = 192;
+inline constexpr std::size_t kFrameBytes = 64;
+inline constexpr std::size_t kMaxPayload = 4 << 20;   // of a data frame
+inline constexpr std::size_t kMaxControl = 64 << 10;  // of any other frame
+
+using SessionId = std::array<std::byte, 16>;
+
+// First words of the connecting side. `session` is zero for a new path.
+struct Hello {
+  std::uint32_t version = kProtocolVersion;
+  SessionId session{};
+  std::uint32_t stream = 0;   // number within the path
+  std::uint32_t epoch = 0;    // of that stream: each connection has a higher one
+  std::uint32_t streams = 1;  // how many the path will have
+  std::uint64_t unmatched_limit = 0;
+  std::uint64_t message_limit = 0;
+  double patience = 0;
+  std::string name;           // at most 63 bytes
+  bool is_new() const { return session == SessionId{}; }
+};
+
+enum class Answer : std::uint32_t {
+  kWelcome = 0,
+  kUnknownSession = 1,  // the listener knows no such session, or not of this peer: final
+  kBusy = 2,            // too many sessions: try later
+  kVersion = 3,         // another protocol version: final
+  kStale = 4,           // this stream has been connected since: a later epoch is in use
+  kRefused = 5,         // final; `reason` says why
+};
+
+struct Welcome {
+  Answer answer = Answer::kWelcome;
+  std::uint32_t version = kProtocolVersion;
+  SessionId session{};
+  std::uint32_t streams = 1;  // at most so many
+  std::uint64_t unmatched_limit = 0;
+  std::uint64_t message_limit = 0;
+  double patience = 0;
+  std::string reason;         // at most 95 bytes, printable
+};
+
+enum class FrameType : std::uint8_t {
+  kData = 1,     // a chunk of a message. Sequenced.
+  kMatched = 2,  // the receive of (tag, index) is posted: send all of it. Sequenced.
+  kStreams = 3,  // the listening side asks for `total` streams. Sequenced.
+  kAck = 4,      // payload: what has been received (ReceivedSet)
+  kPing = 5,     // sequence: anything; comes back in kPong
+  kPong = 6,
+  kRetire = 7,   // the last frame on this stream from this side
+  kGoodbye = 8,  // the path ends; payload: why, in words (empty: orderly)
+};
+
+struct Frame {
+  FrameType type = FrameType::kPing;
+  std::uint32_t length = 0;    // of the payload
+  std::uint64_t sequence = 0;  // of sequenced frames: 1, 2, ... over the whole path
+  std::uint64_t tag = 0, index = 0;    // the message: index-th of its tag, from 0
+  std::uint64_t total = 0, offset = 0; // bytes of the message, and where this chunk belongs
+  std::uint64_t checksum = 0;  // XXH3 of the payload; 0 under TLS
+  bool sequenced() const { return type == FrameType::kData || type == FrameType::kMatched || type == FrameType::kStreams; }
+};
+
+std::array<std::byte, kHelloBytes> encode(const Hello& hello);
+std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome);
+std::array<std::byte, kFrameBytes> encode(const Frame& frame);
+
+// Throw ProtocolError for anything that encode() cannot have made: magic, sizes, ranges, header checksum. A Hello or Welcome of another
+// version is decoded as far as its version field only (the rest keeps its defaults).
+Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes);
+Welcome decode_welcome(std::span<const std::byte, kWelcomeBytes> bytes);
+Frame decode_frame(std::span<const std::byte, kFrameBytes> bytes);
+
+std::uint64_t checksum(std::span<const std::byte> bytes);
+
+}  // namespace maki::wan
