@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace maki::wan {
 
@@ -21,6 +22,8 @@ struct Key {
 
 // Throws SecurityError: file missing, readable or writable by others (group and all), owned by someone else, not a key.
 Key read_key(const std::string& path);
+// The same of a key file's text; `path` is for messages.
+Key parse_key(std::string_view text, const std::string& path);
 // Made with mode 0600, never over an existing file. Throws Error.
 void write_key(const Key& key, const std::string& path);
 
