@@ -1,8 +1,9 @@
 // How a peer is admitted to a relay, before anything of its own goes through. The relay speaks first.
 //
 //   relay -> peer   magic, version, a nonce of 32 random bytes
-//   peer -> relay   what is wanted (connect TARGET, listen NAME, answer a call by TOKEN), key id, HMAC-SHA256 of both under the relay's key
-//   relay -> peer   a verdict, with a reason in words
+//   peer -> relay   what is wanted (connect TARGET, listen NAME, answer a call by TOKEN), key id, a nonce of its own,
+//                   HMAC-SHA256 of the relay's nonce and all this under the relay's key
+//   relay -> peer   a verdict, with a reason in words, and an HMAC of all before it: the relay holds the key too
 //
 // After the verdict the socket carries the peers' own bytes, untouched. All messages have fixed sizes.
 #pragma once
@@ -24,7 +25,7 @@ class RelayAdmission {
   static std::unique_ptr<RelayAdmission> answer(const Key& key, const std::string& token);
   virtual ~RelayAdmission() = default;
   // Reads not one byte beyond the verdict. kClosed where the relay went away. Throws SecurityError where the key was
-  // refused, Error for any other refusal (unknown target, not there now: `try_again()` tells).
+  // refused or the relay does not hold it, ProtocolError where that is no relay, Error for any other refusal (unknown target, not there now: `try_again()` tells).
   virtual IoStatus progress(int descriptor) = 0;
   virtual bool try_again() const = 0;
 };
