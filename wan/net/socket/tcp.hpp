@@ -53,7 +53,9 @@ Socket start_connect(const Address& address, const PathSettings& settings);
 int connect_error(int descriptor);  // an errno, 0 for success
 
 Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlog = 1024);
-Socket accept_from(int descriptor, Address& peer);  // not open where nobody waits
+// Not open where nobody waits. Throws Error where the process or the system has no descriptor or memory left: the caller
+// should pause, for the connection stays in the queue.
+Socket accept_from(int descriptor, Address& peer);
 Address local_address(int descriptor);
 Address peer_address(int descriptor);
 

@@ -1,0 +1,190 @@
+#include "wan/net/socket/tcp.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
+
+#include "wan/net/error.hpp"
+
+namespace maki::wan {
+namespace {
+
+void wait_for(int descriptor, short events) {
+  pollfd one{descriptor, events, 0};
+  ASSERT_EQ(poll(&one, 1, 10000), 1);
+}
+
+Address address_of(const Socket& listener, const std::string& host = "127.0.0.1") {
+  return resolve({host, local_address(listener.descriptor()).port()}).front();
+}
+
+int option(int descriptor, int level, int name) {
+  int value = 0;
+  socklen_t length = sizeof(value);
+  EXPECT_EQ(getsockopt(descriptor, level, name, &value, &length), 0);
+  return value;
+}
+
+bool have_ipv6() {
+  const Socket socket(::socket(AF_INET6, SOCK_STREAM, 0));
+  const Address loopback = resolve({"::1", 0}).front();
+  return socket.open() && bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&loopback.storage), loopback.length) == 0;
+}
+
+TEST(Tcp, NamesAddresses) {
+  EXPECT_EQ(resolve({"1.2.3.4", 80}).front().text(), "1.2.3.4:80");
+  EXPECT_EQ(resolve({"::1", 80}).front().text(), "[::1]:80");
+  EXPECT_EQ(resolve({"::ffff:1.2.3.4", 80}).front().host(), "1.2.3.4");
+  EXPECT_EQ(resolve_local({"127.0.0.1", 5}).text(), "127.0.0.1:5");
+  EXPECT_THROW(resolve({"no-such-host.invalid", 80}), Error);
+  EXPECT_THROW(resolve({"", 80}), Error);
+  for (const Address& address : resolve({"localhost", 1})) EXPECT_TRUE(address.host() == "127.0.0.1" || address.host() == "::1");
+}
+
+TEST(Tcp, ConnectsAndAccepts) {
+  PathSettings settings;
+  Socket listener = listen_on({"127.0.0.1", 0}, settings);
+  Address peer;
+  EXPECT_FALSE(accept_from(listener.descriptor(), peer).open());
+  Socket near = start_connect(address_of(listener), settings);
+  wait_for(near.descriptor(), POLLOUT);
+  EXPECT_EQ(connect_error(near.descriptor()), 0);
+  wait_for(listener.descriptor(), POLLIN);
+  Socket far = accept_from(listener.descriptor(), peer);
+  ASSERT_TRUE(far.open());
+  EXPECT_EQ(peer.text(), local_address(near.descriptor()).text());
+  EXPECT_EQ(peer_address(near.descriptor()).text(), local_address(listener.descriptor()).text());
+  char byte = 0;
+  EXPECT_EQ(read(far.descriptor(), &byte, 1), -1);  // does not block
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST(Tcp, WildcardTakesBothFamilies) {
+  PathSettings settings;
+  Socket listener = listen_on({"", 0}, settings);
+  Address peer;
+  for (const std::string host : {"127.0.0.1", "::1"}) {
+    if (host == "::1" && !have_ipv6()) continue;
+    Socket near = start_connect(address_of(listener, host), settings);
+    wait_for(listener.descriptor(), POLLIN);
+    EXPECT_TRUE(accept_from(listener.descriptor(), peer).open());
+    EXPECT_EQ(peer.host(), host);
+  }
+}
+
+TEST(Tcp, RefusedAndTakenPortsAreTold) {
+  PathSettings settings;
+  Address nobody;
+  {
+    Socket listener = listen_on({"127.0.0.1", 0}, settings);
+    nobody = address_of(listener);
+    try {
+      listen_on({"127.0.0.1", nobody.port()}, settings);
+      ADD_FAILURE() << "the port was had twice";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(std::to_string(nobody.port())), std::string::npos);
+    }
+  }
+  Socket near = start_connect(nobody, settings);
+  wait_for(near.descriptor(), POLLOUT);
+  EXPECT_EQ(connect_error(near.descriptor()), ECONNREFUSED);
+  EXPECT_THROW(listen_on({"192.0.2.1", 0}, settings), Error);  // not ours
+}
+
+// A port that asks for itself and is given itself: TCP's simultaneous open with one party.
+TEST(Tcp, ConnectionToItselfIsRefused) {
+  Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Address any = resolve_local({"127.0.0.1", 0});
+  ASSERT_EQ(bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&any.storage), any.length), 0);
+  const Address itself = local_address(socket.descriptor());
+  if (connect(socket.descriptor(), reinterpret_cast<const sockaddr*>(&itself.storage), itself.length) != 0) {
+    GTEST_SKIP() << "this system does not connect a socket to itself";
+  }
+  EXPECT_EQ(connect_error(socket.descriptor()), ECONNREFUSED);
+}
+
+TEST(Tcp, OptionsAreSet) {
+  PathSettings settings;
+  settings.window = 64 << 10;
+  settings.pacing_rate = 5e6;
+  Socket listener = listen_on({"127.0.0.1", 0}, settings);
+  Socket near = start_connect(address_of(listener), settings);
+  const int descriptor = near.descriptor();
+  EXPECT_NE(option(descriptor, IPPROTO_TCP, TCP_NODELAY), 0);
+  EXPECT_NE(option(descriptor, SOL_SOCKET, SO_KEEPALIVE), 0);
+  EXPECT_GE(option(descriptor, SOL_SOCKET, SO_SNDBUF), 64 << 10);
+  EXPECT_GE(option(descriptor, SOL_SOCKET, SO_RCVBUF), 64 << 10);
+  EXPECT_EQ(option(descriptor, SOL_SOCKET, SO_MAX_PACING_RATE), 5000000);
+  EXPECT_EQ(option(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 64 << 10);
+  settings.streams = 1;
+  settings.pacing_rate = 0;
+  apply_options(descriptor, settings);
+  EXPECT_EQ(option(descriptor, SOL_SOCKET, SO_MAX_PACING_RATE), -1);
+  EXPECT_EQ(option(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0);
+  settings.congestion = "nosuch";
+  try {
+    apply_options(descriptor, settings);
+    ADD_FAILURE() << "an unknown congestion control was taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("cubic"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Tcp, ConnectsFromGivenAddressAndPorts) {
+  PathSettings settings;
+  Socket listener = listen_on({"127.0.0.1", 0}, settings);
+  const Address target = address_of(listener);
+  // Two neighbouring ports that are free just now.
+  std::uint16_t first = 0;
+  for (int i = 0; i < 100 && first == 0; ++i) {
+    Socket one = listen_on({"127.0.0.1", 0}, settings);
+    const std::uint16_t port = local_address(one.descriptor()).port();
+    if (port == 65535) continue;
+    try {
+      Socket next = listen_on({"127.0.0.1", static_cast<std::uint16_t>(port + 1)}, settings);
+      first = port;
+    } catch (const Error&) {
+    }
+  }
+  ASSERT_NE(first, 0);
+  settings.local_address = "127.0.0.1";
+  settings.local_port_first = first;
+  settings.local_port_last = first + 1;
+  const Socket a = start_connect(target, settings), b = start_connect(target, settings);
+  const std::set<int> used = {local_address(a.descriptor()).port(), local_address(b.descriptor()).port()};
+  EXPECT_EQ(used, (std::set<int>{first, first + 1}));
+  EXPECT_THROW(start_connect(target, settings), Error);  // both are taken
+  settings.local_port_first = settings.local_port_last = 0;
+  const Socket c = start_connect(target, settings);
+  EXPECT_EQ(local_address(c.descriptor()).host(), "127.0.0.1");
+  settings.local_address = "192.0.2.1";
+  EXPECT_THROW(start_connect(target, settings), Error);
+  settings.local_address = "::1";
+  EXPECT_THROW(start_connect(target, settings), Error);
+}
+
+TEST(Tcp, NoDescriptorsLeftIsAnErrorOfItsOwn) {
+  PathSettings settings;
+  Socket listener = listen_on({"127.0.0.1", 0}, settings);
+  Socket near = start_connect(address_of(listener), settings);
+  wait_for(listener.descriptor(), POLLIN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const Socket next(dup(0));  // the lowest number that is free now
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(next.descriptor());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  Address peer;
+  EXPECT_THROW(accept_from(listener.descriptor(), peer), Error);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(accept_from(listener.descriptor(), peer).open());
+}
+
+}  // namespace
+}  // namespace maki::wan
