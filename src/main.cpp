@@ -4,12 +4,14 @@
 
 #include <csignal>
 #include <cstdio>
+#include <string_view>
 
 #include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/wan/wan_commands.hpp"
 
 namespace {
 
@@ -23,10 +25,16 @@ int report(const char* message) {
   return kFailed;
 }
 
+// Those who carry out the command together. Tools of the wide area serve one process, and start no MPI whatever
+// started them.
+maki::Communicator those_of(int argc, char** argv) {
+  const bool alone = argc > 1 && std::string_view(argv[1]) == "wan";
+  return alone ? maki::Communicator::self() : maki::Communicator::world();
+}
+
 // Wrong usage, which all ranks find alike: the first speaks. The others let it, before a launcher ends all for the
 // exit code of one.
-int report_usage(const CLI::ParseError& error) {
-  const maki::Communicator ranks = maki::Communicator::world();
+int report_usage(const CLI::ParseError& error, const maki::Communicator& ranks) {
   if (ranks.rank() == 0)
     fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error.what());
   ranks.barrier();
@@ -48,15 +56,16 @@ int main(int argc, char** argv) {
   maki::add_image_command(program);
   maki::add_info_command(program);
   maki::add_config_command(program);
+  maki::add_wan_commands(program);
   try {
-    maki::Communicator::world();
+    those_of(argc, argv);
     program.parse(argc, argv);
   } catch (const CLI::Success& help) {  // --help, --version
-    return maki::Communicator::world().rank() == 0 ? program.exit(help) : 0;
+    return those_of(argc, argv).rank() == 0 ? program.exit(help) : 0;
   } catch (const CLI::RuntimeError& stopped) {  // a command's own exit code
     return stopped.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    return report_usage(error);
+    return report_usage(error, those_of(argc, argv));
   } catch (const std::bad_alloc&) {
     return report("out of memory: use fewer particles or a smaller mesh ('maki run CONFIG --estimate' tells how much)");
   } catch (const std::exception& error) {

@@ -4,41 +4,14 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "kernels/device/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/names.hpp"
+#include "src/config/text.hpp"
 
 namespace maki {
 namespace {
-
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-// HubbleParam and hubble_param are the same word.
-std::string plain_word(const std::string& text) {
-  std::string word;
-  for (const char c : text) {
-    if (c != '_' && c != '-') word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return word;
-}
 
 // Where a value stands, as messages begin: "run.toml line 12: gravity.theta" or "command line: gravity.theta=7".
 struct Place {
@@ -161,21 +134,6 @@ class Reader {
   std::vector<std::pair<const Key*, Place>> given_;
 };
 
-std::string read_text(const std::string& path) {
-  std::error_code failure;
-  if (std::filesystem::is_directory(path, failure))
-    throw Error(fmt::format("cannot read '{}'", path), "it is a directory");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw Error(fmt::format("cannot read '{}'", path),
-                std::filesystem::exists(path, failure) ? "no permission" : "no such file",
-                "give the path of a configuration, such as configs/quickstart.toml");
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 }  // namespace
 
 std::string nearest_key(const std::string& word) {
@@ -208,7 +166,8 @@ Config parse_config(const std::string& text, const std::string& name, const std:
 }
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_config(read_text(path), path, overrides);
+  const char* advice = "give the path of a configuration, such as configs/quickstart.toml";
+  return parse_config(read_text(path, advice), path, overrides);
 }
 
 }  // namespace maki

@@ -45,7 +45,7 @@ class Program : public testing::Test {
   fs::path directory_;
 };
 
-const std::array kCommands = {"run", "ic", "forces", "power", "image", "info", "config"};
+const std::array kCommands = {"run", "ic", "forces", "power", "image", "info", "config", "wan"};
 
 TEST_F(Program, HelpIsEverywhereWithAnExample) {
   const Result help = call("--help");

@@ -1,0 +1,12 @@
+#include "src/cli/wan/wan_commands.hpp"
+
+namespace maki {
+
+void add_wan_commands(CLI::App& program) {
+  CLI::App* wan = program.add_subcommand("wan", "Join sites across the wide area: keys, measuring, copying, relaying");
+  wan->require_subcommand(1);
+  wan->footer("\nExample:\n  maki wan keygen site.key\n  maki wan COMMAND --help\n");
+  add_wan_keygen(*wan);
+}
+
+}  // namespace maki

@@ -1,0 +1,131 @@
+#include "src/cli/wan/path_options.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "kernels/device/error.hpp"
+#include "src/config/text.hpp"
+
+namespace maki {
+namespace {
+
+// Runs `set` and puts where the value stood before its complaint.
+template <class Set>
+void at_place(const std::string& where, Set set) {
+  try {
+    set();
+  } catch (const std::exception& error) {  // maki::Error or wan::Error
+    throw Error(fmt::format("{}: {}", where, error.what()));
+  }
+}
+
+void set_key(const PathKey& key, const std::vector<std::string>& values, PathChoices& choices) {
+  if (key.clear != nullptr) key.clear(choices);
+  for (const std::string& value : values) key.set(choices, value);
+}
+
+std::string text_of(const toml::node& node) {
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* integer = node.as_integer()) return fmt::format("{}", integer->get());
+  if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
+  if (const auto* text = node.as_string()) return text->get();
+  throw Error("a table, list or date does not fit here", "", "give a number or text");
+}
+
+std::vector<std::string> texts_of(const PathKey& key, const toml::node& node) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr) return {text_of(node)};
+  if (!key.list) throw Error("a list does not fit here", "", "give one value");
+  std::vector<std::string> texts;
+  for (const toml::node& element : *array) texts.push_back(text_of(element));
+  return texts;
+}
+
+void check_whole(const PathChoices& choices) {
+  const wan::Security& security = choices.security;
+  if (security.key_files.empty() && security.certificate.empty() && !security.insecure) {
+    throw Error("nothing says who may be at the other end", "paths are encrypted, and both ends show a key",
+                "give --key FILE ('maki wan keygen FILE' makes one), or --certificate, --private-key and --authority; "
+                "--insecure goes without");
+  }
+  const wan::RelayRoute& relay = choices.relay;
+  const int parts = (relay.relay.port != 0) + !relay.key_file.empty() + !relay.target.empty();
+  if (parts != 0 && parts != 3) {
+    throw Error("a relay needs all of --relay HOST:PORT, --relay-key FILE and --relay-target NAME",
+                fmt::format("{} is missing", relay.relay.port == 0      ? "--relay"
+                                             : relay.key_file.empty() ? "--relay-key"
+                                                                      : "--relay-target"));
+  }
+  choices.settings.check();
+}
+
+}  // namespace
+
+void add_path_options(CLI::App& command, PathOptions& options) {
+  command.add_option("--config", options.file, "file (TOML) whose [path] table has these options: send_chunk = '1 MB'")
+      ->type_name("FILE");
+  for (const PathKey& key : path_keys()) {
+    if (*key.value == '\0') {
+      command.add_flag(key.option(), options.switches[key.name], key.meaning)->group(key.group);
+      continue;
+    }
+    CLI::Option* option = command.add_option(key.option(), options.given[key.name], key.meaning);
+    option->type_name(key.value)->group(key.group)->allow_extra_args(false);
+    if (!key.list) option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+}
+
+void read_path_table(const std::string& text, const std::string& name, PathChoices& choices) {
+  toml::table file;
+  try {
+    file = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    throw Error(fmt::format("{} line {}: not valid TOML", name, error.source().begin.line),
+                std::string(error.description()));
+  }
+  const auto line = [&](const toml::node& node) { return fmt::format("{} line {}", name, node.source().begin.line); };
+  for (const auto& [section, node] : file) {
+    const toml::table* keys = node.as_table();
+    if (section.str() != "path" || keys == nullptr) {
+      throw Error(fmt::format("{}: there is no '{}' here", line(node), section.str()), "",
+                  "a file of --config has one table, [path]");
+    }
+    for (const auto& [word, value] : *keys) {
+      const std::string given(word.str());
+      const PathKey* key = find_path_key(given);
+      if (key == nullptr) {
+        throw Error(fmt::format("{}: there is no key 'path.{}'", line(value), given), "",
+                    fmt::format("did you mean '{}'?", nearest_path_key(given)));
+      }
+      at_place(fmt::format("{}: {}", line(value), given),
+               [&, &value = value] { set_key(*key, texts_of(*key, value), choices); });
+    }
+  }
+}
+
+PathChoices read_path_options(const PathOptions& options, const PathChoices& base) {
+  PathChoices choices = base;
+  if (!options.file.empty())
+    read_path_table(read_text(options.file, "give the path of a file with a [path] table"), options.file, choices);
+  for (const PathKey& key : path_keys()) {
+    const auto values = options.given.find(key.name);
+    if (values != options.given.end() && !values->second.empty())
+      at_place(key.option(), [&] { set_key(key, values->second, choices); });
+    const auto flag = options.switches.find(key.name);
+    if (flag != options.switches.end() && flag->second) key.set(choices, "true");
+  }
+  check_whole(choices);
+  return choices;
+}
+
+std::string path_toml(const PathChoices& choices) {
+  const PathChoices defaults;
+  std::string text = "[path]\n";
+  for (const PathKey& key : path_keys()) {
+    const std::string value = key.get(choices);
+    if (value != key.get(defaults)) text += fmt::format("{} = {}\n", key.name, value);
+  }
+  return text;
+}
+
+}  // namespace maki

@@ -1,0 +1,12 @@
+// The commands below `maki wan`: tools that join sites. Each serves one process and starts no MPI.
+#pragma once
+
+#include "src/cli/commands.hpp"
+
+namespace maki {
+
+void add_wan_commands(CLI::App& program);
+
+void add_wan_keygen(CLI::App& wan);
+
+}  // namespace maki

@@ -1,0 +1,53 @@
+#include "src/config/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string plain_word(const std::string& text) {
+  std::string word;
+  for (const char c : text) {
+    if (c != '_' && c != '-') word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return word;
+}
+
+std::string read_text(const std::string& path, const std::string& advice) {
+  std::error_code failure;
+  if (std::filesystem::is_directory(path, failure))
+    throw Error(fmt::format("cannot read '{}'", path), "it is a directory");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Error(fmt::format("cannot read '{}'", path),
+                std::filesystem::exists(path, failure) ? "no permission" : "no such file", advice);
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace maki
