@@ -1,0 +1,169 @@
+// wan_testbed: sites on one machine, joined by emulated wide-area links, for the time of one command.
+#include <fmt/format.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "bench/wan_testbed/control.hpp"
+#include "bench/wan_testbed/testbed.hpp"
+#include "bench/wan_testbed/units.hpp"
+#include "wan/net/error.hpp"
+
+namespace maki::testbed {
+namespace {
+
+struct Options {
+  TestbedSettings testbed;
+  std::string rtt = "270ms", rate = "800Mbit", queue, jitter = "0", rmem = "0", wmem = "0", congestion, topology = "line";
+  std::vector<std::string> kernel;
+  bool quiet = false;
+};
+
+void add_options(CLI::App& program, Options& o) {
+  program.add_option("--sites", o.testbed.sites, "network namespaces, 2 to 64")->capture_default_str();
+  program.add_option("--topology", o.topology, "which are joined: line (neighbours only), ring, mesh")->capture_default_str();
+  program.add_option("--rtt", o.rtt, "round trip of each link")->capture_default_str();
+  program.add_option("--rate", o.rate, "of IP packets, each way; 0: unbounded")->capture_default_str();
+  program.add_option("--queue", o.queue, "bytes before the line (default: rate x rtt / 2, at least 2MB)");
+  program.add_option("--loss", o.testbed.link.loss, "probability of each packet")->check(CLI::Range(0.0, 1.0));
+  program.add_option("--jitter", o.jitter, "each packet up to so much later, in order")->capture_default_str();
+  program.add_option("--seed", o.testbed.link.seed, "of loss and jitter")->capture_default_str();
+  program.add_option("--mtu", o.testbed.link.mtu)->capture_default_str();
+  program.add_option("--gso", o.testbed.link.gso, "bytes that cross at once at most; 0: single packets, checksums verified")
+      ->capture_default_str();
+  program.add_option("--rmem", o.rmem, "net.ipv4.tcp_rmem's limit; 0: the machine's");
+  program.add_option("--wmem", o.wmem, "net.ipv4.tcp_wmem's limit; 0: the machine's");
+  program.add_option("--congestion", o.congestion, "net.ipv4.tcp_congestion_control");
+  program.add_option("--set", o.kernel, "any other setting of the sites' kernels: net.ipv4.tcp_x=value");
+  program.add_flag("--quiet", o.quiet, "no counters at the end");
+  program.footer(
+      "wan_testbed [OPTIONS] -- COMMAND...   runs COMMAND with MAKI_SITES, MAKI_NS_i (for `ip netns exec`), MAKI_ADDR_i,\n"
+      "                                      MAKI_ADDR6_i, and MAKI_TESTBED, by which it may call\n"
+      "wan_testbed cut|restore [LINK]        all packets are lost; or no longer. LINK is 0-1; none: all\n"
+      "wan_testbed loss PROBABILITY [LINK]\n"
+      "wan_testbed counters [LINK]\n"
+      "wan_testbed clean                     removes what a killed testbed left behind");
+}
+
+void resolve(Options& o) {
+  static const std::map<std::string, Topology> topologies = {
+      {"line", Topology::kLine}, {"ring", Topology::kRing}, {"mesh", Topology::kMesh}};
+  const auto topology = topologies.find(o.topology);
+  if (topology == topologies.end()) throw wan::Error("no topology '" + o.topology + "'", "", "line, ring or mesh");
+  o.testbed.topology = topology->second;
+  o.testbed.link.delay = parse_seconds(o.rtt) / 2;
+  o.testbed.link.rate = parse_rate(o.rate);
+  o.testbed.link.queue = o.queue.empty() ? 0 : parse_bytes(o.queue);
+  o.testbed.link.jitter = parse_seconds(o.jitter);
+  o.testbed.kernel = tcp_limits(parse_bytes(o.rmem), parse_bytes(o.wmem), o.congestion);
+  for (const std::string& setting : o.kernel) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string::npos) throw wan::Error("'" + setting + "' sets nothing", "", "--set net.ipv4.tcp_x=value");
+    o.testbed.kernel[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+}
+
+void set_environment(const Testbed& testbed, const std::string& control) {
+  setenv("MAKI_TESTBED", control.c_str(), 1);
+  setenv("MAKI_SITES", std::to_string(testbed.sites()).c_str(), 1);
+  for (int i = 0; i < testbed.sites(); ++i) {
+    setenv(fmt::format("MAKI_NS_{}", i).c_str(), testbed.site(i).name().c_str(), 1);
+    setenv(fmt::format("MAKI_ADDR_{}", i).c_str(), testbed.address(i).c_str(), 1);
+    setenv(fmt::format("MAKI_ADDR6_{}", i).c_str(), testbed.address6(i).c_str(), 1);
+  }
+}
+
+sigset_t handled_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set, s);
+  return set;
+}
+
+pid_t start(const std::vector<std::string>& command, const sigset_t& before) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    execvp(arguments[0], arguments.data());
+    fmt::print(stderr, "wan_testbed: {} cannot be run ({})\n", command[0], std::strerror(errno));
+    _exit(127);
+  }
+  if (child < 0) throw wan::Error("cannot start " + command[0], std::strerror(errno));
+  return child;
+}
+
+// Passes signals on; returns when the command has ended, however it did.
+int supervise(pid_t child, int signals) {
+  for (;;) {
+    signalfd_siginfo info;
+    if (read(signals, &info, sizeof info) != sizeof info) continue;
+    if (info.ssi_signo != SIGCHLD) kill(child, static_cast<int>(info.ssi_signo));
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child)
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+}
+
+int run_testbed(Options& options, const std::vector<std::string>& command) {
+  if (const std::string reason = why_not(); !reason.empty()) throw wan::Error("no emulated links here", reason);
+  resolve(options);
+  // Blocked before any thread starts, so that no signal ends us with namespaces left behind.
+  const sigset_t signals = handled_signals();
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &signals, &before);
+  const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC);
+  Testbed testbed(options.testbed);
+  const Control control(testbed, fmt::format("/run/maki-testbed-{}.socket", getpid()));
+  set_environment(testbed, control.path());
+  const int status = supervise(start(command, before), descriptor);
+  close(descriptor);
+  if (!options.quiet) fmt::print(stderr, "{}", counters_text(testbed));
+  return status;
+}
+
+int ask_running(int argc, char** argv) {
+  const char* path = std::getenv("MAKI_TESTBED");
+  if (!path) throw wan::Error("no testbed is named", "MAKI_TESTBED is not set", "call this from a testbed's command");
+  std::string request;
+  for (int i = 1; i < argc; ++i) request += std::string(i > 1 ? " " : "") + argv[i];
+  fmt::print("{}", ask(path, request));
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first == "clean") {
+    fmt::print("{} namespaces removed\n", remove_stale());
+    return 0;
+  }
+  if (first == "cut" || first == "restore" || first == "loss" || first == "counters") return ask_running(argc, argv);
+  int own = 1;
+  while (own < argc && std::string(argv[own]) != "--") ++own;
+  CLI::App program("Sites on this machine, joined by emulated wide-area links.", "wan_testbed");
+  Options options;
+  add_options(program, options);
+  CLI11_PARSE(program, own, argv);
+  const std::vector<std::string> command(argv + std::min(argc, own + 1), argv + argc);
+  if (command.empty()) throw wan::Error("nothing to run", "", "wan_testbed [OPTIONS] -- COMMAND...");
+  return run_testbed(options, command);
+}
+
+}  // namespace
+}  // namespace maki::testbed
+
+int main(int argc, char** argv) {
+  try {
+    return maki::testbed::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "wan_testbed: error: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,59 @@
+// Network namespaces with names (as `ip netns` makes them), and running things inside.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace maki::testbed {
+
+// Why links cannot be emulated on this machine (no root, no TUN); empty where they can.
+std::string why_not();
+
+// Owns one named network namespace, with its loopback up. Throws wan::Error where it cannot be made.
+class Namespace {
+ public:
+  explicit Namespace(const std::string& name);
+  ~Namespace();  // ends the processes that are still inside
+  Namespace(Namespace&& other) noexcept;
+  Namespace& operator=(Namespace&&) = delete;
+
+  const std::string& name() const { return name_; }
+  // Moves the calling thread inside, for good; threads that it starts then are inside too.
+  void enter() const;
+  // Runs `work` inside, in a thread of its own, and waits. What it throws is thrown here.
+  void within(const std::function<void()>& work) const;
+  // Starts a program inside, in a process group of its own. Its process id.
+  pid_t spawn(const std::vector<std::string>& command) const;
+  // A setting such as "net.ipv4.tcp_rmem", of this namespace.
+  void set(const std::string& setting, const std::string& value) const;
+  std::string get(const std::string& setting) const;
+
+ private:
+  std::string name_;
+};
+
+// Moves the calling thread into a namespace, and back at its end.
+class InsideNamespace {
+ public:
+  explicit InsideNamespace(const std::string& name);
+  ~InsideNamespace();
+  InsideNamespace(const InsideNamespace&) = delete;
+
+ private:
+  int before_ = -1;
+};
+
+void enter_namespace(const std::string& name);
+// Exit status of a child as a shell tells it (128 + signal).
+int wait_for(pid_t child);
+// Removes the namespaces that a testbed left behind whose process is gone. How many.
+int remove_stale();
+
+// "maki-PID-what": remove_stale() knows them by it.
+std::string namespace_name(const std::string& what);
+
+}  // namespace maki::testbed

@@ -1,0 +1,77 @@
+#include "bench/wan_testbed/testbed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "wan/net/error.hpp"
+
+namespace maki::testbed {
+namespace {
+
+constexpr int kMaxSites = 64;
+
+std::vector<std::pair<int, int>> pairs_of(const TestbedSettings& s) {
+  std::vector<std::pair<int, int>> pairs;
+  for (int a = 0; a < s.sites; ++a)
+    for (int b = a + 1; b < s.sites; ++b)
+      if (s.topology == Topology::kMesh || b == a + 1 || (s.topology == Topology::kRing && a == 0 && b == s.sites - 1))
+        pairs.emplace_back(a, b);
+  return pairs;
+}
+
+std::string next_name(int site) {
+  static std::atomic<int> testbeds{0};  // several in one process
+  thread_local int current = 0;
+  if (site == 0) current = testbeds++;
+  return namespace_name(fmt::format("{}-{}", current, site));
+}
+
+}  // namespace
+
+std::map<std::string, std::string> tcp_limits(double rmem, double wmem, const std::string& congestion) {
+  std::map<std::string, std::string> kernel;
+  if (rmem > 0) kernel["net.ipv4.tcp_rmem"] = fmt::format("4096 {:.0f} {:.0f}", std::min(131072.0, rmem), rmem);
+  if (wmem > 0) kernel["net.ipv4.tcp_wmem"] = fmt::format("4096 {:.0f} {:.0f}", std::min(16384.0, wmem), wmem);
+  if (!congestion.empty()) kernel["net.ipv4.tcp_congestion_control"] = congestion;
+  return kernel;
+}
+
+Testbed::Testbed(const TestbedSettings& s) {
+  if (s.sites < 2 || s.sites > kMaxSites)
+    throw wan::Error(fmt::format("sites = {} is out of range", s.sites), fmt::format("2 to {}", kMaxSites));
+  if (const std::string reason = why_not(); !reason.empty()) throw wan::Error("no emulated links here", reason);
+  remove_stale();
+  spaces_.reserve(static_cast<std::size_t>(s.sites));
+  for (int i = 0; i < s.sites; ++i) {
+    const Namespace& space = spaces_.emplace_back(next_name(i));
+    // No packets but the programs': none to look for routers and listeners.
+    space.set("net.ipv6.conf.default.addr_gen_mode", "1");
+    // Runs in sequence must not learn from one another.
+    space.set("net.ipv4.tcp_no_metrics_save", "1");
+    for (const auto& [setting, value] : s.kernel) space.set(setting, value);
+  }
+  for (const auto& [a, b] : pairs_of(s)) join(a, b, s.link);
+}
+
+void Testbed::join(int a, int b, const LinkSettings& settings) {
+  const auto end = [&](int own, int other) {
+    return LinkEnd{site(own).name(), fmt::format("wan{}", other), address(own), address6(own)};
+  };
+  LinkSettings own = settings;
+  own.seed = settings.seed * 1000 + static_cast<std::uint64_t>(a * kMaxSites + b);
+  links_.push_back({a, b, EmulatedLink(end(a, b), end(b, a), own)});
+}
+
+std::string Testbed::Link::name() const { return fmt::format("{}-{}", a, b); }
+std::string Testbed::address(int i) const { return fmt::format("10.77.0.{}", i + 1); }
+std::string Testbed::address6(int i) const { return fmt::format("fd77::{:x}", i + 1); }
+
+EmulatedLink& Testbed::link(int a, int b) {
+  for (Link& l : links_)
+    if ((l.a == a && l.b == b) || (l.a == b && l.b == a)) return l.link;
+  throw wan::Error(fmt::format("there is no link between sites {} and {}", a, b));
+}
+
+}  // namespace maki::testbed

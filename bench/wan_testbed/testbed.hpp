@@ -1,0 +1,54 @@
+// Sites, each a network namespace, joined by emulated links.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/wan_testbed/link.hpp"
+#include "bench/wan_testbed/namespaces.hpp"
+
+namespace maki::testbed {
+
+enum class Topology {
+  kLine,  // 0 - 1 - 2 ...: sites that are not neighbours cannot reach each other (relays)
+  kRing,  // the last one is the neighbour of the first
+  kMesh,  // each with each
+};
+
+struct TestbedSettings {
+  int sites = 2;
+  Topology topology = Topology::kLine;
+  LinkSettings link;
+  // Of each site's kernel, by name. Empty: left as the namespace starts. "net.core.*" belongs to all and is not touched.
+  std::map<std::string, std::string> kernel;
+};
+
+// TestbedSettings::kernel with receive and send limits (bytes) and a congestion control; 0 or empty: left alone.
+std::map<std::string, std::string> tcp_limits(double rmem, double wmem, const std::string& congestion);
+
+class Testbed {
+ public:
+  // Throws wan::Error where it cannot be made (ask why_not() before).
+  explicit Testbed(const TestbedSettings& settings);
+
+  struct Link {
+    int a, b;
+    EmulatedLink link;
+    std::string name() const;  // "0-1"
+  };
+  int sites() const { return static_cast<int>(spaces_.size()); }
+  const Namespace& site(int i) const { return spaces_.at(static_cast<std::size_t>(i)); }
+  std::string address(int i) const;   // IPv4, of the site on all its links
+  std::string address6(int i) const;
+  std::vector<Link>& links() { return links_; }
+  EmulatedLink& link(int a, int b);   // throws wan::Error where there is none
+
+ private:
+  void join(int a, int b, const LinkSettings& settings);
+
+  std::vector<Namespace> spaces_;
+  std::vector<Link> links_;  // ends before the namespaces do
+};
+
+}  // namespace maki::testbed

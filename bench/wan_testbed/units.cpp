@@ -1,0 +1,36 @@
+#include "bench/wan_testbed/units.hpp"
+
+#include <cstdlib>
+#include <map>
+
+#include "wan/net/error.hpp"
+
+namespace maki::testbed {
+namespace {
+
+double parse(const std::string& text, const std::map<std::string, double>& units, const std::string& example) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  while (*end == ' ') ++end;
+  const auto unit = units.find(end);
+  if (end == text.c_str() || unit == units.end() || !(number >= 0))
+    throw wan::Error("'" + text + "' is not understood", "a number and a unit", "as in " + example);
+  return number * unit->second;
+}
+
+}  // namespace
+
+double parse_seconds(const std::string& text) {
+  return parse(text, {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}}, "270ms");
+}
+
+double parse_rate(const std::string& text) {
+  return parse(text, {{"", 1}, {"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {"kB", 8e3}, {"MB", 8e6}, {"GB", 8e9}},
+               "800Mbit");
+}
+
+double parse_bytes(const std::string& text) {
+  return parse(text, {{"", 1}, {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}}, "10MB");
+}
+
+}  // namespace maki::testbed
