@@ -1,0 +1,123 @@
+// The public face of a path.
+#include "wan/net/path.hpp"
+
+#include <fmt/format.h>
+
+#include "wan/net/path/path_state.hpp"
+
+namespace maki::wan {
+namespace {
+
+constexpr Tag kBarrierTag = kMaxTag + 1;
+constexpr double kCloseSeconds = 5;
+
+Tag checked(Tag tag) {
+  if (tag > kMaxTag)
+    throw Error(fmt::format("Tag {} is reserved", tag), "tags end at 2^62 - 1", "use a lower one");
+  return tag;
+}
+
+}  // namespace
+
+Path::~Path() {
+  if (core_) core_->close(kCloseSeconds);
+}
+
+Path& Path::operator=(Path&& other) noexcept {
+  if (core_ && core_ != other.core_) core_->close(kCloseSeconds);
+  core_ = std::move(other.core_);
+  return *this;
+}
+
+Path Path::connect(const Endpoint& peer, const Security& security, const PathSettings& settings, const std::string& name,
+                   const RelayRoute& relay, Context& context) {
+  settings.check();
+  DialPlan plan;
+  plan.addresses = resolve(relay.used() ? relay.relay : peer);
+  plan.host = relay.used() ? relay.target : peer.host;
+  plan.settings = settings;
+  plan.security = SecurityContext::make(security);
+  plan.relay = relay;
+  plan.hello.name = name;
+  const std::string text = relay.used() ? fmt::format("{} by the relay {}", relay.target, relay.relay.text()) : peer.text();
+  auto core = std::make_shared<PathCore>(context.next_loop(), settings, Side::kConnecting, text);
+  core->connect(plan);
+  return Path(std::move(core));
+}
+
+Request Path::start_send(Tag tag, std::span<const std::byte> message) { return core_->send(checked(tag), message); }
+
+Request Path::start_receive(Tag tag, std::span<std::byte> buffer) {
+  return core_->receive(checked(tag), {.buffer = buffer});
+}
+
+Request Path::start_receive_any(Tag tag, std::size_t limit) {
+  return core_->receive(checked(tag), {.limit = limit, .any_size = true});
+}
+
+void Path::send(Tag tag, std::span<const std::byte> message) { start_send(tag, message).wait(); }
+
+std::size_t Path::receive(Tag tag, std::span<std::byte> buffer) {
+  Request request = start_receive(tag, buffer);
+  request.wait();
+  return request.size();
+}
+
+Bytes Path::receive_any(Tag tag, std::size_t limit) {
+  Request request = start_receive_any(tag, limit);
+  request.wait();
+  return request.take();
+}
+
+// Both are waited for whatever happens: the buffers are the library's until then.
+std::size_t Path::send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer) {
+  Request out = start_send(tag, message);
+  Request in = start_receive(tag, buffer);
+  try {
+    out.wait();
+  } catch (...) {
+    try {
+      in.wait();
+    } catch (const Error&) {
+      // The first error is the one to tell.
+    }
+    throw;
+  }
+  in.wait();
+  return in.size();
+}
+
+void Path::barrier() {
+  Request in = Request(core_->receive(kBarrierTag, {}));
+  core_->send(kBarrierTag, {});
+  in.wait();
+}
+
+void Path::change(const PathSettings& settings) { core_->change(settings); }
+PathSettings Path::settings() const { return core_->settings(); }
+PathStatus Path::status() const { return core_->status(); }
+void Path::drop_stream(int number) { core_->drop_stream(number); }
+
+bool Path::close(double seconds) {
+  if (!core_) return true;
+  const bool drained = core_->close(seconds);
+  core_.reset();
+  return drained;
+}
+
+// ---- for the listening side ----
+
+std::shared_ptr<PathCore> make_accepted(EventLoop& loop, const AcceptedSession& session) {
+  const std::string peer = session.name.empty() ? session.peer.text() : session.name + " at " + session.peer.text();
+  auto core = std::make_shared<PathCore>(loop, session.settings, Side::kListening, peer);
+  core->begin_accepted(session);
+  return core;
+}
+
+void attach(const std::shared_ptr<PathCore>& core, int stream, unsigned epoch, std::unique_ptr<Channel> channel) {
+  core->attach(stream, epoch, std::move(channel));
+}
+
+long current_epoch(const std::shared_ptr<PathCore>& core, int stream) { return core->epoch_of(stream); }
+
+}  // namespace maki::wan

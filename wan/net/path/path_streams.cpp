@@ -1,0 +1,257 @@
+// Streams that come and go: dialing, reconnecting, retiring, signs of life.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "wan/net/log.hpp"
+#include "wan/net/path/path_state.hpp"
+
+namespace maki::wan {
+namespace {
+
+constexpr double kFirstPause = 0.1, kLongestPause = 2;  // seconds between attempts
+constexpr int kDialsAtOnce = 128;
+
+double seconds(EventLoop::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+int PathCore::streams_up() const {
+  return static_cast<int>(std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) {
+    return slot.stream && slot.stream->usable();
+  }));
+}
+
+void PathCore::log_streams(const std::string& text) {
+  if (text == last_logged_) return;
+  last_logged_ = text;
+  log(LogLevel::kInfo, text);
+}
+
+// ---- connecting side ----
+
+void PathCore::dial(int number) {
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  if (over_ || slot.stream || slot.dial) return;
+  slot.retry = 0;
+  if (dialing_ >= kDialsAtOnce) return;  // dial_missing() comes by again
+  ++dialing_;
+  plan_.settings = settings_;
+  DialPlan plan = plan_;
+  plan.hello.session = session_;
+  plan.hello.stream = static_cast<std::uint32_t>(number);
+  plan.hello.epoch = ++slot.tried;
+  plan.hello.streams = static_cast<std::uint32_t>(settings_.streams);
+  plan.hello.unmatched_limit = settings_.unmatched_limit;
+  plan.hello.message_limit = settings_.message_limit;
+  plan.hello.patience = settings_.patience;
+  try {
+    slot.dial = Dial::start(
+        loop_, plan,
+        [this, number](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer) {
+          dialed(number, std::move(channel), welcome, peer);
+        },
+        [this, number](DialFailure failure, const std::string& reason) { dial_failed(number, failure, reason); });
+  } catch (const Error& error) {  // a local address, port range or option that cannot be had
+    dial_failed(number, standing_ ? DialFailure::kAgain : DialFailure::kFinal, error.what());
+  }
+}
+
+void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address&) {
+  --dialing_;
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  slot.dial.reset();
+  if (!standing_) {
+    identity_ = channel->identity();
+    session_stands(welcome.session, welcome.unmatched_limit, welcome.message_limit, welcome.patience);
+    if (static_cast<int>(welcome.streams) < settings_.streams) {
+      log(LogLevel::kWarning, fmt::format("{} allows {} streams, not {}", peer_, welcome.streams, settings_.streams));
+      settings_.streams = std::max(1, static_cast<int>(welcome.streams));
+    }
+  }
+  adopt(number, slot.tried, std::move(channel));
+  {
+    const std::lock_guard lock(mutex_);
+    connected_ = true;
+  }
+  changed_.notify_all();
+  dial_missing();
+}
+
+void PathCore::dial_failed(int number, DialFailure failure, const std::string& reason) {
+  --dialing_;
+  slots_[static_cast<std::size_t>(number)].dial.reset();
+  last_failure_ = reason;
+  if (failure == DialFailure::kFinal) {
+    give_up(PathError(fmt::format("{} refuses the path", peer_), reason, "", seconds(Clock::now() - heard_),
+                      outbox_.bytes_outstanding()), false);
+    return;
+  }
+  if (!standing_) log_streams(fmt::format("waiting for {} ({})", peer_, reason));
+  retry_later(number);
+}
+
+void PathCore::retry_later(int number) {
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  if (over_ || slot.retry || number >= settings_.streams) return;
+  slot.retry = loop_.after(slot.pause, [this, number] { dial(number); });
+  slot.pause = std::clamp(2 * slot.pause, kFirstPause, kLongestPause);
+}
+
+void PathCore::dial_missing() {
+  if (over_ || side_ != Side::kConnecting || !standing_ || farewell_) return;
+  slots_.resize(std::max(slots_.size(), static_cast<std::size_t>(settings_.streams)));
+  for (int i = 0; i < settings_.streams; ++i) {
+    const Slot& slot = slots_[static_cast<std::size_t>(i)];
+    if (!slot.stream && !slot.dial && !slot.retry) dial(i);
+  }
+}
+
+// ---- both sides ----
+
+void PathCore::attach(int number, unsigned epoch, std::unique_ptr<Channel> channel) {
+  {
+    const std::lock_guard lock(mutex_);
+    epochs_[static_cast<std::size_t>(number)] = std::max(epochs_[static_cast<std::size_t>(number)], epoch);
+  }
+  const auto shared = std::make_shared<std::unique_ptr<Channel>>(std::move(channel));
+  loop_.post([self = shared_from_this(), number, epoch, shared] { self->adopt(number, epoch, std::move(*shared)); });
+}
+
+long PathCore::epoch_of(int number) const {
+  const std::lock_guard lock(mutex_);
+  if (end_) return -1;
+  return number < kMaxStreams ? static_cast<long>(epochs_[static_cast<std::size_t>(number)]) : 0;
+}
+
+void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channel) {
+  if (over_) return;
+  if (static_cast<std::size_t>(number) >= slots_.size()) slots_.resize(static_cast<std::size_t>(number) + 1);
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  if (epoch <= slot.epoch) return;  // an older connection that came late
+  if (slot.stream) remove(number);
+  if (epoch > 1) ++reconnections_;
+  slot.epoch = epoch;
+  slot.stream = std::make_unique<Stream>(*this, number, epoch, std::move(channel));
+  heard_ = Clock::now();
+  acknowledgement_due_ = true;  // what the last connection may have lost
+  slot.stream->start();
+  if (slot.stream && !slot.stream->ended()) slot.stream->pump();
+}
+
+// Takes a stream out of its slot; what it carried is sent again by others.
+void PathCore::remove(int number) {
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  slot.sent += slot.stream->sent;
+  slot.received += slot.stream->received;
+  std::shared_ptr<Stream> stream = std::move(slot.stream);
+  stream->let_go();
+  outbox_.stream_lost(number);
+  acknowledgement_due_ = true;  // it may have been lost with the stream
+  loop_.post([self = shared_from_this(), stream]() mutable { stream.reset(); });
+}
+
+void PathCore::ended(Stream& stream, const std::string& why) {
+  if (over_) return;
+  const int number = stream.number();
+  const bool retired = stream.retired_by_peer();
+  if (seconds(Clock::now() - stream.born) > kLongestPause) slots_[static_cast<std::size_t>(number)].pause = 0;
+  remove(number);
+  if (farewell_) {
+    if (streams_up() == 0) tear_down();
+    return;
+  }
+  if (!retired) {
+    last_failure_ = why;
+    if (streams_up() == 0) log_streams(fmt::format("the path to {} is down: {}", peer_, why));
+  }
+  if (side_ == Side::kConnecting && standing_ && number < settings_.streams) retry_later(number);
+  kick();
+}
+
+void PathCore::heard(Stream& stream) {
+  heard_ = stream.last_heard = Clock::now();
+}
+
+void PathCore::set_streams(int streams) {
+  settings_.streams = streams;
+  {
+    const std::lock_guard lock(mutex_);
+    public_settings_.streams = streams;
+  }
+  for (std::size_t i = static_cast<std::size_t>(streams); i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    loop_.cancel(slot.retry);
+    slot.retry = 0;
+    if (slot.dial) --dialing_;
+    slot.dial.reset();
+    if (slot.stream && slot.stream->usable()) slot.stream->retire();
+  }
+  dial_missing();
+}
+
+void PathCore::change(const PathSettings& settings) {
+  settings.check();
+  rethrow_if_over();
+  loop_.call([&] {
+    const int streams = settings.streams;
+    const bool other = streams != settings_.streams;
+    const double patience_before = settings_.patience;
+    settings_ = settings;
+    if (settings.patience != patience_before) patience_ = settings.patience;
+    {
+      const std::lock_guard lock(mutex_);
+      public_settings_ = settings;
+    }
+    inbox_.set_limits(settings.unmatched_limit, settings.message_limit);
+    if (other && side_ == Side::kConnecting) set_streams(streams);
+    if (other)
+      outbox_.add_control({.type = FrameType::kStreams, .total = static_cast<std::uint64_t>(streams)});
+    kick();
+  });
+}
+
+PathSettings PathCore::settings() const {
+  const std::lock_guard lock(mutex_);
+  return public_settings_;
+}
+
+void PathCore::drop_stream(int number) {
+  loop_.call([&] {
+    if (number >= 0 && static_cast<std::size_t>(number) < slots_.size() && slots_[static_cast<std::size_t>(number)].stream)
+      slots_[static_cast<std::size_t>(number)].stream->break_off();
+  });
+}
+
+// Looks after the path several times within the shortest of its times.
+void PathCore::tick() {
+  if (over_) return;
+  const double pause = std::clamp(std::min({settings_.heartbeat, settings_.stream_timeout / 4, patience_ / 8}), 0.005, 0.25);
+  tick_ = loop_.after(pause, [this] { tick(); });
+  const auto now = Clock::now();
+  const double silent = seconds(now - heard_);
+  if (silent > patience_) {
+    give_up(lost_error(silent), true);
+    return;
+  }
+  check_streams(now);
+  if (!over_) dial_missing();
+}
+
+void PathCore::check_streams(Clock::time_point now) {
+  for (std::size_t i = 0; i < slots_.size() && !over_; ++i) {
+    Stream* stream = slots_[i].stream.get();
+    if (stream == nullptr || stream->ended()) continue;
+    if (seconds(now - stream->last_heard) > settings_.stream_timeout) {
+      stream->give_up(fmt::format("stream {} was silent for {:g} s", i, settings_.stream_timeout));
+      continue;
+    }
+    if (seconds(now - stream->last_ping) < settings_.heartbeat) continue;
+    stream->last_ping = now;
+    const auto stamp = std::chrono::duration_cast<std::chrono::nanoseconds>(now - born_).count();
+    stream->send_control({.type = FrameType::kPing, .sequence = static_cast<std::uint64_t>(stamp)});
+    stream->pump();
+  }
+}
+
+}  // namespace maki::wan

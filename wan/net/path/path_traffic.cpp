@@ -1,0 +1,217 @@
+// What streams ask of the path and tell it, pacing, and acknowledgements.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "wan/net/path/path_state.hpp"
+
+namespace maki::wan {
+namespace {
+
+constexpr std::size_t kCopiedMessage = 64 << 10;      // a send of so much is copied and returns at once,
+constexpr std::size_t kCopiedAtMost = 64 << 20;       // as long as so much waits
+constexpr double kAcknowledgeWithin = 0.005;          // seconds
+constexpr std::uint64_t kAcknowledgeEvery = 8 << 20;  // bytes
+constexpr double kPacingBurst = 0.002;                // seconds of the rate that may go at once
+constexpr std::size_t kRoundTrips = 64;
+
+}  // namespace
+
+// ---- callers ----
+
+Request PathCore::send(Tag tag, std::span<const std::byte> message) {
+  rethrow_if_over();
+  if (message.size() > peer_message_limit_)
+    throw Error(fmt::format("A message of {} bytes is too long for {}", message.size(), peer_),
+                fmt::format("its limit is {} bytes", peer_message_limit_.load()), "send it in parts, or raise 'message_limit' there");
+  auto operation = std::make_shared<Operation>();
+  auto out = std::make_shared<OutMessage>();
+  out->tag = tag;
+  out->data = message;
+  out->operation = operation;
+  if (message.size() <= kCopiedMessage && copied_.fetch_add(message.size()) + message.size() <= kCopiedAtMost) {
+    out->copy.reset(new std::byte[std::max<std::size_t>(message.size(), 1)]);
+    if (!message.empty()) std::memcpy(out->copy.get(), message.data(), message.size());
+    out->data = {out->copy.get(), message.size()};
+    out->operation.reset();
+    operation->finish(message.size());
+  }
+  loop_.post([self = shared_from_this(), out = std::move(out)] {
+    if (self->over_) {
+      if (out->operation) out->operation->fail(self->end_);
+      return;
+    }
+    self->sent_ += out->data.size();
+    self->outbox_.add(out);
+    self->kick();
+  });
+  return Request(operation);
+}
+
+Request PathCore::receive(Tag tag, Receive receive) {
+  auto operation = std::make_shared<Operation>();
+  receive.operation = operation;
+  loop_.post([self = shared_from_this(), tag, receive = std::move(receive)] {
+    self->inbox_.post(tag, receive);
+    if (!self->over_) self->kick();
+  });
+  return Request(operation);
+}
+
+// ---- out ----
+
+// Wakes streams that have nothing to do, in turn, until there is nothing left to send.
+void PathCore::kick() {
+  const std::size_t count = slots_.size();
+  const std::size_t first = turn_;
+  std::size_t next = first;
+  for (std::size_t i = 0; i < count && !over_; ++i) {
+    if (!acknowledgement_due_ && !outbox_.waiting()) break;
+    Stream* stream = slots_[(first + i) % count].stream.get();
+    if (stream == nullptr || !stream->idle()) continue;
+    stream->pump();
+    next = first + i + 1;
+  }
+  turn_ = count == 0 ? 0 : next % count;
+}
+
+bool PathCore::pacing_allows(std::size_t bytes) {
+  if (settings_.pacing_rate <= 0) return true;
+  const auto now = Clock::now();
+  const double burst = std::max(kPacingBurst * settings_.pacing_rate, static_cast<double>(settings_.send_chunk));
+  tokens_ += settings_.pacing_rate * std::chrono::duration<double>(now - tokens_at_).count();
+  tokens_ = std::min(tokens_, burst);
+  tokens_at_ = now;
+  if (tokens_ > 0) {
+    tokens_ -= static_cast<double>(bytes);
+    return true;
+  }
+  if (!pacing_timer_)
+    pacing_timer_ = loop_.after(-tokens_ / settings_.pacing_rate + 0.0001, [this] {
+      pacing_timer_ = 0;
+      kick();
+    });
+  return false;
+}
+
+std::shared_ptr<Chunk> PathCore::next_chunk(Stream& stream) {
+  if (over_ || !standing_) return nullptr;
+  if (!pacing_allows(0)) return nullptr;
+  auto chunk = outbox_.next(stream.number(), settings_.send_chunk, std::max(1, streams_up()));
+  if (chunk && settings_.pacing_rate > 0) tokens_ -= static_cast<double>(chunk->frame.length + kFrameBytes);
+  return chunk;
+}
+
+// ---- in ----
+
+void PathCore::finish_data(const Frame& frame, Landing landing) {
+  received_.add(frame.sequence);
+  received_bytes_ += frame.length;
+  unacknowledged_ += frame.length;
+  const bool whole = inbox_.finish(frame, std::move(landing));
+  acknowledge_soon(whole || unacknowledged_ >= kAcknowledgeEvery);
+}
+
+void PathCore::acknowledge_soon(bool at_once) {
+  if (at_once) {
+    if (acknowledgement_due_) return;
+    acknowledgement_due_ = true;
+    // After what has come in together, so that one acknowledgement speaks for all of it.
+    loop_.post([self = shared_from_this()] {
+      if (!self->over_) self->kick();
+    });
+  } else if (!acknowledgement_timer_ && !acknowledgement_due_) {
+    acknowledgement_timer_ = loop_.after(kAcknowledgeWithin, [this] {
+      acknowledgement_timer_ = 0;
+      acknowledgement_due_ = true;
+      kick();
+    });
+  }
+}
+
+bool PathCore::take_acknowledgement(std::vector<std::byte>& payload) {
+  if (!acknowledgement_due_) return false;
+  acknowledgement_due_ = false;
+  unacknowledged_ = 0;
+  loop_.cancel(acknowledgement_timer_);
+  acknowledgement_timer_ = 0;
+  payload = received_.encode(kMaxControl);
+  return true;
+}
+
+void PathCore::take_pong(const Frame& frame) {
+  const double trip = std::chrono::duration<double>(Clock::now() - born_).count() - static_cast<double>(frame.sequence) * 1e-9;
+  if (trip < 0) throw ProtocolError("The peer answers a sign of life that was never given");
+  if (round_trips_.size() < kRoundTrips)
+    round_trips_.push_back(trip);
+  else
+    round_trips_[pings_ % kRoundTrips] = trip;
+  ++pings_;
+}
+
+void PathCore::control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) {
+  if (frame.sequenced() && !received_.add(frame.sequence)) return;  // sent again, but it had come
+  switch (frame.type) {
+    case FrameType::kMatched:
+      outbox_.matched(frame.tag, frame.index);
+      acknowledge_soon(false);
+      kick();
+      break;
+    case FrameType::kStreams:
+      acknowledge_soon(false);
+      streams_asked(frame.total);
+      break;
+    case FrameType::kAck: {
+      outbox_.acknowledge(ReceivedSet::decode(payload));
+      if (outbox_.empty()) {
+        copied_ = 0;
+        const std::lock_guard lock(mutex_);
+        drained_ = true;
+        changed_.notify_all();
+      }
+      break;
+    }
+    case FrameType::kPing:
+      stream.send_control({.type = FrameType::kPong, .sequence = frame.sequence});
+      stream.pump();
+      break;
+    case FrameType::kPong:
+      take_pong(frame);
+      break;
+    case FrameType::kRetire:
+      stream.retire();
+      break;
+    case FrameType::kGoodbye:
+      goodbye_came(payload);
+      break;
+    case FrameType::kData:
+      break;
+  }
+}
+
+// The listening side asks; the connecting side tells.
+void PathCore::streams_asked(std::uint64_t streams) {
+  if (streams < 1 || streams > kMaxStreams) throw ProtocolError("The peer asks for an impossible number of streams");
+  if (side_ == Side::kConnecting) {
+    set_streams(static_cast<int>(streams));
+  } else {
+    settings_.streams = static_cast<int>(streams);
+    const std::lock_guard lock(mutex_);
+    public_settings_.streams = settings_.streams;
+  }
+}
+
+// The peer ends the path: in good order when it says nothing more, else for the reason it gives.
+void PathCore::goodbye_came(std::span<const std::byte> words) {
+  if (over_ || peer_said_goodbye_) return;
+  peer_said_goodbye_ = true;
+  if (farewell_) {
+    tear_down();
+    return;
+  }
+  const std::string reason(reinterpret_cast<const char*>(words.data()), words.size());
+  give_up(PathError(fmt::format("The path was closed by {}", peer_), reason, "", 0, outbox_.bytes_outstanding()), true);
+}
+
+}  // namespace maki::wan

@@ -1,0 +1,147 @@
+// The half of Stream that writes.
+#include <algorithm>
+
+#include "wan/net/path/stream.hpp"
+
+namespace maki::wan {
+namespace {
+
+constexpr std::size_t kCopied = 4 << 10;         // payloads up to this travel with other frames
+constexpr std::size_t kGathered = 15 << 10;      // of frames copied together
+constexpr std::size_t kTurn = 256 << 10;         // written before reading has its turn, where there is one stream
+
+}  // namespace
+
+Stream::Stream(StreamHost& host, int number, unsigned epoch, std::unique_ptr<Channel> channel)
+    : host_(host), number_(number), epoch_(epoch), channel_(std::move(channel)) {}
+
+Stream::~Stream() {
+  *alive_ = false;
+  let_go();
+  if (in_payload_ && landing_.message) host_.abandon_data(frame_, std::move(landing_));
+  if (watched_) host_.loop().forget(channel_->descriptor());
+}
+
+void Stream::start() {
+  host_.loop().watch(channel_->descriptor(), true, false, *this);
+  watched_ = true;
+  if (channel_->buffered()) read_some();
+}
+
+void Stream::send_control(const Frame& frame, std::vector<std::byte> payload) {
+  if (retire_sent_ || ended_) return;
+  control_.push_back({frame, std::move(payload)});
+}
+
+void Stream::retire() {
+  retiring_ = true;
+  pump();
+}
+
+void Stream::break_off() { ::shutdown(channel_->descriptor(), SHUT_RDWR); }
+
+void Stream::finish() {
+  try {
+    if (channel_->flush() == IoStatus::kDone) channel_->finish_writing();
+  } catch (const Error&) {
+    // The peer is gone: there is no one left to tell.
+  }
+}
+
+void Stream::want_write(bool want) {
+  if (want == wants_write_ || ended_ || !watched_) return;
+  wants_write_ = want;
+  host_.loop().change(channel_->descriptor(), true, want);
+}
+
+void Stream::append(const Frame& frame, std::span<const std::byte> payload) {
+  Frame stamped = frame;
+  stamped.length = static_cast<std::uint32_t>(payload.size());
+  stamped.checksum = channel_->encrypted() || payload.empty() ? 0 : checksum(payload);
+  const auto header = encode(stamped);
+  head_.insert(head_.end(), header.begin(), header.end());
+}
+
+// Gathers the next frames to write; false where there are none.
+bool Stream::load() {
+  head_.clear();
+  head_done_ = body_done_ = 0;
+  body_ = {};
+  const auto append_whole = [&](const Frame& frame, std::span<const std::byte> payload) {
+    append(frame, payload);
+    head_.insert(head_.end(), payload.begin(), payload.end());
+  };
+  while (!control_.empty() && head_.size() < kGathered) {
+    append_whole(control_.front().frame, control_.front().payload);
+    control_.pop_front();
+  }
+  std::vector<std::byte> acknowledgement;
+  if (!retire_sent_ && host_.take_acknowledgement(acknowledgement))
+    append_whole({.type = FrameType::kAck}, acknowledgement);
+  while (!retiring_ && head_.size() < kGathered) {
+    const auto chunk = host_.next_chunk(*this);
+    if (!chunk) break;
+    const auto payload = chunk->payload();
+    if (chunk->frame.type == FrameType::kData) sent += payload.size();
+    if (payload.size() <= kCopied) {
+      append_whole(chunk->frame, payload);
+      continue;
+    }
+    append(chunk->frame, payload);
+    body_ = payload;
+    chunk_ = chunk;
+    host_.begin_writing(*chunk);
+    break;
+  }
+  if (retiring_ && !retire_sent_ && control_.empty()) {
+    append_whole({.type = FrameType::kRetire}, {});
+    retire_sent_ = true;
+  }
+  return !head_.empty();
+}
+
+void Stream::let_go() {
+  if (!chunk_) return;
+  body_ = {};
+  const auto chunk = std::move(chunk_);
+  chunk_ = nullptr;
+  host_.end_writing(*chunk);
+}
+
+void Stream::pump() {
+  if (ended_ || wants_write_) return;  // the loop calls when the socket takes more
+  const auto alive = alive_;
+  try {
+    write_some();
+  } catch (const Error& error) {
+    if (*alive) end(error.what());
+  }
+}
+
+void Stream::write_some() {
+  // Of many streams each takes one chunk, then the others have their turn.
+  const PathSettings& settings = host_.stream_settings();
+  const std::size_t most = settings.streams > 1 ? settings.send_chunk : kTurn;
+  std::size_t turn = 0;
+  while (true) {
+    if (!writing() && !load()) break;
+    const IoResult result = channel_->write(std::span<const std::byte>(head_).subspan(head_done_), body_.subspan(body_done_));
+    const std::size_t of_head = std::min(result.bytes, head_.size() - head_done_);
+    head_done_ += of_head;
+    body_done_ += result.bytes - of_head;
+    turn += result.bytes;
+    flushed_ = false;
+    if (!writing()) let_go();
+    if (result.status == IoStatus::kClosed) return end("the connection was closed");
+    if (result.status == IoStatus::kWantWrite || turn >= most) return want_write(true);
+    // Plain and short of the whole: the socket is full all the same.
+    if (writing() && result.bytes == 0) return want_write(true);
+  }
+  const IoStatus status = channel_->flush();
+  if (status == IoStatus::kClosed) return end("the connection was closed");
+  flushed_ = status == IoStatus::kDone;
+  want_write(!flushed_);
+  if (retire_sent_ && flushed_) channel_->finish_writing();
+}
+
+}  // namespace maki::wan
