@@ -1,0 +1,191 @@
+// Outbox and inbox against each other, without a network: chunks are lost, come twice and come in any order.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "wan/net/path/inbox.hpp"
+#include "wan/net/path/outbox.hpp"
+
+namespace maki::wan {
+namespace {
+
+std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::byte> bytes(size);
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+struct Sender {
+  Outbox box;
+  std::shared_ptr<Operation> send(Tag tag, const std::vector<std::byte>& bytes) {
+    auto message = std::make_shared<OutMessage>();
+    message->tag = tag;
+    message->data = bytes;
+    message->operation = std::make_shared<Operation>();
+    box.add(message);
+    return message->operation;
+  }
+};
+
+struct Receiver {
+  ReceivedSet received;
+  std::vector<std::pair<Tag, std::uint64_t>> matched;
+  Inbox box{1 << 20, 1 << 30, [this](Tag tag, std::uint64_t index) { matched.emplace_back(tag, index); }};
+
+  void take(const Chunk& chunk) {
+    if (received.contains(chunk.frame.sequence)) return;
+    Landing landing = box.begin(chunk.frame);
+    if (landing.where != nullptr && chunk.frame.length > 0)
+      std::memcpy(landing.where, chunk.payload().data(), chunk.frame.length);
+    received.add(chunk.frame.sequence);
+    box.finish(chunk.frame, std::move(landing));
+  }
+  std::shared_ptr<Operation> post(Tag tag, std::vector<std::byte>& into) {
+    auto operation = std::make_shared<Operation>();
+    box.post(tag, {.operation = operation, .buffer = into});
+    return operation;
+  }
+};
+
+TEST(Boxes, DeliverOnceAndWholeWhateverTheStreamsDo) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 30; ++round) {
+    Sender sender;
+    sender.box.set_unmatched_limit(1 << 20);
+    Receiver receiver;
+    std::vector<std::vector<std::byte>> sent, got;
+    std::vector<std::shared_ptr<Operation>> sends, receives;
+    for (unsigned i = 0; i < 20; ++i) {
+      sent.push_back(pattern(random() % 3 == 0 ? random() % 100 : random() % 200000, i));
+      got.emplace_back(sent.back().size());
+    }
+    for (unsigned i = 0; i < 20; ++i) sends.push_back(sender.send(i % 3, sent[i]));
+    std::vector<std::shared_ptr<Chunk>> flying;
+    unsigned posted = 0;
+    for (int step = 0; sender.box.anything_in_flight() || sender.box.waiting() || posted < 20; ++step) {
+      ASSERT_LT(step, 100000);
+      if (posted < 20 && random() % 4 == 0) {
+        receives.push_back(receiver.post(posted % 3, got[posted]));
+        ++posted;
+      }
+      const int stream = static_cast<int>(random() % 4);
+      if (auto chunk = sender.box.next(stream, 64 << 10, 4)) flying.push_back(chunk);
+      if (random() % 20 == 0) sender.box.stream_lost(stream);  // what flies may still come in
+      if (!flying.empty() && random() % 2 == 0) {
+        const std::size_t which = random() % flying.size();
+        receiver.take(*flying[which]);
+        if (random() % 8 != 0) flying.erase(flying.begin() + static_cast<long>(which));
+      }
+      for (const auto& [tag, index] : receiver.matched) sender.box.matched(tag, index);
+      receiver.matched.clear();
+      if (random() % 5 == 0) sender.box.acknowledge(ReceivedSet::decode(receiver.received.encode(1 << 16)));
+    }
+    for (unsigned i = 0; i < 20; ++i) {
+      EXPECT_TRUE(sends[i]->done());
+      ASSERT_TRUE(receives[i]->done());
+      EXPECT_EQ(receives[i]->size(), sent[i].size());
+      EXPECT_TRUE(got[i] == sent[i]);
+    }
+    EXPECT_EQ(sender.box.bytes_outstanding(), 0u);
+    EXPECT_TRUE(sender.box.empty());
+  }
+}
+
+TEST(Outbox, HoldsBackWhatNobodyHasAskedForBeyondTheLimit) {
+  Sender sender;
+  sender.box.set_unmatched_limit(100000);
+  const auto first = pattern(300000, 1), second = pattern(50000, 2);
+  sender.send(1, first);
+  sender.send(2, second);
+  std::size_t given = 0;
+  while (auto chunk = sender.box.next(0, 64 << 10, 1)) given += chunk->frame.length;
+  EXPECT_EQ(given, 100000u);
+  EXPECT_FALSE(sender.box.waiting());
+  sender.box.matched(2, 0);  // a later message overtakes
+  const auto chunk = sender.box.next(0, 64 << 10, 1);
+  ASSERT_TRUE(chunk);
+  EXPECT_EQ(chunk->frame.tag, 2u);
+  sender.box.matched(1, 0);
+  given = chunk->frame.length;
+  while (auto more = sender.box.next(0, 64 << 10, 1)) given += more->frame.length;
+  EXPECT_EQ(given, 250000u);
+  EXPECT_THROW(sender.box.matched(1, 0), ProtocolError);
+}
+
+TEST(Outbox, KeepsTheBufferWhileAStreamReadsFromIt) {
+  Sender sender;
+  sender.box.set_unmatched_limit(1 << 20);
+  const auto bytes = pattern(30000, 1);
+  const auto operation = sender.send(1, bytes);
+  const auto chunk = sender.box.next(0, 64 << 10, 1);
+  sender.box.begin_writing(*chunk);
+  ReceivedSet all;
+  for (std::uint64_t i = 1; i <= 1; ++i) all.add(i);
+  while (auto more = sender.box.next(0, 64 << 10, 1)) all.add(more->frame.sequence);
+  sender.box.acknowledge(all);
+  EXPECT_FALSE(operation->done());
+  sender.box.end_writing(*chunk);
+  EXPECT_TRUE(operation->done());
+}
+
+TEST(Outbox, RefusesAcknowledgementsOfWhatWasNeverSent) {
+  Sender sender;
+  ReceivedSet set;
+  set.add(1);
+  EXPECT_THROW(sender.box.acknowledge(set), ProtocolError);
+  ReceivedSet far;
+  far.add(1000);
+  EXPECT_THROW(sender.box.acknowledge(far), ProtocolError);
+}
+
+TEST(Inbox, AMessageThatDoesNotFitIsAnErrorOfItsReceiveOnly) {
+  Sender sender;
+  sender.box.set_unmatched_limit(1 << 20);
+  Receiver receiver;
+  const auto bytes = pattern(2000, 1);
+  std::vector<std::byte> small(1000), large(3000);
+  sender.send(5, bytes);
+  sender.send(5, bytes);
+  const auto first = receiver.post(5, small), second = receiver.post(5, large);
+  while (auto chunk = sender.box.next(0, 64 << 10, 1)) receiver.take(*chunk);
+  EXPECT_THROW(first->test(), Error);
+  EXPECT_TRUE(second->test());
+  EXPECT_EQ(second->size(), 2000u);
+}
+
+TEST(Inbox, RefusesContradictionsAndFloods) {
+  Receiver receiver;
+  Frame frame{.type = FrameType::kData, .length = 10, .sequence = 1, .tag = 1, .index = 0, .total = 100, .offset = 0};
+  receiver.box.begin(frame);
+  frame.total = 200;
+  EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
+  frame.total = std::uint64_t{1} << 40;
+  frame.index = 1;
+  EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
+  frame = {.type = FrameType::kData, .length = 1 << 20, .sequence = 1, .tag = 2, .index = 0, .total = 1 << 30, .offset = 0};
+  EXPECT_THROW(
+      for (int i = 0; i < 20; ++i) {
+        receiver.box.begin(frame);
+        frame.offset += frame.length;
+      },
+      ProtocolError);
+}
+
+TEST(Inbox, WholeMessagesOutliveThePath) {
+  Sender sender;
+  sender.box.set_unmatched_limit(1 << 20);
+  Receiver receiver;
+  const auto bytes = pattern(2000, 1);
+  sender.send(5, bytes);
+  while (auto chunk = sender.box.next(0, 64 << 10, 1)) receiver.take(*chunk);
+  std::vector<std::byte> into(2000), more(2000);
+  receiver.box.close(std::make_exception_ptr(PathError("closed")));
+  EXPECT_TRUE(receiver.post(5, into)->test());
+  EXPECT_TRUE(into == bytes);
+  EXPECT_THROW(receiver.post(5, more)->test(), PathError);
+}
+
+}  // namespace
+}  // namespace maki::wan
