@@ -1,0 +1,237 @@
+#include "wan/net/listener.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <mutex>
+
+#include "wan/net/log.hpp"
+#include "wan/net/path/greeter.hpp"
+#include "wan/net/path/session_table.hpp"
+#include "wan/net/relay/hidden_listener.hpp"
+#include "wan/net/socket/tcp.hpp"
+
+namespace maki::wan {
+namespace {
+
+constexpr int kTurn = 64;      // connections taken before others have their turn
+constexpr double kPause = 0.2; // when no descriptors are left
+
+// At most one line a second, however many there are to be told of.
+class RefusalLog {
+ public:
+  explicit RefusalLog(EventLoop& loop) : loop_(loop) {}
+  void end() { loop_.cancel(timer_); }
+
+  void note(const std::string& line) {
+    last_ = line;
+    ++count_;
+    if (timer_ == 0) say();
+  }
+
+ private:
+  void say() {
+    timer_ = 0;
+    if (count_ == 0) return;
+    log(LogLevel::kWarning, last_ + (count_ > 1 ? fmt::format(" (and {} more)", count_ - 1) : ""));
+    count_ = 0;
+    timer_ = loop_.after(1, [this] { say(); });
+  }
+
+  EventLoop& loop_;
+  EventLoop::Timer timer_ = 0;
+  std::string last_;
+  std::size_t count_ = 0;
+};
+
+void check(const ListenerLimits& limits) {
+  const auto at_least_one = [](const char* name, int value) {
+    if (value < 1) throw Error(fmt::format("limit {} = {}", name, value), "it must be 1 or more");
+  };
+  at_least_one("half_open", limits.half_open);
+  at_least_one("sessions", limits.sessions);
+  at_least_one("streams_per_path", limits.streams_per_path);
+  if (limits.streams_per_path > kMaxStreams) throw Error(fmt::format("limit streams_per_path is above {}", kMaxStreams));
+}
+
+}  // namespace
+
+// All but the queue of accepted paths belongs to the loop's thread.
+class Listener::Core final : public Pollable {
+ public:
+  Core(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
+       const RelayRoute& relay, Context& context);
+  ~Core() override;
+
+  void on_ready(bool, bool) override;
+  std::optional<Accepted> next(std::optional<double> seconds);
+  const Endpoint& address() const { return address_; }
+
+ private:
+  void greet(Socket socket, const Address& peer);
+  void welcomed(Greeter& greeter, std::unique_ptr<Channel> channel);
+  void make_path(const Greeter& greeter, std::unique_ptr<Channel> channel);
+  void drop(Greeter& greeter, const std::string& reason);
+  void drop_oldest();
+  void remove(Greeter& greeter);
+  void pause(const std::string& reason);
+  bool queue_full();
+
+  Context& context_;
+  EventLoop& loop_;
+  std::shared_ptr<const SecurityContext> security_;
+  PathSettings settings_;
+  ListenerLimits limits_;
+  Endpoint address_;
+  Socket socket_;
+  std::unique_ptr<HiddenListener> hidden_;
+  EventLoop::Timer pause_ = 0;
+  SessionTable sessions_;
+  RefusalLog refusals_;
+  std::list<std::unique_ptr<Greeter>> half_open_;  // the oldest first
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable arrived_;
+  std::deque<Accepted> accepted_;
+};
+
+Listener::Core::Core(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
+                     const RelayRoute& relay, Context& context)
+    : context_(context), loop_(context.next_loop()), settings_(settings), limits_(limits), sessions_(settings, limits), refusals_(loop_) {
+  settings.check();
+  check(limits);
+  security_ = SecurityContext::make(security);
+  if (relay.used()) {
+    address_ = relay.relay;
+    hidden_ = HiddenListener::start(loop_, relay, settings_, [this](Socket socket, const Address& peer) { greet(std::move(socket), peer); });
+    return;
+  }
+  socket_ = listen_on(local, settings_);
+  const Address bound = local_address(socket_.descriptor());
+  address_ = {local.host.empty() ? "" : bound.host(), bound.port()};
+  loop_.call([this] { loop_.watch(socket_.descriptor(), true, false, *this); });
+}
+
+Listener::Core::~Core() {
+  loop_.call([this] {
+    hidden_.reset();
+    loop_.cancel(pause_);
+    if (socket_.open()) loop_.forget(socket_.descriptor());
+    half_open_.clear();
+    refusals_.end();
+  });
+}
+
+void Listener::Core::on_ready(bool, bool) {
+  try {
+    for (int i = 0; i < kTurn; ++i) {
+      Address peer;
+      Socket socket = accept_from(socket_.descriptor(), peer);
+      if (!socket.open()) return;
+      greet(std::move(socket), peer);
+    }
+  } catch (const Error& error) {
+    pause(error.what());
+  }
+}
+
+// The connection stays in the kernel's queue, and would be reported again at once.
+void Listener::Core::pause(const std::string& reason) {
+  refusals_.note(fmt::format("port {}: {}", address_.port, reason));
+  if (!half_open_.empty()) drop_oldest();
+  loop_.change(socket_.descriptor(), false, false);
+  pause_ = loop_.after(kPause, [this] { loop_.change(socket_.descriptor(), true, false); });
+}
+
+void Listener::Core::greet(Socket socket, const Address& peer) {
+  if (half_open_.size() >= static_cast<std::size_t>(limits_.half_open)) drop_oldest();
+  try {
+    auto channel = make_channel(security_, std::move(socket), Side::kListening);
+    Greeter::Events events;
+    events.decide = [this](const Hello& hello, const Channel& greeted) {
+      if (hello.is_new() && queue_full()) return SessionTable::refuse(Answer::kBusy, "none of those that came was taken up");
+      return sessions_.answer(hello, greeted.identity());
+    };
+    events.welcomed = [this](Greeter& greeter, std::unique_ptr<Channel> greeted) { welcomed(greeter, std::move(greeted)); };
+    events.gone = [this](Greeter& greeter, const std::string& reason) { drop(greeter, reason); };
+    half_open_.push_back(std::make_unique<Greeter>(loop_, std::move(channel), peer, settings_.handshake_timeout, std::move(events)));
+  } catch (const Error& error) {
+    refusals_.note(fmt::format("{}: {}", peer.text(), error.what()));
+  }
+}
+
+void Listener::Core::remove(Greeter& greeter) {
+  half_open_.remove_if([&](const auto& one) { return one.get() == &greeter; });
+}
+
+void Listener::Core::drop(Greeter& greeter, const std::string& reason) {
+  refusals_.note(fmt::format("refused {}: {}", greeter.peer().text(), reason));
+  if (greeter.decided() && greeter.hello().is_new()) sessions_.give_up(greeter.welcome().session);
+  remove(greeter);
+}
+
+void Listener::Core::drop_oldest() {
+  drop(*half_open_.front(), fmt::format("there are {} newer connections that have not said who they are", half_open_.size() - 1));
+}
+
+void Listener::Core::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel) {
+  try {
+    if (greeter.hello().is_new()) {
+      make_path(greeter, std::move(channel));
+    } else if (const auto core = sessions_.find(greeter.welcome().session)) {
+      const Hello& hello = greeter.hello();
+      attach(core, static_cast<int>(hello.stream), hello.epoch, std::move(channel));
+    }
+  } catch (const Error& error) {
+    return drop(greeter, error.what());
+  }
+  remove(greeter);
+}
+
+void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> channel) {
+  const Hello& hello = greeter.hello();
+  AcceptedSession session{greeter.welcome().session, channel->identity(), hello.name, hello, greeter.peer(), settings_};
+  session.settings.streams = static_cast<int>(greeter.welcome().streams);
+  apply_options(channel->descriptor(), session.settings);
+  const auto core = make_accepted(context_.next_loop(), session);
+  sessions_.settle(session.session, core);
+  attach(core, static_cast<int>(hello.stream), hello.epoch, std::move(channel));
+  std::lock_guard lock(mutex_);
+  accepted_.push_back({Path(core), session.name, session.identity});
+  arrived_.notify_one();
+}
+
+bool Listener::Core::queue_full() {
+  std::lock_guard lock(mutex_);
+  return accepted_.size() >= static_cast<std::size_t>(limits_.sessions);
+}
+
+std::optional<Accepted> Listener::Core::next(std::optional<double> seconds) {
+  std::unique_lock lock(mutex_);
+  const auto there = [this] { return !accepted_.empty(); };
+  if (!seconds) {
+    arrived_.wait(lock, there);
+  } else if (!arrived_.wait_for(lock, std::chrono::duration<double>(std::clamp(*seconds, 0.0, 1e8)), there)) {
+    return std::nullopt;
+  }
+  std::optional<Accepted> first(std::move(accepted_.front()));
+  accepted_.pop_front();
+  return first;
+}
+
+Listener::Listener(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
+                   const RelayRoute& relay, Context& context)
+    : core_(std::make_shared<Core>(local, security, settings, limits, relay, context)) {}
+Listener::~Listener() = default;
+Listener::Listener(Listener&&) noexcept = default;
+Listener& Listener::operator=(Listener&&) noexcept = default;
+
+Endpoint Listener::address() const { return core_->address(); }
+Accepted Listener::accept() { return *core_->next(std::nullopt); }
+std::optional<Accepted> Listener::accept_for(double seconds) { return core_->next(seconds); }
+
+}  // namespace maki::wan

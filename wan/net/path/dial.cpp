@@ -1,0 +1,190 @@
+#include "wan/net/path/dial.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "wan/net/error.hpp"
+#include "wan/net/path/connect_race.hpp"
+#include "wan/net/path/greeting_io.hpp"
+#include "wan/net/relay/admission.hpp"
+
+namespace maki::wan {
+namespace {
+
+enum class Phase { kRelay, kSecure, kHello, kWelcome };  // in this order
+
+const char* words(Phase phase) {
+  switch (phase) {
+    case Phase::kRelay: return "the relay's admission";
+    case Phase::kSecure: return "the handshake";
+    default: return "the greeting";
+  }
+}
+
+struct Failure {
+  DialFailure kind;
+  std::string reason;
+};
+
+class Dialling final : public Dial, public Pollable {
+ public:
+  Dialling(EventLoop& loop, const DialPlan& plan, Done done, Failed failed)
+      : loop_(loop), plan_(plan), done_(std::move(done)), failed_(std::move(failed)) {
+    race_.emplace(
+        loop_, plan_.addresses, plan_.settings,
+        [this](Socket socket, const Address& peer) { connected(std::move(socket), peer); },
+        [this](const std::string& reasons) { fail(DialFailure::kAgain, reasons); });
+  }
+  ~Dialling() override { end(); }
+  void on_ready(bool, bool) override { progress(); }
+
+ private:
+  void connected(Socket socket, const Address& peer);
+  void enter(Phase phase);
+  void progress();
+  IoStatus step();
+  bool advance();
+  void judge();
+  void fail(DialFailure failure, const std::string& reason);
+  void end();
+  std::string here() const { return peer_.text() + (plan_.relay.used() ? " (relay)" : ""); }
+
+  EventLoop& loop_;
+  DialPlan plan_;
+  Done done_;
+  Failed failed_;
+  std::optional<ConnectRace> race_;
+  Address peer_;
+  Socket socket_;                             // until the channel has it
+  std::unique_ptr<RelayAdmission> admission_;
+  std::unique_ptr<Channel> channel_;
+  int watched_ = -1;
+  EventLoop::Timer timer_ = 0;
+  Phase phase_ = Phase::kSecure;
+  Outgoing hello_;
+  Incoming<kWelcomeBytes> answer_;
+  Welcome welcome_;
+};
+
+void Dialling::connected(Socket socket, const Address& peer) {
+  socket_ = std::move(socket);
+  peer_ = peer;
+  race_.reset();
+  timer_ = loop_.after(plan_.settings.handshake_timeout, [this] {
+    fail(DialFailure::kAgain, fmt::format("{}: {} was not over in {} s", here(), words(phase_), plan_.settings.handshake_timeout));
+  });
+  std::optional<std::string> problem;
+  try {
+    watched_ = socket_.descriptor();
+    loop_.watch(watched_, false, true, *this);
+    if (plan_.relay.used()) admission_ = RelayAdmission::connect_to(read_key(plan_.relay.key_file), plan_.relay.target);
+    enter(plan_.relay.used() ? Phase::kRelay : Phase::kSecure);
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  if (problem) return fail(DialFailure::kFinal, *problem);
+  progress();
+}
+
+void Dialling::enter(Phase phase) {
+  phase_ = phase;
+  if (phase == Phase::kSecure) {
+    admission_.reset();
+    channel_ = make_channel(plan_.security, std::move(socket_), Side::kConnecting, plan_.host);
+  }
+  if (phase == Phase::kHello) hello_ = Outgoing(encode(plan_.hello));
+}
+
+IoStatus Dialling::step() {
+  switch (phase_) {
+    case Phase::kRelay: return admission_->progress(watched_);
+    case Phase::kSecure: return channel_->handshake();
+    case Phase::kHello: return hello_.progress(*channel_);
+    default: return answer_.progress(*channel_);
+  }
+}
+
+// Callbacks are called outside of the try block: what they throw is not ours, and we may be gone after them.
+void Dialling::progress() {
+  std::optional<Failure> failure;
+  try {
+    if (!advance()) return;
+  } catch (const Failure& failed) {
+    failure = failed;
+  } catch (const SecurityError& error) {
+    failure = Failure{DialFailure::kFinal, error.what()};
+  } catch (const ProtocolError& error) {
+    // A session that stood once will be found by its own kind: what came was garbled on the way.
+    failure = Failure{plan_.hello.is_new() ? DialFailure::kFinal : DialFailure::kAgain, error.what()};
+  } catch (const Error& error) {
+    const bool refused = phase_ == Phase::kRelay && !admission_->try_again();
+    failure = Failure{refused ? DialFailure::kFinal : DialFailure::kAgain, error.what()};
+  }
+  if (failure) return fail(failure->kind, here() + ": " + failure->reason);
+  end();
+  const Done done = std::move(done_);
+  const Address peer = peer_;
+  const Welcome welcome = welcome_;
+  done(std::move(channel_), welcome, peer);
+}
+
+// True when the peer has welcomed us.
+bool Dialling::advance() {
+  for (;;) {
+    const IoStatus status = step();
+    if (status == IoStatus::kClosed) {
+      throw Failure{DialFailure::kAgain, fmt::format("closed by the other side during {}", words(phase_))};
+    }
+    if (status != IoStatus::kDone) {
+      loop_.change(watched_, status == IoStatus::kWantRead, status == IoStatus::kWantWrite);
+      return false;
+    }
+    if (phase_ == Phase::kWelcome) {
+      judge();
+      return true;
+    }
+    enter(static_cast<Phase>(static_cast<int>(phase_) + 1));
+  }
+}
+
+void Dialling::judge() {
+  welcome_ = decode_welcome(answer_.bytes());
+  const std::string why = welcome_.reason.empty() ? "" : " (" + welcome_.reason + ")";
+  if (welcome_.answer == Answer::kVersion || welcome_.version != kProtocolVersion) {
+    throw Failure{DialFailure::kFinal, fmt::format("the peer speaks version {} of the protocol, this program version {}: use the same at both",
+                                                   welcome_.version, kProtocolVersion)};
+  }
+  switch (welcome_.answer) {
+    case Answer::kWelcome: break;
+    case Answer::kUnknownSession:
+      throw Failure{DialFailure::kFinal, "the peer does not know this session: it was started anew, or has given the path up" + why};
+    case Answer::kBusy: throw Failure{DialFailure::kAgain, "the peer has as many sessions as it takes" + why};
+    case Answer::kStale: throw Failure{DialFailure::kAgain, "this stream has been connected since" + why};
+    default: throw Failure{DialFailure::kFinal, "the peer refuses" + why};
+  }
+  if (!plan_.hello.is_new() && welcome_.session != plan_.hello.session) throw ProtocolError("the peer answered for another session");
+}
+
+void Dialling::end() {
+  loop_.cancel(timer_);
+  timer_ = 0;
+  if (watched_ >= 0) loop_.forget(watched_);
+  watched_ = -1;
+}
+
+void Dialling::fail(DialFailure failure, const std::string& reason) {
+  end();
+  channel_.reset();
+  socket_ = Socket();
+  const Failed failed = std::move(failed_);
+  failed(failure, reason);
+}
+
+}  // namespace
+
+std::unique_ptr<Dial> Dial::start(EventLoop& loop, const DialPlan& plan, Done done, Failed failed) {
+  return std::make_unique<Dialling>(loop, plan, std::move(done), std::move(failed));
+}
+
+}  // namespace maki::wan

@@ -1,0 +1,43 @@
+// The paths that a listener has taken in, by their session ids; decides what a Hello is answered. Runs in one loop.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "wan/net/listener.hpp"
+#include "wan/net/path/path_core.hpp"
+#include "wan/net/path/wire.hpp"
+
+namespace maki::wan {
+
+class SessionTable {
+ public:
+  SessionTable(const PathSettings& settings, const ListenerLimits& limits) : settings_(settings), limits_(limits) {}
+
+  // A new session's place is taken by a Welcome, until settle() or give_up().
+  Welcome answer(const Hello& hello, const std::string& identity);
+  void settle(const SessionId& session, const std::shared_ptr<PathCore>& core);
+  void give_up(const SessionId& session);
+  std::shared_ptr<PathCore> find(const SessionId& session) const;
+
+  static Welcome refuse(Answer answer, const std::string& reason = "");
+
+ private:
+  struct Entry {
+    std::string identity;
+    std::weak_ptr<PathCore> core;
+    bool settled = false;
+  };
+
+  Welcome accept(const SessionId& session, int streams) const;
+  Welcome answer_new(const Hello& hello, const std::string& identity);
+  Welcome answer_join(const Hello& hello, const std::string& identity);
+  void remove_ended();
+
+  PathSettings settings_;
+  ListenerLimits limits_;
+  std::map<SessionId, Entry> entries_;
+};
+
+}  // namespace maki::wan
