@@ -1,0 +1,263 @@
+// Emulated links: what the kernels at both ends see of them.
+#include "bench/wan_testbed/link.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "bench/wan_testbed/control.hpp"
+#include "bench/wan_testbed/testbed.hpp"
+#include "wan/net/error.hpp"
+#include "wan/net/socket/tcp.hpp"
+
+namespace maki::testbed {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::uint16_t kPort = 7000;
+constexpr std::size_t kUdpHeaders = 28;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class LinkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = why_not(); !reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+
+wan::Socket socket_in(const Testbed& testbed, int site, int type, const std::string& address, std::uint16_t port) {
+  const InsideNamespace inside(testbed.site(site).name());
+  const wan::Address local = wan::resolve_local({address, port});
+  wan::Socket s(socket(local.storage.ss_family, type | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(bind(s.descriptor(), reinterpret_cast<const sockaddr*>(&local.storage), local.length), 0) << strerror(errno);
+  const int room = 4 << 20;
+  setsockopt(s.descriptor(), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
+  return s;
+}
+
+int connect_to(const wan::Socket& s, const std::string& address, std::uint16_t port) {
+  const wan::Address peer = wan::resolve_local({address, port});
+  return connect(s.descriptor(), reinterpret_cast<const sockaddr*>(&peer.storage), peer.length);
+}
+
+bool readable(const wan::Socket& s, double seconds) {
+  pollfd who{s.descriptor(), POLLIN, 0};
+  return poll(&who, 1, static_cast<int>(seconds * 1e3)) == 1;
+}
+
+// UDP sockets at sites 0 and 1, connected to each other.
+struct Pair {
+  wan::Socket a, b;
+  explicit Pair(const Testbed& testbed, bool six = false) {
+    const auto address = [&](int i) { return six ? testbed.address6(i) : testbed.address(i); };
+    a = socket_in(testbed, 0, SOCK_DGRAM, address(0), kPort);
+    b = socket_in(testbed, 1, SOCK_DGRAM, address(1), kPort);
+    EXPECT_EQ(connect_to(a, address(1), kPort), 0) << strerror(errno);
+    EXPECT_EQ(connect_to(b, address(0), kPort), 0) << strerror(errno);
+  }
+};
+
+int receive_all(const wan::Socket& s, double patience) {
+  int packets = 0;
+  for (char buffer[2000]; readable(s, patience); ++packets)
+    if (recv(s.descriptor(), buffer, sizeof buffer, 0) <= 0) break;
+  return packets;
+}
+
+bool echoed(const Pair& pair, double patience) {
+  char byte = 1;
+  if (send(pair.a.descriptor(), &byte, 1, 0) != 1 || !readable(pair.b, patience)) return false;
+  if (recv(pair.b.descriptor(), &byte, 1, 0) != 1 || send(pair.b.descriptor(), &byte, 1, 0) != 1) return false;
+  return readable(pair.a, patience) && recv(pair.a.descriptor(), &byte, 1, 0) == 1;
+}
+
+TestbedSettings fast(double delay) {
+  TestbedSettings s;
+  s.link.delay = delay;
+  s.link.queue = 4e6;
+  return s;
+}
+
+TEST_F(LinkTest, RoundTripIsTwiceTheDelay) {
+  const Testbed testbed(fast(0.02));
+  for (const bool six : {false, true}) {
+    const Pair pair(testbed, six);
+    double best = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      const auto start = Clock::now();
+      ASSERT_TRUE(echoed(pair, 10));
+      best = std::min(best, seconds_since(start));
+    }
+    EXPECT_GE(best, 0.04);
+    EXPECT_LE(best, 0.06);
+  }
+}
+
+TEST_F(LinkTest, LineTakesItsTimeAndQueueItsBytes) {
+  TestbedSettings settings = fast(0.01);
+  settings.link.rate = 8e6;     // a packet of 1000 bytes: 1 ms
+  settings.link.queue = 100e3;  // a hundred of them
+  Testbed testbed(settings);
+  const Pair pair(testbed);
+  const std::vector<char> packet(1000 - kUdpHeaders);
+  const auto start = Clock::now();
+  for (int i = 0; i < 300; ++i) ASSERT_GT(send(pair.a.descriptor(), packet.data(), packet.size(), 0), 0);
+  const double sending = seconds_since(start);
+  const int arrived = receive_all(pair.b, 0.5);
+  const LinkCounters counters = testbed.link(0, 1).forth();
+  EXPECT_EQ(counters.packets, static_cast<unsigned>(arrived));
+  EXPECT_EQ(counters.bytes, static_cast<unsigned>(arrived) * 1000u);
+  EXPECT_EQ(counters.packets + counters.queue_drops, 300u);
+  EXPECT_GE(arrived, 100);
+  EXPECT_LE(arrived, 100 + sending / 1e-3 + 1);
+  EXPECT_LE(counters.greatest_queue, 100000u);
+  EXPECT_GT(counters.greatest_queue, 99000u);
+}
+
+TEST_F(LinkTest, RateIsTheLines) {
+  TestbedSettings settings = fast(0.001);
+  settings.link.rate = 40e6;
+  const Testbed testbed(settings);
+  const Pair pair(testbed);
+  constexpr int kPackets = 1000;  // 0.2 s
+  std::thread sender([&] {
+    const std::vector<char> packet(1000 - kUdpHeaders);
+    for (int i = 0; i < kPackets; ++i) EXPECT_GT(send(pair.a.descriptor(), packet.data(), packet.size(), 0), 0);
+  });
+  const auto start = Clock::now();
+  char buffer[2000];
+  for (int i = 0; i < kPackets; ++i) {
+    ASSERT_TRUE(readable(pair.b, 10)) << i;
+    ASSERT_GT(recv(pair.b.descriptor(), buffer, sizeof buffer, 0), 0);
+  }
+  const double took = seconds_since(start);
+  sender.join();
+  EXPECT_GE(took, 0.2 * 0.98);
+  EXPECT_LE(took, 0.2 * 1.02 + 0.1);  // others may want the cores
+}
+
+TEST_F(LinkTest, LosesItsShareAndTheSameOnesAgain) {
+  TestbedSettings settings = fast(0.001);
+  settings.link.loss = 0.1;
+  constexpr int kPackets = 4000;
+  int arrived[2];
+  for (int& count : arrived) {
+    Testbed testbed(settings);
+    const Pair pair(testbed);
+    for (int i = 0; i < kPackets; ++i) ASSERT_EQ(send(pair.a.descriptor(), &i, sizeof i, 0), 4);
+    count = receive_all(pair.b, 0.3);
+    EXPECT_EQ(testbed.link(0, 1).forth().loss_drops + static_cast<unsigned>(count), kPackets + 0u);
+  }
+  EXPECT_NEAR(arrived[0], 0.9 * kPackets, 5 * std::sqrt(0.09 * kPackets));
+  EXPECT_EQ(arrived[0], arrived[1]);
+}
+
+TEST_F(LinkTest, CutAndRestored) {
+  Testbed testbed(fast(0.005));
+  const Pair pair(testbed);
+  EXPECT_TRUE(echoed(pair, 10));
+  EXPECT_EQ(answer(testbed, "cut 0-1"), "done\n");
+  EXPECT_TRUE(testbed.link(1, 0).is_cut());
+  EXPECT_FALSE(echoed(pair, 0.1));
+  EXPECT_EQ(testbed.link(0, 1).forth().cut_drops, 1u);
+  EXPECT_EQ(answer(testbed, "restore"), "done\n");
+  EXPECT_TRUE(echoed(pair, 10));
+  EXPECT_NE(answer(testbed, "counters").find("0>1"), std::string::npos);
+  EXPECT_THROW(answer(testbed, "cut 0-2"), wan::Error);
+  EXPECT_THROW(answer(testbed, "cut the rope"), wan::Error);
+  EXPECT_THROW(answer(testbed, "loss 2"), wan::Error);
+}
+
+TEST_F(LinkTest, JitterDoesNotReorder) {
+  TestbedSettings settings = fast(0.001);
+  settings.link.jitter = 0.01;
+  const Testbed testbed(settings);
+  const Pair pair(testbed);
+  for (int i = 0; i < 500; ++i) ASSERT_EQ(send(pair.a.descriptor(), &i, sizeof i, 0), 4);
+  for (int i = 0, got = -1; i < 500; ++i) {
+    ASSERT_TRUE(readable(pair.b, 10));
+    ASSERT_EQ(recv(pair.b.descriptor(), &got, sizeof got, 0), 4);
+    EXPECT_EQ(got, i);
+  }
+}
+
+// Sends `bytes` over TCP from site 0 to site 1, and compares.
+void expect_intact(const Testbed& testbed, bool six, std::size_t bytes) {
+  std::vector<char> sent(bytes), received;
+  std::mt19937_64 random(3);
+  for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
+    const std::uint64_t word = random();
+    std::memcpy(sent.data() + i, &word, 8);
+  }
+  const auto address = [&](int i) { return six ? testbed.address6(i) : testbed.address(i); };
+  const wan::Socket listener = socket_in(testbed, 1, SOCK_STREAM, address(1), kPort);
+  ASSERT_EQ(listen(listener.descriptor(), 1), 0);
+  std::thread sender([&] {
+    const wan::Socket s = socket_in(testbed, 0, SOCK_STREAM, address(0), 0);
+    ASSERT_EQ(connect_to(s, address(1), kPort), 0) << strerror(errno);
+    for (std::size_t done = 0; done < bytes;) {
+      const ssize_t n = send(s.descriptor(), sent.data() + done, bytes - done, MSG_NOSIGNAL);
+      ASSERT_GT(n, 0);
+      done += static_cast<std::size_t>(n);
+    }
+  });
+  const wan::Socket s(accept(listener.descriptor(), nullptr, nullptr));
+  std::vector<char> piece(1 << 16);
+  for (ssize_t n; (n = recv(s.descriptor(), piece.data(), piece.size(), 0)) > 0;)
+    received.insert(received.end(), piece.begin(), piece.begin() + n);
+  sender.join();
+  EXPECT_TRUE(received == sent);
+}
+
+TEST_F(LinkTest, BytesSurviveLossInSuperPackets) {
+  TestbedSettings settings = fast(0.001);
+  settings.link.loss = 0.01;
+  Testbed testbed(settings);
+  for (const bool six : {false, true}) expect_intact(testbed, six, std::size_t{4} << 20);
+  EXPECT_GT(testbed.link(0, 1).forth().loss_drops, 20u);
+}
+
+// Every checksum is the sender's and verified by the receiver: none of them may have been touched wrongly.
+TEST_F(LinkTest, SinglePacketsKeepTheirChecksums) {
+  TestbedSettings settings = fast(0.001);
+  settings.link.gso = 0;
+  settings.link.loss = 0.01;
+  Testbed testbed(settings);
+  expect_intact(testbed, false, std::size_t{2} << 20);
+  EXPECT_GT(testbed.link(0, 1).forth().packets, (2u << 20) / 1500);
+}
+
+TEST_F(LinkTest, EndsOfALineDoNotSeeEachOther) {
+  TestbedSettings settings = fast(0.001);
+  settings.sites = 3;
+  const Testbed line(settings);
+  const wan::Socket s = socket_in(line, 0, SOCK_DGRAM, line.address(0), kPort);
+  EXPECT_EQ(connect_to(s, line.address(1), kPort), 0);
+  EXPECT_NE(connect_to(s, line.address(2), kPort), 0);
+  settings.topology = Topology::kRing;
+  Testbed ring(settings);
+  EXPECT_EQ(ring.links().size(), 3u);
+  const wan::Socket t = socket_in(ring, 0, SOCK_DGRAM, ring.address(0), kPort);
+  EXPECT_EQ(connect_to(t, ring.address(2), kPort), 0);
+}
+
+TEST_F(LinkTest, KernelSettingsAreTheSites) {
+  TestbedSettings settings = fast(0.001);
+  settings.kernel = tcp_limits(6e6, 4e6, "reno");
+  const Testbed testbed(settings);
+  EXPECT_EQ(testbed.site(0).get("net.ipv4.tcp_rmem"), "4096\t131072\t6000000");
+  EXPECT_EQ(testbed.site(1).get("net.ipv4.tcp_wmem"), "4096\t16384\t4000000");
+  EXPECT_EQ(testbed.site(1).get("net.ipv4.tcp_congestion_control"), "reno");
+  EXPECT_THROW(testbed.site(0).set("net.ipv4.tcp_congestion_control", "none such"), wan::Error);
+}
+
+}  // namespace
+}  // namespace maki::testbed
