@@ -63,9 +63,10 @@ void ControlChannel::call(const std::string& token) {
   if (socket_.open()) queue(token);
 }
 
+double ControlChannel::silent() const { return std::chrono::duration<double>(EventLoop::Clock::now() - heard_).count(); }
+
 void ControlChannel::beat() {
-  if (EventLoop::Clock::now() - heard_ > std::chrono::duration<double>(kControlTimeout))
-    return end(fmt::format("silent for {:.0f} seconds", kControlTimeout));
+  if (silent() > kControlTimeout) return end(fmt::format("silent for {:.0f} seconds", kControlTimeout));
   beat_ = loop_.after(kControlBeat, [this] { beat(); });
   if (outgoing_.empty()) queue("");
 }

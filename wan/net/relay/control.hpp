@@ -38,6 +38,7 @@ class ControlChannel final : private Pollable {
   ControlChannel& operator=(const ControlChannel&) = delete;
 
   void call(const std::string& token);
+  double silent() const;  // seconds since anything was heard
 
  private:
   void on_ready(bool readable, bool writable) override;

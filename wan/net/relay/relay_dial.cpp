@@ -51,6 +51,7 @@ void RelayDial::connected() {
     last_reason_ = address().text() + ": " + std::strerror(error);
     return try_next();
   }
+  if (!ask_) return succeed();
   admission_ = ask_();
   loop_.cancel(timer_);
   timer_ = loop_.after(settings_.handshake_timeout, [this] {
@@ -73,6 +74,10 @@ void RelayDial::advance() {
   } catch (const Error& error) {
     return give_up(admission_->try_again() ? Failure::kAgain : Failure::kRefused, error.what());
   }
+  succeed();
+}
+
+void RelayDial::succeed() {
   loop_.forget(socket_.descriptor());
   Socket socket = std::move(socket_);
   drop_socket();

@@ -1,4 +1,5 @@
-// A connection to a relay, made and admitted: addresses in turn, then the admission. For hidden listeners.
+// A connection to a relay, made and admitted: addresses in turn, then the admission. For hidden listeners; a relay connects to its
+// destinations by it too, without an admission.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,7 @@ class RelayDial final : private Pollable {
     kRefused,   // as what was asked for cannot be had
     kSecurity,  // the key
   };
-  using Ask = std::function<std::unique_ptr<RelayAdmission>()>;  // one for each address
+  using Ask = std::function<std::unique_ptr<RelayAdmission>()>;  // one for each address; empty: no admission
   using Done = std::function<void(Socket)>;
   using Failed = std::function<void(Failure, const std::string& reason)>;
 
@@ -34,6 +35,7 @@ class RelayDial final : private Pollable {
   void try_next();
   void connected();
   void advance();
+  void succeed();
   void give_up(Failure failure, const std::string& reason);
   void drop_socket();
   const Address& address() const { return addresses_[tried_ - 1]; }

@@ -1,0 +1,103 @@
+#include "wan/net/relay/relay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "wan/net/error.hpp"
+#include "wan/net/relay/relay_core.hpp"
+
+namespace maki::wan {
+namespace {
+
+void check_range(const char* name, double value, double least, double most) {
+  if (!(value >= least && value <= most))
+    throw Error(fmt::format("relay: {} = {:g}", name, value), fmt::format("it has to be from {:g} to {:g}", least, most));
+}
+
+int pump_threads(int asked) {
+  if (asked > 0) return asked;
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
+}
+
+}  // namespace
+
+void RelaySettings::check() const {
+  socket.check();
+  check_range("threads", threads, 0, 64);
+  check_range("half_open", half_open, 1, 65536);
+  check_range("sessions", sessions, 1, 1 << 20);
+  check_range("sessions_per_key", sessions_per_key, 0, 1 << 20);
+  check_range("names", names, 1, 65536);
+  check_range("admission_timeout", admission_timeout, 0.01, 3600);
+  check_range("answer_timeout", answer_timeout, 0.01, 3600);
+  check_range("idle_timeout", idle_timeout, 0.01, 1e7);
+  if (key_files.empty())
+    throw SecurityError("the relay has no key", "only peers that hold one of its keys may use it",
+                        "make one with 'maki wan keygen', give it here with --key and copy it to the peers");
+  for (const auto& [name, endpoint] : destinations) {
+    if (!admission::valid_name(name))
+      throw Error(fmt::format("'{}' cannot be a name at a relay", name), "", "use 1 to 63 printable characters without blanks");
+    if (endpoint.host.empty() || endpoint.port == 0)
+      throw Error(fmt::format("the destination '{}' has no host or no port", name), endpoint.text(), "write NAME=HOST:PORT");
+  }
+}
+
+class Relay::Handle {
+ public:
+  explicit Handle(const RelaySettings& settings) : loop_("relay"), core_(std::make_unique<RelayCore>(loop_, settings)) {
+    address_ = {core_->address().host(), core_->address().port()};
+    const int threads = pump_threads(settings.threads);
+    for (int i = 0; i < threads; ++i) {
+      pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout, [this](const SessionReport& report) {
+        loop_.post([this, report] { core_->ended(report); });
+      }));
+    }
+    loop_.call([this] {
+      core_->begin([this](std::uint64_t number, Socket caller, Socket target) {
+        pumps_[next_++ % pumps_.size()]->add(number, std::move(caller), std::move(target));
+      });
+    });
+  }
+
+  // First no new sessions, then none at all, and the core hears of the end of each.
+  ~Handle() {
+    loop_.call([this] { core_->stop(); });
+    pumps_.clear();
+    loop_.call([this] { core_.reset(); });
+  }
+
+  Endpoint address() const { return address_; }
+
+  RelayStatus status() {
+    RelayStatus status;
+    loop_.call([&] { status = core_->status(); });
+    status.bytes = sum();
+    return status;
+  }
+
+ private:
+  std::uint64_t sum() const {
+    std::uint64_t bytes = 0;
+    for (const auto& pump : pumps_) bytes += pump->bytes();
+    return bytes;
+  }
+
+  EventLoop loop_;
+  std::unique_ptr<RelayCore> core_;
+  std::vector<std::unique_ptr<RelayPump>> pumps_;
+  std::size_t next_ = 0;
+  Endpoint address_;
+};
+
+Relay::Relay(const RelaySettings& settings) {
+  settings.check();
+  handle_ = std::make_unique<Handle>(settings);
+}
+
+Relay::~Relay() = default;
+Endpoint Relay::address() const { return handle_->address(); }
+RelayStatus Relay::status() const { return handle_->status(); }
+
+}  // namespace maki::wan

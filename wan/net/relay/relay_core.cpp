@@ -1,0 +1,289 @@
+#include "wan/net/relay/relay_core.hpp"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+
+#include "wan/net/error.hpp"
+#include "wan/net/log.hpp"
+#include "wan/net/relay/amount.hpp"
+
+namespace maki::wan {
+namespace {
+
+using admission::Want;
+
+// So fresh a sign of life means that the listener is there, and another one wants its name.
+constexpr double kAlive = 2.5 * kControlBeat;
+constexpr int kNotesPerSecond = 20;
+// What waits in a socket delays what comes after it.
+constexpr int kUnsent = 256 << 10;
+
+void bound_unsent(const Socket& socket) {
+  setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof(kUnsent));
+}
+
+}  // namespace
+
+RelayCore::RelayCore(EventLoop& loop, const RelaySettings& settings)
+    : loop_(loop), settings_(settings), keys_(KeyRing::read(settings.key_files)) {
+  settings_.socket.streams = 1;
+  for (const auto& [name, endpoint] : settings_.destinations) destinations_[name] = resolve(endpoint);
+  socket_ = listen_on(settings_.listen, settings_.socket);
+}
+
+RelayCore::~RelayCore() { stop(); }
+
+void RelayCore::begin(Join join) {
+  join_ = std::move(join);
+  loop_.watch(socket_.descriptor(), true, false, *this);
+}
+
+void RelayCore::stop() {
+  loop_.cancel(pause_);
+  if (socket_.open()) loop_.forget(socket_.descriptor());
+  socket_ = Socket();
+  for (auto& [token, call] : calls_) loop_.cancel(call.timer);
+  calls_.clear();
+  answers_.clear();
+  dials_.clear();
+  asking_.clear();
+  waiting_.clear();
+  names_.clear();
+}
+
+RelayStatus RelayCore::status() const {
+  RelayStatus status;
+  status.sessions = static_cast<int>(sessions_.size());
+  status.half_open = static_cast<int>(asking_.size());
+  status.names = static_cast<int>(names_.size());
+  status.sessions_ever = sessions_ever_;
+  status.refused = refused_;
+  return status;
+}
+
+void RelayCore::on_ready(bool, bool) {
+  try {
+    for (int i = 0; i < 64; ++i) {
+      Address from;
+      Socket socket = accept_from(socket_.descriptor(), from);
+      if (!socket.open()) return;
+      take(std::move(socket), from);
+    }
+  } catch (const Error& error) {  // no descriptors left: the connection waits until some are free
+    log_once(LogLevel::kWarning, error.what());
+    loop_.change(socket_.descriptor(), false, false);
+    pause_ = loop_.after(0.2, [this] { loop_.change(socket_.descriptor(), true, false); });
+  }
+}
+
+void RelayCore::take(Socket socket, const Address& address) {
+  if (asking_.size() >= static_cast<std::size_t>(settings_.half_open))
+    gone(*asking_.begin()->second, "dropped: too many have not yet said what they want");
+  const std::uint64_t number = next_++;
+  Host& host = *this;
+  asking_[number] = std::make_unique<RelayGuest>(loop_, host, keys_, number, std::move(socket), address, settings_.admission_timeout);
+}
+
+void RelayCore::asked(RelayGuest& guest) {
+  auto node = asking_.extract(guest.number());
+  waiting_.insert(std::move(node));
+  if (!guest.admitted()) return refuse(guest, Code::kKey, "the relay has no such key, or the answer was not made with it");
+  switch (guest.request().want) {
+    case Want::kConnect: return connect(guest);
+    case Want::kListen: return enroll(guest);
+    case Want::kAnswer: return answer(guest);
+  }
+}
+
+// A guest that went away takes what was on its way with it.
+void RelayCore::gone(RelayGuest& guest, const std::string& why) {
+  ++refused_;
+  note(fmt::format("{}: {}", guest.address().text(), why));
+  drop(guest.number());
+}
+
+void RelayCore::drop(std::uint64_t guest) {
+  dials_.erase(guest);
+  for (auto call = calls_.begin(); call != calls_.end();) {
+    if (call->second.caller != guest) {
+      ++call;
+      continue;
+    }
+    loop_.cancel(call->second.timer);
+    call = calls_.erase(call);
+  }
+  if (const auto answering = answers_.find(guest); answering != answers_.end()) {
+    const std::uint64_t caller = answering->second;
+    answers_.erase(answering);
+    refuse_caller(caller, "the listener's answer broke off");
+  }
+  asking_.erase(guest);
+  waiting_.erase(guest);
+}
+
+void RelayCore::refuse(RelayGuest& guest, Code code, const std::string& reason) {
+  ++refused_;
+  note(fmt::format("{} (key {}) refused: {}", guest.address().text(), guest.request().key_id, reason));
+  guest.decide({code, reason}, [this](RelayGuest& told) { drop(told.number()); });
+}
+
+void RelayCore::refuse_caller(std::uint64_t caller, const std::string& reason) {
+  const auto guest = waiting_.find(caller);
+  if (guest != waiting_.end()) refuse(*guest->second, Code::kUnreachable, reason);
+}
+
+// Strangers must not be able to fill a disk.
+void RelayCore::note(const std::string& text) {
+  const auto now = EventLoop::Clock::now();
+  if (now - note_second_ > std::chrono::seconds(1)) {
+    if (notes_ > kNotesPerSecond) log(LogLevel::kInfo, fmt::format("{} more lines like the last", notes_ - kNotesPerSecond));
+    note_second_ = now;
+    notes_ = 0;
+  }
+  if (++notes_ <= kNotesPerSecond) log(LogLevel::kInfo, text);
+}
+
+bool RelayCore::room_for(RelayGuest& guest) {
+  const std::string& key = guest.request().key_id;
+  const auto coming = dials_.size() + calls_.size() + answers_.size();
+  if (sessions_.size() + coming >= static_cast<std::size_t>(settings_.sessions)) {
+    refuse(guest, Code::kBusy, fmt::format("the relay has its {} sessions already", settings_.sessions));
+    return false;
+  }
+  if (settings_.sessions_per_key == 0) return true;
+  const auto mine = [&key](const auto& one) { return one.second.key_id == key; };
+  const auto waiting = [&key](const auto& one) { return one.second->request().key_id == key && one.second->request().want == Want::kConnect; };
+  const auto count = std::count_if(sessions_.begin(), sessions_.end(), mine) + std::count_if(waiting_.begin(), waiting_.end(), waiting);
+  if (count <= settings_.sessions_per_key) return true;  // this one is among those who wait
+  refuse(guest, Code::kBusy, fmt::format("this key has its {} sessions already", settings_.sessions_per_key));
+  return false;
+}
+
+void RelayCore::connect(RelayGuest& guest) {
+  if (!room_for(guest)) return;
+  const std::string& name = guest.request().name;
+  if (const auto found = destinations_.find(name); found != destinations_.end()) return dial(guest, found->second);
+  if (const auto found = names_.find(name); found != names_.end()) return call(guest, found->second);
+  refuse(guest, Code::kNobody, fmt::format("nobody is there as '{}' now", name));
+}
+
+void RelayCore::dial(RelayGuest& guest, const std::vector<Address>& addresses) {
+  PathSettings settings = settings_.socket;
+  settings.connect_timeout = settings_.answer_timeout / static_cast<double>(addresses.size());
+  const std::uint64_t caller = guest.number();
+  dials_[caller] = std::make_unique<RelayDial>(
+      loop_, addresses, settings, RelayDial::Ask(),
+      [this, caller, name = guest.request().name](Socket socket) {
+        const std::string to = fmt::format("'{}' at {}", name, peer_address(socket.descriptor()).text());
+        dials_.erase(caller);
+        join(caller, std::move(socket), to);
+      },
+      [this, caller](RelayDial::Failure, const std::string& reason) {
+        dials_.erase(caller);
+        refuse_caller(caller, "the relay cannot reach it (" + reason + ")");
+      });
+}
+
+void RelayCore::call(RelayGuest& guest, Registered& listener) {
+  const std::string token = make_token();
+  Call& call = calls_[token];
+  call = {guest.number(), guest.request().name, listener.key_id, 0};
+  call.timer = loop_.after(settings_.answer_timeout, [this, token] {
+    const std::uint64_t caller = calls_.at(token).caller;
+    calls_.erase(token);
+    refuse_caller(caller, "the listener does not answer");
+  });
+  listener.control->call(token);
+}
+
+void RelayCore::answer(RelayGuest& guest) {
+  const auto found = calls_.find(guest.request().name);
+  if (found == calls_.end() || found->second.key_id != guest.request().key_id)
+    return refuse(guest, Code::kRefused, "no call waits for this answer");
+  const Call call = found->second;
+  loop_.cancel(call.timer);
+  calls_.erase(found);
+  answers_[guest.number()] = call.caller;
+  guest.decide({}, [this, call](RelayGuest& answering) {
+    Socket socket = answering.take();
+    const std::string to = fmt::format("'{}' (hidden) at {}", call.name, answering.address().text());
+    answers_.erase(answering.number());
+    drop(answering.number());
+    join(call.caller, std::move(socket), to);
+  });
+}
+
+// A target for a caller, who may have gone.
+void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to) {
+  const auto found = waiting_.find(caller);
+  if (found == waiting_.end()) return;
+  auto kept = std::make_shared<Socket>(std::move(target));
+  found->second->decide({}, [this, kept, to](RelayGuest& guest) {
+    const std::uint64_t number = guest.number();
+    const Session session{guest.request().key_id, guest.address().text(), to};
+    Socket socket = guest.take();
+    drop(number);
+    ++sessions_ever_;
+    log(LogLevel::kInfo, fmt::format("session {} begins: {} (key {}) to {}", number, session.from, session.key_id, session.to));
+    sessions_[number] = session;
+    bound_unsent(socket);
+    bound_unsent(*kept);
+    join_(number, std::move(socket), std::move(*kept));
+  });
+}
+
+void RelayCore::ended(const SessionReport& report) {
+  const auto found = sessions_.find(report.number);
+  if (found == sessions_.end()) return;
+  log(LogLevel::kInfo, fmt::format("session {} ends: {} to {}, {} there, {} back, {:.1f} s, {}", report.number, found->second.from,
+                                   found->second.to, amount(report.there), amount(report.back), report.seconds, report.how));
+  sessions_.erase(found);
+}
+
+void RelayCore::enroll(RelayGuest& guest) {
+  const std::string& name = guest.request().name;
+  if (destinations_.count(name) > 0)
+    return refuse(guest, Code::kRefused, fmt::format("'{}' is one of the relay's own destinations", name));
+  if (const auto found = names_.find(name); found != names_.end()) {
+    if (found->second.key_id != guest.request().key_id)
+      return refuse(guest, Code::kRefused, fmt::format("'{}' is registered with another key", name));
+    if (found->second.control->silent() < kAlive)
+      return refuse(guest, Code::kBusy, fmt::format("'{}' is registered by {}, which is alive", name, found->second.from.text()));
+  } else if (names_.size() >= static_cast<std::size_t>(settings_.names)) {
+    return refuse(guest, Code::kBusy, "the relay has all the names that it can");
+  }
+  guest.decide({}, [this](RelayGuest& told) { enrolled(told); });
+}
+
+void RelayCore::enrolled(RelayGuest& guest) {
+  const std::string name = guest.request().name, key = guest.request().key_id;
+  const Address from = guest.address();
+  Socket socket = guest.take();
+  drop(guest.number());
+  names_.erase(name);
+  log(LogLevel::kInfo, fmt::format("'{}' registered by {} (key {})", name, from.text(), key));
+  auto control = std::make_unique<ControlChannel>(loop_, std::move(socket), ControlChannel::Called(),
+                                                  [this, name](const std::string& reason) { unenroll(name, reason); });
+  names_[name] = {key, from, std::move(control)};
+}
+
+void RelayCore::unenroll(const std::string& name, const std::string& reason) {
+  log(LogLevel::kInfo, fmt::format("'{}' is gone: {}", name, reason));
+  names_.erase(name);
+  std::vector<std::uint64_t> callers;
+  for (auto call = calls_.begin(); call != calls_.end();) {
+    if (call->second.name != name) {
+      ++call;
+      continue;
+    }
+    loop_.cancel(call->second.timer);
+    callers.push_back(call->second.caller);
+    call = calls_.erase(call);
+  }
+  for (const std::uint64_t caller : callers) refuse_caller(caller, "the listener went away");
+}
+
+}  // namespace maki::wan

@@ -1,0 +1,88 @@
+// What a relay decides: who may, who is meant, and which two connections belong together. One thread; the bytes are moved by others.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "wan/net/relay/control.hpp"
+#include "wan/net/relay/guest.hpp"
+#include "wan/net/relay/pump.hpp"
+#include "wan/net/relay/relay.hpp"
+#include "wan/net/relay/relay_dial.hpp"
+
+namespace maki::wan {
+
+class RelayCore final : private RelayGuest::Host, private Pollable {
+ public:
+  // Any thread; then everything in the loop's.
+  RelayCore(EventLoop& loop, const RelaySettings& settings);
+  ~RelayCore() override;
+
+  using Join = std::function<void(std::uint64_t number, Socket caller, Socket target)>;
+  void begin(Join join);
+  void stop();                             // takes no one any more; sessions go on
+  void ended(const SessionReport& report);
+  Address address() const { return local_address(socket_.descriptor()); }
+  RelayStatus status() const;              // but for the bytes
+
+ private:
+  using Verdict = admission::Verdict;
+  using Code = admission::Code;
+  struct Registered {
+    std::string key_id;
+    Address from;
+    std::unique_ptr<ControlChannel> control;
+  };
+  struct Call {
+    std::uint64_t caller = 0;
+    std::string name;
+    std::string key_id;  // that the listener registered with
+    EventLoop::Timer timer = 0;
+  };
+  struct Session {
+    std::string key_id;
+    std::string from, to;
+  };
+  using Guests = std::map<std::uint64_t, std::unique_ptr<RelayGuest>>;  // in the order of their arrival
+
+  void on_ready(bool readable, bool writable) override;
+  void take(Socket socket, const Address& address);
+  void asked(RelayGuest& guest) override;
+  void gone(RelayGuest& guest, const std::string& why) override;
+  void refuse(RelayGuest& guest, Code code, const std::string& reason);
+  void refuse_caller(std::uint64_t caller, const std::string& reason);
+  void drop(std::uint64_t guest);
+
+  void connect(RelayGuest& guest);
+  bool room_for(RelayGuest& guest);
+  void dial(RelayGuest& guest, const std::vector<Address>& addresses);
+  void call(RelayGuest& guest, Registered& listener);
+  void answer(RelayGuest& guest);
+  void join(std::uint64_t caller, Socket target, const std::string& to);
+  void enroll(RelayGuest& guest);
+  void enrolled(RelayGuest& guest);
+  void unenroll(const std::string& name, const std::string& reason);
+  void note(const std::string& text);
+
+  EventLoop& loop_;
+  RelaySettings settings_;
+  KeyRing keys_;
+  std::map<std::string, std::vector<Address>> destinations_;
+  Socket socket_;
+  Join join_;
+  std::uint64_t next_ = 1, refused_ = 0, sessions_ever_ = 0;
+  Guests asking_;                 // not yet known
+  Guests waiting_;                // for what they asked for
+  std::map<std::uint64_t, std::unique_ptr<RelayDial>> dials_;   // for the caller
+  std::map<std::string, Call> calls_;                           // by token
+  std::map<std::uint64_t, std::uint64_t> answers_;              // answering guest -> caller
+  std::map<std::string, Registered> names_;
+  std::map<std::uint64_t, Session> sessions_;
+  EventLoop::Timer pause_ = 0;
+  EventLoop::Clock::time_point note_second_{};
+  int notes_ = 0;
+};
+
+}  // namespace maki::wan
