@@ -48,10 +48,10 @@ struct PathSettings {
 // Who may be at the other end, and how we show who we are. Exactly one of: key files, certificates, insecure.
 struct Security {
   // Pre-shared keys (secure/key.hpp), one a peer. Connecting uses the first; listening admits peers that hold any.
-  std::vector<std::string> key_files;
+  std::vector<std::string> key_files = {};
   // Mutual certificates, PEM files: ours with its private key, and the authority that signed the peer's.
-  std::string certificate, private_key, authority;
-  std::string peer_name;  // connecting: the name the peer's certificate must carry; empty: the host's
+  std::string certificate = {}, private_key = {}, authority = {};
+  std::string peer_name = {};  // connecting: the name the peer's certificate must carry; empty: the host's
   // No encryption and no authentication: has to be asked for, and is logged. Payloads carry checksums then.
   bool insecure = false;
 };

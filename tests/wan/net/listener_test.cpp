@@ -1,0 +1,256 @@
+// A listener, and callers made by hand.
+#include "wan/net/listener.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/net/path/raw_peer.hpp"
+#include "wan/net/log.hpp"
+#include "wan/net/path/dial.hpp"
+
+namespace maki::wan {
+namespace {
+
+using test::hello_of;
+using test::RawPeer;
+
+class LogLines {
+ public:
+  LogLines() {
+    set_log_sink([this](LogLevel, const std::string& line) {
+      std::lock_guard lock(mutex_);
+      lines_.push_back(line);
+    });
+  }
+  ~LogLines() { set_log_sink({}); }
+  std::vector<std::string> lines() {
+    std::lock_guard lock(mutex_);
+    return lines_;
+  }
+  bool has(const std::string& part) {
+    for (const auto& line : lines()) {
+      if (line.find(part) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+class ListenerTest : public testing::Test {
+ protected:
+  Listener listen(const ListenerLimits& limits = {}, const PathSettings& settings = {}) {
+    return Listener({"127.0.0.1", 0}, test::insecure(), settings, limits);
+  }
+  LogLines log_;
+};
+
+TEST_F(ListenerTest, WelcomesANewSessionAndItsStreams) {
+  Listener listener = listen();
+  RawPeer first = RawPeer::connect_to(listener.address());
+  const auto welcome = first.greet(hello_of(0, 1));
+  ASSERT_TRUE(welcome.has_value());
+  EXPECT_EQ(welcome->answer, Answer::kWelcome);
+  EXPECT_NE(welcome->session, SessionId{});
+  EXPECT_EQ(welcome->streams, 4u);
+  Accepted accepted = listener.accept();
+  EXPECT_EQ(accepted.name, "raw");
+  EXPECT_EQ(accepted.identity, "");
+  RawPeer second = RawPeer::connect_to(listener.address());
+  const auto joined = second.greet(hello_of(1, 1, welcome->session));
+  ASSERT_TRUE(joined.has_value());
+  EXPECT_EQ(joined->answer, Answer::kWelcome);
+  EXPECT_EQ(joined->session, welcome->session);
+  EXPECT_FALSE(listener.accept_for(0.05).has_value());  // no new path
+  first.close();
+  second.close();
+}
+
+TEST_F(ListenerTest, SessionsDiffer) {
+  Listener listener = listen();
+  std::vector<RawPeer> peers;
+  std::vector<SessionId> sessions;
+  for (int i = 0; i < 5; ++i) {
+    peers.push_back(RawPeer::connect_to(listener.address()));
+    sessions.push_back(peers.back().greet(hello_of(0, 1)).value().session);
+  }
+  std::sort(sessions.begin(), sessions.end());
+  EXPECT_EQ(std::adjacent_find(sessions.begin(), sessions.end()), sessions.end());
+}
+
+TEST_F(ListenerTest, RefusesWhatCannotBe) {
+  ListenerLimits limits;
+  limits.streams_per_path = 2;
+  Listener listener = listen(limits);
+  const auto answer_to = [&](const Hello& hello) {
+    return RawPeer::connect_to(listener.address()).greet(hello).value().answer;
+  };
+  RawPeer peer = RawPeer::connect_to(listener.address());
+  const Welcome welcome = peer.greet(hello_of(0, 5)).value();
+  EXPECT_EQ(welcome.answer, Answer::kWelcome);
+  EXPECT_EQ(welcome.streams, 2u);
+  const Accepted accepted = listener.accept();
+  SessionId other = welcome.session;
+  other[0] ^= std::byte{1};
+  EXPECT_EQ(answer_to(hello_of(0, 6, other)), Answer::kUnknownSession);
+  EXPECT_EQ(answer_to(hello_of(0, 5, welcome.session)), Answer::kStale);
+  EXPECT_EQ(answer_to(hello_of(0, 4, welcome.session)), Answer::kStale);
+  EXPECT_EQ(answer_to(hello_of(2, 1, welcome.session)), Answer::kRefused);
+  EXPECT_EQ(answer_to(hello_of(2, 1)), Answer::kRefused);
+  Hello later = hello_of(0, 1);
+  later.version = kProtocolVersion + 1;
+  EXPECT_EQ(answer_to(later), Answer::kVersion);
+  EXPECT_EQ(answer_to(hello_of(0, 6, welcome.session)), Answer::kWelcome);
+}
+
+TEST_F(ListenerTest, DropsTheOldestOfTooManyWhoSayNothing) {
+  ListenerLimits limits;
+  limits.half_open = 4;
+  Listener listener = listen(limits);
+  std::vector<RawPeer> silent;
+  for (int i = 0; i < 6; ++i) silent.push_back(RawPeer::connect_to(listener.address()));
+  EXPECT_TRUE(silent[0].closed());
+  EXPECT_TRUE(silent[1].closed());
+  EXPECT_TRUE(silent[5].quiet(50));
+  EXPECT_EQ(silent[5].greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
+  EXPECT_EQ(RawPeer::connect_to(listener.address()).greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
+}
+
+TEST_F(ListenerTest, ClosesOnThoseWhoTakeTooLong) {
+  PathSettings settings;
+  settings.handshake_timeout = 0.1;
+  Listener listener = listen({}, settings);
+  RawPeer silent = RawPeer::connect_to(listener.address()), slow = RawPeer::connect_to(listener.address());
+  const auto hello = encode(hello_of(0, 1));
+  slow.write(std::span(hello).first(100));
+  EXPECT_TRUE(silent.closed());
+  EXPECT_TRUE(slow.closed());
+  EXPECT_TRUE(log_.has("0.1 s"));
+}
+
+TEST_F(ListenerTest, NonsenseIsClosedAndDoesNotFloodTheLog) {
+  Listener listener = listen();
+  for (int i = 0; i < 300; ++i) {
+    RawPeer peer = RawPeer::connect_to(listener.address());
+    peer.write(std::string(kHelloBytes, static_cast<char>(i)));
+    EXPECT_TRUE(peer.closed());
+  }
+  const auto lines = log_.lines();
+  const auto count = std::count_if(lines.begin(), lines.end(), [](const auto& line) { return line.find("refused 127.0.0.1") == 0; });
+  EXPECT_GE(count, 1);
+  EXPECT_LE(count, 60);  // a second each, on a very slow machine
+  EXPECT_EQ(RawPeer::connect_to(listener.address()).greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
+}
+
+TEST_F(ListenerTest, OnlyLivingPathsCountAgainstTheLimit) {
+  ListenerLimits limits;
+  limits.sessions = 2;
+  Listener listener = listen(limits);
+  std::vector<RawPeer> peers;
+  std::vector<Accepted> accepted;
+  const auto call = [&] {
+    peers.push_back(RawPeer::connect_to(listener.address()));
+    return peers.back().greet(hello_of(0, 1)).value().answer;
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(call(), Answer::kWelcome);
+    accepted.push_back(listener.accept());
+  }
+  EXPECT_EQ(call(), Answer::kBusy);
+  peers[0].close();
+  accepted[0].path.close(0.1);
+  EXPECT_EQ(call(), Answer::kWelcome);
+}
+
+TEST_F(ListenerTest, OutOfDescriptorsItWaitsAndGoesOn) {
+  Listener listener = listen();
+  RawPeer peer = RawPeer::connect_to(listener.address());
+  const auto before_it = peer.greet(hello_of(0, 1));
+  ASSERT_TRUE(before_it.has_value());
+  Socket ready(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(Socket(dup(0)).descriptor());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  const Address target = resolve({"127.0.0.1", listener.address().port}).front();
+  ASSERT_EQ(connect(ready.descriptor(), reinterpret_cast<const sockaddr*>(&target.storage), target.length), 0);
+  RawPeer late(std::move(ready));
+  late.write(encode(hello_of(0, 1)));
+  EXPECT_TRUE(late.quiet(500));
+  EXPECT_TRUE(log_.has("ulimit"));
+  EXPECT_LE(log_.lines().size(), 20u);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(late.read_welcome().value().answer, Answer::kWelcome);
+}
+
+TEST_F(ListenerTest, SaysWhyItCannotBeHad) {
+  Listener listener = listen();
+  EXPECT_THROW(Listener(Endpoint{"127.0.0.1", listener.address().port}, test::insecure(), {}), Error);
+  EXPECT_THROW(Listener(Endpoint{"127.0.0.1", 0}, Security{}, {}), SecurityError);
+  PathSettings wrong;
+  wrong.streams = 0;
+  EXPECT_THROW(listen({}, wrong), Error);
+  ListenerLimits none;
+  none.sessions = 0;
+  EXPECT_THROW(listen(none), Error);
+}
+
+TEST_F(ListenerTest, EndsWithThingsUnderWay) {
+  std::vector<RawPeer> peers;
+  {
+    Listener listener = listen();
+    for (int i = 0; i < 3; ++i) peers.push_back(RawPeer::connect_to(listener.address()));
+    peers[0].greet(hello_of(0, 1));
+    peers[1].write("half");
+  }
+  EXPECT_TRUE(peers[1].closed());
+  EXPECT_TRUE(peers[2].closed());
+}
+
+// A session belongs to who made it: another one with a good key of its own cannot join.
+TEST_F(ListenerTest, SessionsAreBoundToTheirIdentity) {
+  test::TemporaryFolder folder;
+  const Security one = test::new_key(folder, "one"), other = test::new_key(folder, "other");
+  Security both = one;
+  both.key_files.push_back(other.key_files[0]);
+  Listener listener({"127.0.0.1", 0}, both, {});
+  EventLoop loop("test-dial");
+  const auto dial = [&](const Security& security, const Hello& hello) {
+    DialPlan plan;
+    plan.addresses = resolve({"127.0.0.1", listener.address().port});
+    plan.security = SecurityContext::make(security);
+    plan.hello = hello;
+    std::unique_ptr<Dial> dialing;
+    std::promise<std::pair<std::unique_ptr<Channel>, SessionId>> done;
+    loop.call([&] {
+      dialing = Dial::start(
+          loop, plan,
+          [&](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address&) {
+            done.set_value({std::move(channel), welcome.session});
+          },
+          [&](DialFailure, const std::string&) { done.set_value({}); });
+    });
+    auto result = done.get_future().get();
+    loop.call([&] { dialing.reset(); });
+    return result;
+  };
+  const auto [first, session] = dial(one, hello_of(0, 1));
+  ASSERT_TRUE(first);
+  const Accepted accepted = listener.accept();
+  EXPECT_FALSE(accepted.identity.empty());
+  EXPECT_FALSE(dial(other, hello_of(1, 1, session)).first);
+  EXPECT_TRUE(dial(one, hello_of(1, 1, session)).first);
+  EXPECT_TRUE(dial(other, hello_of(0, 1)).first);
+}
+
+}  // namespace
+}  // namespace maki::wan
