@@ -8,5 +8,6 @@ namespace maki {
 void add_wan_commands(CLI::App& program);
 
 void add_wan_keygen(CLI::App& wan);
+void add_wan_bench(CLI::App& wan);
 
 }  // namespace maki

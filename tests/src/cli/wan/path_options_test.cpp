@@ -1,0 +1,213 @@
+// Options and files of paths, and `maki wan` as a user calls it.
+#include "src/cli/wan/path_options.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/device/error.hpp"
+#include "tests/places.hpp"
+#include "tests/src/cli/call.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using maki::PathChoices;
+
+PathChoices read_command_line(const std::string& arguments) {
+  CLI::App app;
+  maki::PathOptions options;
+  maki::add_path_options(app, options);
+  app.parse(arguments, false);
+  return maki::read_path_options(options);
+}
+
+std::string complaint(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+void expect_words(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
+}
+
+TEST(PathOptions, SizesRatesAndTimesCarryUnits) {
+  EXPECT_EQ(maki::parse_size("4 MB"), 4'000'000u);
+  EXPECT_EQ(maki::parse_size("64 KiB"), 65536u);
+  EXPECT_EQ(maki::parse_size("1.5 kB"), 1500u);
+  EXPECT_EQ(maki::parse_size("2GB"), 2'000'000'000u);
+  EXPECT_EQ(maki::parse_size("700"), 700u);
+  EXPECT_DOUBLE_EQ(maki::parse_rate("800 Mbit/s"), 1e8);
+  EXPECT_DOUBLE_EQ(maki::parse_rate("100 MB/s"), 1e8);
+  EXPECT_DOUBLE_EQ(maki::parse_rate("10 Gbit/s"), 1.25e9);
+  EXPECT_DOUBLE_EQ(maki::parse_rate("0"), 0);
+  EXPECT_DOUBLE_EQ(maki::parse_seconds("10 min"), 600);
+  EXPECT_DOUBLE_EQ(maki::parse_seconds("1.5"), 1.5);
+  for (const char* wrong : {"4 Mb", "MB", "-1 MB", "0.5 B", "1 MB/s", "1e30 GB", "nan"})
+    EXPECT_THROW(maki::parse_size(wrong), maki::Error) << wrong;
+  for (const char* wrong : {"100", "100 MB", "fast", "-1 MB/s"})
+    EXPECT_THROW(maki::parse_rate(wrong), maki::Error) << wrong;
+  expect_words(complaint([] { maki::parse_rate("100"); }), {"100", "no unit", "Mbit/s", "MB/s"});
+}
+
+TEST(PathOptions, TextsOfNumbersAreReadAsTheSameNumbers) {
+  for (const std::size_t bytes : {0ul, 1ul, 999ul, 65536ul, 65537ul, 4'000'000ul, 1ul << 28, 1ul << 40})
+    EXPECT_EQ(maki::parse_size(maki::size_text(bytes)), bytes) << maki::size_text(bytes);
+  for (const double rate : {0.0, 1.0, 1e8, 123456789.0, 1e8 / 3, 9.7e7})
+    EXPECT_EQ(maki::parse_rate(maki::rate_text(rate)), rate) << maki::rate_text(rate);
+  EXPECT_EQ(maki::size_text(65536), "64 KiB");
+  EXPECT_EQ(maki::size_text(4'000'000), "4 MB");
+  EXPECT_EQ(maki::rate_text(1e8), "800 Mbit/s");
+}
+
+TEST(PathOptions, CommandLineSetsEveryKey) {
+  const PathChoices all = read_command_line(
+      "--key one.key --key two.key --streams 64 --window '4 MB' --send-chunk 128KiB --receive-chunk '512 kB' "
+      "--pacing '800 Mbit/s' --congestion bbr --local-address 10.0.0.1 --local-ports 6000-6100 --patience '2 min' "
+      "--stream-timeout 3 --heartbeat 0.5 --connect-timeout 4 --handshake-timeout 5 --unmatched-limit '1 GB' "
+      "--message-limit '2 GB' --relay gate:7000 --relay-key gate.key --relay-target edinburgh");
+  EXPECT_EQ(all.security.key_files, (std::vector<std::string>{"one.key", "two.key"}));
+  EXPECT_EQ(all.settings.streams, 64);
+  EXPECT_EQ(all.settings.window, 4'000'000u);
+  EXPECT_EQ(all.settings.send_chunk, 131072u);
+  EXPECT_EQ(all.settings.receive_chunk, 512'000u);
+  EXPECT_DOUBLE_EQ(all.settings.pacing_rate, 1e8);
+  EXPECT_EQ(all.settings.congestion, "bbr");
+  EXPECT_EQ(all.settings.local_address, "10.0.0.1");
+  EXPECT_EQ(all.settings.local_port_first, 6000);
+  EXPECT_EQ(all.settings.local_port_last, 6100);
+  EXPECT_DOUBLE_EQ(all.settings.patience, 120);
+  EXPECT_DOUBLE_EQ(all.settings.stream_timeout, 3);
+  EXPECT_DOUBLE_EQ(all.settings.heartbeat, 0.5);
+  EXPECT_DOUBLE_EQ(all.settings.connect_timeout, 4);
+  EXPECT_DOUBLE_EQ(all.settings.handshake_timeout, 5);
+  EXPECT_EQ(all.settings.unmatched_limit, 1'000'000'000u);
+  EXPECT_EQ(all.settings.message_limit, 2'000'000'000u);
+  EXPECT_EQ(all.relay.relay, (maki::wan::Endpoint{"gate", 7000}));
+  EXPECT_EQ(all.relay.key_file, "gate.key");
+  EXPECT_EQ(all.relay.target, "edinburgh");
+
+  const PathChoices certificates =
+      read_command_line("--certificate me.pem --private-key me.key --authority ca.pem --peer-name them");
+  EXPECT_EQ(certificates.security.certificate, "me.pem");
+  EXPECT_EQ(certificates.security.private_key, "me.key");
+  EXPECT_EQ(certificates.security.authority, "ca.pem");
+  EXPECT_EQ(certificates.security.peer_name, "them");
+  EXPECT_TRUE(read_command_line("--insecure").security.insecure);
+}
+
+TEST(PathOptions, WhatIsPrintedIsReadAgain) {
+  const PathChoices first = read_command_line(
+      "--key one.key --key 'two \"quoted\".key' --streams 7 --window 4MB --pacing '97.3 MB/s' --local-ports 6000 "
+      "--patience '1.5 h' --relay [::1]:7000 --relay-key r.key --relay-target x --congestion cubic --send-chunk 100001");
+  const std::string text = maki::path_toml(first);
+  PathChoices again;
+  maki::read_path_table(text, "text", again);
+  EXPECT_EQ(again.settings, first.settings) << text;
+  EXPECT_EQ(again.security.key_files, first.security.key_files);
+  EXPECT_EQ(again.relay.relay, first.relay.relay);
+  EXPECT_EQ(again.relay.key_file, first.relay.key_file);
+  EXPECT_EQ(again.relay.target, first.relay.target);
+  EXPECT_EQ(maki::path_toml(again), text);
+  EXPECT_EQ(maki::path_toml(PathChoices{}), "[path]\n");
+}
+
+class PathFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / ("maki_path_options_" + std::to_string(getpid()));
+    fs::create_directories(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string file(const std::string& name) const { return (directory_ / name).string(); }
+  std::string write(const std::string& text) const {
+    std::ofstream(file("path.toml")) << text;
+    return file("path.toml");
+  }
+  fs::path directory_;
+};
+
+TEST_F(PathFile, CommandLineWinsOverTheFile) {
+  const std::string path = write("[path]\nkey = ['a.key', 'b.key']\nstreams = 8\nwindow = '1 MB'\npatience = 30\n");
+  const PathChoices all = read_command_line("--config " + path + " --streams 4 --key c.key");
+  EXPECT_EQ(all.settings.streams, 4);
+  EXPECT_EQ(all.settings.window, 1'000'000u);
+  EXPECT_DOUBLE_EQ(all.settings.patience, 30);
+  EXPECT_EQ(all.security.key_files, std::vector<std::string>{"c.key"});
+}
+
+TEST_F(PathFile, MistakesNameFileLineAndWhatWasMeant) {
+  const auto of_file = [&](const std::string& text) {
+    const std::string path = write(text);
+    return complaint([&] { read_command_line("--insecure --config " + path); });
+  };
+  expect_words(of_file("[path]\nstreams = 8\nsendchunk = 3\n"), {"path.toml line 3", "sendchunk", "'send_chunk'"});
+  expect_words(of_file("[path]\npaceing = 3\n"), {"line 2", "'pacing'"});
+  expect_words(of_file("[path]\n\nwindow = '4 Mb'\n"), {"line 3", "window", "'Mb'", "MB"});
+  expect_words(of_file("[path]\nstreams = 257\n"), {"line 2", "streams", "257", "1 to 256"});
+  expect_words(of_file("[path]\nstreams = [1, 2]\n"), {"line 2", "streams", "list"});
+  expect_words(of_file("[paths]\nstreams = 2\n"), {"line 1", "'paths'", "[path]"});
+  expect_words(of_file("streams = 2\n"), {"line 1", "'streams'", "[path]"});
+  expect_words(of_file("[path\n"), {"line 1", "TOML"});
+  expect_words(complaint([&] { read_command_line("--insecure --config " + file("none")); }), {"none", "no such file"});
+}
+
+TEST(PathOptions, MistakesOnTheCommandLineNameTheOption) {
+  expect_words(complaint([] { read_command_line("--insecure --pacing 100"); }), {"--pacing", "no unit", "Mbit/s"});
+  expect_words(complaint([] { read_command_line("--insecure --local-ports 7000-6000"); }), {"--local-ports", "back"});
+  expect_words(complaint([] { read_command_line("--insecure --local-ports 70000"); }), {"--local-ports", "65535"});
+  expect_words(complaint([] { read_command_line("--insecure --relay gate"); }), {"--relay", "gate"});
+  expect_words(complaint([] { read_command_line("--insecure --relay gate:1 --relay-key k"); }), {"--relay-target"});
+  expect_words(complaint([] { read_command_line("--streams 3"); }), {"--key", "keygen", "--insecure"});
+}
+
+class WanProgram : public PathFile {
+ protected:
+  static maki::test::CallResult call(const std::string& arguments, const std::string& before = "") {
+    return maki::test::call_shell(before + maki::test::program() + " wan " + arguments);
+  }
+};
+
+TEST_F(WanProgram, KeygenWritesAPrivateFileAndNeverOverOne) {
+  const std::string key = file("site.key");
+  const auto made = call("keygen " + key, "umask 0; ");
+  EXPECT_EQ(made.code, 0) << made.output;
+  expect_words(made.output, {key, "bench"});
+  struct stat status {};
+  ASSERT_EQ(stat(key.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+  std::ifstream first(key);
+  const std::string text((std::istreambuf_iterator<char>(first)), {});
+  const auto refused = call("keygen " + key);
+  EXPECT_EQ(refused.code, 1) << refused.output;
+  expect_words(refused.output, {"maki: error:", key});
+  std::ifstream second(key);
+  EXPECT_EQ(std::string((std::istreambuf_iterator<char>(second)), {}), text);
+  EXPECT_EQ(call("keygen " + file("no/such/place.key")).code, 1);
+}
+
+TEST_F(WanProgram, WrongUsageAndHelp) {
+  EXPECT_EQ(call("").code, 2);
+  EXPECT_EQ(call("keygen").code, 2);
+  EXPECT_EQ(call("nonsense").code, 2);
+  for (const std::string command : {"keygen"}) {
+    const auto help = call(command + " --help");
+    EXPECT_EQ(help.code, 0);
+    expect_words(help.output, {"Example:", "maki wan " + command});
+  }
+}
+
+// As a task of a launcher that offers MPI, which other commands then start or refuse.
+TEST_F(WanProgram, StartsNoMpi) {
+  const auto made = call("keygen " + file("one.key"), "SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_STEP_ID=0 ");
+  EXPECT_EQ(made.code, 0) << made.output;
+}
+
+}  // namespace

@@ -1,0 +1,176 @@
+#include "wan/net/tune/bench_client.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace maki::wan {
+namespace {
+
+constexpr double kClockAge = 20;     // seconds after which the clocks are compared again
+constexpr double kStreamsWait = 20;  // for all streams of a path to be up
+constexpr int kCalls = 5;
+
+double seconds_of(std::uint64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); }
+double seconds_now() { return seconds_of(nanoseconds_now()); }
+
+Words with_settings(const char* order, const Trial& trial) {
+  Words words(order);
+  words.set("send_chunk", std::uint64_t{trial.settings.send_chunk});
+  words.set("receive_chunk", std::uint64_t{trial.settings.receive_chunk});
+  return words.set("pacing", trial.pacing_in);
+}
+
+// What a path can change while it lives.
+bool same_sockets(const Trial& a, const Trial& b) {
+  return a.settings.streams == b.settings.streams && a.settings.window == b.settings.window &&
+         a.settings.congestion == b.settings.congestion;
+}
+
+}  // namespace
+
+BenchClient::BenchClient(const Endpoint& peer, const Security& security, const RelayRoute& relay)
+    : peer_(peer), security_(security), relay_(relay) {}
+
+BenchClient::~BenchClient() { leave("bye"); }
+
+void BenchClient::leave(const char* word) {
+  if (!path_.valid()) return;
+  try {
+    say(path_, kOrders, Words(word));
+    path_.close(10);
+  } catch (const Error&) {  // the path is gone already
+  }
+  path_ = Path();
+}
+
+void BenchClient::use(const Trial& trial) {
+  if (!path_.valid() || !trial_ || !same_sockets(*trial_, trial)) {
+    connect(trial);
+  } else if (!(*trial_ == trial)) {
+    path_.change(trial.settings);
+    ask(with_settings("change", trial), "changed");
+  }
+  trial_ = trial;
+}
+
+void BenchClient::connect(const Trial& trial) {
+  leave("later");
+  round_trip_ = 0;
+  offset_at_ = -1e9;
+  for (int call = 0; call < kCalls; ++call) {
+    path_ = Path::connect(peer_, security_, trial.settings, "bench", relay_);
+    if (greet(trial)) return await_streams(trial.settings.streams);
+    path_.close(10);
+  }
+  throw Error(fmt::format("the measurement at {} did not take our settings", peer_.text()), "another caller changes them",
+              "let one measure at a time");
+}
+
+bool BenchClient::greet(const Trial& trial) {
+  Words hello = with_settings("hello", trial);
+  hello.set("window", std::uint64_t{trial.settings.window}).set("congestion", trial.settings.congestion);
+  say(path_, kOrders, hello);
+  const Words reply = hear(path_, kReplies);
+  if (reply.order() == "again") return false;
+  if (reply.order() == "refused") {
+    throw Error(fmt::format("{} cannot listen with our window or congestion control", peer_.text()),
+                "its own output says why");
+  }
+  if (reply.order() != "welcome") {
+    throw ProtocolError(fmt::format("{} does not measure", peer_.text()), "it answered otherwise",
+                        "start 'maki wan bench --listen' there");
+  }
+  there_ = KernelLimits::read(reply);
+  return true;
+}
+
+// connect() returns with the first stream: the others are a matter of round trips.
+void BenchClient::await_streams(int streams) {
+  const double until = now() + kStreamsWait;
+  while (path_.status().streams_up < std::min(streams, path_.status().streams) && now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+Words BenchClient::ask(const Words& order, const char* reply) {
+  say(path_, kOrders, order);
+  const Words words = hear(path_, kReplies);
+  if (words.order() != reply)
+    throw ProtocolError(fmt::format("{} answered '{}' to '{}'", peer_.text(), words.order(), order.order()));
+  return words;
+}
+
+std::vector<double> BenchClient::round_trips(int count) {
+  say(path_, kOrders, Words("echo").set("count", static_cast<std::uint64_t>(count)));
+  std::vector<double> times;
+  double shortest = 1e9;
+  for (int i = 0; i < count; ++i) {
+    std::uint64_t word = 0;
+    const double begin = seconds_now();
+    path_.send(kEchoes, std::as_bytes(std::span(&word, 1)));
+    path_.receive(kEchoes, std::as_writable_bytes(std::span(&word, 1)));
+    const double end = seconds_now();
+    times.push_back(end - begin);
+    if (end - begin >= shortest) continue;
+    shortest = end - begin;
+    offset_ = seconds_of(word) - (begin + end) / 2;  // the same way both ways
+  }
+  offset_at_ = now();
+  round_trip_ = round_trip_ == 0 ? shortest : std::min(round_trip_, shortest);
+  return times;
+}
+
+void BenchClient::keep_clock() {
+  if (now() - offset_at_ > kClockAge) round_trips(2);
+}
+
+double BenchClient::of_theirs(std::uint64_t nanoseconds) const { return seconds_of(nanoseconds) - offset_; }
+
+Timing BenchClient::transfer(Way way, std::size_t bytes) {
+  keep_clock();
+  bytes = std::min<std::size_t>(bytes, kLargestTransfer);
+  return way == Way::kOut ? take(bytes) : way == Way::kIn ? give(bytes) : both(bytes);
+}
+
+Timing BenchClient::take(std::size_t bytes) {
+  const auto payload = out_.of(bytes);
+  ask(Words("take").set("bytes", std::uint64_t{bytes}), "ready");
+  const double begin = seconds_now();
+  Request sending = path_.start_send(kPayload, payload);
+  const Words done = hear(path_, kReplies);
+  sending.wait();
+  return {of_theirs(done.integer("at", ~std::uint64_t{0})) - begin, 0};
+}
+
+Timing BenchClient::give(std::size_t bytes) {
+  Request arrival = path_.start_receive(kPayload, in_.of(bytes));
+  const Words given = ask(Words("give").set("bytes", std::uint64_t{bytes}), "given");
+  arrival.wait();
+  return {0, seconds_of(nanoseconds(arrival.done_at())) - of_theirs(given.integer("at", ~std::uint64_t{0}))};
+}
+
+Timing BenchClient::both(std::size_t bytes) {
+  const auto payload = out_.of(bytes);
+  Request arrival = path_.start_receive(kPayload, in_.of(bytes));
+  // Late enough for the order to be there.
+  const double begin_at = seconds_now() + round_trip_ + 0.01;
+  say(path_, kOrders, Words("both")
+                          .set("bytes", std::uint64_t{bytes})
+                          .set("at", static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0))));
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::max(begin_at - seconds_now(), 0.0)));
+  const double begin = seconds_now();
+  Request sending = path_.start_send(kPayload, payload);
+  arrival.wait();
+  const Words done = hear(path_, kReplies);
+  sending.wait();
+  return {of_theirs(done.integer("at", ~std::uint64_t{0})) - begin,
+          seconds_of(nanoseconds(arrival.done_at())) - of_theirs(done.integer("began", ~std::uint64_t{0}))};
+}
+
+void BenchClient::rest(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+double BenchClient::now() const { return seconds_now(); }
+
+CpuUse BenchClient::cpu() { return {cpu_seconds(), ask(Words("cpu"), "used").real("seconds", 1e12)}; }
+
+}  // namespace maki::wan

@@ -1,0 +1,59 @@
+// What the two ends of a measurement say to each other over the path that they measure: orders of the side that
+// called, replies of the side that was called, echoes, and payload that nobody looks at.
+//
+//   hello window= congestion= ...  -> welcome largest= (kernel limits), or again: the listener was made anew, call again
+//   change send_chunk= receive_chunk= pacing=  -> changed
+//   echo count=                    8 bytes each way, so often; back comes the clock of the side that was called, in ns
+//   take bytes=                    -> ready, then payload, then done at=
+//   give bytes=                    -> given at= (the clock at the begin of the sending), and payload
+//   both bytes= at=                payload both ways from that time on -> done at= began=
+//   cpu                            -> used seconds=
+//   bye, or later: the caller will call again with other settings
+#pragma once
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "wan/net/path.hpp"
+#include "wan/net/tune/words.hpp"
+
+namespace maki::wan {
+
+inline constexpr Tag kOrders = 1, kReplies = 2, kEchoes = 3, kPayload = 4;
+inline constexpr std::uint64_t kLargestTransfer = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMostEchoes = 100000;
+
+inline std::uint64_t nanoseconds(std::chrono::steady_clock::time_point time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+inline std::uint64_t nanoseconds_now() { return nanoseconds(std::chrono::steady_clock::now()); }
+
+inline double cpu_seconds() {
+  rusage use{};
+  getrusage(RUSAGE_SELF, &use);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(use.ru_utime) + seconds(use.ru_stime);
+}
+
+inline void say(Path& path, Tag tag, const Words& words) {
+  const std::string text = words.text();
+  path.send(tag, std::as_bytes(std::span(text)));
+}
+inline Words hear(Path& path, Tag tag) { return Words::parse(path.receive_any(tag, kMaxWords).view()); }
+
+// Memory of a payload: touched beforehand, and not to be compressed on the way.
+class PayloadBuffer {
+ public:
+  std::span<std::byte> of(std::size_t bytes);
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace maki::wan

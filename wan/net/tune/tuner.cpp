@@ -1,0 +1,264 @@
+#include "wan/net/tune/tuner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace maki::wan {
+namespace {
+
+// A change has to gain so much to be worth it: measurements scatter by about as much.
+constexpr double kWorthIt = 0.97;
+constexpr std::size_t kFirstSize = 256 << 10;
+
+// Three digits, as a user would write it.
+double rounded(double value) {
+  const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
+  return std::round(value / unit) * unit;
+}
+
+bool has(const std::vector<std::string>& list, const std::string& word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+class Tuner {
+ public:
+  Tuner(MeasuredLink& link, const TuneOptions& options) : link_(link), options_(options), begin_(link.now()) {}
+
+  Tuned run() {
+    size_messages();
+    consider(options_.base);
+    sweep_streams();
+    sweep_congestion();
+    refine_streams();
+    find_pacing();
+    sweep_chunks();
+    try_window();
+    compare_after_pause();
+    link_.use(result_.best.trial);
+    std::tie(result_.rate_out, result_.rate_in) = rates(result_.best);
+    return result_;
+  }
+
+ private:
+  bool time_for(double share) {
+    const bool left = link_.now() - begin_ < share * options_.seconds;
+    if (!left) result_.in_time = false;
+    return left;
+  }
+
+  // A message that takes a few round trips, or a quarter of a second: long enough to show the rate.
+  void size_messages() {
+    link_.use(options_.base);
+    const std::vector<double> times = link_.round_trips(4);
+    result_.round_trip = *std::min_element(times.begin(), times.end());
+    const double enough = std::max(0.3, 3 * result_.round_trip);
+    bytes_ = std::min(kFirstSize, options_.bytes);
+    double seconds = link_.transfer(Way::kBoth, bytes_).slower();
+    while (seconds < enough && bytes_ < options_.bytes && time_for(0.2)) {
+      bytes_ = std::min(bytes_ * 4, options_.bytes);
+      seconds = link_.transfer(Way::kBoth, bytes_).slower();
+    }
+    const double rate = static_cast<double>(bytes_) / std::max(seconds - result_.round_trip / 2, 1e-6);
+    const double wanted = rate * std::max(0.25, 1.5 * result_.round_trip);
+    bytes_ = std::min(options_.bytes, static_cast<std::size_t>(std::max(wanted, double{kFirstSize})));
+    options_.progress(fmt::format("round trip {:.2f} ms; trying messages of {:.3g} MB both ways at once",
+                                  1e3 * result_.round_trip, 1e-6 * static_cast<double>(bytes_)));
+  }
+
+  // Measures a trial, unless it has been; a better one becomes the best. True when it did.
+  bool consider(const Trial& trial, bool reconnects = true) {
+    for (const Tried& before : result_.tried) {
+      if (before.trial == trial) return false;
+    }
+    Tried tried{trial, bytes_, {}, 0};
+    try {
+      link_.use(trial);
+      if (reconnects) link_.transfer(Way::kBoth, bytes_);  // the streams' windows open
+      const int repetitions = options_.thorough ? 4 : 2;
+      for (int i = 0; i < repetitions; ++i) {
+        const Timing timing = link_.transfer(Way::kBoth, bytes_);
+        tried.warm.out += timing.out / repetitions;
+        tried.warm.in += timing.in / repetitions;
+      }
+    } catch (const PathError&) {
+      throw;
+    } catch (const Error& error) {  // one of the kernels does not allow it
+      options_.progress(fmt::format("  {}: {}", describe(trial), error.what()));
+      return false;
+    }
+    const bool better =
+        result_.tried.empty() || tried.warm.slower() < kWorthIt * result_.best.warm.slower();
+    const auto [out, in] = rates(tried);
+    options_.progress(fmt::format("  {}: {:.0f} ms, {:.4g} MB/s out, {:.4g} MB/s in{}", describe(trial),
+                                  1e3 * tried.warm.slower(), 1e-6 * out, 1e-6 * in, better ? " *" : ""));
+    result_.tried.push_back(tried);
+    if (better) result_.best = tried;
+    return better;
+  }
+
+  std::pair<double, double> rates(const Tried& tried) const {
+    const auto rate = [&](double seconds) {
+      return static_cast<double>(tried.bytes) / std::max(seconds - result_.round_trip / 2, 1e-6);
+    };
+    return {rate(tried.warm.out), rate(tried.warm.in)};
+  }
+
+  void sweep_streams() {
+    if (options_.keep_streams) return;
+    for (const int streams : {1, 4, 16, 64}) try_streams(streams, 0.35);
+  }
+
+  bool try_streams(int streams, double share) {
+    if (streams < 1 || streams > kMaxStreams || !time_for(share)) return false;
+    Trial trial = result_.best.trial;
+    trial.settings.streams = streams;
+    return consider(trial);
+  }
+
+  void sweep_congestion() {
+    if (options_.keep_congestion) return;
+    const std::string usual = link_.kernel_here().congestion;
+    for (const char* name : {"bbr", "cubic"}) {
+      const bool known = has(link_.kernel_here().congestions, name) && has(link_.kernel_there().congestions, name);
+      const bool is_usual = usual == name && link_.kernel_there().congestion == name;
+      if (!known || is_usual || !time_for(0.5)) continue;
+      Trial trial = result_.best.trial;
+      trial.settings.congestion = name;
+      consider(trial);
+      if (!options_.thorough || options_.keep_streams) continue;
+      for (const int streams : {1, 4, 16, 64}) {
+        trial.settings.streams = streams;
+        if (time_for(0.5)) consider(trial);
+      }
+    }
+  }
+
+  void refine_streams() {
+    if (options_.keep_streams) return;
+    const int streams = result_.best.trial.settings.streams;
+    if (try_streams(streams * 2, 0.55)) try_streams(streams * 4, 0.55);
+    else try_streams(streams / 2, 0.55);
+  }
+
+  bool try_pacing(double out, double in) {
+    Trial trial = result_.best.trial;
+    trial.settings.pacing_rate = rounded(out);
+    trial.pacing_in = rounded(in);
+    return consider(trial, false);
+  }
+
+  // From the measured rates: at them, then upwards while that gains, else a little above and below.
+  void find_pacing() {
+    if (options_.keep_pacing || !time_for(0.7)) return;
+    const auto [out, in] = rates(result_.best);
+    if (try_pacing(out, in)) {
+      for (double factor = 1.05; factor < 1.5 && time_for(0.7); factor *= 1.05) {
+        if (!try_pacing(factor * out, factor * in)) break;
+      }
+      return;
+    }
+    for (const double factor : {1.1, 0.95}) {
+      if (time_for(0.7) && try_pacing(factor * out, factor * in)) return;
+    }
+  }
+
+  void sweep_chunks() {
+    if (options_.keep_chunks) return;
+    for (const std::size_t chunk : {32 << 10, 128 << 10, 256 << 10, 1 << 20}) {
+      Trial trial = result_.best.trial;
+      trial.settings.send_chunk = chunk;
+      if (time_for(0.8)) consider(trial, false);
+    }
+    for (const std::size_t chunk : {64 << 10, 1 << 20}) {
+      Trial trial = result_.best.trial;
+      trial.settings.receive_chunk = chunk;
+      if (time_for(0.8)) consider(trial, false);
+    }
+  }
+
+  // Twice what is on the way, in equal parts, where the kernels allow it.
+  void try_window() {
+    if (options_.keep_window || !time_for(0.85)) return;
+    const auto [out, in] = rates(result_.best);
+    Trial trial = result_.best.trial;
+    const double share = 2 * std::max(out, in) * result_.round_trip / trial.settings.streams;
+    std::size_t window = 128 << 10;
+    while (static_cast<double>(window) < share) window *= 2;
+    const auto allowed = [&](const KernelLimits& kernel) {
+      return kernel.rmem_max >= window && kernel.wmem_max >= window;
+    };
+    if (!allowed(link_.kernel_here()) || !allowed(link_.kernel_there())) return;
+    trial.settings.window = window;
+    consider(trial);
+  }
+
+  double after_pause(Tried& tried) {
+    link_.use(tried.trial);
+    link_.transfer(Way::kBoth, bytes_);
+    link_.rest(options_.pause);
+    tried.after_pause = link_.transfer(Way::kBoth, bytes_).slower();
+    options_.progress(fmt::format("  {}: {:.0f} ms after {:.3g} s of silence", describe(tried.trial),
+                                  1e3 * tried.after_pause, options_.pause));
+    return tried.after_pause;
+  }
+
+  // Programs work between their messages: among those that are about as fast, the one that is soonest after a silence.
+  void compare_after_pause() {
+    std::vector<Tried*> close;
+    for (Tried& tried : result_.tried) {
+      if (tried.warm.slower() < 1.15 * result_.best.warm.slower()) close.push_back(&tried);
+    }
+    std::stable_sort(close.begin(), close.end(),
+                     [](const Tried* a, const Tried* b) { return a->warm.slower() < b->warm.slower(); });
+    std::stable_partition(close.begin(), close.end(),
+                          [&](const Tried* tried) { return tried->trial == result_.best.trial; });
+    std::optional<double> shortest;
+    std::vector<const Tried*> tested;
+    for (Tried* tried : close) {
+      if (tested.size() >= (options_.thorough ? 6u : 3u) || (shortest && !time_for(1))) break;
+      if (alike_after_pause(*tried, tested)) continue;
+      tested.push_back(tried);
+      const double sum = tried->warm.slower() + after_pause(*tried);
+      if (shortest && sum >= kWorthIt * *shortest) continue;
+      shortest = sum;
+      result_.best = *tried;
+    }
+  }
+
+  // Chunks do not change what a silence does.
+  static bool alike_after_pause(const Tried& tried, const std::vector<const Tried*>& tested) {
+    return std::any_of(tested.begin(), tested.end(), [&](const Tried* other) {
+      Trial trial = other->trial;
+      trial.settings.send_chunk = tried.trial.settings.send_chunk;
+      trial.settings.receive_chunk = tried.trial.settings.receive_chunk;
+      return trial == tried.trial;
+    });
+  }
+
+  MeasuredLink& link_;
+  const TuneOptions& options_;
+  const double begin_;
+  std::size_t bytes_ = 0;
+  Tuned result_;
+};
+
+}  // namespace
+
+Tuned tune(MeasuredLink& link, const TuneOptions& options) { return Tuner(link, options).run(); }
+
+std::string describe(const Trial& trial) {
+  const PathSettings& settings = trial.settings;
+  std::string text = fmt::format("{} stream{}, {}", settings.streams, settings.streams == 1 ? "" : "s",
+                                 settings.congestion.empty() ? "usual congestion control" : settings.congestion);
+  if (settings.pacing_rate > 0) text += fmt::format(", pacing {:.4g} MB/s", 1e-6 * settings.pacing_rate);
+  if (trial.pacing_in > 0 && trial.pacing_in != settings.pacing_rate)
+    text += fmt::format(" (in {:.4g})", 1e-6 * trial.pacing_in);
+  text += fmt::format(", chunks {}/{} kB", settings.send_chunk / 1000, settings.receive_chunk / 1000);
+  if (settings.window > 0) text += fmt::format(", window {:.3g} MB", 1e-6 * static_cast<double>(settings.window));
+  return text;
+}
+
+}  // namespace maki::wan
