@@ -1,0 +1,177 @@
+#include "wan/net/copy/incoming_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+namespace maki::wan::copy {
+namespace {
+
+constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+constexpr std::uint64_t kStartWriting = 32 << 20;   // begin to bring so much to the disk while more comes in
+constexpr std::uint64_t kWorthKeeping = 256 << 10;  // a smaller unfinished file is not left on a full disk
+
+void set_time_and_mode(int file, std::int64_t mtime, std::uint32_t mode, const std::string& path) {
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, time_of(mtime)};
+  if (futimens(file, times) != 0) throw_problem("cannot set the time of", path, errno);
+  if (fchmod(file, mode & 0777) != 0) throw_problem("cannot set the mode of", path, errno);
+}
+
+}  // namespace
+
+timespec time_of(std::int64_t nanoseconds) {
+  constexpr std::int64_t kSecond = 1000000000;
+  std::int64_t seconds = nanoseconds / kSecond, rest = nanoseconds % kSecond;
+  if (rest < 0) {
+    rest += kSecond;
+    --seconds;
+  }
+  return {.tv_sec = seconds, .tv_nsec = rest};
+}
+
+std::int64_t mtime_of(const struct stat& status) {
+  return status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec;
+}
+
+std::optional<Partial> read_partial(const Folder& folder, const std::string& path) {
+  const std::string part = part_name(last_of(path));
+  const Descriptor file(openat(folder->number(), part.c_str(), O_RDONLY | kFlags));
+  struct stat status;
+  if (!file.open() || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return {};
+  Partial partial;
+  partial.mtime = mtime_of(status);
+  std::vector<std::byte> block(1 << 20);
+  for (;;) {
+    const ssize_t got = read(file.number(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return {};
+    if (got == 0) break;
+    partial.digester.add({block.data(), static_cast<std::size_t>(got)});
+    partial.size += static_cast<std::uint64_t>(got);
+  }
+  return partial;
+}
+
+void set_properties(const Folder& folder, const std::string& path, std::int64_t mtime, std::uint32_t mode) {
+  const Descriptor file(openat(folder->number(), std::string(last_of(path)).c_str(), O_RDONLY | kFlags));
+  if (!file.open()) throw_problem("cannot open", path, errno);
+  set_time_and_mode(file.number(), mtime, mode, path);
+}
+
+IncomingFile::IncomingFile(Folder folder, std::string path, std::shared_ptr<Claim> claim, const Begin& begin,
+                           std::optional<Partial> partial)
+    : folder_(std::move(folder)),
+      path_(std::move(path)),
+      name_(last_of(path_)),
+      part_(part_name(name_)),
+      claim_(std::move(claim)),
+      begin_(begin),
+      position_(begin.offset),
+      started_(begin.offset) {
+  const auto lock = mine();
+  open_part();
+  struct stat status;
+  if (begin.offset > 0) {
+    if (fstat(file(), &status) != 0 || !partial || mtime_of(status) != partial->mtime)
+      throw FileProblem("'" + shown(path_) + "' is being written by another copy; copy it again");
+    digester_ = std::move(partial->digester);
+  }
+  if (ftruncate(file(), static_cast<off_t>(begin.offset)) != 0) throw_problem("cannot write", path_, errno);
+}
+
+IncomingFile::~IncomingFile() {
+  const std::lock_guard lock(claim_->mutex);
+  claim_->file.close();
+}
+
+std::unique_lock<std::mutex> IncomingFile::mine() {
+  std::unique_lock lock(claim_->mutex);
+  if (claim_->lost) throw FileProblem("'" + shown(path_) + "' was taken over by a later copy to the same name");
+  return lock;
+}
+
+// Until the file that was opened and locked is still the one of that name: another process may have finished it just then.
+void IncomingFile::open_part() {
+  for (int attempt = 0; attempt < 10; ++attempt)
+    if (try_open()) return;
+  throw FileProblem("'" + shown(path_) + "' is being written by another copy");
+}
+
+bool IncomingFile::try_open() {
+  Descriptor& file = claim_->file;
+  file = Descriptor(openat(folder_->number(), part_.c_str(), O_RDWR | O_CREAT | kFlags, 0600));
+  if (!file.open() && errno == EACCES && fchmodat(folder_->number(), part_.c_str(), 0600, 0) == 0)  // left with its final mode
+    file = Descriptor(openat(folder_->number(), part_.c_str(), O_RDWR | kFlags));
+  const int error = errno;
+  struct stat status, named;
+  // A link, a pipe or a second name of another file in this place is not ours: it goes.
+  const bool foreign = file.open() ? fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1
+                                   : error == ELOOP || error == ENXIO;
+  if (foreign) {
+    file.close();
+    remove_part();
+    return false;
+  }
+  if (!file.open()) throw_problem("cannot write", path_, error);
+  if (flock(file.number(), LOCK_EX | LOCK_NB) != 0)
+    throw FileProblem("'" + shown(path_) + "' is being written by another copy");
+  return fstatat(folder_->number(), part_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == status.st_ino &&
+         named.st_dev == status.st_dev;
+}
+
+void IncomingFile::remove_part() { unlinkat(folder_->number(), part_.c_str(), 0); }
+
+void IncomingFile::write(std::span<const std::byte> bytes) {
+  if (bytes.size() > begin_.size - position_) throw ProtocolError("a file of the copy is longer than was said");
+  const auto lock = mine();
+  digester_.add(bytes);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t put = pwrite(file(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(position_ + done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      const int error = errno;
+      if (position_ + done < kWorthKeeping) remove_part();
+      throw_problem("cannot write", path_, error);
+    }
+    done += static_cast<std::size_t>(put);
+  }
+  position_ += bytes.size();
+  if (position_ - started_ < kStartWriting) return;
+  sync_file_range(file(), static_cast<off_t>(started_), static_cast<off_t>(position_ - started_), SYNC_FILE_RANGE_WRITE);
+  started_ = position_;
+}
+
+void IncomingFile::skip(std::uint64_t zeros) {
+  if (zeros > begin_.size - position_) throw ProtocolError("a file of the copy is longer than was said");
+  digester_.add_zeros(zeros);
+  position_ += zeros;
+}
+
+void IncomingFile::complete(const Checksum& checksum) {
+  if (position_ != begin_.size) throw ProtocolError("a file of the copy is shorter than was said");
+  const auto lock = mine();
+  if (digester_.checksum() != checksum) {
+    remove_part();
+    throw FileProblem("'" + shown(path_) + "' does not have the checksum of its source: copy it again");
+  }
+  if (ftruncate(file(), static_cast<off_t>(begin_.size)) != 0) throw_problem("cannot write", path_, errno);  // ends in a hole
+  set_time_and_mode(file(), begin_.mtime, begin_.mode, path_);
+}
+
+void IncomingFile::sync() {
+  const auto lock = mine();
+  if (fsync(file()) != 0) throw_problem("cannot bring to the disk", path_, errno);
+}
+
+void IncomingFile::publish() {
+  const auto lock = mine();
+  if (renameat(folder_->number(), part_.c_str(), folder_->number(), name_.c_str()) != 0)
+    throw_problem("cannot give its name to", path_, errno);
+  claim_->file.close();
+}
+
+}  // namespace maki::wan::copy

@@ -1,0 +1,144 @@
+#include "wan/net/copy/listing.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "wan/net/copy/incoming_file.hpp"
+
+namespace maki::wan::copy {
+namespace {
+
+std::vector<std::string> names_in(int folder, const std::string& path) {
+  struct Close {
+    void operator()(DIR* stream) const { closedir(stream); }
+  };
+  const std::unique_ptr<DIR, Close> stream(fdopendir(dup(folder)));
+  if (!stream) throw_problem("cannot list", path, errno);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* item = readdir(stream.get())) {
+    const std::string_view name = item->d_name;
+    if (name != "." && name != ".." && !is_part_name(name)) names.emplace_back(name);
+  }
+  if (errno != 0) throw_problem("cannot list", path, errno);
+  std::sort(names.begin(), names.end(), std::greater<>());
+  return names;
+}
+
+std::string real_path(const std::string& given) {
+  char* resolved = realpath(given.c_str(), nullptr);
+  if (!resolved) throw Error(fmt::format("cannot copy '{}'", shown(given)), std::strerror(errno), "name a file or folder that is there");
+  const std::string path = resolved;
+  std::free(resolved);
+  return path;
+}
+
+}  // namespace
+
+Source local_source(const std::string& given) {
+  const std::string path = real_path(given);
+  const std::string name(last_of(given));
+  const bool contents = name.empty() || name == "." || name == "..";
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) throw Error(fmt::format("cannot copy '{}'", shown(given)), std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) return {std::make_shared<Root>(path), "", contents ? "" : name};
+  if (!S_ISREG(status.st_mode)) throw Error(fmt::format("cannot copy '{}'", shown(given)), "it is neither a file nor a folder");
+  const std::string parent(parent_of(path));
+  return {std::make_shared<Root>(parent.empty() ? "/" : parent), std::string(last_of(path)), name};
+}
+
+Source served_source(const std::shared_ptr<const Root>& root, const std::string& given) {
+  const std::string path = relative_path(given);
+  const std::string_view end = last_of(given);
+  const bool contents = end.empty() || end == ".";
+  struct stat status;
+  if (!root->look(path, status)) throw_problem("cannot copy", given, ENOENT);
+  if (S_ISREG(status.st_mode)) return {root, path, std::string(last_of(path))};
+  // A folder, or a link to one that stays below the root.
+  if (!S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode))
+    throw FileProblem(fmt::format("cannot copy '{}' (it is neither a file nor a folder)", shown(given)));
+  auto below = std::make_shared<Root>(root->folder(path));
+  return {below, "", contents ? "" : std::string(last_of(path))};
+}
+
+Listing::Listing(std::vector<Source> sources, Notes& notes) : sources_(std::move(sources)), notes_(notes) {
+  sole_file_ = sources_.size() == 1 && !sources_[0].path.empty();
+}
+
+Listing::~Listing() = default;
+
+std::vector<Listed> Listing::next(std::size_t most, std::size_t bytes) {
+  std::vector<Listed> out;
+  std::size_t size = 0;
+  while (out.size() < most) {
+    if (!held_) held_ = step();
+    if (!held_) break;
+    size += encoded_size(held_->entry);
+    if (size > bytes && !out.empty()) break;
+    out.push_back(std::move(*held_));
+    held_.reset();
+  }
+  return out;
+}
+
+// The next entry; nothing at the end.
+std::optional<Listed> Listing::step() {
+  for (;;) try {
+      if (levels_.empty()) {
+        if (source_ == sources_.size()) return {};
+        const Source& source = sources_[source_++];
+        root_ = source.root;
+        struct stat status;
+        if (!root_->look(source.path, status)) throw_problem("cannot copy", source.name, ENOENT);
+        if (auto found = take(root_, source.path, source.name, status)) return found;
+        continue;
+      }
+      Level& level = levels_.back();
+      if (level.names.empty()) {
+        levels_.pop_back();
+        continue;
+      }
+      const std::string last = std::move(level.names.back());
+      level.names.pop_back();
+      const std::string path = join(level.path, last), name = join(level.name, last);
+      struct stat status;
+      if (fstatat(level.folder.number(), last.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT) continue;  // removed since
+        throw_problem("cannot look at", path, errno);
+      }
+      if (auto found = take(root_, path, name, status)) return found;
+    } catch (const FileProblem& problem) {
+      notes_.say(true, problem.what());
+    }
+}
+
+std::optional<Listed> Listing::take(const std::shared_ptr<const Root>& root, const std::string& path, const std::string& name,
+                                    const struct stat& status) {
+  if (!name.empty()) check_path(name);
+  Entry entry{.path = name, .mtime = mtime_of(status), .mode = status.st_mode & 0777};
+  if (S_ISDIR(status.st_mode)) {
+    enter(path, name);
+    if (name.empty()) return {};
+    entry.kind = Kind::kFolder;
+  } else if (S_ISREG(status.st_mode)) {
+    entry.size = static_cast<std::uint64_t>(status.st_size);
+  } else {
+    notes_.say(false, fmt::format("'{}' left out ({})", shown(name), S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"));
+    return {};
+  }
+  return Listed{std::move(entry), root, path};
+}
+
+void Listing::enter(const std::string& path, const std::string& name) {
+  Descriptor folder = root_->open_folder(path);
+  auto names = names_in(folder.number(), name);
+  levels_.push_back({std::move(folder), path, name, std::move(names)});
+}
+
+}  // namespace maki::wan::copy

@@ -1,0 +1,115 @@
+// What the two sides of a copy say to each other. The side with the files is the sender, whichever of the two called.
+//
+//   caller -> server   Order                                                     (kControlTag)
+//   server -> caller   Reply
+//   sender -> receiver Piece, Piece, ...: what there is to copy                    (kPlanTag)
+//   receiver -> sender Answers to each Piece: what of it is wanted, from where on  (kBackTag)
+//   sender -> receiver batches of records: many small files in one, a large file over many   (kDataTag)
+//   receiver -> sender Results: files that failed; at the end the counts           (kBackTag)
+//
+// Nothing waits for an answer about a single file: pieces, answers and contents are all under way at once. Little-endian.
+// Each decode() throws ProtocolError for anything that encode() cannot have made.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "wan/net/copy/digest.hpp"
+#include "wan/net/path.hpp"
+
+namespace maki::wan::copy {
+
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr Tag kControlTag = 1, kPlanTag = 2, kDataTag = 3, kBackTag = 4;
+inline constexpr std::size_t kMaxBatch = 16 << 20;    // bytes of a message of records
+inline constexpr std::size_t kMaxMessage = 2 << 20;   // of any other
+inline constexpr std::size_t kMaxEntries = 8192;      // of a Piece
+inline constexpr std::size_t kMaxSources = 4096;     // of an Order
+inline constexpr std::size_t kMaxText = 4600;         // a path and what is wrong with it
+inline constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 62;
+
+struct Order {
+  enum class Action : std::uint8_t { kPush = 1, kPull = 2, kBye = 3 };
+  Action action = Action::kBye;
+  std::uint32_t version = kVersion;
+  bool checksum = false;             // push: compare all files by their contents
+  bool sole_file = false;            // push: it is of one file, and the destination may be its new name
+  std::string destination;           // push: below the server's root; a trailing slash says that it is a folder
+  std::vector<std::string> sources;  // pull
+};
+
+struct Reply {
+  bool agreed = false;
+  bool sole_file = false;  // pull, as above
+  std::string reason;
+};
+
+enum class Kind : std::uint8_t { kFile = 1, kFolder = 2 };
+
+struct Entry {
+  Kind kind = Kind::kFile;
+  std::string path;        // relative, as check_path() wants it; the receiver checks that itself
+  std::uint64_t size = 0;
+  std::int64_t mtime = 0;  // nanoseconds since 1970
+  std::uint32_t mode = 0;  // permission bits, at most 0777
+};
+
+// Entries are numbered through all pieces, from 0. Folders come before what is in them.
+struct Piece {
+  std::uint64_t first = 0;
+  bool last = false;
+  std::vector<Entry> entries;
+};
+
+enum class Wish : std::uint8_t {
+  kNothing = 0,   // the receiver has it, or cannot take it
+  kSend = 1,
+  kContinue = 2,  // the receiver has the first `size` bytes, with this checksum
+  kCompare = 3,   // it has a whole file of this size, with this checksum
+};
+
+struct Answer {
+  Wish wish = Wish::kNothing;
+  std::uint64_t size = 0;
+  Checksum checksum{};
+};
+
+struct Answers {
+  std::uint64_t first = 0;
+  std::vector<Answer> answers;
+};
+
+struct Failure {
+  std::uint64_t index = 0;
+  std::string text;
+};
+
+struct Counts {
+  std::uint64_t files = 0, folders = 0, bytes = 0;  // taken; bytes: what had to be sent of them
+  std::uint64_t skipped = 0, skipped_bytes = 0;     // were there already
+  std::uint64_t failed = 0;
+};
+
+struct Results {
+  std::vector<Failure> failures;
+  bool done = false;  // the last one
+  Counts counts;
+};
+
+Bytes encode(const Order& order);
+Bytes encode(const Reply& reply);
+Bytes encode(const Piece& piece);
+Bytes encode(const Answers& answers);
+Bytes encode(const Results& results);
+Order decode_order(std::span<const std::byte> message);
+Reply decode_reply(std::span<const std::byte> message);
+Piece decode_piece(std::span<const std::byte> message);
+// On kBackTag.
+bool is_results(std::span<const std::byte> message);
+Answers decode_answers(std::span<const std::byte> message);
+Results decode_results(std::span<const std::byte> message);
+
+std::size_t encoded_size(const Entry& entry);
+
+}  // namespace maki::wan::copy

@@ -1,0 +1,214 @@
+#include "wan/net/copy/receiver.hpp"
+
+#include "wan/net/copy/workers.hpp"
+
+namespace maki::wan::copy {
+namespace {
+
+[[noreturn]] void out_of_order() { throw ProtocolError("records of the copy are out of order"); }
+
+}  // namespace
+
+Receiver::Receiver(Courier& courier, const Root& root, Claims& claims, const Destination& destination, Progress& progress,
+                   OnNote on_note)
+    : courier_(courier),
+      root_(root),
+      progress_(progress),
+      notes_(std::move(on_note)),
+      plan_(root, claims, destination, progress, [this](std::uint64_t index, const std::string& text) { fail(index, text); }),
+      commit_(
+          [this](const Commit::Item&) {
+            ++counts_.files;
+            ++progress_.files_done;
+          },
+          [this](const Commit::Item& item, const std::string& text) { fail(item.index, text); }) {}
+
+CopyReport Receiver::run() {
+  Workers workers(courier_);
+  workers.start([this] { answer_all(); });
+  workers.run([this] { write_all(); });
+  workers.finish();
+  end();
+  return report();
+}
+
+void Receiver::answer_all() {
+  for (bool last = false; !last;) {
+    const Bytes message = courier_.receive(kPlanTag);
+    const Piece piece = decode_piece(message.view());
+    const Answers answers = plan_.answer(piece);
+    const std::lock_guard lock(telling_);
+    courier_.send(kBackTag, encode(answers));
+    send_failures();
+    last = piece.last;
+  }
+}
+
+void Receiver::write_all() {
+  for (bool more = true; more;) {
+    const Bytes message = courier_.receive(kDataTag);
+    more = take_message(message.view());
+    commit_.look();
+    const std::lock_guard lock(telling_);
+    send_failures();
+  }
+}
+
+bool Receiver::take_message(std::span<const std::byte> message) {
+  RecordReader records(message);
+  bool finished = false;
+  while (auto record = records.next()) {
+    if (finished) out_of_order();
+    std::visit(
+        [&](const auto& it) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(it)>, Finish>) {
+            if (begun_) out_of_order();
+            finished = true;
+          } else {
+            take(it);
+          }
+        },
+        *record);
+  }
+  return !finished;
+}
+
+// Does something with the file that is coming; where that fails the rest of it is passed over.
+template <class Work>
+void Receiver::try_current(Work work) {
+  try {
+    work();
+  } catch (const FileProblem& problem) {
+    file_.reset();
+    fail(index_, problem.what());
+  }
+}
+
+void Receiver::take(const Begin& begin) {
+  if (begun_) out_of_order();
+  auto wanted = plan_.take(begin.index);
+  if (!wanted) throw ProtocolError("the peer sends a file that was not asked for");
+  if (begin.same && (wanted->wish != Wish::kCompare || begin.size != wanted->size)) out_of_order();
+  const bool continued = begin.offset > 0 && !begin.same;
+  if (continued && (!wanted->partial || begin.offset != wanted->partial->size)) out_of_order();
+  begun_ = true;
+  index_ = begin.index;
+  listed_ = wanted->size;
+  size_ = begin.size;
+  at_ = 0;
+  advance(begin.offset, false);
+  try_current([&] { open(begin, std::move(*wanted)); });
+}
+
+void Receiver::open(const Begin& begin, Wanted wanted) {
+  const Folder folder = root_.make_folders(parent_of(wanted.path));
+  if (begin.same) {
+    set_properties(folder, wanted.path, begin.mtime, begin.mode);
+    ++counts_.skipped;
+    counts_.skipped_bytes += begin.size;
+    ++progress_.files_done;
+    return;
+  }
+  file_ = std::make_unique<IncomingFile>(folder, wanted.path, wanted.claim, begin,
+                                         begin.offset > 0 ? std::move(wanted.partial) : std::nullopt);
+}
+
+// Progress is in bytes as listed, should the file have another size by now.
+void Receiver::advance(std::uint64_t bytes, bool moved) {
+  at_ += bytes;
+  progress_.bytes_done += bytes;
+  if (moved) progress_.moved += bytes;
+}
+
+void Receiver::take(const Content& content) {
+  if (!begun_ || content.bytes.size() > size_ - at_) out_of_order();
+  advance(content.bytes.size(), true);
+  counts_.bytes += content.bytes.size();
+  if (file_) try_current([&] { file_->write(content.bytes); });
+}
+
+void Receiver::take(const Hole& hole) {
+  if (!begun_ || hole.length > size_ - at_) out_of_order();
+  advance(hole.length, false);
+  if (file_) try_current([&] { file_->skip(hole.length); });
+}
+
+void Receiver::take(const End& end) {
+  if (!begun_ || at_ != size_) out_of_order();
+  begun_ = false;
+  progress_.bytes += size_ - listed_;
+  if (!file_) return;
+  try_current([&] {
+    file_->complete(end.checksum);
+    commit_.add({index_, std::move(file_)});
+  });
+}
+
+void Receiver::take(const Abandon& abandon) {
+  if (begun_ && abandon.index != index_) out_of_order();
+  if (begun_) {
+    begun_ = false;
+    file_.reset();
+    progress_.bytes -= listed_;
+    progress_.bytes_done -= at_;
+  } else if (auto wanted = plan_.take(abandon.index)) {
+    progress_.bytes -= wanted->size;
+  } else {
+    throw ProtocolError("the peer gives up a file that was not asked for");
+  }
+  if (!abandon.reason.empty()) notes_.say(true, shown(abandon.reason));
+}
+
+void Receiver::take(const Note& note) { notes_.say(note.failed, shown(note.text)); }
+
+void Receiver::fail(std::uint64_t index, const std::string& text) {
+  notes_.say(true, text);
+  const std::lock_guard lock(mutex_);
+  failures_.push_back({index, text});
+}
+
+// With telling_ held.
+void Receiver::send_failures() {
+  constexpr std::size_t kAtOnce = 256;
+  for (;;) {
+    Results results;
+    {
+      const std::lock_guard lock(mutex_);
+      const std::size_t count = std::min(failures_.size(), kAtOnce);
+      if (count == 0) return;
+      results.failures.assign(failures_.begin(), failures_.begin() + static_cast<std::ptrdiff_t>(count));
+      failures_.erase(failures_.begin(), failures_.begin() + static_cast<std::ptrdiff_t>(count));
+    }
+    courier_.send(kBackTag, encode(results));
+  }
+}
+
+void Receiver::end() {
+  try {
+    commit_.finish();
+  } catch (const FileProblem& problem) {
+    fail(~std::uint64_t{0}, problem.what());
+  }
+  plan_.finish_folders();
+  const Counts planned = plan_.counts();
+  counts_.folders = planned.folders;
+  counts_.skipped += planned.skipped;
+  counts_.skipped_bytes += planned.skipped_bytes;
+  counts_.failed = notes_.failed();
+  const std::lock_guard lock(telling_);
+  send_failures();
+  Results results;
+  results.done = true;
+  results.counts = counts_;
+  courier_.send(kBackTag, encode(results));
+  courier_.flush();
+}
+
+CopyReport Receiver::report() const {
+  CopyReport report;
+  report.counts = counts_;
+  notes_.add_to(report);
+  return report;
+}
+
+}  // namespace maki::wan::copy

@@ -1,0 +1,66 @@
+#include "wan/net/copy/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace maki::wan::copy {
+namespace {
+
+constexpr std::size_t kMaxKept = 1000;
+constexpr double kWindow = 8;  // seconds that the rate is taken over
+
+}  // namespace
+
+std::string size_text(std::uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
+  if (value < 1e6) return fmt::format("{:.1f} kB", value / 1e3);
+  if (value < 1e9) return fmt::format("{:.1f} MB", value / 1e6);
+  return value < 1e12 ? fmt::format("{:.2f} GB", value / 1e9) : fmt::format("{:.3f} TB", value / 1e12);
+}
+
+std::string time_text(double seconds) {
+  const auto whole = static_cast<std::uint64_t>(std::max(seconds, 0.0) + 0.5);
+  if (whole < 120) return fmt::format("{} s", whole);
+  if (whole < 7200) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string Meter::line() {
+  const auto now = Clock::now();
+  const std::uint64_t moved = progress_.moved, bytes = progress_.bytes, done = std::min<std::uint64_t>(progress_.bytes_done, bytes);
+  samples_.push_back({now, moved});
+  const auto age = [&](const Sample& sample) { return std::chrono::duration<double>(now - sample.when).count(); };
+  while (samples_.size() > 2 && age(samples_[1]) > kWindow) samples_.erase(samples_.begin());
+  const double span = age(samples_.front());
+  const double rate = span > 0 ? static_cast<double>(moved - samples_.front().moved) / span : 0;
+  const bool listed = progress_.listed;
+  std::string text = fmt::format("{} of {}{} files, {} of {}{}", progress_.files_done.load(), progress_.files.load(),
+                                 listed ? "" : "+", size_text(done), size_text(bytes), listed ? "" : "+");
+  if (listed && bytes > 0) text += fmt::format(" ({:.0f} %)", 100.0 * static_cast<double>(done) / static_cast<double>(bytes));
+  text += fmt::format(", {}/s", size_text(static_cast<std::uint64_t>(rate)));
+  if (listed && rate > 0) text += fmt::format(", {} left", time_text(static_cast<double>(bytes - done) / rate));
+  return text;
+}
+
+void Notes::say(bool failed, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  failed_ += failed;
+  auto& kept = failed ? problems_ : notes_;
+  if (kept.size() < kMaxKept) kept.push_back(text);
+  if (on_note_) on_note_(failed, text);
+}
+
+std::uint64_t Notes::failed() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
+void Notes::add_to(CopyReport& report) const {
+  const std::lock_guard lock(mutex_);
+  report.problems = problems_;
+  report.notes = notes_;
+}
+
+}  // namespace maki::wan::copy

@@ -1,0 +1,144 @@
+#include "wan/net/copy/root.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "wan/net/error.hpp"
+
+namespace maki::wan::copy {
+namespace {
+
+constexpr std::size_t kKnownFolders = 64;
+constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+int open_beneath(int folder, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  // EAGAIN: something was renamed meanwhile, and the kernel could not be sure.
+  for (int attempt = 0;; ++attempt) {
+    const long result = syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
+    if (result >= 0 || errno != EAGAIN || attempt == 100) return static_cast<int>(result);
+  }
+}
+
+// Asked of the kernel once: some sandboxes refuse the call with EPERM.
+bool kernel_has_openat2() {
+  static const bool there = [] {
+    const Descriptor here(open_beneath(AT_FDCWD, ".", O_PATH | O_CLOEXEC));
+    return here.open() || (errno != ENOSYS && errno != EPERM);
+  }();
+  return there;
+}
+
+}  // namespace
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    number_ = std::exchange(other.number_, -1);
+  }
+  return *this;
+}
+
+void Descriptor::close() {
+  if (number_ >= 0) ::close(std::exchange(number_, -1));
+}
+
+Root::Root(const std::string& folder, Resolve resolve) : resolve_(resolve) {
+  auto root = std::make_shared<Descriptor>(::open(folder.c_str(), kFolderFlags));
+  if (!root->open())
+    throw Error("cannot open the folder '" + shown(folder) + "'", std::strerror(errno), "name a folder that is there");
+  root_ = root;
+}
+
+int Root::open_below(std::string_view path, int flags) const {
+  const std::string name = path.empty() ? "." : std::string(path);
+  if (resolve_ == Resolve::kBest && kernel_has_openat2()) return open_beneath(root_->number(), name, flags);
+  return open_by_parts(name, flags);
+}
+
+int Root::open_by_parts(const std::string& path, int flags) const {
+  Descriptor here;
+  int at = root_->number();
+  for (std::size_t from = 0;;) {
+    const std::size_t slash = path.find('/', from);
+    if (slash == std::string::npos) return openat(at, path.c_str() + from, flags | O_NOFOLLOW);
+    here = Descriptor(openat(at, path.substr(from, slash - from).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!here.open()) return -1;
+    at = here.number();
+    from = slash + 1;
+  }
+}
+
+Folder Root::keep(std::string_view path, int descriptor) const {
+  auto folder = std::make_shared<const Descriptor>(descriptor);
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kKnownFolders) known_.clear();
+  known_.insert_or_assign(std::string(path), folder);
+  return folder;
+}
+
+Folder Root::find_folder(std::string_view path) const {
+  if (path.empty()) return root_;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(path);
+    if (found != known_.end()) return found->second;
+  }
+  const int descriptor = open_below(path, kFolderFlags);
+  if (descriptor >= 0) return keep(path, descriptor);
+  if (errno == ENOENT) return nullptr;
+  throw_problem("cannot open the folder", path, errno);
+}
+
+Folder Root::folder(std::string_view path) const {
+  Folder found = find_folder(path);
+  if (!found) throw_problem("cannot open the folder", path, ENOENT);
+  return found;
+}
+
+Folder Root::make_folders(std::string_view path) const {
+  if (Folder there = find_folder(path)) return there;
+  const Folder above = make_folders(parent_of(path));
+  if (mkdirat(above->number(), std::string(last_of(path)).c_str(), 0777) != 0 && errno != EEXIST)
+    throw_problem("cannot make the folder", path, errno);
+  return folder(path);
+}
+
+Descriptor Root::open_folder(std::string_view path) const {
+  Descriptor folder(open_below(path, kFolderFlags));
+  if (!folder.open()) throw_problem("cannot open the folder", path, errno);
+  return folder;
+}
+
+Descriptor Root::open_file(std::string_view path, struct stat& status) const {
+  // Looked at before it is opened: opening alone can set off a device. Not blocking, should it be a pipe by then.
+  if (!look(path, status)) throw_problem("cannot open", path, ENOENT);
+  if (S_ISLNK(status.st_mode)) throw FileProblem("'" + shown(path) + "' is a symbolic link, which is not followed");
+  if (!S_ISREG(status.st_mode)) throw FileProblem("'" + shown(path) + "' is not a regular file");
+  const Folder above = folder(parent_of(path));
+  Descriptor file(openat(above->number(), std::string(last_of(path)).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file.open() || fstat(file.number(), &status) != 0) throw_problem("cannot open", path, errno);
+  if (!S_ISREG(status.st_mode)) throw FileProblem("'" + shown(path) + "' is not a regular file");
+  return file;
+}
+
+bool Root::look(std::string_view path, struct stat& status) const {
+  if (path.empty()) {
+    if (fstat(root_->number(), &status) != 0) throw_problem("cannot look at", path, errno);
+    return true;
+  }
+  const Folder above = find_folder(parent_of(path));
+  if (!above) return false;
+  if (fstatat(above->number(), std::string(last_of(path)).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  if (errno != ENOENT) throw_problem("cannot look at", path, errno);
+  return false;
+}
+
+}  // namespace maki::wan::copy
