@@ -1,5 +1,6 @@
 #include "wan/net/copy/commit.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,10 +10,16 @@
 namespace maki::wan::copy {
 namespace {
 
-constexpr std::size_t kMaxFiles = 128;  // they are kept open
 constexpr std::uint64_t kMaxBytes = 64 << 20;
 constexpr double kMaxAge = 1;       // seconds
 constexpr std::size_t kSingle = 4;  // up to so many are synced one by one, which does not touch what others write
+
+// They are kept open: a part of what the process may have.
+std::size_t most_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 512;
+  return std::clamp<std::size_t>(limit.rlim_cur / 8, 16, 512);
+}
 
 dev_t device_of(const Folder& folder) {
   struct stat status;
@@ -25,7 +32,7 @@ void Commit::add(Item item) {
   if (items_.empty()) oldest_ = std::chrono::steady_clock::now();
   bytes_ += item.file->size();
   items_.push_back(std::move(item));
-  if (items_.size() >= kMaxFiles || bytes_ >= kMaxBytes) flush();
+  if (items_.size() >= most_files() || bytes_ >= kMaxBytes) flush();
 }
 
 void Commit::look() {

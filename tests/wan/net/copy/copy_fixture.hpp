@@ -1,0 +1,74 @@
+// What the tests of copying share: folders that go away, trees of files, and a connection within the process that can be cut.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+
+#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/names.hpp"
+
+namespace maki::wan::copy {
+
+namespace fs = std::filesystem;
+
+// A folder of its own under the system's temporary one, removed with all that is in it.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  fs::path operator/(const std::string& name) const { return path_ / name; }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+void write_file(const fs::path& path, const std::string& contents);
+std::string read_file(const fs::path& path);
+std::string random_text(std::size_t bytes, unsigned seed);
+// `files` small ones of 0 to 9000 bytes in nested folders, an empty folder, an empty file.
+void make_tree(const fs::path& folder, int files, unsigned seed = 1);
+// "" where both hold the same: names, contents, modes and times (of folders the modes); else the first difference.
+std::string difference(const fs::path& a, const fs::path& b);
+// How many unfinished files there are below.
+int parts_below(const fs::path& folder);
+
+// Two ends that pass messages to each other in memory; after `budget` bytes of file contents, both ways together, the connection
+// breaks as a lost path would.
+class PipeState {
+ public:
+  explicit PipeState(std::uint64_t budget) : budget_(budget) {}
+  void put(int end, Tag tag, Bytes message);
+  Bytes take(int end, Tag tag);
+  void cut();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::pair<int, Tag>, std::deque<Bytes>> queues_;
+  std::uint64_t budget_;
+  bool broken_ = false;
+};
+
+class PipeCourier : public Courier {
+ public:
+  PipeCourier(std::shared_ptr<PipeState> state, int end) : state_(std::move(state)), end_(end) {}
+  void send(Tag tag, Bytes message) override { state_->put(1 - end_, tag, std::move(message)); }
+  Bytes receive(Tag tag) override { return state_->take(end_, tag); }
+  void flush() override {}
+  void give_up() override { state_->cut(); }
+  std::string peer() const override { return "the other end"; }
+
+ private:
+  std::shared_ptr<PipeState> state_;
+  int end_;
+};
+
+}  // namespace maki::wan::copy

@@ -1,0 +1,322 @@
+// Copies between two folders, over a connection within the process.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <limits>
+#include <thread>
+
+#include "tests/wan/net/copy/copy_fixture.hpp"
+#include "wan/net/copy/client.hpp"
+#include "wan/net/copy/records.hpp"
+#include "wan/net/copy/server.hpp"
+
+namespace maki::wan::copy {
+namespace {
+
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::size_t kSmallBatch = 64 << 10;
+
+class Copy : public ::testing::Test {
+ protected:
+  Copy() {
+    fs::create_directories(here_ / "served");
+    fs::create_directories(here_ / "local");
+    start({});
+  }
+  void start(ServerOptions options) {
+    options.root = served().string();
+    options.batch = kSmallBatch;
+    server_ = std::make_unique<Server>(options);
+  }
+  fs::path served() const { return here_ / "served"; }
+  fs::path local() const { return here_ / "local"; }
+  CopyOptions options() const {
+    CopyOptions options;
+    options.batch = kSmallBatch;
+    return options;
+  }
+
+  // Calls work(client), with the server at the other end; the connection breaks after `budget` bytes.
+  template <class Work>
+  auto with_client(Work work, std::uint64_t budget = kUnlimited) {
+    auto state = std::make_shared<PipeState>(budget);
+    PipeCourier far(state, 1);
+    std::thread serving([&] { server_->serve(far, "tester"); });
+    struct End {
+      PipeState& state;
+      std::thread& thread;
+      ~End() {
+        state.cut();
+        thread.join();
+      }
+    } end{*state, serving};
+    Client client(std::make_unique<PipeCourier>(state, 0));
+    return work(client);
+  }
+  CopyReport push(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
+    return with_client([&](Client& client) { return client.push({(local() / what).string() + end_of(what)}, to, options()); }, budget);
+  }
+  CopyReport pull(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
+    return with_client([&](Client& client) { return client.pull({what}, (local() / to).string() + end_of(to), options()); }, budget);
+  }
+  static std::string end_of(const std::string& name) { return name.ends_with('/') ? "/" : ""; }
+
+  Scratch here_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(Copy, PushesATree) {
+  make_tree(local() / "tree", 200);
+  const CopyReport report = push("tree", "deep/er");
+  EXPECT_EQ(difference(local() / "tree", served() / "deep/er/tree"), "");
+  EXPECT_TRUE(report.complete());
+  EXPECT_EQ(report.counts.files, 201u);
+  EXPECT_EQ(parts_below(served()), 0);
+}
+
+TEST_F(Copy, PullsATree) {
+  make_tree(served() / "tree", 200);
+  const CopyReport report = pull("/tree", "copy");
+  EXPECT_EQ(difference(served() / "tree", local() / "copy/tree"), "");
+  EXPECT_EQ(report.counts.files, 201u);
+  EXPECT_TRUE(report.complete());
+}
+
+TEST_F(Copy, ASlashAtTheEndStandsForTheContents) {
+  make_tree(local() / "tree", 20);
+  push("tree/", "there");
+  EXPECT_EQ(difference(local() / "tree", served() / "there"), "");
+  pull("there/", "back");
+  EXPECT_EQ(difference(local() / "tree", local() / "back"), "");
+  // From the root and to the root.
+  push("tree/", "/");
+  EXPECT_TRUE(fs::exists(served() / "d1"));
+  pull("/", "all");
+  EXPECT_EQ(difference(served(), local() / "all"), "");
+}
+
+TEST_F(Copy, ASecondCopyMovesNothing) {
+  make_tree(local() / "tree", 100);
+  push("tree", "");
+  const CopyReport again = push("tree", "");
+  EXPECT_EQ(again.counts.files, 0u);
+  EXPECT_EQ(again.counts.bytes, 0u);
+  EXPECT_EQ(again.counts.skipped, 101u);
+}
+
+TEST_F(Copy, OneFileTakesTheNameOfItsDestination) {
+  write_file(local() / "a", "first");
+  push("a", "sub/b");
+  EXPECT_EQ(read_file(served() / "sub/b"), "first");
+  push("a", "sub");
+  EXPECT_EQ(read_file(served() / "sub/a"), "first");
+  push("a", "new/");
+  EXPECT_EQ(read_file(served() / "new/a"), "first");
+  pull("sub/b", "c");
+  EXPECT_EQ(read_file(local() / "c"), "first");
+  write_file(served() / "sub/b", "second one");
+  pull("sub/b", "c");
+  EXPECT_EQ(read_file(local() / "c"), "second one");
+}
+
+TEST_F(Copy, SeveralSourcesAtOnce) {
+  write_file(local() / "a", "A");
+  make_tree(local() / "tree", 10);
+  const CopyReport report = with_client([&](Client& client) {
+    return client.push({(local() / "a").string(), (local() / "tree").string()}, "x", options());
+  });
+  EXPECT_TRUE(report.complete());
+  EXPECT_EQ(read_file(served() / "x/a"), "A");
+  EXPECT_EQ(difference(local() / "tree", served() / "x/tree"), "");
+  const CopyReport back = with_client([&](Client& client) {
+    return client.pull({"x/a", "x/none", "x/tree"}, (local() / "back").string(), options());
+  });
+  EXPECT_EQ(back.counts.failed, 1u);
+  ASSERT_EQ(back.problems.size(), 1u);
+  EXPECT_NE(back.problems[0].find("x/none"), std::string::npos);
+  EXPECT_EQ(difference(served() / "x", local() / "back"), "");
+}
+
+TEST_F(Copy, ContinuesAfterInterruptionsAtRandomPoints) {
+  make_tree(local() / "tree", 60);
+  write_file(local() / "tree/large", random_text(3 << 20, 7));
+  std::mt19937 random(3);
+  std::uint64_t moved = 0;
+  for (int cut = 0; cut < 3; ++cut) EXPECT_THROW(push("tree", "", 400000 + random() % 600000), PathError);
+  EXPECT_EQ(parts_below(served()) > 0 || fs::exists(served() / "tree/large"), true);
+  const CopyReport last = push("tree", "");
+  EXPECT_TRUE(last.complete());
+  EXPECT_EQ(difference(local() / "tree", served() / "tree"), "");
+  EXPECT_EQ(parts_below(served()), 0);
+  EXPECT_LT(last.counts.bytes, 3u << 20);  // the earlier ones counted
+  moved = last.counts.bytes;
+  EXPECT_GT(moved, 0u);
+}
+
+TEST_F(Copy, ContinuesAPullToo) {
+  write_file(served() / "large", random_text(3 << 20, 8));
+  for (int cut = 0; cut < 3; ++cut) EXPECT_THROW(pull("large", "large", 700000), PathError);
+  const CopyReport last = pull("large", "large");
+  EXPECT_EQ(difference(served(), local()), "");
+  EXPECT_LT(last.counts.bytes, 1200000u);
+}
+
+TEST_F(Copy, ADamagedPartialFileIsNotContinued) {
+  const std::string text = random_text(2 << 20, 9);
+  write_file(local() / "f", text);
+  std::string damaged = text.substr(0, 1 << 20);
+  damaged[12345] ^= 1;
+  write_file(served() / ".f.maki-part", damaged);
+  const CopyReport report = push("f", "f");
+  EXPECT_EQ(report.counts.bytes, text.size());
+  EXPECT_EQ(read_file(served() / "f"), text);
+  EXPECT_EQ(parts_below(served()), 0);
+}
+
+TEST_F(Copy, APartialFileThatIsRightOrTooLong) {
+  const std::string text = random_text(1 << 20, 10);
+  write_file(local() / "f", text);
+  write_file(served() / ".f.maki-part", text.substr(0, 1 << 19));
+  EXPECT_EQ(push("f", "f").counts.bytes, std::uint64_t{1} << 19);
+  write_file(served() / ".g.maki-part", text + "more");
+  EXPECT_EQ(push("f", "g").counts.bytes, text.size());
+  write_file(served() / ".h.maki-part", text);
+  EXPECT_EQ(push("f", "h").counts.bytes, 0u);
+  for (const char* name : {"f", "g", "h"}) EXPECT_EQ(read_file(served() / name), text) << name;
+}
+
+TEST_F(Copy, AChangedSourceIsSentAgain) {
+  write_file(local() / "f", "one");
+  push("f", "f");
+  write_file(local() / "f", "two");
+  push("f", "f");
+  EXPECT_EQ(read_file(served() / "f"), "two");
+  // Same size, same time: only a checksum tells.
+  write_file(local() / "f", "six");
+  const timespec times[2] = {{5, 0}, {5, 0}};
+  utimensat(AT_FDCWD, (local() / "f").c_str(), times, 0);
+  utimensat(AT_FDCWD, (served() / "f").c_str(), times, 0);
+  EXPECT_EQ(push("f", "f").counts.skipped, 1u);
+  EXPECT_EQ(read_file(served() / "f"), "two");
+  CopyOptions careful = options();
+  careful.checksum = true;
+  with_client([&](Client& client) { return client.push({(local() / "f").string()}, "f", careful); });
+  EXPECT_EQ(read_file(served() / "f"), "six");
+  // Same contents, another time: nothing moves but the time.
+  utimensat(AT_FDCWD, (served() / "f").c_str(), nullptr, 0);
+  const CopyReport touched = push("f", "f");
+  EXPECT_EQ(touched.counts.bytes, 0u);
+  EXPECT_EQ(touched.counts.skipped, 1u);
+  EXPECT_EQ(difference(local(), served()), "");
+}
+
+TEST_F(Copy, LinksAndSpecialFilesAreLeftOut) {
+  write_file(local() / "t/f", "x");
+  fs::create_symlink("/etc/passwd", local() / "t/link");
+  ASSERT_EQ(mkfifo((local() / "t/pipe").c_str(), 0600), 0);
+  const CopyReport report = push("t", "");
+  EXPECT_TRUE(report.complete());
+  EXPECT_EQ(report.notes.size(), 2u);
+  EXPECT_FALSE(fs::exists(fs::symlink_status(served() / "t/link")));
+  EXPECT_EQ(read_file(served() / "t/f"), "x");
+}
+
+TEST_F(Copy, WhatIsInTheWayIsSaidAndTheOthersGoOn) {
+  for (const char* name : {"a", "b", "c", "d"}) write_file(local() / "t" / name, name);
+  fs::create_directories(served() / "t/a");  // a folder where a file should go
+  ASSERT_EQ(mkfifo((served() / "t/b").c_str(), 0600), 0);
+  const CopyReport report = push("t", "");
+  EXPECT_EQ(report.counts.failed, 2u);
+  EXPECT_EQ(report.counts.files, 2u);
+  ASSERT_EQ(report.problems.size(), 2u);
+  EXPECT_NE((report.problems[0] + report.problems[1]).find("special file"), std::string::npos);
+  EXPECT_EQ(read_file(served() / "t/c"), "c");
+  EXPECT_EQ(read_file(served() / "t/d"), "d");
+}
+
+TEST_F(Copy, AFileInPlaceOfAFolder) {
+  write_file(local() / "t/sub/a", "A");
+  write_file(local() / "t/z", "Z");
+  write_file(served() / "t/sub", "a file");
+  const CopyReport report = push("t", "");
+  EXPECT_EQ(report.counts.failed, 2u);  // the folder and what is in it
+  EXPECT_EQ(read_file(served() / "t/z"), "Z");
+}
+
+TEST_F(Copy, AReadOnlyServer) {
+  ServerOptions options;
+  options.read_only = true;
+  start(options);
+  write_file(local() / "a", "A");
+  write_file(served() / "b", "B");
+  EXPECT_THROW(push("a", "a"), Error);
+  EXPECT_FALSE(fs::exists(served() / "a"));
+  pull("b", "b");
+  EXPECT_EQ(read_file(local() / "b"), "B");
+}
+
+TEST_F(Copy, TwoClientsAtOnce) {
+  make_tree(local() / "one", 150, 1);
+  make_tree(local() / "two", 150, 900);
+  std::thread other([&] { push("one", "x"); });
+  push("two", "x");
+  other.join();
+  EXPECT_EQ(difference(local() / "one", served() / "x/one"), "");
+  EXPECT_EQ(difference(local() / "two", served() / "x/two"), "");
+}
+
+// A client was killed, its path still hopes, and the copy is started again: the second takes over.
+TEST_F(Copy, ALaterCopyTakesOverFromOneThatHangs) {
+  const std::string text = random_text(2 << 20, 11);
+  write_file(local() / "f", text);
+  auto stuck = std::make_shared<PipeState>(kUnlimited);
+  PipeCourier far(stuck, 1);
+  std::thread serving([&] { server_->serve(far, "stuck"); });
+  PipeCourier near(stuck, 0);
+  Order order;
+  order.action = Order::Action::kPush;
+  order.sole_file = true;
+  order.destination = "f";
+  near.send(kControlTag, encode(order));
+  ASSERT_TRUE(decode_reply(near.receive(kControlTag).view()).agreed);
+  Piece piece;
+  piece.entries.push_back({.kind = Kind::kFile, .path = "f", .size = text.size(), .mtime = 1, .mode = 0600});
+  near.send(kPlanTag, encode(piece));
+  near.receive(kBackTag);
+  RecordWriter writer(1 << 20, [&](Bytes message) { near.send(kDataTag, std::move(message)); });
+  writer.put(Begin{.index = 0, .size = text.size(), .mtime = 1, .mode = 0600});
+  const auto room = writer.room(100000);
+  std::memcpy(room.data(), text.data(), 100000);
+  writer.filled(100000);
+  writer.flush();
+  while (!fs::exists(served() / ".f.maki-part") || fs::file_size(served() / ".f.maki-part") < 100000) usleep(1000);
+  const CopyReport report = push("f", "f");
+  EXPECT_TRUE(report.complete());
+  EXPECT_EQ(report.counts.bytes, text.size() - 100000);
+  EXPECT_EQ(read_file(served() / "f"), text);
+  // What the first one still sends harms nothing.
+  std::memset(writer.room(100000).data(), 0, 100000);
+  writer.filled(100000);
+  writer.flush();
+  const Results results = decode_results(near.receive(kBackTag).view());
+  ASSERT_EQ(results.failures.size(), 1u);
+  EXPECT_NE(results.failures[0].text.find("taken over"), std::string::npos);
+  stuck->cut();
+  serving.join();
+  EXPECT_EQ(read_file(served() / "f"), text);
+}
+
+TEST_F(Copy, LongNamesAndOddOnes) {
+  const std::string longest(255, 'n');
+  write_file(local() / "t" / longest, "long");
+  write_file(local() / "t" / "new\nline", "odd");
+  write_file(local() / "t" / "\xff\xfe", "not UTF-8");
+  EXPECT_TRUE(push("t", "").complete());
+  EXPECT_EQ(difference(local() / "t", served() / "t"), "");
+}
+
+}  // namespace
+}  // namespace maki::wan::copy

@@ -1,0 +1,202 @@
+// What is encoded is decoded; what is not is refused, whatever it is.
+#include "wan/net/copy/message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/wan/net/copy/copy_fixture.hpp"
+#include "wan/net/copy/records.hpp"
+
+namespace maki::wan::copy {
+namespace {
+
+Checksum some_checksum(int seed) {
+  Checksum checksum;
+  for (std::size_t i = 0; i < checksum.size(); ++i) checksum[i] = static_cast<std::byte>(seed + static_cast<int>(i) * 3);
+  return checksum;
+}
+
+Order some_order() {
+  Order order;
+  order.action = Order::Action::kPull;
+  order.checksum = true;
+  order.destination = "a/b/";
+  order.sources = {"x", "", "y/z"};
+  return order;
+}
+
+Piece some_piece() {
+  Piece piece{.first = 77, .last = true, .entries = {}};
+  piece.entries.push_back({.kind = Kind::kFolder, .path = "d", .size = 0, .mtime = -5, .mode = 0755});
+  piece.entries.push_back({.kind = Kind::kFile, .path = "d/f", .size = std::uint64_t{5} << 32, .mtime = 1234567890123456789, .mode = 0});
+  return piece;
+}
+
+Answers some_answers() {
+  Answers answers{.first = 3, .answers = {}};
+  answers.answers.push_back({.wish = Wish::kNothing});
+  answers.answers.push_back({.wish = Wish::kContinue, .size = std::uint64_t{6} << 32, .checksum = some_checksum(1)});
+  answers.answers.push_back({.wish = Wish::kSend});
+  answers.answers.push_back({.wish = Wish::kCompare, .size = 1, .checksum = some_checksum(9)});
+  return answers;
+}
+
+Results some_results() {
+  Results results;
+  results.done = true;
+  results.counts = {.files = 1, .folders = 2, .bytes = 3, .skipped = 4, .skipped_bytes = 5, .failed = 6};
+  results.failures = {{9, "no room"}, {11, ""}};
+  return results;
+}
+
+Bytes some_records() {
+  Bytes out;
+  RecordWriter writer(4096, [&](Bytes message) { out = std::move(message); });
+  writer.put(Begin{.index = 4, .size = 100, .mtime = 7, .mode = 0644, .offset = 20, .same = false});
+  std::memset(writer.room(10).data(), 'x', 10);
+  writer.filled(10);
+  writer.put(Hole{70});
+  writer.put(End{some_checksum(2)});
+  writer.put(Abandon{5, "vanished"});
+  writer.put(Note{true, "unreadable"});
+  writer.put(Finish{});
+  writer.flush();
+  return out;
+}
+
+TEST(CopyMessage, OrdersAndReplies) {
+  const Order order = decode_order(encode(some_order()).view());
+  EXPECT_EQ(order.action, Order::Action::kPull);
+  EXPECT_TRUE(order.checksum);
+  EXPECT_FALSE(order.sole_file);
+  EXPECT_EQ(order.destination, "a/b/");
+  EXPECT_EQ(order.sources, some_order().sources);
+  Order newer = some_order();
+  newer.version = 2;
+  EXPECT_EQ(decode_order(encode(newer).view()).version, 2u);
+  const Reply reply = decode_reply(encode(Reply{true, true, "why"}).view());
+  EXPECT_TRUE(reply.agreed && reply.sole_file);
+  EXPECT_EQ(reply.reason, "why");
+}
+
+TEST(CopyMessage, PiecesAndAnswers) {
+  const Piece piece = decode_piece(encode(some_piece()).view());
+  ASSERT_EQ(piece.entries.size(), 2u);
+  EXPECT_EQ(piece.first, 77u);
+  EXPECT_TRUE(piece.last);
+  EXPECT_EQ(piece.entries[0].kind, Kind::kFolder);
+  EXPECT_EQ(piece.entries[0].mtime, -5);
+  EXPECT_EQ(piece.entries[1].path, "d/f");
+  EXPECT_EQ(piece.entries[1].size, std::uint64_t{5} << 32);
+  const Bytes message = encode(some_answers());
+  EXPECT_FALSE(is_results(message.view()));
+  const Answers answers = decode_answers(message.view());
+  ASSERT_EQ(answers.answers.size(), 4u);
+  EXPECT_EQ(answers.answers[1].size, std::uint64_t{6} << 32);
+  EXPECT_EQ(answers.answers[3].checksum, some_checksum(9));
+}
+
+TEST(CopyMessage, ResultsAndLongTexts) {
+  Results results = some_results();
+  results.failures[1].text = std::string(10000, 'x');
+  const Bytes message = encode(results);
+  EXPECT_TRUE(is_results(message.view()));
+  const Results back = decode_results(message.view());
+  EXPECT_TRUE(back.done);
+  EXPECT_EQ(back.counts.failed, 6u);
+  EXPECT_EQ(back.failures[0].index, 9u);
+  EXPECT_EQ(back.failures[1].text.size(), kMaxText);
+}
+
+TEST(CopyMessage, Records) {
+  const Bytes message = some_records();
+  RecordReader reader(message.view());
+  EXPECT_EQ(std::get<Begin>(*reader.next()).offset, 20u);
+  EXPECT_EQ(std::get<Content>(*reader.next()).bytes.size(), 10u);
+  EXPECT_EQ(std::get<Hole>(*reader.next()).length, 70u);
+  EXPECT_EQ(std::get<End>(*reader.next()).checksum, some_checksum(2));
+  EXPECT_EQ(std::get<Abandon>(*reader.next()).reason, "vanished");
+  EXPECT_TRUE(std::get<Note>(*reader.next()).failed);
+  EXPECT_TRUE(std::holds_alternative<Finish>(*reader.next()));
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(CopyMessage, ManySmallFilesShareAMessage) {
+  std::vector<std::size_t> sizes;
+  RecordWriter writer(64 << 10, [&](Bytes message) { sizes.push_back(message.size); });
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    writer.put(Begin{.index = i, .size = 500});
+    writer.room(500);
+    writer.filled(500);
+    writer.put(End{});
+  }
+  writer.flush();
+  EXPECT_LT(sizes.size(), 12u);
+  for (const std::size_t size : sizes) EXPECT_LE(size, std::size_t{64} << 10);
+}
+
+void read_all_records(std::span<const std::byte> message) {
+  RecordReader reader(message);
+  while (reader.next()) {
+  }
+}
+
+// Each decoder either gives something or throws ProtocolError.
+void decode_anything(std::span<const std::byte> message) {
+  using Decode = void (*)(std::span<const std::byte>);
+  const Decode decoders[] = {[](auto m) { decode_order(m); },   [](auto m) { decode_reply(m); },   [](auto m) { decode_piece(m); },
+                             [](auto m) { decode_answers(m); }, [](auto m) { decode_results(m); }, [](auto m) { read_all_records(m); }};
+  for (const Decode decode : decoders) try {
+      decode(message);
+    } catch (const ProtocolError&) {
+    }
+}
+
+std::vector<Bytes> samples() {
+  std::vector<Bytes> out;
+  out.push_back(encode(some_order()));
+  out.push_back(encode(Reply{false, false, "no"}));
+  out.push_back(encode(some_piece()));
+  out.push_back(encode(some_answers()));
+  out.push_back(encode(some_results()));
+  out.push_back(some_records());
+  return out;
+}
+
+TEST(CopyMessage, EveryCutIsRefused) {
+  const auto refused = [](const Bytes& message, auto decode) {
+    for (std::size_t size = 0; size < message.size; ++size) EXPECT_THROW(decode(message.view().first(size)), ProtocolError) << size;
+    Bytes longer = make_bytes(message.size + 1);
+    std::memcpy(longer.data.get(), message.data.get(), message.size);
+    longer.data[message.size] = std::byte{0};
+    EXPECT_THROW(decode(longer.view()), ProtocolError);
+  };
+  refused(encode(some_order()), decode_order);
+  refused(encode(Reply{true, false, "no"}), decode_reply);
+  refused(encode(some_piece()), decode_piece);
+  refused(encode(some_answers()), decode_answers);
+  refused(encode(some_results()), decode_results);
+}
+
+TEST(CopyMessage, RandomAndMutatedBytes) {
+  std::mt19937_64 random(42);
+  const auto good = samples();
+  for (int round = 0; round < 200000; ++round) {
+    std::vector<std::byte> message;
+    if (round % 4 == 0) {
+      message.resize(random() % 200);
+      for (std::byte& b : message) b = static_cast<std::byte>(random());
+      if (!message.empty() && round % 8 == 0) message[0] = static_cast<std::byte>(0x51 + random() % 5);
+    } else {
+      const auto view = good[random() % good.size()].view();
+      message.assign(view.begin(), view.end());
+      for (std::uint64_t i = 0, n = 1 + random() % 3; i < n; ++i) message[random() % message.size()] = static_cast<std::byte>(random());
+      if (round % 4 == 2) message.resize(random() % (message.size() + 1));
+    }
+    decode_anything(message);
+  }
+}
+
+}  // namespace
+}  // namespace maki::wan::copy
