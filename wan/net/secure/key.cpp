@@ -85,19 +85,6 @@ std::string_view trim(std::string_view text) {
   throw SecurityError("cannot use key file " + path, reason, "make one with 'maki wan keygen' and give the peer a copy");
 }
 
-// Looks at the open file and not at the name, so that nobody can exchange it in between.
-void check_is_private(int descriptor, const std::string& path) {
-  struct stat info {};
-  if (::fstat(descriptor, &info) != 0) not_a_key(path, std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) not_a_key(path, "it is not a regular file");
-  if (info.st_uid != ::geteuid())
-    throw SecurityError("cannot use key file " + path, fmt::format("it belongs to user {}, and this program runs as {}", info.st_uid, ::geteuid()),
-                        "make a copy of your own with mode 600");
-  if ((info.st_mode & 077) != 0)
-    throw SecurityError("cannot use key file " + path, fmt::format("others may read or write it: mode {:03o}", info.st_mode & 0777),
-                        "chmod 600 " + path + ", and make a new key if others may have seen this one");
-}
-
 void read_text(int descriptor, const std::string& path, SecretText& out) {
   out.text.resize(kMaxKeyFile + 1);
   std::size_t size = 0;
@@ -120,6 +107,20 @@ bool is_id(std::string_view text) {
 }
 
 }  // namespace
+
+// Looks at the open file and not at the name, so that nobody can exchange it in between.
+void check_private_file(int descriptor, const std::string& path, const std::string& what) {
+  const std::string problem = "cannot use " + what + " " + path;
+  struct stat info {};
+  if (::fstat(descriptor, &info) != 0) throw SecurityError(problem, std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) throw SecurityError(problem, "it is not a regular file");
+  if (info.st_uid != ::geteuid())
+    throw SecurityError(problem, fmt::format("it belongs to user {}, and this program runs as {}", info.st_uid, ::geteuid()),
+                        "make a copy of your own with mode 600");
+  if ((info.st_mode & 077) != 0)
+    throw SecurityError(problem, fmt::format("others may read or write it: mode {:03o}", info.st_mode & 0777),
+                        "chmod 600 " + path + ", and make a new key if others may have seen this one");
+}
 
 Key parse_key(std::string_view text, const std::string& path) {
   Key key;
@@ -164,7 +165,7 @@ Key read_key(const std::string& path) {
   // Not blocking: opening a pipe must not wait for a writer.
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) not_a_key(path, std::strerror(errno));
-  check_is_private(file.get(), path);
+  check_private_file(file.get(), path, "key file");
   SecretText content(kMaxKeyFile + 1);
   read_text(file.get(), path, content);
   return parse_key(content.text, path);

@@ -24,6 +24,9 @@ struct Key {
 Key read_key(const std::string& path);
 // The same of a key file's text; `path` is for messages.
 Key parse_key(std::string_view text, const std::string& path);
+// Throws SecurityError unless the open file is a regular one of this user that nobody else may read or write. `what`
+// ("key file") is for messages.
+void check_private_file(int descriptor, const std::string& path, const std::string& what);
 // Made with mode 0600, never over an existing file. Throws Error.
 void write_key(const Key& key, const std::string& path);
 

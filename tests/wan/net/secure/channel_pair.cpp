@@ -1,0 +1,149 @@
+#include "tests/wan/net/secure/channel_pair.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+
+#include "wan/net/secure/key.hpp"
+
+namespace maki::wan::test {
+
+namespace {
+
+bool wait_for(int descriptor, short events, double seconds) {
+  pollfd one{descriptor, events, 0};
+  return ::poll(&one, 1, static_cast<int>(seconds * 1000)) == 1;
+}
+
+// True while it wants to go on.
+bool step(Channel& channel, Outcome& outcome) {
+  try {
+    const IoStatus status = channel.handshake();
+    if (status == IoStatus::kDone) outcome.done = true;
+    if (status == IoStatus::kClosed) outcome.error = "closed";
+  } catch (const SecurityError& e) {
+    outcome.error = e.what();
+  }
+  return !outcome.done && outcome.error.empty();
+}
+
+}  // namespace
+
+std::pair<Socket, Socket> socket_pair(int buffer) {
+  const Socket listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Socket connecting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (buffer > 0) {
+    for (const int descriptor : {listener.descriptor(), connecting.descriptor()})
+      for (const int option : {SO_SNDBUF, SO_RCVBUF}) ::setsockopt(descriptor, SOL_SOCKET, option, &buffer, sizeof buffer);
+  }
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(::bind(listener.descriptor(), any, length), 0);
+  EXPECT_EQ(::listen(listener.descriptor(), 1), 0);
+  EXPECT_EQ(::getsockname(listener.descriptor(), any, &length), 0);
+  EXPECT_EQ(::connect(connecting.descriptor(), any, length), 0);
+  Socket accepted(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  EXPECT_EQ(::fcntl(connecting.descriptor(), F_SETFL, O_NONBLOCK), 0);
+  return {std::move(connecting), std::move(accepted)};
+}
+
+Folder::Folder() {
+  folder_ = (std::filesystem::temp_directory_path() / "maki_test_XXXXXX").string();
+  EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
+}
+
+Folder::~Folder() { std::filesystem::remove_all(folder_); }
+
+std::pair<Outcome, Outcome> shake_hands(Channel& connecting, Channel& listening) {
+  std::pair<Outcome, Outcome> out;
+  bool first = true, second = true;
+  // A side that is done or has failed is not called again; an alert of the other side is then read by the caller.
+  for (int turn = 0; (first || second) && turn < 1000; ++turn) {
+    if (first) first = step(connecting, out.first);
+    if (second) second = step(listening, out.second);
+    // The kernel hands bytes over at once here, but it need not.
+    if (first && !second) wait_for(connecting.descriptor(), POLLIN, 0.2);
+    if (second && !first) wait_for(listening.descriptor(), POLLIN, 0.2);
+    if (!out.first.error.empty() && second && turn > 20) break;
+  }
+  return out;
+}
+
+Outcome shake_alone(Channel& channel) {
+  Outcome outcome;
+  while (step(channel, outcome))
+    if (!wait_for(channel.descriptor(), POLLIN, 0.2)) break;
+  return outcome;
+}
+
+Reading read_some(Channel& channel) {
+  Reading out;
+  out.bytes.resize(1 << 20);
+  try {
+    while (true) {
+      const IoResult result = channel.read(out.bytes);
+      if (result.status == IoStatus::kClosed) out.error = "closed";
+      if (result.status == IoStatus::kWantRead && !wait_for(channel.descriptor(), POLLIN, 30)) out.error = "nothing came";
+      if (result.bytes == 0 && out.error.empty()) continue;
+      out.bytes.resize(result.bytes);
+      return out;
+    }
+  } catch (const SecurityError& e) {
+    out.bytes.clear();
+    out.error = e.what();
+  }
+  return out;
+}
+
+std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::byte> head, std::span<const std::byte> body) {
+  const std::size_t all = head.size() + body.size();
+  std::vector<std::byte> got(all);
+  std::size_t taken = 0, come = 0;
+  while (come < all) {
+    if (taken < all) {
+      const auto rest_of_head = head.subspan(std::min(taken, head.size()));
+      const auto rest_of_body = body.subspan(taken > head.size() ? taken - head.size() : 0);
+      const IoResult sent = from.write(rest_of_head, rest_of_body);
+      taken += sent.bytes;
+      EXPECT_TRUE(sent.status == IoStatus::kWantWrite || (sent.status == IoStatus::kDone && taken == all));
+    } else {
+      from.flush();
+    }
+    const IoResult read = to.read(std::span(got).subspan(come));
+    come += read.bytes;
+    if (read.status == IoStatus::kWantRead && !wait_for(to.descriptor(), POLLIN, 30)) break;
+    if (read.status == IoStatus::kClosed) break;
+  }
+  EXPECT_EQ(come, all);
+  EXPECT_EQ(from.flush(), IoStatus::kDone);
+  return got;
+}
+
+bool wait_readable(int descriptor, double seconds) { return wait_for(descriptor, POLLIN, seconds); }
+
+std::vector<std::byte> random_block(std::size_t size, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> block(size);
+  for (std::byte& b : block) b = static_cast<std::byte>(random());
+  return block;
+}
+
+Security key_in(const Folder& folder, const std::string& name) {
+  write_key(Key::make(), folder.path(name));
+  Security security;
+  security.key_files = {folder.path(name)};
+  return security;
+}
+
+}  // namespace maki::wan::test

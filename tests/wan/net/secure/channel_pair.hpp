@@ -1,0 +1,54 @@
+// For tests: two channels joined by a TCP connection within this machine, and what it takes to run both in one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wan/net/secure/channel.hpp"
+
+namespace maki::wan::test {
+
+// Connected, non-blocking; the first is the side that connected. `buffer`: SO_SNDBUF and SO_RCVBUF, 0 leaves them.
+std::pair<Socket, Socket> socket_pair(int buffer = 0);
+
+// A folder of its own for a test's files, gone with it.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  std::string folder_;
+};
+
+struct Outcome {
+  bool done = false;
+  std::string error;  // what was thrown, or "closed"
+};
+
+// Runs both handshakes to their ends.
+std::pair<Outcome, Outcome> shake_hands(Channel& connecting, Channel& listening);
+// One of them alone, as far as it gets while nothing more comes from the other side.
+Outcome shake_alone(Channel& channel);
+
+// Sends all and takes what comes at the other end until everything is there; fails the test where that does not go.
+std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::byte> head, std::span<const std::byte> body);
+// Reads once, waiting until something comes: bytes, "closed" or the message of what was thrown.
+struct Reading {
+  std::vector<std::byte> bytes;
+  std::string error;
+};
+Reading read_some(Channel& channel);
+
+bool wait_readable(int descriptor, double seconds = 30);
+std::vector<std::byte> random_block(std::size_t size, unsigned seed);
+
+// Security of a new key of that name in the folder.
+Security key_in(const Folder& folder, const std::string& name);
+
+}  // namespace maki::wan::test

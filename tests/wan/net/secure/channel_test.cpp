@@ -1,0 +1,197 @@
+// Channels carry bytes, plain and encrypted, through sockets of any size, and end as they should.
+#include "wan/net/secure/channel.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <random>
+
+#include "tests/wan/net/secure/channel_pair.hpp"
+#include "wan/net/log.hpp"
+#include "wan/net/secure/tls.hpp"
+
+namespace maki::wan {
+namespace {
+
+using test::carry;
+using test::random_block;
+
+struct Way {
+  bool encrypted;
+  int buffer;
+  std::uint64_t rekey;
+};
+
+class Channels : public testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    set_log_sink([this](LogLevel, const std::string& line) { logged_ += line; });
+    Security security;
+    if (GetParam().encrypted)
+      security = test::key_in(folder_, "a.key");
+    else
+      security.insecure = true;
+    context_ = SecurityContext::make(security);
+    auto [a, b] = test::socket_pair(GetParam().buffer);
+    one_ = make(std::move(a), Side::kConnecting);
+    other_ = make(std::move(b), Side::kListening);
+    const auto [first, second] = test::shake_hands(*one_, *other_);
+    ASSERT_TRUE(first.done) << first.error;
+    ASSERT_TRUE(second.done) << second.error;
+  }
+  void TearDown() override { set_log_sink({}); }
+
+  std::unique_ptr<Channel> make(Socket socket, Side side) const {
+    if (!GetParam().encrypted) return make_channel(context_, std::move(socket), side);
+    return make_tls_channel(std::static_pointer_cast<const TlsContext>(context_), std::move(socket), side, "", GetParam().rekey);
+  }
+
+  test::Folder folder_;
+  std::string logged_;
+  std::shared_ptr<const SecurityContext> context_;
+  std::unique_ptr<Channel> one_, other_;
+};
+
+TEST_P(Channels, CarryBytesOfAllSizes) {
+  std::mt19937 random(5);
+  for (const std::size_t size : {0, 1, 63, 64, 1000, 16319, 16320, 16321, 16384, 32768, 65536, 200000, 1 << 20}) {
+    for (const std::size_t head_size : {0, 1, 64, 40000}) {
+      if (size + head_size == 0) continue;
+      const auto all = random_block(head_size + size, static_cast<unsigned>(random()));
+      const std::span view(all);
+      Channel& from = random() % 2 == 0 ? *one_ : *other_;
+      Channel& to = &from == one_.get() ? *other_ : *one_;
+      ASSERT_EQ(carry(from, to, view.first(head_size), view.subspan(head_size)), all) << head_size << " + " << size;
+    }
+  }
+}
+
+TEST_P(Channels, GiveBytesInSmallReads) {
+  const auto all = random_block(50000, 1);
+  ASSERT_EQ(one_->write({}, all).bytes > 0, true);
+  std::vector<std::byte> got;
+  std::byte few[7];
+  std::size_t sent = 0;
+  while (got.size() < 10000) {
+    const IoResult result = other_->read(few);
+    got.insert(got.end(), few, few + result.bytes);
+    if (result.status == IoStatus::kWantRead) {
+      EXPECT_FALSE(other_->buffered());
+      sent += one_->flush() == IoStatus::kDone;
+      ASSERT_TRUE(test::wait_readable(other_->descriptor()));
+    }
+  }
+  EXPECT_TRUE(std::equal(got.begin(), got.end(), all.begin()));
+}
+
+// A full connection takes no more, and what the channel holds of it does not grow.
+TEST_P(Channels, StopWhenThePeerDoesNotRead) {
+  const auto block = random_block(1 << 20, 2);
+  std::size_t taken = 0;
+  IoResult result;
+  do {
+    result = one_->write({}, block);
+    taken += result.bytes;
+  } while (result.status == IoStatus::kDone && taken < (64u << 20));
+  ASSERT_EQ(result.status, IoStatus::kWantWrite);
+  const IoResult again = one_->write({}, block);
+  EXPECT_EQ(again.status, IoStatus::kWantWrite);
+  std::vector<std::byte> buffer(1 << 20);
+  std::size_t come = 0;
+  taken += again.bytes;
+  while (come < taken) {
+    const IoResult read = other_->read(buffer);
+    for (std::size_t i = 0; i < read.bytes; ++i) ASSERT_EQ(buffer[i], block[(come + i) % block.size()]);
+    come += read.bytes;
+    one_->flush();
+    if (read.status == IoStatus::kWantRead) ASSERT_TRUE(test::wait_readable(other_->descriptor()));
+    if (come % block.size() == 0 && come == taken) break;
+  }
+  EXPECT_EQ(come, taken);
+}
+
+TEST_P(Channels, EndAfterTheLastByte) {
+  const auto all = random_block(3000, 3);
+  EXPECT_EQ(carry(*one_, *other_, {}, all), all);
+  one_->finish_writing();
+  EXPECT_EQ(test::read_some(*other_).error, "closed");
+  // The other direction goes on.
+  EXPECT_EQ(carry(*other_, *one_, all, {}), all);
+}
+
+TEST_P(Channels, SeeAPeerThatVanishes) {
+  one_.reset();
+  EXPECT_EQ(test::read_some(*other_).error, "closed");
+  const auto all = random_block(3000, 3);
+  IoResult result;
+  for (int i = 0; i < 100 && result.status == IoStatus::kDone; ++i) result = other_->write(all, all);  // no signal either
+  EXPECT_EQ(result.status, IoStatus::kClosed);
+}
+
+TEST_P(Channels, SayWhoIsThere) {
+  EXPECT_EQ(one_->encrypted(), GetParam().encrypted);
+  EXPECT_EQ(one_->identity(), other_->identity());
+  EXPECT_EQ(one_->identity().size(), GetParam().encrypted ? 16u : 0u);
+  EXPECT_EQ(logged_.find("insecure") != std::string::npos, !GetParam().encrypted);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Channels,
+                         testing::Values(Way{false, 0, 0}, Way{false, 4096, 0}, Way{true, 0, kRekeyBytes}, Way{true, 4096, kRekeyBytes},
+                                         Way{true, 0, 100000}),
+                         [](const auto& info) {
+                           const Way& way = info.param;
+                           return std::string(way.encrypted ? "Tls" : "Plain") + (way.buffer > 0 ? "SmallBuffers" : "") +
+                                  (way.rekey == 100000 ? "FreshKeys" : "");
+                         });
+
+// A header of its own record would cost a quarter of the speed of small chunks.
+TEST(TlsRecords, HeadAndBodyShareOne) {
+  test::Folder folder;
+  const auto context = SecurityContext::make(test::key_in(folder, "a.key"));
+  auto [a, b] = test::socket_pair();
+  const auto one = make_channel(context, std::move(a), Side::kConnecting);
+  const auto other = make_channel(context, std::move(b), Side::kListening);
+  ASSERT_TRUE(test::shake_hands(*one, *other).second.done);
+  // No tickets: what lies there next is what is written next.
+  std::byte raw[1 << 16];
+  EXPECT_EQ(::recv(one->descriptor(), raw, sizeof raw, MSG_PEEK), -1);
+  const auto block = random_block(1064, 1);
+  const std::span view(block);
+  EXPECT_EQ(one->write(view.first(64), view.subspan(64)).bytes, block.size());
+  ASSERT_TRUE(test::wait_readable(other->descriptor()));
+  EXPECT_EQ(::recv(other->descriptor(), raw, sizeof raw, MSG_PEEK), 1064 + 5 + 1 + 16);
+  EXPECT_EQ(test::read_some(*other).bytes, block);
+}
+
+TEST(SecurityContext, TakesExactlyOneWay) {
+  test::Folder folder;
+  const Security key = test::key_in(folder, "a.key");
+  const auto refusal = [](const Security& security) {
+    try {
+      SecurityContext::make(security);
+    } catch (const SecurityError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal(key), "");
+  EXPECT_NE(refusal({}).find("maki wan keygen"), std::string::npos);
+  Security both = key;
+  both.insecure = true;
+  EXPECT_NE(refusal(both), "");
+  both = key;
+  both.certificate = both.private_key = both.authority = "x.pem";
+  EXPECT_NE(refusal(both), "");
+  Security half;
+  half.certificate = "x.pem";
+  EXPECT_NE(refusal(half).find("private_key"), std::string::npos);
+  Security twice = key;
+  twice.key_files.push_back(key.key_files[0]);
+  EXPECT_NE(refusal(twice).find("same id"), std::string::npos);
+  Security missing;
+  missing.key_files = {folder.path("none")};
+  EXPECT_NE(refusal(missing).find(folder.path("none")), std::string::npos);
+}
+
+}  // namespace
+}  // namespace maki::wan

@@ -1,0 +1,293 @@
+// Who is let in: keys and certificates that are right, and all the ways in which they are not.
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "tests/wan/net/secure/certificates.hpp"
+#include "tests/wan/net/secure/channel_pair.hpp"
+#include "wan/net/path/wire.hpp"
+#include "wan/net/secure/key.hpp"
+#include "wan/net/secure/tls.hpp"
+
+namespace maki::wan {
+namespace {
+
+using Context = std::shared_ptr<const SecurityContext>;
+
+struct Meeting {
+  test::Outcome connecting, listening;
+  std::string connecting_sees, listening_sees;  // identities
+};
+
+// After its own part is done a side with a certificate learns of its refusal at the first read.
+void read_refusal(Channel& channel, test::Outcome& outcome) {
+  if (!outcome.done) return;
+  const test::Reading reading = test::read_some(channel);
+  outcome = {.done = false, .error = reading.error};
+}
+
+Meeting meet(const Context& connecting, const Context& listening, const std::string& host = "site.example") {
+  auto [a, b] = test::socket_pair();
+  auto one = make_channel(connecting, std::move(a), Side::kConnecting, host);
+  auto other = make_channel(listening, std::move(b), Side::kListening);
+  Meeting meeting;
+  std::tie(meeting.connecting, meeting.listening) = test::shake_hands(*one, *other);
+  meeting.connecting_sees = one->identity();
+  meeting.listening_sees = other->identity();
+  if (!meeting.listening.done) {
+    other.reset();
+    read_refusal(*one, meeting.connecting);
+  }
+  return meeting;
+}
+
+Meeting meet(const Security& connecting, const Security& listening, const std::string& host = "site.example") {
+  return meet(SecurityContext::make(connecting), SecurityContext::make(listening), host);
+}
+
+#define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+class Peers : public testing::Test {
+ protected:
+  // Our channel at the listening side against a client of OpenSSL's own, with whatever it is set up to.
+  std::string refuse_client(const Security& listening, SSL_CTX* client) {
+    auto [a, b] = test::socket_pair();
+    auto channel = make_channel(SecurityContext::make(listening), std::move(b), Side::kListening);
+    SSL* ssl = SSL_new(client);
+    SSL_set_fd(ssl, a.descriptor());
+    SSL_connect(ssl);
+    const test::Outcome outcome = test::shake_alone(*channel);
+    EXPECT_FALSE(outcome.done);
+    channel.reset();
+    EXPECT_NE(SSL_connect(ssl), 1);
+    SSL_free(ssl);
+    SSL_CTX_free(client);
+    return outcome.error;
+  }
+  std::string refuse_bytes(const Security& listening, const std::string& bytes) {
+    auto [a, b] = test::socket_pair();
+    auto channel = make_channel(SecurityContext::make(listening), std::move(b), Side::kListening);
+    EXPECT_EQ(::send(a.descriptor(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+    return test::shake_alone(*channel).error;
+  }
+
+  test::Folder folder_;
+};
+
+TEST_F(Peers, SameKeyMeets) {
+  const Security key = test::key_in(folder_, "a.key");
+  const Meeting meeting = meet(key, key);
+  EXPECT_TRUE(meeting.connecting.done && meeting.listening.done) << meeting.connecting.error << meeting.listening.error;
+  const std::string id = read_key(key.key_files[0]).id;
+  EXPECT_EQ(meeting.connecting_sees, id);
+  EXPECT_EQ(meeting.listening_sees, id);
+}
+
+TEST_F(Peers, ListenerKnowsThemByTheirKeys) {
+  Security both = test::key_in(folder_, "a.key");
+  const Security second = test::key_in(folder_, "b.key");
+  both.key_files.push_back(second.key_files[0]);
+  const Meeting meeting = meet(second, both);
+  EXPECT_TRUE(meeting.listening.done) << meeting.listening.error;
+  EXPECT_EQ(meeting.listening_sees, read_key(second.key_files[0]).id);
+}
+
+TEST_F(Peers, WrongKeyIsRefused) {
+  const Security key = test::key_in(folder_, "a.key");
+  Key forged = Key::make();
+  forged.id = read_key(key.key_files[0]).id;
+  write_key(forged, folder_.path("forged.key"));
+  Security wrong;
+  wrong.key_files = {folder_.path("forged.key")};
+  for (const auto& [one, other] : {std::pair(key, wrong), std::pair(wrong, key)}) {
+    const Meeting meeting = meet(one, other);
+    EXPECT_SAYS(meeting.listening.error, "wrong key");
+    EXPECT_SAYS(meeting.connecting.error, "wrong key");
+    EXPECT_EQ(meeting.connecting_sees + meeting.listening_sees, "");
+  }
+}
+
+TEST_F(Peers, UnknownKeyIsRefused) {
+  const Security one = test::key_in(folder_, "a.key"), other = test::key_in(folder_, "b.key");
+  const Meeting meeting = meet(one, other);
+  const std::string id = read_key(one.key_files[0]).id;
+  EXPECT_SAYS(meeting.listening.error, id + " is not among ours");
+  EXPECT_SAYS(meeting.connecting.error, "does not know our key " + id);
+}
+
+TEST_F(Peers, NoKeyIsRefused) {
+  const Security key = test::key_in(folder_, "a.key");
+  EXPECT_SAYS(refuse_client(key, SSL_CTX_new(TLS_client_method())), "offers no key");
+  SSL_CTX* old = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_max_proto_version(old, TLS1_2_VERSION);
+  EXPECT_SAYS(refuse_client(key, old), "no TLS 1.3");
+  // Suites of another hash only.
+  SSL_CTX* other_suites = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_ciphersuites(other_suites, "TLS_AES_256_GCM_SHA384");
+  EXPECT_NE(refuse_client(key, other_suites), "");
+}
+
+TEST_F(Peers, PlainBytesAreRefused) {
+  const Security key = test::key_in(folder_, "a.key");
+  const auto hello = encode(Hello{});
+  for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(200, '\0'), std::string(200, 'x'),
+                                   std::string(reinterpret_cast<const char*>(hello.data()), hello.size()), std::string("SSH-2.0-OpenSSH_9\r\n")})
+    EXPECT_SAYS(refuse_bytes(key, bytes), "speaks no TLS") << bytes;
+}
+
+TEST_F(Peers, KeyAndCertificateDoNotMeet) {
+  test::Authority authority(folder_, "authority");
+  const Security key = test::key_in(folder_, "a.key");
+  const Security certificate = authority.issue("site", {.common_name = "site.example", .alternative = "DNS:site.example"});
+  EXPECT_SAYS(meet(key, certificate).connecting.error, "certificate in place of the key");
+  const Meeting meeting = meet(certificate, key);
+  EXPECT_SAYS(meeting.listening.error, "offers no key");
+  EXPECT_SAYS(meeting.connecting.error, "both sides have to use keys");
+}
+
+TEST_F(Peers, CertificatesMeet) {
+  test::Authority authority(folder_, "authority");
+  const Security amsterdam = authority.issue("amsterdam", {.common_name = "x", .alternative = "DNS:amsterdam.example"});
+  const Security tokyo = authority.issue("tokyo", {.common_name = "tokyo.example"});
+  const Security numbered = authority.issue("numbered", {.common_name = "by number", .alternative = "IP:127.0.0.1"});
+  Meeting meeting = meet(amsterdam, tokyo, "tokyo.example");
+  EXPECT_TRUE(meeting.connecting.done && meeting.listening.done) << meeting.connecting.error << meeting.listening.error;
+  EXPECT_EQ(meeting.connecting_sees, "tokyo.example");
+  EXPECT_EQ(meeting.listening_sees, "amsterdam.example");
+  meeting = meet(tokyo, numbered, "127.0.0.1");
+  EXPECT_TRUE(meeting.connecting.done) << meeting.connecting.error;
+  EXPECT_EQ(meeting.connecting_sees, "by number");
+  Security by_name = tokyo;
+  by_name.peer_name = "amsterdam.example";
+  EXPECT_TRUE(meet(by_name, amsterdam, "10.0.0.1").connecting.done);
+}
+
+TEST_F(Peers, CertificateOfAnotherHostIsRefused) {
+  test::Authority authority(folder_, "authority");
+  const Security site = authority.issue("site", {.common_name = "x", .alternative = "DNS:site.example"});
+  const Meeting meeting = meet(site, site, "elsewhere.example");
+  EXPECT_SAYS(meeting.connecting.error, "certificate is for 'site.example'");
+  EXPECT_SAYS(meeting.listening.error, "refuses our certificate");
+  EXPECT_SAYS(meet(site, site, "127.0.0.1").connecting.error, "certificate is for 'site.example'");
+  auto [a, b] = test::socket_pair();
+  EXPECT_THROW(make_channel(SecurityContext::make(site), std::move(a), Side::kConnecting, ""), SecurityError);
+}
+
+TEST_F(Peers, CertificateOfAnotherAuthorityIsRefused) {
+  test::Authority ours(folder_, "ours"), theirs(folder_, "theirs");
+  const Security one = ours.issue("one", {.common_name = "site.example"});
+  const Security other = theirs.issue("other", {.common_name = "site.example"});
+  EXPECT_SAYS(meet(one, other).connecting.error, "authority that we do not know");
+  // Only the listener minds.
+  Security trusting = one;
+  trusting.authority = theirs.file();
+  const Meeting meeting = meet(trusting, other);
+  EXPECT_SAYS(meeting.listening.error, "authority that we do not know");
+  EXPECT_SAYS(meeting.connecting.error, "does not know the authority of our certificate");
+}
+
+// Our own side does not even start with an expired certificate, so it is slipped in behind its back.
+TEST_F(Peers, ExpiredCertificateIsRefused) {
+  test::Authority authority(folder_, "authority");
+  const Security good = authority.issue("good", {.common_name = "site.example"});
+  for (const test::Wish& wish : {test::Wish{.common_name = "site.example", .from = -7200, .to = -3600},
+                           test::Wish{.common_name = "site.example", .from = 3600, .to = 7200}}) {
+    const Security bad = authority.issue("bad", wish);
+    EXPECT_THROW(SecurityContext::make(bad), SecurityError);
+    const Context context = SecurityContext::make(good);
+    for (const Side side : {Side::kConnecting, Side::kListening}) {
+      SSL_CTX* inside = static_cast<const TlsContext&>(*context).of(side);
+      ASSERT_EQ(SSL_CTX_use_certificate_chain_file(inside, bad.certificate.c_str()), 1);
+      ASSERT_EQ(SSL_CTX_use_PrivateKey_file(inside, bad.private_key.c_str(), SSL_FILETYPE_PEM), 1);
+    }
+    const char* part = wish.to < 0 ? "has expired" : "not valid yet";
+    Meeting meeting = meet(SecurityContext::make(good), context);
+    EXPECT_SAYS(meeting.connecting.error, part);
+    EXPECT_FALSE(meeting.listening.done);
+    meeting = meet(context, SecurityContext::make(good));
+    EXPECT_SAYS(meeting.listening.error, part);
+    EXPECT_SAYS(meeting.connecting.error, wish.to < 0 ? "our certificate has expired" : "refuses our certificate");
+  }
+}
+
+TEST_F(Peers, ClientWithoutCertificateIsRefused) {
+  test::Authority authority(folder_, "authority");
+  const Security site = authority.issue("site", {.common_name = "site.example"});
+  auto [a, b] = test::socket_pair();
+  auto channel = make_channel(SecurityContext::make(site), std::move(b), Side::kListening);
+  SSL_CTX* client = SSL_CTX_new(TLS_client_method());
+  SSL* ssl = SSL_new(client);
+  SSL_set_fd(ssl, a.descriptor());
+  for (int i = 0; i < 3; ++i) {
+    SSL_connect(ssl);
+    if (const auto outcome = test::shake_alone(*channel); !outcome.error.empty()) {
+      EXPECT_SAYS(outcome.error, "shows no certificate");
+      break;
+    }
+  }
+  EXPECT_EQ(channel->identity(), "");
+  SSL_free(ssl);
+  SSL_CTX_free(client);
+}
+
+TEST_F(Peers, BadCertificateFilesAreRefusedAtOnce) {
+  test::Authority authority(folder_, "authority");
+  const Security site = authority.issue("site", {.common_name = "a"}), other = authority.issue("other", {.common_name = "b"});
+  const auto refusal = [](const Security& security) {
+    try {
+      SecurityContext::make(security);
+    } catch (const SecurityError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  Security bad = site;
+  bad.private_key = other.private_key;
+  EXPECT_SAYS(refusal(bad), "key of the certificate");
+  bad = site;
+  bad.authority = folder_.path("none");
+  EXPECT_SAYS(refusal(bad), folder_.path("none"));
+  bad = site;
+  bad.certificate = site.private_key;
+  EXPECT_SAYS(refusal(bad), "cannot use certificate");
+  ::chmod(site.private_key.c_str(), 0640);
+  EXPECT_SAYS(refusal(site), "chmod 600");
+}
+
+// Somebody between the two changes one bit of what is encrypted.
+TEST_F(Peers, ChangedBytesAreNoticed) {
+  const auto context = SecurityContext::make(test::key_in(folder_, "a.key"));
+  auto [a, middle_a] = test::socket_pair();
+  auto [middle_b, b] = test::socket_pair();
+  const auto one = make_channel(context, std::move(a), Side::kConnecting), other = make_channel(context, std::move(b), Side::kListening);
+  const auto pass = [](const Socket& from, const Socket& to, int flip) {
+    char bytes[4096];
+    test::wait_readable(from.descriptor(), 0.02);
+    const ssize_t n = ::recv(from.descriptor(), bytes, sizeof bytes, 0);
+    if (n <= 0) return;
+    if (flip >= 0 && flip < n) bytes[flip] ^= 1;
+    ASSERT_EQ(::send(to.descriptor(), bytes, static_cast<std::size_t>(n), MSG_NOSIGNAL), n);
+  };
+  bool done = false;
+  for (int i = 0; i < 100 && !done; ++i) {
+    done = one->handshake() == IoStatus::kDone;
+    pass(middle_a, middle_b, -1);
+    done = other->handshake() == IoStatus::kDone && done;
+    pass(middle_b, middle_a, -1);
+  }
+  ASSERT_TRUE(done);
+  const auto block = test::random_block(1000, 1);
+  one->write({}, block);
+  pass(middle_a, middle_b, -1);
+  EXPECT_EQ(test::read_some(*other).bytes, block);
+  one->write({}, block);
+  pass(middle_a, middle_b, 500);
+  EXPECT_SAYS(test::read_some(*other).error, "does not decrypt");
+  EXPECT_THROW(other->read(std::span(std::vector<std::byte>(10).data(), 10)), SecurityError) << "and stays so";
+}
+
+}  // namespace
+}  // namespace maki::wan

@@ -1,0 +1,106 @@
+#include "wan/net/secure/channel.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+
+#include "wan/net/log.hpp"
+#include "wan/net/secure/tls.hpp"
+
+namespace maki::wan {
+
+namespace {
+
+class PlainContext final : public SecurityContext {
+ public:
+  bool encrypted() const override { return false; }
+};
+
+class PlainChannel final : public Channel {
+ public:
+  explicit PlainChannel(Socket socket) : socket_(std::move(socket)) {}
+
+  IoStatus handshake() override { return IoStatus::kDone; }
+  IoResult read(std::span<std::byte> buffer) override;
+  bool buffered() const override { return false; }
+  IoResult write(std::span<const std::byte> head, std::span<const std::byte> body) override;
+  IoStatus flush() override { return IoStatus::kDone; }
+  void finish_writing() override { ::shutdown(socket_.descriptor(), SHUT_WR); }
+  int descriptor() const override { return socket_.descriptor(); }
+  bool encrypted() const override { return false; }
+  const std::string& identity() const override { return nobody_; }
+
+ private:
+  Socket socket_;
+  std::string nobody_;
+};
+
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK; }
+
+IoResult PlainChannel::read(std::span<std::byte> buffer) {
+  if (buffer.empty()) return {};
+  while (true) {
+    const ssize_t n = ::recv(socket_.descriptor(), buffer.data(), buffer.size(), 0);
+    if (n > 0) return {static_cast<std::size_t>(n), IoStatus::kDone};
+    if (n == 0) return {0, IoStatus::kClosed};
+    if (would_block()) return {0, IoStatus::kWantRead};
+    if (errno != EINTR) return {0, IoStatus::kClosed};
+  }
+}
+
+IoResult PlainChannel::write(std::span<const std::byte> head, std::span<const std::byte> body) {
+  const std::size_t all = head.size() + body.size();
+  std::size_t taken = 0;
+  while (taken < all) {
+    const auto first = head.subspan(std::min(taken, head.size()));
+    const auto second = body.subspan(taken > head.size() ? taken - head.size() : 0);
+    // sendmsg does not write to what it is given; its type cannot say so.
+    std::array<iovec, 2> parts = {iovec{const_cast<std::byte*>(first.data()), first.size()},
+                                  iovec{const_cast<std::byte*>(second.data()), second.size()}};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const ssize_t n = ::sendmsg(socket_.descriptor(), &message, MSG_NOSIGNAL);
+    if (n > 0) {
+      taken += static_cast<std::size_t>(n);
+    } else if (would_block()) {
+      return {taken, IoStatus::kWantWrite};
+    } else if (errno != EINTR) {
+      return {taken, IoStatus::kClosed};
+    }
+  }
+  return {taken, IoStatus::kDone};
+}
+
+void check_ways(const Security& security) {
+  const bool keys = !security.key_files.empty();
+  const bool certificates = !security.certificate.empty() || !security.private_key.empty() || !security.authority.empty();
+  const int ways = (keys ? 1 : 0) + (certificates ? 1 : 0) + (security.insecure ? 1 : 0);
+  if (ways == 0)
+    throw SecurityError("no way given to know the peer", "", "give a key file (make one with 'maki wan keygen'), certificates, or insecure = true");
+  if (ways > 1)
+    throw SecurityError("more than one way given to know the peer", "key files, certificates and insecure exclude each other",
+                        "leave the one that both sides use");
+  if (certificates && (security.certificate.empty() || security.private_key.empty() || security.authority.empty()))
+    throw SecurityError("the certificates are not complete", "", "give all of certificate, private_key and authority");
+  if (!security.peer_name.empty() && !certificates)
+    throw SecurityError("peer_name is set without certificates", "only a certificate carries a name", "remove it");
+}
+
+}  // namespace
+
+std::shared_ptr<const SecurityContext> SecurityContext::make(const Security& security) {
+  check_ways(security);
+  if (!security.insecure) return std::make_shared<TlsContext>(security);
+  log(LogLevel::kWarning, "insecure: paths are neither encrypted nor authenticated; anyone on the way can read and change what they carry");
+  return std::make_shared<PlainContext>();
+}
+
+std::unique_ptr<Channel> make_channel(std::shared_ptr<const SecurityContext> security, Socket socket, Side side, const std::string& peer_host) {
+  if (!security->encrypted()) return std::make_unique<PlainChannel>(std::move(socket));
+  return make_tls_channel(std::static_pointer_cast<const TlsContext>(std::move(security)), std::move(socket), side, peer_host);
+}
+
+}  // namespace maki::wan

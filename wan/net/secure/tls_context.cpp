@@ -1,0 +1,156 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "wan/net/secure/tls.hpp"
+
+namespace maki::wan {
+
+namespace {
+
+// SHA-256 suites only: a pre-shared key belongs to one hash, and OpenSSL passes over a SHA-256 key with any other.
+constexpr const char* kSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
+
+std::string openssl_reason() {
+  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
+  return reason != nullptr ? reason : "no reason given by OpenSSL";
+}
+
+void must(bool good, const char* what) {
+  if (!good) throw SecurityError(fmt::format("OpenSSL cannot {}", what), openssl_reason(), "check the installation of OpenSSL 3");
+}
+
+// A session that stands for the key, as RFC 8446 (4.2.11) wants external keys: OpenSSL takes it over.
+SSL_SESSION* session_of(SSL* ssl, const Key& key) {
+  static constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
+  const SSL_CIPHER* cipher = SSL_CIPHER_find(ssl, kAes128GcmSha256);
+  SSL_SESSION* session = SSL_SESSION_new();
+  if (session == nullptr || cipher == nullptr ||
+      SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(key.secret.data()), key.secret.size()) != 1 ||
+      SSL_SESSION_set_cipher(session, cipher) != 1 || SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1) {
+    SSL_SESSION_free(session);
+    return nullptr;
+  }
+  return session;
+}
+
+HandshakeNotes& notes_of(SSL* ssl) { return *static_cast<HandshakeNotes*>(SSL_get_app_data(ssl)); }
+
+// Connecting: offers our first key. `digest` is set on a second hello only, where it has to be the key's.
+int offer_key(SSL* ssl, const EVP_MD* digest, const unsigned char** id, std::size_t* id_size, SSL_SESSION** session) {
+  HandshakeNotes& notes = notes_of(ssl);
+  notes.key = &notes.context->first_key();
+  *id = reinterpret_cast<const unsigned char*>(notes.key->id.data());
+  *id_size = notes.key->id.size();
+  *session = nullptr;
+  if (digest != nullptr && EVP_MD_get_type(digest) != NID_sha256) return 1;
+  *session = session_of(ssl, *notes.key);
+  return *session != nullptr ? 1 : 0;
+}
+
+// Listening: looks for the key that the peer means. Without one the handshake goes on and ends at our lack of a certificate.
+int find_key(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SESSION** session) {
+  HandshakeNotes& notes = notes_of(ssl);
+  notes.offered_id.assign(reinterpret_cast<const char*>(id), std::min<std::size_t>(id_size, 64));
+  notes.key = notes.context->find_key(notes.offered_id);
+  *session = nullptr;
+  if (notes.key == nullptr) return 1;
+  *session = session_of(ssl, *notes.key);
+  return *session != nullptr ? 1 : 0;
+}
+
+std::unique_ptr<SSL_CTX, FreeSsl> make_context(Side side) {
+  std::unique_ptr<SSL_CTX, FreeSsl> owner(SSL_CTX_new(side == Side::kConnecting ? TLS_client_method() : TLS_server_method()));
+  SSL_CTX* context = owner.get();
+  must(context != nullptr, "make a TLS context");
+  must(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1, "ask for TLS 1.3");
+  must(SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1, "ask for TLS 1.3");
+  must(SSL_CTX_set_ciphersuites(context, kSuites) == 1, "set the cipher suites");
+  // No tickets and no early data: a session is never taken up again, so nothing can be replayed.
+  must(SSL_CTX_set_num_tickets(context, 0) == 1, "turn tickets off");
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_max_early_data(context, 0);
+  SSL_CTX_set_recv_max_early_data(context, 0);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_clear_options(context, SSL_OP_ALLOW_NO_DHE_KEX);
+  // While a peer has not shown who it is, memory for it is given back whenever nothing is in it.
+  SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_read_ahead(context, 1);
+  return owner;
+}
+
+int no_passphrase(char*, int, int, void*) { return -1; }  // never asks at a terminal
+
+struct FreeFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+void use_private_key(SSL_CTX* context, const std::string& path) {
+  const std::string problem = "cannot use private key " + path;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) throw SecurityError(problem, std::strerror(errno), "check the setting private_key");
+  const std::unique_ptr<std::FILE, FreeFile> file(::fdopen(descriptor, "r"));
+  check_private_file(descriptor, path, "private key");
+  ERR_clear_error();
+  EVP_PKEY* key = PEM_read_PrivateKey(file.get(), nullptr, no_passphrase, nullptr);
+  if (key == nullptr)
+    throw SecurityError(problem, openssl_reason(), "give a PEM file with a private key and without a passphrase");
+  const bool good = SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
+  EVP_PKEY_free(key);
+  if (!good) throw SecurityError(problem, openssl_reason(), "it has to be the key of the certificate given");
+}
+
+void use_certificate(SSL_CTX* context, const Security& security) {
+  ERR_clear_error();
+  const std::string problem = "cannot use certificate " + security.certificate;
+  if (SSL_CTX_use_certificate_chain_file(context, security.certificate.c_str()) != 1)
+    throw SecurityError(problem, openssl_reason(), "give a PEM file with our certificate first");
+  const X509* own = SSL_CTX_get0_certificate(context);
+  if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0) throw SecurityError(problem, "it has expired", "get a new one");
+  if (X509_cmp_current_time(X509_get0_notBefore(own)) > 0)
+    throw SecurityError(problem, "it is not valid yet", "check this machine's clock");
+  use_private_key(context, security.private_key);
+  if (SSL_CTX_load_verify_file(context, security.authority.c_str()) != 1)
+    throw SecurityError("cannot use authority " + security.authority, openssl_reason(),
+                        "give a PEM file with the certificate of whoever signed the peer's");
+}
+
+}  // namespace
+
+TlsContext::TlsContext(const Security& security) : peer_name_(security.peer_name) {
+  for (const std::string& file : security.key_files) {
+    Key key = read_key(file);
+    if (find_key(key.id) != nullptr)
+      throw SecurityError("cannot use key file " + file, "another file given has the same id", "give each key once");
+    keys_.push_back(std::move(key));
+  }
+  connecting_ = make_context(Side::kConnecting);
+  listening_ = make_context(Side::kListening);
+  if (uses_keys()) {
+    SSL_CTX_set_psk_use_session_callback(connecting_.get(), offer_key);
+    SSL_CTX_set_psk_find_session_callback(listening_.get(), wan::find_key);
+    // No authority is known, so a listener that would show a certificate in place of the key fails.
+    SSL_CTX_set_verify(connecting_.get(), SSL_VERIFY_PEER, nullptr);
+    return;
+  }
+  for (SSL_CTX* context : {connecting_.get(), listening_.get()}) {
+    use_certificate(context, security);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
+}
+
+const Key* TlsContext::find_key(const std::string& id) const {
+  for (const Key& key : keys_)
+    if (key.id == id) return &key;
+  return nullptr;
+}
+
+}  // namespace maki::wan
