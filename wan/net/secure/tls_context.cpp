@@ -67,6 +67,14 @@ int find_key(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SESSION
   return *session != nullptr ? 1 : 0;
 }
 
+// Changes nothing of what OpenSSL found: keeps the name for the message.
+int keep_refused_name(int passed, X509_STORE_CTX* store) {
+  auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  if (passed == 0 && X509_STORE_CTX_get0_cert(store) != nullptr)
+    notes_of(ssl).refused_name = certificate_name(X509_STORE_CTX_get0_cert(store));
+  return passed;
+}
+
 std::unique_ptr<SSL_CTX, FreeSsl> make_context(Side side) {
   std::unique_ptr<SSL_CTX, FreeSsl> owner(SSL_CTX_new(side == Side::kConnecting ? TLS_client_method() : TLS_server_method()));
   SSL_CTX* context = owner.get();
@@ -143,7 +151,7 @@ TlsContext::TlsContext(const Security& security) : peer_name_(security.peer_name
   }
   for (SSL_CTX* context : {connecting_.get(), listening_.get()}) {
     use_certificate(context, security);
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, keep_refused_name);
   }
 }
 

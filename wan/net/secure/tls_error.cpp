@@ -74,14 +74,12 @@ Words of_alert(int alert, const HandshakeNotes& notes, Side side) {
   }
 }
 
-Words of_certificate(long result, SSL* ssl) {
+Words of_certificate(long result, const HandshakeNotes& notes) {
   if (result == X509_V_ERR_CERT_HAS_EXPIRED) return {"the peer's certificate has expired", "it needs a new one"};
   if (result == X509_V_ERR_CERT_NOT_YET_VALID)
     return {"the peer's certificate is not valid yet", "check the clocks of both machines"};
   if (result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH) {
-    X509* certificate = SSL_get0_peer_certificate(ssl);
-    const std::string name = certificate != nullptr ? certificate_name(certificate) : "";
-    return {fmt::format("the peer's certificate is for {}", name.empty() ? "another name" : "'" + name + "'"),
+    return {fmt::format("the peer's certificate is for {}", notes.refused_name.empty() ? "another name" : "'" + notes.refused_name + "'"),
             "if that is the right peer, set peer_name to it"};
   }
   if (result == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY || result == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
@@ -101,7 +99,7 @@ Words of_our_side(int reason, SSL* ssl, const HandshakeNotes& notes, Side side) 
   if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && keys && side == Side::kConnecting)
     return {fmt::format("the listener showed a certificate in place of the key {}", notes.context->first_key().id),
             "both sides have to use keys, or both certificates"};
-  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) return of_certificate(SSL_get_verify_result(ssl), ssl);
+  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) return of_certificate(SSL_get_verify_result(ssl), notes);
   if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
     return {"the peer shows no certificate", "both sides have to use certificates"};
   if (keys && side == Side::kListening && notes.key == nullptr) {

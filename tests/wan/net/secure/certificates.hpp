@@ -10,8 +10,8 @@
 namespace maki::wan::test {
 
 struct Wish {
-  std::string common_name;
-  std::string alternative;       // "DNS:site.example" or "IP:127.0.0.1"; empty: none
+  std::string common_name{};
+  std::string alternative{};     // "DNS:site.example" or "IP:127.0.0.1"; empty: none
   long from = -3600, to = 3600;  // seconds from now
 };
 

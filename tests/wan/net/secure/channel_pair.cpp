@@ -110,6 +110,7 @@ std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::by
   const std::size_t all = head.size() + body.size();
   std::vector<std::byte> got(all);
   std::size_t taken = 0, come = 0;
+  int idle = 0;
   while (come < all) {
     if (taken < all) {
       const auto rest_of_head = head.subspan(std::min(taken, head.size()));
@@ -122,8 +123,10 @@ std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::by
     }
     const IoResult read = to.read(std::span(got).subspan(come));
     come += read.bytes;
-    if (read.status == IoStatus::kWantRead && !wait_for(to.descriptor(), POLLIN, 30)) break;
     if (read.status == IoStatus::kClosed) break;
+    if (read.status == IoStatus::kDone) idle = 0;
+    // Not for long: what is still with the sender has to be given another push.
+    else if (!wait_for(to.descriptor(), POLLIN, 0.01) && ++idle > 3000) break;
   }
   EXPECT_EQ(come, all);
   EXPECT_EQ(from.flush(), IoStatus::kDone);

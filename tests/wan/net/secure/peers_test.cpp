@@ -263,9 +263,9 @@ TEST_F(Peers, ChangedBytesAreNoticed) {
   auto [a, middle_a] = test::socket_pair();
   auto [middle_b, b] = test::socket_pair();
   const auto one = make_channel(context, std::move(a), Side::kConnecting), other = make_channel(context, std::move(b), Side::kListening);
-  const auto pass = [](const Socket& from, const Socket& to, int flip) {
+  const auto pass = [](const Socket& from, const Socket& to, int flip, double patience = 30) {
     char bytes[4096];
-    test::wait_readable(from.descriptor(), 0.02);
+    test::wait_readable(from.descriptor(), patience);
     const ssize_t n = ::recv(from.descriptor(), bytes, sizeof bytes, 0);
     if (n <= 0) return;
     if (flip >= 0 && flip < n) bytes[flip] ^= 1;
@@ -274,13 +274,13 @@ TEST_F(Peers, ChangedBytesAreNoticed) {
   bool done = false;
   for (int i = 0; i < 100 && !done; ++i) {
     done = one->handshake() == IoStatus::kDone;
-    pass(middle_a, middle_b, -1);
+    pass(middle_a, middle_b, -1, 0.02);
     done = other->handshake() == IoStatus::kDone && done;
-    pass(middle_b, middle_a, -1);
+    pass(middle_b, middle_a, -1, 0.02);
   }
   ASSERT_TRUE(done);
   const auto block = test::random_block(1000, 1);
-  one->write({}, block);
+  EXPECT_EQ(one->write({}, block).bytes, block.size());
   pass(middle_a, middle_b, -1);
   EXPECT_EQ(test::read_some(*other).bytes, block);
   one->write({}, block);
