@@ -196,7 +196,6 @@ void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> 
   const Hello& hello = greeter.hello();
   AcceptedSession session{greeter.welcome().session, channel->identity(), hello.name, hello, greeter.peer(), settings_};
   session.settings.streams = static_cast<int>(greeter.welcome().streams);
-  apply_options(channel->descriptor(), session.settings);
   const auto core = make_accepted(context_.next_loop(), session);
   sessions_.settle(session.session, core);
   attach(core, static_cast<int>(hello.stream), hello.epoch, std::move(channel));

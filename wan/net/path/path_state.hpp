@@ -76,6 +76,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   void dial_missing();
   void retry_later(int number);
   void adopt(int number, unsigned epoch, std::unique_ptr<Channel> channel);
+  void set_options(const Channel& channel, const PathSettings& settings);
   void set_streams(int streams);
   void remove(int number);
   void tick();

@@ -132,11 +132,21 @@ void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channe
   if (slot.stream) remove(number);
   if (epoch > 1) ++reconnections_;
   slot.epoch = epoch;
+  set_options(*channel, settings_);
   slot.stream = std::make_unique<Stream>(*this, number, epoch, std::move(channel));
   heard_ = Clock::now();
   acknowledgement_due_ = true;  // what the last connection may have lost
   slot.stream->start();
   if (slot.stream && !slot.stream->ended()) slot.stream->pump();
+}
+
+// Pacing, congestion control and the like, as they are set now. A refusal is no reason to do without the stream.
+void PathCore::set_options(const Channel& channel, const PathSettings& settings) {
+  try {
+    apply_options(channel.descriptor(), settings);
+  } catch (const Error& error) {
+    log_once(LogLevel::kWarning, fmt::format("a stream to {} goes without an option: {}", peer_, error.what()));
+  }
 }
 
 // Takes a stream out of its slot; what it carried is sent again by others.
@@ -204,6 +214,10 @@ void PathCore::change(const PathSettings& settings) {
       public_settings_ = settings;
     }
     inbox_.set_limits(settings.unmatched_limit, settings.message_limit);
+    PathSettings options = settings;
+    options.window = 0;  // counts from the next connection
+    for (const Slot& slot : slots_)
+      if (slot.stream && !slot.stream->ended()) set_options(slot.stream->channel(), options);
     if (other && side_ == Side::kConnecting) set_streams(streams);
     if (other)
       outbox_.add_control({.type = FrameType::kStreams, .total = static_cast<std::uint64_t>(streams)});

@@ -46,6 +46,11 @@ void Stream::finish() {
   } catch (const Error&) {
     // The peer is gone: there is no one left to tell.
   }
+  // Nothing may touch a caller's buffer any more, not even an event of the batch at hand.
+  ended_ = true;
+  let_go();
+  if (watched_) host_.loop().forget(channel_->descriptor());
+  watched_ = false;
 }
 
 void Stream::want_write(bool want) {
