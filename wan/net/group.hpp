@@ -1,4 +1,6 @@
 // Calls over several paths at once (MPWide's cycle, scatter, gather and relay).
+//
+// Where one of several paths is lost, the error comes when the others are done, so that no buffer is in use any more.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,17 @@ void scatter(std::span<Path* const> paths, Tag tag, std::span<const std::span<co
 std::vector<std::size_t> gather(std::span<Path* const> paths, Tag tag, std::span<const std::span<std::byte>> buffers);
 
 // Passes every message of the tags on, both ways, until `stop` says so or a path ends (orderly: returns; else throws PathError).
-// Messages keep their order; at most `limit` bytes each.
+// Messages keep their order; at most `limit` bytes each. Each is passed on when it is there as a whole: where bytes
+// should flow through, there is relay/relay.hpp. What had come in but was not passed on when it stopped is lost.
 void relay(Path& one, Path& other, std::span<const Tag> tags, std::size_t limit, const std::function<bool()>& stop = {});
+
+// The same over any number of paths, where a message may change its tag on the way.
+struct RelayLane {
+  Path* one = nullptr;
+  Tag one_tag = 0;
+  Path* other = nullptr;
+  Tag other_tag = 0;
+};
+void relay(std::span<const RelayLane> lanes, std::size_t limit, const std::function<bool()>& stop = {});
 
 }  // namespace maki::wan

@@ -82,9 +82,10 @@ class Path {
 
   // Connects to a Listener, and returns when the session stands and at least one stream is up; the others follow. `name`
   // tells the listener who calls (at most 63 bytes). Tries again until `settings.patience` is over, except where the
-  // peer refuses. Throws PathError, SecurityError, Error.
+  // peer refuses, or for `within` seconds where that is not 0. Throws PathError, SecurityError, Error.
   static Path connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
-                      const std::string& name = "", const RelayRoute& relay = {}, Context& context = Context::shared());
+                      const std::string& name = "", const RelayRoute& relay = {}, Context& context = Context::shared(),
+                      double within = 0);
 
   // Blocking calls. A send returns when its buffer may be used again: at once up to 64 kB (copied), else when the peer
   // has acknowledged all of it. Throw PathError, Error.

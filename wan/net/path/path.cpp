@@ -30,7 +30,7 @@ Path& Path::operator=(Path&& other) noexcept {
 }
 
 Path Path::connect(const Endpoint& peer, const Security& security, const PathSettings& settings, const std::string& name,
-                   const RelayRoute& relay, Context& context) {
+                   const RelayRoute& relay, Context& context, double within) {
   settings.check();
   DialPlan plan;
   plan.addresses = resolve(relay.used() ? relay.relay : peer);
@@ -41,7 +41,7 @@ Path Path::connect(const Endpoint& peer, const Security& security, const PathSet
   plan.hello.name = name;
   const std::string text = relay.used() ? fmt::format("{} by the relay {}", relay.target, relay.relay.text()) : peer.text();
   auto core = std::make_shared<PathCore>(context.next_loop(), settings, Side::kConnecting, text);
-  core->connect(plan);
+  core->connect(plan, within);
   return Path(std::move(core));
 }
 

@@ -31,7 +31,7 @@ PathCore::PathCore(EventLoop& loop, const PathSettings& settings, Side side, std
 PathCore::~PathCore() = default;
 
 // Connecting side: until the first stream is up, or there is no hope.
-void PathCore::connect(const DialPlan& plan) {
+void PathCore::connect(const DialPlan& plan, double within) {
   const auto self = shared_from_this();
   loop_.call([&] {
     self_ = self;
@@ -40,7 +40,18 @@ void PathCore::connect(const DialPlan& plan) {
     dial(0);
   });
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return connected_ || end_; });
+  const auto settled = [&] { return connected_ || end_; };
+  if (within <= 0) {
+    changed_.wait(lock, settled);
+  } else if (!changed_.wait_for(lock, std::chrono::duration<double>(within), settled)) {
+    lock.unlock();
+    loop_.call([&] {
+      if (!standing_)
+        give_up(PathError(fmt::format("No path to {} within {:g} s", peer_, within), last_failure_, "", within), false);
+    });
+    lock.lock();
+    changed_.wait(lock, settled);
+  }
   if (end_) std::rethrow_exception(end_);
 }
 

@@ -24,7 +24,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   ~PathCore() override;
 
   // ---- any thread ----
-  void connect(const DialPlan& plan);  // waits for the session; throws
+  void connect(const DialPlan& plan, double within);  // waits for the session (0: with patience); throws
   void begin_accepted(const AcceptedSession& session);
   Request send(Tag tag, std::span<const std::byte> message);
   Request receive(Tag tag, Receive receive);

@@ -1,0 +1,70 @@
+#include "wan/net/mpw/door.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace maki::wan::mpw {
+namespace {
+
+// Of "name at 1.2.3.4:6000": 1.2.3.4.
+std::string address_of(const Path& path) {
+  const std::string peer = path.status().peer;
+  const std::size_t space = peer.rfind(' ');
+  try {
+    return Endpoint::parse(space == std::string::npos ? peer : peer.substr(space + 1)).host;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Door> Door::open(int port, const Environment& environment) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<Door>> doors;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Door> door = doors[port].lock();
+  if (!door) {
+    door = std::make_shared<Door>(port, environment);
+    doors[port] = door;
+  }
+  return door;
+}
+
+Door::Door(int port, const Environment& environment)
+    : listener_(Endpoint{environment.listen, static_cast<std::uint16_t>(port)}, environment.security, environment.settings) {}
+
+void Door::expect(const Expected& who) {
+  const std::lock_guard lock(mutex_);
+  expected_.push_back(&who);
+}
+
+void Door::forget(const Expected& who) {
+  const std::lock_guard lock(mutex_);
+  std::erase(expected_, &who);
+}
+
+const Expected* Door::owner(const std::string& address) const {
+  const auto named = [&](const Expected* one) {
+    return std::find(one->addresses.begin(), one->addresses.end(), address) != one->addresses.end();
+  };
+  const auto anyone = [](const Expected* one) { return one->addresses.empty(); };
+  if (const auto at = std::find_if(expected_.begin(), expected_.end(), named); at != expected_.end()) return *at;
+  if (const auto at = std::find_if(expected_.begin(), expected_.end(), anyone); at != expected_.end()) return *at;
+  return expected_.empty() ? nullptr : expected_.front();
+}
+
+std::optional<Accepted> Door::take(const Expected& who) {
+  const std::lock_guard lock(mutex_);
+  while (auto accepted = listener_.accept_for(0)) {
+    const std::string address = address_of(accepted->path);
+    arrivals_.push_back({std::move(*accepted), address});
+  }
+  const auto mine = std::find_if(arrivals_.begin(), arrivals_.end(), [&](const Arrival& one) { return owner(one.address) == &who; });
+  if (mine == arrivals_.end()) return std::nullopt;
+  std::optional<Accepted> accepted = std::move(mine->accepted);
+  arrivals_.erase(mine);
+  return accepted;
+}
+
+}  // namespace maki::wan::mpw

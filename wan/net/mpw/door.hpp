@@ -1,0 +1,46 @@
+// The ports that a program listens on: one listener for each, however many paths come through it.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wan/net/listener.hpp"
+#include "wan/net/mpw/environment.hpp"
+
+namespace maki::wan::mpw {
+
+// Whom a meeting waits for at a door. No addresses: anyone.
+struct Expected {
+  std::vector<std::string> addresses;
+};
+
+class Door {
+ public:
+  // The door of this port; the same one as long as anyone holds it. Throws Error where the port cannot be had.
+  static std::shared_ptr<Door> open(int port, const Environment& environment);
+  explicit Door(int port, const Environment& environment);
+
+  void expect(const Expected& who);
+  void forget(const Expected& who);
+  // The next path for `who`, if one is there. A path goes to the meeting that waits for its address, else to one that
+  // waits for anyone, else (an address may be translated on the way) to the first that waits.
+  std::optional<Accepted> take(const Expected& who);
+
+ private:
+  struct Arrival {
+    Accepted accepted;
+    std::string address;
+  };
+  const Expected* owner(const std::string& address) const;
+
+  std::mutex mutex_;
+  Listener listener_;
+  std::list<Arrival> arrivals_;
+  std::vector<const Expected*> expected_;
+};
+
+}  // namespace maki::wan::mpw

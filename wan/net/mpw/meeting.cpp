@@ -1,0 +1,214 @@
+#include "wan/net/mpw/meeting.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <thread>
+
+#include "wan/net/log.hpp"
+#include "wan/net/mpw/dialer.hpp"
+#include "wan/net/mpw/greeting.hpp"
+#include "wan/net/secure/key.hpp"
+#include "wan/net/socket/tcp.hpp"
+
+namespace maki::wan::mpw {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t draw_ticket() {
+  std::uint64_t ticket = 0;
+  random_bytes(std::as_writable_bytes(std::span(&ticket, 1)));
+  return ticket;
+}
+
+// A path to the other side, perhaps one of two.
+struct Candidate {
+  Path path;
+  bool called = false;  // we called
+  Request greeting, verdict;
+  bool greeted = false;
+  Greeting theirs;
+};
+
+class Meeting {
+ public:
+  explicit Meeting(const MeetingPlan& plan) : plan_(plan), mine_{draw_ticket(), plan.ports} {}
+  ~Meeting();
+  Met run();
+
+ private:
+  void prepare();
+  void open_door();
+  void start_calling(const std::string& host);
+  void collect();
+  void add(Path path, bool called);
+  bool settled(Candidate& candidate);
+  bool drop(Candidate& candidate, const std::string& why);
+  Met take(Candidate& candidate);
+  void give_up() const;
+
+  const MeetingPlan& plan_;
+  const Greeting mine_;
+  Expected expected_;
+  std::shared_ptr<Door> door_;
+  std::string no_door_;            // why there is none
+  std::unique_ptr<Dialer> dialer_;
+  std::list<Candidate> candidates_;
+  Clock::time_point begun_ = Clock::now();
+  bool told_ = false;
+};
+
+Meeting::~Meeting() {
+  if (door_) door_->forget(expected_);
+  Dialer::leave(std::move(dialer_));
+}
+
+void Meeting::start_calling(const std::string& host) {
+  const PathSettings& settings = plan_.settings;
+  const bool once = plan_.manner == Manner::kCall;
+  const double attempt = once ? settings.connect_timeout : std::min(5.0, settings.connect_timeout);
+  dialer_ = std::make_unique<Dialer>(
+      DialerPlan{{host, static_cast<std::uint16_t>(plan_.ports.front())}, plan_.environment.security, settings, attempt, once});
+}
+
+void Meeting::open_door() {
+  try {
+    Environment environment = plan_.environment;
+    environment.settings = plan_.settings;
+    door_ = Door::open(plan_.ports.front(), environment);
+    door_->expect(expected_);
+  } catch (const SecurityError&) {
+    throw;
+  } catch (const Error& error) {
+    no_door_ = error.what();
+  }
+}
+
+void Meeting::prepare() {
+  if (plan_.manner != Manner::kWait) {
+    for (const Address& address : resolve({plan_.host, static_cast<std::uint16_t>(plan_.ports.front())}))
+      expected_.addresses.push_back(address.host());
+  }
+  if (plan_.manner != Manner::kCall) open_door();
+  if (plan_.manner != Manner::kWait) {
+    start_calling(plan_.host);
+  } else if (!door_) {  // another process of this host has the port: perhaps it is the peer
+    log(LogLevel::kWarning, no_door_ + "; calling whoever has it");
+    start_calling("localhost");
+  }
+}
+
+void Meeting::add(Path path, bool called) {
+  try {
+    const auto greeting = encode(mine_);
+    Request out = path.start_send(kGreetingTag, greeting);
+    Request in = path.start_receive_any(kGreetingTag, kMaxGreeting);
+    out.wait();
+    candidates_.push_back({std::move(path), called, in, {}, false, {}});
+  } catch (const PathError&) {
+    if (called && dialer_) dialer_->again();
+  }
+}
+
+void Meeting::collect() {
+  while (door_) {
+    auto accepted = door_->take(expected_);
+    if (!accepted) break;
+    add(std::move(accepted->path), false);
+  }
+  if (!dialer_) return;
+  try {
+    if (auto path = dialer_->take()) add(std::move(*path), true);
+  } catch (const Error&) {
+    if (candidates_.empty()) throw;  // else the other side has called, which does as well
+  }
+}
+
+// Always true: the candidate is to be forgotten.
+bool Meeting::drop(Candidate& candidate, const std::string& why) {
+  if (!why.empty()) log(LogLevel::kInfo, why);
+  if (candidate.called && dialer_) dialer_->again();
+  return true;
+}
+
+// True when it is the one.
+bool Meeting::settled(Candidate& candidate) {
+  if (!candidate.greeted) {
+    if (!candidate.greeting.test()) return false;
+    candidate.theirs = decode_greeting(candidate.greeting.take().view());
+    candidate.greeted = true;
+    partners(mine_.ports, candidate.theirs.ports);
+  }
+  const std::byte taken{1};
+  if (mine_.ticket < candidate.theirs.ticket) {
+    candidate.path.send(kGreetingTag, std::span(&taken, 1));
+    return true;
+  }
+  if (!candidate.verdict.valid()) candidate.verdict = candidate.path.start_receive_any(kGreetingTag, 1);
+  return candidate.verdict.test();
+}
+
+Met Meeting::take(Candidate& candidate) {
+  Met met{std::move(candidate.path), partners(mine_.ports, candidate.theirs.ports), candidate.called ? nullptr : door_};
+  PathSettings settings = plan_.settings;
+  if (!candidate.called) settings.streams = met.path.settings().streams;  // as the calling side has it
+  met.path.change(settings);
+  return met;
+}
+
+void Meeting::give_up() const {
+  const int port = plan_.ports.front();
+  const std::string waited = fmt::format("within {:g} s", plan_.environment.wait);
+  const std::string longer = "'wait' in MAKI_WAN_SETTINGS makes it longer";
+  if (!candidates_.empty())
+    throw Error(fmt::format("The peer on port {} did not answer {}", port, waited),
+                "a path stands, but the program there does not take it", "see that it makes the same channels; " + longer);
+  if (plan_.manner == Manner::kWait)
+    throw Error(fmt::format("Nobody came to port {} {}", port, waited),
+                fmt::format("this side only listens, its host being \"{}\"", plan_.host),
+                "if the other side only listens too, let one of them name the other's address; else see that it runs and "
+                "that the port is open to it; " + longer);
+  const std::string failure = dialer_ ? dialer_->last_failure() : "";
+  throw Error(fmt::format("No path to {} port {} came about {}", plan_.host, port, waited),
+              fmt::format("{}; {}", failure.empty() ? "it was called without an answer" : failure,
+                          door_ ? "nobody came to that port here" : no_door_),
+              "see that the other side runs, names the same port, and that one of the two can be reached; " + longer);
+}
+
+Met Meeting::run() {
+  prepare();
+  while (true) {
+    collect();
+    for (auto at = candidates_.begin(); at != candidates_.end();) {
+      bool gone = false;
+      try {
+        if (settled(*at)) return take(*at);
+        if (at->greeted && at->theirs.ticket == mine_.ticket) {  // this very meeting: the address is our own
+          Dialer::leave(std::move(dialer_));
+          gone = true;
+        }
+      } catch (const PathError&) {  // closed in favour of another one, or lost
+        gone = drop(*at, "");
+      } catch (const ProtocolError& error) {
+        gone = drop(*at, error.what());
+      }
+      at = gone ? candidates_.erase(at) : std::next(at);
+    }
+    const double waited = std::chrono::duration<double>(Clock::now() - begun_).count();
+    if (waited > plan_.environment.wait) give_up();
+    if (waited > 10 && !told_ && door_ && candidates_.empty()) {
+      log(LogLevel::kInfo, fmt::format("waiting for a peer to come to port {}", plan_.ports.front()));
+      told_ = true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(waited < 1 ? 1 : 5));
+  }
+}
+
+}  // namespace
+
+Met meet(const MeetingPlan& plan) { return Meeting(plan).run(); }
+
+}  // namespace maki::wan::mpw

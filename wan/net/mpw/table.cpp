@@ -1,0 +1,208 @@
+#include "wan/net/mpw/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "wan/net/context.hpp"
+#include "wan/net/mpw/dialer.hpp"
+#include "wan/net/mpw/greeting.hpp"
+#include "wan/net/path/wire.hpp"
+
+namespace maki::wan::mpw {
+
+Table& Table::get() {
+  static Table table;
+  return table;
+}
+
+// The I/O thread has to outlive the paths: it is made first.
+Table::Table() { Context::shared(); }
+
+Table::~Table() { Dialer::end_all(); }
+
+const Environment& Table::environment() {
+  const std::lock_guard lock(mutex_);
+  if (!environment_) environment_ = read_environment([](const char* name) -> const char* { return std::getenv(name); });
+  return *environment_;
+}
+
+// ---- numbers ----
+
+Table::Channel& Table::channel(int number) {
+  const auto i = static_cast<std::size_t>(number);
+  if (number < 0 || i >= channels_.size() || !channels_[i])
+    throw Error(fmt::format("There is no channel {}", number), "", "channels are numbered from 0, in the order of their making");
+  return *channels_[i];
+}
+
+int Table::reserve(std::size_t count) {
+  const auto used = [](const std::optional<Channel>& one) { return one.has_value(); };
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < channels_.size() && i < first + count; ++i) {
+    if (used(channels_[i])) first = i + 1;
+  }
+  if (first + count > kMaxChannels)
+    throw Error(fmt::format("{} more channels are too many", count), fmt::format("there may be {}", kMaxChannels));
+  channels_.resize(std::max(channels_.size(), first + count));
+  return static_cast<int>(first);
+}
+
+std::vector<int> Table::add_channels(const std::vector<std::string>& hosts, const std::vector<int>& ports) {
+  for (const int port : ports) {
+    if (port < 1 || port > 65535) throw Error(fmt::format("{} is no port", port), "ports are 1 to 65535");
+  }
+  const std::lock_guard lock(mutex_);
+  const int first = reserve(ports.size());
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    numbers.push_back(first + static_cast<int>(i));
+    channels_[static_cast<std::size_t>(numbers.back())] = Channel{hosts[i], ports[i], 0, nullptr, 0, false};
+  }
+  return numbers;
+}
+
+int Table::add_path(const std::string& host, int base_port, int channels) {
+  if (channels < 1) throw Error(fmt::format("A path of {} channels", channels), "", "it has one at least");
+  std::vector<int> ports(static_cast<std::size_t>(channels));
+  for (int i = 0; i < channels; ++i) ports[static_cast<std::size_t>(i)] = base_port + i;
+  auto numbers = add_channels(std::vector<std::string>(ports.size(), host), ports);
+  const std::lock_guard lock(mutex_);
+  const auto free = std::find(paths_.begin(), paths_.end(), std::nullopt);
+  const auto path = free - paths_.begin();
+  if (free == paths_.end()) paths_.emplace_back();
+  paths_[static_cast<std::size_t>(path)] = std::move(numbers);
+  return static_cast<int>(path);
+}
+
+std::vector<int> Table::channels_of(int path) {
+  const std::lock_guard lock(mutex_);
+  const auto i = static_cast<std::size_t>(path);
+  if (path < 0 || i >= paths_.size() || !paths_[i])
+    throw Error(fmt::format("There is no path {}", path), "", "use what MPW_CreatePath gave, if that was not negative");
+  return *paths_[i];
+}
+
+void Table::remove_path(int path) {
+  const std::vector<int> channels = channels_of(path);
+  close(channels);
+  const std::lock_guard lock(mutex_);
+  for (const int number : channels) channels_[static_cast<std::size_t>(number)].reset();
+  paths_[static_cast<std::size_t>(path)].reset();
+}
+
+int Table::channel_count() {
+  const std::lock_guard lock(mutex_);
+  const auto used = [](const std::optional<Channel>& one) { return one.has_value(); };
+  return static_cast<int>(std::count_if(channels_.begin(), channels_.end(), used));
+}
+
+Lane Table::lane(int number) {
+  const std::lock_guard lock(mutex_);
+  const Channel& one = channel(number);
+  if (!one.open || !one.link)
+    throw Error(fmt::format("Channel {} is not connected", number), fmt::format("to {} port {}", one.host, one.port),
+                "connect it first (MPW_Init, MPW_ConnectPath, MPW_ReOpenChannels)");
+  return {one.link, one.tag, number};
+}
+
+std::vector<Lane> Table::lanes(const std::vector<int>& channels) {
+  std::vector<Lane> lanes;
+  for (const int number : channels) lanes.push_back(lane(number));
+  return lanes;
+}
+
+std::string Table::describe() {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  std::set<Link*> seen;
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    if (!channels_[i]) continue;
+    const Channel& one = *channels_[i];
+    text += fmt::format("channel {}: {} port {}, {}\n", i, one.host, one.port, one.open ? "open" : "closed");
+    if (!one.open || !seen.insert(one.link.get()).second || !one.link->live()) continue;
+    const PathStatus status = one.link->status();
+    text += fmt::format("  path to {}: {} of {} streams up, round trip {:.1f} ms, sent {}, received {} bytes, {}\n", status.peer,
+                        status.streams_up, status.streams, 1e3 * status.round_trip, status.sent, status.received,
+                        status.identity.empty() ? "not encrypted" : "key " + status.identity);
+  }
+  return text;
+}
+
+// ---- settings ----
+
+void Table::set_window(const std::vector<int>& channels, std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const int number : channels)
+      channel(number).window = bytes == 0 ? 0 : std::clamp<std::size_t>(bytes, 4 << 10, 1 << 30);
+  }
+  apply();
+}
+
+void Table::set_chunks(std::size_t sending, std::size_t receiving) {
+  {
+    const std::lock_guard lock(mutex_);
+    send_chunk_ = std::clamp<std::size_t>(sending, 256, kMaxPayload);
+    receive_chunk_ = std::clamp<std::size_t>(receiving, 256, 64 << 20);
+  }
+  apply();
+}
+
+void Table::set_pacing(double rate) {
+  {
+    const std::lock_guard lock(mutex_);
+    pacing_ = rate > 0 ? rate : -1;
+  }
+  apply();
+}
+
+double Table::pacing() {
+  const std::lock_guard lock(mutex_);
+  return pacing_;
+}
+
+void Table::set_autotuning(bool on) {
+  const std::lock_guard lock(mutex_);
+  autotuning_ = on;
+}
+
+bool Table::autotuning() {
+  const std::lock_guard lock(mutex_);
+  return autotuning_;
+}
+
+// Of a path with these channels. With mutex_ held.
+PathSettings Table::settings_for(const std::vector<int>& channels) {
+  PathSettings settings = environment_->settings;
+  const int count = static_cast<int>(channels.size());
+  if (!environment_->streams_given) settings.streams = std::min(autotuning_ ? std::max(count, settings.streams) : count, kMaxStreams);
+  for (const int number : channels) {
+    if (const std::size_t window = channel(number).window; window > 0) settings.window = std::max(settings.window, window);
+  }
+  if (send_chunk_ > 0) settings.send_chunk = send_chunk_;
+  if (receive_chunk_ > 0) settings.receive_chunk = receive_chunk_;
+  if (pacing_ > 0) settings.pacing_rate = std::clamp(pacing_ * count, 1e3, 1e12);
+  return settings;
+}
+
+// Tells the paths there are; lost ones learn it from the next call that uses them.
+void Table::apply() {
+  const std::lock_guard lock(mutex_);
+  std::set<Link*> done;
+  for (const auto& one : channels_) {
+    if (!one || !one->open || !done.insert(one->link.get()).second) continue;
+    std::vector<int> channels;
+    for (std::size_t i = 0; i < channels_.size(); ++i) {
+      if (channels_[i] && channels_[i]->link == one->link) channels.push_back(static_cast<int>(i));
+    }
+    if (!one->link->live()) continue;
+    PathSettings settings = settings_for(channels);
+    settings.streams = one->link->settings().streams;
+    one->link->change(settings);
+  }
+}
+
+}  // namespace maki::wan::mpw

@@ -1,0 +1,79 @@
+// The channels and paths of a program with MPWide's calls: numbers, what they are joined to, and what was set.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wan/net/mpw/environment.hpp"
+#include "wan/net/mpw/link.hpp"
+#include "wan/net/mpw/meeting.hpp"
+
+namespace maki::wan::mpw {
+
+// Channels and paths are numbered from 0; numbers that were given back are used again, lowest first. Calls that find no such
+// channel or path throw Error. Any thread may call.
+class Table {
+ public:
+  static Table& get();
+  ~Table();
+
+  const Environment& environment();  // read at first use. Throws what read_environment() throws.
+
+  // New channels, not joined to anything yet: successive numbers.
+  std::vector<int> add_channels(const std::vector<std::string>& hosts, const std::vector<int>& ports);
+  int add_path(const std::string& host, int base_port, int channels);
+  void remove_path(int path);  // closes its channels
+  std::vector<int> channels_of(int path);
+  int channel_count();
+
+  // Joins channels to those of their peers, all hosts at once. `wait_as_server` false: as MPW_ConnectPath says.
+  void connect(const std::vector<int>& channels, bool wait_as_server = true);
+  void close(const std::vector<int>& channels);
+  void reopen(const std::vector<int>& channels);
+  void finalize();
+
+  Lane lane(int channel);
+  std::vector<Lane> lanes(const std::vector<int>& channels);
+  std::string describe();  // a line for each channel
+
+  // Settings: count for all paths from now on.
+  void set_window(const std::vector<int>& channels, std::size_t bytes);
+  void set_chunks(std::size_t sending, std::size_t receiving);
+  void set_pacing(double rate);  // of a channel; <= 0: none
+  double pacing();
+  void set_autotuning(bool on);
+  bool autotuning();
+
+ private:
+  struct Channel {
+    std::string host;
+    int port = 0;
+    std::size_t window = 0;
+    std::shared_ptr<Link> link;
+    Tag tag = 0;
+    bool open = false;
+  };
+  using Slots = std::vector<std::optional<Channel>>;
+
+  Table();
+  Channel& channel(int number);
+  int reserve(std::size_t count);
+  void join_host(const std::string& host, std::vector<int> channels, bool wait_as_server);
+  MeetingPlan plan_for(const std::string& host, const std::vector<int>& channels, bool wait_as_server);
+  void assign(std::vector<int>& channels, Met met);
+  PathSettings settings_for(const std::vector<int>& channels);
+  void apply();
+
+  std::mutex mutex_;
+  std::optional<Environment> environment_;
+  Slots channels_;
+  std::vector<std::optional<std::vector<int>>> paths_;
+  std::size_t send_chunk_ = 0, receive_chunk_ = 0;  // 0: the environment's
+  double pacing_ = -1;
+  bool autotuning_ = true;
+};
+
+}  // namespace maki::wan::mpw
