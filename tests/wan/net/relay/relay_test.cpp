@@ -1,0 +1,260 @@
+#include "wan/net/relay/relay.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+
+#include <future>
+#include <random>
+
+#include "tests/wan/net/relay/rig.hpp"
+
+namespace maki::wan {
+namespace {
+
+using namespace test;
+
+struct Joined {
+  Socket here, there;
+};
+
+Joined join(Rig& rig) {
+  auto there = std::async(std::launch::async, [&] { return rig.server.accept(); });
+  Socket here = reach(rig.at(), rig.key, "server");
+  return {std::move(here), there.get()};
+}
+
+void reset(Socket& socket) {
+  const linger hard{1, 0};
+  setsockopt(socket.descriptor(), SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+  socket = Socket();
+}
+
+TEST(Relay, NeedsAKeyAndSensibleSettings) {
+  Rig rig;
+  RelaySettings settings = rig.settings;
+  settings.key_files.clear();
+  EXPECT_THROW(Relay{settings}, SecurityError);
+  settings = rig.settings;
+  settings.destinations["two words"] = {"127.0.0.1", 1};
+  EXPECT_THROW(Relay{settings}, Error);
+  settings = rig.settings;
+  settings.destinations["a"] = {"no-such-host.invalid", 1};
+  EXPECT_THROW(Relay{settings}, Error);
+  settings = rig.settings;
+  settings.half_open = 0;
+  EXPECT_THROW(Relay{settings}, Error);
+}
+
+TEST(Relay, BindsToTheConfiguredAddressOnly) {
+  Rig rig;
+  rig.start();
+  EXPECT_EQ(rig.at().host, "127.0.0.1");
+  EXPECT_NE(rig.at().port, 0);
+  EXPECT_THROW(connect_now({"127.0.0.2", rig.at().port}), Error);
+  EXPECT_THROW(Relay{rig.settings}, Error);  // the port is taken
+}
+
+TEST(Relay, PassesBytesBothWaysInManySessionsAtOnce) {
+  Rig rig;
+  rig.start();
+  constexpr int kSessions = 8;
+  constexpr std::size_t kBytes = 12 << 20;
+  std::vector<Joined> sessions;
+  for (int i = 0; i < kSessions; ++i) sessions.push_back(join(rig));
+  const auto exchange = [](const Socket& socket, unsigned mine, unsigned theirs) {
+    auto sending = std::async(std::launch::async, [&socket, mine] { return put(socket, pattern(kBytes + mine, mine)); });
+    const bool same = get(socket, kBytes + theirs) == pattern(kBytes + theirs, theirs);
+    return sending.get() && same;
+  };
+  std::vector<std::future<bool>> sides;
+  for (int i = 0; i < kSessions; ++i) {
+    const auto number = static_cast<unsigned>(i);
+    const Joined& one = sessions[number];
+    sides.push_back(std::async(std::launch::async, exchange, std::cref(one.here), 2 * number, 2 * number + 1));
+    sides.push_back(std::async(std::launch::async, exchange, std::cref(one.there), 2 * number + 1, 2 * number));
+  }
+  for (auto& side : sides) EXPECT_TRUE(side.get());
+  EXPECT_EQ(rig.relay->status().sessions, kSessions);
+  EXPECT_GE(rig.relay->status().bytes, 2 * kSessions * kBytes);
+  sessions.clear();
+  EXPECT_TRUE(eventually([&] { return rig.relay->status().sessions == 0; }));
+}
+
+TEST(Relay, PassesOnTheEndOfOneDirection) {
+  Rig rig;
+  rig.start();
+  Joined one = join(rig);
+  const auto question = pattern(3 << 20, 1), answer = pattern(5 << 20, 2);
+  auto asking = std::async(std::launch::async, [&] {
+    put(one.here, question);
+    shutdown(one.here.descriptor(), SHUT_WR);
+  });
+  EXPECT_EQ(get(one.there, question.size() + 1), question);  // and then its end
+  auto answering = std::async(std::launch::async, [&] {
+    put(one.there, answer);
+    shutdown(one.there.descriptor(), SHUT_WR);
+  });
+  EXPECT_EQ(get(one.here, answer.size() + 1), answer);
+  EXPECT_TRUE(eventually([&] { return rig.relay->status().sessions == 0; }));
+}
+
+TEST(Relay, TellsTheOtherSideWhenOneDies) {
+  Rig rig;
+  rig.start();
+  for (const bool caller_dies : {true, false}) {
+    Joined one = join(rig);
+    Socket& dying = caller_dies ? one.here : one.there;
+    Socket& other = caller_dies ? one.there : one.here;
+    const auto last = pattern(1000, 3);
+    put(dying, last);
+    put(other, pattern(1000, 4));
+    EXPECT_EQ(get(other, last.size()), last);
+    reset(dying);
+    EXPECT_TRUE(ended(other));
+    EXPECT_TRUE(eventually([&] { return rig.relay->status().sessions == 0; }));
+  }
+}
+
+// What was said before the end arrives, though the one who said it is gone and the other was slow to read.
+TEST(Relay, DeliversWhatWasSentBeforeAnEnd) {
+  Rig rig;
+  rig.start();
+  Joined one = join(rig);
+  const auto words = pattern(8 << 20, 5);
+  auto saying = std::async(std::launch::async, [&] {
+    put(one.here, words);
+    one.here = Socket();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(get(one.there, words.size() + 1), words);
+  saying.get();
+}
+
+TEST(Relay, HoldsBackASenderWhoseReaderIsSlow) {
+  Rig rig;
+  rig.settings.socket.window = 64 << 10;
+  rig.start();
+  Joined one = join(rig);
+  std::atomic<std::size_t> written{0};
+  const auto words = pattern(64 << 20, 6);
+  auto saying = std::async(std::launch::async, [&] {
+    for (std::size_t at = 0; at < words.size(); at += 1 << 16) {
+      if (!put(one.here, std::span(words).subspan(at, 1 << 16))) return false;
+      written += 1 << 16;
+    }
+    return true;
+  });
+  std::size_t before = 1;
+  EXPECT_TRUE(eventually([&] {  // it comes to a stand
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return std::exchange(before, written.load()) == written.load();
+  }));
+  // Kernel buffers of the two ends without a bound of their own, and the relay's share.
+  EXPECT_LT(written.load(), 40u << 20);
+  EXPECT_EQ(get(one.there, words.size()), words);
+  EXPECT_TRUE(saying.get());
+}
+
+TEST(Relay, RefusesUnknownTargetsAndKeys) {
+  Rig rig;
+  rig.start();
+  const auto nobody = RelayAdmission::connect_to(rig.key, "nobody");
+  EXPECT_THROW(admit(rig.at(), *nobody), Error);
+  EXPECT_TRUE(nobody->try_again());
+  // An address is only a name, and nobody has it.
+  EXPECT_THROW(reach(rig.at(), rig.key, rig.server.endpoint().text()), Error);
+  EXPECT_THROW(reach(rig.at(), Key::make(), "server"), SecurityError);
+  EXPECT_EQ(rig.relay->status().sessions_ever, 0u);
+  EXPECT_EQ(rig.relay->status().refused, 3u);
+}
+
+TEST(Relay, SaysWhenADestinationCannotBeReached) {
+  Rig rig;
+  {
+    Server gone;
+    rig.settings.destinations["gone"] = gone.endpoint();
+  }
+  rig.start();
+  const auto admission = RelayAdmission::connect_to(rig.key, "gone");
+  EXPECT_THROW(admit(rig.at(), *admission), Error);
+  EXPECT_TRUE(admission->try_again());
+}
+
+TEST(Relay, AdmitsEachOfSeveralKeysAndBoundsTheirSessions) {
+  Rig rig;
+  const Key second = Key::make();
+  write_key(second, rig.folder / "second.key");
+  rig.settings.key_files.push_back(rig.folder / "second.key");
+  rig.settings.sessions_per_key = 2;
+  rig.settings.sessions = 3;
+  rig.start();
+  const Socket a = reach(rig.at(), rig.key, "server"), b = reach(rig.at(), rig.key, "server");
+  const auto third = RelayAdmission::connect_to(rig.key, "server");
+  EXPECT_THROW(admit(rig.at(), *third), Error);
+  EXPECT_TRUE(third->try_again());
+  const Socket c = reach(rig.at(), second, "server");
+  EXPECT_THROW(reach(rig.at(), second, "server"), Error);  // three in all
+}
+
+TEST(Relay, SilentAndSlowPeersAreDropped) {
+  Rig rig;
+  rig.settings.admission_timeout = 0.3;
+  rig.start();
+  const Socket silent = connect_now(rig.at()), slow = connect_now(rig.at());
+  auto trickle = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 100 && put(slow, pattern(1, 1)); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  EXPECT_EQ(get(silent, 1000).size(), 48u);  // its question, then the end
+  EXPECT_EQ(get(slow, 1000).size(), 48u);
+  trickle.get();
+  EXPECT_TRUE(eventually([&] { return rig.relay->status().half_open == 0; }));
+}
+
+TEST(Relay, OldestHalfOpenConnectionGivesWay) {
+  Rig rig;
+  rig.settings.half_open = 4;
+  rig.start();
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 20; ++i) strangers.push_back(connect_now(rig.at()));
+  EXPECT_TRUE(eventually([&] { return rig.relay->status().refused == 16; }));
+  EXPECT_EQ(get(strangers[0], 1000).size(), 48u);
+  const Joined one = join(rig);  // service goes on
+  EXPECT_TRUE(put(one.here, pattern(10, 1)));
+  EXPECT_EQ(get(one.there, 10), pattern(10, 1));
+}
+
+TEST(Relay, RubbishOnThePortHarmsNobody) {
+  Rig rig;
+  rig.start();
+  const Joined one = join(rig);
+  std::mt19937 random(1);
+  for (int i = 0; i < 300; ++i) {
+    const Socket stranger = connect_now(rig.at());
+    put(stranger, pattern(random() % 400, random()));
+    if (i % 3 == 0) get(stranger, 1000 * (i % 2));
+  }
+  EXPECT_TRUE(put(one.here, pattern(10, 1)));
+  EXPECT_EQ(get(one.there, 10), pattern(10, 1));
+  EXPECT_TRUE(eventually([&] { return rig.relay->status().half_open == 0; }));
+}
+
+TEST(Relay, IdleSessionsEnd) {
+  Rig rig;
+  rig.settings.idle_timeout = 0.2;
+  rig.start();
+  const Joined one = join(rig);
+  EXPECT_TRUE(ended(one.here));
+  EXPECT_TRUE(ended(one.there));
+}
+
+TEST(Relay, EndingItEndsItsSessions) {
+  Rig rig;
+  rig.start();
+  const Joined one = join(rig);
+  rig.stop();
+  EXPECT_TRUE(ended(one.here));
+  EXPECT_TRUE(ended(one.there));
+}
+
+}  // namespace
+}  // namespace maki::wan
