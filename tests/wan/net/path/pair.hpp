@@ -35,10 +35,16 @@ class TemporaryFolder {
 
 inline Security new_key(const TemporaryFolder& folder, const std::string& name = "key") {
   write_key(Key::make(), folder / name);
-  return {.key_files = {folder / name}};
+  Security security;
+  security.key_files = {folder / name};
+  return security;
 }
 
-inline Security insecure() { return {.insecure = true}; }
+inline Security insecure() {
+  Security security;
+  security.insecure = true;
+  return security;
+}
 
 inline PathSettings streams(int count) {
   PathSettings settings;

@@ -57,9 +57,9 @@ KeyRing ring(const Key& key) {
 
 TEST(RelayAdmission, RequestAndVerdictSurviveTheWire) {
   const Key key = Key::make();
-  const Request request{Want::kListen, "amsterdam", key.id, nonce_of(7)};
+  const admission::Request request{Want::kListen, "amsterdam", key.id, nonce_of(7)};
   const auto bytes = encode(request, nonce_of(1), key);
-  const Request read = decode_request(bytes);
+  const admission::Request read = decode_request(bytes);
   EXPECT_EQ(read.want, Want::kListen);
   EXPECT_EQ(read.name, "amsterdam");
   EXPECT_EQ(read.key_id, key.id);
@@ -133,7 +133,7 @@ TEST(RelayAdmission, RelayWithoutTheKeyIsFoundOut) {
   const auto challenge = encode(Challenge{kVersion, nonce_of(3)});
   ASSERT_GT(send(sockets.relay.descriptor(), challenge.data(), challenge.size(), 0), 0);
   EXPECT_EQ(admission->progress(sockets.peer.descriptor()), IoStatus::kWantRead);
-  const auto old = encode(Request{Want::kConnect, "amsterdam", key.id, nonce_of(9)}, nonce_of(3), key);
+  const auto old = encode(admission::Request{Want::kConnect, "amsterdam", key.id, nonce_of(9)}, nonce_of(3), key);
   const auto verdict = encode(Verdict{}, old, nonce_of(3), &key);
   ASSERT_GT(send(sockets.relay.descriptor(), verdict.data(), verdict.size(), 0), 0);
   EXPECT_THROW(admission->progress(sockets.peer.descriptor()), SecurityError);
@@ -195,9 +195,9 @@ void fuzz(const std::array<std::byte, size>& good, const Decode& decode) {
 
 TEST(RelayAdmission, ParsersTakeAnyBytes) {
   const Key key = Key::make();
-  const auto request = encode(Request{Want::kConnect, "amsterdam", key.id, nonce_of(7)}, nonce_of(1), key);
+  const auto request = encode(admission::Request{Want::kConnect, "amsterdam", key.id, nonce_of(7)}, nonce_of(1), key);
   fuzz(request, [&](const RequestBytes& bytes) {
-    const Request read = decode_request(bytes);
+    const admission::Request read = decode_request(bytes);
     EXPECT_TRUE(valid_name(read.name));
     if (bytes != request) { EXPECT_FALSE(signed_with(key, bytes, nonce_of(1))); }
   });

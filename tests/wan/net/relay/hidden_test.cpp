@@ -1,0 +1,209 @@
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "tests/wan/net/relay/rig.hpp"
+#include "wan/net/relay/control.hpp"
+#include "wan/net/relay/hidden_listener.hpp"
+
+namespace maki::wan {
+namespace {
+
+using namespace test;
+
+// A hidden listener whose calls are taken one by one.
+class Hidden {
+ public:
+  explicit Hidden(const RelayRoute& route) {
+    const auto arrived = [this](Socket socket, const Address&) {
+      std::lock_guard lock(mutex_);
+      calls_.push_back(std::move(socket));
+      changed_.notify_all();
+    };
+    listener_ = HiddenListener::start(loop_, route, PathSettings{}, arrived);
+  }
+  ~Hidden() {
+    loop_.call([this] { listener_.reset(); });
+  }
+  Socket take() {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [this] { return !calls_.empty(); })) throw Error("nobody calls");
+    Socket socket = std::move(calls_.front());
+    calls_.pop_front();
+    return socket;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Socket> calls_;
+  EventLoop loop_{"hidden"};
+  std::unique_ptr<HiddenListener> listener_;
+};
+
+bool registered(const Rig& rig, int names = 1) {
+  return eventually([&] { return rig.relay->status().names == names; });
+}
+
+void expect_joined(const Socket& one, const Socket& other) {
+  EXPECT_TRUE(put(one, pattern(100000, 1)));
+  EXPECT_EQ(get(other, 100000), pattern(100000, 1));
+  EXPECT_TRUE(put(other, pattern(1000, 2)));
+  EXPECT_EQ(get(one, 1000), pattern(1000, 2));
+}
+
+TEST(RelayHidden, CallsReachTheListener) {
+  Rig rig;
+  rig.start();
+  Hidden hidden(rig.route("amsterdam"));
+  EXPECT_EQ(rig.relay->status().names, 1);
+  std::vector<Socket> callers, answers;
+  for (int i = 0; i < 20; ++i) {
+    callers.push_back(reach(rig.at(), rig.key, "amsterdam"));
+    answers.push_back(hidden.take());
+    expect_joined(callers.back(), answers.back());
+  }
+  EXPECT_EQ(rig.relay->status().sessions, 20);
+}
+
+TEST(RelayHidden, TwoListenersAreToldApart) {
+  Rig rig;
+  rig.start();
+  Hidden amsterdam(rig.route("amsterdam")), tokyo(rig.route("tokyo"));
+  const Socket to_tokyo = reach(rig.at(), rig.key, "tokyo"), to_amsterdam = reach(rig.at(), rig.key, "amsterdam");
+  expect_joined(to_amsterdam, amsterdam.take());
+  expect_joined(to_tokyo, tokyo.take());
+}
+
+TEST(RelayHidden, ComesBackAfterTheRelayRestarted) {
+  Rig rig;
+  rig.start();
+  Hidden hidden(rig.route("amsterdam"));
+  for (int i = 0; i < 3; ++i) {
+    rig.stop();
+    rig.start();
+    ASSERT_TRUE(registered(rig));
+    const Socket caller = reach(rig.at(), rig.key, "amsterdam");
+    expect_joined(caller, hidden.take());
+  }
+}
+
+TEST(RelayHidden, WaitsForARelayThatIsNotThereYet) {
+  Rig rig;
+  rig.start();
+  rig.stop();
+  Hidden hidden(rig.route("amsterdam"));
+  rig.start();
+  ASSERT_TRUE(registered(rig));
+  const Socket caller = reach(rig.at(), rig.key, "amsterdam");
+  expect_joined(caller, hidden.take());
+}
+
+TEST(RelayHidden, IsForgottenWhenItEnds) {
+  Rig rig;
+  rig.start();
+  { Hidden hidden(rig.route("amsterdam")); }
+  EXPECT_TRUE(registered(rig, 0));
+  const auto late = RelayAdmission::connect_to(rig.key, "amsterdam");
+  EXPECT_THROW(admit(rig.at(), *late), Error);
+  EXPECT_TRUE(late->try_again());
+}
+
+TEST(RelayHidden, WrongFromTheStartIsAnError) {
+  Rig rig;
+  rig.start();
+  EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "none.key", "amsterdam"}), SecurityError);
+  write_key(Key::make(), rig.folder / "other.key");
+  EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "other.key", "amsterdam"}), SecurityError);
+  EXPECT_THROW(Hidden(rig.route("two words")), Error);
+  EXPECT_THROW(Hidden(rig.route("server")), Error);  // the relay's own
+  RelayRoute nowhere = rig.route("amsterdam");
+  nowhere.relay.host = "no-such-host.invalid";
+  EXPECT_THROW(Hidden{nowhere}, Error);
+}
+
+TEST(RelayHidden, ANameBelongsToItsKeyAndToOneListener) {
+  Rig rig;
+  const Key other = Key::make();
+  write_key(other, rig.folder / "other.key");
+  rig.settings.key_files.push_back(rig.folder / "other.key");
+  rig.start();
+  Hidden hidden(rig.route("amsterdam"));
+  EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "other.key", "amsterdam"}), Error);
+  const auto second = RelayAdmission::listen_as(rig.key, "amsterdam");
+  EXPECT_THROW(admit(rig.at(), *second), Error);
+  EXPECT_TRUE(second->try_again());
+  // Any of the relay's keys may call it.
+  const Socket caller = reach(rig.at(), other, "amsterdam");
+  expect_joined(caller, hidden.take());
+}
+
+// A listener that says nothing any more is replaced, and its callers are told.
+TEST(RelayHidden, SilentListenerLosesItsName) {
+  Rig rig;
+  rig.settings.answer_timeout = 0.3;
+  rig.start();
+  const Socket silent = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
+  ASSERT_TRUE(registered(rig));
+  const auto caller = RelayAdmission::connect_to(rig.key, "amsterdam");
+  EXPECT_THROW(admit(rig.at(), *caller), Error);
+  EXPECT_TRUE(caller->try_again());
+  Hidden hidden(rig.route("amsterdam"));
+  EXPECT_TRUE(eventually([&] {
+    try {
+      return reach(rig.at(), rig.key, "amsterdam").open();
+    } catch (const Error&) {
+      return false;
+    }
+  }));
+}
+
+// A token is good once, and only for the key of the listener that was called.
+TEST(RelayHidden, TokensServeOnlyTheOneThatWasCalled) {
+  Rig rig;
+  const Key other = Key::make();
+  write_key(other, rig.folder / "other.key");
+  rig.settings.key_files.push_back(rig.folder / "other.key");
+  rig.start();
+  const Socket control = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
+  ASSERT_TRUE(registered(rig));
+  auto calling = std::async(std::launch::async, [&] { return reach(rig.at(), rig.key, "amsterdam"); });
+  std::string token;
+  while (token.empty()) {
+    const auto frame = get(control, kControlBytes);
+    token = decode_control(std::span<const std::byte, kControlBytes>(frame));
+  }
+  EXPECT_THROW(admit(rig.at(), *RelayAdmission::answer(other, token)), Error);
+  EXPECT_THROW(admit(rig.at(), *RelayAdmission::answer(rig.key, make_token())), Error);
+  const Socket answer = admit(rig.at(), *RelayAdmission::answer(rig.key, token));
+  expect_joined(calling.get(), answer);
+  EXPECT_THROW(admit(rig.at(), *RelayAdmission::answer(rig.key, token)), Error);
+}
+
+TEST(RelayHidden, RubbishOnTheControlConnectionEndsIt) {
+  Rig rig;
+  rig.start();
+  const Socket control = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
+  ASSERT_TRUE(registered(rig));
+  put(control, pattern(kControlBytes, 1));
+  EXPECT_TRUE(registered(rig, 0));
+}
+
+TEST(RelayHidden, ACallerThatLeavesIsForgotten) {
+  Rig rig;
+  rig.start();
+  const Socket control = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
+  {
+    const auto admission = RelayAdmission::connect_to(rig.key, "amsterdam");
+    const Socket caller = connect_now(rig.at());
+    ASSERT_TRUE(ready(caller.descriptor(), POLLIN));
+    EXPECT_EQ(admission->progress(caller.descriptor()), IoStatus::kWantRead);
+    ready(control.descriptor(), POLLIN);
+  }
+  EXPECT_TRUE(eventually([&] { return rig.relay->status().refused == 1; }));
+}
+
+}  // namespace
+}  // namespace maki::wan
