@@ -141,7 +141,7 @@ TEST(RelayHidden, ANameBelongsToItsKeyAndToOneListener) {
 }
 
 // A listener that says nothing any more is replaced, and its callers are told.
-TEST(RelayHidden, SilentListenerLosesItsName) {
+TEST(FullRelayHidden, SilentListenerLosesItsName) {
   Rig rig;
   rig.settings.answer_timeout = 0.3;
   rig.start();
