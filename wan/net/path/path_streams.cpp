@@ -165,7 +165,9 @@ void PathCore::ended(Stream& stream, const std::string& why) {
   if (over_) return;
   const int number = stream.number();
   const bool retired = stream.retired_by_peer();
-  if (seconds(Clock::now() - stream.born) > kLongestPause) slots_[static_cast<std::size_t>(number)].pause = 0;
+  double& wait = slots_[static_cast<std::size_t>(number)].pause;
+  if (seconds(Clock::now() - stream.born) > kLongestPause) wait = 0;
+  if (stream.sent + stream.received > 0) wait = std::min(wait, kFirstPause);  // it was of use: soon again
   remove(number);
   if (farewell_) {
     if (streams_up() == 0) tear_down();

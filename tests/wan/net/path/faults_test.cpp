@@ -1,0 +1,202 @@
+// What a path outlives: streams and whole links that die again and again while messages are on their way.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/net/path/transfers.hpp"
+#include "tests/wan/net/proxy.hpp"
+#include "wan/net/log.hpp"
+
+namespace maki::wan {
+namespace {
+
+using test::exchange;
+using test::Transfers;
+
+PathSettings impatient(int streams) {
+  PathSettings settings = test::streams(streams);
+  settings.heartbeat = 0.1;
+  settings.stream_timeout = 0.3;
+  settings.patience = 60;
+  settings.connect_timeout = settings.handshake_timeout = 1;
+  return settings;
+}
+
+void pause(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+// Does something again and again while it lives.
+class Meanwhile {
+ public:
+  Meanwhile(double every, std::function<void(unsigned)> work)
+      : thread_([this, every, work] {
+          for (unsigned i = 0; !stop_; ++i) {
+            pause(every);
+            work(i);
+          }
+        }) {}
+  ~Meanwhile() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+// A path through a proxy.
+struct Linked {
+  Listener listener;
+  test::Proxy proxy;
+  Path here, there;
+
+  explicit Linked(const PathSettings& settings, const Security& security = test::insecure())
+      : listener({"127.0.0.1", 0}, security, settings), proxy(listener.address()) {
+    here = Path::connect(proxy.address(), security, settings, "here");
+    there = std::move(listener.accept().path);
+  }
+  ~Linked() {
+    auto closing = std::async(std::launch::async, [&] { there.close(5); });
+    here.close(5);
+  }
+};
+
+class Faults : public testing::TestWithParam<bool> {
+ protected:
+  Faults() {
+    if (!getenv("WAN_LOG")) set_log_sink([](LogLevel, const std::string&) {});
+  }
+  ~Faults() override { set_log_sink({}); }
+  Security security() { return GetParam() ? test::new_key(folder_) : test::insecure(); }
+  test::TemporaryFolder folder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Both, Faults, testing::Values(false, true),
+                         [](const auto& info) { return info.param ? "Encrypted" : "Plain"; });
+
+TEST_P(Faults, OneStreamDiesAgainAndAgain) {
+  test::Pair pair(test::streams(4), security());
+  {
+    const Meanwhile kill(0.003, [&](unsigned i) { (i % 2 ? pair.here : pair.there).drop_stream(static_cast<int>(i / 2 % 4)); });
+    exchange(pair.here, pair.there, {.pause = 0.002});
+  }
+  EXPECT_GT(pair.here.status().reconnections, 3u);
+}
+
+TEST_P(Faults, AllStreamsDieAgainAndAgain) {
+  test::Pair pair(test::streams(4), security());
+  {
+    const Meanwhile kill(0.05, [&](unsigned i) {
+      for (int stream = 0; stream < 4; ++stream) (i % 2 ? pair.here : pair.there).drop_stream(stream);
+    });
+    exchange(pair.here, pair.there, {.pause = 0.002});
+  }
+  EXPECT_GT(pair.here.status().reconnections, 3u);
+}
+
+TEST_P(Faults, TheOnlyStreamDies) {
+  test::Pair pair(test::streams(1), security());
+  const Meanwhile kill(0.05, [&](unsigned) { pair.there.drop_stream(0); });
+  exchange(pair.here, pair.there, {.pause = 0.002});
+}
+
+TEST_P(Faults, ConnectionsAreCutInTheMiddleOfBytes) {
+  Linked link(impatient(4), security());
+  {
+    const Meanwhile cut(0.03, [&](unsigned) { link.proxy.cut_one(); });
+    exchange(link.here, link.there, {.seed = 2, .pause = 0.002});
+  }
+  EXPECT_GT(link.proxy.connections(), 8);
+}
+
+TEST_P(Faults, TheLinkBreaks) {
+  Linked link(impatient(4), security());
+  const Meanwhile cut(0.2, [&](unsigned i) {
+    link.proxy.refuse(i % 2 == 0);
+    link.proxy.cut();
+  });
+  exchange(link.here, link.there, {.seed = 3, .pause = 0.004});
+}
+
+// Nothing is closed, nothing passes: only the missing signs of life tell.
+TEST_P(Faults, TheLinkGoesSilentAndComesBack) {
+  Linked link(impatient(4), security());
+  std::thread silence([&] {
+    for (int i = 0; i < 2; ++i) {
+      pause(0.1);
+      link.proxy.stall(true);
+      pause(0.7);
+      link.proxy.stall(false);
+    }
+  });
+  exchange(link.here, link.there, {.seed = 4, .pause = 0.005});
+  silence.join();
+  EXPECT_GT(link.here.status().reconnections, 0u);
+}
+
+TEST_P(Faults, OneLargeMessageOutlivesItsStreams) {
+  Linked link(impatient(3), security());
+  const auto sent = test::pattern(60000000, 5);
+  std::vector<std::byte> got(sent.size());
+  Request receive = link.there.start_receive(1, got);
+  Request send = link.here.start_send(1, sent);
+  for (int i = 0; i < 6; ++i) {
+    const std::uint64_t before = link.proxy.bytes();
+    while (!receive.wait_for(0.001) && link.proxy.bytes() < before + 7000000) {
+    }
+    i % 2 ? link.proxy.cut() : link.proxy.cut_one();
+  }
+  receive.wait();
+  send.wait();
+  EXPECT_TRUE(got == sent);
+}
+
+TEST_P(Faults, BytesThatTheNetworkAltersAreSentAgain) {
+  Linked link(impatient(4), security());
+  {
+    const Meanwhile alter(0.02, [&](unsigned) { link.proxy.alter_one_byte(); });
+    exchange(link.here, link.there, {.seed = 6, .pause = 0.002});
+  }
+}
+
+TEST_P(Faults, SettingsChangeWhileMessagesAreOnTheirWay) {
+  test::Pair pair(test::streams(4), security());
+  {
+    const Meanwhile change(0.1, [&](unsigned i) {
+      const int streams[] = {16, 1, 4, 2};
+      PathSettings settings = pair.here.settings();
+      settings.streams = streams[i % 4];
+      settings.send_chunk = i % 2 ? 16 << 10 : 128 << 10;
+      settings.receive_chunk = i % 3 ? 64 << 10 : 256 << 10;
+      (i / 4 % 2 ? pair.there : pair.here).change(settings);
+    });
+    exchange(pair.here, pair.there, {.seed = 7, .pause = 0.005});
+  }
+  PathSettings settings = pair.here.settings();
+  settings.streams = 16;
+  pair.here.change(settings);
+  for (int i = 0; i < 1000 && pair.there.status().streams_up != 16; ++i) pause(0.01);
+  EXPECT_EQ(pair.there.status().streams_up, 16);
+  settings.streams = 1;
+  pair.here.change(settings);
+  for (int i = 0; i < 1000 && pair.there.status().streams_up != 1; ++i) pause(0.01);
+  EXPECT_EQ(pair.here.status().streams_up, 1);
+  EXPECT_EQ(pair.there.status().streams_up, 1);
+}
+
+TEST_P(Faults, SettingsChangeWhileStreamsDie) {
+  test::Pair pair(test::streams(4), security());
+  const Meanwhile change(0.04, [&](unsigned i) {
+    PathSettings settings = pair.here.settings();
+    settings.streams = 1 + static_cast<int>(i * 7 % 12);
+    pair.here.change(settings);
+    for (int stream = 0; stream < 12; stream += 2) (i % 2 ? pair.here : pair.there).drop_stream(stream);
+  });
+  exchange(pair.here, pair.there, {.seed = 8, .pause = 0.003});
+}
+
+}  // namespace
+}  // namespace maki::wan

@@ -1,0 +1,178 @@
+// How a path ends when nothing helps: on both sides, at its time, with a message that says what happened.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/net/proxy.hpp"
+#include "wan/net/log.hpp"
+
+namespace maki::wan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+PathSettings impatient() {
+  PathSettings settings = test::streams(3);
+  settings.heartbeat = 0.1;
+  settings.stream_timeout = 0.3;
+  settings.patience = 2;
+  settings.connect_timeout = settings.handshake_timeout = 0.5;
+  return settings;
+}
+
+struct End {
+  std::string message;
+  double down = 0;
+  std::uint64_t outstanding = 0;
+  Clock::time_point at;
+};
+
+template <class Call>
+End end_of(Call call) {
+  try {
+    call();
+  } catch (const PathError& error) {
+    return {error.what(), error.seconds_down(), error.bytes_outstanding(), Clock::now()};
+  }
+  return {"no error came", 0, 0, Clock::now()};
+}
+
+double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+bool says(const End& end, const std::string& part) { return end.message.find(part) != std::string::npos; }
+
+class Lost : public testing::Test {
+ protected:
+  Lost() {
+    set_log_sink([](LogLevel, const std::string&) {});
+  }
+  ~Lost() override { set_log_sink({}); }
+};
+
+struct Ends {
+  End here, there;
+  double seconds = 0;  // from the fault on
+};
+
+// Both sides have messages on their way when the fault comes.
+template <class Fault>
+Ends ends_after(Path& here, Path& there, Fault fault) {
+  const auto message = test::pattern(30000000, 1);
+  std::vector<std::byte> buffer(1000);
+  auto one = std::async(std::launch::async, [&] { return end_of([&] { here.send(1, message); }); });
+  auto other = std::async(std::launch::async, [&] { return end_of([&] { there.receive(2, buffer); }); });
+  Request unread = there.start_send(3, message);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto begin = Clock::now();
+  fault();
+  Ends ends{one.get(), other.get(), 0};
+  ends.seconds = seconds(std::max(ends.here.at, ends.there.at) - begin);
+  EXPECT_THROW(unread.wait(), PathError);
+  return ends;
+}
+
+TEST_F(Lost, PastThePatienceBothSidesAreTold) {
+  for (const bool silent : {true, false}) {
+    Listener listener({"127.0.0.1", 0}, test::insecure(), impatient());
+    test::Proxy proxy(listener.address());
+    Path here = Path::connect(proxy.address(), test::insecure(), impatient(), "leiden");
+    Path there = std::move(listener.accept().path);
+    const Ends ends = ends_after(here, there, [&] {
+      proxy.stall(silent);
+      proxy.refuse(!silent);
+      if (!silent) proxy.cut();
+    });
+    EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
+    EXPECT_GT(ends.seconds, 1.5);
+    EXPECT_LT(ends.seconds, 3);
+    for (const End& end : {ends.here, ends.there}) {
+      EXPECT_TRUE(says(end, "patience")) << end.message;
+      EXPECT_TRUE(says(end, "bytes")) << end.message;
+      EXPECT_GE(end.down, 2) << end.message;
+      EXPECT_LT(end.down, 3) << end.message;
+    }
+    EXPECT_GT(ends.here.outstanding, 0u);
+    EXPECT_TRUE(says(ends.here, proxy.address().text())) << ends.here.message;
+    EXPECT_TRUE(says(ends.there, "leiden at 127.0.0.1")) << ends.there.message;
+    EXPECT_THROW(here.send(1, {}), PathError);  // and it stays so
+    EXPECT_FALSE(here.status().up);
+    EXPECT_FALSE(there.status().up);
+  }
+}
+
+// The program at the other end was started anew: it knows nothing of the path.
+TEST_F(Lost, APeerThatRestartedIsToldAtOnce) {
+  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient()), anew({"127.0.0.1", 0}, test::insecure(), impatient());
+  test::Proxy proxy(listener.address());
+  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), "here");
+  Path there = std::move(listener.accept().path);
+  const Ends ends = ends_after(here, there, [&] {
+    proxy.lead_to(anew.address());
+    proxy.cut();
+  });
+  EXPECT_TRUE(says(ends.here, "started anew")) << ends.here.message;
+  EXPECT_GT(ends.here.outstanding, 0u);
+  EXPECT_TRUE(says(ends.there, "patience")) << ends.there.message;
+  // A path of its own is welcome.
+  Path again = Path::connect(proxy.address(), test::insecure(), impatient(), "here");
+  Path taken = std::move(anew.accept().path);
+  again.send(1, test::pattern(100, 1));
+  EXPECT_EQ(taken.receive_any(1, 100).size, 100u);
+}
+
+TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
+  auto listener = std::make_unique<Listener>(Endpoint{"127.0.0.1", 0}, test::insecure(), impatient());
+  const Endpoint address = listener->address();
+  Path here = Path::connect(address, test::insecure(), impatient(), "here");
+  Path there = std::move(listener->accept().path);
+  for (int i = 0; i < 1000 && there.status().streams_up < 3; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  listener.reset();
+  here.drop_stream(0);
+  here.drop_stream(1);
+  const auto message = test::pattern(3000000, 1);  // goes over the one that is left
+  Request send = here.start_send(1, message);
+  EXPECT_EQ(there.receive_any(1, message.size()).size, message.size());
+  send.wait();
+  const Ends ends = ends_after(here, there, [&] { here.drop_stream(2); });
+  EXPECT_TRUE(says(ends.here, "refused")) << ends.here.message;  // by the system: nobody listens
+  EXPECT_TRUE(says(ends.here, address.text())) << ends.here.message;
+  EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
+}
+
+TEST_F(Lost, ClosedByThePeerIsNoLoss) {
+  test::Pair pair(impatient());
+  std::vector<std::byte> buffer(10);
+  auto waiting = std::async(std::launch::async, [&] { return end_of([&] { pair.there.receive(1, buffer); }); });
+  EXPECT_TRUE(pair.here.close(5));
+  const End end = waiting.get();
+  EXPECT_TRUE(says(end, "close")) << end.message;
+  EXPECT_FALSE(says(end, "patience")) << end.message;
+}
+
+TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
+  Endpoint nobody;
+  nobody = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
+  PathSettings settings = impatient();
+  settings.patience = 0.5;
+  const auto begin = Clock::now();
+  const End end = end_of([&] { Path::connect(nobody, test::insecure(), settings); });
+  EXPECT_GT(seconds(end.at - begin), 0.4);
+  EXPECT_LT(seconds(end.at - begin), 1.5);
+  EXPECT_TRUE(says(end, nobody.text())) << end.message;
+  EXPECT_TRUE(says(end, "refused")) << end.message;
+}
+
+TEST_F(Lost, WaitsForAListenerThatComesLate) {
+  Endpoint address = Listener({"127.0.0.1", 0}, test::insecure(), impatient()).address();
+  PathSettings settings = impatient();
+  settings.patience = 20;
+  auto connecting = std::async(std::launch::async, [&] { return Path::connect(address, test::insecure(), settings); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  Listener listener(address, test::insecure(), impatient());
+  Accepted accepted = listener.accept();
+  EXPECT_TRUE(connecting.get().status().up);
+}
+
+}  // namespace
+}  // namespace maki::wan
