@@ -1,5 +1,5 @@
-// Who writes which unfinished file. A later copy of the same file takes it over from an earlier one, which may be that of a client
-// that is gone, though its path still hopes for it.
+// Who writes which unfinished file. A later copy of the same file takes it over from an earlier one, which may be that
+// of a client that is gone, though its path still hopes for it.
 #pragma once
 
 #include <sys/types.h>

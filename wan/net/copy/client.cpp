@@ -14,7 +14,8 @@ namespace {
 Reply ask(Courier& courier, const Order& order) {
   Bytes message = encode(order);
   if (order.sources.size() > kMaxSources || message.size > kMaxMessage)
-    throw Error("too many files are named at once", fmt::format("{}", order.sources.size()), "name the folder that they are in");
+    throw Error("too many files are named at once", fmt::format("{}", order.sources.size()),
+                "name the folder that they are in");
   courier.send(kControlTag, std::move(message));
   const Reply reply = decode_reply(courier.receive(kControlTag).view());
   if (!reply.agreed) throw Error(fmt::format("{} refuses the copy", courier.peer()), shown(reply.reason));
@@ -49,7 +50,8 @@ Client::~Client() {
 
 CopyReport Client::push(std::vector<Source> sources, const std::string& destination, const CopyOptions& options) {
   Progress unseen;
-  Sender sender(*courier_, std::move(sources), options.progress ? *options.progress : unseen, options.on_note, options.batch);
+  Sender sender(*courier_, std::move(sources), options.progress ? *options.progress : unseen, options.on_note,
+                options.batch);
   Order order;
   order.action = Order::Action::kPush;
   order.checksum = options.checksum;
@@ -59,13 +61,15 @@ CopyReport Client::push(std::vector<Source> sources, const std::string& destinat
   return sender.run();
 }
 
-CopyReport Client::push(const std::vector<std::string>& paths, const std::string& destination, const CopyOptions& options) {
+CopyReport Client::push(const std::vector<std::string>& paths, const std::string& destination,
+                        const CopyOptions& options) {
   std::vector<Source> sources;
   for (const std::string& path : paths) sources.push_back(local_source(path));
   return push(std::move(sources), destination, options);
 }
 
-CopyReport Client::pull(const std::vector<std::string>& paths, const std::string& destination, const CopyOptions& options) {
+CopyReport Client::pull(const std::vector<std::string>& paths, const std::string& destination,
+                        const CopyOptions& options) {
   Order order;
   order.action = Order::Action::kPull;
   order.sources = paths;
@@ -74,7 +78,8 @@ CopyReport Client::pull(const std::vector<std::string>& paths, const std::string
   Claims claims;
   auto [root, below] = local_destination(destination, reply.sole_file, options.checksum);
   try {
-    return Receiver(*courier_, root, claims, below, options.progress ? *options.progress : unseen, options.on_note).run();
+    return Receiver(*courier_, root, claims, below, options.progress ? *options.progress : unseen, options.on_note)
+        .run();
   } catch (const FileProblem& problem) {
     courier_->give_up();  // the server has begun to send
     throw Error(problem.what());

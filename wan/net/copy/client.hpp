@@ -12,26 +12,28 @@
 namespace maki::wan::copy {
 
 struct CopyOptions {
-  bool checksum = false;         // compare all files by their contents, whatever their size and time
-  OnNote on_note;                // called as things happen, from any thread
+  bool checksum = false;  // compare all files by their contents, whatever their size and time
+  OnNote on_note;         // called as things happen, from any thread
   Progress* progress = nullptr;
-  std::size_t batch = 8 << 20;   // bytes of a message, at most kMaxBatch
+  std::size_t batch = 8 << 20;  // bytes of a message, at most kMaxBatch
 };
 
-// One copy after another over the same connection. Throw PathError where it is lost (the same call over a new one continues),
-// Error where the server refuses; what is wrong with single files is in the report.
+// One copy after another over the same connection. Throw PathError where it is lost (the same call over a new one
+// continues), Error where the server refuses; what is wrong with single files is in the report.
 class Client {
  public:
   explicit Client(std::unique_ptr<Courier> courier) : courier_(std::move(courier)) {}
   explicit Client(Path path) : Client(std::make_unique<PathCourier>(std::move(path))) {}
   ~Client();
 
-  // A folder goes into `destination` with its name, or without where its Source has none; a single file becomes `destination`, unless that
-  // ends with a slash or is a folder.
+  // A folder goes into `destination` with its name, or without where its Source has none; a single file becomes
+  // `destination`, unless that ends with a slash or is a folder.
   CopyReport push(std::vector<Source> sources, const std::string& destination, const CopyOptions& options = {});
-  CopyReport push(const std::vector<std::string>& paths, const std::string& destination, const CopyOptions& options = {});
+  CopyReport push(const std::vector<std::string>& paths, const std::string& destination,
+                  const CopyOptions& options = {});
   // From paths below the server's root to one of this machine, by the same rules.
-  CopyReport pull(const std::vector<std::string>& paths, const std::string& destination, const CopyOptions& options = {});
+  CopyReport pull(const std::vector<std::string>& paths, const std::string& destination,
+                  const CopyOptions& options = {});
   Courier& courier() { return *courier_; }
 
  private:

@@ -36,7 +36,8 @@ void Commit::add(Item item) {
 }
 
 void Commit::look() {
-  if (!items_.empty() && std::chrono::duration<double>(std::chrono::steady_clock::now() - oldest_).count() > kMaxAge) flush();
+  if (!items_.empty() && std::chrono::duration<double>(std::chrono::steady_clock::now() - oldest_).count() > kMaxAge)
+    flush();
 }
 
 // Files that could not be brought there are reported and leave items_.

@@ -1,4 +1,5 @@
-// Received files on their way to their final names: brought to the disk many at a time, since each visit costs the same.
+// Received files on their way to their final names: brought to the disk many at a time, since each visit costs the
+// same.
 #pragma once
 
 #include <chrono>

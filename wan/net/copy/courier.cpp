@@ -29,7 +29,8 @@ void PathCourier::wait_for_oldest(Lane& lane) {
 void PathCourier::send(Tag tag, Bytes message) {
   Lane& to = lane(tag);
   const std::lock_guard lock(to.sending);
-  while (!to.sent.empty() && (to.sent.front().request.test() || to.bytes + message.size > kUnderWay)) wait_for_oldest(to);
+  while (!to.sent.empty() && (to.sent.front().request.test() || to.bytes + message.size > kUnderWay))
+    wait_for_oldest(to);
   to.bytes += message.size;
   const auto view = message.view();
   to.sent.push_back({path_.start_send(tag, view), std::move(message)});

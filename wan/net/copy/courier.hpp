@@ -19,8 +19,8 @@ class Courier {
   // Returns when there is room for it among the messages under way.
   virtual void send(Tag tag, Bytes message) = 0;
   virtual Bytes receive(Tag tag) = 0;
-  virtual void flush() = 0;     // until the other side's machine has all that was sent
-  virtual void give_up() = 0;   // breaks the connection: whoever waits here gets its PathError now
+  virtual void flush() = 0;    // until the other side's machine has all that was sent
+  virtual void give_up() = 0;  // breaks the connection: whoever waits here gets its PathError now
   virtual std::string peer() const = 0;
 };
 

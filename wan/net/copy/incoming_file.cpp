@@ -94,7 +94,8 @@ std::unique_lock<std::mutex> IncomingFile::mine() {
   return lock;
 }
 
-// Until the file that was opened and locked is still the one of that name: another process may have finished it just then.
+// Until the file that was opened and locked is still the one of that name: another process may have finished it just
+// then.
 void IncomingFile::open_part() {
   for (int attempt = 0; attempt < 10; ++attempt)
     if (try_open()) return;
@@ -104,13 +105,15 @@ void IncomingFile::open_part() {
 bool IncomingFile::try_open() {
   Descriptor& file = claim_->file;
   file = Descriptor(openat(folder_->number(), part_.c_str(), O_RDWR | O_CREAT | kFlags, 0600));
-  if (!file.open() && errno == EACCES && fchmodat(folder_->number(), part_.c_str(), 0600, 0) == 0)  // left with its final mode
+  if (!file.open() && errno == EACCES &&
+      fchmodat(folder_->number(), part_.c_str(), 0600, 0) == 0)  // left with its final mode
     file = Descriptor(openat(folder_->number(), part_.c_str(), O_RDWR | kFlags));
   const int error = errno;
   struct stat status, named;
   // A link, a pipe or a second name of another file in this place is not ours: it goes.
-  const bool foreign = file.open() ? fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1
-                                   : error == ELOOP || error == ENXIO;
+  const bool foreign = file.open()
+                           ? fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1
+                           : error == ELOOP || error == ENXIO;
   if (foreign) {
     file.close();
     remove_part();
@@ -141,7 +144,8 @@ void IncomingFile::write(std::span<const std::byte> bytes) {
   }
   position_ += bytes.size();
   if (position_ - started_ < kStartWriting) return;
-  sync_file_range(file(), static_cast<off_t>(started_), static_cast<off_t>(position_ - started_), SYNC_FILE_RANGE_WRITE);
+  sync_file_range(file(), static_cast<off_t>(started_), static_cast<off_t>(position_ - started_),
+                  SYNC_FILE_RANGE_WRITE);
   started_ = position_;
 }
 
@@ -158,7 +162,8 @@ void IncomingFile::complete(const Checksum& checksum) {
     remove_part();
     throw FileProblem("'" + shown(path_) + "' does not have the checksum of its source: copy it again");
   }
-  if (ftruncate(file(), static_cast<off_t>(begin_.size)) != 0) throw_problem("cannot write", path_, errno);  // ends in a hole
+  if (ftruncate(file(), static_cast<off_t>(begin_.size)) != 0)
+    throw_problem("cannot write", path_, errno);  // ends in a hole
   set_time_and_mode(file(), begin_.mtime, begin_.mode, path_);
 }
 

@@ -1,4 +1,5 @@
-// A file that is being received: written beside its final name, and there only when it is whole, checked and on the disk.
+// A file that is being received: written beside its final name, and there only when it is whole, checked and on the
+// disk.
 #pragma once
 
 #include <memory>
@@ -26,8 +27,8 @@ std::optional<Partial> read_partial(const Folder& folder, const std::string& pat
 std::int64_t mtime_of(const struct stat& status);
 timespec time_of(std::int64_t nanoseconds);
 
-// Every call throws FileProblem for what is wrong with the file or the disk. What was written stays for the next time, except where it
-// is wrong.
+// Every call throws FileProblem for what is wrong with the file or the disk. What was written stays for the next time,
+// except where it is wrong.
 class IncomingFile {
  public:
   // Of `folder`; `path` is the whole final name. `partial` is what begin.offset was agreed upon with.

@@ -33,7 +33,9 @@ std::vector<std::string> names_in(int folder, const std::string& path) {
 
 std::string real_path(const std::string& given) {
   char* resolved = realpath(given.c_str(), nullptr);
-  if (!resolved) throw Error(fmt::format("cannot copy '{}'", shown(given)), std::strerror(errno), "name a file or folder that is there");
+  if (!resolved)
+    throw Error(fmt::format("cannot copy '{}'", shown(given)), std::strerror(errno),
+                "name a file or folder that is there");
   const std::string path = resolved;
   std::free(resolved);
   return path;
@@ -46,9 +48,11 @@ Source local_source(const std::string& given) {
   const std::string name(last_of(given));
   const bool contents = name.empty() || name == "." || name == "..";
   struct stat status;
-  if (stat(path.c_str(), &status) != 0) throw Error(fmt::format("cannot copy '{}'", shown(given)), std::strerror(errno));
+  if (stat(path.c_str(), &status) != 0)
+    throw Error(fmt::format("cannot copy '{}'", shown(given)), std::strerror(errno));
   if (S_ISDIR(status.st_mode)) return {std::make_shared<Root>(path), "", contents ? "" : name};
-  if (!S_ISREG(status.st_mode)) throw Error(fmt::format("cannot copy '{}'", shown(given)), "it is neither a file nor a folder");
+  if (!S_ISREG(status.st_mode))
+    throw Error(fmt::format("cannot copy '{}'", shown(given)), "it is neither a file nor a folder");
   const std::string parent(parent_of(path));
   return {std::make_shared<Root>(parent.empty() ? "/" : parent), std::string(last_of(path)), name};
 }
@@ -118,8 +122,8 @@ std::optional<Listed> Listing::step() {
     }
 }
 
-std::optional<Listed> Listing::take(const std::shared_ptr<const Root>& root, const std::string& path, const std::string& name,
-                                    const struct stat& status) {
+std::optional<Listed> Listing::take(const std::shared_ptr<const Root>& root, const std::string& path,
+                                    const std::string& name, const struct stat& status) {
   if (!name.empty()) check_path(name);
   Entry entry{.path = name, .mtime = mtime_of(status), .mode = status.st_mode & 0777};
   if (S_ISDIR(status.st_mode)) {
@@ -129,7 +133,8 @@ std::optional<Listed> Listing::take(const std::shared_ptr<const Root>& root, con
   } else if (S_ISREG(status.st_mode)) {
     entry.size = static_cast<std::uint64_t>(status.st_size);
   } else {
-    notes_.say(false, fmt::format("'{}' left out ({})", shown(name), S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"));
+    notes_.say(false, fmt::format("'{}' left out ({})", shown(name),
+                                  S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"));
     return {};
   }
   return Listed{std::move(entry), root, path};

@@ -19,8 +19,8 @@ struct Source {
   std::string name;  // what the receiver calls it; "" for the contents of a folder, without the folder itself
 };
 
-// `given` as on a command line: a file or folder of this machine. A folder with a slash at its end (or ".") stands for its contents.
-// Throws Error where it is not there.
+// `given` as on a command line: a file or folder of this machine. A folder with a slash at its end (or ".") stands for
+// its contents. Throws Error where it is not there.
 Source local_source(const std::string& given);
 // The same of a served root, where `given` counts from the root. Throws FileProblem.
 Source served_source(const std::shared_ptr<const Root>& root, const std::string& given);

@@ -19,7 +19,8 @@ FieldReader open(std::span<const std::byte> message, Type type) {
 }
 
 void put_counts(FieldWriter& out, const Counts& counts) {
-  for (const std::uint64_t n : {counts.files, counts.folders, counts.bytes, counts.skipped, counts.skipped_bytes, counts.failed})
+  for (const std::uint64_t n :
+       {counts.files, counts.folders, counts.bytes, counts.skipped, counts.skipped_bytes, counts.failed})
     out.put(n);
 }
 
@@ -34,7 +35,8 @@ Counts read_counts(FieldReader& in) {
 Entry read_entry(FieldReader& in) {
   Entry entry;
   const auto kind = in.number<std::uint8_t>();
-  if (kind != 1 && kind != 2) throw ProtocolError("a message of the copy makes no sense", "neither a file nor a folder");
+  if (kind != 1 && kind != 2)
+    throw ProtocolError("a message of the copy makes no sense", "neither a file nor a folder");
   entry.kind = static_cast<Kind>(kind);
   entry.path = in.text(kMaxPath);
   entry.size = in.number(kMaxFile, "a file is too large");

@@ -7,8 +7,8 @@
 //   sender -> receiver batches of records: many small files in one, a large file over many   (kDataTag)
 //   receiver -> sender Results: files that failed; at the end the counts           (kBackTag)
 //
-// Nothing waits for an answer about a single file: pieces, answers and contents are all under way at once. Little-endian.
-// Each decode() throws ProtocolError for anything that encode() cannot have made.
+// Nothing waits for an answer about a single file: pieces, answers and contents are all under way at once.
+// Little-endian. Each decode() throws ProtocolError for anything that encode() cannot have made.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ namespace maki::wan::copy {
 
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr Tag kControlTag = 1, kPlanTag = 2, kDataTag = 3, kBackTag = 4;
-inline constexpr std::size_t kMaxBatch = 16 << 20;    // bytes of a message of records
-inline constexpr std::size_t kMaxMessage = 2 << 20;   // of any other
-inline constexpr std::size_t kMaxEntries = 8192;      // of a Piece
+inline constexpr std::size_t kMaxBatch = 16 << 20;   // bytes of a message of records
+inline constexpr std::size_t kMaxMessage = 2 << 20;  // of any other
+inline constexpr std::size_t kMaxEntries = 8192;     // of a Piece
 inline constexpr std::size_t kMaxSources = 4096;     // of an Order
-inline constexpr std::size_t kMaxText = 4600;         // a path and what is wrong with it
+inline constexpr std::size_t kMaxText = 4600;        // a path and what is wrong with it
 inline constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 62;
 
 struct Order {
@@ -49,7 +49,7 @@ enum class Kind : std::uint8_t { kFile = 1, kFolder = 2 };
 
 struct Entry {
   Kind kind = Kind::kFile;
-  std::string path;        // relative, as check_path() wants it; the receiver checks that itself
+  std::string path;  // relative, as check_path() wants it; the receiver checks that itself
   std::uint64_t size = 0;
   std::int64_t mtime = 0;  // nanoseconds since 1970
   std::uint32_t mode = 0;  // permission bits, at most 0777
@@ -63,7 +63,7 @@ struct Piece {
 };
 
 enum class Wish : std::uint8_t {
-  kNothing = 0,   // the receiver has it, or cannot take it
+  kNothing = 0,  // the receiver has it, or cannot take it
   kSend = 1,
   kContinue = 2,  // the receiver has the first `size` bytes, with this checksum
   kCompare = 3,   // it has a whole file of this size, with this checksum

@@ -22,8 +22,8 @@ class FileProblem : public std::runtime_error {
 // is kept for unfinished files.
 void check_path(std::string_view path);
 
-// What a user wrote of a remote path, as a checked relative one: leading, trailing and double slashes and "." are dropped, so "/" is "".
-// Throws FileProblem for "..", and whatever check_path() refuses.
+// What a user wrote of a remote path, as a checked relative one: leading, trailing and double slashes and "." are
+// dropped, so "/" is "". Throws FileProblem for "..", and whatever check_path() refuses.
 std::string relative_path(std::string_view given);
 
 // An unfinished `name` is kept beside it as ".name.maki-part" (a checksum of the name where that would be too long).

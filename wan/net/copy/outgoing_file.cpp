@@ -50,7 +50,8 @@ void OutgoingFile::send(const Answer& answer, const std::function<bool()>& stop)
 // How much of the file the receiver has, with digester_ after it.
 std::uint64_t OutgoingFile::start_at(const Answer& answer) {
   if (answer.wish == Wish::kCompare && answer.size == size_ && matches(size_, answer.checksum)) return size_;
-  if (answer.wish == Wish::kContinue && answer.size <= size_ && matches(answer.size, answer.checksum)) return answer.size;
+  if (answer.wish == Wish::kContinue && answer.size <= size_ && matches(answer.size, answer.checksum))
+    return answer.size;
   digester_ = Digester();
   return position_ = 0;
 }
@@ -59,7 +60,8 @@ bool OutgoingFile::matches(std::uint64_t size, const Checksum& checksum) {
   if (size > (1 << 20)) writer_.flush();  // this takes a while
   std::vector<std::byte> block(1 << 20);
   while (position_ < size) {
-    const std::size_t got = read_at(std::span(block).first(std::min<std::uint64_t>(block.size(), size - position_)), position_);
+    const std::size_t got =
+        read_at(std::span(block).first(std::min<std::uint64_t>(block.size(), size - position_)), position_);
     digester_.add({block.data(), got});
     position_ += got;
   }
@@ -70,7 +72,8 @@ std::size_t OutgoingFile::read_at(std::span<std::byte> into, std::uint64_t posit
   for (;;) {
     const ssize_t got = pread(file_.number(), into.data(), into.size(), static_cast<off_t>(position));
     if (got > 0) return static_cast<std::size_t>(got);
-    if (got == 0) throw FileProblem("'" + shown(listed_.entry.path) + "' became shorter while it was read: copy it again");
+    if (got == 0)
+      throw FileProblem("'" + shown(listed_.entry.path) + "' became shorter while it was read: copy it again");
     if (errno != EINTR) throw_problem("cannot read", listed_.entry.path, errno);
   }
 }

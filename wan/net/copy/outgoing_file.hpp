@@ -12,8 +12,8 @@ namespace maki::wan::copy {
 class OutgoingFile {
  public:
   OutgoingFile(RecordWriter& writer, Progress& progress, std::uint64_t index, const Listed& listed);
-  // Begin to End; `stop` is asked between blocks, and leads to an Abandon without a reason. Throws FileProblem, after which
-  // an Abandon is due (begun or not): the file vanished, cannot be read, or changed meanwhile.
+  // Begin to End; `stop` is asked between blocks, and leads to an Abandon without a reason. Throws FileProblem, after
+  // which an Abandon is due (begun or not): the file vanished, cannot be read, or changed meanwhile.
   void send(const Answer& answer, const std::function<bool()>& stop);
 
  private:
@@ -29,7 +29,7 @@ class OutgoingFile {
   std::uint64_t index_;
   const Listed& listed_;
   Descriptor file_;
-  struct stat status_{};
+  struct stat status_ {};
   std::uint64_t size_ = 0, position_ = 0;
   Digester digester_;
 };

@@ -90,9 +90,12 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
   const Folder folder = root_.make_folders(parent_of(wanted.path));
   struct stat status, above;
   if (fstat(folder->number(), &above) != 0) throw_problem("cannot look at the folder of", wanted.path, errno);
-  const auto claim = [&] { wanted.claim = claims_.take(above.st_dev, above.st_ino, std::string(last_of(wanted.path))); };
+  const auto claim = [&] {
+    wanted.claim = claims_.take(above.st_dev, above.st_ino, std::string(last_of(wanted.path)));
+  };
   if (root_.look(wanted.path, status)) {
-    if (S_ISDIR(status.st_mode)) throw FileProblem("'" + shown(wanted.path) + "' is a folder, and would become a file: remove it first");
+    if (S_ISDIR(status.st_mode))
+      throw FileProblem("'" + shown(wanted.path) + "' is a folder, and would become a file: remove it first");
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
       throw FileProblem("'" + shown(wanted.path) + "' is a special file, which is not replaced");
     if (S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) == entry.size) {

@@ -9,13 +9,14 @@ namespace {
 
 }  // namespace
 
-Receiver::Receiver(Courier& courier, const Root& root, Claims& claims, const Destination& destination, Progress& progress,
-                   OnNote on_note)
+Receiver::Receiver(Courier& courier, const Root& root, Claims& claims, const Destination& destination,
+                   Progress& progress, OnNote on_note)
     : courier_(courier),
       root_(root),
       progress_(progress),
       notes_(std::move(on_note)),
-      plan_(root, claims, destination, progress, [this](std::uint64_t index, const std::string& text) { fail(index, text); }),
+      plan_(root, claims, destination, progress,
+            [this](std::uint64_t index, const std::string& text) { fail(index, text); }),
       commit_(
           [this](const Commit::Item&) {
             ++counts_.files;

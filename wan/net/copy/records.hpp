@@ -1,4 +1,5 @@
-// The contents of files as records in large messages: Begin, bytes and holes, then End or Abandon, for one file after another.
+// The contents of files as records in large messages: Begin, bytes and holes, then End or Abandon, for one file after
+// another.
 #pragma once
 
 #include <functional>
@@ -53,8 +54,8 @@ class RecordWriter {
   void put(const Abandon& abandon);
   void put(const Note& note);
   void put(const Finish& finish);
-  // Contents without a copy: room() gives at least `least` bytes (4 kB or less) of the message to read a file into, filled() says
-  // how many of them were.
+  // Contents without a copy: room() gives at least `least` bytes (4 kB or less) of the message to read a file into,
+  // filled() says how many of them were.
   std::span<std::byte> room(std::size_t least);
   void filled(std::size_t bytes);
   void flush();

@@ -29,7 +29,8 @@ std::string time_text(double seconds) {
 
 std::string Meter::line() {
   const auto now = Clock::now();
-  const std::uint64_t moved = progress_.moved, bytes = progress_.bytes, done = std::min<std::uint64_t>(progress_.bytes_done, bytes);
+  const std::uint64_t moved = progress_.moved, bytes = progress_.bytes,
+                      done = std::min<std::uint64_t>(progress_.bytes_done, bytes);
   samples_.push_back({now, moved});
   const auto age = [&](const Sample& sample) { return std::chrono::duration<double>(now - sample.when).count(); };
   while (samples_.size() > 2 && age(samples_[1]) > kWindow) samples_.erase(samples_.begin());
@@ -38,7 +39,8 @@ std::string Meter::line() {
   const bool listed = progress_.listed;
   std::string text = fmt::format("{} of {}{} files, {} of {}{}", progress_.files_done.load(), progress_.files.load(),
                                  listed ? "" : "+", size_text(done), size_text(bytes), listed ? "" : "+");
-  if (listed && bytes > 0) text += fmt::format(" ({:.0f} %)", 100.0 * static_cast<double>(done) / static_cast<double>(bytes));
+  if (listed && bytes > 0)
+    text += fmt::format(" ({:.0f} %)", 100.0 * static_cast<double>(done) / static_cast<double>(bytes));
   text += fmt::format(", {}/s", size_text(static_cast<std::uint64_t>(rate)));
   if (listed && rate > 0) text += fmt::format(", {} left", time_text(static_cast<double>(bytes - done) / rate));
   return text;

@@ -69,7 +69,8 @@ int Root::open_by_parts(const std::string& path, int flags) const {
   for (std::size_t from = 0;;) {
     const std::size_t slash = path.find('/', from);
     if (slash == std::string::npos) return openat(at, path.c_str() + from, flags | O_NOFOLLOW);
-    here = Descriptor(openat(at, path.substr(from, slash - from).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    here =
+        Descriptor(openat(at, path.substr(from, slash - from).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!here.open()) return -1;
     at = here.number();
     from = slash + 1;
@@ -123,7 +124,8 @@ Descriptor Root::open_file(std::string_view path, struct stat& status) const {
   if (S_ISLNK(status.st_mode)) throw FileProblem("'" + shown(path) + "' is a symbolic link, which is not followed");
   if (!S_ISREG(status.st_mode)) throw FileProblem("'" + shown(path) + "' is not a regular file");
   const Folder above = folder(parent_of(path));
-  Descriptor file(openat(above->number(), std::string(last_of(path)).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  Descriptor file(openat(above->number(), std::string(last_of(path)).c_str(),
+                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.open() || fstat(file.number(), &status) != 0) throw_problem("cannot open", path, errno);
   if (!S_ISREG(status.st_mode)) throw FileProblem("'" + shown(path) + "' is not a regular file");
   return file;

@@ -36,8 +36,8 @@ using Folder = std::shared_ptr<const Descriptor>;
 // Any thread. Paths are relative and checked (check_path); "" is the root itself.
 class Root {
  public:
-  // By openat2(RESOLVE_BENEATH), where links that stay inside are followed; by parts where the kernel has no openat2, and then no
-  // link is.
+  // By openat2(RESOLVE_BENEATH), where links that stay inside are followed; by parts where the kernel has no openat2,
+  // and then no link is.
   enum class Resolve { kBest, kByParts };
 
   // Throws Error where `folder` is not there or not a folder.
@@ -45,9 +45,9 @@ class Root {
   explicit Root(Folder folder, Resolve resolve = Resolve::kBest) : root_(std::move(folder)), resolve_(resolve) {}
 
   // All throw FileProblem.
-  Folder folder(std::string_view path) const;                 // kept open for the next time
-  Folder make_folders(std::string_view path) const;           // with all above it
-  Descriptor open_folder(std::string_view path) const;        // for listing
+  Folder folder(std::string_view path) const;           // kept open for the next time
+  Folder make_folders(std::string_view path) const;     // with all above it
+  Descriptor open_folder(std::string_view path) const;  // for listing
   // A regular file, to be read. A link as the last part of the name is refused.
   Descriptor open_file(std::string_view path, struct stat& status) const;
   // What is there, without following a link; false for nothing.

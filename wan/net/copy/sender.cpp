@@ -78,7 +78,8 @@ void Sender::hear_all() {
 
 void Sender::take(Answers answers) {
   const std::lock_guard lock(mutex_);
-  if (listed_.empty() || listed_.front().first != answers.first || listed_.front().files.size() != answers.answers.size())
+  if (listed_.empty() || listed_.front().first != answers.first ||
+      listed_.front().files.size() != answers.answers.size())
     throw ProtocolError("answers of the copy do not belong to a list");
   Work work = std::move(listed_.front());
   listed_.pop_front();

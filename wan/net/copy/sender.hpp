@@ -17,7 +17,8 @@ namespace maki::wan::copy {
 
 class Sender {
  public:
-  Sender(Courier& courier, std::vector<Source> sources, Progress& progress, OnNote on_note, std::size_t batch = 8 << 20);
+  Sender(Courier& courier, std::vector<Source> sources, Progress& progress, OnNote on_note,
+         std::size_t batch = 8 << 20);
   bool sole_file() const { return listing_.sole_file(); }
   // Of something that will not be copied, before run().
   void report_problem(const std::string& text) { listing_notes_.say(true, text); }

@@ -33,7 +33,9 @@ void Server::run(Listener& listener) {
 }
 
 void Server::start(Accepted accepted) {
-  const std::string who = accepted.name.empty() ? accepted.path.status().peer : fmt::format("{} ({})", shown(accepted.name), accepted.path.status().peer);
+  const std::string who = accepted.name.empty()
+                              ? accepted.path.status().peer
+                              : fmt::format("{} ({})", shown(accepted.name), accepted.path.status().peer);
   auto session = std::make_unique<Session>();
   session->courier = std::make_unique<PathCourier>(std::move(accepted.path));
   Session* running = session.get();
@@ -86,7 +88,8 @@ bool Server::serve_one(Courier& courier, const std::string& name) {
 Reply Server::check(const Order& order) const {
   Reply reply;
   if (order.version != kVersion)
-    reply.reason = fmt::format("its copies have version {}, yours {}: use the same release on both sides", kVersion, order.version);
+    reply.reason = fmt::format("its copies have version {}, yours {}: use the same release on both sides", kVersion,
+                               order.version);
   else if (order.action == Order::Action::kPush && options_.read_only)
     reply.reason = "it serves for reading only";
   else
@@ -145,7 +148,8 @@ std::string summary(const Counts& counts) {
   std::string text = fmt::format("{} file{} ({})", counts.files, counts.files == 1 ? "" : "s", size_text(counts.bytes));
   if (counts.folders > 0) text += fmt::format(" in {} folder{}", counts.folders, counts.folders == 1 ? "" : "s");
   if (counts.skipped > 0)
-    text += fmt::format("; {} {} there already ({})", counts.skipped, counts.skipped == 1 ? "was" : "were", size_text(counts.skipped_bytes));
+    text += fmt::format("; {} {} there already ({})", counts.skipped, counts.skipped == 1 ? "was" : "were",
+                        size_text(counts.skipped_bytes));
   if (counts.failed > 0) text += fmt::format("; {} failed", counts.failed);
   return text;
 }

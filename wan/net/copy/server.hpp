@@ -19,7 +19,7 @@ namespace maki::wan::copy {
 struct ServerOptions {
   std::string root;
   bool read_only = false;
-  std::size_t batch = 8 << 20;  // bytes of a message, at most kMaxBatch
+  std::size_t batch = 8 << 20;                       // bytes of a message, at most kMaxBatch
   std::function<void(const std::string& line)> log;  // what is copied, and what fails; any thread
 };
 

@@ -17,13 +17,14 @@ std::string describe(const fs::path& path) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return "nothing";
   if (S_ISDIR(status.st_mode)) return fmt::format("folder {:o}", status.st_mode & 07777);
-  return fmt::format("type {:o} mode {:o} size {} time {}.{:09}", status.st_mode & S_IFMT, status.st_mode & 07777, status.st_size,
-                     status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  return fmt::format("type {:o} mode {:o} size {} time {}.{:09}", status.st_mode & S_IFMT, status.st_mode & 07777,
+                     status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
 std::map<std::string, fs::path> all_below(const fs::path& folder) {
   std::map<std::string, fs::path> found;
-  for (const auto& item : fs::recursive_directory_iterator(folder)) found[fs::relative(item.path(), folder)] = item.path();
+  for (const auto& item : fs::recursive_directory_iterator(folder))
+    found[fs::relative(item.path(), folder)] = item.path();
   return found;
 }
 
@@ -38,7 +39,8 @@ Scratch::Scratch() {
 Scratch::~Scratch() {
   std::error_code ignored;
   for (const auto& item : fs::recursive_directory_iterator(path_, ignored))
-    if (item.is_directory() && !item.is_symlink()) fs::permissions(item.path(), fs::perms::owner_all, fs::perm_options::add, ignored);
+    if (item.is_directory() && !item.is_symlink())
+      fs::permissions(item.path(), fs::perms::owner_all, fs::perm_options::add, ignored);
   fs::remove_all(path_, ignored);
 }
 
@@ -65,7 +67,8 @@ void make_tree(const fs::path& folder, int files, unsigned seed) {
   fs::create_directories(folder / "empty folder" / "inner");
   write_file(folder / "empty file", "");
   for (int i = 0; i < files; ++i) {
-    const fs::path path = folder / fmt::format("d{}", i % 7) / fmt::format("e{}", i % 3) / fmt::format("file {}.dat", i);
+    const fs::path path =
+        folder / fmt::format("d{}", i % 7) / fmt::format("e{}", i % 3) / fmt::format("file {}.dat", i);
     write_file(path, random_text(random() % 9000, seed + static_cast<unsigned>(i)));
     chmod(path.c_str(), i % 5 == 0 ? 0444 : 0640);
     const timespec times[2] = {{0, UTIME_OMIT}, {1000000000 + i, 123456789 - i}};
@@ -81,7 +84,8 @@ std::string difference(const fs::path& a, const fs::path& b) {
   for (const auto& [name, path] : in_a) {
     const auto other = in_b.find(name);
     if (other == in_b.end()) return name + " is only in the first";
-    if (describe(path) != describe(other->second)) return name + ": " + describe(path) + " but " + describe(other->second);
+    if (describe(path) != describe(other->second))
+      return name + ": " + describe(path) + " but " + describe(other->second);
     if (fs::is_regular_file(path) && read_file(path) != read_file(other->second)) return name + " has other contents";
   }
   return "";

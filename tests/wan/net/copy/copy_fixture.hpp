@@ -1,4 +1,5 @@
-// What the tests of copying share: folders that go away, trees of files, and a connection within the process that can be cut.
+// What the tests of copying share: folders that go away, trees of files, and a connection within the process that can
+// be cut.
 #pragma once
 
 #include <condition_variable>
@@ -40,8 +41,8 @@ std::string difference(const fs::path& a, const fs::path& b);
 // How many unfinished files there are below.
 int parts_below(const fs::path& folder);
 
-// Two ends that pass messages to each other in memory; after `budget` bytes of file contents, both ways together, the connection
-// breaks as a lost path would.
+// Two ends that pass messages to each other in memory; after `budget` bytes of file contents, both ways together, the
+// connection breaks as a lost path would.
 class PipeState {
  public:
   explicit PipeState(std::uint64_t budget) : budget_(budget) {}

@@ -57,10 +57,12 @@ class Copy : public ::testing::Test {
     return work(client);
   }
   CopyReport push(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
-    return with_client([&](Client& client) { return client.push({(local() / what).string() + end_of(what)}, to, options()); }, budget);
+    return with_client(
+        [&](Client& client) { return client.push({(local() / what).string() + end_of(what)}, to, options()); }, budget);
   }
   CopyReport pull(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {
-    return with_client([&](Client& client) { return client.pull({what}, (local() / to).string() + end_of(to), options()); }, budget);
+    return with_client(
+        [&](Client& client) { return client.pull({what}, (local() / to).string() + end_of(to), options()); }, budget);
   }
   static std::string end_of(const std::string& name) { return name.ends_with('/') ? "/" : ""; }
 

@@ -13,7 +13,8 @@ namespace {
 
 Checksum some_checksum(int seed) {
   Checksum checksum;
-  for (std::size_t i = 0; i < checksum.size(); ++i) checksum[i] = static_cast<std::byte>(seed + static_cast<int>(i) * 3);
+  for (std::size_t i = 0; i < checksum.size(); ++i)
+    checksum[i] = static_cast<std::byte>(seed + static_cast<int>(i) * 3);
   return checksum;
 }
 
@@ -29,7 +30,8 @@ Order some_order() {
 Piece some_piece() {
   Piece piece{.first = 77, .last = true, .entries = {}};
   piece.entries.push_back({.kind = Kind::kFolder, .path = "d", .size = 0, .mtime = -5, .mode = 0755});
-  piece.entries.push_back({.kind = Kind::kFile, .path = "d/f", .size = std::uint64_t{5} << 32, .mtime = 1234567890123456789, .mode = 0});
+  piece.entries.push_back(
+      {.kind = Kind::kFile, .path = "d/f", .size = std::uint64_t{5} << 32, .mtime = 1234567890123456789, .mode = 0});
   return piece;
 }
 
@@ -145,8 +147,9 @@ void read_all_records(std::span<const std::byte> message) {
 // Each decoder either gives something or throws ProtocolError.
 void decode_anything(std::span<const std::byte> message) {
   using Decode = void (*)(std::span<const std::byte>);
-  const Decode decoders[] = {[](auto m) { decode_order(m); },   [](auto m) { decode_reply(m); },   [](auto m) { decode_piece(m); },
-                             [](auto m) { decode_answers(m); }, [](auto m) { decode_results(m); }, [](auto m) { read_all_records(m); }};
+  const Decode decoders[] = {[](auto m) { decode_order(m); },   [](auto m) { decode_reply(m); },
+                             [](auto m) { decode_piece(m); },   [](auto m) { decode_answers(m); },
+                             [](auto m) { decode_results(m); }, [](auto m) { read_all_records(m); }};
   for (const Decode decode : decoders) try {
       decode(message);
     } catch (const ProtocolError&) {
@@ -166,7 +169,8 @@ std::vector<Bytes> samples() {
 
 TEST(CopyMessage, EveryCutIsRefused) {
   const auto refused = [](const Bytes& message, auto decode) {
-    for (std::size_t size = 0; size < message.size; ++size) EXPECT_THROW(decode(message.view().first(size)), ProtocolError) << size;
+    for (std::size_t size = 0; size < message.size; ++size)
+      EXPECT_THROW(decode(message.view().first(size)), ProtocolError) << size;
     Bytes longer = make_bytes(message.size + 1);
     std::memcpy(longer.data.get(), message.data.get(), message.size);
     longer.data[message.size] = std::byte{0};
@@ -191,7 +195,8 @@ TEST(CopyMessage, RandomAndMutatedBytes) {
     } else {
       const auto view = good[random() % good.size()].view();
       message.assign(view.begin(), view.end());
-      for (std::uint64_t i = 0, n = 1 + random() % 3; i < n; ++i) message[random() % message.size()] = static_cast<std::byte>(random());
+      for (std::uint64_t i = 0, n = 1 + random() % 3; i < n; ++i)
+        message[random() % message.size()] = static_cast<std::byte>(random());
       if (round % 4 == 2) message.resize(random() % (message.size() + 1));
     }
     decode_anything(message);

@@ -18,8 +18,10 @@ namespace maki::wan::copy {
 namespace {
 
 TEST(CopyNames, OnlyRelativeOnesPass) {
-  for (const char* good : {"a", "a/b", "..a", "a..", ".hidden", "a b/c\n", "...", "a/.b"}) EXPECT_NO_THROW(check_path(good)) << good;
-  for (const char* bad : {"", "/", "/etc/passwd", "..", "../a", "a/..", "a/../b", "./a", "a/.", "a//b", "a/", ".a.maki-part"})
+  for (const char* good : {"a", "a/b", "..a", "a..", ".hidden", "a b/c\n", "...", "a/.b"})
+    EXPECT_NO_THROW(check_path(good)) << good;
+  for (const char* bad :
+       {"", "/", "/etc/passwd", "..", "../a", "a/..", "a/../b", "./a", "a/.", "a//b", "a/", ".a.maki-part"})
     EXPECT_THROW(check_path(bad), FileProblem) << bad;
   EXPECT_THROW(check_path(std::string_view("a\0b", 3)), FileProblem);
   EXPECT_THROW(check_path(std::string(256, 'x')), FileProblem);
@@ -84,7 +86,8 @@ TEST_P(CopyRoot, LinksThatLeadOutAreRefused) {
   link("../outside", "relative");
   link("../../../../../../../../../../..", "far");
   link("/proc/self/root", "magic");
-  for (const char* path : {"absolute/secret", "relative/secret", "far/etc/passwd", "magic/etc/passwd"}) expect_closed(path);
+  for (const char* path : {"absolute/secret", "relative/secret", "far/etc/passwd", "magic/etc/passwd"})
+    expect_closed(path);
   EXPECT_FALSE(fs::exists(here_ / "outside/new"));
   EXPECT_THROW(root_->make_folders("absolute/new"), FileProblem);
   EXPECT_FALSE(fs::exists(here_ / "outside/new"));
@@ -118,7 +121,8 @@ TEST_P(CopyRoot, SpecialFilesAreRefused) {
   for (const char* name : {"pipe", "socket", "in"}) EXPECT_THROW(root_->open_file(name, status), FileProblem) << name;
 }
 
-// A folder is replaced by a link to the outside, and back, as fast as it goes, while files are opened and folders made below it.
+// A folder is replaced by a link to the outside, and back, as fast as it goes, while files are opened and folders made
+// below it.
 TEST_P(CopyRoot, ALinkSwappedIn) {
   fs::create_directories(here_ / "root/swap");
   write_file(here_ / "root/swap/secret", "inside");

@@ -1,0 +1,121 @@
+#include "wan/net/copy/sync.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "wan/net/copy/incoming_file.hpp"
+#include "wan/net/copy/server.hpp"
+
+namespace maki::wan::copy {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLongestPause = 30;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void add(Counts& total, const Counts& counts) {
+  total.files += counts.files;
+  total.bytes += counts.bytes;
+  total.skipped += counts.skipped;
+  total.skipped_bytes += counts.skipped_bytes;
+  total.failed += counts.failed;
+}
+
+}  // namespace
+
+Sync::Sync(SyncOptions options)
+    : options_(std::move(options)),
+      root_(std::make_shared<const Root>(options_.folder)),
+      watch_(options_.folder, options_.settle) {
+  if (!options_.destination.ends_with('/')) options_.destination += '/';  // one file alone keeps its name too
+}
+
+void Sync::log(const std::string& line) const {
+  if (options_.log) options_.log(line);
+}
+
+std::vector<Sync::Candidate> Sync::still_there(const std::vector<std::string>& paths) const {
+  std::vector<Candidate> out;
+  const Root fresh(root_->folder(""));  // folders come and go
+  for (const std::string& path : paths) try {
+      struct stat status;
+      if (!fresh.look(path, status) || !S_ISREG(status.st_mode)) continue;
+      const Candidate file{path, static_cast<std::uint64_t>(status.st_size), mtime_of(status)};
+      if (!watch_.is_marked(path, file.size, file.mtime)) out.push_back(file);
+    } catch (const FileProblem& problem) {
+      log(problem.what());
+    }
+  return out;
+}
+
+// False where the path was lost. What failed for its own reasons is tried again after the next scan.
+bool Sync::ship(const std::vector<Candidate>& files) try {
+  if (!client_) client_ = std::make_unique<Client>(options_.connect());
+  const auto fresh = std::make_shared<const Root>(root_->folder(""));
+  std::vector<Source> sources;
+  for (const Candidate& file : files) sources.push_back({fresh, file.path, file.path});
+  CopyOptions copy;
+  copy.checksum = options_.checksum;
+  copy.on_note = options_.on_note;
+  const CopyReport report = client_->push(std::move(sources), options_.destination, copy);
+  if (report.complete())
+    for (const Candidate& file : files) watch_.mark(file.path, file.size, file.mtime);
+  add(total_, report.counts);
+  log(summary(report.counts));
+  return true;
+} catch (const PathError& error) {
+  client_.reset();
+  if (options_.once) throw;
+  log(fmt::format("{}; connecting again", error.what()));
+  return false;
+}
+
+bool Sync::pause(double seconds) {
+  const auto start = Clock::now();
+  while (!stopped() && seconds_since(start) < seconds) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  return !stopped();
+}
+
+void Sync::ship_until_there(const std::vector<Candidate>& files) {
+  double wait = 1;
+  while (!files.empty() && !ship(files)) {
+    if (!pause(wait)) return;
+    wait = std::min(2 * wait, kLongestPause);
+  }
+}
+
+// Files that were changed just now get their time to settle.
+void Sync::ship_once() {
+  std::vector<std::string> paths;
+  const auto start = Clock::now();
+  do {
+    const auto more = watch_.ready(0.2);
+    paths.insert(paths.end(), more.begin(), more.end());
+  } while (watch_.waiting() > 0 && seconds_since(start) < options_.settle + 1 && !stopped());
+  if (watch_.waiting() > 0) log(fmt::format("{} files are still being written, and left out", watch_.waiting()));
+  std::sort(paths.begin(), paths.end());
+  ship_until_there(still_there(paths));
+}
+
+Counts Sync::run() {
+  watch_.scan();
+  if (options_.once) {
+    ship_once();
+    return total_;
+  }
+  auto scanned = Clock::now();
+  while (!stopped()) {
+    ship_until_there(still_there(watch_.ready(0.5)));
+    if (seconds_since(scanned) < options_.scan_every) continue;
+    watch_.scan();
+    scanned = Clock::now();
+  }
+  return total_;
+}
+
+}  // namespace maki::wan::copy
