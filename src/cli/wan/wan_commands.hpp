@@ -9,5 +9,8 @@ void add_wan_commands(CLI::App& program);
 
 void add_wan_keygen(CLI::App& wan);
 void add_wan_bench(CLI::App& wan);
+void add_wan_copy(CLI::App& wan);
+void add_wan_serve(CLI::App& wan);
+void add_wan_sync(CLI::App& wan);
 
 }  // namespace maki

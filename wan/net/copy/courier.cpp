@@ -20,6 +20,13 @@ PathCourier::~PathCourier() {
       }
 }
 
+template <class Start>
+Request PathCourier::start(Start start) {
+  const std::lock_guard lock(closing_);
+  if (given_up_) throw PathError("The connection to " + peer_ + " was given up");
+  return start();
+}
+
 void PathCourier::wait_for_oldest(Lane& lane) {
   lane.sent.front().request.wait();
   lane.bytes -= lane.sent.front().message.size;
@@ -33,13 +40,14 @@ void PathCourier::send(Tag tag, Bytes message) {
     wait_for_oldest(to);
   to.bytes += message.size;
   const auto view = message.view();
-  to.sent.push_back({path_.start_send(tag, view), std::move(message)});
+  to.sent.push_back({start([&] { return path_.start_send(tag, view); }), std::move(message)});
 }
 
 Bytes PathCourier::receive(Tag tag) {
   Lane& from = lane(tag);
   const std::lock_guard lock(from.receiving);
-  while (from.posted.size() < posted_of(tag)) from.posted.push_back(path_.start_receive_any(tag, limit_of(tag)));
+  while (from.posted.size() < posted_of(tag))
+    from.posted.push_back(start([&] { return path_.start_receive_any(tag, limit_of(tag)); }));
   Request next = from.posted.front();
   next.wait();
   from.posted.pop_front();
@@ -53,6 +61,10 @@ void PathCourier::flush() {
   }
 }
 
-void PathCourier::give_up() { path_.close(0); }
+void PathCourier::give_up() {
+  const std::lock_guard lock(closing_);
+  given_up_ = true;
+  path_.close(0);
+}
 
 }  // namespace maki::wan::copy

@@ -28,13 +28,13 @@ class PathCourier : public Courier {
  public:
   static constexpr std::size_t kUnderWay = 64 << 20;  // bytes of file contents each way
 
-  explicit PathCourier(Path path) : path_(std::move(path)) {}
+  explicit PathCourier(Path path) : peer_(path.status().peer), path_(std::move(path)) {}
   ~PathCourier() override;
   void send(Tag tag, Bytes message) override;
   Bytes receive(Tag tag) override;
   void flush() override;
   void give_up() override;
-  std::string peer() const override { return path_.status().peer; }
+  std::string peer() const override { return peer_; }
   Path& path() { return path_; }
 
  private:
@@ -52,7 +52,13 @@ class PathCourier : public Courier {
   static void wait_for_oldest(Lane& lane);
   Lane& lane(Tag tag) { return lanes_.at(static_cast<std::size_t>(tag)); }
 
+  template <class Start>
+  Request start(Start start);
+
   std::array<Lane, 5> lanes_;
+  std::string peer_;
+  std::mutex closing_;  // no call begins once the path is closed
+  bool given_up_ = false;
   Path path_;
 };
 

@@ -1,0 +1,207 @@
+// maki wan serve, copy and sync: files between sites.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "kernels/device/error.hpp"
+#include "src/cli/wan/copy_screen.hpp"
+#include "src/cli/wan/path_options.hpp"
+#include "src/cli/wan/remote_path.hpp"
+#include "src/cli/wan/wan_commands.hpp"
+#include "wan/net/copy/client.hpp"
+#include "wan/net/copy/server.hpp"
+#include "wan/net/copy/sync.hpp"
+
+namespace maki {
+namespace {
+
+constexpr int kSomeFailed = 1;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void end_on_signals() {
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  std::signal(SIGTERM, [](int) { interrupted = 1; });
+}
+
+// Received files stay open until they are on the disk, many at a time.
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void say(const std::string& line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+std::string own_name() {
+  char name[64] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? std::string(name) : "";
+}
+
+wan::Path connect(const wan::Endpoint& host, const PathChoices& choices) {
+  return wan::Path::connect(host, choices.security, choices.settings, own_name(), choices.relay);
+}
+
+struct ServeOptions {
+  std::string root, listen;
+  bool read_only = false;
+  PathOptions path;
+};
+
+void run_serve(const ServeOptions& given) {
+  const PathChoices choices = read_path_options(given.path);
+  allow_many_files();
+  end_on_signals();
+  wan::copy::ServerOptions options;
+  options.root = given.root;
+  options.read_only = given.read_only;
+  options.log = say;
+  wan::copy::Server server(options);
+  wan::Listener listener(wan::Endpoint::parse(given.listen), choices.security, choices.settings, {}, choices.relay);
+  say(fmt::format("serving {}{} on {}{} (Ctrl-C ends it)", given.root, given.read_only ? " for reading" : "",
+                  choices.relay.used() ? "the relay as " + choices.relay.target : listener.address().text(),
+                  choices.security.insecure ? ", without encryption" : ""));
+  std::thread watching([&] {
+    while (!interrupted) usleep(100000);
+    server.stop();
+  });
+  server.run(listener);
+  watching.join();
+}
+
+struct CopyCommand {
+  std::vector<std::string> names;  // the sources, then the destination
+  bool checksum = false, quiet = false;
+  PathOptions path;
+};
+
+[[noreturn]] void throw_sides() {
+  throw CLI::ValidationError(
+      "exactly one side of a copy is remote, HOST:PORT/path: all sources, of one HOST:PORT, or the destination");
+}
+
+wan::copy::CopyReport copy_by(wan::copy::Client& client, const std::vector<std::string>& sources,
+                              const std::vector<RemotePath>& remote, const std::string& destination,
+                              const wan::copy::CopyOptions& options) {
+  if (remote.empty()) return client.push(sources, parse_remote(destination)->path, options);
+  std::vector<std::string> paths;
+  for (const RemotePath& one : remote) paths.push_back(one.path);
+  return client.pull(paths, destination, options);
+}
+
+void run_copy(const CopyCommand& given) {
+  const PathChoices choices = read_path_options(given.path);
+  std::vector<std::string> sources = given.names;
+  const std::string destination = sources.back();
+  sources.pop_back();
+  std::vector<RemotePath> remote;
+  for (const std::string& source : sources)
+    if (auto there = parse_remote(source)) remote.push_back(*there);
+  const auto to = parse_remote(destination);
+  if (to ? !remote.empty() : remote.size() != sources.size()) throw_sides();
+  for (const RemotePath& one : remote)
+    if (one.host != remote[0].host) throw_sides();
+  // What is wrong here is said before anyone is called.
+  if (to)
+    for (const std::string& source : sources) wan::copy::local_source(source);
+
+  allow_many_files();
+  wan::copy::Progress progress;
+  wan::copy::Client client(connect(to ? to->host : remote[0].host, choices));
+  CopyScreen screen(progress, given.quiet);
+  wan::copy::CopyOptions options;
+  options.checksum = given.checksum;
+  options.progress = &progress;
+  options.on_note = [&](bool failed, const std::string& text) { screen.note(failed, text); };
+  const auto start = std::chrono::steady_clock::now();
+  const wan::copy::CopyReport report = copy_by(client, sources, remote, destination, options);
+  screen.end();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!given.quiet)
+    say(fmt::format(
+        "copied {}; {:.1f} s, {}/s", wan::copy::summary(report.counts), seconds,
+        wan::copy::size_text(static_cast<std::uint64_t>(static_cast<double>(report.counts.bytes) / seconds))));
+  if (!report.complete()) throw CLI::RuntimeError(kSomeFailed);
+}
+
+struct SyncCommand {
+  std::string folder, destination;
+  double settle = 2;
+  bool once = false, checksum = false;
+  PathOptions path;
+};
+
+void run_sync(const SyncCommand& given) {
+  const PathChoices choices = read_path_options(given.path);
+  const auto to = parse_remote(given.destination);
+  if (!to) throw CLI::ValidationError("the destination of a sync is remote, HOST:PORT/path");
+  end_on_signals();
+  wan::copy::SyncOptions options;
+  options.folder = given.folder;
+  options.destination = to->path;
+  options.settle = given.settle;
+  options.once = given.once;
+  options.checksum = given.checksum;
+  options.connect = [&] { return connect(to->host, choices); };
+  options.stop = [] { return interrupted != 0; };
+  options.log = say;
+  options.on_note = [](bool failed, const std::string& text) {
+    if (failed) fmt::print(stderr, "maki: not copied: {}\n", text);
+  };
+  wan::copy::Sync sync(options);
+  if (!given.once) say(fmt::format("watching {} for {} (Ctrl-C ends it)", given.folder, given.destination));
+  const wan::copy::Counts counts = sync.run();
+  say(fmt::format("shipped {}", wan::copy::summary(counts)));
+  if (counts.failed > 0 && given.once) throw CLI::RuntimeError(kSomeFailed);
+}
+
+}  // namespace
+
+void add_wan_serve(CLI::App& wan) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command =
+      add_command(wan, "serve", "Serve a folder, and nothing outside of it, to copy and sync",
+                  "maki wan serve --root /data/shared --listen :6000 --key site.key", options, run_serve);
+  command->add_option("--root", options->root, "the folder; remote names count from it")->required();
+  command->add_option("--listen", options->listen, "ADDRESS:PORT to be called at (an empty address: any)")->required();
+  command->add_flag("--read-only", options->read_only, "take no files");
+  add_path_options(*command, options->path);
+}
+
+void add_wan_copy(CLI::App& wan) {
+  auto options = std::make_shared<CopyCommand>();
+  CLI::App* command = add_command(
+      wan, "copy", "Copy files and folders to or from a served folder; the same command continues what was interrupted",
+      "maki wan copy output/run1 OTHER-SITE:6000/runs --key site.key\n"
+      "  maki wan copy OTHER-SITE:6000/runs/run1/ here --key site.key   # a slash at the end: what is in it",
+      options, run_copy);
+  command->add_option("SOURCE... DEST", options->names, "here, or there as HOST:PORT/path ([::1]:PORT/path)")
+      ->required()
+      ->expected(2, 4097);
+  command->add_flag("--checksum", options->checksum, "compare contents also where size and time agree");
+  command->add_flag("-q,--quiet", options->quiet, "say only what was not copied");
+  add_path_options(*command, options->path);
+}
+
+void add_wan_sync(CLI::App& wan) {
+  auto options = std::make_shared<SyncCommand>();
+  CLI::App* command =
+      add_command(wan, "sync", "Watch a folder and ship each file as soon as it is complete",
+                  "maki wan sync output/run1 OTHER-SITE:6000/runs/run1 --key site.key", options, run_sync);
+  command->add_option("DIR", options->folder, "folder to watch, with those in it")->required();
+  command->add_option("HOST:PORT/path", options->destination, "folder there that its files go into")->required();
+  command->add_option("--settle", options->settle, "seconds that a file must have been left alone")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  command->add_flag("--once", options->once, "ship what is there, and end");
+  command->add_flag("--checksum", options->checksum, "compare contents also where size and time agree");
+  add_path_options(*command, options->path);
+}
+
+}  // namespace maki
