@@ -26,7 +26,7 @@ void CopyScreen::run() {
 
 void CopyScreen::draw() {
   const std::string line = meter_.line();
-  fmt::print(terminal_ ? "\r{}\x1b[K" : "{}\n", line);
+  fmt::print("{}{}{}", terminal_ ? "\r" : "", line, terminal_ ? "\x1b[K" : "\n");
   std::fflush(stdout);
   drawn_ = terminal_;
 }
