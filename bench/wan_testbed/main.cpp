@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "bench/wan_testbed/control.hpp"
+#include "bench/wan_testbed/measure.hpp"
 #include "bench/wan_testbed/testbed.hpp"
 #include "bench/wan_testbed/units.hpp"
 #include "wan/net/error.hpp"
@@ -43,10 +44,12 @@ void add_options(CLI::App& program, Options& o) {
   program.add_flag("--quiet", o.quiet, "no counters at the end");
   program.footer(
       "wan_testbed [OPTIONS] -- COMMAND...   runs COMMAND with MAKI_SITES, MAKI_NS_i (for `ip netns exec`), MAKI_ADDR_i,\n"
-      "                                      MAKI_ADDR6_i, and MAKI_TESTBED, by which it may call\n"
+      "                                      MAKI_ADDR6_i, MAKI_LINK_RATE, _RTT, _QUEUE, _LOSS, and MAKI_TESTBED, by which\n"
+      "                                      it may call\n"
       "wan_testbed cut|restore [LINK]        all packets are lost; or no longer. LINK is 0-1; none: all\n"
       "wan_testbed loss PROBABILITY [LINK]\n"
       "wan_testbed counters [LINK]\n"
+      "wan_testbed measure [OPTIONS]         (in a testbed) a path between sites 0 and 1: transfers timed at the receiver\n"
       "wan_testbed clean                     removes what a killed testbed left behind");
 }
 
@@ -68,8 +71,12 @@ void resolve(Options& o) {
   }
 }
 
-void set_environment(const Testbed& testbed, const std::string& control) {
+void set_environment(const Testbed& testbed, const LinkSettings& link, const std::string& control) {
   setenv("MAKI_TESTBED", control.c_str(), 1);
+  setenv("MAKI_LINK_RATE", fmt::format("{}", link.rate).c_str(), 1);  // bits a second
+  setenv("MAKI_LINK_RTT", fmt::format("{}", 2 * link.delay).c_str(), 1);
+  setenv("MAKI_LINK_QUEUE", fmt::format("{:.0f}", link.queue > 0 ? link.queue : link.default_queue()).c_str(), 1);
+  setenv("MAKI_LINK_LOSS", fmt::format("{}", link.loss).c_str(), 1);
   setenv("MAKI_SITES", std::to_string(testbed.sites()).c_str(), 1);
   for (int i = 0; i < testbed.sites(); ++i) {
     setenv(fmt::format("MAKI_NS_{}", i).c_str(), testbed.site(i).name().c_str(), 1);
@@ -122,7 +129,7 @@ int run_testbed(Options& options, const std::vector<std::string>& command) {
   const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC);
   Testbed testbed(options.testbed);
   const Control control(testbed, fmt::format("/run/maki-testbed-{}.socket", getpid()));
-  set_environment(testbed, control.path());
+  set_environment(testbed, options.testbed.link, control.path());
   const int status = supervise(start(command, before), descriptor);
   close(descriptor);
   if (!options.quiet) fmt::print(stderr, "{}", counters_text(testbed));
@@ -145,6 +152,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (first == "cut" || first == "restore" || first == "loss" || first == "counters") return ask_running(argc, argv);
+  if (first == "measure") return measure(argc - 1, argv + 1);
   int own = 1;
   while (own < argc && std::string(argv[own]) != "--") ++own;
   CLI::App program("Sites on this machine, joined by emulated wide-area links.", "wan_testbed");

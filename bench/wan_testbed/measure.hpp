@@ -1,0 +1,84 @@
+// `wan_testbed measure`: a path between sites 0 and 1 of the testbed that it runs in, and what it carries how fast.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "wan/net/path.hpp"
+
+namespace maki::testbed {
+
+int measure(int argc, char** argv);
+
+// One order to the process at site 1, which answers each with one Reply (kReceive and kPlain: with two, the first when it is
+// ready). They go over a Unix socket, so that the link carries nothing but what is measured.
+struct Order {
+  enum What : std::uint32_t { kReceive, kBoth, kEcho, kPlain, kUsage, kEnd } what;
+  std::uint32_t number;  // of the message: stamped into it
+  std::uint64_t bytes;
+  double start;          // kBoth: when
+};
+struct Reply {
+  double time;  // when the last byte was there (CLOCK_MONOTONIC); kUsage: CPU seconds so far
+  std::uint64_t intact;
+};
+
+double now();           // CLOCK_MONOTONIC, seconds
+double cpu_seconds();   // of this process
+void wait_until(double time);
+
+// Bytes that differ from message to message, so that a receiver can tell what it got.
+class Payload {
+ public:
+  explicit Payload(std::size_t bytes);
+  // The first `bytes`, as message `number`.
+  std::span<const std::byte> message(std::uint32_t number, std::size_t bytes);
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// A Unix socket pair's end: orders one way, replies the other.
+class Wire {
+ public:
+  explicit Wire(int descriptor) : descriptor_(descriptor) {}
+  template <class T>
+  void put(const T& what) const {
+    put(&what, sizeof what);
+  }
+  template <class T>
+  T get() const {
+    T what;
+    get(&what, sizeof what);
+    return what;
+  }
+
+ private:
+  void put(const void* data, std::size_t bytes) const;
+  void get(void* data, std::size_t bytes) const;  // throws wan::Error where the other side has gone
+  int descriptor_;
+};
+
+// What both sides have to know.
+struct MeasureSetup {
+  std::string space[2], address;  // namespaces of sites 0 and 1, where site 1 listens
+  wan::Security security;
+  wan::PathSettings settings;
+  std::size_t largest = 0;        // bytes of a message
+  bool with_path = true;          // plain streams alone need none
+};
+
+// Site 1, in a process of its own: enters its namespace, tells its port, and does what it is told until kEnd.
+void respond(const MeasureSetup& setup, const Wire& wire);
+
+// Plain TCP: sends `bytes` over a new connection in one stream as a stock program does; receives them. Seconds are the callers'.
+void plain_send(const std::string& address, std::uint16_t port, const std::string& congestion,
+                std::span<const std::byte> bytes);
+std::size_t plain_receive(int listener, std::span<std::byte> buffer);
+int plain_listen(const std::string& address, std::uint16_t& port);
+
+}  // namespace maki::testbed
