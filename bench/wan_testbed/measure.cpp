@@ -17,6 +17,7 @@
 #include "bench/wan_testbed/units.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/secure/key.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
 namespace {
@@ -32,7 +33,7 @@ struct Options {
   std::vector<std::string> cases = {"first", "warm", "silent", "large", "both", "echo", "plain"};
   int repeat = 7, repeat_silent = 5, repeat_large = 3, repeat_echo = 11;
   double silence = 3;
-  std::string message = "64MB", large = "512MB", plain = "64MB", json;
+  std::string message = "64MB", large = "512MB", plain = "64MB", json, trace;
   bool wants(const std::string& name) const { return std::find(cases.begin(), cases.end(), name) != cases.end(); }
 };
 
@@ -235,6 +236,7 @@ void add_options(CLI::App& program, Options& o) {
   program.add_option("--repeat-large", o.repeat_large)->capture_default_str();
   program.add_option("--silence", o.silence, "seconds")->capture_default_str();
   program.add_option("--json", o.json, "file to write");
+  program.add_option("--trace", o.trace, "file for lines of: number of the transfer, seconds, bytes that each stream received");
 }
 
 // A key for this measurement, in a folder that goes with it.
@@ -264,6 +266,7 @@ MeasureSetup setup_of(Options& o, const Link& link, const TemporaryKey& key) {
   o.settings.pacing_rate = o.pacing * link.rate / 8;
   setup.settings = o.settings;
   setup.with_path = std::any_of(o.cases.begin(), o.cases.end(), [](const std::string& c) { return c != "plain"; });
+  setup.trace = o.trace;
   for (const std::string& size : {o.message, o.large, o.plain})
     setup.largest = std::max(setup.largest, static_cast<std::size_t>(parse_bytes(size)));
   return setup;

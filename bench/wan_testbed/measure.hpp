@@ -70,6 +70,7 @@ struct MeasureSetup {
   wan::PathSettings settings;
   std::size_t largest = 0;        // bytes of a message
   bool with_path = true;          // plain streams alone need none
+  std::string trace;              // a file for what each stream received when; empty: none
 };
 
 // Site 1, in a process of its own: enters its namespace, tells its port, and does what it is told until kEnd.
