@@ -13,7 +13,7 @@ constexpr std::size_t kCopiedMessage = 64 << 10;      // a send of so much is co
 constexpr std::size_t kCopiedAtMost = 64 << 20;       // as long as so much waits
 constexpr double kAcknowledgeWithin = 0.005;          // seconds
 constexpr std::uint64_t kAcknowledgeEvery = 8 << 20;  // bytes
-constexpr double kPacingBurst = 0.002;                // seconds of the rate that may go at once
+constexpr double kPacingBurst = 0.01;                 // seconds of the rate that may go at once: what a late timer is forgiven
 constexpr std::size_t kRoundTrips = 64;
 
 }  // namespace
@@ -65,15 +65,15 @@ Request PathCore::receive(Tag tag, Receive receive) {
 void PathCore::kick() {
   const std::size_t count = slots_.size();
   const std::size_t first = turn_;
-  std::size_t next = first;
   for (std::size_t i = 0; i < count && !over_; ++i) {
-    if (!acknowledgement_due_ && !outbox_.waiting()) break;
+    if (!acknowledgement_due_ && (pacing_timer_ || !outbox_.waiting())) break;
     Stream* stream = slots_[(first + i) % count].stream.get();
     if (stream == nullptr || !stream->idle()) continue;
+    const std::uint64_t before = stream->sent;
     stream->pump();
-    next = first + i + 1;
+    // One that got nothing because of pacing is the first to be asked when the time has come.
+    if (!over_ && stream->sent > before) turn_ = (first + i + 1) % count;
   }
-  turn_ = count == 0 ? 0 : next % count;
 }
 
 bool PathCore::pacing_allows(std::size_t bytes) {
