@@ -7,6 +7,7 @@ void add_wan_commands(CLI::App& program) {
   wan->require_subcommand(1);
   wan->footer("\nExample:\n  maki wan keygen site.key\n  maki wan COMMAND --help\n");
   add_wan_keygen(*wan);
+  add_wan_bench(*wan);
   add_wan_copy(*wan);
   add_wan_serve(*wan);
   add_wan_sync(*wan);

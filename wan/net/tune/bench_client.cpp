@@ -133,14 +133,18 @@ Timing BenchClient::transfer(Way way, std::size_t bytes) {
   return way == Way::kOut ? take(bytes) : way == Way::kIn ? give(bytes) : both(bytes);
 }
 
-Timing BenchClient::take(std::size_t bytes) {
-  const auto payload = out_.of(bytes);
-  ask(Words("take").set("bytes", std::uint64_t{bytes}), "ready");
+Timing BenchClient::take(std::size_t bytes) { return {send_many({bytes, 1, 1}), 0}; }
+
+double BenchClient::send_many(const TransferOrder& order) {
+  out_.of(order.bytes * order.flight);
+  keep_clock();
+  Words words("take");
+  order.write(words);
+  ask(words, "ready");
   const double begin = seconds_now();
-  Request sending = path_.start_send(kPayload, payload);
-  const Words done = hear(path_, kReplies);
-  sending.wait();
-  return {of_theirs(done.integer("at", ~std::uint64_t{0})) - begin, 0};
+  TransferQueue sends(order, out_, [&](std::span<std::byte> place) { return path_.start_send(kPayload, place); });
+  sends.finish();
+  return of_theirs(hear(path_, kReplies).integer("at", ~std::uint64_t{0})) - begin;
 }
 
 Timing BenchClient::give(std::size_t bytes) {

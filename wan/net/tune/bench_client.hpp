@@ -24,6 +24,8 @@ class BenchClient : public MeasuredLink {
   CpuUse cpu() override;
   const KernelLimits& kernel_here() const override { return here_; }
   const KernelLimits& kernel_there() const override { return there_; }
+  // Messages out, several in flight: seconds from the first's begin to the last's arrival.
+  double send_many(const TransferOrder& order);
   PathStatus status() const { return path_.status(); }
 
  private:

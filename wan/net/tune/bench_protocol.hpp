@@ -4,7 +4,7 @@
 //   hello window= congestion= ...  -> welcome largest= (kernel limits), or again: the listener was made anew, call again
 //   change send_chunk= receive_chunk= pacing=  -> changed
 //   echo count=                    8 bytes each way, so often; back comes the clock of the side that was called, in ns
-//   take bytes=                    -> ready, then payload, then done at=
+//   take bytes= count= flight=     -> ready, then payload, then done at= (messages, so many of them in flight)
 //   give bytes=                    -> given at= (the clock at the begin of the sending), and payload
 //   both bytes= at=                payload both ways from that time on -> done at= began=
 //   cpu                            -> used seconds=
@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "wan/net/path.hpp"
@@ -47,6 +48,13 @@ inline void say(Path& path, Tag tag, const Words& words) {
 }
 inline Words hear(Path& path, Tag tag) { return Words::parse(path.receive_any(tag, kMaxWords).view()); }
 
+// So many messages of so many bytes, at most `flight` of them at once.
+struct TransferOrder {
+  std::uint64_t bytes = 0, count = 1, flight = 1;
+  static TransferOrder of(const Words& order);
+  void write(Words& order) const { order.set("bytes", bytes).set("count", count).set("flight", flight); }
+};
+
 // Memory of a payload: touched beforehand, and not to be compressed on the way.
 class PayloadBuffer {
  public:
@@ -54,6 +62,24 @@ class PayloadBuffer {
 
  private:
   std::vector<std::byte> bytes_;
+};
+
+// Starts sends or receives of an order's messages, the first `flight` of them at once.
+class TransferQueue {
+ public:
+  using Start = std::function<Request(std::span<std::byte>)>;
+  TransferQueue(const TransferOrder& order, PayloadBuffer& memory, Start start);
+  // Starts the others as those before them end; when the last was done.
+  std::chrono::steady_clock::time_point finish();
+
+ private:
+  void start_next();
+
+  TransferOrder order_;
+  std::span<std::byte> memory_;
+  Start start_;
+  std::vector<Request> under_way_;  // of message i at i % flight
+  std::uint64_t started_ = 0;
 };
 
 }  // namespace maki::wan

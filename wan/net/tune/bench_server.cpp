@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -13,20 +12,6 @@
 #include "wan/net/tune/kernel_limits.hpp"
 
 namespace maki::wan {
-
-std::span<std::byte> PayloadBuffer::of(std::size_t bytes) {
-  constexpr std::size_t kBlock = 1 << 20;
-  const std::size_t before = bytes_.size();
-  if (before < bytes) bytes_.resize(bytes);
-  std::uint64_t state = 88172645463325252ull;
-  for (std::size_t i = before; i < std::min(bytes_.size(), kBlock); ++i) {  // xorshift (Marsaglia 2003)
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    bytes_[i] = static_cast<std::byte>(state >> 32);
-  }
-  for (std::size_t i = std::max(before, kBlock); i < bytes_.size(); i += std::min(kBlock, bytes_.size() - i))
-    std::memcpy(&bytes_[i], bytes_.data(), std::min(kBlock, bytes_.size() - i));
-  return std::span(bytes_).first(bytes);
-}
 
 namespace {
 
@@ -71,7 +56,7 @@ class Session {
     const std::string& what = order.order();
     if (what == "change") change(order);
     else if (what == "echo") echo(order.integer("count", kMostEchoes));
-    else if (what == "take") take(order.integer("bytes", kLargestTransfer));
+    else if (what == "take") take(TransferOrder::of(order));
     else if (what == "give") give(order.integer("bytes", kLargestTransfer));
     else if (what == "both") both(order);
     else if (what == "cpu") say(path_, kReplies, Words("used").set("seconds", cpu_seconds()));
@@ -96,11 +81,11 @@ class Session {
     }
   }
 
-  void take(std::uint64_t bytes) {
-    Request arrival = path_.start_receive(kPayload, in_.of(bytes));
+  void take(const TransferOrder& order) {
+    TransferQueue arrivals(order, in_, [&](std::span<std::byte> place) { return path_.start_receive(kPayload, place); });
     say(path_, kReplies, Words("ready"));
-    arrival.wait();
-    say(path_, kReplies, Words("done").set("at", nanoseconds(arrival.done_at())));
+    const auto at = arrivals.finish();
+    say(path_, kReplies, Words("done").set("at", nanoseconds(at)));
   }
 
   void give(std::uint64_t bytes) {
