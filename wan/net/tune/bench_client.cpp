@@ -61,7 +61,8 @@ void BenchClient::connect(const Trial& trial) {
   offset_at_ = -1e9;
   for (int call = 0; call < kCalls; ++call) {
     path_ = Path::connect(peer_, security_, trial.settings, "bench", relay_);
-    if (greet(trial)) return await_streams(trial.settings.streams);
+    await_streams(trial.settings.streams);
+    if (greet(trial)) return;
     path_.close(10);
   }
   throw Error(fmt::format("the measurement at {} did not take our settings", peer_.text()), "another caller changes them",

@@ -256,7 +256,7 @@ std::string describe(const Trial& trial) {
   if (settings.pacing_rate > 0) text += fmt::format(", pacing {:.4g} MB/s", 1e-6 * settings.pacing_rate);
   if (trial.pacing_in > 0 && trial.pacing_in != settings.pacing_rate)
     text += fmt::format(" (in {:.4g})", 1e-6 * trial.pacing_in);
-  text += fmt::format(", chunks {}/{} kB", settings.send_chunk / 1000, settings.receive_chunk / 1000);
+  text += fmt::format(", chunks {}/{} KiB", settings.send_chunk >> 10, settings.receive_chunk >> 10);
   if (settings.window > 0) text += fmt::format(", window {:.3g} MB", 1e-6 * static_cast<double>(settings.window));
   return text;
 }

@@ -37,7 +37,7 @@ struct Tuned {
 
 Tuned tune(MeasuredLink& link, const TuneOptions& options);
 
-// "16 streams, bbr, pacing 95 MB/s, chunks 64 kB, window auto", for tables.
+// "16 streams, bbr, pacing 95 MB/s, chunks 64/256 KiB", for tables.
 std::string describe(const Trial& trial);
 
 }  // namespace maki::wan
