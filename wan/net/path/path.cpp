@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "wan/net/path/path_state.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 namespace {
@@ -15,6 +16,12 @@ Tag checked(Tag tag) {
   if (tag > kMaxTag)
     throw Error(fmt::format("Tag {} is reserved", tag), "tags end at 2^62 - 1", "use a lower one");
   return tag;
+}
+
+// What this kernel refuses is said at once: no waiting for the peer would change it.
+void try_options(const Address& address, const PathSettings& settings) {
+  const Socket probe(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (probe.open()) apply_options(probe.descriptor(), settings);
 }
 
 }  // namespace
@@ -34,6 +41,7 @@ Path Path::connect(const Endpoint& peer, const Security& security, const PathSet
   settings.check();
   DialPlan plan;
   plan.addresses = resolve(relay.used() ? relay.relay : peer);
+  try_options(plan.addresses.front(), settings);
   plan.host = relay.used() ? relay.target : peer.host;
   plan.settings = settings;
   plan.security = SecurityContext::make(security);
