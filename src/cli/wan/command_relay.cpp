@@ -1,0 +1,150 @@
+// maki wan relay: joins two networks whose machines cannot reach each other.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+
+#include "src/cli/wan/path_keys.hpp"
+#include "src/cli/wan/wan_commands.hpp"
+#include "wan/net/error.hpp"
+#include "wan/net/log.hpp"
+#include "wan/net/relay/amount.hpp"
+#include "wan/net/relay/relay.hpp"
+
+namespace maki {
+namespace {
+
+struct Options {
+  std::string listen, window, congestion;
+  std::vector<std::string> keys, destinations;
+  wan::RelaySettings settings;
+};
+
+// "NAME=HOST:PORT".
+void add_destination(wan::RelaySettings& settings, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw CLI::ValidationError("--to " + text + " names no destination: write NAME=HOST:PORT");
+  const bool added = settings.destinations.emplace(text.substr(0, equals), wan::Endpoint::parse(text.substr(equals + 1))).second;
+  if (!added) throw CLI::ValidationError("--to " + text + ": there is a destination of that name already");
+}
+
+wan::RelaySettings read_settings(const Options& given) {
+  wan::RelaySettings settings = given.settings;
+  settings.listen = wan::Endpoint::parse(given.listen);
+  settings.key_files = given.keys;
+  for (const std::string& one : given.destinations) add_destination(settings, one);
+  if (!given.window.empty()) settings.socket.window = parse_size(given.window);
+  settings.socket.congestion = given.congestion;
+  return settings;
+}
+
+// A session has two sockets, and two pipes while it moves bytes.
+void raise_file_limit(int sessions) {
+  const rlim_t wanted = 6 * static_cast<rlim_t>(sessions) + 200;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? wanted : std::min(wanted, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < wanted)
+    wan::log(wan::LogLevel::kWarning, fmt::format("{} open files are allowed, {} sessions may need {}: raise the limit (ulimit -n), or lower --sessions",
+                                                  limit.rlim_cur, sessions, wanted));
+}
+
+// Lines of the log above a last line that is written anew each second. Only a terminal has that one.
+class Screen {
+ public:
+  Screen() : terminal_(isatty(STDERR_FILENO) == 1) {
+    wan::set_log_sink([this](wan::LogLevel level, const std::string& text) { say(level, text); });
+  }
+  ~Screen() {
+    clear();
+    wan::set_log_sink({});
+  }
+  void progress(const std::string& text) const {
+    if (terminal_) fmt::print(stderr, "\r\033[K{}", text), std::fflush(stderr);
+  }
+  void say(wan::LogLevel level, const std::string& text) const {
+    std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    localtime_r(&now, &parts);
+    char clock[32];
+    std::strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &parts);
+    const char* mark = level == wan::LogLevel::kInfo ? "" : level == wan::LogLevel::kWarning ? "warning: " : "error: ";
+    std::string line = text;
+    std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
+    fmt::print(stderr, "{}{} {}{}\n", terminal_ ? "\r\033[K" : "", clock, mark, line);
+  }
+
+ private:
+  void clear() const {
+    if (terminal_) fmt::print(stderr, "\r\033[K");
+  }
+  bool terminal_;
+};
+
+// Until a signal asks to end.
+void watch(const wan::Relay& relay, const Screen& screen, const sigset_t& signals) {
+  std::uint64_t before = 0;
+  const timespec second{1, 0};
+  while (sigtimedwait(&signals, nullptr, &second) < 0) {
+    const wan::RelayStatus now = relay.status();
+    screen.progress(fmt::format("{} sessions ({} so far), {} hidden listeners, {} passed on, {}/s", now.sessions, now.sessions_ever,
+                                now.names, wan::amount(now.bytes), wan::amount(now.bytes - before)));
+    before = now.bytes;
+  }
+}
+
+void run_relay(const Options& given) {
+  const wan::RelaySettings settings = read_settings(given);
+  raise_file_limit(settings.sessions);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, one);
+  const Screen screen;
+  wan::RelayStatus last;
+  {
+    // Blocked first, so that one that comes early is not lost; threads made from here on inherit it.
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    wan::Relay relay(settings);
+    fmt::print("relay: listening on {}, {}; Ctrl-C ends it\n", relay.address().text(),
+               settings.destinations.empty() ? "joins callers to hidden listeners"
+                                             : fmt::format("knows {} destinations", settings.destinations.size()));
+    for (const auto& [name, endpoint] : settings.destinations) fmt::print("  {} is {}\n", name, endpoint.text());
+    std::fflush(stdout);
+    watch(relay, screen, signals);
+    last = relay.status();
+  }
+  fmt::print("relay: ended; {} sessions, {} passed on\n", last.sessions_ever, wan::amount(last.bytes));
+}
+
+}  // namespace
+
+void add_wan_relay(CLI::App& wan) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(
+      wan, "relay", "Join two networks: pass on the streams of peers that hold a key of the relay",
+      "maki wan keygen relay.key                                    # for the relay and its peers, besides the paths' own keys\n"
+      "  maki wan relay --listen :7000 --key relay.key\n"
+      "  maki wan serve --root DIR --key site.key --relay HOST:7000 --relay-key relay.key --relay-target amsterdam\n"
+      "  maki wan copy FILE amsterdam: --key site.key --relay HOST:7000 --relay-key relay.key --relay-target amsterdam\n"
+      "The relay sees no byte in clear: what passes is under the paths' own keys, which it does not have.",
+      options, run_relay);
+  wan::RelaySettings& settings = options->settings;
+  command->add_option("--listen", options->listen, "ADDRESS:PORT to be called at (an empty address: any)")->required();
+  command->add_option("--key", options->keys, "key file of peers that may use the relay, or a directory of *.key files; may be given more than once")
+      ->required();
+  command->add_option("--to", options->destinations, "NAME=HOST:PORT: a destination that peers may ask for by its name; may be given more than once");
+  command->add_option("--sessions", settings.sessions, "at most so many connections passed on at once")->capture_default_str();
+  command->add_option("--sessions-per-key", settings.sessions_per_key, "at most so many of one key; 0: no bound of its own")->capture_default_str();
+  command->add_option("--half-open", settings.half_open, "at most so many connections that have not said who they are")->capture_default_str();
+  command->add_option("--idle", settings.idle_timeout, "seconds after which a session is ended in which nothing moves")->capture_default_str();
+  command->add_option("--threads", settings.threads, "that move bytes; 0: one a core, at most 4")->capture_default_str();
+  command->add_option("--window", options->window, "socket buffers, as \"4 MB\"; left to the kernel if not given");
+  command->add_option("--congestion", options->congestion, "congestion control of the sockets (bbr, cubic)");
+}
+
+}  // namespace maki
