@@ -11,6 +11,7 @@ void add_wan_commands(CLI::App& program) {
   add_wan_copy(*wan);
   add_wan_serve(*wan);
   add_wan_sync(*wan);
+  add_wan_relay(*wan);
 }
 
 }  // namespace maki

@@ -12,5 +12,6 @@ void add_wan_bench(CLI::App& wan);
 void add_wan_copy(CLI::App& wan);
 void add_wan_serve(CLI::App& wan);
 void add_wan_sync(CLI::App& wan);
+void add_wan_relay(CLI::App& wan);
 
 }  // namespace maki
