@@ -96,7 +96,11 @@ class Listener::Core final : public Pollable {
 
   std::mutex mutex_;  // of what follows
   std::condition_variable arrived_;
-  std::deque<Accepted> accepted_;
+  struct Waiting {
+    Accepted accepted;
+    EventLoop* loop;
+  };
+  std::deque<Waiting> accepted_;
 };
 
 Listener::Core::Core(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
@@ -124,6 +128,8 @@ Listener::Core::~Core() {
     half_open_.clear();
     refusals_.end();
   });
+  // Paths that nobody took end at once: in its own loop a path does not wait for its peer's goodbye.
+  for (Waiting& waiting : accepted_) waiting.loop->call([&] { waiting.accepted.path = {}; });
 }
 
 void Listener::Core::on_ready(bool, bool) {
@@ -196,11 +202,12 @@ void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> 
   const Hello& hello = greeter.hello();
   AcceptedSession session{greeter.welcome().session, channel->identity(), hello.name, hello, greeter.peer(), settings_};
   session.settings.streams = static_cast<int>(greeter.welcome().streams);
-  const auto core = make_accepted(context_.next_loop(), session);
+  EventLoop& loop = context_.next_loop();
+  const auto core = make_accepted(loop, session);
   sessions_.settle(session.session, core);
   attach(core, static_cast<int>(hello.stream), hello.epoch, std::move(channel));
   std::lock_guard lock(mutex_);
-  accepted_.push_back({Path(core), session.name, session.identity});
+  accepted_.push_back({{Path(core), session.name, session.identity}, &loop});
   arrived_.notify_one();
 }
 
@@ -217,7 +224,7 @@ std::optional<Accepted> Listener::Core::next(std::optional<double> seconds) {
   } else if (!arrived_.wait_for(lock, std::chrono::duration<double>(std::clamp(*seconds, 0.0, 1e8)), there)) {
     return std::nullopt;
   }
-  std::optional<Accepted> first(std::move(accepted_.front()));
+  std::optional<Accepted> first(std::move(accepted_.front().accepted));
   accepted_.pop_front();
   return first;
 }

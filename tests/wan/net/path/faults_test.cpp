@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <thread>
 
 #include "tests/wan/net/path/pair.hpp"
@@ -67,15 +66,29 @@ struct Linked {
 class Faults : public testing::TestWithParam<bool> {
  protected:
   Faults() {
-    if (!getenv("WAN_LOG")) set_log_sink([](LogLevel, const std::string&) {});
+    set_log_sink([](LogLevel, const std::string&) {});
   }
   ~Faults() override { set_log_sink({}); }
   Security security() { return GetParam() ? test::new_key(folder_) : test::insecure(); }
   test::TemporaryFolder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Both, Faults, testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "Encrypted" : "Plain"; });
+// The second half is for make test-full.
+INSTANTIATE_TEST_SUITE_P(Plain, Faults, testing::Values(false), [](const auto&) { return "Plain"; });
+INSTANTIATE_TEST_SUITE_P(Full, Faults, testing::Values(true), [](const auto&) { return "Encrypted"; });
+
+TEST(EncryptedFaults, AllStreamsDieAgainAndAgain) {
+  test::TemporaryFolder folder;
+  set_log_sink([](LogLevel, const std::string&) {});
+  {
+    test::Pair pair(test::streams(4), test::new_key(folder));
+    const Meanwhile kill(0.05, [&](unsigned i) {
+      for (int stream = 0; stream < 4; ++stream) (i % 2 ? pair.here : pair.there).drop_stream(stream);
+    });
+    exchange(pair.here, pair.there, {.pause = 0.002});
+  }
+  set_log_sink({});
+}
 
 TEST_P(Faults, OneStreamDiesAgainAndAgain) {
   test::Pair pair(test::streams(4), security());
@@ -128,7 +141,7 @@ TEST_P(Faults, TheLinkGoesSilentAndComesBack) {
     for (int i = 0; i < 2; ++i) {
       pause(0.1);
       link.proxy.stall(true);
-      pause(0.7);
+      pause(0.6);
       link.proxy.stall(false);
     }
   });

@@ -14,9 +14,9 @@ using Clock = std::chrono::steady_clock;
 
 PathSettings impatient() {
   PathSettings settings = test::streams(3);
-  settings.heartbeat = 0.1;
-  settings.stream_timeout = 0.3;
-  settings.patience = 2;
+  settings.heartbeat = 0.08;
+  settings.stream_timeout = 0.25;
+  settings.patience = 1;
   settings.connect_timeout = settings.handshake_timeout = 0.5;
   return settings;
 }
@@ -84,13 +84,13 @@ TEST_F(Lost, PastThePatienceBothSidesAreTold) {
       if (!silent) proxy.cut();
     });
     EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
-    EXPECT_GT(ends.seconds, 1.5);
-    EXPECT_LT(ends.seconds, 3);
+    EXPECT_GT(ends.seconds, 0.5);
+    EXPECT_LT(ends.seconds, 2);
     for (const End& end : {ends.here, ends.there}) {
       EXPECT_TRUE(says(end, "patience")) << end.message;
       EXPECT_TRUE(says(end, "bytes")) << end.message;
-      EXPECT_GE(end.down, 2) << end.message;
-      EXPECT_LT(end.down, 3) << end.message;
+      EXPECT_GE(end.down, 1) << end.message;
+      EXPECT_LT(end.down, 2) << end.message;
     }
     EXPECT_GT(ends.here.outstanding, 0u);
     EXPECT_TRUE(says(ends.here, proxy.address().text())) << ends.here.message;
