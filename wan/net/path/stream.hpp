@@ -73,6 +73,7 @@ class Stream final : public Pollable {
   bool load();
   void append(const Frame& frame, std::span<const std::byte> payload);
   void write_some();
+  bool flush();
   void want_write(bool want);
   void read_some();
   bool read_more(std::size_t& taken);

@@ -126,10 +126,11 @@ void Stream::pump() {
 void Stream::write_some() {
   // Of many streams each takes one chunk, then the others have their turn.
   const PathSettings& settings = host_.stream_settings();
-  const std::size_t most = settings.streams > 1 ? settings.send_chunk : kTurn;
+  const std::size_t most = settings.streams > 1 ? 2 * kCopied : kTurn;
   std::size_t turn = 0;
   while (true) {
-    if (!writing() && !load()) break;
+    // A chunk is taken on only when the last one is with the kernel: another stream may have more room for it.
+    if (!writing() && (!flush() || !load())) break;
     const IoResult result = channel_->write(std::span<const std::byte>(head_).subspan(head_done_), body_.subspan(body_done_));
     const std::size_t of_head = std::min(result.bytes, head_.size() - head_done_);
     head_done_ += of_head;
@@ -139,14 +140,18 @@ void Stream::write_some() {
     if (!writing()) let_go();
     if (result.status == IoStatus::kClosed) return end("the connection was closed");
     if (result.status == IoStatus::kWantWrite || turn >= most) return want_write(true);
-    // Plain and short of the whole: the socket is full all the same.
-    if (writing() && result.bytes == 0) return want_write(true);
   }
-  const IoStatus status = channel_->flush();
-  if (status == IoStatus::kClosed) return end("the connection was closed");
-  flushed_ = status == IoStatus::kDone;
+  if (ended_) return;
   want_write(!flushed_);
   if (retire_sent_ && flushed_) channel_->finish_writing();
+}
+
+// True when the kernel has all that was written.
+bool Stream::flush() {
+  const IoStatus status = channel_->flush();
+  flushed_ = status == IoStatus::kDone;
+  if (status == IoStatus::kClosed) end("the connection was closed");
+  return flushed_;
 }
 
 }  // namespace maki::wan
