@@ -6,6 +6,7 @@
 #   make bench      print a table of speeds, write JSON to build/bench/
 #   make bundle     a directory that runs on another x86-64 Linux machine with nothing installed: build/bundle/
 #                   (BUNDLE_WITHOUT="libcufft ..." leaves out libraries that are there already)
+#   make wan        the wide-area library alone: build/libmaki_wan.a, and what to link with it    make test-wan  its tests
 #   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
 #   make cuda-check compile and link everything with nvcc for sm_90, and see the binary refuse a machine without a GPU
 #   make sass-check read the compiled sm_90 kernels: no local memory, issue slots of the inner loops (BACKEND=cuda)
@@ -136,13 +137,13 @@ TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks $(if $(
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
 BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 
-.PHONY: FORCE all benches run test test-full bench bundle bundle-check deps deps-cuda cuda-check sass-check clean
+.PHONY: FORCE all benches run test test-full test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
 # make run and make test do everything on a fresh machine: the packages first, then themselves again with them.
 ifneq (,$(MISSING))
-run test test-full bench bundle bundle-check: deps
+run test test-full test-wan wan bench bundle bundle-check: deps
 	@$(MAKE) --no-print-directory $@
 else
 run: $(BUILD)/maki
@@ -155,6 +156,13 @@ test: $(TEST_PROGRAMS) $(BUILD)/maki
 test-full: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1
 
+test-wan: $(BUILD)/tests_wan
+	@bash tests/run_all.sh "$<" --gtest_brief=1 --gtest_filter='-Full*'
+
+wan: $(BUILD)/libmaki_wan.a
+	@echo "A program that includes \"wan/net/path.hpp\", or \"mpw.h\", is compiled with:"
+	@echo "  g++ -std=c++20 -I$(CURDIR) -I$(CURDIR)/wan/net program.cpp $(abspath $<) $(WAN_LIBS)"
+
 bench: $(BENCH_PROGRAMS) $(BUILD)/maki
 	@mkdir -p $(BUILD)/bench
 	@for b in $(BENCH_PROGRAMS); do echo; echo "== $$(basename $$b)"; $$b --json $(BUILD)/bench/$$(basename $$b).json || exit 1; done
@@ -162,6 +170,8 @@ bench: $(BENCH_PROGRAMS) $(BUILD)/maki
 BUNDLE := $(BUILD)/bundle/maki-$(VERSION)-$(BACKEND)
 bundle: $(BUILD)/maki $(TEST_PROGRAMS) $(BENCH_PROGRAMS)
 	@mkdir -p $(dir $(BUNDLE)) && BUNDLE_WITHOUT="$(BUNDLE_WITHOUT)" bash .ci/make_bundle $(BUNDLE) $^
+
+bundle: $(BUILD)/wan_testbed
 
 # Quickstart from the bundle where nothing but glibc is (as root): ARGS="time.end_redshift=10" makes it short.
 bundle-check: bundle
