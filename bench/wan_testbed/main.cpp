@@ -132,7 +132,7 @@ int run_testbed(Options& options, const std::vector<std::string>& command) {
   set_environment(testbed, options.testbed.link, control.path());
   const int status = supervise(start(command, before), descriptor);
   close(descriptor);
-  if (!options.quiet) fmt::print(stderr, "{}", counters_text(testbed));
+  if (!options.quiet) fmt::print(stderr, "{}the emulator took {:.2f} s of CPU\n", counters_text(testbed), cpu_seconds());
   return status;
 }
 

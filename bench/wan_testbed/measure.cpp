@@ -79,7 +79,10 @@ class Measurement {
       if (options_.wants("silent"))
         repeat(fmt::format("one way, after {} s of silence", options_.silence), options_.repeat_silent, options_.silence,
                [&] { return one_way(bytes); });
-      if (options_.wants("both")) repeat("both ways at once", options_.repeat, 0, [&] { return both_ways(bytes); });
+      if (options_.wants("both")) {
+        repeat("both ways, the way back new", 2, 0, [&] { return both_ways(bytes); });
+        repeat("both ways at once", options_.repeat, 0, [&] { return both_ways(bytes); });
+      }
       if (options_.wants("large")) large();
       if (options_.wants("echo")) echo();
       fmt::print("sent again: {:.3f} MB, reconnections: {}\n", static_cast<double>(path_.status().sent_again) / 1e6,
@@ -219,6 +222,7 @@ class Measurement {
 };
 
 void add_options(CLI::App& program, Options& o) {
+  program.option_defaults()->take_last();  // a script's choice can be overruled behind it
   program.add_option("--streams", o.settings.streams)->capture_default_str();
   program.add_option("--chunk", o.settings.send_chunk, "bytes")->capture_default_str();
   program.add_option("--receive-chunk", o.settings.receive_chunk, "bytes")->capture_default_str();
@@ -227,7 +231,9 @@ void add_options(CLI::App& program, Options& o) {
   program.add_option("--congestion", o.settings.congestion, "TCP_CONGESTION of each stream, and of the plain one");
   program.add_flag("--insecure", o.insecure, "plain in place of TLS");
   program.add_flag("--ipv6", o.six);
-  program.add_option("--cases", o.cases, "of first, warm, silent, both, large, echo, plain")->delimiter(',');
+  program.add_option("--cases", o.cases, "of first, warm, silent, both, large, echo, plain")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   program.add_option("--message", o.message)->capture_default_str();
   program.add_option("--large", o.large)->capture_default_str();
   program.add_option("--plain-bytes", o.plain)->capture_default_str();
