@@ -11,6 +11,8 @@ namespace maki::wan {
 
 // An address that has not answered after so many seconds gets company. More than most round trips.
 constexpr double kHeadStart = 0.4;
+// A system repeats its question after 1, 2, 4, ... s. Where the network was down meanwhile, asking afresh is sooner heard.
+constexpr double kAskAgain = 2;
 
 ConnectRace::ConnectRace(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Won won, Lost lost)
     : loop_(loop), addresses_(std::move(addresses)), settings_(settings), won_(std::move(won)), lost_(std::move(lost)) {
@@ -24,12 +26,13 @@ ConnectRace::~ConnectRace() {
 
 void ConnectRace::start_next() {
   timer_ = 0;
-  if (next_ < addresses_.size()) {
-    Attempt& attempt = attempts_.emplace_back(*this, addresses_[next_++]);
+  if (!addresses_.empty()) {
+    Attempt& attempt = attempts_.emplace_back(*this, addresses_[next_ % addresses_.size()]);
+    const double patience = next_++ < addresses_.size() ? settings_.connect_timeout : time_left();
     try {
       attempt.socket = start_connect(attempt.address, settings_);
       loop_.watch(attempt.socket.descriptor(), false, true, attempt);
-      attempt.timeout = loop_.after(settings_.connect_timeout, [this, &attempt] {
+      attempt.timeout = loop_.after(patience, [this, &attempt] {
         fail(attempt, fmt::format("{}: no answer in {} s", attempt.address.text(), settings_.connect_timeout));
       });
     } catch (const Error& error) {
@@ -69,13 +72,21 @@ void ConnectRace::end(Attempt& attempt) {
 void ConnectRace::go_on() {
   if (next_ < addresses_.size()) {
     timer_ = loop_.after(attempts_.empty() ? 0 : kHeadStart, [this] { start_next(); });
-  } else if (attempts_.empty()) {
+  } else if (!attempts_.empty()) {
+    if (time_left() > kAskAgain + 1) timer_ = loop_.after(kAskAgain, [this] { start_next(); });
+  } else {
     const Lost lost = std::move(lost_);
     const std::string reasons = reasons_.empty() ? "it has no address" : reasons_;
     lost(reasons);
   }
 }
 
-void ConnectRace::add_reason(const std::string& reason) { reasons_ += (reasons_.empty() ? "" : "; ") + reason; }
+double ConnectRace::time_left() const {
+  return settings_.connect_timeout - std::chrono::duration<double>(EventLoop::Clock::now() - begun_).count();
+}
+
+void ConnectRace::add_reason(const std::string& reason) {
+  if (reasons_.find(reason) == std::string::npos) reasons_ += (reasons_.empty() ? "" : "; ") + reason;
+}
 
 }  // namespace maki::wan

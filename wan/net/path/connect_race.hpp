@@ -37,6 +37,7 @@ class ConnectRace {
   void fail(Attempt& attempt, const std::string& reason);
   void end(Attempt& attempt);
   void go_on();
+  double time_left() const;  // of the first attempt
   void add_reason(const std::string& reason);
 
   EventLoop& loop_;
@@ -44,7 +45,8 @@ class ConnectRace {
   PathSettings settings_;
   Won won_;
   Lost lost_;
-  std::size_t next_ = 0;
+  std::size_t next_ = 0;  // attempts so far: the addresses in turn
+  const EventLoop::Clock::time_point begun_ = EventLoop::Clock::now();
   std::list<Attempt> attempts_;
   EventLoop::Timer timer_ = 0;
   std::string reasons_;

@@ -46,6 +46,7 @@ class Dialling final : public Dial, public Pollable {
   IoStatus step();
   bool advance();
   void judge();
+  DialFailure unless_it_stood() const;
   void fail(DialFailure failure, const std::string& reason);
   void end();
   std::string here() const { return peer_.text() + (plan_.relay.used() ? " (relay)" : ""); }
@@ -113,10 +114,9 @@ void Dialling::progress() {
   } catch (const Failure& failed) {
     failure = failed;
   } catch (const SecurityError& error) {
-    failure = Failure{DialFailure::kFinal, error.what()};
+    failure = Failure{unless_it_stood(), error.what()};
   } catch (const ProtocolError& error) {
-    // A session that stood once will be found by its own kind: what came was garbled on the way.
-    failure = Failure{plan_.hello.is_new() ? DialFailure::kFinal : DialFailure::kAgain, error.what()};
+    failure = Failure{unless_it_stood(), error.what()};
   } catch (const Error& error) {
     const bool refused = phase_ == Phase::kRelay && !admission_->try_again();
     failure = Failure{refused ? DialFailure::kFinal : DialFailure::kAgain, error.what()};
@@ -128,6 +128,10 @@ void Dialling::progress() {
   const Welcome welcome = welcome_;
   done(std::move(channel_), welcome, peer);
 }
+
+// A session that stood once was with the right peer: what came now was garbled on the way, or slipped in by someone
+// who must not be able to end a path that way.
+DialFailure Dialling::unless_it_stood() const { return plan_.hello.is_new() ? DialFailure::kFinal : DialFailure::kAgain; }
 
 // True when the peer has welcomed us.
 bool Dialling::advance() {

@@ -22,7 +22,7 @@ struct DialPlan {
 
 enum class DialFailure {
   kAgain,  // nobody there, timeout, busy: try later
-  kFinal,  // refused: key, certificate, version, unknown session
+  kFinal,  // refused: key, certificate (of a new path), version, unknown session
 };
 
 class Dial {

@@ -194,8 +194,8 @@ TEST(Dial, SilenceAndHangUpsAreForAnotherTime) {
 }
 
 TEST(Dial, GivenUpIsSilent) {
-  test::RawListener listener;
   for (int i = 0; i < 3; ++i) {
+    test::RawListener listener;
     Caller caller(plan_to({listener.address()}));
     if (i == 0) {
       caller.give_up();
@@ -214,6 +214,32 @@ TEST(Dial, AWrongLocalAddressIsTold) {
   DialPlan plan = plan_to({listener.address()});
   plan.settings.local_address = "192.0.2.1";
   EXPECT_NE(Caller(plan).wait().reason.find("192.0.2.1"), std::string::npos);
+}
+
+// The queue of a listener gets room when the first question has long been asked: the next one is heard soon.
+TEST(FullDial, AsksAgainWhereTheNetworkWasDown) {
+  Socket busy = listen_on({"127.0.0.1", 0}, {}, 0);
+  std::vector<Socket> fill;
+  for (int i = 0; i < 4; ++i) fill.push_back(start_connect(local_address(busy.descriptor()), {}));
+  DialPlan plan = plan_to({local_address(busy.descriptor())});
+  plan.settings.connect_timeout = 30;
+  Caller caller(plan);
+  std::this_thread::sleep_for(std::chrono::milliseconds(7300));  // the system's next question comes at 15 s
+  fill.clear();
+  Address peer;
+  const auto begin = EventLoop::Clock::now();
+  for (bool greeted = false; !greeted;) {
+    Socket next = accept_from(busy.descriptor(), peer);
+    if (!next.open()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      continue;
+    }
+    test::RawPeer taken(std::move(next));
+    greeted = taken.read_hello().has_value();
+    if (greeted) taken.write(encode(welcome_of(Answer::kWelcome)));
+  }
+  EXPECT_LT(EventLoop::Clock::now() - begin, std::chrono::seconds(6));
+  EXPECT_TRUE(caller.wait().channel);
 }
 
 // With keys: the greeter's side is the listener's own.

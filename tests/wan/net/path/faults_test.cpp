@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
 #include <thread>
 
 #include "tests/wan/net/path/pair.hpp"
@@ -86,6 +87,28 @@ TEST(EncryptedFaults, AllStreamsDieAgainAndAgain) {
       for (int stream = 0; stream < 4; ++stream) (i % 2 ? pair.here : pair.there).drop_stream(stream);
     });
     exchange(pair.here, pair.there, {.pause = 0.002});
+  }
+  set_log_sink({});
+}
+
+// With the defaults: a stream is taken for dead after 6 s.
+TEST(FullFaults, TheLinkIsSilentForTwentySeconds) {
+  test::TemporaryFolder folder;
+  set_log_sink([](LogLevel, const std::string&) {});
+  {
+    Linked link(test::streams(4), test::new_key(folder));
+    std::thread silence([&] {
+      pause(0.2);
+      link.proxy.stall(true);
+      pause(20);
+      link.proxy.stall(false);
+    });
+    const double took = exchange(link.here, link.there, {.seed = 9, .pause = 0.003});
+    silence.join();
+    RecordProperty("seconds", std::to_string(took));
+    EXPECT_GT(took, 20);
+    EXPECT_LT(took, 60);
+    std::printf("20 s of silence: %.1f s\n", took);
   }
   set_log_sink({});
 }

@@ -85,12 +85,12 @@ TEST_F(Lost, PastThePatienceBothSidesAreTold) {
     });
     EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
     EXPECT_GT(ends.seconds, 0.5);
-    EXPECT_LT(ends.seconds, 2);
+    EXPECT_LT(ends.seconds, 10);
     for (const End& end : {ends.here, ends.there}) {
       EXPECT_TRUE(says(end, "patience")) << end.message;
       EXPECT_TRUE(says(end, "bytes")) << end.message;
       EXPECT_GE(end.down, 1) << end.message;
-      EXPECT_LT(end.down, 2) << end.message;
+      EXPECT_LT(end.down, 10) << end.message;
     }
     EXPECT_GT(ends.here.outstanding, 0u);
     EXPECT_TRUE(says(ends.here, proxy.address().text())) << ends.here.message;
@@ -158,7 +158,7 @@ TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
   const auto begin = Clock::now();
   const End end = end_of([&] { Path::connect(nobody, test::insecure(), settings); });
   EXPECT_GT(seconds(end.at - begin), 0.4);
-  EXPECT_LT(seconds(end.at - begin), 1.5);
+  EXPECT_LT(seconds(end.at - begin), 10);
   EXPECT_TRUE(says(end, nobody.text())) << end.message;
   EXPECT_TRUE(says(end, "refused")) << end.message;
 }
