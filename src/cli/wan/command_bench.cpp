@@ -75,7 +75,7 @@ void call(const Options& given) {
   if (!given.no_sweep) {
     wan::TuneOptions tune;
     tune.base = output.trial;
-    tune.seconds = given.quick ? 20 : given.full ? 300 : 75;
+    tune.seconds = given.quick ? 20 : given.full ? 300 : 80;
     tune.thorough = given.full;
     tune.progress = progress;
     keep_given(given, output.choices, tune);
@@ -85,7 +85,7 @@ void call(const Options& given) {
     progress("best: " + wan::describe(output.trial));
   }
   wan::BenchOptions measurement;
-  measurement.seconds = given.quick ? 12 : given.full ? 150 : 45;
+  measurement.seconds = given.quick ? 12 : given.full ? 180 : 60;
   measurement.progress = progress;
   output.result = wan::measure(link, output.trial, measurement);
   output.here = link.kernel_here();

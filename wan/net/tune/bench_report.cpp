@@ -11,7 +11,7 @@ namespace {
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
 std::string megabytes(std::size_t bytes) { return fmt::format("{:.4g} MB", 1e-6 * static_cast<double>(bytes)); }
@@ -77,13 +77,13 @@ class Measurement {
 
   bool measure_size(std::size_t bytes) {
     const double each = 3 * expected(bytes);
-    if (each > std::max(time_left(), 0.25 * options_.seconds)) return false;
-    const int count = std::clamp(static_cast<int>(0.15 * options_.seconds / each), 1, 9);
+    if (each > std::max(time_left(), 0.4 * options_.seconds)) return false;
+    const int count = std::clamp(static_cast<int>(0.25 * options_.seconds / each), 1, 9);
     SizeRow row{bytes, count, 0, 0, 0};
     row.out = median(repeat(Way::kOut, bytes, count));
     row.in = median(repeat(Way::kIn, bytes, count));
     row.both = median(repeat(Way::kBoth, bytes, count));
-    rate_ = std::max(rate_, static_cast<double>(bytes) / row.both);
+    rate_ = std::max(rate_, static_cast<double>(bytes) / std::max(row.both - result_.latency.least / 2, 1e-6));
     options_.progress(fmt::format("  {}: {:.4g} MB/s out, {:.4g} in, {:.4g} each way at once", megabytes(bytes),
                                   1e-6 * static_cast<double>(bytes) / row.out, 1e-6 * static_cast<double>(bytes) / row.in,
                                   1e-6 * static_cast<double>(bytes) / row.both));

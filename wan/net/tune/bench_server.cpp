@@ -130,6 +130,7 @@ class Server {
       try {
         finished = serve(*caller);
       } catch (const Error& error) {
+        finished_ = true;
         service_.say(fmt::format("{}: {}", caller->path.status().peer, error.what()));
       }
     }
@@ -168,15 +169,16 @@ class Server {
     Words welcome("welcome");
     KernelLimits::of_this_machine().write(welcome);
     say(path, kReplies, welcome.set("largest", kLargestTransfer));
-    service_.say(fmt::format("{} measures with {} streams", path.status().peer, path.status().streams));
-    const bool finished = Session(path, settings_).run();
+    if (finished_) service_.say(fmt::format("{} measures", path.status().peer));  // else it goes on
+    finished_ = Session(path, settings_).run();
     path.close(10);
-    return finished;
+    return finished_;
   }
 
   const BenchService& service_;
   PathSettings settings_;
   Endpoint local_;
+  bool finished_ = true;  // the last caller, if any
   std::unique_ptr<Listener> listener_;
 };
 

@@ -11,6 +11,7 @@ namespace {
 
 // A change has to gain so much to be worth it: measurements scatter by about as much.
 constexpr double kWorthIt = 0.97;
+constexpr double kLongWay = 0.002;  // seconds of a round trip from which on queues of the network matter, and chunks do not
 constexpr std::size_t kFirstSize = 256 << 10;
 
 // Three digits, as a user would write it.
@@ -62,41 +63,49 @@ class Tuner {
       seconds = link_.transfer(Way::kBoth, bytes_).slower();
     }
     const double rate = static_cast<double>(bytes_) / std::max(seconds - result_.round_trip / 2, 1e-6);
-    const double wanted = rate * std::max(0.25, 1.5 * result_.round_trip);
+    const double wanted = rate * std::max(0.25, 3 * result_.round_trip);
     bytes_ = std::min(options_.bytes, static_cast<std::size_t>(std::max(wanted, double{kFirstSize})));
     options_.progress(fmt::format("round trip {:.2f} ms; trying messages of {:.3g} MB both ways at once",
                                   1e3 * result_.round_trip, 1e-6 * static_cast<double>(bytes_)));
   }
 
-  // Measures a trial, unless it has been; a better one becomes the best. True when it did.
-  bool consider(const Trial& trial, bool reconnects = true) {
+  // Measures a trial, unless it has been; one that takes less than `worth` of the best's time becomes the best. True
+  // when it did.
+  bool consider(const Trial& trial, bool reconnects = true, double worth = kWorthIt) {
     for (const Tried& before : result_.tried) {
       if (before.trial == trial) return false;
     }
     Tried tried{trial, bytes_, {}, 0};
     try {
-      link_.use(trial);
-      if (reconnects) link_.transfer(Way::kBoth, bytes_);  // the streams' windows open
-      const int repetitions = options_.thorough ? 4 : 2;
-      for (int i = 0; i < repetitions; ++i) {
-        const Timing timing = link_.transfer(Way::kBoth, bytes_);
-        tried.warm.out += timing.out / repetitions;
-        tried.warm.in += timing.in / repetitions;
-      }
+      tried.warm = measure(trial, reconnects);
     } catch (const PathError&) {
       throw;
     } catch (const Error& error) {  // one of the kernels does not allow it
       options_.progress(fmt::format("  {}: {}", describe(trial), error.what()));
       return false;
     }
-    const bool better =
-        result_.tried.empty() || tried.warm.slower() < kWorthIt * result_.best.warm.slower();
+    const bool better = result_.tried.empty() || tried.warm.slower() < worth * result_.best.warm.slower();
     const auto [out, in] = rates(tried);
     options_.progress(fmt::format("  {}: {:.0f} ms, {:.4g} MB/s out, {:.4g} MB/s in{}", describe(trial),
                                   1e3 * tried.warm.slower(), 1e-6 * out, 1e-6 * in, better ? " *" : ""));
     result_.tried.push_back(tried);
     if (better) result_.best = tried;
     return better;
+  }
+
+  // Medians: a stall now and then is the network's.
+  Timing measure(const Trial& trial, bool reconnects) {
+    link_.use(trial);
+    if (reconnects) link_.transfer(Way::kBoth, bytes_);  // the streams' windows open
+    std::vector<double> out, in;
+    for (int i = 0; i < (options_.thorough ? 5 : 3); ++i) {
+      const Timing timing = link_.transfer(Way::kBoth, bytes_);
+      out.push_back(timing.out);
+      in.push_back(timing.in);
+    }
+    std::sort(out.begin(), out.end());
+    std::sort(in.begin(), in.end());
+    return {out[out.size() / 2], in[in.size() / 2]};
   }
 
   std::pair<double, double> rates(const Tried& tried) const {
@@ -106,9 +115,15 @@ class Tuner {
     return {rate(tried.warm.out), rate(tried.warm.in)};
   }
 
+  // Away from where the search began: fewer and fewer only while that costs little.
   void sweep_streams() {
     if (options_.keep_streams) return;
-    for (const int streams : {1, 4, 16, 64}) try_streams(streams, 0.35);
+    try_streams(64, 0.35);
+    for (const int streams : {4, 1}) {
+      const double before = result_.best.warm.slower();
+      try_streams(streams, 0.35);
+      if (!options_.thorough && result_.tried.back().warm.slower() > 1.5 * before) break;
+    }
   }
 
   bool try_streams(int streams, double share) {
@@ -143,30 +158,30 @@ class Tuner {
     else try_streams(streams / 2, 0.55);
   }
 
-  bool try_pacing(double out, double in) {
+  // On a long way, at the measured rates: that keeps the network's queues short, so that it is taken also where it is
+  // only about as fast. Then upwards while that gains; else a little lower.
+  void find_pacing() {
+    if (options_.keep_pacing || result_.round_trip < kLongWay || !time_for(0.75)) return;
+    const auto [out, in] = rates(result_.best);
+    constexpr double kAboutAsFast = 1.03, kStep = 1.04;
+    double factor = 1;
+    bool found = consider_pacing(out, in, kAboutAsFast);
+    if (!found) factor = 0.95, found = time_for(0.75) && consider_pacing(factor * out, factor * in, kAboutAsFast);
+    if (!found || factor < 1) return;
+    for (factor *= kStep; factor < 1.5 && time_for(0.75); factor *= kStep) {
+      if (!consider_pacing(factor * out, factor * in, 0.98)) return;
+    }
+  }
+
+  bool consider_pacing(double out, double in, double worth) {
     Trial trial = result_.best.trial;
     trial.settings.pacing_rate = rounded(out);
     trial.pacing_in = rounded(in);
-    return consider(trial, false);
-  }
-
-  // From the measured rates: at them, then upwards while that gains, else a little above and below.
-  void find_pacing() {
-    if (options_.keep_pacing || !time_for(0.7)) return;
-    const auto [out, in] = rates(result_.best);
-    if (try_pacing(out, in)) {
-      for (double factor = 1.05; factor < 1.5 && time_for(0.7); factor *= 1.05) {
-        if (!try_pacing(factor * out, factor * in)) break;
-      }
-      return;
-    }
-    for (const double factor : {1.1, 0.95}) {
-      if (time_for(0.7) && try_pacing(factor * out, factor * in)) return;
-    }
+    return consider(trial, false, worth);
   }
 
   void sweep_chunks() {
-    if (options_.keep_chunks) return;
+    if (options_.keep_chunks || (result_.round_trip > kLongWay && !options_.thorough)) return;
     for (const std::size_t chunk : {32 << 10, 128 << 10, 256 << 10, 1 << 20}) {
       Trial trial = result_.best.trial;
       trial.settings.send_chunk = chunk;
@@ -184,6 +199,10 @@ class Tuner {
     if (options_.keep_window || !time_for(0.85)) return;
     const auto [out, in] = rates(result_.best);
     Trial trial = result_.best.trial;
+    const auto held_back = [&](const KernelLimits& kernel) {
+      return !limits_of(kernel, trial.settings, std::max(out, in), result_.round_trip).empty();
+    };
+    if (!options_.thorough && !held_back(link_.kernel_here()) && !held_back(link_.kernel_there())) return;
     const double share = 2 * std::max(out, in) * result_.round_trip / trial.settings.streams;
     std::size_t window = 128 << 10;
     while (static_cast<double>(window) < share) window *= 2;

@@ -11,7 +11,7 @@
 namespace maki::wan {
 
 struct TuneOptions {
-  double seconds = 90;              // about so long
+  double seconds = 80;              // about so long
   std::size_t bytes = 64'000'000;   // the largest message tried; slower links are tried with smaller ones
   double pause = 3;                 // of the test after silence
   bool thorough = false;            // all congestion controls with all streams, and twice as many repetitions
@@ -23,7 +23,7 @@ struct TuneOptions {
 struct Tried {
   Trial trial;
   std::size_t bytes = 0;
-  Timing warm;             // sent both ways at once, after a first message; the mean of the repetitions
+  Timing warm;             // sent both ways at once, after a first message; medians of the repetitions
   double after_pause = 0;  // the slower way of one after silence; 0: not tried
 };
 
