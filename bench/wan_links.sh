@@ -37,7 +37,7 @@ for rtt in ${LINKS:-270 37.6 2.1}; do
       if [ "$loss" = 0 ]; then
         measure "$rtt" "$congestion" "$loss" "$@"
       else
-        measure "$rtt" "$congestion" "$loss" --cases first,warm,large,plain "$@"
+        measure "$rtt" "$congestion" "$loss" --cases first,warm,large,plain --repeat-plain 1 "$@"
       fi
     done
   done

@@ -36,6 +36,7 @@ class Direction {
   int take_in();                 // packets read
   Nanoseconds deliver();         // what is due; how long until the next is (a second where none waits)
   void wait(Nanoseconds time);
+  void rest_until(Nanoseconds time);
   void admit(std::byte* slot, std::size_t bytes, Nanoseconds now);
   void admit_pieces(const Segments& segments, std::span<const std::byte> packet, Nanoseconds now);
   bool all_fit(const Segments& segments, Nanoseconds now) const;

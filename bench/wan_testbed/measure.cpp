@@ -31,7 +31,7 @@ struct Options {
   double pacing = 0;  // of the line
   bool insecure = false, six = false;
   std::vector<std::string> cases = {"first", "warm", "silent", "large", "both", "echo", "plain"};
-  int repeat = 7, repeat_silent = 5, repeat_large = 3, repeat_echo = 11;
+  int repeat = 7, repeat_silent = 5, repeat_large = 3, repeat_plain = 3, repeat_echo = 11;
   double silence = 3;
   std::string message = "64MB", large = "512MB", plain = "64MB", json, trace;
   bool wants(const std::string& name) const { return std::find(cases.begin(), cases.end(), name) != cases.end(); }
@@ -171,7 +171,7 @@ class Measurement {
   void plain() {
     const std::size_t bytes = static_cast<std::size_t>(parse_bytes(options_.plain));
     Row row{options_.plain + " in one plain stream", "s", {}}, rate{options_.plain + " in one plain stream", "Mbit/s", {}};
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < options_.repeat_plain; ++i) {
       const std::span<const std::byte> message = payload_.message(++number_, bytes);
       wire_.put(Order{Order::kPlain, number_, bytes, 0});
       wire_.get<Reply>();
@@ -240,6 +240,7 @@ void add_options(CLI::App& program, Options& o) {
   program.add_option("--repeat", o.repeat, "of the warm and both-ways transfers")->capture_default_str();
   program.add_option("--repeat-silent", o.repeat_silent)->capture_default_str();
   program.add_option("--repeat-large", o.repeat_large)->capture_default_str();
+  program.add_option("--repeat-plain", o.repeat_plain)->capture_default_str();
   program.add_option("--silence", o.silence, "seconds")->capture_default_str();
   program.add_option("--json", o.json, "file to write");
   program.add_option("--trace", o.trace, "file for lines of: number of the transfer, seconds, bytes that each stream received");

@@ -29,6 +29,7 @@ class PacketRing {
   const Packet& front() const { return packets_[first_ & mask_]; }
   std::span<const std::byte> front_bytes() const { return {memory_ + front().offset, front().bytes}; }
   void pop() { ++first_; }
+  std::uint64_t taken_out() const { return first_; }  // packets so far
 
  private:
   std::byte* memory_ = nullptr;
