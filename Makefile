@@ -132,7 +132,7 @@ SIMT_TESTS := $(if $(filter cpu,$(BACKEND)),$(filter-out %_cuda.cu,$(call find_s
 # The wide-area module, its tests and the emulated links that they run over (bench/wan_testbed, a program too).
 WAN       := $(call find_sources,wan/net)
 TESTBED   := $(call find_sources,bench/wan_testbed)
-WAN_TESTS := $(filter-out %/fuzz_main.cpp,$(call find_sources,tests/wan))
+WAN_TESTS := $(filter-out tests/wan/mpw/% tests/wan/fuzz/fuzz_main.cpp,$(call find_sources,tests/wan))
 BENCHES := $(filter-out bench/wan_testbed/%,$(call find_sources,bench))
 object   = $(patsubst %,$(OBJ)/%.o,$1)
 TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks $(if $(SIMT_TESTS),$(BUILD)/tests_simt)

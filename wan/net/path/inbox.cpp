@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace maki::wan {
 
@@ -19,6 +21,35 @@ struct InMessage {
     std::unique_ptr<std::byte[]> data;
   };
   std::vector<Piece> pieces;   // that came before the receive
+  // Chunks that streams are reading right now. A message is complete only when nothing more is written to its memory.
+  struct Open {
+    std::uint64_t sequence, length;
+    int streams;  // a chunk sent again may be on two for a while
+  };
+  std::vector<Open> open;
+
+  auto find_open(std::uint64_t sequence) {
+    return std::find_if(open.begin(), open.end(), [&](const Open& one) { return one.sequence == sequence; });
+  }
+  // Throws ProtocolError where the chunks of the message would be more than the message: they overlap, so that it could be
+  // complete, and its memory be used for something else, while one of them is still coming.
+  void open_chunk(const Frame& frame) {
+    if (const auto found = find_open(frame.sequence); found != open.end()) {
+      if (found->length != frame.length) throw ProtocolError("A chunk came again with another size");
+      ++found->streams;
+      return;
+    }
+    std::uint64_t all = received + frame.length;
+    for (const Open& one : open) all += one.length;
+    if (all > total) throw ProtocolError("The chunks of a message overlap");
+    open.push_back({frame.sequence, frame.length, 1});
+  }
+  void abandon_chunk(std::uint64_t sequence) {
+    if (const auto found = find_open(sequence); found != open.end() && --found->streams == 0) open.erase(found);
+  }
+  void finish_chunk(std::uint64_t sequence) {
+    if (const auto found = find_open(sequence); found != open.end()) open.erase(found);
+  }
 };
 
 Inbox::Inbox(std::uint64_t unmatched_limit, std::uint64_t message_limit,
@@ -63,8 +94,13 @@ void Inbox::meet(InMessage& message) {
         Error(fmt::format("A message of {} bytes does not fit", message.total),
               fmt::format("the receive allows {} bytes", room), "receive it with more room")));
   } else if (receive.any_size) {
-    message.bytes = {std::unique_ptr<std::byte[]>(new std::byte[message.total]), message.total};
+    message.bytes = {std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[message.total]), message.total};
     message.target = message.bytes.data.get();
+    if (message.target == nullptr) {
+      message.unwanted = true;
+      receive.operation->fail(std::make_exception_ptr(
+          Error(fmt::format("There is no memory for a message of {} bytes", message.total), "", "receive it with a lower limit")));
+    }
   } else {
     message.target = receive.buffer.data();
   }
@@ -105,14 +141,15 @@ Landing Inbox::begin(const Frame& frame) {
       matched_(name.first, name.second);
     }
   }
+  if (!message.unwanted && !message.posted && unmatched_bytes_ + frame.length > 2 * unmatched_limit_ + kMaxPayload)
+    // A chunk sent again may be here twice for a while, hence the allowance.
+    throw ProtocolError("More data than agreed came before it was asked for",
+                        fmt::format("the limit is {} bytes", unmatched_limit_));
+  message.open_chunk(frame);
   if (message.unwanted) return landing;
   if (message.posted) {
     landing.where = message.target + frame.offset;
   } else {
-    // A chunk sent again may be here twice for a while, hence the allowance.
-    if (unmatched_bytes_ + frame.length > 2 * unmatched_limit_ + kMaxPayload)
-      throw ProtocolError("More data than agreed came before it was asked for",
-                          fmt::format("the limit is {} bytes", unmatched_limit_));
     landing.own.reset(new std::byte[std::max<std::size_t>(frame.length, 1)]);
     landing.where = landing.own.get();
     unmatched_bytes_ += frame.length;
@@ -122,6 +159,7 @@ Landing Inbox::begin(const Frame& frame) {
 
 bool Inbox::finish(const Frame& frame, Landing landing) {
   InMessage& message = *landing.message;
+  message.finish_chunk(frame.sequence);
   message.received += frame.length;
   if (landing.own && !message.posted) {
     message.pieces.push_back({frame.offset, frame.length, std::move(landing.own)});
@@ -137,6 +175,7 @@ bool Inbox::finish(const Frame& frame, Landing landing) {
 
 void Inbox::abandon(Landing landing, const Frame& frame) {
   if (landing.own) unmatched_bytes_ -= frame.length;
+  landing.message->abandon_chunk(frame.sequence);
 }
 
 void Inbox::close(const std::exception_ptr& error) {

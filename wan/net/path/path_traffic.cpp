@@ -15,6 +15,7 @@ constexpr double kAcknowledgeWithin = 0.005;          // seconds
 constexpr std::uint64_t kAcknowledgeEvery = 8 << 20;  // bytes
 constexpr double kPacingBurst = 0.01;                 // seconds of the rate that may go at once: what a late timer is forgiven
 constexpr std::size_t kRoundTrips = 64;
+constexpr std::size_t kLongestReason = 1000;          // of a goodbye
 
 }  // namespace
 
@@ -210,7 +211,9 @@ void PathCore::goodbye_came(std::span<const std::byte> words) {
     tear_down();
     return;
   }
-  const std::string reason(reinterpret_cast<const char*>(words.data()), words.size());
+  std::string reason(reinterpret_cast<const char*>(words.data()), std::min<std::size_t>(words.size(), kLongestReason));
+  for (char& c : reason)  // it may end at a terminal
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   give_up(PathError(fmt::format("The path was closed by {}", peer_), reason, "", 0, outbox_.bytes_outstanding()), true);
 }
 

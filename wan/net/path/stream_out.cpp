@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t kCopied = 4 << 10;         // payloads up to this travel with other frames
 constexpr std::size_t kGathered = 15 << 10;      // of frames copied together
+constexpr std::size_t kMostWaiting = 1000;       // control frames, before answers are left out
 constexpr std::size_t kTurn = 256 << 10;         // written before reading has its turn, where there is one stream
 
 }  // namespace
@@ -25,11 +26,13 @@ Stream::~Stream() {
 void Stream::start() {
   host_.loop().watch(channel_->descriptor(), true, false, *this);
   watched_ = true;
-  if (channel_->buffered()) read_some();
+  if (channel_->buffered()) on_ready(true, false);
 }
 
 void Stream::send_control(const Frame& frame, std::vector<std::byte> payload) {
   if (retire_sent_ || ended_) return;
+  // A peer that asks for signs of life and does not read them gets no more.
+  if (frame.type == FrameType::kPong && control_.size() >= kMostWaiting) return;
   control_.push_back({frame, std::move(payload)});
 }
 

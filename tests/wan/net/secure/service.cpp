@@ -1,0 +1,190 @@
+#include "tests/wan/net/secure/service.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "wan/net/log.hpp"
+
+namespace maki::wan::test {
+
+namespace {
+
+constexpr Tag kEcho = 1;
+constexpr std::size_t kLongest = 1 << 20;
+
+bool wait_for_status(const Channel& channel, IoStatus status, double seconds = 30) {
+  pollfd one{channel.descriptor(), static_cast<short>(status == IoStatus::kWantWrite ? POLLOUT : POLLIN), 0};
+  return ::poll(&one, 1, static_cast<int>(seconds * 1000)) == 1;
+}
+
+template <class Condition>
+bool wait_until(Condition condition, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+}  // namespace
+
+Log::Log() {
+  set_log_sink([this](LogLevel, const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    lines_.push_back(line);
+  });
+}
+
+Log::~Log() { set_log_sink({}); }
+
+bool Log::has(const std::string& part) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& line : lines_)
+    if (line.find(part) != std::string::npos) return true;
+  return false;
+}
+
+bool Log::wait_for(const std::string& part, double seconds) {
+  return wait_until([&] { return has(part); }, seconds);
+}
+
+Service::Service(const Security& security, const ListenerLimits& limits, const PathSettings& settings)
+    : listener_({"127.0.0.1", 0}, security, settings, limits), thread_([this] { serve(); }) {}
+
+Service::~Service() {
+  stop_ = true;
+  thread_.join();
+  for (Path& path : paths_) path.close(0.1);
+}
+
+void Service::serve() {
+  while (!stop_) {
+    if (auto accepted = listener_.accept_for(0.002)) {
+      paths_.push_back(std::move(accepted->path));
+      receives_.emplace_back(paths_.size() - 1, paths_.back().start_receive_any(kEcho, kLongest));
+    }
+    echo();
+  }
+}
+
+void Service::echo() {
+  for (auto& [path, request] : receives_) {
+    if (!request.valid()) continue;
+    try {
+      if (!request.test()) continue;
+      const Bytes message = request.take();
+      paths_[path].send(kEcho, message.view());
+      request = paths_[path].start_receive_any(kEcho, kLongest);
+    } catch (const Error&) {  // that path is over
+      request = Request();
+      paths_[path].close(0);
+    }
+  }
+}
+
+Path connect(const Service& service, const Security& security) {
+  PathSettings settings;
+  settings.streams = 2;
+  settings.patience = 60;
+  return Path::connect(service.address(), security, settings, "honest");
+}
+
+void expect_echo(Path& path) {
+  const auto message = random_block(100000, 7);
+  path.send(kEcho, message);
+  const Bytes back = path.receive_any(kEcho, kLongest);
+  EXPECT_TRUE(std::equal(message.begin(), message.end(), back.view().begin(), back.view().end()));
+}
+
+int open_descriptors() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+bool descriptors_come_down_to(int count, double seconds) {
+  return wait_until([&] { return open_descriptors() <= count; }, seconds);
+}
+
+HandMadeStream::HandMadeStream(const Endpoint& to, const Security& security) {
+  Socket socket = start_connect(resolve(to).front(), {});
+  channel_ = make_channel(SecurityContext::make(security), std::move(socket), Side::kConnecting, to.host);
+  if (!wait_for_status(*channel_, IoStatus::kWantWrite)) throw Error("no connection for the test");
+  for (IoStatus status; (status = channel_->handshake()) != IoStatus::kDone;)
+    if (status == IoStatus::kClosed || !wait_for_status(*channel_, status)) throw Error("no handshake for the test");
+}
+
+void HandMadeStream::send(std::span<const std::byte> bytes) {
+  while (true) {
+    const IoResult result = channel_->write({}, bytes);
+    bytes = bytes.subspan(result.bytes);
+    if (result.status == IoStatus::kDone && channel_->flush() == IoStatus::kDone) return;
+    if (result.status == IoStatus::kClosed || !wait_for_status(*channel_, IoStatus::kWantWrite)) return;
+  }
+}
+
+void HandMadeStream::send(const Frame& frame, std::span<const std::byte> payload) {
+  Frame stamped = frame;
+  if (!channel_->encrypted()) stamped.checksum = checksum(payload);
+  send(encode(stamped));
+  send(payload);
+}
+
+void HandMadeStream::send_unchecked(const Frame& frame) {
+  auto bytes = encode(Frame{});
+  const auto type = static_cast<std::uint16_t>(frame.type);
+  std::memcpy(bytes.data() + 2, &type, 2);
+  std::memcpy(bytes.data() + 4, &frame.length, 4);
+  const std::uint64_t words[] = {frame.sequence, frame.tag, frame.index, frame.total, frame.offset, frame.checksum};
+  std::memcpy(bytes.data() + 8, words, sizeof words);
+  const std::uint64_t check = checksum(std::span(bytes).first(kFrameBytes - 8));
+  std::memcpy(bytes.data() + kFrameBytes - 8, &check, 8);
+  send(bytes);
+}
+
+Welcome HandMadeStream::greet(const Hello& hello) {
+  send(encode(hello));
+  std::array<std::byte, kWelcomeBytes> bytes;
+  for (std::size_t come = 0; come < bytes.size();) {
+    const IoResult result = channel_->read(std::span(bytes).subspan(come));
+    come += result.bytes;
+    if (result.status == IoStatus::kClosed || (result.bytes == 0 && !wait_for_status(*channel_, result.status)))
+      throw Error("no welcome for the test");
+  }
+  return decode_welcome(bytes);
+}
+
+bool HandMadeStream::closed_by_peer() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::vector<std::byte> buffer(1 << 16);
+  while (std::chrono::steady_clock::now() < end) {
+    try {
+      const IoResult result = channel_->read(buffer);
+      if (result.status == IoStatus::kClosed) return true;
+      if (result.bytes == 0) wait_for_status(*channel_, IoStatus::kWantRead, 0.1);
+    } catch (const SecurityError&) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Hello hello(std::uint32_t stream, std::uint32_t epoch, const SessionId& session) {
+  Hello hello;
+  hello.session = session;
+  hello.stream = stream;
+  hello.epoch = epoch;
+  hello.streams = 4;
+  hello.unmatched_limit = 1 << 20;
+  hello.message_limit = 1 << 20;
+  hello.patience = 600;
+  hello.name = "by hand";
+  return hello;
+}
+
+}  // namespace maki::wan::test
