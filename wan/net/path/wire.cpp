@@ -181,6 +181,7 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
 
 Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes) {
   Reader in(bytes, "greeting of a path");
+  if (bytes[0] == std::byte{0x16} && bytes[1] == std::byte{3}) in.fail("the other side speaks TLS, and this side is insecure");
   if (in.get<std::uint64_t>() != kHelloMagic) in.fail("the other side speaks something else");
   Hello hello;
   hello.version = in.get<std::uint32_t>();
