@@ -12,8 +12,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "bench/wan_testbed/namespaces.hpp"
+#include "bench/wan_testbed/relay_site.hpp"
 #include "bench/wan_testbed/units.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/secure/key.hpp"
@@ -30,6 +32,7 @@ struct Options {
   wan::PathSettings settings;
   double pacing = 0;  // of the line
   bool insecure = false, six = false;
+  int to = 1, relay = -1;  // sites
   std::vector<std::string> cases = {"first", "warm", "silent", "large", "both", "echo", "plain"};
   int repeat = 7, repeat_silent = 5, repeat_large = 3, repeat_plain = 3, repeat_echo = 11;
   double silence = 3;
@@ -58,12 +61,13 @@ struct Row {
 
 class Measurement {
  public:
-  Measurement(const Options& options, const MeasureSetup& setup, const Link& link, const Wire& wire)
-      : options_(options), setup_(setup), link_(link), wire_(wire), payload_(setup.largest), buffer_(setup.largest) {
+  // `relay`: the one on the way, if any.
+  Measurement(const Options& options, const MeasureSetup& setup, const Link& link, const Wire& wire, const RelaySite* relay)
+      : options_(options), setup_(setup), link_(link), wire_(wire), relay_(relay), payload_(setup.largest), buffer_(setup.largest) {
     plain_port_ = wire_.get<std::uint16_t>();
     if (!setup.with_path) return;
     const std::uint16_t port = wire_.get<std::uint16_t>();
-    path_ = wan::Path::connect({setup.address, port}, setup.security, setup.settings, "measure");
+    path_ = wan::Path::connect({setup.address, port}, setup.security, setup.settings, "measure", setup.relay);
     // The others follow the first; a path that is in use has them all.
     for (const double patience = now() + 20; path_.status().streams_up < setup.settings.streams && now() < patience;)
       wait_until(now() + 0.01);
@@ -140,15 +144,17 @@ class Measurement {
   void large() {
     const std::size_t bytes = static_cast<std::size_t>(parse_bytes(options_.large));
     Row time{options_.large + " one way", "s", {}}, rate{options_.large + " one way", "% of the line", {}},
-        cpu{options_.large + " CPU of both ends", "s/GB", {}};
+        cpu{options_.large + " CPU of both ends", "s/GB", {}}, relayed{options_.large + " CPU of the relay", "s/GB", {}};
     for (int i = 0; i < options_.repeat_large; ++i) {
-      const double before = cpu_seconds() + usage_of_peer();
+      const double before = cpu_seconds() + usage_of_peer(), relay_before = relay_ ? relay_->cpu_seconds() : 0;
       const double t = one_way(bytes);
       time.values.push_back(t);
       rate.values.push_back(100 * 8 * static_cast<double>(bytes) / t / link_.rate);
       cpu.values.push_back((cpu_seconds() + usage_of_peer() - before) / static_cast<double>(bytes) * 1e9);
+      if (relay_) relayed.values.push_back((relay_->cpu_seconds() - relay_before) / static_cast<double>(bytes) * 1e9);
     }
     for (const Row& row : {time, rate, cpu}) add(row);
+    if (relay_) add(relayed);
   }
 
   void echo() {
@@ -213,6 +219,7 @@ class Measurement {
   const MeasureSetup& setup_;
   const Link link_;
   const Wire& wire_;
+  const RelaySite* relay_;
   Payload payload_;
   std::vector<std::byte> buffer_;
   std::uint16_t plain_port_ = 0;
@@ -231,6 +238,8 @@ void add_options(CLI::App& program, Options& o) {
   program.add_option("--congestion", o.settings.congestion, "TCP_CONGESTION of each stream, and of the plain one");
   program.add_flag("--insecure", o.insecure, "plain in place of TLS");
   program.add_flag("--ipv6", o.six);
+  program.add_option("--to", o.to, "the other site")->capture_default_str();
+  program.add_option("--relay", o.relay, "site of a relay that the other one is hidden behind; plain streams go without it");
   program.add_option("--cases", o.cases, "of first, warm, silent, both, large, echo, plain")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -263,11 +272,13 @@ class TemporaryKey {
   std::string folder_;
 };
 
+std::string address_of(const Options& o, int site) { return environment(fmt::format("MAKI_ADDR{}_{}", o.six ? "6" : "", site)); }
+
 MeasureSetup setup_of(Options& o, const Link& link, const TemporaryKey& key) {
   MeasureSetup setup;
   setup.space[0] = environment("MAKI_NS_0");
-  setup.space[1] = environment("MAKI_NS_1");
-  setup.address = environment(o.six ? "MAKI_ADDR6_1" : "MAKI_ADDR_1");
+  setup.space[1] = environment(fmt::format("MAKI_NS_{}", o.to));
+  setup.address = address_of(o, o.to);
   setup.security.insecure = o.insecure;
   if (!o.insecure) setup.security.key_files = {key.file()};
   o.settings.pacing_rate = o.pacing * link.rate / 8;
@@ -293,13 +304,19 @@ int respond_in_child(const MeasureSetup& setup, int descriptor) {
 }  // namespace
 
 int measure(int argc, char** argv) {
-  CLI::App program("A path between sites 0 and 1 of the testbed around this: what it carries how fast.", "wan_testbed measure");
+  CLI::App program("A path between sites 0 and 1 (or another, or through a relay) of the testbed around this: what it carries how fast.", "wan_testbed measure");
   Options options;
   add_options(program, options);
   CLI11_PARSE(program, argc, argv);
   const Link link{number_of("MAKI_LINK_RATE"), number_of("MAKI_LINK_RTT"), number_of("MAKI_LINK_QUEUE"), number_of("MAKI_LINK_LOSS")};
   const TemporaryKey key;
-  const MeasureSetup setup = setup_of(options, link, key);
+  MeasureSetup setup = setup_of(options, link, key);
+  std::optional<RelaySite> relay;
+  if (options.relay >= 0) {
+    const std::string address = address_of(options, options.relay);
+    relay.emplace(environment(fmt::format("MAKI_NS_{}", options.relay)), address, key.file(), options.settings.congestion);
+    setup.relay = {{address, relay->port()}, key.file(), "measure"};
+  }
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) throw wan::Error("no socket pair", std::strerror(errno));
   const pid_t child = fork();  // before there are threads
@@ -311,7 +328,7 @@ int measure(int argc, char** argv) {
   const wan::Socket own(pair[0]);
   const Wire wire(own.descriptor());
   enter_namespace(setup.space[0]);
-  Measurement(options, setup, link, wire).run();
+  Measurement(options, setup, link, wire, relay ? &*relay : nullptr).run();
   return wait_for(child);
 }
 

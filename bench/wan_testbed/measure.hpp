@@ -1,4 +1,5 @@
-// `wan_testbed measure`: a path between sites 0 and 1 of the testbed that it runs in, and what it carries how fast.
+// `wan_testbed measure`: a path between two sites of the testbed that it runs in, direct or through a relay, and what it
+// carries how fast.
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "wan/net/path.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
 
@@ -65,7 +67,8 @@ class Wire {
 
 // What both sides have to know.
 struct MeasureSetup {
-  std::string space[2], address;  // namespaces of sites 0 and 1, where site 1 listens
+  std::string space[2], address;  // namespaces of the two sites, where the second one listens
+  wan::RelayRoute relay;          // on the way; not used() where there is none
   wan::Security security;
   wan::PathSettings settings;
   std::size_t largest = 0;        // bytes of a message

@@ -115,7 +115,7 @@ class Responder {
     plain_ = plain_listen(setup.address, port);
     wire_.put(port);
     if (!setup.with_path) return;
-    listener_.emplace(wan::Endpoint{setup.address, 0}, setup.security, setup.settings);
+    listener_.emplace(wan::Endpoint{setup.address, 0}, setup.security, setup.settings, wan::ListenerLimits{}, setup.relay);
     wire_.put(listener_->address().port);
     path_ = listener_->accept().path;
   }
