@@ -167,7 +167,7 @@ class Measurement {
       path_.send(number_, message);
       path_.receive(number_, {buffer_.data(), 8});
       row.values.push_back(1e3 * (now() - start));
-      over.values.push_back(row.values.back() - 1e3 * link_.rtt);
+      over.values.push_back(row.values.back() - 1e3 * link_.rtt * options_.to);  // sites in a line
       finish(start);
     }
     add(row);

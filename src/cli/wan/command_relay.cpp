@@ -42,9 +42,9 @@ wan::RelaySettings read_settings(const Options& given) {
   return settings;
 }
 
-// A session has two sockets, and two pipes while it moves bytes.
+// A session has two sockets, and pipes while bytes wait in it, which few do at once.
 void raise_file_limit(int sessions) {
-  const rlim_t wanted = 6 * static_cast<rlim_t>(sessions) + 200;
+  const rlim_t wanted = 4 * static_cast<rlim_t>(sessions) + 200;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? wanted : std::min(wanted, limit.rlim_max);
@@ -130,21 +130,23 @@ void add_wan_relay(CLI::App& wan) {
       "maki wan keygen relay.key                                    # for the relay and its peers, besides the paths' own keys\n"
       "  maki wan relay --listen :7000 --key relay.key\n"
       "  maki wan serve --root DIR --key site.key --relay HOST:7000 --relay-key relay.key --relay-target amsterdam\n"
-      "  maki wan copy FILE amsterdam: --key site.key --relay HOST:7000 --relay-key relay.key --relay-target amsterdam\n"
-      "The relay sees no byte in clear: what passes is under the paths' own keys, which it does not have.",
+      "  maki wan copy FILE amsterdam:6000/ --key site.key --relay HOST:7000 --relay-key relay.key --relay-target amsterdam\n"
+      "(amsterdam:6000 is only a name then.) The relay sees no byte in clear: what passes is under the paths' own keys, which it does not have.",
       options, run_relay);
   wan::RelaySettings& settings = options->settings;
-  command->add_option("--listen", options->listen, "ADDRESS:PORT to be called at (an empty address: any)")->required();
+  command->add_option("--listen", options->listen, "to be called at (an empty address: any)")->type_name("ADDRESS:PORT")->required();
   command->add_option("--key", options->keys, "key file of peers that may use the relay, or a directory of *.key files; may be given more than once")
+      ->type_name("FILE")
       ->required();
-  command->add_option("--to", options->destinations, "NAME=HOST:PORT: a destination that peers may ask for by its name; may be given more than once");
+  command->add_option("--to", options->destinations, "a destination that peers may ask for by its name; may be given more than once")
+      ->type_name("NAME=HOST:PORT");
   command->add_option("--sessions", settings.sessions, "at most so many connections passed on at once")->capture_default_str();
   command->add_option("--sessions-per-key", settings.sessions_per_key, "at most so many of one key; 0: no bound of its own")->capture_default_str();
   command->add_option("--half-open", settings.half_open, "at most so many connections that have not said who they are")->capture_default_str();
-  command->add_option("--idle", settings.idle_timeout, "seconds after which a session is ended in which nothing moves")->capture_default_str();
+  command->add_option("--idle", settings.idle_timeout, "seconds after which a session is ended in which nothing moves")->capture_default_str()->type_name("SECONDS");
   command->add_option("--threads", settings.threads, "that move bytes; 0: one a core, at most 4")->capture_default_str();
-  command->add_option("--window", options->window, "socket buffers, as \"4 MB\"; left to the kernel if not given");
-  command->add_option("--congestion", options->congestion, "congestion control of the sockets (bbr, cubic)");
+  command->add_option("--window", options->window, "socket buffers, as \"4 MB\"; left to the kernel if not given")->type_name("SIZE");
+  command->add_option("--congestion", options->congestion, "congestion control of the sockets (bbr, cubic)")->type_name("NAME");
 }
 
 }  // namespace maki

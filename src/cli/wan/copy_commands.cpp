@@ -63,7 +63,10 @@ void run_serve(const ServeOptions& given) {
   options.read_only = given.read_only;
   options.log = say;
   wan::copy::Server server(options);
-  wan::Listener listener(wan::Endpoint::parse(given.listen), choices.security, choices.settings, {}, choices.relay);
+  if (given.listen.empty() && !choices.relay.used())
+    throw CLI::ValidationError("give --listen ADDRESS:PORT to be called at, or a relay to be called through");
+  const wan::Endpoint local = given.listen.empty() ? wan::Endpoint{} : wan::Endpoint::parse(given.listen);
+  wan::Listener listener(local, choices.security, choices.settings, {}, choices.relay);
   say(fmt::format("serving {}{} on {}{} (Ctrl-C ends it)", given.root, given.read_only ? " for reading" : "",
                   choices.relay.used() ? "the relay as " + choices.relay.target : listener.address().text(),
                   choices.security.insecure ? ", without encryption" : ""));
@@ -169,7 +172,7 @@ void add_wan_serve(CLI::App& wan) {
       add_command(wan, "serve", "Serve a folder, and nothing outside of it, to copy and sync",
                   "maki wan serve --root /data/shared --listen :6000 --key site.key", options, run_serve);
   command->add_option("--root", options->root, "the folder; remote names count from it")->required();
-  command->add_option("--listen", options->listen, "ADDRESS:PORT to be called at (an empty address: any)")->required();
+  command->add_option("--listen", options->listen, "ADDRESS:PORT to be called at (an empty address: any); none is needed behind a relay");
   command->add_flag("--read-only", options->read_only, "take no files");
   add_path_options(*command, options->path);
 }
