@@ -10,15 +10,16 @@
 namespace maki::wan::copy {
 namespace {
 
+constexpr std::size_t kMostFiles = 4096;
 constexpr std::uint64_t kMaxBytes = 64 << 20;
-constexpr double kMaxAge = 1;       // seconds
+constexpr double kMaxAge = 3;       // seconds
 constexpr std::size_t kSingle = 4;  // up to so many are synced one by one, which does not touch what others write
 
 // They are kept open: a part of what the process may have.
 std::size_t most_files() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 512;
-  return std::clamp<std::size_t>(limit.rlim_cur / 8, 16, 512);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostFiles;
+  return std::clamp<std::size_t>(limit.rlim_cur / 8, 16, kMostFiles);
 }
 
 dev_t device_of(const Folder& folder) {
@@ -28,24 +29,62 @@ dev_t device_of(const Folder& folder) {
 
 }  // namespace
 
+Commit::Commit(Done done, Fail fail)
+    : done_(std::move(done)), fail_(std::move(fail)), most_files_(most_files()), thread_([this] { run(); }) {}
+
+Commit::~Commit() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
 void Commit::add(Item item) {
   if (items_.empty()) oldest_ = std::chrono::steady_clock::now();
   bytes_ += item.file->size();
   items_.push_back(std::move(item));
-  if (items_.size() >= most_files() || bytes_ >= kMaxBytes) flush();
+  if (items_.size() >= most_files_ || bytes_ >= kMaxBytes) flush();
 }
 
 void Commit::look() {
-  if (!items_.empty() && std::chrono::duration<double>(std::chrono::steady_clock::now() - oldest_).count() > kMaxAge)
-    flush();
+  const auto age = std::chrono::steady_clock::now() - oldest_;
+  if (!items_.empty() && std::chrono::duration<double>(age).count() > kMaxAge) flush();
 }
 
-// Files that could not be brought there are reported and leave items_.
-void Commit::bring_to_disk() {
+// Waits for those before: one group is collected while another is brought to the disk.
+void Commit::flush() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !busy_; });
+  if (items_.empty()) return;
+  handed_ = std::move(items_);
+  items_.clear();
+  bytes_ = 0;
+  busy_ = true;
+  changed_.notify_all();
+}
+
+void Commit::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return busy_ || ended_; });
+    if (!busy_) return;
+    std::vector<Item> items = std::move(handed_);
+    lock.unlock();
+    commit(std::move(items));
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+// Gives those that are there; the others are reported.
+std::vector<Commit::Item> Commit::bring_to_disk(std::vector<Item> items) {
   std::map<dev_t, int> synced;  // an error of each disk, or 0
   std::vector<Item> good;
-  for (Item& item : items_) try {
-      if (items_.size() <= kSingle) {
+  for (Item& item : items) try {
+      if (items.size() <= kSingle) {
         item.file->sync();
       } else {
         const auto [place, first] = synced.emplace(device_of(item.file->folder()), 0);
@@ -56,12 +95,11 @@ void Commit::bring_to_disk() {
     } catch (const FileProblem& problem) {
       fail_(item, problem.what());
     }
-  items_ = std::move(good);
+  return good;
 }
 
-void Commit::flush() {
-  bring_to_disk();
-  for (Item& item : items_) try {
+void Commit::commit(std::vector<Item> items) {
+  for (Item& item : bring_to_disk(std::move(items))) try {
       item.file->publish();
       const Folder& folder = item.file->folder();
       disks_.emplace(device_of(folder), folder);
@@ -71,12 +109,11 @@ void Commit::flush() {
     } catch (const FileProblem& problem) {
       fail_(item, problem.what());
     }
-  items_.clear();
-  bytes_ = 0;
 }
 
 void Commit::finish() {
   flush();
+  flush();  // nothing is left, and the thread has done it
   const bool few = folders_.size() <= kSingle;
   if (few) {
     for (const Folder& folder : folders_)

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "wan/net/copy/incoming_file.hpp"
@@ -20,7 +23,9 @@ class Commit {
   };
   using Done = std::function<void(const Item&)>;
   using Fail = std::function<void(const Item&, const std::string& text)>;
-  Commit(Done done, Fail fail) : done_(std::move(done)), fail_(std::move(fail)) {}
+  // Both are called in a thread of this.
+  Commit(Done done, Fail fail);
+  ~Commit();  // what was not committed stays under its unfinished name
 
   void add(Item item);  // a complete file
   void look();          // now and then: nothing waits for long
@@ -28,13 +33,21 @@ class Commit {
 
  private:
   void flush();
-  void bring_to_disk();
+  void run();
+  void commit(std::vector<Item> items);
+  std::vector<Item> bring_to_disk(std::vector<Item> items);
 
   Done done_;
   Fail fail_;
-  std::vector<Item> items_;
+  std::size_t most_files_;
+  std::vector<Item> items_;  // being collected
   std::uint64_t bytes_ = 0;
   std::chrono::steady_clock::time_point oldest_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Item> handed_;  // to the thread, which is busy with them until `busy_` is false
+  bool busy_ = false, ended_ = false;
+  std::thread thread_;
   std::map<dev_t, Folder> disks_;  // with names that are not on the disk yet
   std::vector<Folder> folders_;    // the same, while they are few
 };

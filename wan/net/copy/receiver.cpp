@@ -19,7 +19,7 @@ Receiver::Receiver(Courier& courier, const Root& root, Claims& claims, const Des
             [this](std::uint64_t index, const std::string& text) { fail(index, text); }),
       commit_(
           [this](const Commit::Item&) {
-            ++counts_.files;
+            ++committed_;
             ++progress_.files_done;
           },
           [this](const Commit::Item& item, const std::string& text) { fail(item.index, text); }) {}
@@ -192,6 +192,7 @@ void Receiver::end() {
   }
   plan_.finish_folders();
   const Counts planned = plan_.counts();
+  counts_.files = committed_;
   counts_.folders = planned.folders;
   counts_.skipped += planned.skipped;
   counts_.skipped_bytes += planned.skipped_bytes;

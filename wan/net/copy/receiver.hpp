@@ -43,7 +43,6 @@ class Receiver {
   Progress& progress_;
   Notes notes_;
   Plan plan_;
-  Commit commit_;
   std::mutex mutex_;
   std::vector<Failure> failures_;  // not yet told
   std::mutex telling_;
@@ -52,6 +51,8 @@ class Receiver {
   std::uint64_t listed_ = 0, size_ = 0, at_ = 0;  // bytes of it: as listed, as begun, so far
   std::unique_ptr<IncomingFile> file_;
   Counts counts_;
+  std::atomic<std::uint64_t> committed_{0};  // files
+  Commit commit_;                            // last: its thread uses the others
 };
 
 }  // namespace maki::wan::copy

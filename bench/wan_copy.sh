@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# A tree of many small files and one large one, copied at a stretch, then with four interruptions: the client killed
+# three times, the server once. Ends with a comparison of everything.
+#
+#   bench/wan_copy.sh                                                            over loopback
+#   build/wan_testbed --rtt 270ms --rate 800Mbit -- bench/wan_copy.sh            over an emulated link
+#
+#   BUILD=build  SMALL=10000 (files)  LARGE=2000 (10^6 bytes)  WORK=a folder with room for the tree twice
+#   RATE=the link's bytes a second, for the floor                ARGS="--streams 32"   of both sides
+set -euo pipefail
+maki=$(realpath "${BUILD:-build}/maki") small=${SMALL:-10000} large=${LARGE:-2000} rate=${RATE:-100000000}
+work=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/maki_copy_XXXXXX")
+read -ra args <<<"${ARGS:-}"
+here=() there=() address=127.0.0.1
+if [ -n "${MAKI_TESTBED:-}" ]; then
+  there=(ip netns exec "$MAKI_NS_0") here=(ip netns exec "$MAKI_NS_1") address=$MAKI_ADDR_0
+fi
+server= client=
+trap 'for p in $server $client; do kill -9 $p 2>/dev/null || true; done; rm -rf "$work"' EXIT
+
+make_tree() {
+  mkdir -p "$work/tree" "$work/served"
+  python3 - "$work/tree" "$small" <<'PY'
+import os, random, sys
+root, count = sys.argv[1], int(sys.argv[2])
+random.seed(1)
+for i in range(count):
+    folder = f"{root}/d{i % 100:02}/e{i % 7}"
+    os.makedirs(folder, exist_ok=True)
+    with open(f"{folder}/file_{i}.dat", "wb") as out:
+        out.write(random.randbytes(random.randrange(8000)))
+    os.utime(f"{folder}/file_{i}.dat", ns=(0, 10**18 + 1000 * i + 7))
+os.makedirs(f"{root}/empty/inner")
+PY
+  head -c "${large}000000" /dev/urandom > "$work/tree/large.dat"
+  chmod 440 "$work/tree/large.dat"
+}
+
+port=0
+start_server() {
+  "${there[@]}" "$maki" wan serve --root "$work/served" --listen "$address:$port" --key "$work/key" "${args[@]}" > "$work/serve.log" 2>&1 &
+  server=$!
+  until grep -q '^serving' "$work/serve.log"; do sleep 0.05; done
+  port=$(sed -n "s/^serving.* on .*:\([0-9]*\) (.*/\1/p" "$work/serve.log")
+}
+start_copy() {
+  "${here[@]}" "$maki" wan copy "$work/tree" "$address:$port/" --key "$work/key" "${args[@]}" > "$work/copy.log" 2>&1 &
+  client=$!
+}
+stop() {  # without a word of the shell about it
+  kill -9 "$1" && wait "$1" 2>/dev/null || true
+}
+seconds() { date +%s.%N; }
+since() { awk -v a="$1" -v b="$(seconds)" 'BEGIN { printf "%.1f", b - a }'; }
+there_now() { du -sb --apparent-size "$work/served" | awk '{ printf "%.2f GB", $1 / 1e9 }'; }
+listing() { (cd "$1" && find . -printf '%p %y %m %s %T@\n' | sort); }
+
+make_tree
+"$maki" wan keygen "$work/key" > "$work/keygen.log"
+bytes=$(find "$work/tree" -type f -printf '%s\n' | awk '{ s += $1 } END { print s }')
+floor=$(awk -v b="$bytes" -v r="$rate" 'BEGIN { printf "%.1f", b / r }')
+echo "tree: $(find "$work/tree" -type f | wc -l) files, $bytes bytes; floor at $rate bytes/s: $floor s"
+
+start_server
+begin=$(seconds)
+start_copy
+wait $client
+whole=$(since "$begin")
+echo "at a stretch: $whole s  ($(tail -1 "$work/copy.log"))"
+begin=$(seconds)
+start_copy
+wait $client
+echo "again, with nothing to do: $(since "$begin") s"
+rm -rf "$work/served/tree"
+
+begin=$(seconds)
+pause=$(awk -v t="$whole" 'BEGIN { print t / 5 }')
+for i in 1 2 3; do
+  start_copy
+  sleep "$pause"
+  stop $client
+  echo "client killed after $pause s: $(there_now) there"
+done
+start_copy
+sleep "$pause"
+stop $server
+echo "server killed: $(there_now) there"
+start_server
+if wait $client; then echo "the copy went on by itself"; else echo "the client ended: $(tail -1 "$work/copy.log")"; fi
+start_copy
+wait $client
+echo "last one: $(tail -1 "$work/copy.log")"
+echo "with four interruptions: $(since "$begin") s"
+diff -r "$work/tree" "$work/served/tree"
+diff <(listing "$work/tree") <(listing "$work/served/tree")
+echo "identical: names, contents, modes, times; nothing unfinished is left: $(find "$work/served" -name '*.maki-part' | wc -l)"
