@@ -75,12 +75,16 @@ IncomingFile::IncomingFile(Folder folder, std::string path, std::shared_ptr<Clai
   const auto lock = mine();
   open_part();
   struct stat status;
+  if (fstat(file(), &status) != 0) throw_problem("cannot look at", path_, errno);
   if (begin.offset > 0) {
-    if (fstat(file(), &status) != 0 || !partial || mtime_of(status) != partial->mtime)
+    if (!partial || mtime_of(status) != partial->mtime)
       throw FileProblem("'" + shown(path_) + "' is being written by another copy; copy it again");
     digester_ = std::move(partial->digester);
   }
-  if (ftruncate(file(), static_cast<off_t>(begin.offset)) != 0) throw_problem("cannot write", path_, errno);
+  // Not for nothing: it costs more than writing a small file.
+  if (static_cast<std::uint64_t>(status.st_size) != begin.offset &&
+      ftruncate(file(), static_cast<off_t>(begin.offset)) != 0)
+    throw_problem("cannot write", path_, errno);
 }
 
 IncomingFile::~IncomingFile() {
@@ -132,6 +136,7 @@ void IncomingFile::write(std::span<const std::byte> bytes) {
   if (bytes.size() > begin_.size - position_) throw ProtocolError("a file of the copy is longer than was said");
   const auto lock = mine();
   digester_.add(bytes);
+  ends_in_hole_ = false;
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t put = pwrite(file(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(position_ + done));
     if (put < 0 && errno == EINTR) continue;
@@ -152,6 +157,7 @@ void IncomingFile::write(std::span<const std::byte> bytes) {
 void IncomingFile::skip(std::uint64_t zeros) {
   if (zeros > begin_.size - position_) throw ProtocolError("a file of the copy is longer than was said");
   digester_.add_zeros(zeros);
+  ends_in_hole_ = true;
   position_ += zeros;
 }
 
@@ -162,8 +168,8 @@ void IncomingFile::complete(const Checksum& checksum) {
     remove_part();
     throw FileProblem("'" + shown(path_) + "' does not have the checksum of its source: copy it again");
   }
-  if (ftruncate(file(), static_cast<off_t>(begin_.size)) != 0)
-    throw_problem("cannot write", path_, errno);  // ends in a hole
+  if (ends_in_hole_ && ftruncate(file(), static_cast<off_t>(begin_.size)) != 0)
+    throw_problem("cannot write", path_, errno);
   set_time_and_mode(file(), begin_.mtime, begin_.mode, path_);
 }
 

@@ -59,6 +59,7 @@ class IncomingFile {
   std::shared_ptr<Claim> claim_;
   Begin begin_;
   std::uint64_t position_ = 0, started_ = 0;  // started_: bytes that the disk has been told to begin with
+  bool ends_in_hole_ = false;
   Digester digester_;
 };
 
