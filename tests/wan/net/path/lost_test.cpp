@@ -14,9 +14,10 @@ using Clock = std::chrono::steady_clock;
 
 PathSettings impatient() {
   PathSettings settings = test::streams(3);
-  settings.heartbeat = 0.08;
-  settings.stream_timeout = 0.25;
-  settings.patience = 1;
+  settings.heartbeat = 0.1;
+  settings.stream_timeout = 1;
+  settings.patience = 2;
+  settings.unmatched_limit = 1 << 20;  // so that what nobody asks for stays outstanding
   settings.connect_timeout = settings.handshake_timeout = 0.5;
   return settings;
 }
@@ -58,7 +59,7 @@ struct Ends {
 // Both sides have messages on their way when the fault comes.
 template <class Fault>
 Ends ends_after(Path& here, Path& there, Fault fault) {
-  const auto message = test::pattern(30000000, 1);
+  const auto message = test::pattern(4000000, 1);
   std::vector<std::byte> buffer(1000);
   auto one = std::async(std::launch::async, [&] { return end_of([&] { here.send(1, message); }); });
   auto other = std::async(std::launch::async, [&] { return end_of([&] { there.receive(2, buffer); }); });
@@ -72,33 +73,36 @@ Ends ends_after(Path& here, Path& there, Fault fault) {
   return ends;
 }
 
-TEST_F(Lost, PastThePatienceBothSidesAreTold) {
-  for (const bool silent : {true, false}) {
-    Listener listener({"127.0.0.1", 0}, test::insecure(), impatient());
-    test::Proxy proxy(listener.address());
-    Path here = Path::connect(proxy.address(), test::insecure(), impatient(), "leiden");
-    Path there = std::move(listener.accept().path);
-    const Ends ends = ends_after(here, there, [&] {
-      proxy.stall(silent);
-      proxy.refuse(!silent);
-      if (!silent) proxy.cut();
-    });
-    EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
-    EXPECT_GT(ends.seconds, 0.5);
-    EXPECT_LT(ends.seconds, 10);
-    for (const End& end : {ends.here, ends.there}) {
-      EXPECT_TRUE(says(end, "patience")) << end.message;
-      EXPECT_TRUE(says(end, "bytes")) << end.message;
-      EXPECT_GE(end.down, 1) << end.message;
-      EXPECT_LT(end.down, 10) << end.message;
-    }
-    EXPECT_GT(ends.here.outstanding, 0u);
-    EXPECT_TRUE(says(ends.here, proxy.address().text())) << ends.here.message;
-    EXPECT_TRUE(says(ends.there, "leiden at 127.0.0.1")) << ends.there.message;
-    EXPECT_THROW(here.send(1, {}), PathError);  // and it stays so
-    EXPECT_FALSE(here.status().up);
-    EXPECT_FALSE(there.status().up);
+class LostLink : public Lost, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Silent, LostLink, testing::Values(true));
+INSTANTIATE_TEST_SUITE_P(FullRefused, LostLink, testing::Values(false));
+
+TEST_P(LostLink, PastThePatienceBothSidesAreTold) {
+  const bool silent = GetParam();
+  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient());
+  test::Proxy proxy(listener.address());
+  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), "leiden");
+  Path there = std::move(listener.accept().path);
+  const Ends ends = ends_after(here, there, [&] {
+    proxy.stall(silent);
+    proxy.refuse(!silent);
+    if (!silent) proxy.cut();
+  });
+  EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
+  EXPECT_GT(ends.seconds, 0.5);
+  EXPECT_LT(ends.seconds, 10);
+  for (const End& end : {ends.here, ends.there}) {
+    EXPECT_TRUE(says(end, "patience")) << end.message;
+    EXPECT_TRUE(says(end, "bytes")) << end.message;
+    EXPECT_GE(end.down, 2) << end.message;
+    EXPECT_LT(end.down, 10) << end.message;
   }
+  EXPECT_GT(ends.here.outstanding, 0u);
+  EXPECT_TRUE(says(ends.here, proxy.address().text())) << ends.here.message;
+  EXPECT_TRUE(says(ends.there, "leiden at 127.0.0.1")) << ends.there.message;
+  EXPECT_THROW(here.send(1, {}), PathError);  // and it stays so
+  EXPECT_FALSE(here.status().up);
+  EXPECT_FALSE(there.status().up);
 }
 
 // The program at the other end was started anew: it knows nothing of the path.
@@ -122,9 +126,11 @@ TEST_F(Lost, APeerThatRestartedIsToldAtOnce) {
 }
 
 TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
-  auto listener = std::make_unique<Listener>(Endpoint{"127.0.0.1", 0}, test::insecure(), impatient());
+  PathSettings settings = impatient();
+  settings.stream_timeout = 30;  // streams end only where the test breaks them
+  auto listener = std::make_unique<Listener>(Endpoint{"127.0.0.1", 0}, test::insecure(), settings);
   const Endpoint address = listener->address();
-  Path here = Path::connect(address, test::insecure(), impatient(), "here");
+  Path here = Path::connect(address, test::insecure(), settings, "here");
   Path there = std::move(listener->accept().path);
   for (int i = 0; i < 1000 && there.status().streams_up < 3; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   listener.reset();
