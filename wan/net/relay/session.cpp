@@ -67,8 +67,8 @@ bool RelaySession::flow(End& from) {
     last_moved_ = Clock::now();
   }
   if (failed_ == &from && (result != Conduit::Result::kFlowing || from.onward.finished()))
-    return end(std::string("broken by ") + from.name), false;
-  if (result == Conduit::Result::kSourceFailed) return end(std::string("broken by ") + from.name), false;
+    return end(std::string("reset by ") + from.name), false;
+  if (result == Conduit::Result::kSourceFailed) return end(std::string("reset by ") + from.name), false;
   if (result == Conduit::Result::kTargetFailed) return fail(to);
   if (caller_.onward.finished() && target_.onward.finished()) return end("closed"), false;
   return true;
@@ -76,10 +76,10 @@ bool RelaySession::flow(End& from) {
 
 // `dead` cannot be written to any more; what it sent before is still to be read. False when that ended the session.
 bool RelaySession::fail(End& dead) {
-  if (failed_ != nullptr) return end("broken by both sides"), false;
+  if (failed_ != nullptr) return end("reset by both sides"), false;
   failed_ = &dead;
-  if (dead.onward.finished()) return end(std::string("broken by ") + dead.name), false;
-  linger_ = loop_.after(kLinger, [this] { end("broken, and the other side does not read"); });
+  if (dead.onward.finished()) return end(std::string("reset by ") + dead.name), false;
+  linger_ = loop_.after(kLinger, [this] { end("reset, and the other side does not read"); });
   return flow(dead);
 }
 
