@@ -5,7 +5,7 @@ set -euo pipefail
 testbed=${1:-build/wan_testbed}
 shift || true
 settings=("$@")
-[ $# -gt 0 ] || settings=(--streams 32 --congestion bbr --cases echo,warm,large --repeat 5 --repeat-echo 21 --large 256MB)
+[ $# -gt 0 ] || settings=(--streams 32 --congestion bbr --cases echo,warm,large --repeat 5 --large 256MB)
 
 run() { # title, options of the testbed, options of the measurement
   echo "== $1"

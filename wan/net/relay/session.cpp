@@ -1,5 +1,6 @@
 #include "wan/net/relay/session.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -17,6 +18,11 @@ void discard_incoming(int descriptor) {
   std::array<std::byte, 64 << 10> waste;
   for (int i = 0; i < 256 && recv(descriptor, waste.data(), waste.size(), MSG_DONTWAIT) > 0; ++i) {
   }
+}
+
+bool has_hung_up(int descriptor) {
+  pollfd one{descriptor, 0, 0};
+  return poll(&one, 1, 0) > 0 && (one.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 }  // namespace
@@ -37,15 +43,12 @@ RelaySession::~RelaySession() {
 void RelaySession::on_ready(End& end, bool readable, bool writable) {
   End& peer = other(end);
   if (writable && !flow(peer)) return;
-  if (readable && !end.onward.wants_source()) {
-    // Not asked for, so it is a hang-up. After an orderly end, with the way back still open, it can only be a break.
-    if (end.onward.finished() && !peer.onward.finished()) {
-      if (!fail(end)) return;
-    } else {
-      end.hung_up = true;
-    }
-  } else if (readable && !flow(end)) {
-    return;
+  if (readable && end.onward.wants_source()) {
+    if (!flow(end)) return;
+  } else if (readable && has_hung_up(end.socket.descriptor())) {  // if not: the event is from before its bytes were taken
+    // After an orderly end, with the way back still open, it can only be a break.
+    if (!end.onward.finished() || peer.onward.finished()) end.hung_up = true;
+    else if (!fail(end)) return;
   }
   watch(caller_);
   watch(target_);
