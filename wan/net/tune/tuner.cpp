@@ -32,9 +32,10 @@ class Tuner {
     size_messages();
     consider(options_.base);
     sweep_streams();
+    find_pacing();
     sweep_congestion();
     refine_streams();
-    find_pacing();
+    refine_pacing();
     sweep_chunks();
     try_window();
     compare_after_pause();
@@ -102,35 +103,37 @@ class Tuner {
       const Timing timing = link_.transfer(Way::kBoth, bytes_);
       out.push_back(timing.out);
       in.push_back(timing.in);
+      peak_out_ = std::max(peak_out_, rate_of(bytes_, timing.out));
+      peak_in_ = std::max(peak_in_, rate_of(bytes_, timing.in));
     }
     std::sort(out.begin(), out.end());
     std::sort(in.begin(), in.end());
     return {out[out.size() / 2], in[in.size() / 2]};
   }
 
+  // Without the delay of the way.
+  double rate_of(std::size_t bytes, double seconds) const {
+    return static_cast<double>(bytes) / std::max(seconds - result_.round_trip / 2, 1e-6);
+  }
   std::pair<double, double> rates(const Tried& tried) const {
-    const auto rate = [&](double seconds) {
-      return static_cast<double>(tried.bytes) / std::max(seconds - result_.round_trip / 2, 1e-6);
-    };
-    return {rate(tried.warm.out), rate(tried.warm.in)};
+    return {rate_of(tried.bytes, tried.warm.out), rate_of(tried.bytes, tried.warm.in)};
   }
 
-  // Away from where the search began: fewer and fewer only while that costs little.
+  // More, else fewer and fewer while that costs little.
   void sweep_streams() {
     if (options_.keep_streams) return;
-    try_streams(64, 0.35);
+    if (try_streams(64, 0.35) && !options_.thorough) return;
     for (const int streams : {4, 1}) {
-      const double before = result_.best.warm.slower();
       try_streams(streams, 0.35);
-      if (!options_.thorough && result_.tried.back().warm.slower() > 1.5 * before) break;
+      if (!options_.thorough && result_.tried.back().warm.slower() > 1.2 * result_.best.warm.slower()) break;
     }
   }
 
-  bool try_streams(int streams, double share) {
+  bool try_streams(int streams, double share, double worth = kWorthIt) {
     if (streams < 1 || streams > kMaxStreams || !time_for(share)) return false;
     Trial trial = result_.best.trial;
     trial.settings.streams = streams;
-    return consider(trial);
+    return consider(trial, true, worth);
   }
 
   void sweep_congestion() {
@@ -153,23 +156,27 @@ class Tuner {
 
   void refine_streams() {
     if (options_.keep_streams) return;
+    constexpr double kAsFast = 1.01;  // fewer are as good
     const int streams = result_.best.trial.settings.streams;
-    if (try_streams(streams * 2, 0.55)) try_streams(streams * 4, 0.55);
-    else try_streams(streams / 2, 0.55);
+    if (streams > 1 && try_streams(streams / 2, 0.6, kAsFast)) return;
+    if (try_streams(streams * 2, 0.6)) try_streams(streams * 4, 0.6);
   }
 
-  // On a long way, at the measured rates: that keeps the network's queues short, so that it is taken also where it is
-  // only about as fast. Then upwards while that gains; else a little lower.
+  // On a long way, a little below the highest rates seen: that keeps the network's queues short, so that it is taken
+  // also where it is only about as fast.
   void find_pacing() {
-    if (options_.keep_pacing || result_.round_trip < kLongWay || !time_for(0.75)) return;
-    const auto [out, in] = rates(result_.best);
-    constexpr double kAboutAsFast = 1.03, kStep = 1.04;
-    double factor = 1;
-    bool found = consider_pacing(out, in, kAboutAsFast);
-    if (!found) factor = 0.95, found = time_for(0.75) && consider_pacing(factor * out, factor * in, kAboutAsFast);
-    if (!found || factor < 1) return;
-    for (factor *= kStep; factor < 1.5 && time_for(0.75); factor *= kStep) {
-      if (!consider_pacing(factor * out, factor * in, 0.98)) return;
+    if (options_.keep_pacing || result_.round_trip < kLongWay || !time_for(0.6)) return;
+    for (const double factor : {0.98, 0.93}) {
+      if (time_for(0.6) && consider_pacing(factor * peak_out_, factor * peak_in_, 1.03)) return;
+    }
+  }
+
+  // Upwards while that gains, in smaller and smaller steps.
+  void refine_pacing() {
+    const Trial& best = result_.best.trial;
+    if (options_.keep_pacing || best.settings.pacing_rate == 0) return;
+    for (double step = 1.12; step > 1.02 && time_for(0.8);) {
+      if (!consider_pacing(step * best.settings.pacing_rate, step * best.pacing_in, 0.985)) step = std::sqrt(step);
     }
   }
 
@@ -261,6 +268,7 @@ class Tuner {
   const TuneOptions& options_;
   const double begin_;
   std::size_t bytes_ = 0;
+  double peak_out_ = 0, peak_in_ = 0;  // the highest rates of single messages
   Tuned result_;
 };
 
