@@ -75,7 +75,7 @@ void call(const Options& given) {
   if (!given.no_sweep) {
     wan::TuneOptions tune;
     tune.base = output.trial;
-    tune.seconds = given.quick ? 20 : given.full ? 300 : 80;
+    tune.seconds = given.quick ? 20 : given.full ? 300 : 90;
     tune.thorough = given.full;
     tune.progress = progress;
     keep_given(given, output.choices, tune);

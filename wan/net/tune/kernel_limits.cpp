@@ -99,13 +99,26 @@ KernelLimits KernelLimits::read(const Words& words) {
   return limits;
 }
 
-std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip) {
+namespace {
+
+std::vector<Limit> memory_limits(const KernelLimits& kernel, const PathSettings& settings, double rate,
+                                 double round_trip) {
   std::vector<Limit> limits;
+  if (settings.window > 0) return limits;
   const double in_flight = 2 * rate * round_trip;  // once on the way, once more while a loss is repaired
-  if (settings.window == 0) {
-    check_tuning(limits, "tcp_rmem", kernel.tcp_rmem_max, "4096 131072", settings.streams, in_flight);
-    check_tuning(limits, "tcp_wmem", kernel.tcp_wmem_max, "4096 16384", settings.streams, in_flight);
-  }
+  check_tuning(limits, "tcp_rmem", kernel.tcp_rmem_max, "4096 131072", settings.streams, in_flight);
+  check_tuning(limits, "tcp_wmem", kernel.tcp_wmem_max, "4096 16384", settings.streams, in_flight);
+  return limits;
+}
+
+}  // namespace
+
+bool memory_holds_back(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip) {
+  return !memory_limits(kernel, settings, rate, round_trip).empty();
+}
+
+std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip) {
+  std::vector<Limit> limits = memory_limits(kernel, settings, rate, round_trip);
   const auto check_window = [&](const char* name, std::uint64_t bound) {
     if (settings.window == 0 || bound == 0 || bound >= settings.window) return;
     limits.push_back({fmt::format("net.core.{} cuts the window of {} to {}", name,

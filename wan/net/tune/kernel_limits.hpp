@@ -32,4 +32,7 @@ struct Limit {
 // and receives.
 std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip);
 
+// Whether the bounds of the kernel's own tuning are among them.
+bool memory_holds_back(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip);
+
 }  // namespace maki::wan

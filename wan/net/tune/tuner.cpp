@@ -51,21 +51,22 @@ class Tuner {
     return left;
   }
 
-  // A message that takes a few round trips, or a quarter of a second: long enough to show the rate.
+  // A message that takes a few round trips, or half a second, once streams are open: long enough to show the rate.
   void size_messages() {
     link_.use(options_.base);
     const std::vector<double> times = link_.round_trips(4);
     result_.round_trip = *std::min_element(times.begin(), times.end());
-    const double enough = std::max(0.3, 3 * result_.round_trip);
+    const double enough = std::max(0.5, 4 * result_.round_trip);
     bytes_ = std::min(kFirstSize, options_.bytes);
-    double seconds = link_.transfer(Way::kBoth, bytes_).slower();
-    while (seconds < enough && bytes_ < options_.bytes && time_for(0.2)) {
-      bytes_ = std::min(bytes_ * 4, options_.bytes);
-      seconds = link_.transfer(Way::kBoth, bytes_).slower();
+    double rate = 0;
+    for (int warm = 0; warm < 2 && time_for(0.2);) {
+      const double seconds = link_.transfer(Way::kBoth, bytes_).slower();
+      rate = std::max(rate, rate_of(bytes_, seconds));
+      const bool grows = seconds < 0.7 * enough && bytes_ < options_.bytes;
+      if (grows) bytes_ = std::min(bytes_ * 4, options_.bytes);
+      else ++warm;
     }
-    const double rate = static_cast<double>(bytes_) / std::max(seconds - result_.round_trip / 2, 1e-6);
-    const double wanted = rate * std::max(0.25, 3 * result_.round_trip);
-    bytes_ = std::min(options_.bytes, static_cast<std::size_t>(std::max(wanted, double{kFirstSize})));
+    bytes_ = std::min(options_.bytes, static_cast<std::size_t>(std::max(rate * enough, double{kFirstSize})));
     options_.progress(fmt::format("round trip {:.2f} ms; trying messages of {:.3g} MB both ways at once",
                                   1e3 * result_.round_trip, 1e-6 * static_cast<double>(bytes_)));
   }
@@ -122,9 +123,9 @@ class Tuner {
   // More, else fewer and fewer while that costs little.
   void sweep_streams() {
     if (options_.keep_streams) return;
-    if (try_streams(64, 0.35) && !options_.thorough) return;
+    if (try_streams(64, 0.4) && !options_.thorough) return;
     for (const int streams : {4, 1}) {
-      try_streams(streams, 0.35);
+      try_streams(streams, 0.4);
       if (!options_.thorough && result_.tried.back().warm.slower() > 1.2 * result_.best.warm.slower()) break;
     }
   }
@@ -142,24 +143,38 @@ class Tuner {
     for (const char* name : {"bbr", "cubic"}) {
       const bool known = has(link_.kernel_here().congestions, name) && has(link_.kernel_there().congestions, name);
       const bool is_usual = usual == name && link_.kernel_there().congestion == name;
-      if (!known || is_usual || !time_for(0.5)) continue;
+      if (!known || is_usual || !time_for(0.7)) continue;
       Trial trial = result_.best.trial;
       trial.settings.congestion = name;
       consider(trial);
       if (!options_.thorough || options_.keep_streams) continue;
       for (const int streams : {1, 4, 16, 64}) {
         trial.settings.streams = streams;
-        if (time_for(0.5)) consider(trial);
+        if (time_for(0.7)) consider(trial);
       }
     }
   }
 
+  // Fewer are better where they are as fast; but a path that the kernels' limits hold back has no room for losses, which
+  // longer messages meet.
   void refine_streams() {
     if (options_.keep_streams) return;
-    constexpr double kAsFast = 1.01;  // fewer are as good
     const int streams = result_.best.trial.settings.streams;
-    if (streams > 1 && try_streams(streams / 2, 0.6, kAsFast)) return;
-    if (try_streams(streams * 2, 0.6)) try_streams(streams * 4, 0.6);
+    if (held_back(streams)) {
+      for (int more = 2 * streams; more <= kMaxStreams && try_streams(more, 0.8, 1.03) && held_back(more); more *= 2) {
+      }
+    } else if (streams == 1 || held_back(streams / 2) || !try_streams(streams / 2, 0.8, 1.01)) {
+      try_streams(streams * 2, 0.8);
+    }
+  }
+
+  bool held_back(int streams) const {
+    PathSettings settings = result_.best.trial.settings;
+    settings.streams = streams;
+    const auto short_of_memory = [&](const KernelLimits& kernel) {
+      return memory_holds_back(kernel, settings, std::max(peak_out_, peak_in_), result_.round_trip);
+    };
+    return short_of_memory(link_.kernel_here()) || short_of_memory(link_.kernel_there());
   }
 
   // On a long way, a little below the highest rates seen: that keeps the network's queues short, so that it is taken
@@ -175,7 +190,7 @@ class Tuner {
   void refine_pacing() {
     const Trial& best = result_.best.trial;
     if (options_.keep_pacing || best.settings.pacing_rate == 0) return;
-    for (double step = 1.12; step > 1.02 && time_for(0.8);) {
+    for (double step = 1.12; step > 1.02 && time_for(0.92);) {
       if (!consider_pacing(step * best.settings.pacing_rate, step * best.pacing_in, 0.985)) step = std::sqrt(step);
     }
   }
@@ -192,24 +207,21 @@ class Tuner {
     for (const std::size_t chunk : {32 << 10, 128 << 10, 256 << 10, 1 << 20}) {
       Trial trial = result_.best.trial;
       trial.settings.send_chunk = chunk;
-      if (time_for(0.8)) consider(trial, false);
+      if (time_for(0.92)) consider(trial, false);
     }
     for (const std::size_t chunk : {64 << 10, 1 << 20}) {
       Trial trial = result_.best.trial;
       trial.settings.receive_chunk = chunk;
-      if (time_for(0.8)) consider(trial, false);
+      if (time_for(0.92)) consider(trial, false);
     }
   }
 
   // Twice what is on the way, in equal parts, where the kernels allow it.
   void try_window() {
-    if (options_.keep_window || !time_for(0.85)) return;
+    if (options_.keep_window || !time_for(0.95)) return;
     const auto [out, in] = rates(result_.best);
     Trial trial = result_.best.trial;
-    const auto held_back = [&](const KernelLimits& kernel) {
-      return !limits_of(kernel, trial.settings, std::max(out, in), result_.round_trip).empty();
-    };
-    if (!options_.thorough && !held_back(link_.kernel_here()) && !held_back(link_.kernel_there())) return;
+    if (!options_.thorough && !held_back(trial.settings.streams)) return;
     const double share = 2 * std::max(out, in) * result_.round_trip / trial.settings.streams;
     std::size_t window = 128 << 10;
     while (static_cast<double>(window) < share) window *= 2;

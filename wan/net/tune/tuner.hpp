@@ -11,7 +11,7 @@
 namespace maki::wan {
 
 struct TuneOptions {
-  double seconds = 80;              // about so long
+  double seconds = 90;              // about so long
   std::size_t bytes = 64'000'000;   // the largest message tried; slower links are tried with smaller ones
   double pause = 3;                 // of the test after silence
   bool thorough = false;            // all congestion controls with all streams, and twice as many repetitions

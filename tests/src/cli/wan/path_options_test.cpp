@@ -197,7 +197,8 @@ TEST_F(WanProgram, WrongUsageAndHelp) {
   EXPECT_EQ(call("").code, 2);
   EXPECT_EQ(call("keygen").code, 2);
   EXPECT_EQ(call("nonsense").code, 2);
-  for (const std::string command : {"keygen"}) {
+  EXPECT_EQ(call("bench --insecure").code, 2);  // neither called nor calling
+  for (const std::string command : {"keygen", "bench", "copy", "serve", "sync", "relay"}) {
     const auto help = call(command + " --help");
     EXPECT_EQ(help.code, 0);
     expect_words(help.output, {"Example:", "maki wan " + command});
