@@ -83,7 +83,7 @@ isa_maths   = $(if $(filter kernels/tree/walk_%,$1),-ffp-contract=off,-ffast-mat
 isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i) $(isa_maths))))
 
 # What a file gets besides: the constants for tests, MPI, its instruction set, the CUDA model.
-own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter host/%,$1),$(MPI)) $(isa_flags) $(if $(filter tests/simt/%,$1),-fno-omit-frame-pointer) \
+own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter tests/wan/mpw/%,$1),-Iwan/net) $(if $(filter host/%,$1),$(MPI)) $(isa_flags) $(if $(filter tests/simt/%,$1),-fno-omit-frame-pointer) \
             $(if $(filter tests/simt/%_test.cpp,$1),$(SIMT))
 
 # In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
@@ -133,6 +133,8 @@ SIMT_TESTS := $(if $(filter cpu,$(BACKEND)),$(filter-out %_cuda.cu,$(call find_s
 WAN       := $(call find_sources,wan/net)
 TESTBED   := $(call find_sources,bench/wan_testbed)
 WAN_TESTS := $(filter-out tests/wan/mpw/% tests/wan/fuzz/fuzz_main.cpp,$(call find_sources,tests/wan))
+# Programs as users of MPWide write them, one for each file, which tests_wan starts.
+MPW_PROGRAMS := $(patsubst tests/wan/mpw/%,$(BUILD)/wan_%,$(basename $(wildcard tests/wan/mpw/*.cpp tests/wan/mpw/*.c)))
 BENCHES := $(filter-out bench/wan_testbed/%,$(call find_sources,bench))
 object   = $(patsubst %,$(OBJ)/%.o,$1)
 TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
@@ -171,7 +173,7 @@ bench: $(BENCH_PROGRAMS) $(BUILD)/maki
 	@for b in $(BENCH_PROGRAMS); do echo; echo "== $$(basename $$b)"; $$b --json $(BUILD)/bench/$$(basename $$b).json || exit 1; done
 
 BUNDLE := $(BUILD)/bundle/maki-$(VERSION)-$(BACKEND)
-bundle: $(BUILD)/maki $(TEST_PROGRAMS) $(BENCH_PROGRAMS)
+bundle: $(BUILD)/maki $(TEST_PROGRAMS) $(MPW_PROGRAMS) $(BENCH_PROGRAMS)
 	@mkdir -p $(dir $(BUNDLE)) && BUNDLE_WITHOUT="$(BUNDLE_WITHOUT)" bash .ci/make_bundle $(BUNDLE) $^
 
 bundle: $(BUILD)/wan_testbed
@@ -188,9 +190,18 @@ $(OBJ)/libmaki.a: $(call object,$(LIBRARY)) $(OBJ)/backend
 $(BUILD)/libmaki_wan.a: $(call object,$(WAN)) $(OBJ)/backend
 	@rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
-$(BUILD)/tests_wan: $(call object,$(WAN_TESTS) $(filter-out %/main.cpp,$(TESTBED)) tests/main.cpp) $(BUILD)/libmaki_wan.a
+$(BUILD)/tests_wan: $(call object,$(WAN_TESTS) $(filter-out %/main.cpp,$(TESTBED)) tests/main.cpp) $(BUILD)/libmaki_wan.a | $(MPW_PROGRAMS)
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(WAN_LIBS) $(RPATH)
+
+$(BUILD)/wan_%: $(OBJ)/tests/wan/mpw/%.cpp.o $(BUILD)/libmaki_wan.a
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $^ $(WAN_LIBS) $(RPATH)
+
+# By the C compiler, which has to be told of C++'s library.
+$(BUILD)/wan_%: $(OBJ)/tests/wan/mpw/%.c.o $(BUILD)/libmaki_wan.a
+	@echo "  link    $@"
+	@$(CC) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@ $^ $(WAN_LIBS) -lstdc++ -lm $(RPATH)
 
 $(BUILD)/wan_testbed: $(call object,$(TESTBED)) $(BUILD)/libmaki_wan.a
 	@echo "  link    $@"
@@ -221,6 +232,11 @@ $(OBJ)/%.cpp.o: %.cpp $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)
 	@echo "  c++     $<"
 	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -c $< -o $@
+
+$(OBJ)/%.c.o: %.c Makefile
+	@mkdir -p $(@D)
+	@echo "  cc      $<"
+	@$(CC) -std=c99 -pedantic -O2 -g1 $(WARNINGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(call own_flags,$<) -MMD -MP -c $< -o $@
 
 ifeq ($(BACKEND),cuda)
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile

@@ -45,6 +45,7 @@ void log(LogLevel level, const std::string& text) {
 void set_log_sink(LogSink sink) {
   std::lock_guard lock(state().mutex);
   state().sink = std::move(sink);
+  state().said.clear();
 }
 
 void log_once(LogLevel level, const std::string& text) {

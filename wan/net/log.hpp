@@ -16,7 +16,7 @@ void log(LogLevel level, const std::string& text);
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 void set_log_sink(LogSink sink);
 
-// Only the first time that this text is given.
+// Only the first time that this text is given to a sink.
 void log_once(LogLevel level, const std::string& text);
 
 }  // namespace maki::wan

@@ -3,6 +3,7 @@
 // All that arrives is checked. The last argument adds MPW_Init(host), whose port is fixed. Ends with status 0.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +25,11 @@ void check(bool good, const char* what) {
 }
 
 #define CHECK(condition) check(condition, #condition)
+
+void stage(const char* name) {
+  static const auto begun = chrono::steady_clock::now();
+  cout << chrono::duration<double>(chrono::steady_clock::now() - begun).count() << " s: " << name << endl;
+}
 
 // What `side` sends as its n-th message.
 vector<char> message(int side, int n, size_t size) {
@@ -315,17 +321,26 @@ int main(int argc, char** argv) {
   me = atoi(argv[1]);
   host = argv[2];
   base = atoi(argv[3]);
+  stage("begun");
   settings_first();
   initialize(argc > 4 && string(argv[4]) == "default-port");
+  stage("initialized");
   MPW_setAutoTuning(true);
   messages_over_channels();
   sizes_that_differ();
+  stage("messages");
   buffer_for_each_channel();
+  stage("buffers");
   cycles();
+  stage("cycles");
   forms_for_c();
+  stage("forms for C");
   over_paths();
+  stage("paths");
   relaying();
+  stage("relay");
   closing_and_reopening();
+  stage("closed and opened again");
   errors();
   CHECK(MPW_Finalize() == 0);
   CHECK(MPW_NumChannels() == 0);

@@ -1,18 +1,23 @@
 #include "wan/net/mpw/dialer.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <list>
 #include <utility>
 
 namespace maki::wan::mpw {
 namespace {
 
+constexpr std::chrono::milliseconds kFirstPause{50}, kLongestPause{2000};  // after a path that was no good
+
 struct Left {
   std::mutex mutex;
   std::list<std::unique_ptr<Dialer>> dialers;
 };
 
+// Never destroyed: who ends last asks end_all().
 Left& left() {
-  static Left all;
+  static Left& all = *new Left;
   return all;
 }
 
@@ -55,7 +60,7 @@ std::optional<Path> Dialer::take() {
 void Dialer::again() {
   {
     const std::lock_guard lock(mutex_);
-    wanted_ = true;
+    wanted_ = again_ = true;
   }
   changed_.notify_all();
 }
@@ -66,10 +71,16 @@ std::string Dialer::last_failure() const {
 }
 
 void Dialer::run() {
+  auto pause = kFirstPause;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || wanted_; });
+    if (again_) {
+      changed_.wait_for(lock, pause, [&] { return stopping_; });
+      pause = std::min(2 * pause, kLongestPause);
+    }
     if (stopping_) return;
+    again_ = false;
     lock.unlock();
     std::optional<Path> path;
     std::exception_ptr error;
@@ -77,7 +88,7 @@ void Dialer::run() {
     bool over_time = false;
     const auto begun = std::chrono::steady_clock::now();
     try {
-      path = Path::connect(plan_.peer, plan_.security, plan_.settings, "", {}, Context::shared(), plan_.attempt);
+      path = Path::connect(plan_.peer, plan_.security, plan_.settings, plan_.name, {}, Context::shared(), plan_.attempt);
     } catch (const PathError& failure) {
       // Before its time is over only a refusal ends an attempt.
       over_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() >= plan_.attempt;

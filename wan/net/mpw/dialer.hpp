@@ -16,6 +16,7 @@ struct DialerPlan {
   Endpoint peer;
   Security security;
   PathSettings settings;
+  std::string name;    // what we call ourselves
   double attempt = 5;  // seconds
   bool once = false;   // a single attempt
 };
@@ -40,7 +41,7 @@ class Dialer {
   const DialerPlan plan_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false, wanted_ = true;
+  bool stopping_ = false, wanted_ = true, again_ = false;
   std::optional<Path> path_;
   std::exception_ptr hopeless_;
   std::string last_failure_;

@@ -44,14 +44,16 @@ void Door::forget(const Expected& who) {
   std::erase(expected_, &who);
 }
 
-const Expected* Door::owner(const std::string& address) const {
+const Expected* Door::owner(const Arrival& arrival) const {
+  std::vector<const Expected*> others = expected_;
+  std::erase_if(others, [&](const Expected* one) { return one->caller == arrival.accepted.name; });
   const auto named = [&](const Expected* one) {
-    return std::find(one->addresses.begin(), one->addresses.end(), address) != one->addresses.end();
+    return std::find(one->addresses.begin(), one->addresses.end(), arrival.address) != one->addresses.end();
   };
   const auto anyone = [](const Expected* one) { return one->addresses.empty(); };
-  if (const auto at = std::find_if(expected_.begin(), expected_.end(), named); at != expected_.end()) return *at;
-  if (const auto at = std::find_if(expected_.begin(), expected_.end(), anyone); at != expected_.end()) return *at;
-  return expected_.empty() ? nullptr : expected_.front();
+  if (const auto at = std::find_if(others.begin(), others.end(), named); at != others.end()) return *at;
+  if (const auto at = std::find_if(others.begin(), others.end(), anyone); at != others.end()) return *at;
+  return others.empty() ? nullptr : others.front();
 }
 
 std::optional<Accepted> Door::take(const Expected& who) {
@@ -60,7 +62,9 @@ std::optional<Accepted> Door::take(const Expected& who) {
     const std::string address = address_of(accepted->path);
     arrivals_.push_back({std::move(*accepted), address});
   }
-  const auto mine = std::find_if(arrivals_.begin(), arrivals_.end(), [&](const Arrival& one) { return owner(one.address) == &who; });
+  // Nobody but its caller is here: it is sent away, and calls again.
+  arrivals_.remove_if([&](const Arrival& one) { return one.accepted.name == who.caller && owner(one) == nullptr; });
+  const auto mine = std::find_if(arrivals_.begin(), arrivals_.end(), [&](const Arrival& one) { return owner(one) == &who; });
   if (mine == arrivals_.end()) return std::nullopt;
   std::optional<Accepted> accepted = std::move(mine->accepted);
   arrivals_.erase(mine);

@@ -13,9 +13,11 @@
 
 namespace maki::wan::mpw {
 
-// Whom a meeting waits for at a door. No addresses: anyone.
+// Whom a meeting waits for at a door. No addresses: anyone. `caller` is what it calls itself: where its host is this
+// machine it may come to its own door.
 struct Expected {
   std::vector<std::string> addresses;
+  std::string caller;
 };
 
 class Door {
@@ -27,7 +29,7 @@ class Door {
   void expect(const Expected& who);
   void forget(const Expected& who);
   // The next path for `who`, if one is there. A path goes to the meeting that waits for its address, else to one that
-  // waits for anyone, else (an address may be translated on the way) to the first that waits.
+  // waits for anyone, else (an address may be translated on the way) to the first that waits; never to its caller.
   std::optional<Accepted> take(const Expected& who);
 
  private:
@@ -35,7 +37,7 @@ class Door {
     Accepted accepted;
     std::string address;
   };
-  const Expected* owner(const std::string& address) const;
+  const Expected* owner(const Arrival& arrival) const;
 
   std::mutex mutex_;
   Listener listener_;

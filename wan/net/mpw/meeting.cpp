@@ -1,6 +1,7 @@
 #include "wan/net/mpw/meeting.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -22,6 +23,13 @@ std::uint64_t draw_ticket() {
   std::uint64_t ticket = 0;
   random_bytes(std::as_writable_bytes(std::span(&ticket, 1)));
   return ticket;
+}
+
+// Tells who calls in messages, and one meeting from another.
+std::string caller_name(std::uint64_t ticket) {
+  char host[64] = "";
+  gethostname(host, sizeof host - 1);
+  return fmt::format("{:.40}-{:016x}", host, ticket);
 }
 
 // A path to the other side, perhaps one of two.
@@ -71,7 +79,7 @@ void Meeting::start_calling(const std::string& host) {
   const bool once = plan_.manner == Manner::kCall;
   const double attempt = once ? settings.connect_timeout : std::min(5.0, settings.connect_timeout);
   dialer_ = std::make_unique<Dialer>(
-      DialerPlan{{host, static_cast<std::uint16_t>(plan_.ports.front())}, plan_.environment.security, settings, attempt, once});
+      DialerPlan{{host, static_cast<std::uint16_t>(plan_.ports.front())}, plan_.environment.security, settings, expected_.caller, attempt, once});
 }
 
 void Meeting::open_door() {
@@ -88,6 +96,7 @@ void Meeting::open_door() {
 }
 
 void Meeting::prepare() {
+  expected_.caller = caller_name(mine_.ticket);
   if (plan_.manner != Manner::kWait) {
     for (const Address& address : resolve({plan_.host, static_cast<std::uint16_t>(plan_.ports.front())}))
       expected_.addresses.push_back(address.host());
@@ -96,7 +105,7 @@ void Meeting::prepare() {
   if (plan_.manner != Manner::kWait) {
     start_calling(plan_.host);
   } else if (!door_) {  // another process of this host has the port: perhaps it is the peer
-    log(LogLevel::kWarning, no_door_ + "; calling whoever has it");
+    log(LogLevel::kInfo, fmt::format("port {} is taken on this host: calling whoever has it", plan_.ports.front()));
     start_calling("localhost");
   }
 }
@@ -186,10 +195,6 @@ Met Meeting::run() {
       bool gone = false;
       try {
         if (settled(*at)) return take(*at);
-        if (at->greeted && at->theirs.ticket == mine_.ticket) {  // this very meeting: the address is our own
-          Dialer::leave(std::move(dialer_));
-          gone = true;
-        }
       } catch (const PathError&) {  // closed in favour of another one, or lost
         gone = drop(*at, "");
       } catch (const ProtocolError& error) {

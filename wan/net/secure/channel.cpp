@@ -94,7 +94,7 @@ void check_ways(const Security& security) {
 std::shared_ptr<const SecurityContext> SecurityContext::make(const Security& security) {
   check_ways(security);
   if (!security.insecure) return std::make_shared<TlsContext>(security);
-  log(LogLevel::kWarning, "insecure: paths are neither encrypted nor authenticated; anyone on the way can read and change what they carry");
+  log_once(LogLevel::kWarning, "insecure: paths are neither encrypted nor authenticated; anyone on the way can read and change what they carry");
   return std::make_shared<PlainContext>();
 }
 
