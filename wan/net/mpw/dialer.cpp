@@ -85,13 +85,14 @@ void Dialer::run() {
     std::optional<Path> path;
     std::exception_ptr error;
     std::string reason;
-    bool over_time = false;
+    bool may_come = false, closed = false;
     const auto begun = std::chrono::steady_clock::now();
     try {
       path = Path::connect(plan_.peer, plan_.security, plan_.settings, plan_.name, {}, Context::shared(), plan_.attempt);
     } catch (const PathError& failure) {
-      // Before its time is over only a refusal ends an attempt.
-      over_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() >= plan_.attempt;
+      // Before its time is over an attempt is ended by a refusal, or by a peer that has just closed its door.
+      closed = failure.seconds_down() == 0;
+      may_come = closed || std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() >= plan_.attempt;
       error = std::current_exception();
       reason = failure.what();
     } catch (const std::exception& failure) {
@@ -100,7 +101,8 @@ void Dialer::run() {
     }
     lock.lock();
     last_failure_ = reason;
-    wanted_ = !path && over_time && !plan_.once;
+    wanted_ = !path && may_come && !plan_.once;
+    again_ = wanted_ && closed;
     if (!path && !wanted_) hopeless_ = error;
     path_ = std::move(path);
   }

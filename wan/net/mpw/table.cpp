@@ -122,7 +122,7 @@ std::string Table::describe() {
     if (!channels_[i]) continue;
     const Channel& one = *channels_[i];
     text += fmt::format("channel {}: {} port {}, {}\n", i, one.host, one.port, one.open ? "open" : "closed");
-    if (!one.open || !seen.insert(one.link.get()).second || !one.link->live()) continue;
+    if (!one.open || !seen.insert(one.link.get()).second) continue;
     const PathStatus status = one.link->status();
     text += fmt::format("  path to {}: {} of {} streams up, round trip {:.1f} ms, sent {}, received {} bytes, {}\n", status.peer,
                         status.streams_up, status.streams, 1e3 * status.round_trip, status.sent, status.received,
@@ -198,10 +198,13 @@ void Table::apply() {
     for (std::size_t i = 0; i < channels_.size(); ++i) {
       if (channels_[i] && channels_[i]->link == one->link) channels.push_back(static_cast<int>(i));
     }
-    if (!one->link->live()) continue;
     PathSettings settings = settings_for(channels);
-    settings.streams = one->link->settings().streams;
-    one->link->change(settings);
+    try {
+      settings.streams = one->link->settings().streams;
+      one->link->change(settings);
+    } catch (const PathError&) {
+      // closed or lost: whoever uses it next is told
+    }
   }
 }
 
