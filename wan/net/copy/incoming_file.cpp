@@ -142,7 +142,7 @@ void IncomingFile::write(std::span<const std::byte> bytes) {
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
       const int error = errno;
-      if (position_ + done < kWorthKeeping) remove_part();
+      make_room(error, position_ + done);
       throw_problem("cannot write", path_, error);
     }
     done += static_cast<std::size_t>(put);
@@ -152,6 +152,12 @@ void IncomingFile::write(std::span<const std::byte> bytes) {
   sync_file_range(file(), static_cast<off_t>(started_), static_cast<off_t>(position_ - started_),
                   SYNC_FILE_RANGE_WRITE);
   started_ = position_;
+}
+
+// On a full disk an unfinished file leaves some room to the others.
+void IncomingFile::make_room(int error, std::uint64_t size) {
+  if (error != ENOSPC && error != EDQUOT && error != EFBIG) return;
+  if (size < kWorthKeeping || ftruncate(file(), static_cast<off_t>(size / 4 * 3)) != 0) remove_part();
 }
 
 void IncomingFile::skip(std::uint64_t zeros) {

@@ -52,6 +52,7 @@ class IncomingFile {
   bool try_open();
   std::unique_lock<std::mutex> mine();  // throws where the claim was lost
   void remove_part();
+  void make_room(int error, std::uint64_t size);
   int file() const { return claim_->file.number(); }
 
   Folder folder_;

@@ -114,12 +114,28 @@ void PipeState::put(int end, Tag tag, Bytes message) {
 Bytes PipeState::take(int end, Tag tag) {
   std::unique_lock lock(mutex_);
   auto& queue = queues_[{end, tag}];
-  changed_.wait(lock, [&] { return broken_ || !queue.empty(); });
+  changed_.wait(lock, [&] { return broken_ || (!queue.empty() && tag != held_); });
   if (queue.empty()) throw PathError("the connection was cut");
   Bytes message = std::move(queue.front());
   queue.pop_front();
   changed_.notify_all();
   return message;
+}
+
+void PipeState::hold(Tag tag) {
+  const std::lock_guard lock(mutex_);
+  held_ = tag;
+}
+
+void PipeState::wait_for(Tag tag) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return broken_ || !queues_[{0, tag}].empty() || !queues_[{1, tag}].empty(); });
+}
+
+void PipeState::release(Tag) {
+  const std::lock_guard lock(mutex_);
+  held_ = 0;
+  changed_.notify_all();
 }
 
 void PipeState::cut() {

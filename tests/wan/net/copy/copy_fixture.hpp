@@ -49,6 +49,10 @@ class PipeState {
   void put(int end, Tag tag, Bytes message);
   Bytes take(int end, Tag tag);
   void cut();
+  // Messages of this tag wait to be taken from hold() to release(); wait_for(): until there is one.
+  void hold(Tag tag);
+  void wait_for(Tag tag);
+  void release(Tag tag);
 
  private:
   std::mutex mutex_;
@@ -56,6 +60,7 @@ class PipeState {
   std::map<std::pair<int, Tag>, std::deque<Bytes>> queues_;
   std::uint64_t budget_;
   bool broken_ = false;
+  Tag held_ = 0;
 };
 
 class PipeCourier : public Courier {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +11,9 @@
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
 #include "wan/net/copy/client.hpp"
+#include "wan/net/copy/receiver.hpp"
 #include "wan/net/copy/records.hpp"
+#include "wan/net/copy/sender.hpp"
 #include "wan/net/copy/server.hpp"
 
 namespace maki::wan::copy {
@@ -309,6 +312,84 @@ TEST_F(Copy, ALaterCopyTakesOverFromOneThatHangs) {
   stuck->cut();
   serving.join();
   EXPECT_EQ(read_file(served() / "f"), text);
+}
+
+// Offsets beyond 32 bits, without the disk to hold them: the file is nearly all hole, and stays so.
+class FullCopy : public Copy {};
+TEST_F(FullCopy, ASparseFileOfMoreThan4GB) {
+  constexpr off_t kSize = (off_t{5} << 30) + 12345;
+  const std::string text = random_text(1 << 20, 12);
+  const int file = open((local() / "sparse").c_str(), O_RDWR | O_CREAT, 0600);
+  for (const off_t at : {off_t{1} << 20, (off_t{4} << 30) - 100, off_t{5} << 30})
+    ASSERT_EQ(pwrite(file, text.data(), text.size(), at), static_cast<ssize_t>(text.size()));
+  ASSERT_EQ(ftruncate(file, kSize), 0);
+  close(file);
+  EXPECT_THROW(push("sparse", "", 1600000), PathError);
+  const CopyReport report = push("sparse", "");
+  EXPECT_TRUE(report.complete());
+  EXPECT_LT(report.counts.bytes, 3u << 20);
+  EXPECT_EQ(
+      std::system(fmt::format("cmp '{}' '{}'", (local() / "sparse").string(), (served() / "sparse").string()).c_str()),
+      0);
+  struct stat status;
+  ASSERT_EQ(stat((served() / "sparse").c_str(), &status), 0);
+  EXPECT_EQ(status.st_size, kSize);
+  EXPECT_LT(status.st_blocks * 512, 100 << 20);
+}
+
+TEST_F(Copy, AFullDisk) {
+  const fs::path small = here_ / "served/small";
+  fs::create_directories(small);
+  if (mount("maki", small.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  write_file(local() / "t/a", "A");
+  write_file(local() / "t/large", random_text(3 << 20, 13));
+  write_file(local() / "t/z", "Z");
+  const CopyReport report = push("t", "small");
+  EXPECT_EQ(report.counts.failed, 1u);
+  EXPECT_EQ(report.counts.files, 2u);
+  ASSERT_EQ(report.problems.size(), 1u);
+  EXPECT_NE(report.problems[0].find("No space left"), std::string::npos) << report.problems[0];
+  EXPECT_FALSE(fs::exists(small / "t/large"));
+  EXPECT_EQ(read_file(small / "t/a"), "A");
+  // With room, it goes on from what there is.
+  ASSERT_EQ(mount("maki", small.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+  const CopyReport again = push("t", "small");
+  EXPECT_TRUE(again.complete());
+  EXPECT_LT(again.counts.bytes, 3u << 20);
+  EXPECT_EQ(difference(local() / "t", small / "t"), "");
+  EXPECT_EQ(umount(small.c_str()), 0);
+}
+
+TEST_F(Copy, ASourceThatVanishesOrGrows) {
+  write_file(local() / "t/a", "A");
+  write_file(local() / "t/b", "B");
+  write_file(local() / "t/c", "C");
+  const auto root = std::make_shared<const Root>((local() / "t").string());
+  // Listed, but gone by the time that it is asked for: between the two there is a round trip.
+  auto state = std::make_shared<PipeState>(kUnlimited);
+  PipeCourier far(state, 1), near(state, 0);
+  Progress progress;
+  Claims claims;
+  const Root there(served().string());
+  Receiver receiver(far, there, claims, {.path = "x/"}, progress, {});
+  Progress sent;
+  Sender sender(near, {{root, "", ""}}, sent, {}, kSmallBatch);
+  state->hold(kBackTag);
+  std::thread receiving([&] { receiver.run(); });
+  std::thread removing([&] {
+    state->wait_for(kBackTag);
+    fs::remove(local() / "t/b");
+    write_file(local() / "t/c", "longer now");
+    state->release(kBackTag);
+  });
+  const CopyReport report = sender.run();
+  removing.join();
+  receiving.join();
+  EXPECT_EQ(report.counts.failed, 1u);
+  EXPECT_EQ(report.counts.files, 2u);
+  EXPECT_EQ(read_file(served() / "x/a"), "A");
+  EXPECT_EQ(read_file(served() / "x/c"), "longer now");  // as it is when it is read
+  EXPECT_FALSE(fs::exists(served() / "x/b"));
 }
 
 TEST_F(Copy, LongNamesAndOddOnes) {
