@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     }
   }
   MPW_Init(hosts.data(), ports.data(), 2 * count);
+  cout << "forwarding" << endl;
   MPW_Relay(source.data(), destination.data(), count);
   MPW_Finalize();
   return 0;

@@ -213,7 +213,8 @@ TEST_F(Programs, ALostPathEndsTheProgramAndTheErrorSaysWhy) {
   const std::string settings = "MAKI_WAN_SETTINGS=patience=2,stream_timeout=1,heartbeat=0.2 ";
   const auto waiting = start(settings + key() + program("forwarder") + " 0 " + first + " 0 " + second + " 1");
   const auto idle = start(settings + key() + program("forwarder") + " 127.0.0.1 " + first + " 127.0.0.1 " + second + " 1");
-  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // until they are joined
+  for (int i = 0; i < 60000 && !(says(waiting, "forwarding") && says(idle, "forwarding")); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   end(idle);
   EXPECT_EQ(status(waiting), 1) << output(waiting);
   EXPECT_TRUE(says(waiting, "is lost: nothing was heard")) << output(waiting);
