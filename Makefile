@@ -329,7 +329,7 @@ sanitize-wan/%: FORCE
 	  $(BUILD)/$(firstword $(subst $(comma), ,$*))/tests_wan
 	@echo "== tests_wan under -fsanitize=$*"
 	@ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=tests/wan/tsan.supp \
 	  $(BUILD)/$(firstword $(subst $(comma), ,$*))/tests_wan --gtest_brief=1 $(SANITIZE_ARGS)
 
 clean:
