@@ -19,7 +19,7 @@ mkdir -p "$build/bench"
 priority=; chrt -r 1 true 2>/dev/null && priority="chrt -r 1"
 
 # MPWide between Amsterdam and Tokyo (270 ms): 64 MB in 1.5 to 2.8 s; Gbit/s of its lines elsewhere are not comparable.
-declare -A streams=([270]=32 [37.6]=8 [2.1]=8)
+declare -A streams=([270]=32 [37.6]=32 [2.1]=8)
 
 measure() {  # RTT CONGESTION LOSS [OPTION ...]
   local rtt=$1 congestion=$2 loss=$3; shift 3
