@@ -39,6 +39,7 @@ PY
 
 port=0
 start_server() {
+  rm -f "$work/serve.log"
   "${there[@]}" "$maki" wan serve --root "$work/served" --listen "$address:$port" --key "$work/key" "${args[@]}" > "$work/serve.log" 2>&1 &
   server=$!
   disown $server  # no word of the shell about its end
@@ -52,6 +53,7 @@ start_copy() {  # to the folder of this name
 stop() {
   kill -9 "$1" 2>/dev/null || true
   wait "$1" 2>/dev/null || true
+  while kill -0 "$1" 2>/dev/null; do sleep 0.05; done  # its port is free then
 }
 seconds() { date +%s.%N; }
 since() { awk -v a="$1" -v b="$(seconds)" 'BEGIN { printf "%.1f", b - a }'; }
