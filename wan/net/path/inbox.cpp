@@ -106,7 +106,7 @@ void Inbox::meet(InMessage& message) {
   }
   for (const auto& piece : message.pieces) {
     if (!message.unwanted && piece.length > 0) std::memcpy(message.target + piece.offset, piece.data.get(), piece.length);
-    unmatched_bytes_ -= piece.length;
+    unmatched_bytes_ -= piece.length + kUnmatchedCost;
   }
   message.pieces.clear();
 }
@@ -141,7 +141,7 @@ Landing Inbox::begin(const Frame& frame) {
       matched_(name.first, name.second);
     }
   }
-  if (!message.unwanted && !message.posted && unmatched_bytes_ + frame.length > 2 * unmatched_limit_ + kMaxPayload)
+  if (!message.unwanted && !message.posted && unmatched_bytes_ + frame.length + kUnmatchedCost > 2 * unmatched_limit_ + kMaxPayload)
     // A chunk sent again may be here twice for a while, hence the allowance.
     throw ProtocolError("More data than agreed came before it was asked for",
                         fmt::format("the limit is {} bytes", unmatched_limit_));
@@ -152,7 +152,7 @@ Landing Inbox::begin(const Frame& frame) {
   } else {
     landing.own.reset(new std::byte[std::max<std::size_t>(frame.length, 1)]);
     landing.where = landing.own.get();
-    unmatched_bytes_ += frame.length;
+    unmatched_bytes_ += frame.length + kUnmatchedCost;
   }
   return landing;
 }
@@ -164,7 +164,7 @@ bool Inbox::finish(const Frame& frame, Landing landing) {
   if (landing.own && !message.posted) {
     message.pieces.push_back({frame.offset, frame.length, std::move(landing.own)});
   } else if (landing.own) {  // the receive was posted meanwhile
-    unmatched_bytes_ -= frame.length;
+    unmatched_bytes_ -= frame.length + kUnmatchedCost;
     if (!message.unwanted && frame.length > 0)
       std::memcpy(message.target + frame.offset, landing.own.get(), frame.length);
   }
@@ -174,7 +174,7 @@ bool Inbox::finish(const Frame& frame, Landing landing) {
 }
 
 void Inbox::abandon(Landing landing, const Frame& frame) {
-  if (landing.own) unmatched_bytes_ -= frame.length;
+  if (landing.own) unmatched_bytes_ -= frame.length + kUnmatchedCost;
   landing.message->abandon_chunk(frame.sequence);
 }
 

@@ -30,10 +30,11 @@ void Outbox::add(std::shared_ptr<OutMessage> message) {
 void Outbox::add_control(const Frame& frame) { control_.push_back(frame); }
 
 // What the peer's account of unmatched data still allows of `wanted` bytes of a message.
-std::size_t Outbox::may_send(const OutMessage& message, std::size_t wanted) const {
+std::optional<std::size_t> Outbox::may_send(const OutMessage& message, std::size_t wanted) const {
   if (message.matched) return wanted;
   const std::uint64_t left = unmatched_limit_ - std::min(unmatched_limit_, unmatched_bytes_);
-  return std::min<std::uint64_t>(wanted, left);
+  if (left < kUnmatchedCost + std::min<std::size_t>(wanted, 1)) return std::nullopt;
+  return std::min<std::uint64_t>(wanted, left - kUnmatchedCost);
 }
 
 bool Outbox::waiting() const {
@@ -42,7 +43,7 @@ bool Outbox::waiting() const {
     if (outstanding_.contains(sequence)) return true;
   for (const Messages* messages : {&small_, &bulk_})
     for (const auto& message : *messages)
-      if (message->data.empty() || may_send(*message, 1) > 0) return true;
+      if (may_send(*message, std::min<std::size_t>(message->data.size(), 1))) return true;
   return false;
 }
 
@@ -69,8 +70,9 @@ std::shared_ptr<Chunk> Outbox::cut_from(Messages& messages, int stream, std::siz
   for (auto at = messages.begin(); at != messages.end(); ++at) {
     const std::shared_ptr<OutMessage> message = *at;
     const std::size_t left = message->data.size() - message->cut;
-    const std::size_t length = may_send(*message, std::min(left, largest));
-    if (length == 0 && left > 0) continue;
+    const std::optional<std::size_t> allowed = may_send(*message, std::min(left, largest));
+    if (!allowed) continue;
+    const std::size_t length = *allowed;
     auto chunk = std::make_shared<Chunk>();
     chunk->message = message;
     chunk->frame = {.type = FrameType::kData, .length = static_cast<std::uint32_t>(length), .tag = message->tag,
@@ -78,8 +80,8 @@ std::shared_ptr<Chunk> Outbox::cut_from(Messages& messages, int stream, std::siz
     message->cut += length;
     ++message->chunks_unacknowledged;
     if (!message->matched) {
-      message->charged += length;
-      unmatched_bytes_ += length;
+      message->charged += length + kUnmatchedCost;
+      unmatched_bytes_ += length + kUnmatchedCost;
     }
     if (&messages == &bulk_) bulk_left_ -= length;
     if (message->cut == message->data.size()) {

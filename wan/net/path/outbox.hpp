@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -74,7 +75,7 @@ class Outbox {
   std::shared_ptr<Chunk> again(int stream);
   std::shared_ptr<Chunk> cut_from(Messages& messages, int stream, std::size_t largest);
   std::shared_ptr<Chunk> keep(std::shared_ptr<Chunk> chunk, int stream);
-  std::size_t may_send(const OutMessage& message, std::size_t wanted) const;
+  std::optional<std::size_t> may_send(const OutMessage& message, std::size_t wanted) const;
   void settle(const Chunk& chunk);
   void finish_if_done(OutMessage& message);
 

@@ -8,6 +8,7 @@ namespace maki::wan {
 namespace {
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
+constexpr std::size_t kMostRanges = 1 << 18;  // far beyond what so many streams can leave open
 
 void put(std::vector<std::byte>& bytes, std::uint64_t word) {
   const std::size_t at = bytes.size();
@@ -44,6 +45,7 @@ bool ReceivedSet::add(std::uint64_t sequence) {
     ranges_.erase(after);
     ranges_.emplace(sequence, last);
   } else {
+    if (ranges_.size() >= kMostRanges) throw ProtocolError("The numbers of what comes in have too many gaps");
     ranges_.emplace(sequence, sequence);
   }
   if (const auto first = ranges_.begin(); first->first == all_up_to_ + 1) {

@@ -37,6 +37,12 @@ TEST(ReceivedSet, TellsTheLowestRangesWhereNotAllFit) {
   EXPECT_EQ(ReceivedSet::decode(bytes).ranges().rbegin()->second, 20u);
 }
 
+TEST(ReceivedSet, DoesNotGrowWithoutEnd) {
+  ReceivedSet set;
+  EXPECT_THROW(
+      for (std::uint64_t number = 2;; number += 2) set.add(number), ProtocolError);
+}
+
 TEST(ReceivedSet, RefusesWhatItCannotHaveSaid) {
   EXPECT_THROW(ReceivedSet::decode({}), ProtocolError);
   ReceivedSet set;
