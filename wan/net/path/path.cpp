@@ -108,9 +108,7 @@ void Path::drop_stream(int number) { core_->drop_stream(number); }
 
 bool Path::close(double seconds) {
   if (!core_) return true;
-  const bool drained = core_->close(seconds);
-  core_.reset();
-  return drained;
+  return core_->close(seconds);  // other threads may hold on to the path: their calls throw from now on
 }
 
 // ---- for the listening side ----
