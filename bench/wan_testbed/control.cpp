@@ -1,12 +1,14 @@
 #include "bench/wan_testbed/control.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 
 #include "wan/net/error.hpp"
@@ -16,6 +18,7 @@ namespace maki::testbed {
 namespace {
 
 constexpr std::size_t kLongestRequest = 200;
+const std::string kFolder = "/run", kPrefix = "maki-testbed-";
 
 sockaddr_un address_of(const std::string& path) {
   sockaddr_un address{};
@@ -61,6 +64,17 @@ std::string read_all(int connection, std::size_t limit, bool line) {
 }
 
 }  // namespace
+
+std::string control_path(pid_t process) { return fmt::format("{}/{}{}.socket", kFolder, kPrefix, process); }
+
+void remove_stale_sockets() {
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kPrefix)) continue;
+    const long process = std::atol(name.c_str() + kPrefix.size());
+    if (process > 0 && kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH) unlink(entry.path().c_str());
+  }
+}
 
 std::string counters_text(Testbed& testbed, const std::string& link) {
   std::string text = fmt::format("{:<8} {:>11} {:>14} {:>11} {:>11} {:>11} {:>14} {:>7}\n", "link", "packets", "bytes",

@@ -28,6 +28,11 @@ class Control {
   std::thread thread_;
 };
 
+// Where the program of that process id has its socket.
+std::string control_path(pid_t process);
+// Removes the sockets of programs that are gone.
+void remove_stale_sockets();
+
 // Answers one request; throws wan::Error for what it does not understand.
 std::string answer(Testbed& testbed, const std::string& request);
 // Asks the testbed whose control socket is at `path`. Throws wan::Error.

@@ -1,5 +1,6 @@
 // wan_testbed: sites on one machine, joined by emulated wide-area links, for the time of one command.
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,6 +99,7 @@ pid_t start(const std::vector<std::string>& command, const sigset_t& before) {
   arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // the links end with us: so does what uses them
     sigprocmask(SIG_SETMASK, &before, nullptr);
     execvp(arguments[0], arguments.data());
     fmt::print(stderr, "wan_testbed: {} cannot be run ({})\n", command[0], std::strerror(errno));
@@ -128,7 +130,7 @@ int run_testbed(Options& options, const std::vector<std::string>& command) {
   sigprocmask(SIG_BLOCK, &signals, &before);
   const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC);
   Testbed testbed(options.testbed);
-  const Control control(testbed, fmt::format("/run/maki-testbed-{}.socket", getpid()));
+  const Control control(testbed, control_path(getpid()));
   set_environment(testbed, options.testbed.link, control.path());
   const int status = supervise(start(command, before), descriptor);
   close(descriptor);
@@ -148,6 +150,7 @@ int ask_running(int argc, char** argv) {
 int run(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "clean") {
+    remove_stale_sockets();
     fmt::print("{} namespaces removed\n", remove_stale());
     return 0;
   }
