@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +14,8 @@
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
+
+class RelaySite;
 
 int measure(int argc, char** argv);
 
@@ -75,6 +78,29 @@ struct MeasureSetup {
   bool with_path = true;          // plain streams alone need none
   std::string trace;              // a file for what each stream received when; empty: none
 };
+
+// The link as the testbed says.
+struct MeasuredLink {
+  double rate = 0, rtt = 0, queue = 0, loss = 0;  // bits/s, s, bytes
+};
+
+// What is asked for on the command line.
+struct MeasureOptions {
+  wan::PathSettings settings;
+  double pacing = 0;  // of the line
+  bool insecure = false, six = false;
+  int to = 1, relay = -1;  // sites
+  std::vector<std::string> cases = {"first", "warm", "silent", "large", "both", "echo", "plain"};
+  int repeat = 7, repeat_silent = 5, repeat_large = 3, repeat_plain = 3, repeat_echo = 11;
+  double silence = 3;
+  std::string message = "64MB", large = "512MB", plain = "64MB", json, trace;
+  bool wants(const std::string& name) const { return std::find(cases.begin(), cases.end(), name) != cases.end(); }
+};
+
+// Site 0, in this process and namespace: the whole measurement, its table and its file.
+// `relay`: the one on the way, null where there is none.
+void run_measurement(const MeasureOptions& options, const MeasureSetup& setup, const MeasuredLink& link, const Wire& wire,
+                     const RelaySite* relay);
 
 // Site 1, in a process of its own: enters its namespace, tells its port, and does what it is told until kEnd.
 void respond(const MeasureSetup& setup, const Wire& wire);
