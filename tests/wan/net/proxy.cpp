@@ -139,8 +139,7 @@ class Proxy::Pump {
   void harm(Link& link, Flow& flow) {
     const std::size_t half = (flow.first + flow.last) / 2;
     if (flow.last - flow.first < 1000) return;  // in the middle of something
-    if (proxy_.alter_ > 0) {
-      --proxy_.alter_;
+    if (proxy_.alter_ > 0 && --proxy_.alter_ == 0) {
       flow.buffer[half] ^= std::byte{0x10};
     }
     if (proxy_.cut_one_ > 0) {
@@ -180,6 +179,9 @@ void Proxy::lead_to(const Endpoint& target) {
 
 void Proxy::cut() { set(cutting_, true); }
 void Proxy::cut_one() { cut_one_ = 1; }
-void Proxy::alter_one_byte() { alter_ = 1; }
+// Were it always the first piece of the next connection, nothing could ever pass.
+void Proxy::alter_one_byte() {
+  if (alter_ == 0) alter_ = 1 + static_cast<int>(altered_++ * 7 % 16);
+}
 
 }  // namespace maki::wan::test

@@ -23,7 +23,7 @@ class Proxy {
   void cut_one();                              // whichever moves bytes next, in the middle of them
   void stall(bool silent) { set(stalled_, silent); }   // nothing passes, nothing is closed, new ones wait
   void refuse(bool refuse) { set(refusing_, refuse); } // new connections are closed at once
-  void alter_one_byte();                       // of what passes next
+  void alter_one_byte();                       // in one of the next 16 pieces that pass; call by one thread
   int connections() const { return connections_; }     // so far
   std::uint64_t bytes() const { return bytes_; }       // passed on, both ways
 
@@ -36,6 +36,7 @@ class Proxy {
   Endpoint target_;
   std::atomic<bool> stalled_{false}, refusing_{false}, ending_{false}, cutting_{false};
   std::atomic<int> cut_one_{0}, alter_{0}, connections_{0};
+  unsigned altered_ = 0;
   std::atomic<std::uint64_t> bytes_{0};
   int wake_ = -1;
   std::thread thread_;
