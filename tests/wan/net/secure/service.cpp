@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tests/wan/net/path/raw_peer.hpp"
 #include "wan/net/log.hpp"
 
 namespace maki::wan::test {
@@ -175,15 +176,8 @@ bool HandMadeStream::closed_by_peer() {
 }
 
 Hello hello(std::uint32_t stream, std::uint32_t epoch, const SessionId& session) {
-  Hello hello;
-  hello.session = session;
-  hello.stream = stream;
-  hello.epoch = epoch;
-  hello.streams = 4;
-  hello.unmatched_limit = 1 << 20;
+  Hello hello = hello_of(stream, epoch, session);
   hello.message_limit = 1 << 20;
-  hello.patience = 600;
-  hello.name = "by hand";
   return hello;
 }
 
