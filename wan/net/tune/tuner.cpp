@@ -12,6 +12,7 @@ namespace {
 // A change has to gain so much to be worth it: measurements scatter by about as much.
 constexpr double kWorthIt = 0.97;
 constexpr double kLongWay = 0.002;  // seconds of a round trip from which on queues of the network matter, and chunks do not
+constexpr double kOneLine = 0.7;  // of the higher rate
 constexpr std::size_t kFirstSize = 256 << 10;
 
 // Three digits, as a user would write it.
@@ -181,6 +182,9 @@ class Tuner {
   // also where it is only about as fast.
   void find_pacing() {
     if (options_.keep_pacing || result_.round_trip < kLongWay || !time_for(0.6)) return;
+    // Rates that differ little are those of one line that carries the same both ways, more or less disturbed.
+    const double peak = std::max(peak_out_, peak_in_);
+    if (std::min(peak_out_, peak_in_) > kOneLine * peak && consider_pacing(0.98 * peak, 0.98 * peak, 1.03)) return;
     for (const double factor : {0.98, 0.93}) {
       if (time_for(0.6) && consider_pacing(factor * peak_out_, factor * peak_in_, 1.03)) return;
     }
