@@ -5,7 +5,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <random>
+#include <thread>
 
 #include "wan/net/error.hpp"
 #include "wan/net/socket/tcp.hpp"
@@ -114,9 +117,12 @@ Socket start_connect(const Address& address, const PathSettings& settings) {
   throw Error("cannot connect to " + address.text(), std::strerror(error));
 }
 
-Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlog) {
-  const Address address = resolve_local(local);
-  Socket socket = make_socket(address.storage.ss_family);
+namespace {
+
+// 0 or errno. A port that two sockets try to listen on at the same moment is refused to both, although neither has it: the
+// kernel lets both bind (SO_REUSEADDR) and each then sees the other about to listen. They try again at different times.
+int listen_at(const Endpoint& local, const Address& address, const PathSettings& settings, int backlog, bool& nearly, Socket& socket) {
+  socket = make_socket(address.storage.ss_family);
   const int descriptor = socket.descriptor();
   allow_reuse(descriptor);
   if (address.storage.ss_family == AF_INET6) {
@@ -124,10 +130,27 @@ Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlo
     setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof(only_six));
   }
   apply_options(descriptor, settings);  // what is accepted inherits them; the window must be known before the first segment
-  int error = bind_to(descriptor, address);
-  if (error == 0 && listen(descriptor, backlog) != 0) error = errno;
-  if (error != 0) throw Error("cannot listen on " + address.text(), std::strerror(error), listen_advice(error));
-  return socket;
+  if (const int error = bind_to(descriptor, address); error != 0) return error;
+  if (listen(descriptor, backlog) == 0) return 0;
+  nearly = errno == EADDRINUSE;
+  return errno;
+}
+
+}  // namespace
+
+Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlog) {
+  constexpr int kAttempts = 5;
+  const Address address = resolve_local(local);
+  Socket socket;
+  for (int attempt = 1;; ++attempt) {
+    bool nearly = false;
+    const int error = listen_at(local, address, settings, backlog, nearly, socket);
+    if (error == 0) return socket;
+    if (!nearly || attempt == kAttempts)
+      throw Error("cannot listen on " + address.text(), std::strerror(error), listen_advice(error));
+    thread_local std::minstd_rand random(std::random_device{}());
+    std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution(100, 5000)(random)));
+  }
 }
 
 }  // namespace maki::wan

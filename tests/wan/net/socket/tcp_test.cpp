@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <latch>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "wan/net/error.hpp"
 
@@ -167,6 +170,31 @@ TEST(Tcp, ConnectsFromGivenAddressAndPorts) {
   EXPECT_THROW(start_connect(target, settings), Error);
   settings.local_address = "::1";
   EXPECT_THROW(start_connect(target, settings), Error);
+}
+
+// The kernel refuses the port to both where they ask at the same moment (8 of 20,000 times when this was written).
+TEST(Tcp, OfTwoThatListenAtTheSameMomentOneGetsThePort) {
+  for (int trial = 0; trial < 5000; ++trial) {
+    const Endpoint place{"", static_cast<std::uint16_t>(12000 + trial)};
+    std::latch together(2);
+    std::vector<Socket> listening(2);
+    const auto ask = [&](Socket& socket) {
+      together.arrive_and_wait();
+      try {
+        socket = listen_on(place, {});
+      } catch (const Error&) {
+        // the other one has it
+      }
+    };
+    std::jthread other(ask, std::ref(listening[1]));
+    ask(listening[0]);
+    other.join();
+    if (listening[0].open() || listening[1].open()) {
+      EXPECT_FALSE(listening[0].open() && listening[1].open());
+      continue;
+    }
+    EXPECT_THROW(listen_on(place, {}), Error) << "port " << place.port << " was free and nobody got it";
+  }
 }
 
 TEST(Tcp, NoDescriptorsLeftIsAnErrorOfItsOwn) {
