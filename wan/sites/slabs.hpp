@@ -1,0 +1,51 @@
+// Which site owns which part of the box: slabs in x whose boundaries follow the speed of the sites.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace maki::sites {
+
+// What a site tells about its last evaluation of forces.
+struct SiteWork {
+  double force_seconds = 0;      // t_calc of eq. 1: the slowest rank's time in lists and their evaluation since the last cut
+  double work = 0;               // what was done in it, independent of the site's speed: interactions
+  std::uint64_t particles = 0;
+  std::vector<std::uint32_t> x;  // sampled positions (fixed point), each of which stands for work / x.size()
+};
+
+struct SlabLimits {
+  double thinnest = 0;  // sides: r_cut with its margins; slabs are never thinner
+  double move = 0.02;   // sides: how far a boundary moves at once
+};
+
+class Slabs {
+ public:
+  // Even slabs. Throws Error with the numbers where they are thinner than `thinnest` (sides).
+  Slabs(int count, double thinnest);
+  explicit Slabs(std::vector<std::uint32_t> starts);
+
+  int count() const { return static_cast<int>(starts_.size()); }
+  int site_of(std::uint32_t x) const;
+  std::uint32_t begin(int site) const { return starts_[static_cast<std::size_t>(site)]; }
+  std::uint64_t end(int site) const;  // up to 2^32
+  double thickness(int site) const;   // sides
+  // Slab i is [starts[i], starts[i + 1]); the first begins at 0.
+  std::span<const std::uint32_t> starts() const { return starts_; }
+  bool operator==(const Slabs&) const = default;
+
+ private:
+  std::vector<std::uint32_t> starts_;
+};
+
+// New boundaries from the sites' last times. SUSHI's eq. 1, N_i ~ N (1/t_i) / sum (1/t_j), gives a site its share by its
+// speed; taken as written from times of unequal loads it would swing, so the speed here is work done a second,
+// v_i = work_i / force_seconds_i, and slab i gets the share v_i / sum v_j of the sampled work. A fixed point has equal
+// times and is eq. 1's. Boundaries go at most `move`, part of the way where samples are noisy, and to
+// rounder coordinates where one is near. Integer arithmetic, so that every site comes to the same; without times (a
+// first cut, or a site without particles) the shares are equal.
+Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits);
+
+}  // namespace maki::sites
