@@ -17,6 +17,7 @@
 #include "src/simulation/gravity_field.hpp"
 #include "src/simulation/integrator.hpp"
 #include "src/simulation/metrics.hpp"
+#include "src/simulation/sites_step.hpp"
 #include "src/simulation/totals.hpp"
 
 namespace maki {
@@ -54,6 +55,8 @@ class RunObserver {
   virtual void message(const std::string&) {}
   // `steps_left`: if they stay as long as this one.
   virtual void step(const StepMetrics&, const PhaseTimers&, double /*steps_left*/) {}
+  // Of a run over sites, just before step() of the same step; `traffic` is what came and went since the last one.
+  virtual void sites_step(const SitesStep&, const SitesTraffic& /*traffic*/) {}
   virtual void output(const OutputState&) {}
   // Asked after each long step with its seconds. Not empty: why the run has to stop here. Where ranks disagree, they
   // all stop, for the reason of the lowest that has one.

@@ -48,6 +48,10 @@ class Sites {
   // The same where each part is to be on one rank only: part p goes to rank p mod size of this site.
   std::vector<Message> receive_shares(int from, Phase phase, std::uint64_t number);
 
+  // 1, 2, ... in each phase: numbers for messages of different kinds that all sites send in the same order (of
+  // Phase::kOutput: energies, the numbers of particles of a snapshot, meshes of spectra, the report at the end).
+  std::uint64_t next_number(Phase phase) { return ++numbers_[static_cast<std::size_t>(phase)]; }
+
   // Of the gateway, alike on all ranks.
   std::array<Traffic, kPhases> take_traffic();
   void close();
@@ -58,6 +62,7 @@ class Sites {
   std::vector<std::string> names_;
   Communicator ranks_;
   int me_ = 0;
+  std::array<std::uint64_t, kPhases> numbers_{};  // the last ones of next_number()
   struct Own;  // what this site has published and not collected yet
   std::unique_ptr<Own> own_;
 };
