@@ -10,7 +10,7 @@ namespace maki::sites {
 
 // What a site tells about its last evaluation of forces.
 struct SiteWork {
-  double force_seconds = 0;      // t_calc of eq. 1: the slowest rank's time in lists and their evaluation since the last cut
+  double force_seconds = 0;      // t_calc of eq. 1: the slowest rank's in lists and their evaluation since the last cut
   double work = 0;               // what was done in it, independent of the site's speed: interactions
   std::uint64_t particles = 0;
   std::vector<std::uint32_t> x;  // sampled positions (fixed point), each of which stands for work / x.size()
@@ -18,7 +18,7 @@ struct SiteWork {
 
 struct SlabLimits {
   double thinnest = 0;  // sides: r_cut with its margins; slabs are never thinner
-  double move = 0.02;   // sides: how far a boundary moves at once
+  double move = 0.1;    // sides: how far a boundary moves at once; never more than half the thinner slab beside it
 };
 
 class Slabs {
@@ -40,12 +40,14 @@ class Slabs {
   std::vector<std::uint32_t> starts_;
 };
 
-// New boundaries from the sites' last times. SUSHI's eq. 1, N_i ~ N (1/t_i) / sum (1/t_j), gives a site its share by its
-// speed; taken as written from times of unequal loads it would swing, so the speed here is work done a second,
+// New boundaries from the sites' last times. SUSHI's eq. 1, N_i ~ N (1/t_i) / sum (1/t_j), gives a site its share by
+// its speed; taken as written from times of unequal loads it would swing, so the speed here is work done a second,
 // v_i = work_i / force_seconds_i, and slab i gets the share v_i / sum v_j of the sampled work. A fixed point has equal
-// times and is eq. 1's. Boundaries go at most `move`, part of the way where samples are noisy, and to
-// rounder coordinates where one is near. Integer arithmetic, so that every site comes to the same; without times (a
-// first cut, or a site without particles) the shares are equal.
+// times and is eq. 1's. Boundaries go at most `move`, three quarters of the way where times differ much and a quarter
+// where they hardly do (that is mostly noise), stay where times agree within 2 %, and take coordinates rounded to
+// 1/16384 of the side. Integer arithmetic, so that every site comes to the same. A site without times (no particles) is
+// taken to be as fast as the others are on average; where none has any (a first cut) shares are equal.
+// A particle that was in slab i is then in i - 1, i or i + 1, also if it has strayed by less than half of `thinnest`.
 Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits);
 
 }  // namespace maki::sites

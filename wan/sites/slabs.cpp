@@ -1,0 +1,215 @@
+#include "wan/sites/slabs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/device/error.hpp"
+
+namespace maki::sites {
+namespace {
+
+constexpr std::uint64_t kSide = std::uint64_t{1} << 32;
+constexpr std::uint64_t kWhole = std::uint64_t{1} << 40;  // all work
+constexpr std::uint64_t kFinest = std::uint64_t{1} << 18;  // what boundaries are rounded to
+
+// Products of powers of two are exact, so that these are the same integers everywhere.
+std::uint64_t fixed(double sides) {
+  return static_cast<std::uint64_t>(std::clamp(sides, 0.0, 1.0) * static_cast<double>(kSide));
+}
+
+bool usable(double value) { return std::isfinite(value) && value > 0; }
+
+// Integers in proportion to `values`, kWhole in all but for rounding. One rounded division each: nothing that a
+// compiler could contract.
+std::vector<std::uint64_t> shares_of(const std::vector<double>& values) {
+  const double largest = *std::max_element(values.begin(), values.end());
+  std::vector<std::uint64_t> parts;
+  for (double v : values) parts.push_back(static_cast<std::uint64_t>(v / largest * 1073741824.0));
+  const std::uint64_t sum = std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
+  for (std::uint64_t& p : parts) p = static_cast<std::uint64_t>(static_cast<unsigned __int128>(p) * kWhole / sum);
+  return parts;
+}
+
+std::vector<std::uint64_t> sums_before(const std::vector<std::uint64_t>& parts) {
+  std::vector<std::uint64_t> sums(parts.size());
+  std::exclusive_scan(parts.begin(), parts.end(), sums.begin(), std::uint64_t{0});
+  return sums;
+}
+
+// The share of each site by its speed.
+std::vector<std::uint64_t> speeds(std::span<const SiteWork> sites) {
+  std::vector<std::uint64_t> known;
+  std::vector<double> speed(sites.size(), 0.0);
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    if (usable(sites[i].force_seconds) && usable(sites[i].work)) speed[i] = sites[i].work / sites[i].force_seconds;
+  if (!usable(*std::max_element(speed.begin(), speed.end()))) return std::vector(sites.size(), kWhole / sites.size());
+  std::vector<std::uint64_t> parts = shares_of(speed);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (speed[i] > 0) known.push_back(parts[i]);
+  const std::uint64_t mean = std::accumulate(known.begin(), known.end(), std::uint64_t{0}) / known.size();
+  std::vector<double> all;
+  for (std::size_t i = 0; i < parts.size(); ++i) all.push_back(static_cast<double>(speed[i] > 0 ? parts[i] : mean));
+  return shares_of(all);
+}
+
+// What has been done in each slab; by numbers of particles where no work is known. Empty where there is neither.
+std::vector<std::uint64_t> loads(std::span<const SiteWork> sites) {
+  std::vector<double> values;
+  for (const SiteWork& s : sites) values.push_back(usable(s.work) ? s.work : 0);
+  if (std::ranges::all_of(values, [](double v) { return v == 0; }))
+    for (std::size_t i = 0; i < sites.size(); ++i) values[i] = static_cast<double>(sites[i].particles);
+  if (std::ranges::all_of(values, [](double v) { return v == 0; })) return {};
+  return shares_of(values);
+}
+
+// How much of the way to go, in 256ths: by how much the times differ. Nothing where they agree.
+std::uint64_t gain(std::span<const SiteWork> sites) {
+  double least = HUGE_VAL, most = 0;
+  for (const SiteWork& s : sites) {
+    if (!usable(s.force_seconds) || !usable(s.work)) return 192;
+    least = std::min(least, s.force_seconds);
+    most = std::max(most, s.force_seconds);
+  }
+  const auto difference = 1024 - static_cast<std::uint64_t>(least / most * 1024.0);
+  return difference <= 20 ? 0 : std::clamp<std::uint64_t>(difference * 3 / 2, 64, 192);
+}
+
+// Work left of a place, each site's spread over its slab as its samples are, evenly between two of them.
+class WorkBelow {
+ public:
+  WorkBelow(const Slabs& slabs, std::span<const SiteWork> sites, std::vector<std::uint64_t> loads)
+      : loads_(std::move(loads)) {
+    for (int i = 0; i < slabs.count(); ++i) knots_.push_back(knots(slabs, i, sites[static_cast<std::size_t>(i)].x));
+  }
+
+  // The first place with that much work left of it.
+  std::uint64_t place(std::uint64_t work) const {
+    std::uint64_t low = 0, high = kSide;
+    while (low < high) {
+      const std::uint64_t middle = (low + high) / 2;
+      if (below(middle) < work) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+ private:
+  // The slab's ends and the samples between them. Those that have strayed count at the end that is nearer.
+  static std::vector<std::uint64_t> knots(const Slabs& slabs, int site, const std::vector<std::uint32_t>& samples) {
+    const std::uint64_t begin = slabs.begin(site), end = slabs.end(site);
+    const auto half = static_cast<std::int64_t>((end - begin) / 2);
+    const auto centre = static_cast<std::uint32_t>(begin + (end - begin) / 2);
+    std::vector<std::uint64_t> places = {begin};
+    for (std::uint32_t x : samples) {
+      const std::int64_t offset = static_cast<std::int32_t>(x - centre);
+      places.push_back(static_cast<std::uint64_t>(std::clamp(offset, -half, half) + static_cast<std::int64_t>(centre)));
+    }
+    std::sort(places.begin(), places.end());
+    places.push_back(end);
+    return places;
+  }
+
+  std::uint64_t below(std::uint64_t x) const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < knots_.size(); ++i) sum += part(knots_[i], x, loads_[i]);
+    return sum;
+  }
+
+  // Sample k of n has (2 k + 1) / 2 n of the site's work to its left.
+  static std::uint64_t part(const std::vector<std::uint64_t>& knots, std::uint64_t x, std::uint64_t load) {
+    if (x <= knots.front()) return 0;
+    if (x >= knots.back()) return load;
+    const std::size_t n = knots.size() - 2;
+    const auto next = static_cast<std::size_t>(std::upper_bound(knots.begin(), knots.end(), x) - knots.begin());
+    const std::uint64_t span = knots[next] - knots[next - 1], in = x - knots[next - 1];
+    const auto twice = [n](std::size_t knot) { return knot == 0 ? 0 : knot > n ? 2 * n : 2 * knot - 1; };
+    if (n == 0) return static_cast<std::uint64_t>(static_cast<unsigned __int128>(load) * in / span);
+    const unsigned __int128 here = static_cast<unsigned __int128>(twice(next - 1)) * span +
+                                   static_cast<unsigned __int128>(twice(next) - twice(next - 1)) * in;
+    return static_cast<std::uint64_t>(here * load / (static_cast<unsigned __int128>(2 * n) * span));
+  }
+
+  std::vector<std::uint64_t> loads_;
+  std::vector<std::vector<std::uint64_t>> knots_;
+};
+
+// From `from` towards `to`, by no more than the limits allow.
+std::uint64_t moved(const Slabs& now, int boundary, std::uint64_t to, std::uint64_t most) {
+  const std::uint64_t from = now.begin(boundary);
+  most = std::min({most, (from - now.begin(boundary - 1)) / 2, (now.end(boundary) - from) / 2});
+  to = std::clamp(to, from - std::min(from, most), from + most);
+  const std::uint64_t rounded = (to + kFinest / 2) / kFinest * kFinest;
+  return rounded >= from - most && rounded <= from + most ? rounded : to;
+}
+
+// Pushes boundaries apart that are nearer than the thinnest slab.
+void keep_thickness(std::vector<std::uint64_t>& starts, std::uint64_t thinnest) {
+  std::uint64_t before = 0;
+  for (std::size_t i = 1; i < starts.size(); ++i) before = starts[i] = std::max(starts[i], before + thinnest);
+  std::uint64_t after = kSide;
+  for (std::size_t i = starts.size(); i-- > 1;) after = starts[i] = std::min(starts[i], after - thinnest);
+}
+
+void refuse_thin(int count, double thinnest) {
+  const double even = 1.0 / count;
+  if (count < 2 || kSide / static_cast<std::uint64_t>(count) >= fixed(thinnest)) return;
+  throw Error(fmt::format("slabs of {:.4g} sides are too thin", even),
+              fmt::format("{} sites share the box, the short-range force reaches {:.4g} sides: r_cut with its margins",
+                          count, thinnest),
+              fmt::format("run on at most {} sites, or with a smaller r_cut (a finer gravity.mesh)",
+                          std::max(1, static_cast<int>(1 / thinnest))));
+}
+
+std::vector<std::uint32_t> narrow(const std::vector<std::uint64_t>& starts) {
+  return std::vector<std::uint32_t>(starts.begin(), starts.end());
+}
+
+}  // namespace
+
+Slabs::Slabs(int count, double thinnest) {
+  if (count < 1) throw Error(fmt::format("{} sites cannot share a box", count));
+  refuse_thin(count, thinnest);
+  const auto slabs = static_cast<std::uint64_t>(count);
+  for (std::uint64_t i = 0; i < slabs; ++i) starts_.push_back(static_cast<std::uint32_t>(kSide * i / slabs));
+}
+
+Slabs::Slabs(std::vector<std::uint32_t> starts) : starts_(std::move(starts)) {
+  const bool rising = std::ranges::adjacent_find(starts_, std::greater_equal<>()) == starts_.end();
+  if (starts_.empty() || starts_.front() != 0 || !rising)
+    throw Error("boundaries of slabs have to begin at 0 and to rise");
+}
+
+int Slabs::site_of(std::uint32_t x) const {
+  return static_cast<int>(std::upper_bound(starts_.begin(), starts_.end(), x) - starts_.begin()) - 1;
+}
+
+std::uint64_t Slabs::end(int site) const { return site + 1 < count() ? begin(site + 1) : kSide; }
+
+double Slabs::thickness(int site) const {
+  return static_cast<double>(end(site) - begin(site)) / static_cast<double>(kSide);
+}
+
+Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits) {
+  if (static_cast<int>(sites.size()) != now.count())
+    throw Error(fmt::format("work of {} sites for {} slabs", sites.size(), now.count()));
+  refuse_thin(now.count(), limits.thinnest);
+  const std::uint64_t part = gain(sites);
+  const std::vector<std::uint64_t> load = loads(sites);
+  std::vector<std::uint64_t> starts(now.starts().begin(), now.starts().end());
+  if (part > 0 && !load.empty()) {
+    const WorkBelow below(now, sites, load);
+    const std::vector<std::uint64_t> is = sums_before(load), should_be = sums_before(speeds(sites));
+    for (int b = 1; b < now.count(); ++b) {
+      const auto i = static_cast<std::size_t>(b);
+      const std::uint64_t goal = (is[i] * (256 - part) + should_be[i] * part) / 256;
+      starts[i] = moved(now, b, below.place(goal), fixed(limits.move));
+    }
+  }
+  keep_thickness(starts, std::max<std::uint64_t>(fixed(limits.thinnest), 1));
+  return Slabs(narrow(starts));
+}
+
+}  // namespace maki::sites
