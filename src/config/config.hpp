@@ -18,6 +18,19 @@ namespace maki {
 template <class T>
 using Auto = std::optional<T>;
 
+// One of the sites of a run over several: [sites.NAME].
+struct SiteAddress {
+  std::string name;
+  std::string address, listen;
+  std::string relay, relay_key, relay_target;
+  bool operator==(const SiteAddress&) const = default;
+};
+// A key of [sites.path] (path_keys.hpp) with its value.
+struct PathValue {
+  std::string key, value;
+  bool operator==(const PathValue&) const = default;
+};
+
 enum class RunKind { kCosmology, kIsolated };
 enum class Preset { kFast, kStandard, kPrecise };
 enum class InitialKind { kLpt, kPancake, kFile, kPlummer, kColdSphere, kKeplerDisk, kTwoBody };
@@ -133,6 +146,15 @@ struct Config {
     std::int64_t energy_interval = 10;
     bool operator==(const Output&) const = default;
   } output;
+
+  struct Sites {
+    std::vector<std::string> ring;
+    std::string key;
+    double max_boundary_move = 0.02;
+    bool operator==(const Sites&) const = default;
+  } sites;
+  std::vector<SiteAddress> site_addresses;  // in no order
+  std::vector<PathValue> site_path;         // in the order of path_keys()
 
   bool operator==(const Config&) const = default;
 };

@@ -28,6 +28,12 @@ std::string list_text(const std::vector<double>& values) {
   return "[" + text + "]";
 }
 
+std::string list_text(const std::vector<std::string>& texts) {
+  std::string text;
+  for (const std::string& one : texts) text += (text.empty() ? "" : ", ") + quoted(one);
+  return "[" + text + "]";
+}
+
 std::string shown(const Value& value) {
   struct Show {
     std::string operator()(bool flag) const { return flag ? "true" : "false"; }
@@ -35,6 +41,7 @@ std::string shown(const Value& value) {
     std::string operator()(double number) const { return fmt::format("{}", number); }
     std::string operator()(const std::string& text) const { return quoted(text); }
     std::string operator()(const std::vector<double>& list) const { return list_text(list); }
+    std::string operator()(const std::vector<std::string>& list) const { return list_text(list); }
   };
   return std::visit(Show{}, value);
 }

@@ -16,6 +16,7 @@ namespace maki::detail {
 std::string quoted(const std::string& text);
 std::string real_text(double value);  // always with a point or an exponent, so that it stays a float
 std::string list_text(const std::vector<double>& values);
+std::string list_text(const std::vector<std::string>& texts);
 // "'abc'", "12", "a list": a value as messages show it.
 std::string shown(const Value& value);
 // Throws Error that shows the value and what the key expects.
@@ -114,6 +115,19 @@ struct FieldTraits<std::vector<double>> {
     return *list;
   }
   static std::string write(const std::vector<double>& value) { return list_text(value); }
+};
+
+template <>
+struct FieldTraits<std::vector<std::string>> {
+  static constexpr ValueType type = ValueType::kTexts;
+  static std::vector<std::string> read(const Key& key, const Value& value) {
+    const auto* none = std::get_if<std::vector<double>>(&value);  // an empty list is one of anything
+    if (none != nullptr && none->empty()) return {};
+    const auto* list = std::get_if<std::vector<std::string>>(&value);
+    if (list == nullptr) refuse(key, value);
+    return *list;
+  }
+  static std::string write(const std::vector<std::string>& value) { return list_text(value); }
 };
 
 template <class T>

@@ -19,18 +19,19 @@ struct Table {
   void run() {
     KEY(run.kind).means("comoving periodic box, or isolated system with a = 1");
     KEY(run.name).means("of the run; it names the output directory");
-    KEY(run.output_directory).means("made where it is missing; auto: output/ and the name");
-    KEY(run.overwrite).means("replace the files of an earlier run in the output directory");
+    KEY(run.output_directory).own().means("made where it is missing; auto: output/ and the name, and then the site's");
+    KEY(run.overwrite).own().means("replace the files of an earlier run in the output directory");
     KEY(run.preset).means("force accuracy and steps; sets every key below whose \"auto\" says so");
-    KEY(run.threads).range(1, 4096)
+    KEY(run.threads).own().range(1, 4096)
         .means("host threads of each rank; auto: one for each processor, shared by the machine's ranks");
-    KEY(run.device).range(0, 1023)
+    KEY(run.device).own().range(0, 1023)
         .means("which GPU, by its number; auto: the first, and the ranks of one machine take its GPUs in turn");
     KEY(run.deterministic)
         .means("many ranks: share the work by counts and not by times, so that a run repeats itself to the last bit");
-    KEY(run.time_limit).unit(Dimension::kWallTime, "s").above(0)
+    KEY(run.time_limit).own().unit(Dimension::kWallTime, "s").above(0)
         .means("wall-clock time after which the run stops cleanly; auto: none");
-    KEY(run.ignore_memory).means("start even where the estimate of memory (maki run --estimate) says it will not fit");
+    KEY(run.ignore_memory).own()
+        .means("start even where the estimate of memory (maki run --estimate) says it will not fit");
   }
 
   void units() {
@@ -66,7 +67,7 @@ struct Table {
         .means("linear rms contrast in 8 Mpc/h spheres at z = 0; 0 takes a table's amplitude as it stands");
     generated(KEY(cosmology.n_s)).range(0.2, 2).only(RunKind::kCosmology).means("primordial spectral index");
     generated(KEY(cosmology.transfer)).only(RunKind::kCosmology).means("shape of the linear power spectrum");
-    generated(KEY(cosmology.transfer_table)).only(RunKind::kCosmology)
+    generated(KEY(cosmology.transfer_table)).own().only(RunKind::kCosmology)
         .means("for \"table\": text, k in h/Mpc and P(k) in (Mpc/h)^3, as CLASS and CAMB write");
     generated(KEY(cosmology.power_law_index)).range(-2.99, 0.99).only(RunKind::kCosmology)
         .means("for \"power-law\": P(k) goes with k to this power");
@@ -75,7 +76,8 @@ struct Table {
   void initial() {
     using enum InitialKind;
     KEY(initial.kind).means("lpt and pancake are cosmological, a file is either, the others are isolated");
-    KEY(initial.file).with(kFile).means("snapshot or initial conditions: Maki or GADGET, HDF5 or binary type 1 or 2");
+    KEY(initial.file).own().with(kFile)
+        .means("snapshot or initial conditions: Maki or GADGET, HDF5 or binary type 1 or 2");
     KEY(initial.particles_per_side).with(kLpt, kPancake).range(4, 16384)
         .means("their cube is the number of particles; even");
     KEY(initial.particles).with(kPlummer, kColdSphere, kKeplerDisk).range(1, 4.2e9).means("number of particles");
@@ -133,7 +135,7 @@ struct Table {
     KEY(gravity.reuse).range(1, 1000)
         .means("steps for which lists are kept; 1: none; auto: until their measured error grows");
     KEY(gravity.reuse_tolerance).range(1, 100).means("error of kept lists over that of fresh ones; auto: preset");
-    KEY(gravity.list_memory).unit(Dimension::kMemory, "B").above(0)
+    KEY(gravity.list_memory).own().unit(Dimension::kMemory, "B").above(0)
         .means("for interaction lists; beyond it they are made and used in batches; auto: what all else leaves free");
     KEY(gravity.let_compression)
         .means("many ranks: positions that ranks send each other are rounded to 16 bits, relative to their cell");
@@ -174,6 +176,13 @@ struct Table {
     KEY(output.energy_interval).range(0, 1e6)
         .means("steps between energies; each costs a force with potential; 0: none");
   }
+
+  void sites() {
+    KEY(sites.ring).means("one simulation over several sites: their names, in the order of their slabs in x");
+    KEY(sites.key).hide().means("key file that all sites hold (maki wan keygen)");
+    KEY(sites.max_boundary_move).range(0, 0.5)
+        .means("how far a boundary between slabs moves at once, in sides of the box; 0: slabs stay even");
+  }
 };
 
 std::string number_text(double value) { return fmt::format("{}", value); }
@@ -213,6 +222,7 @@ std::string Key::expectation() const {
     case ValueType::kChoice: text = "one of \"" + fmt::format("{}", fmt::join(choices, "\", \"")) + "\""; break;
     case ValueType::kQuantity: text = example_text(*this); break;
     case ValueType::kList: text = "a list of numbers"; break;
+    case ValueType::kTexts: text = "a list of texts in quotes"; break;
   }
   const std::string limits = limits_text(*this);
   if (!limits.empty()) text += ", " + limits;
@@ -224,7 +234,7 @@ const std::vector<Key>& config_keys() {
   static const std::vector<Key> keys = [] {
     Table table;
     table.run(), table.units(), table.box(), table.cosmology(), table.initial();
-    table.gravity(), table.time(), table.output();
+    table.gravity(), table.time(), table.output(), table.sites();
     return table.keys;
   }();
   return keys;

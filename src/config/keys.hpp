@@ -12,9 +12,9 @@
 namespace maki {
 
 // What a file or a command line gave for a key, whatever parsed it.
-using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>>;
+using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>>;
 
-enum class ValueType { kSwitch, kInteger, kReal, kText, kChoice, kQuantity, kList };
+enum class ValueType { kSwitch, kInteger, kReal, kText, kChoice, kQuantity, kList, kTexts };
 
 // Which runs a key has a meaning for: bits of run kinds, and of kinds of initial conditions.
 constexpr unsigned bit(RunKind kind) { return 1u << static_cast<unsigned>(kind); }
@@ -32,6 +32,8 @@ struct Key {
   double max = std::numeric_limits<double>::infinity();
   bool above_min = false;  // min itself is outside
   unsigned run_kinds = kAll, initial_kinds = kAll;
+  bool of_site = false;  // the sites of one run may each have their own
+  bool hidden = false;   // not in the text of a configuration
   std::string meaning;
 
   // Throws Error "expected ..." on a wrong type, range or word; the parser adds file, line and key.
@@ -52,6 +54,8 @@ struct Key {
   Key& at_least(double low) { return min = low, *this; }
   Key& above(double low) { return min = low, above_min = true, *this; }
   Key& unit(Dimension what, const char* plain = "") { return dimension = what, plain_unit = plain, *this; }
+  Key& own() { return of_site = true, *this; }
+  Key& hide() { return hidden = of_site = true, *this; }
   Key& only(RunKind kind) { return run_kinds = bit(kind), *this; }
   template <class... Kinds>
   Key& with(Kinds... kinds) {

@@ -8,6 +8,7 @@
 #include "kernels/device/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/names.hpp"
+#include "src/config/site_tables.hpp"
 #include "src/config/text.hpp"
 
 namespace maki {
@@ -36,6 +37,10 @@ class Reader {
       for (const auto& [key, value] : *keys) {
         const std::string path = std::string(section.str()) + "." + std::string(key.str());
         const Place place{where(name, value), path};
+        if (section.str() == "sites" && value.is_table()) {
+          read_site_table(*value.as_table(), name, std::string(key.str()));
+          continue;
+        }
         set(known_key(place), value_of(value, place), place);
       }
     }
@@ -47,8 +52,10 @@ class Reader {
     if (equals == std::string::npos) {
       throw Error(fmt::format("command line: '{}' is no setting", text), "", "give section.key=value");
     }
+    if (place.key.starts_with("sites.") && place.key.find('.', 6) != std::string::npos)
+      return set_site(place, override_value(ValueType::kText, text.substr(equals + 1), place));
     const Key& key = place.key.find('.') == std::string::npos ? short_key(place) : known_key(place);
-    set(key, override_value(key, text.substr(equals + 1), place), place);
+    set(key, override_value(key.type, text.substr(equals + 1), place), place);
   }
 
   // Keys that were given but mean nothing for this kind of run would be ignored in silence: refuse them. A kind on the
@@ -101,16 +108,38 @@ class Reader {
     given_.emplace_back(&key, place);
   }
 
+  // [sites.NAME] or [sites.path].
+  void read_site_table(const toml::table& table, const std::string& name, const std::string& site) {
+    for (const auto& [key, value] : table) {
+      const Place place{where(name, value), "sites." + site + "." + std::string(key.str())};
+      set_site(place, value_of(value, place));
+    }
+  }
+
+  // `place.key` is sites.TABLE.KEY.
+  void set_site(const Place& place, const Value& value) {
+    const std::size_t dot = place.key.find('.', 6);
+    try {
+      set_site_value(config, place.key.substr(6, dot - 6), place.key.substr(dot + 1), value);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: {}: {}", place.where, place.key, error.what()));
+    }
+  }
+
   static Value value_of(const toml::node& node, const Place& place) {
     if (const auto* flag = node.as_boolean()) return flag->get();
     if (const auto* integer = node.as_integer()) return integer->get();
     if (const auto* real = node.as_floating_point()) return real->get();
     if (const auto* text = node.as_string()) return text->get();
     if (const auto* array = node.as_array()) {
+      std::vector<std::string> texts;
+      for (const toml::node& element : *array)
+        if (const auto* text = element.as_string()) texts.push_back(text->get());
+      if (!texts.empty() && texts.size() == array->size()) return texts;
       std::vector<double> list;
       for (const toml::node& element : *array) {
         const auto number = element.value<double>();
-        if (!number) throw Error(fmt::format("{}: {} holds something other than numbers", place.where, place.key));
+        if (!number) throw Error(fmt::format("{}: {} holds something other than numbers or texts", place.where, place.key));
         list.push_back(*number);
       }
       return list;
@@ -120,15 +149,26 @@ class Reader {
   }
 
   // A value on a command line is TOML where it can be, else bare text: shells eat quotes.
-  static Value override_value(const Key& key, const std::string& text, const Place& place) {
-    if (key.type == ValueType::kText && !text.starts_with('"') && !text.starts_with('\'')) return text;
-    const bool bare_list = key.type == ValueType::kList && !text.starts_with('[');
+  static Value override_value(ValueType type, const std::string& text, const Place& place) {
+    if (type == ValueType::kTexts && !text.starts_with('[')) return words_between_commas(text);
+    if (type == ValueType::kText && !text.starts_with('"') && !text.starts_with('\'')) return text;
+    const bool bare_list = type == ValueType::kList && !text.starts_with('[');
     try {
       const toml::table table = toml::parse(bare_list ? "value = [" + text + "]" : "value = " + text);
       return value_of(*table.get("value"), place);
     } catch (const toml::parse_error&) {
       return text;
     }
+  }
+
+  static std::vector<std::string> words_between_commas(const std::string& text) {
+    std::vector<std::string> words;
+    for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      words.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return words;
   }
 
   std::vector<std::pair<const Key*, Place>> given_;
@@ -162,6 +202,11 @@ Config parse_config(const std::string& text, const std::string& name, const std:
   }
   for (const std::string& override_text : overrides) reader.read_override(override_text);
   reader.check_applicable();
+  try {
+    check_sites(reader.config);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", name, error.what()));
+  }
   return reader.config;
 }
 

@@ -5,6 +5,7 @@
 #include "src/config/keys.hpp"
 #include "src/config/names.hpp"
 #include "src/config/presets.hpp"
+#include "src/config/site_tables.hpp"
 
 namespace maki {
 namespace {
@@ -46,17 +47,29 @@ std::string preset_text(const Key& key) {
   return key.name == "mesh" ? text + " for 128^3 particles" : text;
 }
 
+// [sites] is there for runs over several sites only.
+bool is_printed(const Key& key, const Config& config) {
+  return key.applies_to(config) && !key.hidden && (key.section != "sites" || !config.sites.ring.empty());
+}
+
 }  // namespace
 
 std::string to_toml(const Config& config) {
   std::string text, section;
   for (const Key& key : config_keys()) {
-    if (!key.applies_to(config)) continue;
+    if (!is_printed(key, config)) continue;
     if (key.section != section) text += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", key.section);
     section = key.section;
     text += fmt::format("{} = {}\n", key.name, key.get(config));
   }
-  return text;
+  return text + site_tables_text(config);
+}
+
+std::vector<std::string> lines_of_all_sites(const Config& config) {
+  std::vector<std::string> lines;
+  for (const Key& key : config_keys())
+    if (is_printed(key, config) && !key.of_site) lines.push_back(fmt::format("{} = {}", key.path(), key.get(config)));
+  return lines;
 }
 
 std::string describe_keys() {
@@ -77,7 +90,7 @@ std::string describe_keys() {
     const bool commented = !key.applies_to(defaults);  // so that the text as a whole stays a valid configuration
     text += fmt::format("\n{}{} = {}\n", commented ? "# " : "", key.name, key.get(defaults));
   }
-  return text;
+  return text + describe_site_tables();
 }
 
 }  // namespace maki

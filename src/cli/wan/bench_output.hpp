@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/cli/wan/path_keys.hpp"
+#include "src/config/path_keys.hpp"
 #include "wan/net/tune/bench_report.hpp"
 #include "wan/net/tune/tuner.hpp"
 

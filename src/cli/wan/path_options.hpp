@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/wan/path_keys.hpp"
+#include "src/config/path_keys.hpp"
 
 namespace maki {
 

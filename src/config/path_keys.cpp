@@ -1,4 +1,4 @@
-#include "src/cli/wan/path_keys.hpp"
+#include "src/config/path_keys.hpp"
 
 #include <fmt/format.h>
 

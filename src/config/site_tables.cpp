@@ -1,0 +1,225 @@
+#include "src/config/site_tables.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "kernels/device/error.hpp"
+#include "src/config/key_access.hpp"
+#include "src/config/text.hpp"
+#include "wan/net/error.hpp"
+
+namespace maki {
+namespace {
+
+constexpr const char* kPathTable = "path";
+constexpr std::size_t kLongestName = 40;
+constexpr std::size_t kMostSites = 64;
+
+// A value as [path] tables take it.
+std::string text_of(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (std::holds_alternative<std::vector<double>>(value) || std::holds_alternative<std::vector<std::string>>(value))
+    throw Error(fmt::format("{} does not fit", detail::shown(value)), "", "give one value");
+  return detail::shown(value);
+}
+
+// Keys of [path] tables that stand elsewhere in [sites].
+void refuse_elsewhere(const std::string& key) {
+  if (key == "key") throw Error("the key file of all sites is sites.key");
+  if (key.starts_with("relay")) throw Error("a relay belongs to a site", "", "set it in the table of that site");
+}
+
+void set_path_value(Config& config, const std::string& name, const Value& value) {
+  const PathKey* key = find_path_key(name);
+  if (key == nullptr) throw Error("there is no such key", "", fmt::format("did you mean '{}'?", nearest_path_key(name)));
+  refuse_elsewhere(name);
+  PathChoices choices;
+  PathValue given{name, text_of(value)};
+  try {
+    key->set(choices, given.value);
+  } catch (const std::exception& error) {  // maki::Error or wan::Error
+    throw Error(error.what());
+  }
+  const auto place = [](const std::string& word) { return find_path_key(word) - path_keys().data(); };
+  auto& all = config.site_path;
+  std::erase_if(all, [&](const PathValue& one) { return one.key == name; });
+  const auto after = std::find_if(all.begin(), all.end(),
+                                  [&](const PathValue& one) { return place(one.key) > place(name); });
+  all.insert(after, std::move(given));
+}
+
+void check_name(const std::string& name) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_'; };
+  const bool fits = !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), plain);
+  const auto is_key = [&](const Key& key) { return key.section == "sites" && key.name == name; };
+  const auto& keys = config_keys();
+  if (fits && name != kPathTable && std::none_of(keys.begin(), keys.end(), is_key)) return;
+  throw Error(fmt::format("'{}' is no name for a site", name), fits ? "it is a key of [sites]" : "",
+              fmt::format("use up to {} letters, digits, - and _", kLongestName));
+}
+
+std::string nearest_name(const std::vector<std::string>& names, const std::string& word) {
+  return *std::min_element(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return edit_distance(plain_word(a), plain_word(word)) < edit_distance(plain_word(b), plain_word(word));
+  });
+}
+
+void check_endpoint(const SiteAddress& site, const std::string& text, const char* key, bool any_port) {
+  try {
+    const wan::Endpoint endpoint = wan::Endpoint::parse(text);
+    if (endpoint.port == 0 && !any_port) throw Error(fmt::format("'{}' has no port", text));
+    if (endpoint.host.empty() && std::string(key) != "listen") throw Error(fmt::format("'{}' has no host", text));
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("sites.{}.{}: {}", site.name, key, error.what()));
+  }
+}
+
+void check_address(const SiteAddress& site) {
+  const int parts = !site.relay.empty() + !site.relay_key.empty() + !site.relay_target.empty();
+  if (parts != 0 && parts != 3) {
+    throw Error(fmt::format("sites.{}: a relay needs all of relay, relay_key and relay_target", site.name),
+                fmt::format("{} is missing", site.relay.empty()       ? "relay"
+                                             : site.relay_key.empty() ? "relay_key"
+                                                                      : "relay_target"));
+  }
+  if (parts == 3) return check_endpoint(site, site.relay, "relay", false);
+  if (site.address.empty()) {
+    throw Error(fmt::format("sites.{}.address is not set", site.name), "its neighbours do not know where to call it",
+                "give \"host:port\", or a relay by which it is reached");
+  }
+  check_endpoint(site, site.address, "address", false);
+  if (!site.listen.empty()) check_endpoint(site, site.listen, "listen", true);
+}
+
+PathChoices path_choices(const Config& config) {
+  PathChoices choices;
+  for (const PathValue& value : config.site_path) find_path_key(value.key)->set(choices, value.value);
+  if (!config.sites.key.empty()) choices.security.key_files.push_back(config.sites.key);
+  try {
+    choices.settings.check();
+  } catch (const wan::Error& error) {
+    throw Error(fmt::format("sites.path: {}", error.what()));
+  }
+  return choices;
+}
+
+}  // namespace
+
+const std::vector<SiteKey>& site_keys() {
+  static const std::vector<SiteKey> keys = {
+      {"address", "host:port where its neighbours in the ring call it", &SiteAddress::address},
+      {"listen", "address:port where it is called, if another one there; \"\": the port of address, at all addresses",
+       &SiteAddress::listen},
+      {"relay", "host:port of a relay (maki wan relay) by which it is reached where nobody can call it",
+       &SiteAddress::relay},
+      {"relay_key", "key file of the relay", &SiteAddress::relay_key},
+      {"relay_target", "the name by which the relay knows it", &SiteAddress::relay_target},
+  };
+  return keys;
+}
+
+void set_site_value(Config& config, const std::string& table, const std::string& key, const Value& value) {
+  if (table == kPathTable) return set_path_value(config, key, value);
+  check_name(table);
+  const auto& keys = site_keys();
+  const auto known = std::find_if(keys.begin(), keys.end(), [&](const SiteKey& one) { return one.name == key; });
+  if (known == keys.end()) {
+    std::vector<std::string> names;
+    for (const SiteKey& one : keys) names.push_back(one.name);
+    throw Error("there is no such key", "", fmt::format("did you mean '{}'?", nearest_name(names, key)));
+  }
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) throw Error(fmt::format("{} does not fit", detail::shown(value)), "", "give text in quotes");
+  auto& sites = config.site_addresses;
+  auto site = std::find_if(sites.begin(), sites.end(), [&](const SiteAddress& one) { return one.name == table; });
+  if (site == sites.end()) {
+    sites.emplace_back().name = table;
+    site = sites.end() - 1;
+  }
+  (*site).*(known->field) = *text;
+}
+
+void check_sites(const Config& config) {
+  const auto& ring = config.sites.ring;
+  for (const SiteAddress& site : config.site_addresses) {
+    if (std::count(ring.begin(), ring.end(), site.name) > 0) continue;
+    throw Error(fmt::format("sites.ring does not name the site '{}'", site.name), "it has a table of its own",
+                ring.empty() ? "give the order of all sites in sites.ring"
+                             : fmt::format("add it, or did you mean '{}'?", nearest_name(ring, site.name)));
+  }
+  if (ring.empty()) return;
+  if (ring.size() > kMostSites) throw Error(fmt::format("sites.ring names {} sites", ring.size()), "",
+                                            fmt::format("give at most {}", kMostSites));
+  for (const std::string& name : ring) {
+    check_name(name);
+    if (std::count(ring.begin(), ring.end(), name) > 1)
+      throw Error(fmt::format("sites.ring names '{}' more than once", name));
+    if (ring.size() > 1) check_address(find_site(config, name));
+  }
+  path_choices(config);
+}
+
+const SiteAddress& find_site(const Config& config, const std::string& name) {
+  for (const SiteAddress& site : config.site_addresses)
+    if (site.name == name) return site;
+  throw Error(fmt::format("there is no table [sites.{}]", name), "sites.ring names that site",
+              fmt::format("add one with its address: [sites.{}] address = \"host:port\"", name));
+}
+
+int place_in_ring(const Config& config, const std::string& name) {
+  const auto& ring = config.sites.ring;
+  const auto found = std::find(ring.begin(), ring.end(), name);
+  if (found != ring.end()) return static_cast<int>(found - ring.begin());
+  throw Error(fmt::format("there is no site '{}'", name), "",
+              fmt::format("give --site with one of {}", fmt::join(ring, ", ")));
+}
+
+PathChoices site_path(const Config& config) {
+  PathChoices choices = path_choices(config);
+  const wan::Security& security = choices.security;
+  if (security.key_files.empty() && security.certificate.empty() && !security.insecure) {
+    throw Error("sites.key is not set", "sites talk to those only that hold the same key",
+                "'maki wan keygen FILE' makes one; sites.path.insecure = true goes without, for tests");
+  }
+  return choices;
+}
+
+std::string site_tables_text(const Config& config) {
+  std::string text;
+  for (const std::string& name : config.sites.ring) {
+    for (const SiteAddress& site : config.site_addresses) {
+      if (site.name != name) continue;
+      text += fmt::format("\n[sites.{}]\n", name);
+      for (const SiteKey& key : site_keys()) {
+        const std::string& value = site.*(key.field);
+        if (!value.empty()) text += fmt::format("{} = {}\n", key.name, detail::quoted(value));
+      }
+    }
+  }
+  if (config.site_path.empty()) return text;
+  text += fmt::format("\n[sites.{}]\n", kPathTable);
+  for (const PathValue& value : config.site_path) {
+    PathChoices choices;
+    const PathKey* key = find_path_key(value.key);
+    key->set(choices, value.value);
+    text += fmt::format("{} = {}\n", key->name, key->get(choices));
+  }
+  return text;
+}
+
+std::string describe_site_tables() {
+  std::string text = "\n# A table for each site of the ring, NAME.\n# [sites.NAME]\n";
+  for (const SiteKey& key : site_keys()) text += fmt::format("# {}\n# {} = \"\"\n", key.meaning, key.name);
+  text += "\n# The paths between sites, as 'maki wan bench' finds them.\n# [sites.path]\n";
+  const PathChoices defaults;
+  for (const PathKey& key : path_keys()) {
+    const std::string name = key.name;
+    if (name == "key" || name.starts_with("relay")) continue;
+    text += fmt::format("# {}\n# {} = {}\n", key.meaning, name, key.get(defaults));
+  }
+  return text;
+}
+
+}  // namespace maki

@@ -1,0 +1,38 @@
+// What [sites] holds besides its keys: a table [sites.NAME] for each site, and [sites.path] with the keys of paths
+// (path_keys.hpp). The names of sites are the user's, so these tables stand beside the table of keys.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/config/config.hpp"
+#include "src/config/keys.hpp"
+#include "src/config/path_keys.hpp"
+
+namespace maki {
+
+struct SiteKey {
+  const char* name;
+  const char* meaning;
+  std::string SiteAddress::*field;
+};
+const std::vector<SiteKey>& site_keys();
+
+// [sites.`table`] `key` = value. Throws Error that says what was expected; the parser adds where.
+void set_site_value(Config& config, const std::string& table, const std::string& key, const Value& value);
+
+// What no single value can say: names and tables that do not fit together, sites without an address. Throws Error.
+void check_sites(const Config& config);
+
+// The tables as TOML, and what `maki config` says of them.
+std::string site_tables_text(const Config& config);
+std::string describe_site_tables();
+
+// [sites.path] and sites.key as `maki wan` takes them. Throws Error where nothing says who may be at the other end.
+PathChoices site_path(const Config& config);
+
+// That of a site in the ring. Throws Error, naming those that there are.
+const SiteAddress& find_site(const Config& config, const std::string& name);
+int place_in_ring(const Config& config, const std::string& name);
+
+}  // namespace maki

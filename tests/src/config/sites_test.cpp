@@ -1,0 +1,135 @@
+// [sites] as users get it right and wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels/device/error.hpp"
+#include "src/cli/wan/path_options.hpp"
+#include "src/config/parse.hpp"
+#include "src/config/print.hpp"
+#include "src/config/site_tables.hpp"
+
+namespace maki {
+namespace {
+
+constexpr const char* kTwo = R"(
+[sites]
+ring = ["amsterdam", "tokyo"]
+key = "our.key"
+max_boundary_move = 0.01
+[sites.amsterdam]
+address = "amsterdam.example:6000"
+[sites.tokyo]
+relay = "gate.example:7000"
+relay_key = "gate.key"
+relay_target = "tokyo"
+[sites.path]
+streams = 32
+patience = "2 min"
+pacing = "800 Mbit/s"
+)";
+
+std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse_config(text, "run.toml", overrides);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_words(const std::string& message, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    EXPECT_NE(message.find(word), std::string::npos) << "'" << word << "' is missing in: " << message;
+}
+
+TEST(ConfigSites, AreRead) {
+  const Config config = parse_config(kTwo, "run.toml");
+  EXPECT_EQ(config.sites.ring, (std::vector<std::string>{"amsterdam", "tokyo"}));
+  EXPECT_EQ(config.sites.max_boundary_move, 0.01);
+  EXPECT_EQ(find_site(config, "amsterdam").address, "amsterdam.example:6000");
+  EXPECT_EQ(find_site(config, "tokyo").relay_target, "tokyo");
+  EXPECT_EQ(place_in_ring(config, "tokyo"), 1);
+  const PathChoices path = site_path(config);
+  EXPECT_EQ(path.settings.streams, 32);
+  EXPECT_DOUBLE_EQ(path.settings.patience, 120);
+  EXPECT_DOUBLE_EQ(path.settings.pacing_rate, 1e8);
+  EXPECT_EQ(path.security.key_files, std::vector<std::string>{"our.key"});
+  EXPECT_TRUE(parse_config("", "none").sites.ring.empty());
+}
+
+TEST(ConfigSites, SettingsOfTheCommandLineReachThem) {
+  const Config config =
+      parse_config(kTwo, "run.toml", {"sites.amsterdam.address=localhost:7001", "sites.amsterdam.listen=:7001",
+                                      "sites.path.streams=4", "sites.key=other.key", "ring=tokyo,amsterdam"});
+  EXPECT_EQ(find_site(config, "amsterdam").address, "localhost:7001");
+  EXPECT_EQ(find_site(config, "amsterdam").listen, ":7001");
+  EXPECT_EQ(site_path(config).settings.streams, 4);
+  EXPECT_EQ(site_path(config).security.key_files, std::vector<std::string>{"other.key"});
+  EXPECT_EQ(place_in_ring(config, "tokyo"), 0);
+}
+
+TEST(ConfigSites, PrintedAndReadAgain) {
+  Config config = parse_config(kTwo, "run.toml");
+  const std::string text = to_toml(config);
+  EXPECT_EQ(text.find("our.key"), std::string::npos) << "keys are not printed";
+  const Config again = parse_config(text, "again");
+  EXPECT_EQ(to_toml(again), text);
+  EXPECT_EQ(again.sites.ring, config.sites.ring);
+  EXPECT_EQ(again.site_addresses, config.site_addresses);
+  EXPECT_THROW(site_path(again), Error);
+  EXPECT_EQ(path_toml(site_path(parse_config(text, "again", {"sites.key=our.key"}))), path_toml(site_path(config)));
+  EXPECT_EQ(to_toml(Config()).find("sites"), std::string::npos);
+}
+
+// What differs from site to site is not compared, and all else is.
+TEST(ConfigSites, WhatAllHaveAlike) {
+  const auto lines = [](const std::vector<std::string>& overrides) {
+    return lines_of_all_sites(parse_config(kTwo, "run.toml", overrides));
+  };
+  const std::vector<std::string> all = lines({});
+  const auto has = [&](const std::string& line) { return std::count(all.begin(), all.end(), line) == 1; };
+  EXPECT_TRUE(has("cosmology.sigma8 = 0.829"));
+  EXPECT_TRUE(has("sites.ring = [\"amsterdam\", \"tokyo\"]"));
+  for (const char* own : {"run.output_directory=x", "run.overwrite=true", "run.threads=3", "run.device=1", "sites.key=z",
+                          "run.time_limit=1 h", "gravity.list_memory=1 GB", "sites.amsterdam.listen=:1",
+                          "sites.amsterdam.address=b:1", "sites.path.pacing=1 MB/s"})
+    EXPECT_EQ(lines({own}), all) << own;
+  for (const char* common : {"run.name=x", "sigma8=0.8", "initial.seed=2", "gravity.theta=0.4", "run.preset=fast",
+                             "max_boundary_move=0", "ring=tokyo,amsterdam", "output.redshifts=3", "deterministic=true"})
+    EXPECT_NE(lines({common}), all) << common;
+}
+
+TEST(ConfigSites, AKeyIsAskedForWherePathsAreMade) {
+  try {
+    site_path(parse_config(kTwo, "run.toml", {"sites.key="}));
+    FAIL();
+  } catch (const Error& error) {
+    expect_words(error.what(), {"sites.key", "keygen"});
+  }
+  EXPECT_TRUE(site_path(parse_config(kTwo, "run.toml", {"sites.key=", "sites.path.insecure=true"})).security.insecure);
+}
+
+TEST(ConfigSites, MistakesAreNamedWithTheirPlace) {
+  const std::string two = kTwo;
+  expect_words(refusal("[sites.path]\nstreems = 3\n"), {"run.toml line 2", "sites.path.streems", "'streams'"});
+  expect_words(refusal("[sites.path]\nstreams = 300\n"), {"line 2", "sites.path.streams", "300", "1 to 256"});
+  expect_words(refusal("[sites.path]\nkey = 'a'\n"), {"line 2", "sites.key"});
+  expect_words(refusal("[sites.path]\nrelay = 'a:1'\n"), {"line 2", "belongs to a site"});
+  expect_words(refusal("[sites.tokyo]\nadress = 'a:1'\n"), {"line 2", "sites.tokyo.adress", "'address'"});
+  expect_words(refusal("[sites.tokyo]\naddress = 6000\n"), {"line 2", "sites.tokyo.address", "text in quotes"});
+  expect_words(refusal("[sites.'to kyo']\naddress = 'a:1'\n"), {"line 2", "'to kyo'", "letters"});
+  expect_words(refusal("[sites]\nring = 'a'\n"), {"line 2", "sites.ring", "a list of texts"});
+  expect_words(refusal("[sites]\nring = [1, 2]\n"), {"line 2", "sites.ring", "a list of texts"});
+  expect_words(refusal(two + "[sites.tokio]\naddress = 'a:1'\n"), {"run.toml", "'tokio'", "'tokyo'"});
+  expect_words(refusal(two, {"ring=amsterdam,tokyo,amsterdam"}), {"more than once", "amsterdam"});
+  expect_words(refusal(two, {"ring=amsterdam,tokyo,oslo"}), {"[sites.oslo]", "address"});
+  expect_words(refusal(two, {"sites.amsterdam.address="}), {"sites.amsterdam.address", "not set"});
+  expect_words(refusal(two, {"sites.amsterdam.address=host"}), {"sites.amsterdam.address", "host"});
+  expect_words(refusal(two, {"sites.amsterdam.address=:6000"}), {"sites.amsterdam.address", "no host"});
+  expect_words(refusal(two, {"sites.tokyo.relay_key="}), {"sites.tokyo", "relay_key is missing"});
+  expect_words(refusal(two, {"sites.path.heartbeat=10 min"}), {"sites.path"});
+}
+
+}  // namespace
+}  // namespace maki
