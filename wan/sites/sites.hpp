@@ -17,7 +17,7 @@ namespace maki::sites {
 
 class Sites {
  public:
-  // `ring` on rank 0, null on all others; `names` of the sites in the order of the ring, on all.
+  // Collective. `ring` on rank 0, null on all others; `names` of the sites in the order of the ring, on all.
   Sites(std::unique_ptr<Ring> ring, std::vector<std::string> names, const Communicator& ranks);
   ~Sites();
 
@@ -27,6 +27,9 @@ class Sites {
   int right() const { return (me_ + 1) % count(); }  // the same as left() where there are two
   const std::string& name(int site) const { return names_[static_cast<std::size_t>(site)]; }
   const Communicator& ranks() const { return ranks_; }
+
+  // All calls throw on every rank what went wrong at the gateway: SiteLost, or Error. (A site of several ranks hears of
+  // what went wrong in publish() with its next call.)
 
   // Small messages, alike on all ranks: `mine` of rank 0 goes to all other sites. Returns at once.
   void publish(Phase phase, std::uint64_t number, std::span<const std::byte> mine);
@@ -45,7 +48,8 @@ class Sites {
   void publish_parts(Phase phase, std::uint64_t number, std::span<const std::byte> mine);
   // The parts of that site's ranks in their order, all of them on every rank. Waits.
   std::vector<Message> receive_parts(int from, Phase phase, std::uint64_t number);
-  // The same where each part is to be on one rank only: part p goes to rank p mod size of this site.
+  // The same where each part is to be on one rank only: part p goes to rank p mod size of this site. Returns this
+  // rank's alone, in their order.
   std::vector<Message> receive_shares(int from, Phase phase, std::uint64_t number);
 
   // 1, 2, ... in each phase: numbers for messages of different kinds that all sites send in the same order (of
@@ -56,6 +60,9 @@ class Sites {
   std::array<Traffic, kPhases> take_traffic();
   void close();
   Ring* ring() { return ring_.get(); }  // null but on the gateway
+  // In how large pieces parts leave this site; alike on all its ranks. (Tests make it small.)
+  static constexpr std::size_t kPiece = std::size_t{64} << 20;
+  void set_piece(std::size_t bytes);
 
  private:
   std::unique_ptr<Ring> ring_;

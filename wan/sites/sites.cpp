@@ -1,0 +1,303 @@
+#include "wan/sites/sites.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <new>
+#include <numeric>
+#include <utility>
+
+namespace maki::sites {
+namespace {
+
+// How a call of the gateway ended, in one small broadcast.
+struct Outcome {
+  enum Kind : std::uint64_t { kDone, kError, kSiteLost };
+  std::uint64_t kind = kDone;
+  std::uint64_t bytes = 0;  // of what follows: the message, or the error's text
+};
+
+// Behind the first piece's bytes: the sizes of all parts, and how many there are.
+std::size_t tail_bytes(std::size_t parts) { return (parts + 1) * sizeof(std::uint64_t); }
+
+void append_tail(Message& piece, const std::vector<std::uint64_t>& sizes) {
+  const std::uint64_t count = sizes.size();
+  const auto table = std::as_bytes(std::span(sizes)), last = as_bytes_of(count);
+  piece.insert(piece.end(), table.begin(), table.end());
+  piece.insert(piece.end(), last.begin(), last.end());
+}
+
+[[noreturn]] void throw_garbled() {
+  throw Error("parts came from a site whose sizes do not fit", "", "run the same version at all sites");
+}
+
+std::vector<std::uint64_t> take_tail(Message& piece) {
+  std::uint64_t count = 0;
+  if (piece.size() < sizeof count) throw_garbled();
+  std::memcpy(&count, piece.data() + piece.size() - sizeof count, sizeof count);
+  if (count == 0 || count > piece.size() / sizeof count - 1) throw_garbled();
+  const std::size_t bytes = piece.size() - tail_bytes(count);
+  std::vector<std::uint64_t> sizes(count);
+  std::memcpy(sizes.data(), piece.data() + bytes, count * sizeof count);
+  piece.resize(bytes);
+  return sizes;
+}
+
+// The bytes [begin, end) of all parts one behind the other, part by part: call(part, offset in it, offset in the range, bytes).
+template <class Call>
+void for_parts(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end, Call&& call) {
+  std::uint64_t start = 0;
+  for (std::size_t p = 0; p < sizes.size(); start += sizes[p++]) {
+    const std::uint64_t from = std::max(begin, start), to = std::min(end, start + sizes[p]);
+    if (from < to) call(p, from - start, from - begin, static_cast<std::size_t>(to - from));
+  }
+}
+
+}  // namespace
+
+struct Sites::Own {
+  explicit Own(const Communicator& all) : ranks(all.size() > 1 ? all.split(0, all.rank()) : all) {}
+  Communicator ranks;           // for what is sent here alone: nothing of others is mixed with it
+  std::exception_ptr problem;   // of publish(), which nobody but the gateway has heard of yet
+  std::map<std::pair<Phase, std::uint64_t>, Message> published;
+  std::size_t piece = kPiece;
+
+  bool gateway() const { return ranks.rank() == 0; }
+
+  // The gateway makes the call, which returns a message for all ranks or throws for all.
+  template <class Call>
+  Message share(Call&& call) {
+    Message message;
+    std::string text;
+    Outcome outcome;
+    if (gateway()) {
+      try {
+        if (problem) std::rethrow_exception(problem);
+        message = call();
+        outcome.bytes = message.size();
+      } catch (const std::exception& error) {
+        if (ranks.size() == 1) throw;
+        const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+        text = memory ? "the gateway of the site is out of memory" : error.what();
+        outcome = {dynamic_cast<const SiteLost*>(&error) ? Outcome::kSiteLost : Outcome::kError, text.size()};
+      }
+    }
+    if (ranks.size() == 1) return message;
+    ranks.broadcast(&outcome, sizeof outcome, 0);
+    if (outcome.kind == Outcome::kDone) {
+      message.resize(outcome.bytes);
+      ranks.broadcast(message.data(), message.size(), 0);
+      return message;
+    }
+    text.resize(outcome.bytes);
+    ranks.broadcast(text.data(), text.size(), 0);
+    if (outcome.kind == Outcome::kSiteLost) throw SiteLost(text);
+    throw Error(text);
+  }
+
+  // Parts of all ranks to the gateway, which gives them to `pass` piece by piece.
+  template <class Pass>
+  void gather(std::span<const std::byte> mine, Pass&& pass);
+  Message gather_piece(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end,
+                       std::span<const std::byte> mine);
+};
+
+// Bytes [begin, end) of all parts: on the gateway. Other ranks send what they have of it.
+Message Sites::Own::gather_piece(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end,
+                                 std::span<const std::byte> mine) {
+  const auto me = static_cast<std::size_t>(ranks.rank());
+  Message piece;
+  std::vector<Communicator::Outgoing> out;
+  std::vector<Communicator::Incoming> in;
+  if (gateway()) {
+    piece.reserve(end - begin + (begin == 0 ? tail_bytes(sizes.size()) : 0));
+    for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t from, std::uint64_t, std::size_t bytes) {
+      if (part == me) piece.insert(piece.end(), mine.begin() + from, mine.begin() + from + bytes);
+    });
+    piece.resize(end - begin);
+    for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t, std::uint64_t to, std::size_t bytes) {
+      if (part != me) in.push_back({static_cast<int>(part), piece.data() + to, bytes});
+    });
+  } else {
+    for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t from, std::uint64_t, std::size_t bytes) {
+      if (part == me) out.push_back({0, mine.data() + from, bytes});
+    });
+  }
+  ranks.exchange(out, in);
+  return piece;
+}
+
+template <class Pass>
+void Sites::Own::gather(std::span<const std::byte> mine, Pass&& pass) {
+  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks.size()));
+  const std::uint64_t bytes = mine.size();
+  ranks.all_gather(&bytes, sizes.data(), sizeof bytes);
+  const std::uint64_t total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  std::exception_ptr failed;
+  std::uint64_t begin = 0;
+  do {
+    const std::uint64_t end = std::min<std::uint64_t>(total, begin + piece);
+    Message next = gather_piece(sizes, begin, end, mine);
+    if (gateway() && !failed) {  // after a failure the other ranks' pieces still have to be taken
+      try {
+        if (problem) std::rethrow_exception(problem);
+        if (begin == 0) append_tail(next, sizes);
+        pass(std::move(next));
+      } catch (...) {
+        failed = std::current_exception();
+      }
+    }
+    begin = end;
+  } while (begin < total);
+  share([&] {
+    if (failed) std::rethrow_exception(failed);
+    return Message();
+  });
+}
+
+Sites::Sites(std::unique_ptr<Ring> ring, std::vector<std::string> names, const Communicator& ranks)
+    : ring_(std::move(ring)), names_(std::move(names)), ranks_(ranks), own_(std::make_unique<Own>(ranks)) {
+  const Message place = own_->share([&] {
+    if (!ring_) throw Error("a site without a ring on its first rank");
+    if (ring_->count() != count())
+      throw Error("a ring of " + std::to_string(ring_->count()) + " sites", std::to_string(count()) + " are named");
+    const int me = ring_->me();
+    const auto bytes = as_bytes_of(me);
+    return Message(bytes.begin(), bytes.end());
+  });
+  me_ = value_of<int>(place);
+}
+
+Sites::~Sites() = default;
+
+void Sites::set_piece(std::size_t bytes) {
+  if (bytes == 0) throw Error("pieces of no bytes");
+  own_->piece = bytes;
+}
+
+void Sites::publish(Phase phase, std::uint64_t number, std::span<const std::byte> mine) {
+  if (!own_->gateway()) return;
+  try {
+    Message message(mine.begin(), mine.end());
+    own_->published[{phase, number}] = message;
+    ring_->publish(phase, number, std::move(message));
+  } catch (...) {
+    if (ranks_.size() == 1) throw;
+    own_->problem = std::current_exception();  // all ranks hear of it at the next call that they wait in
+  }
+}
+
+std::vector<Message> Sites::collect(Phase phase, std::uint64_t number) {
+  std::vector<Message> all(static_cast<std::size_t>(count()));
+  Message packed = own_->share([&] {
+    const auto own = own_->published.find({phase, number});
+    if (own == own_->published.end()) throw Error("the sites are not in step", "nothing was published here");
+    all[static_cast<std::size_t>(me_)] = std::move(own->second);
+    own_->published.erase(own);
+    for (int site = 0; site < count(); ++site)
+      if (site != me_) all[static_cast<std::size_t>(site)] = ring_->receive(site, phase, number);
+    Message one;
+    if (ranks_.size() == 1) return one;
+    std::vector<std::uint64_t> sizes;
+    for (const Message& message : all) {
+      sizes.push_back(message.size());
+      one.insert(one.end(), message.begin(), message.end());
+    }
+    append_tail(one, sizes);
+    return one;
+  });
+  if (own_->gateway()) return all;
+  const auto sizes = take_tail(packed);
+  for_parts(sizes, 0, packed.size(), [&](std::size_t site, std::uint64_t, std::uint64_t from, std::size_t bytes) {
+    all[site].assign(packed.begin() + from, packed.begin() + from + bytes);
+  });
+  return all;
+}
+
+void Sites::send_parts(int to, Phase phase, std::uint64_t number, std::span<const std::byte> mine) {
+  own_->gather(mine, [&](Message piece) { ring_->send(to, phase, number, std::move(piece)); });
+}
+
+void Sites::publish_parts(Phase phase, std::uint64_t number, std::span<const std::byte> mine) {
+  own_->gather(mine, [&](Message piece) { ring_->publish(phase, number, std::move(piece)); });
+}
+
+std::vector<Message> Sites::receive_parts(int from, Phase phase, std::uint64_t number) {
+  const auto receive = [&] { return own_->share([&] { return ring_->receive(from, phase, number); }); };
+  Message piece = receive();
+  const auto sizes = take_tail(piece);
+  const std::uint64_t total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  std::vector<Message> parts(sizes.size());
+  for (std::uint64_t begin = 0;; piece = receive()) {
+    const std::uint64_t end = begin + piece.size();
+    if (end > total || (piece.empty() && total > 0)) throw_garbled();
+    for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t, std::uint64_t at, std::size_t bytes) {
+      Message& whole = parts[part];
+      if (bytes == piece.size() && bytes == sizes[part]) {
+        whole = std::move(piece);
+      } else {
+        whole.reserve(sizes[part]);
+        whole.insert(whole.end(), piece.begin() + at, piece.begin() + at + bytes);
+      }
+    });
+    if (end == total) return parts;
+    begin = end;
+  }
+}
+
+std::vector<Message> Sites::receive_shares(int from, Phase phase, std::uint64_t number) {
+  const auto size = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
+  if (size == 1) return receive_parts(from, phase, number);
+  // A piece goes by itself to the ranks whose parts it has; all hear of its size, and of the parts' sizes with the first.
+  Message piece;
+  std::vector<std::uint64_t> sizes;
+  std::vector<Message> mine;
+  std::uint64_t begin = 0, total = 0;
+  do {
+    Message told = own_->share([&] {
+      piece = ring_->receive(from, phase, number);
+      std::vector<std::uint64_t> table;
+      if (sizes.empty()) table = take_tail(piece);
+      Message header;
+      table.push_back(piece.size());
+      append_tail(header, table);
+      return header;
+    });
+    auto table = take_tail(told);
+    const std::uint64_t end = begin + table.back();
+    if (sizes.empty()) {
+      table.pop_back();
+      sizes = table;
+      total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+      for (std::size_t p = me; p < sizes.size(); p += size) mine.emplace_back(sizes[p]);
+    }
+    if (end > total || (begin == end && total > 0)) throw_garbled();
+    std::vector<Communicator::Outgoing> out;
+    std::vector<Communicator::Incoming> in;
+    for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t to, std::uint64_t at, std::size_t bytes) {
+      if (own_->gateway()) out.push_back({static_cast<int>(part % size), piece.data() + at, bytes});
+      if (part % size == me) in.push_back({0, mine[part / size].data() + to, bytes});
+    });
+    own_->ranks.exchange(out, in);
+    begin = end;
+  } while (begin < total);
+  return mine;
+}
+
+std::array<Traffic, kPhases> Sites::take_traffic() {
+  using All = std::array<Traffic, kPhases>;
+  return value_of<All>(own_->share([&] {
+    const All traffic = ring_->take_traffic();
+    const auto bytes = as_bytes_of(traffic);
+    return Message(bytes.begin(), bytes.end());
+  }));
+}
+
+void Sites::close() {
+  own_->share([&] {
+    ring_->close();
+    return Message();
+  });
+}
+
+}  // namespace maki::sites
