@@ -150,7 +150,7 @@ struct Config {
   struct Sites {
     std::vector<std::string> ring;
     std::string key;
-    double max_boundary_move = 0.02;
+    double max_boundary_move = 0.1;
     bool operator==(const Sites&) const = default;
   } sites;
   std::vector<SiteAddress> site_addresses;  // in no order
