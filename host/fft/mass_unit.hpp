@@ -6,6 +6,10 @@
 
 namespace maki {
 
+// mass_range() of all ranks' particles. Collective.
+MassRange mass_range(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
+                     std::size_t n);
+
 // What the unit of all ranks' particles depends on, the same on every rank. Collective.
 MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                        std::size_t n);
@@ -13,6 +17,6 @@ MassTotals mass_totals(const Communicator& communicator, const Stream& stream, c
 // choose_mass_unit() of all ranks' particles: the same on every rank, and what one rank with all of them would choose.
 // Errors are the same on all ranks. Collective.
 MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,
-                          const SourceParticle* particles, std::size_t n);
+                          const SourceParticle* particles, std::size_t n, int mass_bits = 0);
 
 }  // namespace maki

@@ -85,28 +85,41 @@ void ParticleBrick::fit(const Stream& stream, const SourceParticle* particles, s
   if (outside) make(stream, particles, n);
 }
 
-void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                           float* mesh, float* shifted) {
+void ParticleBrick::take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
   fit(stream, particles, n);
   brick_.resize(std::max(brick_.size(), box_.size()));
   counter_.take(stream, particles, n, unit, box_);
+}
+
+void ParticleBrick::count(const Stream& stream, bool shifted, std::uint64_t* counts) {
+  counter_.count(stream, shifted, brick_.data());
+  masses_->sum(stream, brick_.data(), counts, static_cast<std::size_t>(layout_.cells()));
+}
+
+void ParticleBrick::to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const {
+  const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
+  const auto planes = static_cast<std::size_t>(pencils.along[0].count());
+  const auto lines = static_cast<std::size_t>(pencils.along[1].count()), m = static_cast<std::size_t>(layout_.cells());
+  counts_to_masses(stream, {{0, 0, 0}, {planes, lines, m}, {lines * m, m}, 0, {lines * row_, row_}}, unit, counts,
+                   mesh);
+}
+
+void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
+                           float* mesh, float* shifted) {
+  take(stream, particles, n, unit);
   for (int which = 0; which < (interlaced_ ? 2 : 1); ++which) {
-    count(stream, unit, which == 1, which == 1 ? shifted : mesh);
+    assign_one(stream, unit, which == 1, which == 1 ? shifted : mesh);
   }
 }
 
 // Without a mesh of counts where the brick has a place for all that comes.
-void ParticleBrick::count(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh) {
+void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh) {
   const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
-  const auto planes = static_cast<std::size_t>(pencils.along[0].count());
-  const auto lines = static_cast<std::size_t>(pencils.along[1].count()), m = static_cast<std::size_t>(layout_.cells());
+  const auto lines = static_cast<std::size_t>(pencils.along[1].count());
   if (!masses_->holds_pencils()) {
-    counter_.count(stream, shifted, brick_.data());
-    counts_.resize(pencils.cells());
-    masses_->sum(stream, brick_.data(), counts_.data(), m);
-    counts_to_masses(stream, {{0, 0, 0}, {planes, lines, m}, {lines * m, m}, 0, {lines * row_, row_}}, unit,
-                     counts_.data(), mesh);
-    return;
+    counts_.resize(counts());
+    count(stream, shifted, counts_.data());
+    return to_masses(stream, unit, counts_.data(), mesh);
   }
   const auto rows = static_cast<std::size_t>(box_.extent[1]), cells = static_cast<std::size_t>(box_.extent[2]);
   std::vector<CountBox> boxes;

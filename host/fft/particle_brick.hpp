@@ -29,6 +29,14 @@ class ParticleBrick {
   void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
               float* shifted);
 
+  // The same in parts, with the exact counts between, so that others can be added: the particles, then for the mesh, and
+  // where interlaced for the shifted one, the counts of all ranks' particles in the lines of this rank's pencils
+  // (counts(): their size; no padding), which become masses. Collective.
+  void take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
+  std::size_t counts() const { return layout_.box(Pencils::kReal, communicator_.rank()).cells(); }
+  void count(const Stream& stream, bool shifted, std::uint64_t* counts);
+  void to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const;
+
   // The cells that hold the clouds of the particles last assigned.
   const CellBox& box() const { return box_; }
   // Values of a mesh in the cells of the box and the ghosts around it, extent + 2 ghosts cells along each axis, no
@@ -41,7 +49,7 @@ class ParticleBrick {
  private:
   void fit(const Stream& stream, const SourceParticle* particles, std::size_t n);
   void make(const Stream& stream, const SourceParticle* particles, std::size_t n);
-  void count(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh);
+  void assign_one(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh);
   BrickExchange& forces() { return ghosted_ ? *ghosted_ : *masses_; }
   std::uint64_t sent_now() const;
 

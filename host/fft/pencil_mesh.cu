@@ -1,10 +1,12 @@
 #include "host/fft/pencil_mesh.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "host/fft/mass_unit.hpp"
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
+#include "host/fft/shared_counts.hpp"
 #include "kernels/mesh/four_point.cuh"
 #include "kernels/mesh/mesh_solver.cuh"
 
@@ -34,8 +36,9 @@ class PencilStorage : public MeshStorage {
       : four_point_(o.gradient == Gradient::kFourPoint),
         cells_(o.cells),
         cloud_(o.assignment),
+        interlaced_(o.interlacing != Interlacing::kNone),
         fft_(communicator, o.cells),
-        brick_(communicator, fft_.layout(), fft_.real_row(), o.assignment, o.interlacing != Interlacing::kNone,
+        brick_(communicator, fft_.layout(), fft_.real_row(), o.assignment, interlaced_,
                four_point_ ? GhostedCells::kGhosts : 0) {
     const PencilBox held = fft_.modes();
     const PencilRange y = without_signs(held.along[1], cells_), z = held.along[2];
@@ -46,7 +49,8 @@ class PencilStorage : public MeshStorage {
 
   std::size_t size() const override { return fft_.size(); }
   std::size_t bytes() const override {
-    return difference_.capacity() * sizeof(float) + fft_.bytes() + brick_.bytes();
+    return difference_.capacity() * sizeof(float) + fft_.bytes() + brick_.bytes() +
+           (shared_ ? shared_->bytes() : 0);
   }
   PencilMesh::Sent sent() const { return {brick_.bytes_sent(), fft_.traffic().bytes}; }
 
@@ -59,7 +63,24 @@ class PencilStorage : public MeshStorage {
 
   void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
               float* shifted) override {
-    brick_.assign(stream, particles, n, unit, mesh, shifted);
+    if (!shared_) return brick_.assign(stream, particles, n, unit, mesh, shifted);
+    begin_assign(stream, particles, n, unit);
+    shared_->take(stream, unit, mesh, shifted);
+  }
+  void begin_assign(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                    const MassUnit& unit) override {
+    if (shared_ && !shared_->given()) shared_->give(stream, particles, n, unit);
+  }
+  void set_outside(OutsideMasses* outside) {
+    shared_.reset();
+    if (!outside) return;
+    CellBox box{cells_, {}, {}};
+    const PencilBox held = fft_.cells();
+    for (std::size_t axis = 0; axis < 3 && held.cells() > 0; ++axis) {
+      box.origin[axis] = held.along[axis].first;
+      box.extent[axis] = held.along[axis].count();
+    }
+    shared_.emplace(brick_, box, interlaced_, *outside);
   }
   void forward(const Stream& stream, float* mesh) override { fft_.forward(stream, mesh); }
   void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
@@ -114,8 +135,10 @@ class PencilStorage : public MeshStorage {
   bool four_point_;
   int cells_;
   Assignment cloud_;
+  bool interlaced_;
   PencilFft<float> fft_;
   ParticleBrick brick_;
+  std::optional<SharedCounts> shared_;
   ModeBlock modes_;
   OctantLines lines_;
   DeviceBuffer<float> difference_{"mesh.difference"};
@@ -139,7 +162,14 @@ PencilMesh::PencilMesh(const Communicator& communicator, const MeshOptions& opti
 PencilMesh::~PencilMesh() = default;
 
 MassUnit PencilMesh::mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const {
-  return choose_mass_unit(parts_->communicator, stream, options().assignment, options().cells, particles, n);
+  return choose_mass_unit(parts_->communicator, stream, options().assignment, options().cells, particles, n,
+                          options().mass_bits);
+}
+
+void PencilMesh::set_outside(OutsideMasses* outside) { parts_->storage->set_outside(outside); }
+
+void PencilMesh::begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
+  parts_->solver.begin(stream, particles, n, unit);
 }
 
 void PencilMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,

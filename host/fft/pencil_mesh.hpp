@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "host/comm/communicator.hpp"
+#include "host/fft/outside_masses.hpp"
 #include "kernels/mesh/mesh.hpp"
 
 namespace maki {
@@ -18,6 +19,12 @@ class PencilMesh : public LongRangeMesh {
   // Throws Error as check_mesh_options() does. Collective, as are mass_unit() and long_range().
   PencilMesh(const Communicator& communicator, const MeshOptions& options, const ForceLaw& law);
   ~PencilMesh() override;
+
+  // The masses of other sites, which are added to these ranks' before the transform: `outside` outlives this or is taken
+  // away again (null). begin() then gives, and long_range() takes, and both where begin() was not called; the unit of
+  // mass is that of all sites' particles, which mass_unit() does not know.
+  void set_outside(OutsideMasses* outside);
+  void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) override;
 
   MassUnit mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const override;
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,

@@ -60,12 +60,12 @@ void MassAssigner::Work::slab(int bx, std::uint32_t half_cells) {
 // Planes [first, last] become float and leave the window; called by every thread of a team.
 void MassAssigner::Work::convert(int first, int last, const MassUnit& unit, float* out) {
   const std::size_t row = 2 * (static_cast<std::size_t>(m) / 2 + 1);
-  const auto quantum = static_cast<float>(unit.quantum);
+  const CountScale scale = count_scale(unit);
 #pragma omp for collapse(2) schedule(static)
   for (int x = first; x <= last; ++x) {
     for (int y = 0; y < m; ++y) {
       float* values = out + (static_cast<std::size_t>((x + m) % m) * m + y) * row;
-      mesh_kernels().convert_row(plane(x) + static_cast<std::size_t>(y) * m, m, unit.mean, quantum, values);
+      mesh_kernels().convert_row(plane(x) + static_cast<std::size_t>(y) * m, m, scale, values);
       values[m] = values[m + 1] = 0;
     }
   }

@@ -14,6 +14,10 @@
 
 namespace maki {
 
+inline CountScale count_scale(const MassUnit& unit) {
+  return {unit.half_dropped(), unit.kept_bits(), unit.mean, static_cast<float>(unit.quantum)};
+}
+
 // Nearly equal blocks along one axis, none thinner than 4 cells where there are two; an even number of them where the
 // axis is held whole, so that the last and the first differ in colour.
 struct BlockAxis {

@@ -28,7 +28,7 @@ struct CountBox {
   std::size_t mesh_first;                     // element of the mesh
   std::array<std::size_t, 2> mesh_steps;
 };
-// mesh = (counts - unit.mean) quantum. What the counts hold afterwards is of no meaning. `done`, where not null, has an
+// mesh = (unit.rounded(counts) - unit.mean) quantum. What the counts hold afterwards is of no meaning. `done`, where not null, has an
 // item for each row [x][y] of the counts, in host memory: those with 1 are left out.
 void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
                       float* mesh, const std::uint8_t* done = nullptr);

@@ -10,8 +10,7 @@ namespace {
 
 void convert_row(const CountBox& box, std::size_t x, std::size_t y, const MassUnit& unit, std::uint64_t* row,
                  float* mesh) {
-  mesh_kernels().convert_row(row + box.first[2], static_cast<int>(box.count[2]), unit.mean,
-                             static_cast<float>(unit.quantum),
+  mesh_kernels().convert_row(row + box.first[2], static_cast<int>(box.count[2]), count_scale(unit),
                              mesh + box.mesh_first + box.mesh_steps[0] * (x - box.first[0]) +
                                  box.mesh_steps[1] * (y - box.first[1]));
 }

@@ -11,6 +11,7 @@ struct CountsToMesh {
   const std::uint64_t* counts;
   float* mesh;
   int m, rows;  // rows of a plane
+  std::uint64_t half, kept;  // MassUnit::rounded()
   std::int64_t mean;
   float quantum;
 
@@ -20,18 +21,19 @@ struct CountsToMesh {
                         static_cast<unsigned>(m);
   }
   MAKI_HD void at(Row row, int z, std::size_t i) const {
-    mesh[i] = z < m ? static_cast<float>(static_cast<std::int64_t>(row[z]) - mean) * quantum : 0.0f;
+    mesh[i] = z < m ? static_cast<float>(static_cast<std::int64_t>((row[z] + half) & kept) - mean) * quantum : 0.0f;
   }
 };
 
 }  // namespace detail
 
-// mesh = (counts - unit.mean) quantum for x_lines x y_lines lines of m counts, `row` floats apart in the mesh; what is
+// mesh = (unit.rounded(counts) - unit.mean) quantum for x_lines x y_lines lines of m counts, `row` floats apart in the mesh; what is
 // left of a row becomes 0.
 inline void launch_counts_to_mesh(const Stream& stream, const std::uint64_t* counts, int x_lines, int y_lines, int m,
                                   const MassUnit& unit, float* mesh, std::size_t row) {
   launch_rows(stream, "mesh.to_float", {0, 0, x_lines, y_lines}, static_cast<int>(row), static_cast<int>(row),
-              detail::CountsToMesh{counts, mesh, m, y_lines, unit.mean, static_cast<float>(unit.quantum)});
+              detail::CountsToMesh{counts, mesh, m, y_lines, unit.half_dropped(), unit.kept_bits(), unit.mean,
+                                   static_cast<float>(unit.quantum)});
 }
 
 }  // namespace maki

@@ -55,6 +55,13 @@ struct InterpolationJob {
   float gradient_factor;
 };
 
+// How counts become masses (MassUnit): ((count + half) & kept - mean) quantum.
+struct CountScale {
+  std::uint64_t half, kept;
+  std::int64_t mean;
+  float quantum;
+};
+
 struct MeshKernels {
   const char* instruction_set;
   // by cloud: index 0 CIC, 1 TSC, 2 PCS
@@ -62,8 +69,8 @@ struct MeshKernels {
   void (*interpolate[3])(const InterpolationJob&);
   void (*interpolate_gradient[3])(const InterpolationJob&);
   void (*flush_tile)(const TileFlush&);
-  // out[i] = (counts[i] - mean) * quantum, and counts[i] = 0
-  void (*convert_row)(std::uint64_t* counts, int n, std::int64_t mean, float quantum, float* out);
+  // out[i] = the mass of counts[i] less the mean, and counts[i] = 0
+  void (*convert_row)(std::uint64_t* counts, int n, const CountScale& scale, float* out);
 };
 
 namespace mesh_scalar {

@@ -104,9 +104,12 @@ static void flush_tile(const TileFlush& f) {
   }
 }
 
-static void convert_row(std::uint64_t* counts, int n, std::int64_t mean, float quantum, float* out) {
+static void convert_row(std::uint64_t* counts, int n, const CountScale& scale, float* out) {
+  const std::uint64_t half = scale.half, kept = scale.kept;
+  const std::int64_t mean = scale.mean;
+  const float quantum = scale.quantum;
   for (int i = 0; i < n; ++i) {
-    out[i] = static_cast<float>(static_cast<std::int64_t>(counts[i]) - mean) * quantum;
+    out[i] = static_cast<float>(static_cast<std::int64_t>((counts[i] + half) & kept) - mean) * quantum;
     counts[i] = 0;
   }
 }

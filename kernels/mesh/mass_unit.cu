@@ -54,7 +54,15 @@ bool alike(const MassRange& range) {
 }
 int finest_exponent(const MassRange& range) { return kMaxUnitBits - 1 - std::ilogb(range.largest); }
 
+// `quanta` of all particles. Only divisions and exponents: no library's last digit decides.
+int bits_to_drop(double quanta, double particles, double cells, int mass_bits) {
+  if (mass_bits <= 0 || quanta <= 0) return 0;
+  return std::max(0, std::ilogb(quanta / std::max(particles, cells)) - mass_bits);
+}
+
 }  // namespace
+
+MassRange join(const MassRange& a, const MassRange& b) { return JoinRanges()(a, b); }
 
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n) {
   return reduce_over(stream, "mesh.mass_range", n, RangeOfOne{particles}, MassRange{3.4e38f, 0.0f, false, false},
@@ -68,7 +76,7 @@ std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles
                      std::uint64_t{0}, Add{});
 }
 
-MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals) {
+MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits) {
   MassUnit unit;
   const MassRange& range = totals.range;
   if (range.invalid)
@@ -101,14 +109,15 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
   unit.quantum = 1.0 / (unit.units_per_mass * scale);
   unit.mean = static_cast<std::int64_t>(std::floor(units * scale / total_cells));
   unit.largest_cell = units * scale * std::exp2(peak + kMargin);
+  unit.dropped_bits = bits_to_drop(units * scale, n, total_cells, mass_bits);
   return unit;
 }
 
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
-                          std::size_t n) {
+                          std::size_t n, int mass_bits) {
   MassTotals totals{n, mass_range(stream, particles, n), 0};
   totals.finest_units = finest_units(stream, particles, n, totals.range);
-  return choose_mass_unit(assignment, cells, totals);
+  return choose_mass_unit(assignment, cells, totals, mass_bits);
 }
 
 }  // namespace maki

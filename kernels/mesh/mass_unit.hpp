@@ -6,6 +6,10 @@
 // integers that sum to 2^bits. So a cell counts quanta of mass 1 / (units_per_mass 2^bits), and the sum over all cells
 // is exact. Where all masses are equal a particle is 2^(2 bits) units, and a cell's share is the plain product of the
 // three weights.
+//
+// Where sites share a mesh its counts are coarser, so that few bytes go between them (`mass_bits` below): when all of a
+// cell's counts are added up they are rounded to a multiple of 2^dropped_bits. The bits of the mesh are then still those
+// of the particles alone.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +29,13 @@ struct MassUnit {
   double quantum = 0;             // mass of one count in a cell
   std::int64_t mean = 0;          // quanta in a cell on average, rounded down; taken off before the mesh becomes float
   double largest_cell = 0;        // bound on the quanta in one cell, were all particles at one place; below 2^63
+  int dropped_bits = 0;           // the sum of a cell becomes rounded(sum) before it becomes a mass; 0: as it is
+
+  // To the nearest multiple of 2^dropped_bits, of two the upper one: (sum + half_dropped()) & kept_bits().
+  std::uint64_t half_dropped() const { return dropped_bits ? std::uint64_t{1} << (dropped_bits - 1) : 0; }
+  std::uint64_t kept_bits() const { return ~((std::uint64_t{1} << dropped_bits) - 1); }
+  std::uint64_t rounded(std::uint64_t sum) const { return (sum + half_dropped()) & kept_bits(); }
+  bool operator==(const MassUnit&) const = default;
 };
 
 struct MassRange {
@@ -32,6 +43,7 @@ struct MassRange {
   bool massless = false;            // there are particles without mass
   bool invalid = false;             // there are negative or non-finite masses
 };
+MassRange join(const MassRange& a, const MassRange& b);
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
 // Sum of the particles' masses in whole numbers of the finest unit, a power of two that is given by range.largest: exact,
@@ -49,8 +61,10 @@ struct MassTotals {
 
 // The unit for these particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
 // where masses differ so much that the smallest would be off by more than one percent.
-MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals);
+// `mass_bits` above 0: sums are rounded to 2^-mass_bits of the mean mass of a particle or of a cell, whichever is less
+// (to the next finer power of two times the quantum). 0: not rounded.
+MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits = 0);
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
-                          std::size_t n);
+                          std::size_t n, int mass_bits = 0);
 
 }  // namespace maki

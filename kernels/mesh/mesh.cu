@@ -87,7 +87,7 @@ ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law) {
 ParticleMesh::~ParticleMesh() = default;
 
 MassUnit ParticleMesh::mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const {
-  return choose_mass_unit(stream, options().assignment, options().cells, particles, n);
+  return choose_mass_unit(stream, options().assignment, options().cells, particles, n, options().mass_bits);
 }
 
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,

@@ -29,6 +29,7 @@ struct MeshOptions {
   Assignment assignment = Assignment::kPcs;
   Gradient gradient = Gradient::kSpectral;
   Interlacing interlacing = Interlacing::kAssignment;
+  int mass_bits = 0;  // of choose_mass_unit(): 0 where no other sites are
 };
 
 // Throws Error where options make no sense: cells < 8 or odd, r_cut below a cell, law without a split.

@@ -27,6 +27,8 @@ class MeshStorage {
   // The part of the influence function that they need.
   virtual std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const = 0;
 
+  // The part of assign() that can be done early, for the same arguments.
+  virtual void begin_assign(const Stream&, const SourceParticle*, std::size_t, const MassUnit&) {}
   // Mass less the mean a cell; where the options say interlaced, `shifted` with all particles half a cell further.
   virtual void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                       float* mesh, float* shifted) = 0;
@@ -53,6 +55,10 @@ class MeshSolver {
  public:
   MeshSolver(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage);
 
+  // LongRangeMesh::begin().
+  void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
+    storage_->begin_assign(stream, particles, n, unit);
+  }
   // LongRangeMesh::long_range(). Whether potentials are asked for is alike on all ranks, but the array is null on those
   // without particles.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,

@@ -1,0 +1,38 @@
+// The counts of a mesh that these ranks share with other sites: from particles to the lines of pencils, out to the other
+// sites, and with theirs to masses.
+#pragma once
+
+#include <array>
+
+#include "host/fft/outside_masses.hpp"
+#include "host/fft/particle_brick.hpp"
+#include "kernels/device/pinned.hpp"
+
+namespace maki {
+
+class SharedCounts {
+ public:
+  // `box`: this rank's pencils. Both objects outlive this one.
+  SharedCounts(ParticleBrick& brick, const CellBox& box, bool interlaced, OutsideMasses& outside);
+
+  // ParticleBrick::assign() in two halves, collective: counts are given, then sums are taken.
+  void give(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
+  void take(const Stream& stream, const MassUnit& unit, float* mesh, float* shifted);
+  bool given() const { return given_; }  // and not taken yet
+
+  std::size_t bytes() const;  // on the device
+
+ private:
+  int meshes() const { return interlaced_ ? 2 : 1; }
+
+  ParticleBrick& brick_;
+  CellBox box_;
+  bool interlaced_;
+  OutsideMasses& outside_;
+  bool on_host_;                                       // device memory is host memory
+  std::array<DeviceBuffer<std::uint64_t>, 2> counts_;  // the second only where it is
+  std::array<PinnedBuffer, 2> host_;                   // where it is not
+  bool given_ = false;
+};
+
+}  // namespace maki
