@@ -1,0 +1,38 @@
+// What sites tell each other at the start, and what keeps them from running together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "wan/sites/ring.hpp"
+#include "wan/sites/ring_plan.hpp"
+
+namespace maki::sites {
+
+inline constexpr std::uint32_t kRingProtocol = 1;
+
+enum class Purpose : std::uint32_t { kRun, kCheck };
+
+struct Hello {
+  std::uint32_t protocol = kRingProtocol;
+  Purpose purpose = Purpose::kRun;
+  std::string version, name;
+  // Of the same protocol only; else as they are here.
+  std::vector<std::string> ring;        // names of all sites
+  std::string agreement;                // RingPlan::agreement
+  std::vector<std::uint64_t> restarts;
+  double clock = 0;                     // seconds since 1970 when it was sent
+};
+
+Hello hello_of(const RingPlan& plan, Purpose purpose);
+Message encode(const Hello& hello);
+// Throws Error where this is no hello.
+Hello decode_hello(std::span<const std::byte> bytes);
+
+// Why the two cannot run together, as one sentence each: "gravity.theta is 0.5 at site a and 0.4 at site b". Version,
+// protocol, ring, lines of the agreement. Empty: they can.
+std::vector<std::string> differences(const Hello& ours, const Hello& theirs);
+
+}  // namespace maki::sites
