@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "host/comm/device_payload.hpp"
-#include "host/let/forest.hpp"
-#include "host/let/shape_sums.hpp"
+#include "host/let/ends.hpp"
 
 namespace maki {
 namespace {
@@ -40,12 +39,6 @@ RootBox root_box(const Stream& stream, Octree& tree) {
   return box;
 }
 
-LetRule rule_of(const WalkOptions& walk, const LetOptions& options) {
-  WalkOptions longer = walk;
-  longer.r_cut *= 1 + options.reach_skin;
-  return {longer.rule(), 1 + options.skin, walk.r_cut > 0, walk.small_cell};
-}
-
 }  // namespace
 
 struct LocalEssentialTree::Parts {
@@ -54,10 +47,8 @@ struct LocalEssentialTree::Parts {
   DevicePayload payload;
 
   std::vector<int> to, from;  // ranks of the blocks
-  Blocks out, in;
-  LetSelection selection;
-  DeviceBuffer<std::byte> outgoing{"let.outgoing"}, incoming{"let.incoming"};
-  Forest forest;
+  LetSending out;
+  LetReceiving in;
   LetCounts counts;
 
   bool under_way = false, with_shapes = false, arrived = true;
@@ -86,7 +77,7 @@ void LocalEssentialTree::Parts::select(const Stream& stream, Octree& tree, const
     targets.push_back(boxes[r].target(drift));
     others.push_back(r);
   }
-  const auto found = select_essential(stream, tree, rule_of(walk, options), targets, selection);
+  const auto found = select_essential(stream, tree, let_rule(walk, options), targets, out.selection);
   std::vector<BlockCounts> to_each(size);
   for (std::size_t t = 0; t < others.size(); ++t) to_each[others[t]] = found[t];
   agree_on_sizes(stream, to_each);
@@ -114,24 +105,19 @@ void LocalEssentialTree::Parts::agree_on_sizes(const Stream& stream, const std::
       received.push_back({entries[r] >> 32, multipoles[r], entries[r] & UINT32_MAX});
     }
   }
-  out = Blocks(stream, sent, options.compress);
-  in = Blocks(stream, received, options.compress);
+  out.blocks = Blocks(stream, sent, options.compress);
+  in.expect(stream, received, options.compress);
 }
 
 void LocalEssentialTree::Parts::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes) {
   with_shapes = shapes;
-  if (shapes && options.compress)
-    find_parents(stream, out, selection.shapes, sum_shapes(stream, selection.shapes), selection.parents);
-  pack_blocks(stream, tree, particles, selection, out, shapes, outgoing);
-  incoming.resize(in.bytes(), 0.1);
-  const auto bytes = [&](const Blocks& blocks, std::size_t b) {
-    return shapes ? blocks.message_bytes(b) : blocks.payload_bytes(b);
-  };
+  out.pack(stream, tree, particles, shapes);
   std::vector<Communicator::Outgoing> sent;
-  for (std::size_t b = 0; b < to.size(); ++b) sent.push_back({to[b], outgoing.data() + out.begin(b), bytes(out, b)});
+  for (std::size_t b = 0; b < to.size(); ++b)
+    sent.push_back({to[b], out.packed.data() + out.blocks.begin(b), let_message_bytes(out.blocks, b, shapes)});
   std::vector<Communicator::Incoming> received;
   for (std::size_t b = 0; b < from.size(); ++b)
-    received.push_back({from[b], incoming.data() + in.begin(b), bytes(in, b)});
+    received.push_back({from[b], in.packed.data() + in.blocks.begin(b), let_message_bytes(in.blocks, b, shapes)});
   count(sent, received);
   under_way = true;
   begun = Clock::now();
@@ -160,10 +146,10 @@ void LocalEssentialTree::Parts::wait(const Stream& stream) {
 void LocalEssentialTree::Parts::count(std::span<const Communicator::Outgoing> sent,
                                       std::span<const Communicator::Incoming> received) {
   counts = {};
-  counts.cells_sent = out.total().cells;
-  counts.particles_sent = out.total().particles;
-  counts.cells_received = in.total().cells;
-  counts.particles_received = in.total().particles;
+  counts.cells_sent = out.blocks.total().cells;
+  counts.particles_sent = out.blocks.total().particles;
+  counts.cells_received = in.blocks.total().cells;
+  counts.particles_received = in.blocks.total().particles;
   counts.messages_sent = sent.size();
   counts.messages_received = received.size();
   for (const auto& message : sent) counts.bytes_sent += message.bytes;
@@ -196,22 +182,16 @@ void LocalEssentialTree::finish(const Stream& stream) {
   if (!p.under_way) return;
   p.wait(stream);
   p.under_way = false;
-  if (p.with_shapes) {
-    const DomainTree domains = make_domain_tree(static_cast<std::uint32_t>(p.from.size()));
-    build_forest(stream, p.in, p.incoming, domains, p.forest);
-  }
-  fill_forest(stream, p.in, p.incoming, p.with_shapes, p.forest);
+  p.in.unpack(stream, p.with_shapes);
 }
 
-Octree& LocalEssentialTree::forest() { return parts_->forest.tree; }
-const SourceParticle* LocalEssentialTree::particles() const { return parts_->forest.particles.data(); }
-std::uint64_t LocalEssentialTree::particle_count() const { return parts_->forest.particles.size(); }
+Octree& LocalEssentialTree::forest() { return parts_->in.forest.tree; }
+const SourceParticle* LocalEssentialTree::particles() const { return parts_->in.forest.particles.data(); }
+std::uint64_t LocalEssentialTree::particle_count() const { return parts_->in.forest.particles.size(); }
 const LetCounts& LocalEssentialTree::counts() const { return parts_->counts; }
 
 std::size_t LocalEssentialTree::bytes() const {
-  const Parts& p = *parts_;
-  return p.outgoing.capacity() + p.incoming.capacity() + p.out.device_bytes() + p.in.device_bytes() +
-         p.selection.bytes() + p.forest.bytes();
+  return parts_->out.bytes() + parts_->in.bytes();
 }
 
 }  // namespace maki

@@ -14,6 +14,11 @@
 
 namespace maki::sites {
 
+// What a site's particles are within, `drift` (sides) beyond the faces of its slab at most: the whole box in y and z.
+// Distances to it are those to the nearer face, also across the box's edge, however thick it is (see the tests). Where
+// the box is not periodic, particles are in its middle half.
+WalkTarget slab_target(const Slabs& slabs, int site, bool periodic, float drift);
+
 class SiteTrees {
  public:
   // Collective over the site's ranks. `options.compress`: alike at all sites.
@@ -27,10 +32,14 @@ class SiteTrees {
                const Slabs& slabs, float drift, std::uint64_t number);
   // Payload of the last rebuild's selection alone.
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles, std::uint64_t number);
-  bool arrived();                      // whether finish() would not wait; the same on all ranks only by chance
+  // Whether the first of every partner's messages are here, so that finish() would wait little. The gateway knows; on
+  // other ranks it is false until finish().
+  bool arrived();
   void finish(const Stream& stream);   // waits; the forest is there for work queued on `stream`
 
-  // As LocalEssentialTree's: blocks of all ranks of all partner sites, the same on every rank of this site.
+  // As LocalEssentialTree's: blocks of all ranks of all partner sites, the same on every rank of this site, in the order
+  // of the sites in the ring and then of their ranks. Counts are of this rank's own part of what is sent, and of all
+  // that is received; seconds are those of finish().
   Octree& forest();
   const SourceParticle* particles() const;
   std::uint64_t particle_count() const;

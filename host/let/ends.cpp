@@ -1,0 +1,30 @@
+#include "host/let/ends.hpp"
+
+#include "host/let/shape_sums.hpp"
+
+namespace maki {
+
+LetRule let_rule(const WalkOptions& walk, const LetOptions& options) {
+  WalkOptions longer = walk;
+  longer.r_cut *= 1 + options.reach_skin;
+  return {longer.rule(), 1 + options.skin, walk.r_cut > 0, walk.small_cell};
+}
+
+void LetSending::pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes) {
+  if (with_shapes && blocks.compressed())
+    find_parents(stream, blocks, selection.shapes, sum_shapes(stream, selection.shapes), selection.parents);
+  pack_blocks(stream, tree, particles, selection, blocks, with_shapes, packed);
+}
+
+void LetReceiving::expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress) {
+  blocks = Blocks(stream, counts, compress);
+  packed.resize(blocks.bytes(), 0.1);
+}
+
+void LetReceiving::unpack(const Stream& stream, bool with_shapes) {
+  if (with_shapes)
+    build_forest(stream, blocks, packed, make_domain_tree(static_cast<std::uint32_t>(blocks.size())), forest);
+  fill_forest(stream, blocks, packed, with_shapes, forest);
+}
+
+}  // namespace maki

@@ -1,0 +1,46 @@
+// The two ends of an exchange of local essential trees, whatever carries the blocks between them: ranks' messages
+// (local_essential_tree.hpp) or sites' (wan/sites/site_trees.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "host/let/forest.hpp"
+#include "host/let/local_essential_tree.hpp"
+
+namespace maki {
+
+// The criterion by which `walk` opens cells, with the options' margins.
+LetRule let_rule(const WalkOptions& walk, const LetOptions& options);
+
+// Of one block: on a reuse step it has no shapes and no masses.
+inline std::uint64_t let_message_bytes(const Blocks& blocks, std::size_t block, bool with_shapes) {
+  return with_shapes ? blocks.message_bytes(block) : blocks.payload_bytes(block);
+}
+
+// What is sent: a selection, and its blocks, kept between rebuilds.
+struct LetSending {
+  LetSelection selection;
+  Blocks blocks;
+  DeviceBuffer<std::byte> packed{"let.outgoing"};
+
+  // Into `packed`, block b at blocks.begin(b).
+  void pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes);
+  std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + selection.bytes(); }
+};
+
+// What comes: its blocks, kept between rebuilds, and the forest of them.
+struct LetReceiving {
+  Blocks blocks;
+  DeviceBuffer<std::byte> packed{"let.incoming"};
+  Forest forest;
+
+  // Blocks of these counts come next; makes room in `packed`, block b at blocks.begin(b).
+  void expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress);
+  // They are there.
+  void unpack(const Stream& stream, bool with_shapes);
+  std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + forest.bytes(); }
+};
+
+}  // namespace maki

@@ -1,0 +1,273 @@
+#include "wan/sites/site_trees.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <stdexcept>
+
+#include "tests/kernels/tree/sets.hpp"
+#include "tests/sites/tree_sites.hpp"
+
+namespace maki::sites {
+namespace {
+
+using maki::testing::clustered_set;
+using maki::testing::ForceErrors;
+using maki::testing::to_fixed;
+using maki::testing::uniform_set;
+using testing::TreeSites;
+
+constexpr float kCutoff = 0.08f;
+
+Slabs slabs_at(const std::vector<double>& starts) {
+  std::vector<std::uint32_t> fixed;
+  for (const double x : starts) fixed.push_back(to_fixed(x));
+  return Slabs(fixed);
+}
+
+WalkOptions with_cutoff(float theta = 0.5f) {
+  WalkOptions walk;
+  walk.theta = theta;
+  walk.r_cut = kCutoff;
+  return walk;
+}
+
+ForceLaw split_law() { return make_force_law(Split::kPolynomial, 5, kCutoff, Softening::kPlummer, 1e-3); }
+ForceLaw newton() { return make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-4); }
+
+// Clumps over the whole box, through its edges too.
+std::vector<SourceParticle> periodic_clumps(std::size_t n, unsigned seed) {
+  auto set = clustered_set(n, seed);
+  for (auto& p : set) p.x = 2 * p.x + 0x80000000u, p.y = 2 * p.y + 0x40000000u, p.z *= 2;
+  return set;
+}
+
+// Cells that end at slabs' borders are not those of one tree: alike within a few per cent.
+void expect_no_worse(const ForceErrors& found, const ForceErrors& one_tree) {
+  EXPECT_LT(found.median, 1.05 * one_tree.median);
+  EXPECT_LT(found.p99, 1.1 * one_tree.p99);
+  EXPECT_GT(found.median, 0);
+}
+
+ForceErrors errors(TreeSites& sites, const ForceLaw& law) {
+  return testing::errors_of(law, sites.particles(), sites.forces(law));
+}
+
+const std::vector<std::vector<double>> kCuts{{0}, {0, 0.5}, {0, 0.3}, {0, 0.85}, {0, 0.33, 0.67},
+                                             {0, 0.12, 0.8}, {0, 0.25, 0.5, 0.75}, {0, 0.1, 0.45, 0.55}};
+
+TEST(SiteTrees, PeriodicForcesAreNoWorseThanOneTrees) {
+  for (const auto& set : {uniform_set(3000, 1), periodic_clumps(3000, 2)}) {
+    const ForceErrors one_tree = testing::errors_of_one_tree(split_law(), with_cutoff(), set);
+    for (const auto& cut : kCuts) {
+      TreeSites sites(set, slabs_at(cut), with_cutoff());
+      sites.rebuild();
+      SCOPED_TRACE(::testing::PrintToString(cut));
+      expect_no_worse(errors(sites, split_law()), one_tree);
+    }
+  }
+}
+
+TEST(SiteTrees, ForcesWithoutACutoffAreNoWorseThanOneTrees) {
+  for (const float theta : {0.5f, 0.9f}) {
+    WalkOptions walk;
+    walk.theta = theta;
+    const auto set = clustered_set(3000, 3);
+    const ForceErrors one_tree = testing::errors_of_one_tree(newton(), walk, set);
+    for (const std::vector<double>& cut : {std::vector<double>{0}, {0, 0.5}, {0, 0.45, 0.6}, {0, 0.4, 0.5, 0.55}}) {
+      TreeSites sites(set, slabs_at(cut), walk);
+      sites.rebuild();
+      SCOPED_TRACE(::testing::PrintToString(cut));
+      expect_no_worse(errors(sites, newton()), one_tree);
+    }
+  }
+}
+
+// Beyond the slab on either side, also across the box's edge.
+std::uint32_t moved(std::uint32_t x, std::uint32_t hash, double by) {
+  return x + to_fixed(by * (2.0 * (hash % 1024) / 1023 - 1));
+}
+
+TEST(SiteTrees, AfterADriftUpdateGivesTheForcesOfWhatHasMoved) {
+  const float drift = 0.02f;
+  const auto wander = [&](SourceParticle& p) {
+    const std::uint32_t hash = (p.x ^ p.y * 7919u) >> 7;
+    p.x = moved(p.x, hash, drift);
+    p.y = moved(p.y, hash >> 10, 0.002);
+  };
+  for (const auto& cut : {std::vector<double>{0, 0.5}, {0, 0.3, 0.7}}) {
+    TreeSites sites(uniform_set(3000, 4), slabs_at(cut), with_cutoff()), narrow(uniform_set(3000, 4), slabs_at(cut), with_cutoff());
+    sites.rebuild(drift);
+    narrow.rebuild(0);
+    for (TreeSites* s : {&sites, &narrow}) {
+      s->move(wander);
+      s->update();
+    }
+    const ForceErrors one_tree = testing::errors_of_one_tree(split_law(), with_cutoff(), sites.particles());
+    expect_no_worse(errors(sites, split_law()), one_tree);
+    EXPECT_GT(errors(narrow, split_law()).max, 3 * one_tree.max);  // so far have particles gone
+  }
+}
+
+TEST(SiteTrees, AreBuiltOfParticlesBeyondTheirSlab) {
+  const float drift = 0.02f;
+  TreeSites sites(uniform_set(3000, 5), slabs_at({0, 0.4, 0.6}), with_cutoff());
+  sites.move([&](SourceParticle& p) { p.x = moved(p.x, (p.x ^ p.z) >> 9, drift); });
+  sites.rebuild(drift);
+  expect_no_worse(errors(sites, split_law()),
+                  testing::errors_of_one_tree(split_law(), with_cutoff(), sites.particles()));
+}
+
+TEST(SiteTrees, CompressedForcesAreNoWorseThanOneTrees) {
+  const auto set = periodic_clumps(3000, 6);
+  TreeSites plain(set, slabs_at({0, 0.5}), with_cutoff()), packed(set, slabs_at({0, 0.5}), with_cutoff(), {.compress = true});
+  for (TreeSites* s : {&plain, &packed}) {
+    s->rebuild();
+    s->update();
+  }
+  expect_no_worse(errors(packed, split_law()), testing::errors_of_one_tree(split_law(), with_cutoff(), set));
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_LT(packed.all[i].trees->counts().bytes_sent, 0.65 * static_cast<double>(plain.all[i].trees->counts().bytes_sent));
+}
+
+TEST(SiteTrees, EmptySitesSendEmptyMessages) {
+  WalkOptions walk;
+  const auto set = clustered_set(1000, 7);  // within the middle half
+  for (const std::vector<double>& cut : {std::vector<double>{0, 0.8}, {0, 0.2, 0.8}, {0, 0.1, 0.2, 0.5}}) {
+    TreeSites sites(set, slabs_at(cut), walk);
+    sites.rebuild();
+    sites.update();
+    for (testing::TreeSite& site : sites.all) {
+      EXPECT_EQ(site.trees->counts().messages_sent, cut.size() - 1);
+      EXPECT_EQ(site.trees->counts().bytes_sent == 0, site.mine.empty());
+      EXPECT_EQ(site.trees->forest().cells == 0, site.mine.size() == set.size());
+    }
+    expect_no_worse(errors(sites, newton()), testing::errors_of_one_tree(newton(), walk, set));
+  }
+}
+
+TEST(SiteTrees, OneSiteHasNoForest) {
+  TreeSites sites(uniform_set(100, 8), Slabs(std::vector<std::uint32_t>{0}), with_cutoff());
+  EXPECT_TRUE(sites.all[0].trees->arrived());
+  sites.rebuild();
+  sites.update();
+  EXPECT_EQ(sites.all[0].trees->forest().cells, 0u);
+  EXPECT_EQ(sites.all[0].trees->counts().messages_sent, 0u);
+}
+
+TEST(SiteTrees, CountsAreThoseOfTheMessages) {
+  TreeSites sites(periodic_clumps(3000, 9), slabs_at({0, 0.3, 0.6, 0.8}), with_cutoff());
+  sites.rebuild(0.001f);
+  std::uint64_t cells = 0, particles = 0, bytes = 0;
+  for (testing::TreeSite& site : sites.all) {
+    const LetCounts& c = site.trees->counts();
+    EXPECT_EQ(c.messages_sent, 2u);
+    EXPECT_EQ(c.messages_received, 2u);
+    cells += c.cells_sent - c.cells_received;
+    particles += c.particles_sent - c.particles_received;
+    bytes += c.bytes_sent - c.bytes_received;
+    EXPECT_EQ(site.trees->particle_count(), c.particles_received);
+    EXPECT_GE(c.exchange_seconds, c.waited_seconds);
+    const Traffic traffic = site.sites->take_traffic()[static_cast<std::size_t>(Phase::kTrees)];
+    EXPECT_GE(traffic.bytes_sent, c.bytes_sent);
+    EXPECT_GT(site.trees->bytes(), 0u);
+  }
+  EXPECT_EQ(cells + particles + bytes, 0u);
+  std::vector<LetCounts> rebuilt;
+  for (testing::TreeSite& site : sites.all) rebuilt.push_back(site.trees->counts());
+  sites.update();
+  for (std::size_t i = 0; i < rebuilt.size(); ++i) {  // no shapes and no headers
+    EXPECT_EQ(sites.all[i].trees->counts().cells_received, rebuilt[i].cells_received);
+    EXPECT_EQ(sites.all[i].trees->counts().bytes_sent, rebuilt[i].bytes_sent - 4 * rebuilt[i].cells_sent - 2 * 32);
+  }
+}
+
+TEST(SiteTrees, AreNotBegunTwice) {
+  TreeSites sites(uniform_set(500, 10), slabs_at({0, 0.5}), with_cutoff());
+  testing::TreeSite &a = sites.all[0], &b = sites.all[1];
+  a.trees->finish(sites.stream);  // of nothing
+  a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, sites.slabs, 0, 1);
+  EXPECT_FALSE(a.trees->arrived());
+  EXPECT_THROW(a.trees->update(sites.stream, a.tree(), a.particles(), 2), std::logic_error);
+  b.trees->rebuild(sites.stream, b.tree(), b.particles(), sites.walk, sites.slabs, 0, 1);
+  EXPECT_TRUE(a.trees->arrived());
+  a.trees->finish(sites.stream);
+  b.trees->finish(sites.stream);
+}
+
+TEST(SiteTrees, OtherSettingsAtAnotherSiteAreRefused) {
+  const auto set = uniform_set(500, 11);
+  TreeSites sites(set, slabs_at({0, 0.5}), with_cutoff());
+  testing::TreeSite &a = sites.all[0], &b = sites.all[1];
+  b.trees = std::make_unique<SiteTrees>(*b.sites, LetOptions{.compress = true});
+  a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, sites.slabs, 0, 1);
+  b.trees->rebuild(sites.stream, b.tree(), b.particles(), sites.walk, sites.slabs, 0, 1);
+  try {
+    a.trees->finish(sites.stream);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("site1"), std::string::npos) << error.what();
+  }
+}
+
+// Distances on the circle to a slab that is wider by `drift`, in sides.
+double distance_to_slab(double x, double begin, double end, double drift) {
+  double least = 1;
+  for (int image = -1; image <= 1; ++image) {
+    const double at = x + image;
+    least = std::min(least, std::max({0.0, begin - drift - at, at - end - drift}));
+  }
+  return least;
+}
+
+TEST(SlabTarget, DistancesAreToTheNearerFaceHoweverThickTheSlab) {
+  std::mt19937_64 random(12);
+  std::uniform_real_distribution<double> u(0, 1);
+  for (const auto& cut : kCuts)
+    for (const double drift : {0.0, 0.003, 0.1}) {
+      const Slabs slabs = slabs_at(cut);
+      for (int site = 0; site < slabs.count(); ++site) {
+        const WalkTarget t = slab_target(slabs, site, true, static_cast<float>(drift));
+        for (int k = 0; k < 200; ++k) {
+          const double x = u(random), half = 0.1 * u(random);
+          const std::uint32_t fixed = to_fixed(x), any = to_fixed(u(random)), other = to_fixed(u(random));
+          const float dx = axis_distance(fixed, t.x), dy = axis_distance(any, t.y), dz = axis_distance(other, t.z);
+          const double distance = distance_to_slab(x, slabs.begin(site) / kSideToUnits,
+                                                   static_cast<double>(slabs.end(site)) / kSideToUnits, drift);
+          EXPECT_NEAR(std::sqrt(point_gap_squared(t, dx, dy, dz)) / kSideToUnits, distance, 2e-7);
+          const float h = static_cast<float>(half);
+          EXPECT_NEAR(std::sqrt(box_gap_squared(t, dx, dy, dz, h, h, h)) / kSideToUnits, std::max(0.0, distance - half), 2e-7);
+        }
+      }
+    }
+}
+
+TEST(SlabTarget, NoParticleOfTheSlabIsOutsideOfIt) {
+  for (const auto& cut : kCuts) {
+    const Slabs slabs = slabs_at(cut);
+    for (int site = 0; site < slabs.count(); ++site) {
+      const WalkTarget t = slab_target(slabs, site, true, 0);
+      for (const std::uint64_t x : {std::uint64_t{slabs.begin(site)}, slabs.end(site) - 1})
+        EXPECT_EQ(point_gap_squared(t, axis_distance(static_cast<std::uint32_t>(x), t.x), axis_distance(0, t.y),
+                                    axis_distance(0x80000000u, t.z)), 0.0f);
+    }
+  }
+}
+
+TEST(SlabTarget, OfAnIsolatedSetIsWithinTheMiddleHalf) {
+  const Slabs slabs = slabs_at({0, 0.1, 0.5});
+  const auto gap = [&](int site, double x, double y) {
+    const WalkTarget t = slab_target(slabs, site, false, 0.01f);
+    return std::sqrt(point_gap_squared(t, axis_distance(to_fixed(x), t.x), axis_distance(to_fixed(y), t.y),
+                                       axis_distance(to_fixed(0.5), t.z))) / kSideToUnits;
+  };
+  EXPECT_NEAR(gap(1, 0.26, 0.5), 0, 1e-7);
+  EXPECT_NEAR(gap(1, 0.6, 0.5), 0.09, 1e-7);
+  EXPECT_NEAR(gap(2, 0.3, 0.5), 0.19, 1e-7);  // and not 0.29 the other way around
+  EXPECT_NEAR(gap(0, 0.75, 0.5), 0.49, 1e-7);  // of a slab that is outside: as if at the middle half's edge
+}
+
+}  // namespace
+}  // namespace maki::sites

@@ -1,0 +1,111 @@
+#include "tests/sites/tree_sites.hpp"
+
+#include "host/comm/communicator.hpp"
+#include "wan/sites/memory_ring.hpp"
+
+namespace maki::sites::testing {
+namespace {
+
+using maki::testing::TreeSet;
+
+int min_level(const WalkOptions& walk) { return walk.r_cut > 0 ? kPeriodicMinLevel : 0; }
+
+Vectors download(const Stream& stream, const VectorArray& array) {
+  const auto x = array.x.download(stream), y = array.y.download(stream), z = array.z.download(stream);
+  Vectors vectors;
+  for (std::size_t i = 0; i < x.size(); ++i) vectors.push_back({x[i], y[i], z[i]});
+  return vectors;
+}
+
+void add_forces(const ForceLaw& law, const WalkOptions& walk, TreeSet& set, Octree& sources,
+                const SourceParticle* particles, bool add, VectorArray& acceleration) {
+  if (sources.cells == 0) return;
+  InteractionLists lists;
+  walk_tree(set.stream, sources, walk, set.all_groups(), lists);
+  SourceView view{particles, sources.moments.data(), sources.first.data(), sources.count.data()};
+  if (add) view.targets = set.particles.source.data();
+  evaluate_lists(set.stream, law, true, view, set.view(lists), {acceleration.view(), nullptr, add});
+}
+
+}  // namespace
+
+Vectors direct_in_double(const ForceLaw& law, const std::vector<SourceParticle>& set) {
+  Vectors sums(set.size());
+#pragma omp parallel for schedule(dynamic, 64)
+  for (std::size_t i = 0; i < set.size(); ++i)
+    for (const SourceParticle& q : set) {
+      const double x = signed_difference(q.x, set[i].x) / kSideToUnits, y = signed_difference(q.y, set[i].y) / kSideToUnits,
+                   z = signed_difference(q.z, set[i].z) / kSideToUnits, r2 = x * x + y * y + z * z;
+      if (r2 == 0 || (law.r_cut > 0 && r2 >= double{law.r_cut} * law.r_cut)) continue;
+      const double f = q.mass * force_factor(law, r2);
+      sums[i][0] += f * x;
+      sums[i][1] += f * y;
+      sums[i][2] += f * z;
+    }
+  return sums;
+}
+
+maki::testing::ForceErrors errors_of(const ForceLaw& law, const std::vector<SourceParticle>& set,
+                                     const Vectors& found) {
+  return maki::testing::force_errors(found, direct_in_double(law, set), 0.01);
+}
+
+maki::testing::ForceErrors errors_of_one_tree(const ForceLaw& law, const WalkOptions& walk,
+                                              const std::vector<SourceParticle>& set) {
+  TreeSet one(set, 64, min_level(walk));
+  VectorArray acceleration("test");
+  acceleration.resize(set.size());
+  add_forces(law, walk, one, one.tree, one.particles.source.data(), false, acceleration);
+  return errors_of(law, one.particles.source.download(one.stream), download(one.stream, acceleration));
+}
+
+TreeSites::TreeSites(const std::vector<SourceParticle>& set, const Slabs& s, const WalkOptions& w,
+                     const LetOptions& options)
+    : slabs(s), walk(w), all(static_cast<std::size_t>(s.count())) {
+  std::vector<std::string> names;
+  for (int i = 0; i < slabs.count(); ++i) names.push_back("site" + std::to_string(i));
+  auto rings = make_memory_rings(slabs.count());
+  for (const SourceParticle& p : set) all[static_cast<std::size_t>(slabs.site_of(p.x))].mine.push_back(p);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    TreeSite& site = all[i];
+    site.sites = std::make_unique<Sites>(std::move(rings[i]), names, Communicator::self());
+    site.trees = std::make_unique<SiteTrees>(*site.sites, options);
+    if (site.mine.empty()) continue;
+    site.set = std::make_unique<TreeSet>(site.mine, 64, min_level(walk));
+    site.mine = site.set->particles.source.download(stream);
+  }
+}
+
+void TreeSites::rebuild(float drift) {
+  ++number;
+  for (TreeSite& site : all) site.trees->rebuild(stream, site.tree(), site.particles(), walk, slabs, drift, number);
+  for (TreeSite& site : all) site.trees->finish(stream);
+}
+
+void TreeSites::update() {
+  ++number;
+  for (TreeSite& site : all) site.trees->update(stream, site.tree(), site.particles(), number);
+  for (TreeSite& site : all) site.trees->finish(stream);
+}
+
+std::vector<SourceParticle> TreeSites::particles() const {
+  std::vector<SourceParticle> set;
+  for (const TreeSite& site : all) set.insert(set.end(), site.mine.begin(), site.mine.end());
+  return set;
+}
+
+Vectors TreeSites::forces(const ForceLaw& law) {
+  Vectors found;
+  for (TreeSite& site : all) {
+    if (!site.set) continue;
+    VectorArray acceleration("test");
+    acceleration.resize(site.mine.size());
+    add_forces(law, walk, *site.set, site.set->tree, site.particles(), false, acceleration);
+    add_forces(law, walk, *site.set, site.trees->forest(), site.trees->particles(), true, acceleration);
+    const Vectors of_site = download(stream, acceleration);
+    found.insert(found.end(), of_site.begin(), of_site.end());
+  }
+  return found;
+}
+
+}  // namespace maki::sites::testing

@@ -1,0 +1,246 @@
+#include "wan/sites/site_trees.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "host/let/ends.hpp"
+#include "kernels/device/error.hpp"
+
+namespace maki::sites {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// What stands before a block of a rebuild. A part without any bytes is that of a rank that sends nothing.
+struct BlockHeader {
+  std::uint64_t particles = 0, multipoles = 0, cells = 0;
+  std::uint64_t compressed = 0;
+  BlockCounts counts() const { return {particles, multipoles, cells}; }
+};
+
+// Of fixed-point ends `from` and `to` (up to 2^32) and what is added on both sides; never less than that.
+void set_interval(std::uint64_t from, std::uint64_t to, float drift, std::uint32_t& centre, float& half) {
+  const std::uint64_t middle = from + (to - from) / 2;
+  centre = static_cast<std::uint32_t>(middle);
+  const double reach = static_cast<double>(to - middle) + static_cast<double>(drift) * kSideToUnits;
+  half = std::nextafter(static_cast<float>(reach), std::numeric_limits<float>::max());
+}
+
+}  // namespace
+
+WalkTarget slab_target(const Slabs& slabs, int site, bool periodic, float drift) {
+  constexpr std::uint64_t kSide = std::uint64_t{1} << 32;
+  const std::uint64_t low = periodic ? 0 : kSide / 4, high = periodic ? kSide : kSide / 4 * 3;
+  WalkTarget target{};
+  set_interval(std::clamp(std::uint64_t{slabs.begin(site)}, low, high), std::clamp(slabs.end(site), low, high), drift,
+               target.x, target.hx);
+  set_interval(low, high, drift, target.y, target.hy);
+  set_interval(low, high, drift, target.z, target.hz);
+  return target;
+}
+
+struct SiteTrees::Parts {
+  Sites& sites;
+  const LetOptions options;
+
+  std::vector<int> partners;           // sites, in the order of the ring
+  std::vector<std::size_t> block_of;   // by partner: which of `out`; kNone: this rank sends nothing
+  std::vector<std::vector<bool>> has;  // by partner and its ranks: whether a block comes
+  LetSending out;
+  LetReceiving in;
+  LetCounts counts;
+
+  bool under_way = false, with_shapes = false;
+  std::uint64_t number = 0;
+  Clock::time_point begun;
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+  Parts(Sites& s, const LetOptions& o) : sites(s), options(o) {}
+
+  void choose_partners(bool cutoff);
+  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const Slabs& slabs, float drift);
+  void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes, std::uint64_t n);
+  Message message_to(const Stream& stream, std::size_t partner);
+  std::vector<Message> receive(int from);
+  void receive_blocks(const Stream& stream);
+  void receive_payload(const Stream& stream);
+  [[noreturn]] void refuse(std::size_t partner, std::size_t rank, std::uint64_t came, std::uint64_t expected) const;
+};
+
+void SiteTrees::Parts::choose_partners(bool cutoff) {
+  partners.clear();
+  for (int site = 0; site < sites.count(); ++site)
+    if (site != sites.me() && (!cutoff || site == sites.left() || site == sites.right())) partners.push_back(site);
+}
+
+void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk, const Slabs& slabs,
+                              float drift) {
+  const bool cutoff = walk.r_cut > 0;
+  choose_partners(cutoff);
+  std::vector<WalkTarget> targets;
+  for (const int site : partners) targets.push_back(slab_target(slabs, site, cutoff, drift));
+  const auto found = select_essential(stream, tree, let_rule(walk, options), targets, out.selection);
+  std::vector<BlockCounts> sent;
+  block_of.assign(partners.size(), kNone);
+  for (std::size_t p = 0; p < partners.size(); ++p) {
+    if (found[p].cells == 0) continue;
+    block_of[p] = sent.size();
+    sent.push_back(found[p]);
+  }
+  out.blocks = Blocks(stream, sent, options.compress);
+}
+
+// To the host; one message at a time is there.
+Message SiteTrees::Parts::message_to(const Stream& stream, std::size_t partner) {
+  const std::size_t b = block_of[partner];
+  if (b == kNone) return {};
+  const std::size_t before = with_shapes ? sizeof(BlockHeader) : 0, bytes = let_message_bytes(out.blocks, b, with_shapes);
+  Message message(before + bytes);
+  const BlockCounts& n = out.blocks.counts(b);
+  const BlockHeader header{n.particles, n.multipoles, n.cells, options.compress};
+  if (with_shapes) std::memcpy(message.data(), &header, sizeof header);
+  copy_to_host(stream, message.data() + before, out.packed.data() + out.blocks.begin(b), bytes);
+  return message;
+}
+
+// The furthest site's first: it takes longest.
+void SiteTrees::Parts::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes,
+                            std::uint64_t n) {
+  with_shapes = shapes;
+  number = n;
+  out.pack(stream, tree, particles, shapes);
+  counts = {};
+  counts.cells_sent = out.blocks.total().cells;
+  counts.particles_sent = out.blocks.total().particles;
+  under_way = true;
+  begun = Clock::now();
+  const auto links = [&](std::size_t p) {
+    const int ahead = (partners[p] - sites.me() + sites.count()) % sites.count();
+    return std::min(ahead, sites.count() - ahead);
+  };
+  for (int far = sites.count() / 2; far > 0; --far)
+    for (std::size_t p = 0; p < partners.size(); ++p) {
+      if (links(p) != far) continue;
+      const Message message = message_to(stream, p);
+      sites.send_parts(partners[p], Phase::kTrees, number, message);
+      ++counts.messages_sent;
+      counts.bytes_sent += message.size();
+    }
+}
+
+std::vector<Message> SiteTrees::Parts::receive(int from) {
+  const auto begin = Clock::now();
+  std::vector<Message> parts = sites.receive_parts(from, Phase::kTrees, number);
+  counts.waited_seconds += seconds_since(begin);
+  for (const Message& part : parts) {
+    counts.messages_received += part.empty() ? 0 : 1;
+    counts.bytes_received += part.size();
+  }
+  return parts;
+}
+
+void SiteTrees::Parts::refuse(std::size_t partner, std::size_t rank, std::uint64_t came, std::uint64_t expected) const {
+  throw Error("what came of the tree of rank " + std::to_string(rank) + " of site " + sites.name(partners[partner]) +
+                  " has another length",
+              std::to_string(came) + " bytes in place of " + std::to_string(expected),
+              "run the same version with the same settings at all sites");
+}
+
+// Counts say where blocks stand, so all have to be here first.
+void SiteTrees::Parts::receive_blocks(const Stream& stream) {
+  std::vector<std::vector<Message>> parts;
+  for (const int site : partners) parts.push_back(receive(site));
+  counts.exchange_seconds = seconds_since(begun);
+  std::vector<BlockCounts> came;
+  has.clear();
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    has.emplace_back();
+    for (std::size_t r = 0; r < parts[p].size(); ++r) {
+      const Message& part = parts[p][r];
+      has[p].push_back(!part.empty());
+      if (part.empty()) continue;
+      BlockHeader header;
+      if (part.size() < sizeof header) refuse(p, r, part.size(), sizeof header);
+      std::memcpy(&header, part.data(), sizeof header);
+      came.push_back(header.counts());
+      const std::uint64_t expected = sizeof header + BlockSections(came.back(), options.compress).end;
+      if (part.size() != expected || header.compressed != options.compress) refuse(p, r, part.size(), expected);
+    }
+  }
+  in.expect(stream, came, options.compress);
+  std::size_t b = 0;
+  for (auto& of_site : parts)
+    for (Message& part : of_site) {
+      if (part.empty()) continue;
+      copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), part.data() + sizeof(BlockHeader),
+                     part.size() - sizeof(BlockHeader));
+      stream.synchronize();  // the message ends here
+      part = Message();
+    }
+}
+
+void SiteTrees::Parts::receive_payload(const Stream& stream) {
+  std::size_t b = 0;
+  for (std::size_t p = 0; p < partners.size(); ++p) {
+    const std::vector<Message> parts = receive(partners[p]);
+    if (parts.size() != has[p].size()) refuse(p, parts.size(), 0, 0);
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      const std::uint64_t expected = has[p][r] ? in.blocks.payload_bytes(b) : 0;
+      if (parts[r].size() != expected) refuse(p, r, parts[r].size(), expected);
+      if (has[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
+    }
+    stream.synchronize();  // the messages end here
+  }
+  counts.exchange_seconds = seconds_since(begun);
+}
+
+SiteTrees::SiteTrees(Sites& sites, const LetOptions& options) : parts_(std::make_unique<Parts>(sites, options)) {}
+SiteTrees::~SiteTrees() = default;
+
+void SiteTrees::rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
+                        const Slabs& slabs, float drift, std::uint64_t number) {
+  if (parts_->under_way) throw std::logic_error("trees for other sites are still on their way");
+  parts_->select(stream, tree, walk, slabs, drift);
+  parts_->send(stream, tree, particles, true, number);
+}
+
+void SiteTrees::update(const Stream& stream, Octree& tree, const SourceParticle* particles, std::uint64_t number) {
+  if (parts_->under_way) throw std::logic_error("trees for other sites are still on their way");
+  parts_->send(stream, tree, particles, false, number);
+}
+
+bool SiteTrees::arrived() {
+  const Parts& p = *parts_;
+  if (!p.under_way) return true;
+  Ring* ring = p.sites.ring();
+  return ring && std::ranges::all_of(p.partners, [&](int site) { return ring->arrived(site, Phase::kTrees); });
+}
+
+void SiteTrees::finish(const Stream& stream) {
+  Parts& p = *parts_;
+  if (!p.under_way) return;
+  if (p.with_shapes)
+    p.receive_blocks(stream);
+  else
+    p.receive_payload(stream);
+  p.counts.cells_received = p.in.blocks.total().cells;
+  p.counts.particles_received = p.in.blocks.total().particles;
+  p.under_way = false;
+  p.in.unpack(stream, p.with_shapes);
+}
+
+Octree& SiteTrees::forest() { return parts_->in.forest.tree; }
+const SourceParticle* SiteTrees::particles() const { return parts_->in.forest.particles.data(); }
+std::uint64_t SiteTrees::particle_count() const { return parts_->in.forest.particles.size(); }
+const LetCounts& SiteTrees::counts() const { return parts_->counts; }
+std::size_t SiteTrees::bytes() const { return parts_->out.bytes() + parts_->in.bytes(); }
+
+}  // namespace maki::sites
