@@ -18,6 +18,7 @@ using maki::testing::ForceErrors;
 using maki::testing::to_fixed;
 using maki::testing::uniform_set;
 using testing::TreeSites;
+using testing::Vectors;
 
 constexpr float kCutoff = 0.08f;
 
@@ -44,43 +45,66 @@ std::vector<SourceParticle> periodic_clumps(std::size_t n, unsigned seed) {
   return set;
 }
 
-// Cells that end at slabs' borders are not those of one tree: alike within a few per cent.
+// What was imported acts as the whole trees would from which it was cut: no more than roundings and other orders of sums
+// are between the two. Relative to |a|, or to its hundredth part of the rms where |a| is less.
+double difference_from_whole_trees(TreeSites& sites, const ForceLaw& law) {
+  return maki::testing::force_errors(sites.forces(law), sites.forces_of_whole_trees(law), 0.01).max;
+}
+constexpr double kRounding = 1e-4;
+
+ForceErrors errors(TreeSites& sites, const ForceLaw& law) {
+  return testing::errors_of(law, sites.particles(), sites.forces(law));
+}
+
+// Cells that end at slabs' borders are not those of one tree: medians and 99 % are alike within a few per cent.
 void expect_no_worse(const ForceErrors& found, const ForceErrors& one_tree) {
   EXPECT_LT(found.median, 1.05 * one_tree.median);
   EXPECT_LT(found.p99, 1.1 * one_tree.p99);
   EXPECT_GT(found.median, 0);
 }
 
-ForceErrors errors(TreeSites& sites, const ForceLaw& law) {
-  return testing::errors_of(law, sites.particles(), sites.forces(law));
-}
-
 const std::vector<std::vector<double>> kCuts{{0}, {0, 0.5}, {0, 0.3}, {0, 0.85}, {0, 0.33, 0.67},
                                              {0, 0.12, 0.8}, {0, 0.25, 0.5, 0.75}, {0, 0.1, 0.45, 0.55}};
 
 TEST(SiteTrees, PeriodicForcesAreNoWorseThanOneTrees) {
-  for (const auto& set : {uniform_set(3000, 1), periodic_clumps(3000, 2)}) {
-    const ForceErrors one_tree = testing::errors_of_one_tree(split_law(), with_cutoff(), set);
-    for (const auto& cut : kCuts) {
-      TreeSites sites(set, slabs_at(cut), with_cutoff());
-      sites.rebuild();
-      SCOPED_TRACE(::testing::PrintToString(cut));
-      expect_no_worse(errors(sites, split_law()), one_tree);
-    }
+  const auto set = uniform_set(3000, 1);
+  const ForceErrors one_tree = testing::errors_of_one_tree(split_law(), with_cutoff(), set);
+  for (const auto& cut : kCuts) {
+    TreeSites sites(set, slabs_at(cut), with_cutoff());
+    sites.rebuild();
+    SCOPED_TRACE(::testing::PrintToString(cut));
+    expect_no_worse(errors(sites, split_law()), one_tree);
+    EXPECT_LT(difference_from_whole_trees(sites, split_law()), kRounding);
+  }
+}
+
+// Where a border goes through a clump is chance, and so is the error of the one per cent whose forces are least.
+TEST(SiteTrees, ClumpsThroughBordersAndTheBoxesEdge) {
+  const auto set = periodic_clumps(3000, 2);
+  const ForceErrors one_tree = testing::errors_of_one_tree(split_law(), with_cutoff(), set);
+  for (const auto& cut : kCuts) {
+    TreeSites sites(set, slabs_at(cut), with_cutoff());
+    sites.rebuild();
+    SCOPED_TRACE(::testing::PrintToString(cut));
+    EXPECT_LT(difference_from_whole_trees(sites, split_law()), kRounding);
+    EXPECT_LT(errors(sites, split_law()).median, 1.2 * one_tree.median);
   }
 }
 
 TEST(SiteTrees, ForcesWithoutACutoffAreNoWorseThanOneTrees) {
-  for (const float theta : {0.5f, 0.9f}) {
+  for (const bool clumps : {false, true}) {
     WalkOptions walk;
-    walk.theta = theta;
-    const auto set = clustered_set(3000, 3);
+    walk.theta = clumps ? 0.9f : 0.5f;
+    const auto set = clumps ? clustered_set(3000, 3) : uniform_set(3000, 3, 0.26, 0.74);
     const ForceErrors one_tree = testing::errors_of_one_tree(newton(), walk, set);
     for (const std::vector<double>& cut : {std::vector<double>{0}, {0, 0.5}, {0, 0.45, 0.6}, {0, 0.4, 0.5, 0.55}}) {
       TreeSites sites(set, slabs_at(cut), walk);
       sites.rebuild();
       SCOPED_TRACE(::testing::PrintToString(cut));
-      expect_no_worse(errors(sites, newton()), one_tree);
+      const ForceErrors found = errors(sites, newton());
+      EXPECT_LT(difference_from_whole_trees(sites, newton()), kRounding);
+      EXPECT_LT(found.median, 1.2 * one_tree.median);
+      if (!clumps) expect_no_worse(found, one_tree);
     }
   }
 }
@@ -91,24 +115,44 @@ std::uint32_t moved(std::uint32_t x, std::uint32_t hash, double by) {
 }
 
 TEST(SiteTrees, AfterADriftUpdateGivesTheForcesOfWhatHasMoved) {
-  const float drift = 0.02f;
-  const auto wander = [&](SourceParticle& p) {
-    const std::uint32_t hash = (p.x ^ p.y * 7919u) >> 7;
-    p.x = moved(p.x, hash, drift);
-    p.y = moved(p.y, hash >> 10, 0.002);
-  };
+  const float drift = 0.004f;
   for (const auto& cut : {std::vector<double>{0, 0.5}, {0, 0.3, 0.7}}) {
-    TreeSites sites(uniform_set(3000, 4), slabs_at(cut), with_cutoff()), narrow(uniform_set(3000, 4), slabs_at(cut), with_cutoff());
+    TreeSites sites(uniform_set(3000, 4), slabs_at(cut), with_cutoff());
     sites.rebuild(drift);
-    narrow.rebuild(0);
-    for (TreeSites* s : {&sites, &narrow}) {
-      s->move(wander);
-      s->update();
-    }
-    const ForceErrors one_tree = testing::errors_of_one_tree(split_law(), with_cutoff(), sites.particles());
-    expect_no_worse(errors(sites, split_law()), one_tree);
-    EXPECT_GT(errors(narrow, split_law()).max, 3 * one_tree.max);  // so far have particles gone
+    sites.move([&](SourceParticle& p) {
+      const std::uint32_t hash = (p.x ^ p.y * 7919u) >> 7;
+      p.x = moved(p.x, hash, drift);
+      p.y = moved(p.y, hash >> 10, drift);
+    });
+    sites.update();
+    expect_no_worse(errors(sites, split_law()),
+                    testing::errors_of_one_tree(split_law(), with_cutoff(), sites.particles()));
   }
+}
+
+// One site's particles go beyond their slab: what they have imported allows for it, up to the drift and not further.
+TEST(SiteTrees, DriftIsWhatParticlesMayMove) {
+  WalkOptions walk;
+  for (const WalkOptions& w : {walk, with_cutoff()})
+    for (const int sign : {1, -1})
+      for (const double drift : {0.1, 0.0}) {
+        const ForceLaw law = w.r_cut > 0 ? split_law() : newton();
+        TreeSites sites(uniform_set(3000, 4, 0.3, 0.7), slabs_at({0, 0.42, 0.6}), w, {.skin = 0, .reach_skin = 0});
+        sites.rebuild(static_cast<float>(drift));
+        for (SourceParticle& p : sites.all[1].mine) p.x += static_cast<std::uint32_t>(sign) * to_fixed(0.1);
+        sites.move([](SourceParticle&) {});
+        sites.update();
+        const Vectors found = sites.forces(law), whole = sites.forces_of_whole_trees(law);
+        const std::size_t first = sites.all[0].mine.size(), end = first + sites.all[1].mine.size();
+        const auto of_site = [&](const Vectors& all) {
+          return Vectors(all.begin() + static_cast<long>(first), all.begin() + static_cast<long>(end));
+        };
+        const double most = maki::testing::force_errors(of_site(found), of_site(whole), 0.01).max;
+        if (drift > 0)
+          EXPECT_LT(most, kRounding) << "r_cut " << w.r_cut << ", " << sign;
+        else
+          EXPECT_GT(most, 10 * kRounding) << "r_cut " << w.r_cut << ", " << sign;
+      }
 }
 
 TEST(SiteTrees, AreBuiltOfParticlesBeyondTheirSlab) {
@@ -118,6 +162,7 @@ TEST(SiteTrees, AreBuiltOfParticlesBeyondTheirSlab) {
   sites.rebuild(drift);
   expect_no_worse(errors(sites, split_law()),
                   testing::errors_of_one_tree(split_law(), with_cutoff(), sites.particles()));
+  EXPECT_LT(difference_from_whole_trees(sites, split_law()), kRounding);
 }
 
 TEST(SiteTrees, CompressedForcesAreNoWorseThanOneTrees) {
@@ -158,7 +203,7 @@ TEST(SiteTrees, OneSiteHasNoForest) {
 }
 
 TEST(SiteTrees, CountsAreThoseOfTheMessages) {
-  TreeSites sites(periodic_clumps(3000, 9), slabs_at({0, 0.3, 0.6, 0.8}), with_cutoff());
+  TreeSites sites(uniform_set(3000, 9), slabs_at({0, 0.3, 0.6, 0.8}), with_cutoff());
   sites.rebuild(0.001f);
   std::uint64_t cells = 0, particles = 0, bytes = 0;
   for (testing::TreeSite& site : sites.all) {

@@ -94,18 +94,32 @@ std::vector<SourceParticle> TreeSites::particles() const {
   return set;
 }
 
-Vectors TreeSites::forces(const ForceLaw& law) {
+template <class AddImported>
+Vectors TreeSites::forces_with(const ForceLaw& law, AddImported add_imported) {
   Vectors found;
   for (TreeSite& site : all) {
     if (!site.set) continue;
     VectorArray acceleration("test");
     acceleration.resize(site.mine.size());
     add_forces(law, walk, *site.set, site.set->tree, site.particles(), false, acceleration);
-    add_forces(law, walk, *site.set, site.trees->forest(), site.trees->particles(), true, acceleration);
+    add_imported(site, acceleration);
     const Vectors of_site = download(stream, acceleration);
     found.insert(found.end(), of_site.begin(), of_site.end());
   }
   return found;
+}
+
+Vectors TreeSites::forces(const ForceLaw& law) {
+  return forces_with(law, [&](TreeSite& site, VectorArray& acceleration) {
+    add_forces(law, walk, *site.set, site.trees->forest(), site.trees->particles(), true, acceleration);
+  });
+}
+
+Vectors TreeSites::forces_of_whole_trees(const ForceLaw& law) {
+  return forces_with(law, [&](TreeSite& site, VectorArray& acceleration) {
+    for (TreeSite& other : all)
+      if (&other != &site) add_forces(law, walk, *site.set, other.tree(), other.particles(), true, acceleration);
+  });
 }
 
 }  // namespace maki::sites::testing

@@ -59,6 +59,12 @@ struct TreeSites {
   std::vector<SourceParticle> particles() const;  // site after site
   // Of these particles, by lists over the sites' own trees and what they have imported.
   Vectors forces(const ForceLaw& law);
+  // The same, but over the other sites' whole trees.
+  Vectors forces_of_whole_trees(const ForceLaw& law);
+
+ private:
+  template <class AddImported>
+  Vectors forces_with(const ForceLaw& law, AddImported add_imported);
 };
 
 }  // namespace maki::sites::testing
