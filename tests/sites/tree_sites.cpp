@@ -34,8 +34,9 @@ Vectors direct_in_double(const ForceLaw& law, const std::vector<SourceParticle>&
 #pragma omp parallel for schedule(dynamic, 64)
   for (std::size_t i = 0; i < set.size(); ++i)
     for (const SourceParticle& q : set) {
-      const double x = signed_difference(q.x, set[i].x) / kSideToUnits, y = signed_difference(q.y, set[i].y) / kSideToUnits,
-                   z = signed_difference(q.z, set[i].z) / kSideToUnits, r2 = x * x + y * y + z * z;
+      const double x = signed_difference(q.x, set[i].x) / kSideToUnits;
+      const double y = signed_difference(q.y, set[i].y) / kSideToUnits;
+      const double z = signed_difference(q.z, set[i].z) / kSideToUnits, r2 = x * x + y * y + z * z;
       if (r2 == 0 || (law.r_cut > 0 && r2 >= double{law.r_cut} * law.r_cut)) continue;
       const double f = q.mass * force_factor(law, r2);
       sums[i][0] += f * x;

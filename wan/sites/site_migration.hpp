@@ -14,9 +14,9 @@ namespace maki::sites {
 // Particles of this rank outside of the site's slab leave for its neighbours, and others come in, to any rank of the
 // site: half a round trip is waited for, with one message to each neighbour, empty or not. begin() sends and changes
 // nothing, finish() receives, takes out those who have left and appends the others: by site in the order of the ring,
-// then by their rank, then in their order there. Between the two, particles may be read. `extra` as in migrate(). Throws
-// Error, on all ranks, where a particle belongs to a site that is no neighbour: it has moved further than a slab is
-// thick. The counts are of this rank, messages are the neighbours.
+// then by their rank, then in their order there. Between the two, particles may be read. `extra` as in migrate().
+// Throws Error, on all ranks, where a particle belongs to a site that is no neighbour: it has moved further than a slab
+// is thick. The counts are of this rank; messages are one for each neighbour.
 class SiteMigration {
  public:
   explicit SiteMigration(Sites& sites) : sites_(sites) {}

@@ -102,7 +102,8 @@ void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOpti
 Message SiteTrees::Parts::message_to(const Stream& stream, std::size_t partner) {
   const std::size_t b = block_of[partner];
   if (b == kNone) return {};
-  const std::size_t before = with_shapes ? sizeof(BlockHeader) : 0, bytes = let_message_bytes(out.blocks, b, with_shapes);
+  const std::size_t before = with_shapes ? sizeof(BlockHeader) : 0;
+  const std::size_t bytes = let_message_bytes(out.blocks, b, with_shapes);
   Message message(before + bytes);
   const BlockCounts& n = out.blocks.counts(b);
   const BlockHeader header{n.particles, n.multipoles, n.cells, options.compress};

@@ -37,9 +37,9 @@ class SiteTrees {
   bool arrived();
   void finish(const Stream& stream);   // waits; the forest is there for work queued on `stream`
 
-  // As LocalEssentialTree's: blocks of all ranks of all partner sites, the same on every rank of this site, in the order
-  // of the sites in the ring and then of their ranks. Counts are of this rank's own part of what is sent, and of all
-  // that is received; seconds are those of finish().
+  // As LocalEssentialTree's: blocks of all ranks of all partner sites, the same on every rank of this site, in the
+  // order of the sites in the ring and then of their ranks. Counts are of this rank's own part of what is sent, and of
+  // all that is received.
   Octree& forest();
   const SourceParticle* particles() const;
   std::uint64_t particle_count() const;
