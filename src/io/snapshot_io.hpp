@@ -9,6 +9,10 @@
 #include "host/comm/communicator.hpp"
 #include "src/io/snapshot.hpp"
 
+namespace maki::sites {
+class Sites;
+}
+
 namespace maki {
 
 enum class SnapshotFormat { kGadgetHdf5, kGadgetBinary1, kGadgetBinary2 };
@@ -49,9 +53,12 @@ struct WriteOptions {
 // shares in the order of ranks, as if one rank had written the whole: byte by byte without deflate, else number by
 // number (the compressed pieces may come in another order). Throws Error, the same on all ranks, and then leaves
 // nothing behind.
+// Over several sites each writes its own file of one set, name.<place in the ring>.hdf5, whose header tells of all
+// sites' particles; the sites agree on that beforehand (Phase::kOutput). Then options.files has to be 1.
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
                                         const WriteOptions& options = {}, const std::vector<ExtraDataset>& extras = {},
-                                        const Communicator& ranks = Communicator::self());
+                                        const Communicator& ranks = Communicator::self(),
+                                        sites::Sites* sites = nullptr);
 
 // What was found on the way, for the log.
 struct ReadReport {

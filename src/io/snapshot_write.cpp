@@ -11,6 +11,7 @@
 #include "src/io/gadget_write.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "wan/sites/sites.hpp"
 
 namespace maki {
 
@@ -18,7 +19,7 @@ namespace {
 
 using gadget::Part;
 
-// What the ranks' particles have in common.
+// What particles of a rank or a site have in common.
 struct Common {
   std::uint64_t n = 0;
   std::uint64_t largest_id = 0;
@@ -26,41 +27,52 @@ struct Common {
   bool equal = true;    // masses
 };
 
-struct WholeSet {
-  std::vector<std::uint64_t> begins;  // rows of the ranks
-  std::uint64_t largest_id = 0;
-  float equal_mass = 0;               // 0 where masses differ
-};
-
-WholeSet look_at_all(const Snapshot& s, const Communicator& ranks) {
+Common common_of(const Snapshot& s) {
   Common mine{s.size(), 0, 0, true};
   if (s.size() > 0) {
     mine.largest_id = *std::max_element(s.ids.begin(), s.ids.end());
     mine.mass = s.masses.front();
     mine.equal = std::adjacent_find(s.masses.begin(), s.masses.end(), std::not_equal_to<>()) == s.masses.end();
   }
-  std::vector<Common> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(&mine, all.data(), sizeof(mine));
-  WholeSet whole{{0}, 0, 0};
-  bool equal = true;
+  return mine;
+}
+
+Common together(const std::vector<Common>& all) {
+  Common whole;
   for (const Common& one : all) {
-    whole.begins.push_back(whole.begins.back() + one.n);
-    whole.largest_id = std::max(whole.largest_id, one.largest_id);
     if (one.n == 0) continue;
-    const bool first = whole.begins[whole.begins.size() - 2] == 0;
-    equal = equal && one.equal && (first || one.mass == whole.equal_mass);
-    if (first) whole.equal_mass = one.mass;
+    const bool first = whole.n == 0;
+    whole.equal = whole.equal && one.equal && (first || one.mass == whole.mass);
+    if (first) whole.mass = one.mass;
+    whole.n += one.n;
+    whole.largest_id = std::max(whole.largest_id, one.largest_id);
   }
-  if (!equal) whole.equal_mass = 0;
   return whole;
 }
 
+std::vector<Common> of_all(const Common& mine, const Communicator& ranks) {
+  std::vector<Common> all(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&mine, all.data(), sizeof(mine));
+  return all;
+}
+
+std::vector<Common> of_all(const Common& mine, sites::Sites& sites) {
+  std::vector<Common> all;
+  for (const sites::Message& message :
+       sites.gather(sites::Phase::kOutput, sites.next_number(sites::Phase::kOutput), sites::as_bytes_of(mine)))
+    all.push_back(sites::value_of<Common>(message));
+  return all;
+}
+
 // Numbers in the file's units: lengths and masses over h in comoving sets, velocities over the root of a.
-Part whole_set(const Snapshot& s, const WriteOptions& options, const Communicator& ranks) {
-  const WholeSet whole = look_at_all(s, ranks);
-  Part part{.snapshot = s, .ranks = ranks, .begins = whole.begins, .header = s.header};
-  part.total = whole.begins.back();
-  part.files = options.files;
+Part whole_set(const Snapshot& s, const WriteOptions& options, const Communicator& ranks, sites::Sites* sites) {
+  const std::vector<Common> of_ranks = of_all(common_of(s), ranks);
+  Common whole = together(of_ranks);
+  if (sites) whole = together(of_all(whole, *sites));
+  Part part{.snapshot = s, .ranks = ranks, .begins = {0}, .header = s.header};
+  for (const Common& one : of_ranks) part.begins.push_back(part.begins.back() + one.n);
+  part.total = whole.n;
+  part.files = sites ? sites->count() : options.files;
   SnapshotHeader& header = part.header;
   if (header.comoving) {
     part.velocity_factor = 1 / std::sqrt(header.time);
@@ -72,12 +84,13 @@ Part whole_set(const Snapshot& s, const WriteOptions& options, const Communicato
     header.redshift = 0;
   }
   header.units.with_h = header.comoving;
-  part.equal_mass = whole.equal_mass * part.mass_factor;
+  part.equal_mass = whole.equal ? whole.mass * part.mass_factor : 0;
   part.wide_ids = options.id_bits == 64 || (options.id_bits == 0 && whole.largest_id > 0xffffffffu);
   if (options.id_bits == 32 && whole.largest_id > 0xffffffffu) {
     throw Error(fmt::format("the id {} does not fit into 32 bits", whole.largest_id), "", "write 64-bit ids");
   }
-  if (options.files < 1 || static_cast<std::uint64_t>(options.files) > std::max<std::uint64_t>(1, part.total)) {
+  if (options.files < 1 || (sites && options.files > 1) ||
+      static_cast<std::uint64_t>(options.files) > std::max<std::uint64_t>(1, part.total)) {
     throw Error(fmt::format("cannot write {} particles to {} files", part.total, options.files));
   }
   return part;
@@ -157,22 +170,23 @@ ExtraDataset potential_dataset(const std::vector<double>& potential, const Snaps
 
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
                                         const WriteOptions& options, const std::vector<ExtraDataset>& extras,
-                                        const Communicator& ranks) {
+                                        const Communicator& ranks, sites::Sites* sites) {
   all_succeed(ranks, [&] { check_arrays(snapshot, options, extras); });
-  const Part all = whole_set(snapshot, options, ranks);
+  const Part all = whole_set(snapshot, options, ranks, sites);
   std::vector<SafeFile> files;  // of rank 0
   std::vector<std::string> names;
   for (int i = 0; i < options.files; ++i) {
-    gadget::FileName name{gadget::part_name(path, options.format, i, options.files), {}};
+    gadget::FileName name{gadget::part_name(path, options.format, sites ? sites->me() : i, all.files), {}};
     root_succeeds(ranks, [&] {
       files.emplace_back(name.path, options.overwrite);
       name.temporary = files.back().temporary_path();
     });
     name.temporary = broadcast_text(ranks, name.temporary);
+    const Part part = sites ? all : part_of(all, i);
     if (options.format == SnapshotFormat::kGadgetHdf5) {
-      gadget::write_hdf5_file(name, part_of(all, i), provenance, options, extras);
+      gadget::write_hdf5_file(name, part, provenance, options, extras);
     } else {
-      gadget::write_binary_file(name, part_of(all, i), options);
+      gadget::write_binary_file(name, part, options);
     }
     names.push_back(name.path);
   }

@@ -36,10 +36,12 @@ std::string moment(const SnapshotHeader& header) {
 
 }  // namespace
 
-RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const Communicator& ranks)
+RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const Communicator& ranks,
+                   sites::Sites* sites)
     : options_(options),
       provenance_(provenance),
       ranks_(ranks),
+      sites_(sites),
       gatherer_(ranks),
       stop_(ranks.rank() == 0 ? prepared_directory(options) : "", ranks.rank() == 0 ? options.time_limit : 0),
       progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()) {}
@@ -80,9 +82,10 @@ void RunFiles::output(const OutputState& state) {
   WriteOptions write;
   write.deflate = options_.compression;
   write.overwrite = options_.overwrite || stopped;
-  write_snapshot(path(name), state.snapshot(), provenance_, write, {}, ranks_);
-  snapshots_.push_back(path(name));
-  message(fmt::format("{}: wrote {}", moment(state.header), path(name)));
+  const std::vector<std::string> written =
+      write_snapshot(path(name), state.snapshot(), provenance_, write, {}, ranks_, sites_);
+  snapshots_.push_back(written.front());
+  message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
 }
 
 std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reason(long_step_seconds); }

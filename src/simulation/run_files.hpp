@@ -1,5 +1,7 @@
 // The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout. Of many ranks, the
-// first alone writes and speaks; snapshots are written by all together.
+// first alone writes and speaks; snapshots are written by all together. Over sites each has a directory of its own, in
+// which are its log, its metrics, sites_trace.csv and sites_report.txt (sites_report.hpp), and its file of each
+// snapshot: snapshot_003.<place in the ring>.hdf5 of a set that lies over the sites.
 #pragma once
 
 #include <cstdio>
@@ -10,6 +12,7 @@
 #include "src/simulation/simulation.hpp"
 #include "src/simulation/step_log.hpp"
 #include "src/simulation/stop_request.hpp"
+#include "wan/sites/sites.hpp"
 
 namespace maki {
 
@@ -30,9 +33,10 @@ class RunFiles : public RunObserver {
  public:
   // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none.
   // Signals are watched from here on. Throws Error where the directory cannot be made or holds a run already (unless
-  // options.overwrite). Over ranks one on each, and all calls are collective but message().
+  // options.overwrite). Over ranks one on each, and all calls are collective but message(). Over sites output() and
+  // finish() are calls of all sites too.
   RunFiles(const RunFileOptions& options, const Provenance& provenance,
-           const Communicator& ranks = Communicator::self());
+           const Communicator& ranks = Communicator::self(), sites::Sites* sites = nullptr);
 
   void message(const std::string& text) override;
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
@@ -46,6 +50,7 @@ class RunFiles : public RunObserver {
   std::string path(const std::string& name) const;
   const std::vector<std::string>& snapshots() const { return snapshots_; }
   const Communicator& ranks() const { return ranks_; }
+  sites::Sites* sites() const { return sites_; }  // null in a run at one site
 
  private:
   StepLog& log();
@@ -56,6 +61,7 @@ class RunFiles : public RunObserver {
   RunFileOptions options_;
   Provenance provenance_;
   Communicator ranks_;
+  sites::Sites* sites_;
   RecordGatherer gatherer_;
   StopRequest stop_;
   Progress progress_;
