@@ -13,7 +13,7 @@ class LoadedSet {
  public:
   explicit LoadedSet(const std::string& path, const Communicator& ranks = Communicator::world());
   const Communicator& ranks() const { return ranks_; }
-  DeviceSet set() const { return {stream_, particles_, frame_, header_}; }
+  DeviceSet set() const { return {stream_, particles_.source, frame_, header_}; }
   // Where the pictures and spectra of this file say they come from.
   Provenance provenance() const;
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
+#include <span>
 
 #include "host/measure/power_spectrum.hpp"
 #include "host/measure/projection.hpp"
@@ -15,6 +17,7 @@
 #include "src/analysis/power_file.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
+#include "wan/sites/gathered_set.hpp"
 
 namespace maki {
 namespace {
@@ -50,7 +53,7 @@ ProjectionOptions projection_options(const PictureOptions& given, double side) {
 // particles: a star would outshine its disk. Nothing on ranks above 0.
 std::vector<double> particles_a_pixel(const Communicator& ranks, const DeviceSet& set, ProjectionOptions options) {
   const std::size_t n = set.particles.size();
-  const SourceParticle* source = set.particles.source.data();
+  const SourceParticle* source = set.particles.data();
   options.count_particles = !set.frame.periodic;
   std::vector<double> density = project_density(ranks, set.stream, source, n, options);
   const auto all = static_cast<double>(particles_of_all(ranks, set));
@@ -66,6 +69,36 @@ std::vector<double> particles_a_pixel(const Communicator& ranks, const DeviceSet
   return smooth_where_sparse(density, static_cast<std::size_t>(options.width));
 }
 
+// In units of the mean; on rank 0.
+std::vector<float> relative_density(const std::vector<double>& drawn) {
+  const double mean = std::accumulate(drawn.begin(), drawn.end(), 0.0) / static_cast<double>(drawn.size());
+  std::vector<float> density(drawn.size());
+  std::transform(drawn.begin(), drawn.end(), density.begin(),
+                 [mean](double value) { return static_cast<float>(mean > 0 ? value / mean : 0); });
+  return density;
+}
+
+// What rank 0 of set.place has, on all ranks of all sites.
+template <class T>
+std::vector<T> from_place_of(const DeviceSet& set, const std::vector<T>& mine) {
+  const auto bytes = std::as_bytes(std::span(mine));
+  const sites::Message message = sites::from_site(*set.sites, set.place, {bytes.begin(), bytes.end()});
+  std::vector<T> all(message.size() / sizeof(T));
+  std::memcpy(all.data(), message.data(), all.size() * sizeof(T));
+  return all;
+}
+
+MeasuredPower measure(const Communicator& ranks, const DeviceSet& set, int cells) {
+  MeasurePowerOptions options;
+  options.cells = cells;
+  MeasuredPower measured;
+  if (set.here()) measured = measure_power(ranks, set.stream, set.particles.data(), set.particles.size(), options);
+  if (!set.sites) return measured;
+  measured.bins = from_place_of(set, measured.bins);
+  measured.shot_noise = from_place_of(set, std::vector{measured.shot_noise}).at(0);
+  return measured;
+}
+
 }  // namespace
 
 std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) {
@@ -77,10 +110,7 @@ std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) 
 void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
                     const Provenance& provenance, bool overwrite) {
   if (!set.frame.periodic) throw Error("an isolated set has no power spectrum", "it needs a periodic box");
-  MeasurePowerOptions options;
-  options.cells = cells;
-  const MeasuredPower measured =
-      measure_power(ranks, set.stream, set.particles.source.data(), set.particles.size(), options);
+  const MeasuredPower measured = measure(ranks, set, cells);
   if (ranks.rank() > 0) return;
   const double side = set.frame.side, volume = side * side * side;
   PowerTable table;
@@ -99,12 +129,10 @@ void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, 
 void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given,
                       const std::string& path, const Provenance& provenance, bool overwrite) {
   const ProjectionOptions options = projection_options(given, set.frame.side);
-  const std::vector<double> drawn = particles_a_pixel(ranks, set, options);
+  std::vector<float> density;
+  if (set.here()) density = relative_density(particles_a_pixel(ranks, set, options));
+  if (set.sites) density = from_place_of(set, density);
   if (ranks.rank() > 0) return;
-  const double mean = std::accumulate(drawn.begin(), drawn.end(), 0.0) / static_cast<double>(drawn.size());
-  std::vector<float> density(drawn.size());
-  std::transform(drawn.begin(), drawn.end(), density.begin(),
-                 [mean](double value) { return static_cast<float>(mean > 0 ? value / mean : 0); });
   ImageOptions image;
   image.low = given.low;
   image.high = given.high;
@@ -149,14 +177,19 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
 void RunProducts::output(const OutputState& state) {
   RunFiles::output(state);
   if (state.index < 0) return;  // stopped early: nothing that was asked for
-  const DeviceSet set{state.stream, state.particles, state.frame, state.header};
+  const DeviceBuffer<SourceParticle>& own = state.particles.source;
+  if (!sites()) return write_products({state.stream, own, state.frame, state.header}, state.index);
+  if (power_mesh_ <= 0 && !pictures_) return;
+  const sites::GatheredSet all(*sites(), state.stream, own.data(), own.size());
+  write_products({state.stream, all.share(), state.frame, state.header, sites(), all.place()}, state.index);
+}
+
+void RunProducts::write_products(const DeviceSet& set, int index) const {
   if (power_mesh_ > 0) {
-    write_power_of(ranks(), set, power_mesh_, path(fmt::format("power_{:03}.txt", state.index)), provenance_,
-                   overwrite_);
+    write_power_of(ranks(), set, power_mesh_, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_);
   }
   if (pictures_) {
-    write_picture_of(ranks(), set, picture_, path(fmt::format("image_{:03}.png", state.index)), provenance_,
-                     overwrite_);
+    write_picture_of(ranks(), set, picture_, path(fmt::format("image_{:03}.png", index)), provenance_, overwrite_);
   }
 }
 

@@ -5,15 +5,20 @@
 
 #include "src/cli/setup.hpp"
 #include "src/simulation/run_files.hpp"
+#include "wan/sites/sites.hpp"
 
 namespace maki {
 
 // A particle set on the device, or this rank's share of it, and what is known of it.
 struct DeviceSet {
   const Stream& stream;
-  const Particles& particles;
+  const DeviceBuffer<SourceParticle>& particles;
   const Frame& frame;
   const SnapshotHeader& header;
+  // Over sites: the set lies at site `place`, on its ranks (GatheredSet); what is measured of it there, all sites write.
+  sites::Sites* sites = nullptr;
+  int place = 0;
+  bool here() const { return !sites || sites->me() == place; }
 };
 // Of all ranks. Collective.
 std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set);
@@ -27,11 +32,12 @@ struct PictureOptions {
 };
 
 // The power spectrum up to the Nyquist wave number of a mesh of `cells`^3. Throws Error where the set has no periodic
-// box or the file cannot be written. Collective; rank 0 writes.
+// box or the file cannot be written. Collective, also over the sites; rank 0 of each writes.
 void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
                     const Provenance& provenance, bool overwrite);
 
-// The projected density of mass as PNG, of an isolated set that of particle numbers. Collective; rank 0 writes.
+// The projected density of mass as PNG, of an isolated set that of particle numbers. Collective, also over the sites; rank 0 of
+// each writes.
 void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& options,
                       const std::string& path, const Provenance& provenance, bool overwrite);
 
@@ -49,6 +55,8 @@ class RunProducts : public RunFiles {
   void output(const OutputState& state) override;
 
  private:
+  void write_products(const DeviceSet& set, int index) const;
+
   Provenance provenance_;
   bool overwrite_;
   int power_mesh_ = 0;  // 0: no power spectra

@@ -1,0 +1,166 @@
+#include "wan/sites/gathered_set.hpp"
+
+#include <algorithm>
+
+namespace maki::sites {
+namespace {
+
+constexpr std::size_t kPieceParticles = std::size_t{1} << 19;  // of each rank in one message
+constexpr std::uint64_t kWindow = 8;  // messages of a site that the receiver has not said to have taken
+
+// Of a site.
+struct Facts {
+  std::uint64_t particles = 0;
+  std::uint64_t most = 0;  // of a rank
+  int ranks = 1;
+  float mass = 0;          // of the first particle
+  bool equal = true;       // masses
+
+  std::uint64_t pieces() const { return (most + kPieceParticles - 1) / kPieceParticles; }
+  void add(const Facts& other) {
+    if (other.particles > 0) {
+      equal = equal && other.equal && (particles == 0 || mass == other.mass);
+      if (particles == 0) mass = other.mass;
+    }
+    particles += other.particles;
+    most = std::max(most, other.most);
+  }
+};
+
+std::vector<SourceParticle> download(const Stream& stream, const SourceParticle* particles, std::size_t n) {
+  std::vector<SourceParticle> host(n);
+  copy_to_host(stream, host.data(), particles, n * sizeof(SourceParticle));
+  return host;
+}
+
+// Of a rank. Piece by piece, so that no second copy of the particles is made.
+Facts facts_of(const Stream& stream, const SourceParticle* particles, std::size_t n) {
+  Facts facts{n, n, 1, 0, true};
+  for (std::size_t first = 0; first < n && facts.equal; first += kPieceParticles) {
+    const auto piece = download(stream, particles + first, std::min(kPieceParticles, n - first));
+    if (first == 0) facts.mass = piece.front().mass;
+    facts.equal = std::all_of(piece.begin(), piece.end(), [&](const SourceParticle& p) { return p.mass == facts.mass; });
+  }
+  return facts;
+}
+
+Facts of_site(const Communicator& ranks, const Facts& mine) {
+  std::vector<Facts> all(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&mine, all.data(), sizeof mine);
+  Facts site;
+  for (const Facts& one : all) site.add(one);
+  site.ranks = ranks.size();
+  return site;
+}
+
+Message packed(const std::vector<SourceParticle>& particles, bool with_mass) {
+  const std::size_t bytes = with_mass ? 16 : 12;  // the mass is the last member
+  Message message(bytes * particles.size());
+  for (std::size_t i = 0; i < particles.size(); ++i) std::memcpy(message.data() + i * bytes, &particles[i], bytes);
+  return message;
+}
+
+void unpack(const Message& message, float mass, std::vector<SourceParticle>& to) {
+  const std::size_t bytes = mass > 0 ? 12 : 16;
+  if (message.size() % bytes) throw Error("half a particle came from a site", "", "run the same version at all sites");
+  for (std::size_t at = 0; at < message.size(); at += bytes) {
+    SourceParticle particle{0, 0, 0, mass};
+    std::memcpy(&particle, message.data() + at, bytes);
+    to.push_back(particle);
+  }
+}
+
+// To the ranks in whose part of the box they are, of equal parts along x.
+std::vector<SourceParticle> share_out(const Communicator& ranks, const std::vector<SourceParticle>& particles) {
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const auto owner = [size](const SourceParticle& p) { return static_cast<std::size_t>(p.x * std::uint64_t{size} >> 32); };
+  std::vector<std::vector<SourceParticle>> out(size);
+  for (const SourceParticle& p : particles) out[owner(p)].push_back(p);
+  std::vector<std::uint64_t> bytes;
+  for (const auto& one : out) bytes.push_back(one.size() * sizeof(SourceParticle));
+  const std::vector<std::uint64_t> come = ranks.exchange_sizes(bytes);
+  std::uint64_t total = 0;
+  for (const std::uint64_t one : come) total += one;
+  std::vector<SourceParticle> mine(total / sizeof(SourceParticle));
+  std::vector<Communicator::Outgoing> outgoing;
+  std::vector<Communicator::Incoming> incoming;
+  auto* to = reinterpret_cast<std::byte*>(mine.data());
+  for (std::size_t r = 0; r < size; to += come[r++]) {
+    if (bytes[r] > 0) outgoing.push_back({static_cast<int>(r), out[r].data(), bytes[r]});
+    if (come[r] > 0) incoming.push_back({static_cast<int>(r), to, come[r]});
+  }
+  ranks.exchange(outgoing, incoming);
+  return mine;
+}
+
+void send_pieces(Sites& sites, int to, std::uint64_t number, std::uint64_t pieces, const Stream& stream,
+                 const SourceParticle* particles, std::size_t n, float mass) {
+  for (std::uint64_t piece = 0; piece < pieces; ++piece) {
+    if (piece >= kWindow) sites.receive_parts(to, Phase::kOutput, number);
+    const std::size_t first = std::min<std::size_t>(n, piece * kPieceParticles);
+    sites.send_parts(to, Phase::kOutput, number,
+                     packed(download(stream, particles + first, std::min(kPieceParticles, n - first)), mass == 0));
+  }
+}
+
+// From all sites but this one.
+void receive_pieces(Sites& sites, std::uint64_t number, const std::vector<Facts>& of_sites, float mass,
+                    std::vector<SourceParticle>& set) {
+  std::uint64_t most = 0;
+  for (const Facts& one : of_sites) most = std::max(most, one.pieces());
+  for (std::uint64_t piece = 0; piece < most; ++piece) {
+    for (int site = 0; site < sites.count(); ++site) {
+      const std::uint64_t theirs = of_sites[static_cast<std::size_t>(site)].pieces();
+      if (site == sites.me() || piece >= theirs) continue;
+      for (const Message& message : sites.receive_shares(site, Phase::kOutput, number)) unpack(message, mass, set);
+      if (piece + kWindow < theirs) sites.send_parts(site, Phase::kOutput, number, {});
+    }
+  }
+}
+
+}  // namespace
+
+GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticle* particles, std::size_t n) {
+  const Communicator& ranks = sites.ranks();
+  const Facts mine = of_site(ranks, facts_of(stream, particles, n));
+  std::vector<Facts> of_sites;
+  Facts all;
+  for (const Message& message : sites.gather(Phase::kOutput, sites.next_number(Phase::kOutput), as_bytes_of(mine))) {
+    of_sites.push_back(value_of<Facts>(message));
+    all.add(of_sites.back());
+  }
+  const auto most = std::max_element(of_sites.begin(), of_sites.end(),
+                                     [](const Facts& a, const Facts& b) { return a.ranks < b.ranks; });
+  place_ = static_cast<int>(most - of_sites.begin());
+  here_ = place_ == sites.me();
+  count_ = all.particles;
+  const float mass = all.equal ? all.mass : 0;
+  const std::uint64_t number = sites.next_number(Phase::kOutput);
+  if (!here_) {
+    send_pieces(sites, place_, number, mine.pieces(), stream, particles, n, mass);
+    return;
+  }
+  std::vector<SourceParticle> set = download(stream, particles, n);
+  receive_pieces(sites, number, of_sites, mass, set);
+  if (ranks.size() > 1) set = share_out(ranks, set);
+  share_.upload(stream, set);
+  stream.synchronize();  // before `set` goes
+}
+
+Message from_site(Sites& sites, int from, Message mine) {
+  const std::uint64_t number = sites.next_number(Phase::kOutput);
+  const bool first = sites.ranks().rank() == 0;
+  if (sites.me() != from) {
+    std::vector<Message> parts = sites.receive_parts(from, Phase::kOutput, number);
+    return std::move(parts.front());
+  }
+  if (!first) mine.clear();
+  sites.publish_parts(Phase::kOutput, number, mine);
+  std::uint64_t bytes = mine.size();
+  sites.ranks().broadcast(&bytes, sizeof bytes, 0);
+  mine.resize(bytes);
+  sites.ranks().broadcast(mine.data(), mine.size(), 0);
+  return mine;
+}
+
+}  // namespace maki::sites
