@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
+#include <bit>
 #include <random>
 
 #include "kernels/measure/power_spectrum.hpp"
-#include "tests/sites/site_threads.hpp"
+#include "tests/sites/replayed_sites.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
@@ -46,8 +46,7 @@ TEST(GatheredSet, HasAllParticlesAtOneSite) {
       for (const bool empty_last : {false, true}) {
         if (count == 1 && empty_last) continue;
         const auto set = random_set(5000, equal);
-        std::vector<std::uint64_t> sent(static_cast<std::size_t>(count));
-        test::at_sites(count, [&](sites::Sites& sites) {
+        test::replay_sites(count, [&](sites::Sites& sites) {
           const Stream stream;
           DeviceBuffer<SourceParticle> mine("test.particles");
           const auto own = of_site(set, sites.me(), count, empty_last);
@@ -56,12 +55,13 @@ TEST(GatheredSet, HasAllParticlesAtOneSite) {
           EXPECT_EQ(all.place(), 0);
           EXPECT_EQ(all.count(), set.size());
           EXPECT_EQ(all.here(), sites.me() == 0);
-          if (all.here())
-            EXPECT_EQ(sorted(all.share().download(stream)), sorted(set));
-          else
-            EXPECT_EQ(all.share().size(), 0u);
           const auto traffic = sites.take_traffic()[static_cast<std::size_t>(sites::Phase::kOutput)];
-          if (!all.here()) EXPECT_LT(traffic.bytes_sent, own.size() * (equal ? 12 : 16) + 300);
+          if (all.here()) {
+            EXPECT_EQ(sorted(all.share().download(stream)), sorted(set));
+          } else {
+            EXPECT_EQ(all.share().size(), 0u);
+            EXPECT_LT(traffic.bytes_sent, own.size() * (equal ? 12 : 16) + 300);
+          }
         });
       }
     }
@@ -71,7 +71,7 @@ TEST(GatheredSet, HasAllParticlesAtOneSite) {
 // More than the window of messages under way holds.
 TEST(GatheredSet, TakesManyPieces) {
   const std::size_t n = (std::size_t{1} << 19) * 9 + 5;
-  test::at_sites(2, [&](sites::Sites& sites) {
+  test::replay_sites(2, [&](sites::Sites& sites) {
     const Stream stream;
     DeviceBuffer<SourceParticle> mine("test.particles");
     std::vector<SourceParticle> own(sites.me() == 1 ? n : 0);
@@ -96,7 +96,7 @@ TEST(GatheredSet, GivesThePowerSpectrumOfOneSiteBitByBit) {
   DeviceBuffer<SourceParticle> whole("test.particles");
   whole.upload(stream, set);
   const MeasuredPower expected = measure_power(stream, whole.data(), whole.size(), options);
-  test::at_sites(3, [&](sites::Sites& sites) {
+  test::replay_sites(3, [&](sites::Sites& sites) {
     const Stream own_stream;
     DeviceBuffer<SourceParticle> mine("test.particles");
     mine.upload(own_stream, of_site(set, sites.me(), 3, false));
@@ -114,7 +114,7 @@ TEST(GatheredSet, GivesThePowerSpectrumOfOneSiteBitByBit) {
 }
 
 TEST(FromSite, GivesOneSitesMessageToAll) {
-  test::at_sites(3, [](sites::Sites& sites) {
+  test::replay_sites(3, [](sites::Sites& sites) {
     for (const int from : {2, 0}) {
       sites::Message mine(static_cast<std::size_t>(10 + sites.me()), static_cast<std::byte>(sites.me()));
       const sites::Message message = sites::from_site(sites, from, mine);
