@@ -1,0 +1,203 @@
+// One site of all ranks beside one of a single rank, which the first rank drives, too.
+#include "wan/sites/site_trees.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "kernels/force/force.hpp"
+#include "tests/force_errors.hpp"
+#include "tests/host/domain/fields.hpp"
+#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
+#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/site_migration.hpp"
+
+namespace maki::sites {
+namespace {
+
+using maki::testing::TreeSet;
+using Vectors = std::vector<std::array<double, 3>>;
+
+const std::vector<std::string> kNames{"here", "far"};
+const Slabs kSlabs(std::vector<std::uint32_t>{0, 0x60000000u});
+
+// Its two ends; null but on the first rank.
+struct Ends {
+  const Communicator world = Communicator::world();
+  std::unique_ptr<Sites> here, far;
+
+  explicit Ends(int count = 2) {
+    auto rings = world.rank() == 0 ? make_memory_rings(count) : std::vector<std::unique_ptr<Ring>>(2);
+    std::vector<std::string> names = kNames;
+    for (int i = 2; i < count; ++i) names.push_back("beyond");
+    here = std::make_unique<Sites>(std::move(rings[0]), names, world);
+    if (world.rank() == 0) far = std::make_unique<Sites>(std::move(rings[1]), names, Communicator::self());
+  }
+};
+
+// A tree, or none, with what it imports.
+struct Side {
+  std::unique_ptr<TreeSet> set;
+  std::unique_ptr<SiteTrees> trees;
+  Octree none;
+  Octree& tree() { return set ? set->tree : none; }
+  const SourceParticle* particles() { return set ? set->particles.source.data() : nullptr; }
+};
+
+std::unique_ptr<TreeSet> tree_of(const std::vector<SourceParticle>& set) {
+  return set.empty() ? nullptr : std::make_unique<TreeSet>(set, 64, kPeriodicMinLevel);
+}
+
+struct Forces {
+  WalkOptions walk;
+  ForceLaw law = make_force_law(Split::kPolynomial, 5, 0.1, Softening::kPlummer, 1e-3);
+  TreeSet& targets;
+  VectorArray sum{"test"};
+
+  Forces(const WalkOptions& w, TreeSet& set) : walk(w), targets(set) {
+    sum.resize(set.particles.size());
+    sum.fill_zero(set.stream);
+  }
+  void add(Octree& tree, const SourceParticle* particles) {
+    if (tree.cells == 0) return;
+    InteractionLists lists;
+    walk_tree(targets.stream, tree, walk, targets.all_groups(), lists);
+    const SourceView view{particles, tree.moments.data(), tree.first.data(), tree.count.data(),
+                          targets.particles.source.data()};
+    evaluate_lists(targets.stream, law, true, view, targets.view(lists), {sum.view(), nullptr, true});
+  }
+  Vectors result() {
+    const auto x = sum.x.download(targets.stream), y = sum.y.download(targets.stream);
+    const auto z = sum.z.download(targets.stream);
+    Vectors vectors;
+    for (std::size_t i = 0; i < x.size(); ++i) vectors.push_back({x[i], y[i], z[i]});
+    return vectors;
+  }
+};
+
+// What a side has imported acts as the whole trees it was cut from.
+void expect_as_whole(Side& side, const WalkOptions& walk, std::vector<std::unique_ptr<TreeSet>> whole) {
+  if (!side.set) return;
+  Forces imported(walk, *side.set), exact(walk, *side.set);
+  imported.add(side.trees->forest(), side.trees->particles());
+  for (const auto& tree : whole)
+    if (tree) exact.add(tree->tree, tree->particles.source.data());
+  const auto errors = maki::testing::force_errors(imported.result(), exact.result(), 0.01);
+  EXPECT_LT(errors.max, 1e-5);
+}
+
+// Particle k of this site is on rank k mod `used` of it; the others have none.
+void exchange(const LetOptions& options, int used) {
+  Ends ends;
+  WalkOptions walk;
+  walk.r_cut = 0.1f;
+  std::vector<std::vector<SourceParticle>> of_rank(static_cast<std::size_t>(ends.world.size()));
+  std::vector<SourceParticle> beyond;
+  std::size_t k = 0;
+  for (const SourceParticle& p : maki::testing::uniform_set(2000, 50)) {
+    if (kSlabs.site_of(p.x) == 1)
+      beyond.push_back(p);
+    else
+      of_rank[k++ % static_cast<std::size_t>(used)].push_back(p);
+  }
+  Side here, far;
+  here.set = tree_of(of_rank[static_cast<std::size_t>(ends.world.rank())]);
+  here.trees = std::make_unique<SiteTrees>(*ends.here, options);
+  if (ends.far) {
+    far.set = tree_of(beyond);
+    far.trees = std::make_unique<SiteTrees>(*ends.far, options);
+  }
+  const Stream stream;
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    for (Side* side : {&far, &here}) {
+      if (!side->trees) continue;
+      if (number == 1)
+        side->trees->rebuild(stream, side->tree(), side->particles(), walk, kSlabs, 0.001f, number);
+      else
+        side->trees->update(stream, side->tree(), side->particles(), number);
+    }
+    for (Side* side : {&here, &far})
+      if (side->trees) side->trees->finish(stream);
+  }
+  EXPECT_EQ(here.trees->counts().messages_received, 1u);
+  EXPECT_EQ(here.trees->counts().bytes_sent == 0, !here.set);
+  if (ends.far) {
+    EXPECT_EQ(far.trees->counts().messages_received, static_cast<std::uint64_t>(used));
+  }
+  if (options.compress) return;
+  std::vector<std::unique_ptr<TreeSet>> whole(1);
+  whole[0] = tree_of(beyond);
+  expect_as_whole(here, walk, std::move(whole));
+  whole.clear();
+  for (const auto& set : of_rank) whole.push_back(tree_of(set));
+  if (ends.far) expect_as_whole(far, walk, std::move(whole));
+}
+
+TEST(SiteTreesOfRanks, ActAsTheWholeTrees) { exchange({}, Communicator::world().size()); }
+TEST(SiteTreesOfRanks, RanksMayBeEmpty) { exchange({}, 1); }
+TEST(SiteTreesOfRanks, Compressed) { exchange({.compress = true}, Communicator::world().size()); }
+
+struct Movers {
+  Particles particles;
+  std::vector<DeviceBuffer<float>> extra;
+  std::unique_ptr<SiteMigration> migration;
+  std::vector<DeviceBuffer<float>*> arrays() { return {&extra[0], &extra[1]}; }
+};
+
+TEST(SiteMigrationOfRanks, ArrivalsStandBySiteRankAndTheirOrder) {
+  Ends ends;
+  const Stream stream;
+  const int size = ends.world.size(), rank = ends.world.rank();
+  const auto home = [](std::uint64_t id) { return kSlabs.site_of(test::fields_of(id).source.x); };
+  // At first on rank 0 ... size - 1 of this site, or (size) at the other.
+  const auto start = [&](std::uint64_t id) {
+    return static_cast<int>(test::hash(id, 30) % (static_cast<unsigned>(size) + 1));
+  };
+  const auto ids_of = [&](int place, int owner) {
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t id = 0; id < 3000; ++id)
+      if (start(id) == place && (owner < 0 || home(id) == owner)) ids.push_back(id);
+    return ids;
+  };
+  Movers here, far;
+  test::make_particles(stream, ids_of(rank, -1), here.particles, here.extra);
+  here.migration = std::make_unique<SiteMigration>(*ends.here);
+  if (ends.far) {
+    test::make_particles(stream, ids_of(size, -1), far.particles, far.extra);
+    far.migration = std::make_unique<SiteMigration>(*ends.far);
+    far.migration->begin(stream, kSlabs, far.particles, far.arrays(), 1);
+  }
+  here.migration->begin(stream, kSlabs, here.particles, here.arrays(), 1);
+  here.migration->finish(stream, here.particles, here.arrays(), 1);
+  test::expect_fields_of_ids(stream, here.particles, here.extra);
+  std::vector<std::uint64_t> expected = ids_of(rank, 0);
+  const auto append = [&](const std::vector<std::uint64_t>& ids) {
+    expected.insert(expected.end(), ids.begin(), ids.end());
+  };
+  if (rank == 0) append(ids_of(size, 0));
+  EXPECT_EQ(here.particles.id.download(stream), expected);
+  if (!ends.far) return;
+  far.migration->finish(stream, far.particles, far.arrays(), 1);
+  test::expect_fields_of_ids(stream, far.particles, far.extra);
+  expected = ids_of(size, 1);
+  for (int r = 0; r < size; ++r) append(ids_of(r, 1));
+  EXPECT_EQ(far.particles.id.download(stream), expected);
+}
+
+TEST(SiteMigrationOfRanks, AllLearnOfAParticleThatHasPassedASlab) {
+  Ends ends(4);
+  const Stream stream;
+  const Slabs quarters(std::vector<std::uint32_t>{0, 0x40000000u, 0x80000000u, 0xc0000000u});
+  std::vector<std::uint64_t> ids;
+  if (ends.world.rank() == ends.world.size() - 1)
+    for (std::uint64_t id = 0; id < 20; ++id) ids.push_back(id);
+  Movers movers;
+  test::make_particles(stream, ids, movers.particles, movers.extra);
+  SiteMigration migration(*ends.here);
+  EXPECT_THROW(migration.begin(stream, quarters, movers.particles, movers.arrays(), 1), Error);
+}
+
+}  // namespace
+}  // namespace maki::sites
