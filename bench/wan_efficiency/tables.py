@@ -1,0 +1,53 @@
+"""The table of a measurement, in the form of SUSHI's table 7."""
+import sushi
+
+
+def theta_of(options):
+    for setting in options.set:
+        if setting.split("=")[0] in ("gravity.theta", "theta"):
+            return float(setting.split("=")[1])
+    return {"fast": 0.5, "standard": 0.4, "precise": 0.3}[options.preset]
+
+
+def rows(options, runs):
+    """One object for each run; {(mesh, sites): Run}."""
+    made = []
+    for (mesh, sites), run in runs.items():
+        one = runs.get((mesh, 1))
+        made.append({
+            "particles": round(run.particles ** (1 / 3)), "mesh": mesh, "sites": sites, "ranks": options.ranks,
+            "quota": options.quota, "steps": run.counted, "rebuilds": run.rebuilds, "mesh steps": run.long, "z": run.z,
+            "exposed": run.exposed, "tree": run.tree, "pm": run.mesh, "step": run.step,
+            "E": one.step / run.step if one else None, "own share": run.own_share(),
+            "sent": run.sent(), "sent mesh": run.sent_mesh(),
+            "eq. 12": sushi.bytes_of_step(run.particles, mesh ** 3, sites, theta_of(options)),
+            "plain mesh": sushi.mesh_bytes(mesh ** 3, sites), "kinds": run.kinds(),
+        })
+    return made
+
+
+def show(options, table):
+    first = table[0]
+    print(f"\n{options.rtt:g} ms, {options.rate:g} Mbit/s, {options.streams} streams, paced at {options.pacing:g} of the line; "
+          f"{options.ranks} ranks of {options.quota} processors; {first['steps']} steps to z = {first['z']:.3g}")
+    print("seconds a step; comm: waited for other sites; E: eq. 14, measured; own: of a step, what was not waited")
+    print("    N      M  sites     comm    tree      PM    step      E    own | MB sent a step: all   eq. 12 |"
+          " mesh step: MB    16M(s-1)/s over it")
+    for r in table:
+        e = f"{r['E']:6.3f}" if r["E"] else "     -"
+        ratio = f"{r['plain mesh'] / r['sent mesh']:10.1f}" if r["sent mesh"] else "         -"
+        print(f"{r['particles']:4}^3 {r['mesh']:4}^3 {r['sites']:5} {r['exposed']:9.3f} {r['tree']:7.3f} {r['pm']:7.3f} "
+              f"{r['step']:7.3f} {e} {r['own share']:6.3f} | {r['sent'] / 1e6:18.3f} {r['eq. 12'] / 1e6:8.3f} | "
+              f"{r['sent mesh'] / 1e6:13.3f} {ratio}")
+    show_kinds(options, table)
+
+
+def show_kinds(options, table):
+    """What is on the critical path of a step of each kind. A message's way is half a round trip."""
+    print(f"\nkind of step                    steps  seconds   waited  in round trips of {options.rtt:g} ms   receives waited"
+          "   SUSHI, eq. 11")
+    for r in table:
+        for name, (steps, seconds, waited, waits) in r["kinds"].items():
+            print(f"{r['particles']:4}^3 {r['mesh']:4}^3 s={r['sites']} {name:<14} {steps:5} {seconds:8.3f} {waited:8.3f} "
+                  f"{1000 * waited / options.rtt if options.rtt else 0:24.2f} {waits:17.1f} "
+                  f"{sushi.round_trips(r['sites']):15}")
