@@ -20,7 +20,8 @@ def command(options, ranks, folder, site=None, namespace=None):
         words = ["mpirun", "-n", str(ranks), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
                  "-mca", "btl_vader_single_copy_mechanism", "none"] + words
     if namespace:
-        words = ["ip", "netns", "exec", namespace] + words
+        # `ip netns exec` would hide the control groups: it mounts another /sys.
+        words = ["nsenter", f"--net=/var/run/netns/{namespace}"] + words
     return words
 
 
@@ -72,7 +73,9 @@ def several_sites(options, count, folder, text):
     here = os.path.dirname(os.path.abspath(__file__))
     words = [options.testbed, "--sites", str(count), "--topology", "line" if count == 2 else "ring",
              "--rtt", f"{options.rtt}ms", "--rate", f"{options.rate}Mbit", "--rmem", "6MB", "--wmem", "4MB", "--quiet"]
-    subprocess.run(words + ["--", sys.executable, here, "--inside", folder], check=True)
+    status = subprocess.run(words + ["--", sys.executable, here, "--inside", folder]).returncode
+    if status:
+        sys.exit(status)
     return [f"{folder}/{name}" for name in problem.NAMES[:count]]
 
 

@@ -1,5 +1,5 @@
-"""Measured and modelled times of SUSHI over 0.27 to 0.32 s of round trip (Groen et al. 2011, table 7, theta = 0.3), and its
-model of what sites send (equations 11 and 12)."""
+"""Measured and modelled times of SUSHI over 0.27 to 0.32 s of round trip (Groen et al. 2011, table 7, theta = 0.3), and
+its model of what sites send (equations 11 and 12)."""
 
 # N^(1/3), M^(1/3), processes, sites; measured: communication within sites, all of it, tree, whole step; modelled:
 # communication within sites, all of it, tree, whole step. Seconds a step; * without the relay in Amsterdam.

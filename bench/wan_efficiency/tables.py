@@ -28,26 +28,27 @@ def rows(options, runs):
 
 def show(options, table):
     first = table[0]
-    print(f"\n{options.rtt:g} ms, {options.rate:g} Mbit/s, {options.streams} streams, paced at {options.pacing:g} of the line; "
-          f"{options.ranks} ranks of {options.quota} processors; {first['steps']} steps to z = {first['z']:.3g}")
-    print("seconds a step; comm: waited for other sites; E: eq. 14, measured; own: of a step, what was not waited")
-    print("    N      M  sites     comm    tree      PM    step      E    own | MB sent a step: all   eq. 12 |"
-          " mesh step: MB    16M(s-1)/s over it")
+    print(f"\n{options.rtt:g} ms, {options.rate:g} Mbit/s, {options.streams} streams, paced at {options.pacing:g} of "
+          f"the line; {options.ranks} ranks of {options.quota} processors; {first['steps']} steps to z = {first['z']:.3g}")
+    print("seconds a step; comm: waited for other sites; E: eq. 14, measured; own: of a step, what was not waited;\n"
+          "MB of the site that sends most; over it: 16 M (s - 1) / s, both interlaced meshes as they are, over that")
+    print("    N      M  sites     comm    tree      PM    step      E    own |"
+          " a step: MB   eq. 12 | mesh: MB  over it")
     for r in table:
-        e = f"{r['E']:6.3f}" if r["E"] else "     -"
-        ratio = f"{r['plain mesh'] / r['sent mesh']:10.1f}" if r["sent mesh"] else "         -"
-        print(f"{r['particles']:4}^3 {r['mesh']:4}^3 {r['sites']:5} {r['exposed']:9.3f} {r['tree']:7.3f} {r['pm']:7.3f} "
-              f"{r['step']:7.3f} {e} {r['own share']:6.3f} | {r['sent'] / 1e6:18.3f} {r['eq. 12'] / 1e6:8.3f} | "
-              f"{r['sent mesh'] / 1e6:13.3f} {ratio}")
+        efficiency = f"{r['E']:6.3f}" if r["E"] else "     -"
+        ratio = f"{r['plain mesh'] / r['sent mesh']:8.1f}" if r["sent mesh"] else "       -"
+        print(f"{r['particles']:4}^3 {r['mesh']:4}^3 {r['sites']:5} {r['exposed']:9.3f} {r['tree']:7.3f} "
+              f"{r['pm']:7.3f} {r['step']:7.3f} {efficiency} {r['own share']:6.3f} | {r['sent'] / 1e6:10.3f} "
+              f"{r['eq. 12'] / 1e6:8.3f} | {r['sent mesh'] / 1e6:8.3f} {ratio}")
     show_kinds(options, table)
 
 
 def show_kinds(options, table):
     """What is on the critical path of a step of each kind. A message's way is half a round trip."""
-    print(f"\nkind of step                    steps  seconds   waited  in round trips of {options.rtt:g} ms   receives waited"
-          "   SUSHI, eq. 11")
+    trips = 1000 / options.rtt if options.rtt else 0
+    print("\nkind of step                     steps  seconds   waited  round trips  waits |"
+          " SUSHI's round trips, eq. 11")
     for r in table:
         for name, (steps, seconds, waited, waits) in r["kinds"].items():
-            print(f"{r['particles']:4}^3 {r['mesh']:4}^3 s={r['sites']} {name:<14} {steps:5} {seconds:8.3f} {waited:8.3f} "
-                  f"{1000 * waited / options.rtt if options.rtt else 0:24.2f} {waits:17.1f} "
-                  f"{sushi.round_trips(r['sites']):15}")
+            print(f"{r['particles']:4}^3 {r['mesh']:4}^3 s={r['sites']} {name:<14} {steps:6} {seconds:8.3f} "
+                  f"{waited:8.3f} {trips * waited:12.2f} {waits:6.1f} | {sushi.round_trips(r['sites']):5}")
