@@ -168,6 +168,8 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   const auto length = [&run](const Auto<Quantity>& quantity, const char* key, double automatic) {
     return quantity ? number_of(*quantity, key, run.config, run.units) : automatic;
   };
+  describe({run.particles, comoving ? static_cast<int>(run.config.gravity.mesh.value_or(0)) : 0,
+            run.config.gravity.theta.value_or(0)});
   pictures_ = output.image;
   picture_.pixels = static_cast<int>(output.image_pixels);
   picture_.width = length(output.image_width, "output.image_width", comoving ? 0 : run.side / 2);
@@ -182,6 +184,7 @@ void RunProducts::output(const OutputState& state) {
   if (power_mesh_ <= 0 && !pictures_) return;
   const sites::GatheredSet all(*sites(), state.stream, own.data(), own.size());
   write_products({state.stream, all.share(), state.frame, state.header, sites(), all.place()}, state.index);
+  count_output_traffic();
 }
 
 void RunProducts::write_products(const DeviceSet& set, int index) const {

@@ -142,6 +142,7 @@ std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& r
       .raw("elapsed", fmt::format("{:.3f}", metrics.elapsed))
       .raw("phases", mean_phases(ranks).text());
   if (ranks.size() > 1) line.raw("ranks", about_ranks(ranks, all).text());
+  if (!metrics.sites.empty()) line.raw("sites", metrics.sites);
   return line.text();
 }
 

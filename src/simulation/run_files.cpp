@@ -44,7 +44,9 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
       sites_(sites),
       gatherer_(ranks),
       stop_(ranks.rank() == 0 ? prepared_directory(options) : "", ranks.rank() == 0 ? options.time_limit : 0),
-      progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()) {}
+      progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()) {
+  if (sites) sites_report_.emplace(*sites, path("sites_trace.csv"), options.overwrite);
+}
 
 StepLog& RunFiles::log() {
   if (!log_) {
@@ -63,7 +65,9 @@ void RunFiles::message(const std::string& text) {
   progress_.message(text);
 }
 
-void RunFiles::step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) {
+void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
+  StepMetrics metrics = of_step;
+  if (sites_) report_sites(metrics, timers);
   particles_ = metrics.particles;
   own_particles_ = metrics.own_particles;
   add_counts(counts_, metrics.gravity);
@@ -76,6 +80,33 @@ void RunFiles::step(const StepMetrics& metrics, const PhaseTimers& timers, doubl
                   metrics.particles});
 }
 
+void RunFiles::sites_step(const SitesStep& told, const SitesTraffic& traffic) { told_.emplace(told, traffic); }
+
+void RunFiles::report_sites(StepMetrics& metrics, const PhaseTimers& timers) {
+  if (!told_) told_.emplace(SitesStep{}, sites_->take_traffic());  // nothing is known of the others yet
+  sites_report_->step(own_step(ranks_, metrics, timers), told_->first, told_->second);
+  told_.reset();
+  metrics.sites = sites_report_->json();
+}
+
+void RunFiles::describe(const SitesRunFacts& facts) {
+  if (sites_report_) sites_report_->describe(facts);
+}
+
+void RunFiles::finish_sites() {
+  const std::string text = sites_report_->finish();
+  if (!speaks()) return;
+  SafeFile file(path("sites_report.txt"), true);
+  file.write(text);
+  file.commit();
+  log().finish(text, "");
+  progress_.message(text);
+}
+
+void RunFiles::count_output_traffic() {
+  if (sites_) sites_report_->output(sites_->take_traffic());
+}
+
 void RunFiles::output(const OutputState& state) {
   const bool stopped = state.index < 0;
   const std::string name = stopped ? "stopped.hdf5" : fmt::format("snapshot_{:03}.hdf5", state.index);
@@ -86,6 +117,7 @@ void RunFiles::output(const OutputState& state) {
       write_snapshot(path(name), state.snapshot(), provenance_, write, {}, ranks_, sites_);
   snapshots_.push_back(written.front());
   message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
+  count_output_traffic();
 }
 
 std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reason(long_step_seconds); }
@@ -137,6 +169,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
                       1e-6 * static_cast<double>(most[1]));
   message(text);
   progress_.message(memory);
+  if (sites_) finish_sites();
 }
 
 std::string RunFiles::path(const std::string& name) const {

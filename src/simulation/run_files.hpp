@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "src/simulation/progress.hpp"
 #include "src/simulation/simulation.hpp"
+#include "src/simulation/sites_report.hpp"
 #include "src/simulation/step_log.hpp"
 #include "src/simulation/stop_request.hpp"
 #include "wan/sites/sites.hpp"
@@ -40,11 +42,15 @@ class RunFiles : public RunObserver {
 
   void message(const std::string& text) override;
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
+  void sites_step(const SitesStep& told, const SitesTraffic& traffic) override;
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
 
+  // For the predictions of the last report. Without sites nothing.
+  void describe(const SitesRunFacts& facts);
+
   // Last words: the tree of timers, where the memory went (since the last pool_watch()), and where the run ended. Of
-  // many ranks: how all that was shared by them.
+  // many ranks: how all that was shared by them. Over sites also how they shared it, into sites_report.txt.
   void finish(const RunResult& result, const PhaseTimers& timers);
 
   std::string path(const std::string& name) const;
@@ -52,10 +58,15 @@ class RunFiles : public RunObserver {
   const Communicator& ranks() const { return ranks_; }
   sites::Sites* sites() const { return sites_; }  // null in a run at one site
 
+ protected:
+  void count_output_traffic();  // what came and went for an output, so far
+
  private:
   StepLog& log();
   bool speaks() const { return ranks_.rank() == 0; }
   std::string memory_of_largest(bool by_family) const;
+  void report_sites(StepMetrics& metrics, const PhaseTimers& timers);
+  void finish_sites();
   void write_report(const RunResult& result, const PhaseTimers& timers);
 
   RunFileOptions options_;
@@ -66,6 +77,8 @@ class RunFiles : public RunObserver {
   StopRequest stop_;
   Progress progress_;
   std::optional<StepLog> log_;
+  std::optional<SitesReport> sites_report_;
+  std::optional<std::pair<SitesStep, SitesTraffic>> told_;  // of the step that is about to be told of
   std::vector<std::string> first_words_;  // from before there was a log
   std::vector<std::string> snapshots_;
   std::size_t particles_ = 0;      // of all ranks

@@ -1,0 +1,159 @@
+// The end of a run over sites as text: see sites_report.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "src/simulation/sites_report.hpp"
+
+namespace maki {
+
+namespace {
+
+using All = std::vector<SiteSums>;
+
+constexpr double kSampledShare = 1e-4;  // r_samp, as SUSHI's large runs had it
+
+double steps_of(const SiteSums& site) { return static_cast<double>(std::max<std::uint64_t>(site.steps, 1)); }
+
+int ranks_of(const All& sites) {
+  int ranks = 0;
+  for (const SiteSums& site : sites) ranks += site.ranks;
+  return ranks;
+}
+
+// Of a step, each site by its share of the ranks.
+double mean(const All& sites, const std::function<double(const SiteSums&)>& number) {
+  double sum = 0;
+  for (const SiteSums& site : sites) sum += site.ranks * number(site) / steps_of(site);
+  return sum / ranks_of(sites);
+}
+
+double largest(const All& sites, const std::function<double(const SiteSums&)>& number) {
+  double most = 0;
+  for (const SiteSums& site : sites) most = std::max(most, number(site));
+  return most;
+}
+
+// Seconds that one site with all ranks would not spend: all but one of the sites' transforms.
+double spared(const All& sites, const SiteSums& site) {
+  return site.transform * (1 - 1 / static_cast<double>(sites.size()));
+}
+
+std::string row(const SitesRunFacts& facts, int ranks, const std::string& site, const std::string& local,
+                const std::string& total, double tree, double mesh, double other, double whole) {
+  const double n = std::cbrt(static_cast<double>(facts.particles));
+  const auto cells = facts.mesh > 0 ? fmt::format("{}", facts.mesh) : "-";
+  return fmt::format("{:>7.6g} {:>7} {:>6}  {:<18} {:>10} {:>10} {:>10.4f} {:>10.4f} {:>10.4f} {:>10.4f}\n", n, cells,
+                     ranks, site, local, total, tree, mesh, other, whole);
+}
+
+std::string time_table(const All& sites, const std::vector<std::string>& names, const SitesRunFacts& facts) {
+  std::string text = fmt::format("{:>7} {:>7} {:>6}  {:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "N^1/3",
+                                 "M^1/3", "ranks", "seconds a step", "comm local", "comm total", "tree", "PM", "other",
+                                 "exec.");
+  const auto number = [](double value) { return fmt::format("{:.4f}", value); };
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const SiteSums& s = sites[i];
+    const double one = 1 / steps_of(s);
+    text += row(facts, s.ranks, names[i], number(one * s.local), number(one * (s.local + s.waited())), one * s.tree,
+                one * s.mesh, one * (s.work() - s.tree - s.mesh), one * s.seconds);
+  }
+  const double tree = mean(sites, [](const SiteSums& s) { return s.tree; });
+  const double mesh = mean(sites, [&](const SiteSums& s) { return s.mesh - spared(sites, s); });
+  const double whole = one_site_seconds(sites);
+  return text + row(facts, ranks_of(sites), "one site, estimate",
+                    number(mean(sites, [](const SiteSums& s) { return s.local; })), "", tree, mesh,
+                    whole - tree - mesh, whole);
+}
+
+std::string kinds_table(const All& sites) {
+  constexpr std::array<const char*, 3> names = {"new lists", "kept lists, mesh", "kept lists, no mesh"};
+  std::string text = fmt::format("{:<24} {:>8} {:>12} {:>14} {:>14}\n", "kind of step", "steps", "seconds",
+                                 "waited, most", "waits, most");
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const std::uint64_t steps = sites.front().kinds[k].steps;
+    if (steps == 0) continue;
+    const auto most = [&](const std::function<double(const SiteSums::Kind&)>& value) {
+      return largest(sites, [&](const SiteSums& s) { return value(s.kinds[k]); }) / static_cast<double>(steps);
+    };
+    text += fmt::format("{:<24} {:>8} {:>12.4f} {:>14.4f} {:>14.2f}\n", names[k], steps,
+                        most([](const SiteSums::Kind& kind) { return kind.seconds; }),
+                        most([](const SiteSums::Kind& kind) { return kind.waited; }),
+                        most([](const SiteSums::Kind& kind) { return static_cast<double>(kind.waits); }));
+  }
+  return text + fmt::format(
+                    "of a step, at the site with most; a wait for what is still on its way is half a round trip; "
+                    "SUSHI has {} exchanges a step (eq. 11)\n",
+                    5 * sites.size() + 3);
+}
+
+struct Volume {
+  sites::Phase phase;
+  const char* name;
+  std::uint64_t of;       // steps
+  double predicted;       // bytes; below 0: eq. 12 has no term for it
+};
+
+std::string bytes_table(const All& sites, const SitesRunFacts& facts) {
+  const double s = static_cast<double>(sites.size()), n = static_cast<double>(facts.particles);
+  const double m = std::pow(static_cast<double>(facts.mesh), 3), mb = 1e-6;
+  const SiteSums& first = sites.front();
+  const double trees = facts.theta > 0 ? (48 / facts.theta + 24) * std::pow(n, 2.0 / 3) : -1;
+  const std::vector<Volume> volumes = {
+      {sites::Phase::kSums, "sums and samples, a step", first.steps, 4 * n * kSampledShare},
+      {sites::Phase::kMesh, "mesh, a step with it", first.mesh_steps, 4 * s * m},
+      {sites::Phase::kTrees, "trees, a step", first.steps, trees},
+      {sites::Phase::kParticles, "particles, new lists", first.rebuilds(), -1}};
+  std::string text = fmt::format("{:<26} {:>12} {:>12} {:>12} {:>12}\n", "MB of a site, mean", "sent", "received",
+                                 "passed on", "eq. 12");
+  for (const Volume& v : volumes) {
+    if (v.of == 0) continue;
+    sites::Traffic sum;
+    for (const SiteSums& site : sites) {
+      const sites::Traffic& one = site.traffic[static_cast<std::size_t>(v.phase)];
+      sum.bytes_sent += one.bytes_sent;
+      sum.bytes_received += one.bytes_received;
+      sum.bytes_passed_on += one.bytes_passed_on;
+    }
+    const double each = mb / (s * static_cast<double>(v.of));
+    text += fmt::format("{:<26} {:>12.4f} {:>12.4f} {:>12.4f} {:>12}\n", v.name,
+                        each * static_cast<double>(sum.bytes_sent), each * static_cast<double>(sum.bytes_received),
+                        each * static_cast<double>(sum.bytes_passed_on),
+                        v.predicted < 0 ? "-" : fmt::format("{:.4f}", mb * v.predicted));
+  }
+  if (facts.mesh > 0)
+    text += fmt::format("both interlaced meshes as 64-bit integers, 16 M (s - 1) / s: {:.4f} MB\n",
+                        mb * 16 * m * (s - 1) / s);
+  double outputs = 0, sent = 0;
+  for (const SiteSums& site : sites) {
+    outputs = std::max(outputs, site.outputs[static_cast<std::size_t>(sites::Phase::kOutput)].waited);
+    sent += mb * static_cast<double>(site.outputs[static_cast<std::size_t>(sites::Phase::kOutput)].bytes_sent);
+  }
+  return text + fmt::format("outputs, not in the tables: {:.3f} s waited at most, {:.3f} MB sent by all sites\n",
+                            outputs, sent);
+}
+
+}  // namespace
+
+double one_site_seconds(const All& sites) {
+  return mean(sites, [&](const SiteSums& s) { return s.work() - spared(sites, s); });
+}
+
+double efficiency(const All& sites) {
+  const double whole = largest(sites, [](const SiteSums& s) { return s.seconds / steps_of(s); });
+  return whole > 0 ? one_site_seconds(sites) / whole : 1;
+}
+
+std::string sites_table(const All& sites, const std::vector<std::string>& names, const SitesRunFacts& facts) {
+  const bool all_known = std::all_of(sites.begin(), sites.end(), [](const SiteSums& s) { return s.transform > 0; });
+  return time_table(sites, names, facts) +
+         fmt::format("{} steps. Efficiency E({}) = {:.3f} (SUSHI's eq. 14), of the estimate above: all sites' work "
+                     "without what they waited for, over all ranks{}.\n\n",
+                     sites.front().steps, sites.size(), efficiency(sites),
+                     facts.mesh > 0 && !all_known ? ", each site's transforms counted" : "") +
+         kinds_table(sites) + '\n' + bytes_table(sites, facts);
+}
+
+}  // namespace maki

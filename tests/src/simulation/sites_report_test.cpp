@@ -1,0 +1,213 @@
+// What a run over sites tells of its network: the trace, the metrics, and the table at the end.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "src/simulation/run_files.hpp"
+#include "src/simulation/sites_report.hpp"
+#include "tests/sites/replayed_sites.hpp"
+
+namespace maki {
+namespace {
+
+constexpr auto at(sites::Phase phase) { return static_cast<std::size_t>(phase); }
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream in(line + ',');
+  for (std::string cell; std::getline(in, cell, ',');) cells.push_back(cell);
+  return cells;
+}
+
+// Rows of a table with names: lines that begin with # are left out.
+struct Table {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> rows;
+  std::string cell(std::size_t row, const std::string& name) const {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) return "no column " + name;
+    return rows.at(row).at(static_cast<std::size_t>(found - names.begin()));
+  }
+  double number(std::size_t row, const std::string& name) const { return std::stod(cell(row, name)); }
+};
+
+Table read_table(const std::string& path) {
+  Table table;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with('#')) continue;
+    if (table.names.empty())
+      table.names = cells_of(line);
+    else
+      table.rows.push_back(cells_of(line));
+  }
+  return table;
+}
+
+class SitesReportFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = (std::filesystem::path(testing::TempDir()) /
+                  (std::string("maki_sites_") + testing::UnitTest::GetInstance()->current_test_info()->name()))
+                     .string();
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  std::string directory_;
+};
+
+// Step n of a site: 10 n seconds of which n are waited for trees, and 0.5 for the mesh of every second step.
+OwnStep own(std::uint64_t step) {
+  OwnStep own;
+  own.step = step;
+  own.time = 0.1 * static_cast<double>(step);
+  own.rebuilt = step == 1;
+  own.long_step_end = step % 2 == 0;
+  own.seconds = 10.0 * static_cast<double>(step);
+  own.force_seconds = 4;
+  own.tree_seconds = 6.0 * static_cast<double>(step);
+  own.mesh_seconds = own.long_step_end ? 2 : 0;
+  own.particles = 1000;
+  own.interactions = 5000;
+  return own;
+}
+
+SitesTraffic traffic(std::uint64_t step) {
+  SitesTraffic traffic{};
+  traffic[at(sites::Phase::kTrees)] = {1, 100, 1, 200, 7, 1, static_cast<double>(step)};
+  if (step == 2) traffic[at(sites::Phase::kMesh)] = {1, 4000, 1, 3000, 0, 1, 0.5};
+  return traffic;
+}
+
+SitesStep told(std::uint64_t step) {
+  SitesStep told;
+  told.step = step;
+  told.told_of = step - 1;
+  told.sites = {{4, 5000, 1000, 0, 0.4}, {3, 6000, 2000, 0.4, 1}};
+  told.transform_seconds = step % 2 == 0 ? 0.5 : 0;
+  return told;
+}
+
+TEST_F(SitesReportFiles, TraceHasALineAStepWithAllSites) {
+  test::replay_sites(2, [&](sites::Sites& sites) {
+    const std::string name = path("trace_" + std::to_string(sites.me()) + ".csv");
+    SitesReport report(sites, name, true);
+    report.step(own(0), {}, traffic(0));
+    report.step(own(1), told(1), traffic(1));
+    SitesTraffic of_output = traffic(0);
+    of_output[at(sites::Phase::kOutput)] = {1, 50, 1, 60, 0, 1, 0.25};
+    report.output(of_output);  // the trees' messages count to the next step
+    report.step(own(2), told(2), traffic(2));
+    const Table table = read_table(name);
+    ASSERT_EQ(table.rows.size(), 3u);
+    for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.names.size());
+    EXPECT_EQ(table.cell(0, "north_begin"), "");
+    EXPECT_EQ(table.number(2, "told_of"), 1);
+    EXPECT_EQ(table.number(2, "north_force_seconds"), 4);
+    EXPECT_EQ(table.number(2, "east_particles"), 2000);
+    EXPECT_EQ(table.number(2, "east_begin"), 0.4);
+    EXPECT_EQ(table.number(2, "east_end"), 1);
+    EXPECT_EQ(table.number(1, "rebuilt"), 1);
+    EXPECT_EQ(table.number(2, "mesh"), 1);
+    EXPECT_EQ(table.number(2, "mesh_sent"), 4000);
+    EXPECT_EQ(table.number(2, "trees_received"), 400);  // with those of the output
+    EXPECT_EQ(table.number(2, "trees_passed_on"), 14);
+    EXPECT_EQ(table.number(2, "waited"), 2.5);
+    EXPECT_EQ(table.number(2, "waits"), 3);
+    EXPECT_EQ(table.number(2, "output_sent"), 0);
+    const SiteSums& sums = report.sums();
+    EXPECT_EQ(sums.steps, 2u);  // not the one before the first
+    EXPECT_EQ(sums.rebuilds(), 1u);
+    EXPECT_EQ(sums.mesh_steps, 1u);
+    EXPECT_DOUBLE_EQ(sums.seconds, 30);
+    EXPECT_DOUBLE_EQ(sums.waited(), 3.5);
+    EXPECT_DOUBLE_EQ(sums.tree, 18 - 3);
+    EXPECT_DOUBLE_EQ(sums.mesh, 1.5);
+    EXPECT_EQ(sums.outputs[at(sites::Phase::kOutput)].bytes_sent, 50u);
+    const std::string json = report.json();
+    EXPECT_NE(json.find(R"("waited": 2.500000, "waits": 3)"), std::string::npos) << json;
+    EXPECT_NE(json.find(R"("east": {"force": 3.000000, "particles": 2000)"), std::string::npos) << json;
+    EXPECT_NE(json.find(R"("mesh": [0.500000, 1, 4000, 3000])"), std::string::npos) << json;
+    EXPECT_EQ(std::count(json.begin(), json.end(), '{'), std::count(json.begin(), json.end(), '}'));
+  });
+}
+
+SiteSums sums_of(int ranks, double seconds, double waited, double transform) {
+  SiteSums sums;
+  sums.ranks = ranks;
+  sums.steps = 10;
+  sums.mesh_steps = 5;
+  sums.seconds = 10 * seconds;
+  sums.transform = 10 * transform;
+  sums.mesh = 20 * transform;
+  sums.tree = 10 * (seconds - waited - 2 * transform);
+  sums.traffic[at(sites::Phase::kTrees)].waited = 10 * waited;
+  sums.traffic[at(sites::Phase::kMesh)].bytes_sent = 5000000;
+  sums.kinds[2] = {10, 10, 10 * seconds, 10 * waited};
+  return sums;
+}
+
+TEST(SitesTable, EfficiencyIsTheWorkOverAllRanks) {
+  // Nothing is waited for: as fast as one site.
+  EXPECT_DOUBLE_EQ(efficiency({sums_of(1, 2, 0, 0), sums_of(1, 2, 0, 0)}), 1);
+  // Half of the time is waited for.
+  EXPECT_DOUBLE_EQ(efficiency({sums_of(2, 2, 1, 0), sums_of(2, 2, 1, 0)}), 0.5);
+  // The ranks of one of two sites wait for the other one: 3 ranks work 2 s, 1 rank 1 s.
+  EXPECT_DOUBLE_EQ(one_site_seconds({sums_of(3, 2, 0, 0), sums_of(1, 2, 1, 0)}), (3 * 2 + 1 * 1) / 4.0);
+  // Both make the transforms, of 0.5 s: one site with two ranks takes half as long for them.
+  EXPECT_DOUBLE_EQ(one_site_seconds({sums_of(1, 2, 0, 0.5), sums_of(1, 2, 0, 0.5)}), 1.75);
+}
+
+TEST(SitesTable, HasPredictionsBeside) {
+  const std::string text = sites_table({sums_of(2, 2, 0.5, 0.1), sums_of(1, 2, 0.25, 0.1)}, {"north", "east"},
+                                       {std::uint64_t{1} << 24, 128, 0.5});
+  EXPECT_NE(text.find("E(2) = 0."), std::string::npos);
+  EXPECT_NE(text.find("13 exchanges"), std::string::npos);
+  EXPECT_NE(text.find("16.7772"), std::string::npos) << text;   // 4 s M = 8 * 128^3, and 16 M (s - 1) / s as well
+  EXPECT_NE(text.find("7.8643"), std::string::npos) << text;    // (48/0.5 + 24) * 2^16 bytes
+  EXPECT_NE(text.find(" 256     128 "), std::string::npos) << text;
+  for (const std::string name : {"north", "east", "one site, estimate"})
+    EXPECT_NE(text.find(name), std::string::npos) << name;
+  EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+}
+
+// RunFiles as a run at two sites calls it, steps and end, without a simulation.
+TEST_F(SitesReportFiles, RunFilesWriteTraceMetricsAndReport) {
+  test::replay_sites(2, [&](sites::Sites& sites) {
+    RunFileOptions options;
+    options.directory = path(sites.name(sites.me()));
+    options.overwrite = true;
+    options.progress = nullptr;
+    RunFiles files(options, {"", "Maki 0", "abc", "g++", "cpu"}, Communicator::self(), &sites);
+    files.describe({1000, 32, 0.5});
+    const PhaseTimers timers;
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      StepMetrics metrics;
+      metrics.step = step;
+      metrics.time = 0.5;
+      metrics.seconds = 1;
+      metrics.own_particles = 10;
+      if (step > 0) files.sites_step(told(step), traffic(step));
+      files.step(metrics, timers, 1);
+    }
+    files.finish({}, timers);
+    const Table table = read_table(files.path("sites_trace.csv"));
+    ASSERT_EQ(table.rows.size(), 3u);
+    EXPECT_EQ(table.cell(0, "told_of"), "");
+    EXPECT_EQ(table.number(2, "north_end"), 0.4);
+    std::stringstream metrics, report, log;
+    metrics << std::ifstream(files.path("metrics.jsonl")).rdbuf();
+    EXPECT_NE(metrics.str().find(R"("sites": {"waited": 1.0)"), std::string::npos) << metrics.str();
+    report << std::ifstream(files.path("sites_report.txt")).rdbuf();
+    EXPECT_NE(report.str().find("Efficiency E(2)"), std::string::npos);
+    log << std::ifstream(files.path("log.txt")).rdbuf();
+    EXPECT_NE(log.str().find("Efficiency E(2)"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace maki
