@@ -5,28 +5,21 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/particles/fine_coordinates.hpp"
 
 namespace maki {
 
 namespace {
 
-// A coordinate with its remainder: 48 bits, 2^48 to a side.
-constexpr double kSideToFine = 281474976710656.0;
 constexpr std::uint64_t kHalfSide = std::uint64_t{1} << 47;
 
 MAKI_HD std::uint64_t join(std::uint32_t coordinate, std::uint16_t remainder) {
   return (static_cast<std::uint64_t>(coordinate) << 16) | remainder;
 }
 
-// Bits above the 48th drop out here: that is the periodic wrap.
 MAKI_HD void split(std::uint64_t fine, std::uint32_t& coordinate, std::uint16_t& remainder) {
-  coordinate = static_cast<std::uint32_t>(fine >> 16);
+  coordinate = coordinate_of(fine);
   remainder = static_cast<std::uint16_t>(fine);
-}
-
-MAKI_HD std::uint64_t to_fine(double sides) {
-  const double fine = sides * kSideToFine;
-  return static_cast<std::uint64_t>(static_cast<std::int64_t>(fine + (fine < 0 ? -0.5 : 0.5)));
 }
 
 struct DriftParticle {

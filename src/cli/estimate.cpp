@@ -59,17 +59,17 @@ double list_bytes(const Config::Gravity& gravity, bool periodic, double n) {
 }
 
 // Of many ranks: pencils with as much again for their transposes, and a brick of counts or forces around a domain of
-// its share of the volume, kUneven times as large.
-double mesh_bytes(const Config::Gravity& gravity, double n, int ranks) {
+// its share of the volume, kUneven times as large. Every site of several has a mesh of its own, always in pencils.
+double mesh_bytes(const Config::Gravity& gravity, double n, int ranks, int sites) {
   const double m = static_cast<double>(*gravity.mesh), cells = m * m * (m + 2);
   double meshes = *gravity.gradient == Gradient::kAnalytic && *gravity.interlacing == Interlacing::kNone ? 1 : 2;
   if (*gravity.gradient == Gradient::kFourPoint && *gravity.interlacing == Interlacing::kFull) ++meshes;
   // Influence functions of an octant: of the force, and of the potential where the force has its own.
   const double tables = (*gravity.gradient == Gradient::kAnalytic ? 1 : 2) * cubed(m / 2 + 1);
   const double counts = on_gpu() ? 8 * cells : kPlanes * m * m + kSelected * n;  // GPU: in the transforms' work space
-  if (ranks == 1) return 4 * (meshes * cells + tables) + counts;
-  const double brick = std::min(cubed(m), cubed(std::cbrt(kUneven * cubed(m) / ranks) + kBrickEdge));
-  const double planes = on_gpu() ? 0 : kPlanes * std::cbrt(brick) * std::cbrt(brick) + kSelected * kUneven * n / ranks;
+  if (ranks * sites == 1) return 4 * (meshes * cells + tables) + counts;
+  const double brick = std::min(cubed(m), cubed(std::cbrt(kUneven * cubed(m) / (ranks * sites)) + kBrickEdge));
+  const double planes = on_gpu() ? 0 : kPlanes * std::cbrt(brick) * std::cbrt(brick) + kSelected * kUneven * n / (ranks * sites);
   return (4 * (2 * meshes * cells + tables) + 8 * cells) / ranks + 2 * 8 * brick + planes;
 }
 
@@ -134,12 +134,14 @@ std::uint64_t planned_particles(const Config& config, const Communicator& ranks)
 
 MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks) {
   resolve_presets(config, particles);
-  const auto all = static_cast<double>(particles), even = all / ranks;  // particles
-  const double n = ranks > 1 ? kUneven * even : all;
+  const int sites = std::max(1, static_cast<int>(config.sites.ring.size())), everywhere = ranks * sites;
+  const auto all = static_cast<double>(particles), even = all / everywhere;  // particles
+  const double n = everywhere > 1 ? kUneven * even : all;
   const bool periodic = config.run.kind == RunKind::kCosmology;
   const double ranges = periodic ? 2 : 1;
   MemoryEstimate e;
   e.ranks = ranks;
+  e.sites = sites;
   e.particles = n * kState;
   e.accelerations = n * ranges * (kAcceleration + (config.output.energy_interval > 0 ? kPotential : 0));
   double sort = 0;
@@ -147,18 +149,18 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
     const double leaf = static_cast<double>(std::max<std::int64_t>(config.gravity.leaf_size, 4));
     e.tree = n * (periodic ? kTreePeriodic : kTreeIsolated) * kTreeLeaf / leaf;
     e.lists = kListRoom / 1.15 * even * list_bytes(config.gravity, periodic, all);
-    if (ranks > 1) e.let = let_bytes(config.gravity, periodic, all, ranks);
+    if (everywhere > 1) e.let = let_bytes(config.gravity, periodic, all, everywhere);
     if (const auto& most = config.gravity.list_memory)
       e.lists = std::min(e.lists, number_of(*most, "gravity.list_memory", config, {}));
     if (on_gpu()) e.lists += kStaging * std::min(kStagedGroups, n / kMembers);
     sort = n * kSort;
   }
-  if (periodic) e.mesh = mesh_bytes(config.gravity, all, ranks);
+  if (periodic) e.mesh = mesh_bytes(config.gravity, all, ranks, sites);
   e.scratch = std::max(output_bytes(config, particles, periodic) / ranks, sort - e.lists);
   const double program = kProgram + (ranks > 1 ? kMpi : 0);
-  e.host_start = host_start(config, even) + program;
+  e.host_start = host_start(config, all / ranks) + program;  // a site makes all, and then keeps its own
   e.host_output = n * (kHostSet + kDownload) + program;
-  e.snapshot = all * kHostSet;
+  e.snapshot = all / sites * kHostSet;
   return e;
 }
 

@@ -23,7 +23,8 @@ struct MemoryEstimate {
   double host_start = 0;     // initial conditions while they are made or read and put on the device
   double host_output = 0;    // a snapshot on its way to the disk
   double snapshot = 0;       // disk, each, without compression; of all ranks together
-  int ranks = 1;
+  int ranks = 1;             // of this site
+  int sites = 1;
 
   double device() const { return particles + accelerations + tree + lists + mesh + let + scratch; }
   double host() const { return host_start > host_output ? host_start : host_output; }
@@ -35,7 +36,8 @@ struct MemoryEstimate {
 std::uint64_t planned_particles(const Config& config, const Communicator& ranks = Communicator::self());
 
 // Of a configuration that may have been resolved or not. Good to about a quarter; lists in strongly clustered sets to
-// a half. Of many ranks: with what uneven shares take more.
+// a half. Of many ranks: with what uneven shares take more; of several sites, of
+// which this is one, with an equal share of the particles for each.
 MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks = 1);
 
 // What there is for one rank. Bytes.

@@ -119,32 +119,33 @@ std::uint64_t largest_run(const Config& config, const MachineMemory& memory, boo
 
 std::vector<std::string> describe(const Config& config, const MemoryEstimate& e, std::uint64_t particles,
                                   const MachineMemory* memory) {
-  const int ranks = e.ranks;
+  const int ranks = e.ranks, everywhere = ranks * e.sites;
   const auto line = [&](const char* what, double bytes, int parts) {
     return fmt::format("{:<34}{:>10.3f} GB  {:>7.1f} bytes a particle", what, bytes * 1e-9,
                        bytes * parts / static_cast<double>(particles));
   };
-  const auto row = [&](const char* what, double bytes) { return line(what, bytes, ranks); };
+  const auto row = [&](const char* what, double bytes) { return line(what, bytes, everywhere); };
   const char* const lists = config.gravity.list_memory ? "interaction lists" : "interaction lists, all kept";
   std::vector<std::string> lines = {fmt::format("{} particles", particles)};
+  if (e.sites > 1) lines.push_back(fmt::format("over {} sites, at each of them:", e.sites));
   if (ranks > 1) lines.push_back(fmt::format("on each of {} ranks, where most is taken:", ranks));
   lines.insert(lines.end(), {row("particles", e.particles), row("accelerations and potentials", e.accelerations),
                              row("tree", e.tree), row(lists, e.lists), row("mesh", e.mesh)});
-  if (ranks > 1) lines.push_back(row("local essential trees", e.let));
+  if (everywhere > 1) lines.push_back(row("local essential trees", e.let));
   lines.insert(lines.end(), {row("scratch of sorting or outputs", e.scratch), row("device, about", e.device()),
                              row("host, at the start", e.host_start), row("host, at an output", e.host_output)});
   if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
   if (memory && memory->ranks_here > 1)
     lines.push_back(row(memory->shared ? "a machine, all its ranks" : "a machine's host, all its ranks",
                         memory->ranks_here * (memory->shared ? e.shared() : e.host())));
-  lines.push_back(line("disk, each snapshot", e.snapshot, 1));
+  lines.push_back(line("disk, each snapshot", e.snapshot, e.sites));
   if (!memory) return lines;
   std::string what = memory->shared ? "this machine" : fmt::format("this device ({})", memory->device);
   if (ranks > 1) what = fmt::format("a rank's share of {}", memory->shared ? "its machine" : memory->device);
   lines.push_back(fmt::format("{} has {} free{}", what, gigabytes(memory->device_free),
                               memory->shared ? "" : fmt::format(", its host {}", gigabytes(memory->host_free))));
   lines.push_back(fmt::format("largest such run on {}: {} particles, or {} with lists made and used in batches",
-                              ranks > 1 ? "these ranks" : "it", number_text(config, largest_run(config, *memory, true)),
+                              e.sites > 1 ? "such sites" : ranks > 1 ? "these ranks" : "it", number_text(config, largest_run(config, *memory, true)),
                               number_text(config, largest_run(config, *memory, false))));
   return lines;
 }

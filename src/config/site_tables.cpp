@@ -84,12 +84,8 @@ void check_address(const SiteAddress& site) {
                                              : site.relay_key.empty() ? "relay_key"
                                                                       : "relay_target"));
   }
-  if (parts == 3) return check_endpoint(site, site.relay, "relay", false);
-  if (site.address.empty()) {
-    throw Error(fmt::format("sites.{}.address is not set", site.name), "its neighbours do not know where to call it",
-                "give \"host:port\", or a relay by which it is reached");
-  }
-  check_endpoint(site, site.address, "address", false);
+  if (parts == 3) check_endpoint(site, site.relay, "relay", false);
+  if (!site.address.empty()) check_endpoint(site, site.address, "address", false);
   if (!site.listen.empty()) check_endpoint(site, site.listen, "listen", true);
 }
 
@@ -109,7 +105,8 @@ PathChoices path_choices(const Config& config) {
 
 const std::vector<SiteKey>& site_keys() {
   static const std::vector<SiteKey> keys = {
-      {"address", "host:port where its neighbours in the ring call it", &SiteAddress::address},
+      {"address", "host:port where its neighbours in the ring call it; \"\": nobody can, it calls them",
+       &SiteAddress::address},
       {"listen", "address:port where it is called, if another one there; \"\": the port of address, at all addresses",
        &SiteAddress::listen},
       {"relay", "host:port of a relay (maki wan relay) by which it is reached where nobody can call it",
@@ -156,16 +153,15 @@ void check_sites(const Config& config) {
     check_name(name);
     if (std::count(ring.begin(), ring.end(), name) > 1)
       throw Error(fmt::format("sites.ring names '{}' more than once", name));
-    if (ring.size() > 1) check_address(find_site(config, name));
+    check_address(find_site(config, name));
   }
   path_choices(config);
 }
 
-const SiteAddress& find_site(const Config& config, const std::string& name) {
+SiteAddress find_site(const Config& config, const std::string& name) {
   for (const SiteAddress& site : config.site_addresses)
     if (site.name == name) return site;
-  throw Error(fmt::format("there is no table [sites.{}]", name), "sites.ring names that site",
-              fmt::format("add one with its address: [sites.{}] address = \"host:port\"", name));
+  return {name, "", "", "", "", ""};
 }
 
 int place_in_ring(const Config& config, const std::string& name) {

@@ -21,7 +21,7 @@ const std::vector<SiteKey>& site_keys();
 // [sites.`table`] `key` = value. Throws Error that says what was expected; the parser adds where.
 void set_site_value(Config& config, const std::string& table, const std::string& key, const Value& value);
 
-// What no single value can say: names and tables that do not fit together, sites without an address. Throws Error.
+// What no single value can say: names and tables that do not fit together. Throws Error.
 void check_sites(const Config& config);
 
 // The tables as TOML, and what `maki config` says of them.
@@ -31,8 +31,9 @@ std::string describe_site_tables();
 // [sites.path] and sites.key as `maki wan` takes them. Throws Error where nothing says who may be at the other end.
 PathChoices site_path(const Config& config);
 
-// That of a site in the ring. Throws Error, naming those that there are.
-const SiteAddress& find_site(const Config& config, const std::string& name);
+// The table of a site, empty where there is none.
+SiteAddress find_site(const Config& config, const std::string& name);
+// Throws Error, naming the sites that there are.
 int place_in_ring(const Config& config, const std::string& name);
 
 }  // namespace maki

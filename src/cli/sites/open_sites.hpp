@@ -1,0 +1,43 @@
+// From [sites] of a configuration to the other sites of a run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+#include "src/config/config.hpp"
+#include "wan/sites/sites.hpp"
+
+namespace maki {
+
+// Which of the sites of a run this job is.
+struct ThisSite {
+  std::string name;  // empty where the configuration has no sites
+  int place = 0;     // in the ring
+  int count = 1;
+  bool over_sites() const { return count > 1; }
+};
+// `name` as --site has it, "" where it was not given. Puts the output directory of a run over several sites into
+// output/NAME/<site> where the configuration says none. Throws Error, naming the sites that there are.
+ThisSite choose_site(Config& config, const std::string& name);
+
+struct OpenSites {
+  std::unique_ptr<sites::Sites> sites;  // null in a run at one site
+  std::uint64_t restart = 0;            // the latest that all sites have, of those given
+  std::vector<std::string> lines;       // for the log: the ring, and what is known of the paths
+};
+// Calls the other sites and waits until all are there. Every site has to run the same version with the same
+// configuration, but for what is each site's own, and hold the same key; and all begin, or all go on. `restarts`: the
+// steps of the restarts that this site could go on from; none: a run that begins. `say` is told, on rank 0, who is
+// waited for. Collective over the ranks of this site. Throws Error with the first difference.
+OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks,
+                     const std::vector<std::uint64_t>& restarts, const std::function<void(const std::string&)>& say);
+
+// Makes the call, which is collective over the ranks of this site and not over sites. Where it throws at one site all
+// others throw an Error that names that site and what it said. Collective over the sites; `sites` may be null.
+void at_all_sites(sites::Sites* sites, const std::function<void()>& call);
+
+}  // namespace maki

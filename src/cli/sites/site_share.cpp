@@ -1,0 +1,98 @@
+#include "src/cli/sites/site_share.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/device/error.hpp"
+#include "kernels/particles/fine_coordinates.hpp"
+
+namespace maki {
+namespace {
+
+// A set by its ids, whatever their order and how they are shared.
+struct Tally {
+  std::uint64_t count = 0, sum = 0, mixed = 0;  // mixed: exclusive or
+
+  void add(std::uint64_t id) { ++count, sum += id, mixed ^= id; }
+  void add(const Tally& other) { count += other.count, sum += other.sum, mixed ^= other.mixed; }
+  bool operator==(const Tally&) const = default;
+};
+struct Tallies {
+  Tally whole, kept;
+};
+
+Tallies of_all_ranks(const Tallies& mine, const Communicator& ranks) {
+  std::vector<Tallies> each(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&mine, each.data(), sizeof mine);
+  Tallies all;
+  for (const Tallies& one : each) all.whole.add(one.whole), all.kept.add(one.kept);
+  return all;
+}
+
+// Keeps the elements for which `kept` says so. Memory of one array at a time is there twice.
+template <class T>
+void keep(std::vector<T>& values, const std::vector<bool>& kept) {
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (kept[i]) values[end++] = values[i];
+  values.resize(end);
+  values.shrink_to_fit();
+}
+
+Tallies keep_slab(Snapshot& set, const Frame& frame, const sites::Slabs& slabs, int me) {
+  std::vector<bool> kept(set.size());
+  Tallies tallies;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const std::uint32_t x = coordinate_of(to_fine((set.positions[i][0] - frame.corner[0]) / frame.side));
+    kept[i] = slabs.site_of(x) == me;
+    tallies.whole.add(set.ids[i]);
+    if (kept[i]) tallies.kept.add(set.ids[i]);
+  }
+  keep(set.positions, kept);
+  keep(set.velocities, kept);
+  keep(set.masses, kept);
+  keep(set.ids, kept);
+  return tallies;
+}
+
+constexpr const char* kAdvice =
+    "give the same initial.file (or cosmology.transfer_table) at all sites, and run the same version";
+
+void check_tallies(const std::vector<Tallies>& tallies, const sites::Sites& sites) {
+  Tally kept;
+  for (int i = 0; i < sites.count(); ++i) {
+    const Tallies& site = tallies[static_cast<std::size_t>(i)];
+    kept.add(site.kept);
+    if (site.whole == tallies.front().whole) continue;
+    throw Error(fmt::format("sites {} and {} have different initial conditions", sites.name(0), sites.name(i)),
+                site.whole.count == tallies.front().whole.count
+                    ? "their particles have different ids"
+                    : fmt::format("{} and {} particles", tallies.front().whole.count, site.whole.count),
+                kAdvice);
+  }
+  if (kept == tallies.front().whole) return;
+  throw Error("the sites have different initial conditions",
+              fmt::format("their slabs hold {} particles, the whole set {}", kept.count, tallies.front().whole.count) +
+                  (kept.count == tallies.front().whole.count ? ", and not the same ones" : ""),
+              kAdvice);
+}
+
+}  // namespace
+
+sites::Slabs first_slabs(const Config& resolved, int sites) {
+  const Config::Gravity& gravity = resolved.gravity;
+  const bool periodic = resolved.run.kind == RunKind::kCosmology;
+  return {sites, periodic ? *gravity.r_cut / static_cast<double>(*gravity.mesh) : 0};
+}
+
+void keep_own_slab(Prepared& run, sites::Sites& sites, const Communicator& ranks) {
+  const Frame frame = make_frame(run.initial.header, run.side, run.centre);
+  const sites::Slabs slabs = first_slabs(run.config, sites.count());
+  const Tallies mine = of_all_ranks(keep_slab(run.initial, frame, slabs, sites.me()), ranks);
+  std::vector<Tallies> tallies;
+  const std::uint64_t number = sites.next_number(sites::Phase::kControl);
+  for (const sites::Message& message : sites.gather(sites::Phase::kControl, number, sites::as_bytes_of(mine)))
+    tallies.push_back(sites::value_of<Tallies>(message));
+  check_tallies(tallies, sites);
+}
+
+}  // namespace maki

@@ -1,0 +1,80 @@
+#include "src/cli/start_run.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/device/error.hpp"
+#include "kernels/device/memory.hpp"
+#include "src/cli/build.hpp"
+#include "src/cli/estimate.hpp"
+#include "src/cli/products.hpp"
+#include "src/config/check.hpp"
+#include "src/config/names.hpp"
+#include "src/config/resolve.hpp"
+
+namespace maki {
+
+Admission admit(const Config& config, const Communicator& ranks) {
+  check_kinds(config);
+  const std::uint64_t particles = planned_particles(config, ranks);
+  const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
+  const MachineMemory memory = machine_memory(ranks);
+  Admission admission;
+  try {
+    admission.notes = require_memory(config, estimate, particles, memory);
+  } catch (const Error&) {
+    print_lines(stderr, describe(config, estimate, particles, &memory));
+    throw;
+  }
+  admission.list_budget = list_budget(config, particles, memory);
+  if (memory.shared && !config.run.ignore_memory) pool_set_limit(static_cast<std::size_t>(0.95 * memory.device_free));
+  return admission;
+}
+
+RunFileOptions run_file_options(const Prepared& run) {
+  const Config& config = run.config;
+  RunFileOptions options;
+  options.directory = *config.run.output_directory;
+  options.overwrite = config.run.overwrite;
+  options.compression = static_cast<int>(config.output.compression);
+  options.metrics_interval = static_cast<int>(config.output.metrics_interval);
+  if (config.run.time_limit)
+    options.time_limit = number_of(*config.run.time_limit, "run.time_limit", config, run.units);
+  return options;
+}
+
+std::vector<std::string> summary(const Prepared& run) {
+  const Config& config = run.config;
+  const Config::Gravity& gravity = config.gravity;
+  const bool comoving = config.run.kind == RunKind::kCosmology;
+  const std::string unit = length_unit_name(run.units);
+  std::vector<std::string> lines = {device_text()};
+  lines.push_back(fmt::format("{}: {} particles, box {:g}{}, softening {}, preset {}, output in {}", config.run.name,
+                              run.particles, run.side, unit.empty() ? "" : " " + unit, to_string(*gravity.softening),
+                              name_of(config.run.preset), *config.run.output_directory));
+  if (comoving) {
+    lines.push_back(
+        fmt::format("mesh {0}^3 ({1}, {2} interlacing, {3}), {4} split{5}, r_cut {6} cells, theta {7}", *gravity.mesh,
+                    name_of(*gravity.assignment), name_of(*gravity.interlacing), name_of(*gravity.gradient),
+                    name_of(*gravity.split),
+                    *gravity.split == Split::kPolynomial ? fmt::format(" n = {}", *gravity.split_order) : "",
+                    *gravity.r_cut, *gravity.theta));
+    lines.push_back(fmt::format("z = {:g} to {:g}", run.start_redshift, config.time.end_redshift));
+  } else {
+    lines.push_back(fmt::format("{}, theta {}, t = {:g} to {}", name_of(gravity.method), *gravity.theta,
+                                run.initial.header.time, to_string(config.time.end_time)));
+  }
+  lines.insert(lines.end(), run.notes.begin(), run.notes.end());
+  return lines;
+}
+
+void print_lines(std::FILE* out, const std::vector<std::string>& lines) {
+  if (Communicator::world().rank() > 0) return;
+  for (const std::string& line : lines) fmt::print(out, "{}\n", line);
+}
+
+Timeline timeline_of(const Prepared& run) {
+  return run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
+                                     : Timeline::newtonian();
+}
+
+}  // namespace maki

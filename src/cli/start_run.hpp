@@ -1,0 +1,29 @@
+// What `maki run` and `maki resume` have in common, from a configuration to a simulation that can begin.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "src/cli/setup.hpp"
+#include "src/simulation/run_files.hpp"
+
+namespace maki {
+
+struct Admission {
+  std::vector<std::string> notes;
+  std::size_t list_budget = 0;
+};
+// Whether the run fits, before anything is allocated or written, once the device is selected. All ranks come to the
+// same verdict. Throws Error, after the estimate was shown.
+Admission admit(const Config& config, const Communicator& ranks);
+
+RunFileOptions run_file_options(const Prepared& run);
+Timeline timeline_of(const Prepared& run);
+// What is about to happen, in a few lines; the device is that of the first rank.
+std::vector<std::string> summary(const Prepared& run);
+// On the first rank.
+void print_lines(std::FILE* out, const std::vector<std::string>& lines);
+
+}  // namespace maki
