@@ -220,6 +220,18 @@ TEST(Slabs, BadTimesAreNone) {
   }
 }
 
+TEST(Slabs, WasteIsTheSlowestOnesTimeBeyondTheBalancedOne) {
+  std::vector<SiteWork> sites(2);
+  EXPECT_EQ(waste(sites), 0);
+  sites[0] = {.force_seconds = 2, .work = 10, .particles = 5, .x = {}};
+  sites[1] = {.force_seconds = 1, .work = 10, .particles = 5, .x = {}};
+  EXPECT_NEAR(waste(sites), 0.5, 1e-12);  // 20 / (5 + 10) s would do
+  sites[1].force_seconds = 2;
+  EXPECT_NEAR(waste(sites), 0, 1e-12);
+  sites[1] = {};
+  EXPECT_NEAR(waste(sites), 1, 1e-12);  // an idle site as fast as the other one
+}
+
 // In a run boundaries move in rebuilds, every three to five steps: 20 steps are four to seven cuts.
 TEST(Slabs, TwoToOneSettlesWithinTwentySteps) {
   for (bool clustered : {false, true})

@@ -212,4 +212,19 @@ Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& l
   return Slabs(narrow(starts));
 }
 
+double waste(std::span<const SiteWork> sites) {
+  double work = 0, speed = 0, slowest = 0;
+  int known = 0;
+  for (const SiteWork& site : sites) {
+    if (!usable(site.force_seconds) || !usable(site.work)) continue;
+    work += site.work;
+    speed += site.work / site.force_seconds;
+    slowest = std::max(slowest, site.force_seconds);
+    ++known;
+  }
+  if (known == 0) return 0;
+  const double all = speed / known * static_cast<double>(sites.size());  // the others are as fast as these on average
+  return std::max(0.0, slowest / (work / all) - 1);
+}
+
 }  // namespace maki::sites

@@ -50,4 +50,8 @@ class Slabs {
 // A particle that was in slab i is then in i - 1, i or i + 1, also if it has strayed by less than half of `thinnest`.
 Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits);
 
+// How much longer the slowest site takes than all would that share the work by their speed: 0.5 is half as long again.
+// 0 without times.
+double waste(std::span<const SiteWork> sites);
+
 }  // namespace maki::sites
