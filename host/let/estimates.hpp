@@ -23,4 +23,10 @@ inline double sushi_let_bytes(double particles, double ranks, double theta) {
   return (144 / theta + 72) * side * side;
 }
 
+// SUSHI, the middle term of eq. 12: bytes of local essential trees that a site sends in a step.
+inline double sushi_site_let_bytes(double particles, double theta) {
+  const double side = std::cbrt(particles);
+  return (48 / theta + 24) * side * side;
+}
+
 }  // namespace maki

@@ -226,9 +226,9 @@ TEST(SiteTrees, CountsAreThoseOfTheMessages) {
   std::vector<LetCounts> rebuilt;
   for (testing::TreeSite& site : sites.all) rebuilt.push_back(site.trees->counts());
   sites.update();
-  for (std::size_t i = 0; i < rebuilt.size(); ++i) {  // no shapes and no headers
+  for (std::size_t i = 0; i < rebuilt.size(); ++i) {  // neither shapes nor headers
     EXPECT_EQ(sites.all[i].trees->counts().cells_received, rebuilt[i].cells_received);
-    EXPECT_EQ(sites.all[i].trees->counts().bytes_sent, rebuilt[i].bytes_sent - 4 * rebuilt[i].cells_sent - 2 * 32);
+    EXPECT_EQ(sites.all[i].trees->counts().bytes_sent, rebuilt[i].bytes_sent - 4 * rebuilt[i].cells_sent - 2 * 40);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "host/let/ends.hpp"
 #include "kernels/device/error.hpp"
+#include "wan/sites/tree_message.hpp"
 
 namespace maki::sites {
 namespace {
@@ -18,13 +18,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-// What stands before a block of a rebuild. A part without any bytes is that of a rank that sends nothing.
-struct BlockHeader {
-  std::uint64_t particles = 0, multipoles = 0, cells = 0;
-  std::uint64_t compressed = 0;
-  BlockCounts counts() const { return {particles, multipoles, cells}; }
-};
 
 // Of fixed-point ends `from` and `to` (up to 2^32) and what is added on both sides; never less than that.
 void set_interval(std::uint64_t from, std::uint64_t to, float drift, std::uint32_t& centre, float& half) {
@@ -71,8 +64,9 @@ struct SiteTrees::Parts {
   Message message_to(const Stream& stream, std::size_t partner);
   std::vector<Message> receive(int from);
   void receive_blocks(const Stream& stream);
+  void take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b, const Message& part);
   void receive_payload(const Stream& stream);
-  [[noreturn]] void refuse(std::size_t partner, std::size_t rank, std::uint64_t came, std::uint64_t expected) const;
+  [[noreturn]] void refuse(std::size_t partner, std::size_t rank, std::uint64_t came) const;
 };
 
 void SiteTrees::Parts::choose_partners(bool cutoff) {
@@ -102,13 +96,14 @@ void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOpti
 Message SiteTrees::Parts::message_to(const Stream& stream, std::size_t partner) {
   const std::size_t b = block_of[partner];
   if (b == kNone) return {};
-  const std::size_t before = with_shapes ? sizeof(BlockHeader) : 0;
-  const std::size_t bytes = let_message_bytes(out.blocks, b, with_shapes);
-  Message message(before + bytes);
-  const BlockCounts& n = out.blocks.counts(b);
-  const BlockHeader header{n.particles, n.multipoles, n.cells, options.compress};
-  if (with_shapes) std::memcpy(message.data(), &header, sizeof header);
-  copy_to_host(stream, message.data() + before, out.packed.data() + out.blocks.begin(b), bytes);
+  const std::byte* block = out.packed.data() + out.blocks.begin(b);
+  const std::size_t payload = out.blocks.payload_bytes(b), before = with_shapes ? sizeof(BlockHeader) : 0;
+  Message message(before + payload);
+  copy_to_host(stream, message.data() + before, block, payload);
+  if (!with_shapes) return message;
+  std::vector<std::byte> rest(out.blocks.message_bytes(b) - payload);
+  copy_to_host(stream, rest.data(), block + payload, rest.size());
+  finish_block_message(out.blocks.counts(b), options.compress, rest, message);
   return message;
 }
 
@@ -148,11 +143,10 @@ std::vector<Message> SiteTrees::Parts::receive(int from) {
   return parts;
 }
 
-void SiteTrees::Parts::refuse(std::size_t partner, std::size_t rank, std::uint64_t came, std::uint64_t expected) const {
+void SiteTrees::Parts::refuse(std::size_t partner, std::size_t rank, std::uint64_t came) const {
   throw Error("what came of the tree of rank " + std::to_string(rank) + " of site " + sites.name(partners[partner]) +
-                  " has another length",
-              std::to_string(came) + " bytes in place of " + std::to_string(expected),
-              "run the same version with the same settings at all sites");
+                  " is not what was expected",
+              std::to_string(came) + " bytes", "run the same version with the same settings at all sites");
 }
 
 // Counts say where blocks stand, so all have to be here first.
@@ -165,37 +159,42 @@ void SiteTrees::Parts::receive_blocks(const Stream& stream) {
   for (std::size_t p = 0; p < parts.size(); ++p) {
     has.emplace_back();
     for (std::size_t r = 0; r < parts[p].size(); ++r) {
-      const Message& part = parts[p][r];
-      has[p].push_back(!part.empty());
-      if (part.empty()) continue;
-      BlockHeader header;
-      if (part.size() < sizeof header) refuse(p, r, part.size(), sizeof header);
-      std::memcpy(&header, part.data(), sizeof header);
-      came.push_back(header.counts());
-      const std::uint64_t expected = sizeof header + BlockSections(came.back(), options.compress).end;
-      if (part.size() != expected || header.compressed != options.compress) refuse(p, r, part.size(), expected);
+      has[p].push_back(!parts[p][r].empty());
+      if (!has[p][r]) continue;
+      const auto header = read_block_header(parts[p][r], options.compress);
+      if (!header) refuse(p, r, parts[p][r].size());
+      came.push_back(header->counts());
     }
   }
   in.expect(stream, came, options.compress);
   std::size_t b = 0;
-  for (auto& of_site : parts)
-    for (Message& part : of_site) {
-      if (part.empty()) continue;
-      copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), part.data() + sizeof(BlockHeader),
-                     part.size() - sizeof(BlockHeader));
-      stream.synchronize();  // the message ends here
-      part = Message();
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    for (std::size_t r = 0; r < parts[p].size(); ++r) {
+      if (!has[p][r]) continue;
+      take_block(stream, p, r, b++, parts[p][r]);
+      parts[p][r] = Message();
     }
+}
+
+void SiteTrees::Parts::take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b,
+                                  const Message& part) {
+  const auto rest = read_rest_of_block(part, *read_block_header(part, options.compress));
+  if (!rest) refuse(partner, rank, part.size());
+  std::byte* block = in.packed.data() + in.blocks.begin(b);
+  const std::size_t payload = in.blocks.payload_bytes(b);
+  copy_to_device(stream, block, part.data() + sizeof(BlockHeader), payload);
+  copy_to_device(stream, block + payload, rest->data(), rest->size());
+  stream.synchronize();  // the message ends here
 }
 
 void SiteTrees::Parts::receive_payload(const Stream& stream) {
   std::size_t b = 0;
   for (std::size_t p = 0; p < partners.size(); ++p) {
     const std::vector<Message> parts = receive(partners[p]);
-    if (parts.size() != has[p].size()) refuse(p, parts.size(), 0, 0);
+    if (parts.size() != has[p].size()) refuse(p, parts.size(), 0);
     for (std::size_t r = 0; r < parts.size(); ++r) {
       const std::uint64_t expected = has[p][r] ? in.blocks.payload_bytes(b) : 0;
-      if (parts[r].size() != expected) refuse(p, r, parts[r].size(), expected);
+      if (parts[r].size() != expected) refuse(p, r, parts[r].size());
       if (has[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
     }
     stream.synchronize();  // the messages end here
