@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <numbers>
 #include <sstream>
 
+#include "tests/places.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
 namespace maki {
@@ -64,6 +67,34 @@ TEST(PowerFile, RefusesToReplaceAndBadColumns) {
   test::expect_contains(test::error_of([&] { write_power_file(dir / "q.txt", table, header, {}); }),
                         {"differ in length"});
   EXPECT_EQ(dir.entries(), 1u);
+}
+
+// bench/compare_power.py: exit status 0 where two spectra are as close as they have to be.
+TEST(PowerFile, IsCompared) {
+  if (!std::filesystem::exists(test::source_directory() + "/bench/compare_power.py") ||
+      std::system("python3 -c '' 2>/dev/null") != 0)
+    GTEST_SKIP() << "needs python3 and the sources";
+  test::TempDir dir;
+  PowerTable table = make_table();
+  table.k = {0.1, 0.2, 4};  // 2 is half the Nyquist wave number of 250000 particles in a box of 50
+  table.modes = {6, 18, 98};
+  const auto write = [&](const char* name) {
+    write_power_file(dir / name, table, test::make_snapshot(1).header, test::make_provenance());
+  };
+  write("a.txt");
+  table.power[1] *= 1.002;
+  table.power[2] *= 1.5;
+  write("b.txt");
+  const auto status = [&](const std::string& arguments) {
+    const std::string command = "cd '" + dir.path() + "' && python3 '" + test::source_directory() +
+                                "/bench/compare_power.py' a.txt b.txt " + arguments + " > out.txt";
+    return std::system(command.c_str());
+  };
+  EXPECT_EQ(status("--limit 0.0021"), 0);
+  EXPECT_NE(status("--limit 0.0019"), 0);
+  std::stringstream text;
+  text << std::ifstream(dir / "out.txt").rdbuf();
+  test::expect_contains(text.str(), {"2.000e-03 at k = 0.2", "5.000e-01"});
 }
 
 }  // namespace
