@@ -35,4 +35,7 @@ Hello decode_hello(std::span<const std::byte> bytes);
 // protocol, ring, lines of the agreement. Empty: they can.
 std::vector<std::string> differences(const Hello& ours, const Hello& theirs);
 
+// For the user's terminal: what a peer says may hold anything.
+std::string printable(std::string text);
+
 }  // namespace maki::sites

@@ -10,6 +10,7 @@ namespace maki::wan {
 namespace {
 
 constexpr double kFarewell = 2;  // seconds that the peer has to answer a goodbye
+constexpr double kMoment = 10;   // an attempt of at most so many seconds is one of many: its error tells enough
 
 double seconds_since(EventLoop::Clock::time_point then) {
   return std::chrono::duration<double>(EventLoop::Clock::now() - then).count();
@@ -36,6 +37,7 @@ void PathCore::connect(const DialPlan& plan, double within) {
   loop_.call([&] {
     self_ = self;
     plan_ = plan;
+    quiet_ = within > 0 && within <= kMoment;
     tick();
     dial(0);
   });

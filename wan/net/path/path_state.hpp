@@ -100,6 +100,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   SessionId session_{};
   std::string identity_;
   bool standing_ = false;               // a session exists
+  bool quiet_ = false;                  // says nothing while it connects: the caller tries for moments only
   bool farewell_ = false, over_ = false, peer_said_goodbye_ = false;  // farewell: we have said goodbye
   double patience_ = 0;                 // the shorter of the two sides'
   std::string last_failure_;            // why the latest attempt to connect failed

@@ -87,7 +87,7 @@ void PathCore::dial_failed(int number, DialFailure failure, const std::string& r
                       outbox_.bytes_outstanding()), false);
     return;
   }
-  if (!standing_) log_streams(fmt::format("waiting for {} ({})", peer_, reason));
+  if (!standing_ && !quiet_) log_streams(fmt::format("waiting for {} ({})", peer_, reason));
   retry_later(number);
 }
 

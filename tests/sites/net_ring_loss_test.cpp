@@ -1,0 +1,189 @@
+// Sites that must not take part, and sites that are lost.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/sites/net_rings.hpp"
+#include "wan/net/relay/relay.hpp"
+
+namespace maki::sites {
+namespace {
+
+using namespace test;
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
+
+TEST(NetRingRefusal, ADifferentConfigurationIsNamedAtAllSites) {
+  for (int count : {2, 3, 4}) {
+    Plans plans(count);
+    plans[1].agreement = "gravity.theta = 0.4\ntime.steps = 10\noutput.spectra = true\n";
+    const auto texts = refusals(plans);
+    for (const std::string& text : texts) {
+      EXPECT_TRUE(has(text, "gravity.theta is 0.5 at site") || has(text, "gravity.theta is 0.4 at site b and 0.5 at site"))
+          << text;
+      EXPECT_TRUE(has(text, "0.4")) << text;
+      EXPECT_FALSE(has(text, "time.steps")) << text;
+    }
+    if (count > 2) continue;  // there a site may hear of it from a third one first
+    EXPECT_TRUE(has(texts[0], "gravity.theta is 0.5 at site a and 0.4 at site b")) << texts[0];
+    EXPECT_TRUE(has(texts[1], "gravity.theta is 0.4 at site b and 0.5 at site a")) << texts[1];
+    EXPECT_TRUE(has(texts[1], "output.spectra is true at site b and not set at site a")) << texts[1];
+  }
+}
+
+TEST(NetRingRefusal, AnotherVersionOrRingIsNamed) {
+  {
+    Plans plans(2);
+    plans[1].version = "1.1";
+    for (const std::string& text : refusals(plans))
+      EXPECT_TRUE(has(text, "site a runs version 1.0 and site b version 1.1") ||
+                  has(text, "site b runs version 1.1 and site a version 1.0")) << text;
+  }
+  Plans plans(3);
+  plans[2].sites.push_back(plans[2].sites.back());
+  plans[2].sites.back().name = "d";
+  std::swap(plans[2].sites[2], plans[2].sites[3]);
+  plans[2].me = 3;
+  plans.for_all([](RingPlan& plan) { plan.wait_limit = 1.5; });
+  const std::string text = refusals(plans)[1];
+  EXPECT_TRUE(has(text, "the ring is a, b, c at site") && has(text, "a, b, d, c at site c")) << text;
+}
+
+TEST(NetRingRefusal, AWrongKeyIsNamed) {
+  const wan::test::TemporaryFolder folder;
+  Plans plans(2);
+  plans.for_all([](RingPlan& plan) { plan.wait_limit = 1.5; });
+  plans[0].security = wan::test::new_key(folder, "one");
+  plans[1].security = wan::test::new_key(folder, "other");
+  const std::string id = wan::read_key(folder / "one").id;
+  const auto texts = refusals(plans);  // the first one calls
+  EXPECT_TRUE(has(texts[0], "site b at 127.0.0.1")) << texts[0];
+  EXPECT_TRUE(has(texts[0], "does not know our key " + id)) << texts[0];
+  EXPECT_TRUE(has(texts[1], "site a did not come within 1 s")) << texts[1];
+  plans[1].security.key_files = {folder / "none"};
+  EXPECT_TRUE(has(error_of<Error>([&] { NetRing ring(plans[1]); }), folder / "none"));
+}
+
+TEST(NetRingRefusal, AnotherSiteAtTheAddressIsNamed) {
+  Plans plans(3);
+  plans.for_all([](RingPlan& plan) { plan.wait_limit = 1.5; });
+  std::swap(plans[0].sites[1].address, plans[0].sites[2].address);  // a takes c for b
+  const auto texts = refusals(plans);
+  EXPECT_TRUE(has(texts[0], "it calls itself c: correct the address of site b")) << texts[0];
+  for (const std::string& text : texts) EXPECT_FALSE(text.empty());
+}
+
+TEST(NetRingLoss, DroppedStreamsLoseNothing) {
+  Plans plans(3);
+  plans.for_all([](RingPlan& plan) { plan.path.streams = 3; });
+  auto rings = start(plans);
+  const Message message = pattern(20'000'000, 5);
+  for (int round = 1; round <= 3; ++round) {
+    rings[0]->publish(Phase::kMesh, static_cast<std::uint64_t>(round), message);
+    rings[0]->send(1, Phase::kSums, static_cast<std::uint64_t>(round), pattern(40'000, 1));
+    for (int stream : {0, 1, 2}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      rings[0]->path_to(stream == 1 ? 2 : 1).drop_stream(stream);
+    }
+  }
+  for (int round = 1; round <= 3; ++round) {
+    for (int to : {1, 2}) EXPECT_TRUE(rings[to]->receive(0, Phase::kMesh, static_cast<std::uint64_t>(round)) == message);
+    EXPECT_EQ(rings[1]->receive(0, Phase::kSums, static_cast<std::uint64_t>(round)), pattern(40'000, 1));
+  }
+  close_all(rings);
+}
+
+TEST(NetRingLoss, OneThatLeavesIsLostForAll) {
+  for (int count : {2, 3, 5}) {
+    Plans plans(count);
+    auto rings = start(plans);
+    std::vector<std::future<std::string>> waiting;
+    for (int i = 0; i < count; ++i) {
+      if (i == 1) continue;
+      waiting.push_back(std::async(std::launch::async, [&rings, i] {
+        return error_of<SiteLost>([&] { rings[i]->receive(1, Phase::kTrees, 1); });
+      }));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    rings[1].reset();
+    for (auto& one : waiting) {
+      const std::string text = one.get();
+      EXPECT_TRUE(has(text, "site b has left the run")) << text;
+    }
+    // Whatever is called then says the same.
+    EXPECT_TRUE(has(error_of<SiteLost>([&] { rings[0]->publish(Phase::kSums, 1, {}); }), "site b"));
+    EXPECT_TRUE(has(error_of<SiteLost>([&] { rings[0]->send(1, Phase::kSums, 1, {}); }), "site b"));
+    EXPECT_TRUE(has(error_of<SiteLost>([&] { rings[0]->receive(count - 1, Phase::kSums, 1); }), "site b"));
+    EXPECT_TRUE(has(error_of<SiteLost>([&] { rings[0]->close(); }), "site b"));
+    EXPECT_TRUE(rings[0]->arrived(1, Phase::kSums));  // receive() does not wait
+  }
+}
+
+// Two sites that see each other by a relay only, which can be ended.
+struct Joined {
+  wan::test::TemporaryFolder folder;
+  std::unique_ptr<wan::Relay> relay;
+
+  void between(Plans& plans, int callee) {
+    const wan::Key key = wan::Key::make();
+    wan::write_key(key, folder / "relay.key");
+    wan::RelaySettings settings;
+    settings.listen = {"127.0.0.1", 0};
+    settings.key_files = {folder / "relay.key"};
+    settings.threads = 1;
+    relay = std::make_unique<wan::Relay>(settings);
+    const wan::RelayRoute route{relay->address(), folder / "relay.key", "hidden"};
+    plans.for_all([&](RingPlan& plan) {
+      for (int site = 0; site < plans.count(); ++site) {
+        if (site != callee) plan.sites[static_cast<std::size_t>(site)].address.port *= plans.count() > 2;
+      }
+      plan.sites[static_cast<std::size_t>(callee)].relay = route;
+    });
+  }
+};
+
+TEST(NetRingRelay, ASiteBehindARelayTakesPart) {
+  Joined joined;
+  Plans plans(2);
+  joined.between(plans, 1);
+  auto rings = start(plans);
+  const Message message = pattern(3'000'000, 1);
+  rings[0]->publish(Phase::kMesh, 1, message);
+  rings[1]->send(0, Phase::kTrees, 1, message);
+  EXPECT_TRUE(rings[1]->receive(0, Phase::kMesh, 1) == message);
+  EXPECT_TRUE(rings[0]->receive(1, Phase::kTrees, 1) == message);
+  EXPECT_GT(joined.relay->status().bytes, 6'000'000u);
+  close_all(rings);
+}
+
+// A link that carries nothing any more, as when a cable is cut: both its ends find out after their patience.
+TEST(NetRingLoss, OneThatIsSilentIsLostForAllAfterThePatience) {
+  Joined joined;
+  Plans plans(2);
+  joined.between(plans, 1);
+  plans.for_all([](RingPlan& plan) {
+    plan.path.heartbeat = 0.2;
+    plan.path.stream_timeout = 1;
+    plan.path.patience = 2;
+  });
+  auto rings = start(plans);
+  std::vector<std::future<std::string>> waiting;
+  for (int i : {0, 1}) {
+    waiting.push_back(std::async(std::launch::async, [&rings, i] {
+      return error_of<SiteLost>([&] { rings[i]->receive(1 - i, Phase::kSums, 1); });
+    }));
+  }
+  const auto begun = Clock::now();
+  joined.relay.reset();
+  for (int i : {0, 1}) {
+    const std::string text = waiting[i].get();
+    EXPECT_TRUE(has(text, i == 0 ? "site b is lost (seen by site a" : "site a is lost (seen by site b")) << text;
+    EXPECT_TRUE(has(text, "nothing was heard of it for 2.")) << text;
+  }
+  EXPECT_GE(since(begun), 1.5);
+}
+
+}  // namespace
+}  // namespace maki::sites

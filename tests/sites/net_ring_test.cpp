@@ -1,0 +1,189 @@
+#include "wan/sites/net_ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/sites/net_rings.hpp"
+
+namespace maki::sites {
+namespace {
+
+using namespace test;
+
+std::size_t index(Phase phase) { return static_cast<std::size_t>(phase); }
+constexpr Phase kAll[] = {Phase::kSums, Phase::kMesh, Phase::kTrees, Phase::kParticles, Phase::kOutput, Phase::kControl};
+
+// Each site to each other one, sent and published in turns, in every phase; then all of it is received.
+void talk(std::vector<std::unique_ptr<NetRing>>& rings, std::size_t bytes) {
+  const int count = static_cast<int>(rings.size());
+  const auto seed = [&](int from, int to, Phase phase) {
+    return static_cast<unsigned>(1 + from * 100 + (to + 1) * 10 + static_cast<int>(phase));
+  };
+  for (int from = 0; from < count; ++from) {
+    for (const Phase phase : kAll) {
+      rings[from]->publish(phase, 1, pattern(bytes, seed(from, -1, phase)));
+      for (int to = 0; to < count; ++to)
+        if (to != from) rings[from]->send(to, phase, 2, pattern(bytes / 3, seed(from, to, phase)));
+      rings[from]->publish(phase, 3, {});
+    }
+  }
+  for (int to = count - 1; to >= 0; --to) {
+    for (const Phase phase : kAll) {
+      for (int from = 0; from < count; ++from) {
+        if (from == to) continue;
+        EXPECT_EQ(rings[to]->receive(from, phase, 1), pattern(bytes, seed(from, -1, phase))) << from << to;
+        EXPECT_EQ(rings[to]->receive(from, phase, 2), pattern(bytes / 3, seed(from, to, phase))) << from << to;
+        EXPECT_TRUE(rings[to]->receive(from, phase, 3).empty());
+      }
+    }
+  }
+}
+
+TEST(NetRing, SitesHearOneAnotherInOrder) {
+  for (int count : {2, 3, 4, 5}) {
+    Plans plans(count);
+    auto rings = start(plans);
+    for (int i = 0; i < count; ++i) {
+      EXPECT_EQ(rings[i]->me(), i);
+      EXPECT_EQ(rings[i]->count(), count);
+      ASSERT_EQ(rings[i]->hellos().size(), static_cast<std::size_t>(count));
+      for (int j = 0; j < count; ++j) {
+        EXPECT_EQ(rings[i]->hellos()[j].name, plans[j].sites[j].name);
+        EXPECT_EQ(rings[i]->hellos()[j].restarts, plans[j].restarts);
+      }
+    }
+    for (std::size_t bytes : {10u, 50'000u, 5'000'000u}) {
+      if (bytes > 1'000'000 && count != 4) continue;  // sixty times that travel
+      talk(rings, bytes);
+    }
+    close_all(rings);
+  }
+}
+
+TEST(NetRing, APublishedMessagePassesEachLinkOnce) {
+  Plans plans(4);
+  auto rings = start(plans);
+  constexpr std::size_t kBytes = 100'000;
+  rings[0]->publish(Phase::kMesh, 1, pattern(kBytes, 1));
+  for (int i : {1, 2, 3}) EXPECT_EQ(rings[i]->receive(0, Phase::kMesh, 1).size(), kBytes);
+  const auto traffic = [&](int i) { return rings[i]->take_traffic()[index(Phase::kMesh)]; };
+  const Traffic first = traffic(0), second = traffic(1), third = traffic(2), last = traffic(3);
+  EXPECT_EQ(first.bytes_sent, 2 * kBytes);  // one for each of its links
+  EXPECT_EQ(first.messages_sent, 2u);
+  EXPECT_EQ(second.bytes_passed_on, kBytes);
+  EXPECT_EQ(third.bytes_passed_on + last.bytes_passed_on, 0u);
+  EXPECT_EQ(third.bytes_received, kBytes);
+  EXPECT_EQ(second.bytes_sent, 0u);
+  close_all(rings);
+}
+
+TEST(NetRing, CountsWhatIsWaitedFor) {
+  Plans plans(2);
+  auto rings = start(plans);
+  auto receiving = std::async(std::launch::async, [&] { return rings[1]->receive(0, Phase::kSums, 1); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_FALSE(rings[1]->arrived(0, Phase::kTrees));
+  rings[0]->send(1, Phase::kTrees, 1, pattern(5, 1));
+  rings[0]->publish(Phase::kSums, 1, pattern(5, 1));
+  receiving.get();
+  while (!rings[1]->arrived(0, Phase::kTrees)) std::this_thread::yield();
+  rings[1]->receive(0, Phase::kTrees, 1);
+  const auto traffic = rings[1]->take_traffic();
+  EXPECT_EQ(traffic[index(Phase::kSums)].waits, 1u);
+  EXPECT_GT(traffic[index(Phase::kSums)].waited, 0.05);
+  EXPECT_EQ(traffic[index(Phase::kTrees)].waits, 0u);
+  EXPECT_EQ(traffic[index(Phase::kTrees)].messages_received, 1u);
+  EXPECT_EQ(rings[1]->take_traffic()[index(Phase::kSums)].waits, 0u);
+  close_all(rings);
+}
+
+TEST(NetRing, AVeryLongMessageIsWhole) {
+  Plans plans(3);
+  plans.for_all([](RingPlan& plan) { plan.path.streams = 4; });
+  auto rings = start(plans);
+  const Message message = pattern(100'000'000, 7);
+  rings[0]->publish(Phase::kMesh, 1, message);
+  rings[2]->send(1, Phase::kMesh, 1, message);
+  for (const auto& [to, from] : {std::pair{1, 0}, {2, 0}, {1, 2}})
+    EXPECT_TRUE(rings[to]->receive(from, Phase::kMesh, 1) == message);
+  close_all(rings);
+}
+
+TEST(NetRing, SitesStartInAnyOrder) {
+  for (const std::vector<int>& order : {std::vector<int>{0, 1}, {1, 0}, {2, 0, 1}, {1, 2, 0}}) {
+    Plans plans(static_cast<int>(order.size()));
+    std::vector<std::future<std::unique_ptr<NetRing>>> begun(order.size());
+    for (const int i : order) {
+      begun[i] = plans.begin(i);
+      if (i != order.back()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    std::vector<std::unique_ptr<NetRing>> rings;
+    for (auto& one : begun) rings.push_back(one.get());
+    talk(rings, 100);
+    close_all(rings);
+  }
+}
+
+TEST(NetRing, AMissingSiteIsNamed) {
+  Plans plans(2);
+  plans.for_all([](RingPlan& plan) { plan.wait_limit = 2.5; });
+  for (int i : {0, 1}) {
+    const std::string other(1, i == 0 ? 'b' : 'a');
+    const std::string message = error_of<Error>([&] { NetRing ring(plans[i]); });
+    EXPECT_TRUE(has(message, "site " + other + " did not come within 2 s")) << message;
+    ASSERT_FALSE(plans.lines.empty());
+    EXPECT_TRUE(has(plans.lines.back(), "waiting for site " + other + " (")) << plans.lines.back();
+    const std::string why = i == 0 ? plans[1].sites[1].address.text() + ": Connection refused" : "it has not called port";
+    EXPECT_TRUE(has(plans.lines.back(), why)) << plans.lines.back();
+  }
+}
+
+TEST(NetRing, ClosingWaitsForWhatIsPassedOn) {
+  Plans plans(4);
+  auto rings = start(plans);
+  const Message message = pattern(8'000'000, 3);
+  rings[0]->send(2, Phase::kTrees, 1, message);  // by way of site 1
+  rings[0]->publish(Phase::kOutput, 1, message);
+  std::vector<std::future<void>> closing;
+  for (int i : {0, 1, 3}) closing.push_back(std::async(std::launch::async, [&rings, i] { rings[i]->close(); }));
+  EXPECT_TRUE(rings[2]->receive(0, Phase::kTrees, 1) == message);
+  EXPECT_TRUE(rings[2]->receive(0, Phase::kOutput, 1) == message);
+  const std::string ended = error_of<Error>([&] { rings[2]->receive(0, Phase::kTrees, 2); });
+  EXPECT_TRUE(has(ended, "site a has ended its run")) << ended;
+  rings[2]->close();
+  for (auto& one : closing) one.get();
+  EXPECT_TRUE(rings[3]->receive(0, Phase::kOutput, 1) == message);  // it had come before
+}
+
+TEST(NetRing, WhatIsOutOfStepIsAnError) {
+  Plans plans(2);
+  auto rings = start(plans);
+  rings[0]->publish(Phase::kSums, 4, {});
+  const std::string message = error_of<Error>([&] { rings[1]->receive(0, Phase::kSums, 5); });
+  EXPECT_EQ(message, "the sites are not in step (sums 4 came from site a for 5)");
+  close_all(rings);
+}
+
+TEST(NetRing, ASiteThatNobodyCanCallCalls) {
+  for (int hidden : {0, 1, 2}) {
+    Plans plans(3);
+    plans.for_all([&](RingPlan& plan) {
+      plan.sites[static_cast<std::size_t>(hidden)].address = {};
+      plan.sites[static_cast<std::size_t>(hidden)].listen = {};
+    });
+    auto rings = start(plans);
+    talk(rings, 100);
+    close_all(rings);
+  }
+  Plans plans(2);
+  plans.for_all([](RingPlan& plan) {
+    for (SitePlace& site : plan.sites) site.address = {};
+  });
+  const std::string message = error_of<Error>([&] { NetRing ring(plans[0]); });
+  EXPECT_TRUE(has(message, "sites a and b are neighbours and cannot reach each other")) << message;
+}
+
+}  // namespace
+}  // namespace maki::sites

@@ -1,0 +1,180 @@
+#include "wan/sites/hello.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+namespace maki::sites {
+
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
+}
+
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31474e49524b414dull;  // "MAKRING1"
+constexpr std::size_t kMostShown = 5;                    // differing lines
+
+class Writer {
+ public:
+  template <class T>
+  void put(const T& value) {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    message_.insert(message_.end(), bytes.begin(), bytes.end());
+  }
+  void put_text(const std::string& text) {
+    put(static_cast<std::uint64_t>(text.size()));
+    const auto bytes = std::as_bytes(std::span(text));
+    message_.insert(message_.end(), bytes.begin(), bytes.end());
+  }
+  Message take() { return std::move(message_); }
+
+ private:
+  Message message_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  template <class T>
+  T get() {
+    need(sizeof(T));
+    T value;
+    std::memcpy(&value, bytes_.data(), sizeof value);
+    bytes_ = bytes_.subspan(sizeof value);
+    return value;
+  }
+  std::string get_text() {
+    const auto size = get<std::uint64_t>();
+    need(size);
+    std::string text(reinterpret_cast<const char*>(bytes_.data()), size);
+    bytes_ = bytes_.subspan(size);
+    return text;
+  }
+  // Of something that takes `bytes` each at least.
+  std::uint64_t get_count(std::size_t bytes) {
+    const auto count = get<std::uint64_t>();
+    if (count > bytes_.size() / bytes) refuse();
+    return count;
+  }
+
+ private:
+  void need(std::uint64_t bytes) const {
+    if (bytes > bytes_.size()) refuse();
+  }
+  [[noreturn]] static void refuse() {
+    throw Error("what calls is no site of a run", "its first words are not understood", "look at the addresses of the sites");
+  }
+  std::span<const std::byte> bytes_;
+};
+
+std::string list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
+  return text;
+}
+
+std::map<std::string, std::string> lines_of(const std::string& agreement) {
+  std::map<std::string, std::string> lines;
+  std::istringstream stream(agreement);
+  for (std::string line; std::getline(stream, line);) {
+    const auto equals = line.find(" = ");
+    if (line.empty()) continue;
+    if (equals == std::string::npos)
+      lines[printable(line)] = "";
+    else
+      lines[printable(line.substr(0, equals))] = printable(line.substr(equals + 3));
+  }
+  return lines;
+}
+
+void compare_lines(const Hello& ours, const Hello& theirs, std::vector<std::string>& found) {
+  const auto here = lines_of(ours.agreement), there = lines_of(theirs.agreement);
+  auto keys = here;
+  keys.insert(there.begin(), there.end());
+  std::size_t differ = 0;
+  for (const auto& [key, unused] : keys) {
+    const auto a = here.find(key), b = there.find(key);
+    if (a != here.end() && b != there.end() && a->second == b->second) continue;
+    if (++differ > kMostShown) continue;
+    const auto value = [&](const auto& at, const auto& lines) {
+      return at == lines.end() ? std::string("not set") : at->second.empty() ? "set" : at->second;
+    };
+    found.push_back(key + " is " + value(a, here) + " at site " + ours.name + " and " + value(b, there) + " at site " +
+                    theirs.name);
+  }
+  if (differ > kMostShown) found.push_back("and " + std::to_string(differ - kMostShown) + " more");
+}
+
+}  // namespace
+
+Hello hello_of(const RingPlan& plan, Purpose purpose) {
+  Hello hello;
+  hello.purpose = purpose;
+  hello.version = plan.version;
+  hello.name = plan.sites[static_cast<std::size_t>(plan.me)].name;
+  for (const SitePlace& site : plan.sites) hello.ring.push_back(site.name);
+  hello.agreement = plan.agreement;
+  hello.restarts = plan.restarts;
+  hello.clock = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return hello;
+}
+
+// The first five fields stay where they are in all protocols to come.
+Message encode(const Hello& hello) {
+  Writer out;
+  out.put(kMagic);
+  out.put(hello.protocol);
+  out.put(hello.purpose);
+  out.put_text(hello.version);
+  out.put_text(hello.name);
+  out.put(static_cast<std::uint64_t>(hello.ring.size()));
+  for (const std::string& name : hello.ring) out.put_text(name);
+  out.put_text(hello.agreement);
+  out.put(static_cast<std::uint64_t>(hello.restarts.size()));
+  for (const std::uint64_t step : hello.restarts) out.put(step);
+  out.put(hello.clock);
+  return out.take();
+}
+
+Hello decode_hello(std::span<const std::byte> bytes) {
+  Reader in(bytes);
+  if (in.get<std::uint64_t>() != kMagic)
+    throw Error("what calls is no site of a run", "its first words are not understood", "look at the addresses of the sites");
+  Hello hello;
+  hello.protocol = in.get<std::uint32_t>();
+  hello.purpose = in.get<Purpose>();
+  hello.version = printable(in.get_text());
+  hello.name = printable(in.get_text());
+  if (hello.protocol != kRingProtocol) return hello;
+  const std::uint64_t sites = in.get_count(sizeof(std::uint64_t));
+  for (std::uint64_t i = 0; i < sites; ++i) hello.ring.push_back(in.get_text());
+  hello.agreement = in.get_text();
+  const std::uint64_t restarts = in.get_count(sizeof(std::uint64_t));
+  for (std::uint64_t i = 0; i < restarts; ++i) hello.restarts.push_back(in.get<std::uint64_t>());
+  hello.clock = in.get<double>();
+  return hello;
+}
+
+std::vector<std::string> differences(const Hello& ours, const Hello& theirs) {
+  std::vector<std::string> found;
+  if (ours.version != theirs.version)
+    found.push_back("site " + ours.name + " runs version " + ours.version + " and site " + theirs.name + " version " +
+                    theirs.version);
+  if (ours.protocol != theirs.protocol) {
+    found.push_back("site " + ours.name + " speaks version " + std::to_string(ours.protocol) +
+                    " of the protocol between sites and site " + theirs.name + " version " +
+                    std::to_string(theirs.protocol));
+    return found;
+  }
+  if (ours.ring != theirs.ring)
+    found.push_back("the ring is " + list(ours.ring) + " at site " + ours.name + " and " + list(theirs.ring) +
+                    " at site " + theirs.name);
+  compare_lines(ours, theirs, found);
+  return found;
+}
+
+}  // namespace maki::sites

@@ -1,0 +1,232 @@
+#include "wan/sites/link_start.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "wan/net/error.hpp"
+#include "wan/sites/ring_wire.hpp"
+
+namespace maki::sites {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double kTurn = 0.02;        // seconds between looks
+constexpr double kFirstLine = 2, kLines = 10;
+constexpr std::size_t kLongestNews = 12 << 10;
+constexpr std::size_t kMostLeft = 8;  // paths that end by themselves
+
+double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text;
+}
+
+std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& context) {
+  const SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
+  wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{here.listen.host, here.address.port};
+  try {
+    return std::make_unique<wan::Listener>(local, plan.security, plan.path, wan::ListenerLimits{}, here.relay, context);
+  } catch (const wan::Error& error) {
+    throw Error("site " + here.name + " cannot be called", error.what());
+  }
+}
+
+}  // namespace
+
+void send_news(wan::Path& path, std::uint32_t kind, const std::string& text) {
+  try {
+    std::vector<std::byte> news(sizeof kind + std::min(text.size(), kLongestNews));
+    std::memcpy(news.data(), &kind, sizeof kind);
+    std::memcpy(news.data() + sizeof kind, text.data(), news.size() - sizeof kind);
+    path.start_send(kNewsTag, news);  // small: copied
+  } catch (const wan::Error&) {
+    // It hears of it otherwise.
+  }
+}
+
+void say(const RingPlan& plan, const std::string& line) {
+  if (plan.say) {
+    plan.say(line);
+  } else {
+    std::fprintf(stderr, "maki: %s\n", line.c_str());
+  }
+}
+
+LinkStart::LinkStart(const RingPlan& plan, Purpose purpose, wan::Context& context)
+    : plan_(plan), ours_((check(plan), hello_of(plan, purpose))), hello_(encode(ours_)), context_(context) {
+  const int count = static_cast<int>(plan.sites.size());
+  const int right = (plan.me + 1) % count, left = (plan.me + count - 1) % count;
+  links_.resize(count == 2 ? 1 : 2);
+  links_[0].site = right;
+  // Two sites: the first one stands on the left.
+  const bool on_the_left = count > 2 || plan.me == 0;
+  links_[0].calls = (on_the_left ? caller_of(plan, plan.me, right) : caller_of(plan, right, plan.me)) != plan.me;
+  if (count > 2) {
+    links_[1].site = left;
+    links_[1].calls = caller_of(plan, left, plan.me) != plan.me;
+  }
+  reasons_.resize(links_.size());
+  if (std::any_of(links_.begin(), links_.end(), [](const StartedLink& link) { return link.calls; }))
+    listener_ = listen(plan, context);
+  for (StartedLink& link : links_)
+    callers_.push_back(link.calls ? nullptr : std::make_unique<LinkCaller>(plan_, link.site, hello_, context));
+}
+
+LinkStart::~LinkStart() {
+  for (const auto& caller : callers_)
+    if (caller) caller->stop();  // all, before the first is waited for
+}
+
+void LinkStart::run(bool all_or_none, double wait_limit) {
+  const auto begun = Clock::now();
+  double next_line = kFirstLine;
+  for (;;) {
+    accept();
+    look_at_candidates();
+    look_at_callers();
+    look_at_news();
+    std::size_t up = 0, lost = 0;
+    for (const StartedLink& link : links_) up += link.up, lost += !link.problem.empty();
+    if (up + lost == links_.size() || (all_or_none && lost > 0)) break;
+    const double waited = since(begun);
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      StartedLink& link = links_[i];
+      if (link.up || !link.problem.empty()) continue;
+      if (wait_limit > 0 && waited > wait_limit) {
+        link.problem = "site " + name(link.site) + " did not come within " +
+                       std::to_string(static_cast<long>(wait_limit)) + " s (" + why_waiting(i) + ")";
+      } else if (waited > next_line) {
+        say(plan_, "waiting for site " + name(link.site) + " (" + why_waiting(i) + ")");
+      }
+    }
+    if (waited > next_line) next_line = waited + kLines;
+  }
+  for (const auto& caller : callers_)
+    if (caller) caller->stop();
+}
+
+std::string LinkStart::why_waiting(std::size_t i) const {
+  if (!reasons_[i].empty()) return reasons_[i];
+  if (callers_[i]) return callers_[i]->reason();
+  const SitePlace& here = plan_.sites[static_cast<std::size_t>(plan_.me)];
+  if (here.relay.used())
+    return "it has not called yet by the relay " + here.relay.relay.text() + ", where this site is " + here.relay.target;
+  return "it has not called port " + std::to_string(listener_->address().port) + " of this site yet";
+}
+
+// One look at the door, which also is the pause between two turns.
+void LinkStart::accept() {
+  if (!listener_) return;
+  auto accepted = listener_->accept_for(kTurn);
+  if (!accepted) return;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    StartedLink& link = links_[i];
+    if (!link.calls || name(link.site) != accepted->name) continue;
+    Candidate candidate{i, std::move(accepted->path), {}};
+    try {
+      candidate.path.start_send(kHelloTag, hello_);
+      candidate.hello = candidate.path.start_receive_any(kHelloTag, kLongestHello);
+      candidates_.push_back(std::move(candidate));
+    } catch (const wan::Error& error) {
+      reasons_[i] = error.what();
+    }
+    return;
+  }
+  try {
+    accepted->path.start_send(kHelloTag, hello_);  // so that it finds out whom it has called
+  } catch (const wan::Error&) {
+  }
+  left_.push_back(std::move(accepted->path));
+  if (left_.size() > kMostLeft) left_.erase(left_.begin());
+  say(plan_, "a site that calls itself " + printable(accepted->name) + " was turned away: it is no neighbour of " +
+                 name(plan_.me) + " that should call it");
+}
+
+void LinkStart::look_at_candidates() {
+  for (std::size_t c = 0; c < candidates_.size();) {
+    Candidate& candidate = candidates_[c];
+    try {
+      if (!candidate.hello.test()) {
+        ++c;
+        continue;
+      }
+      const wan::Bytes hello = candidate.hello.take();
+      judge(candidate.link, std::move(candidate.path), hello.view());
+    } catch (const std::exception& error) {  // it has gone again, or is no site: another may come
+      reasons_[candidate.link] = error.what();
+    }
+    candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(c));
+  }
+}
+
+void LinkStart::look_at_callers() {
+  if (!listener_) std::this_thread::sleep_for(std::chrono::duration<double>(kTurn));
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    if (!callers_[i] || links_[i].up || !links_[i].problem.empty()) continue;
+    LinkCaller::Reached reached = callers_[i]->take();
+    if (!reached.problem.empty()) {
+      links_[i].problem = reached.problem;
+    } else if (reached.path.valid()) {
+      try {
+        judge(i, std::move(reached.path), reached.hello.view());
+      } catch (const Error& error) {
+        links_[i].problem = "site " + name(links_[i].site) + " cannot be reached (" + error.what() + ")";
+      }
+      if (!links_[i].up && links_[i].problem.empty()) callers_[i]->call();
+    }
+  }
+}
+
+// What a neighbour says, or its leaving, while others are waited for.
+void LinkStart::look_at_news() {
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    StartedLink& link = links_[i];
+    if (!link.up) continue;
+    try {
+      if (!link.news.test()) continue;
+      const wan::Bytes news = link.news.take();
+      link.problem = text_of_news(news.view());
+    } catch (const wan::Error& error) {
+      reasons_[i] = std::string("it was there and has left: ") + error.what();
+      if (callers_[i]) callers_[i]->call();
+    }
+    link.up = false;
+  }
+}
+
+void LinkStart::judge(std::size_t which, wan::Path path, std::span<const std::byte> hello) {
+  StartedLink& link = links_[which];
+  Hello theirs = decode_hello(hello);
+  if (theirs.name != name(link.site)) {
+    throw Error("it calls itself " + theirs.name, "", "correct the address of site " + name(link.site));
+  }
+  if (ours_.purpose == Purpose::kRun) {
+    if (theirs.purpose == Purpose::kCheck) {
+      reasons_[which] = "it tries its links, and does not run yet";
+      left_.push_back(std::move(path));
+      return;
+    }
+    if (const auto found = differences(ours_, theirs); !found.empty()) {
+      link.problem = "site " + name(plan_.me) + " and site " + theirs.name + " cannot run together (" + joined(found) +
+                     "): start them with the same program and configuration";
+    }
+  }
+  link.news = path.start_receive_any(kNewsTag, kLongestNews + sizeof(std::uint32_t));
+  link.path = std::move(path);
+  link.theirs = std::move(theirs);
+  link.up = link.problem.empty();
+}
+
+std::string text_of_news(std::span<const std::byte> news) {
+  if (news.size() < sizeof(std::uint32_t)) return "a neighbour has left";
+  const auto text = news.subspan(sizeof(std::uint32_t));
+  return printable(std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+}
+
+}  // namespace maki::sites

@@ -1,0 +1,248 @@
+#include "wan/sites/net_ring.hpp"
+
+#include <chrono>
+
+#include "wan/net/error.hpp"
+#include "wan/sites/net_ring_core.hpp"
+
+namespace maki::sites {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double kLines = 10;       // seconds between two lines about a site that is waited for
+constexpr double kLastWords = 3;    // seconds to tell the others why this site leaves
+constexpr double kFarewell = 60;    // seconds of a regular end: all has been acknowledged before
+
+double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
+
+}  // namespace
+
+NetRing::Core::Core(const RingPlan& plan)
+    : ways{static_cast<int>(plan.sites.size()), plan.me}, context_(std::make_unique<wan::Context>(ways.count > 2 ? 2 : 1)) {
+  for (const SitePlace& site : plan.sites) names_.push_back(site.name);
+  hellos.resize(plan.sites.size());
+  const auto begun = Clock::now();
+  try {
+    meet(plan);
+    start_threads();
+    greet_all(plan, plan.wait_limit > 0 ? std::max(plan.wait_limit - since(begun), 1.0) : 0);
+  } catch (const std::exception& error) {
+    for (Link& link : links_) send_news(link.path, News::kRefused, error.what());
+    stop(kLastWords);
+    throw;
+  }
+}
+
+NetRing::Core::~Core() {
+  if (!closed_ && !failed_) {
+    for (Link& link : links_)
+      send_news(link.path, News::kLost, "site " + name(ways.me) + " has left the run (its own messages tell why)");
+  }
+  stop(kLastWords);
+}
+
+// Paths to the neighbours, which are what they should be.
+void NetRing::Core::meet(const RingPlan& plan) {
+  std::string problem;
+  LinkStart start(plan, Purpose::kRun, *context_);
+  start.run(true, plan.wait_limit);
+  hellos[static_cast<std::size_t>(ways.me)] = start.ours();
+  listener_ = start.take_listener();
+  for (StartedLink& started : start.links()) {
+    if (!started.problem.empty() && problem.empty()) problem = started.problem;
+    if (!started.path.valid()) continue;
+    Link& link = links_.emplace_back();
+    link.site = started.site;
+    link.path = std::move(started.path);
+    link.news = started.news;
+  }
+  if (!problem.empty()) throw Error(problem);
+}
+
+void NetRing::Core::start_threads() {
+  lanes_.resize(static_cast<std::size_t>(ways.count) * kPhases);
+  for (int origin = 0; origin < ways.count; ++origin) {
+    if (origin == ways.me) continue;
+    const bool from_left = Ways{ways.count, origin}.by_right(ways.me);
+    for (std::size_t phase = 0; phase < kPhases; ++phase) {
+      auto lane = std::make_unique<Lane>();
+      lane->origin = origin;
+      lane->phase = static_cast<Phase>(phase);
+      lane->from = from_left ? &left() : &right();
+      lane->onward = links_.size() == 1 ? nullptr : from_left ? &right() : &left();
+      lanes_[static_cast<std::size_t>(origin) * kPhases + phase] = std::move(lane);
+    }
+  }
+  for (Link& link : links_) {
+    link.keeper = std::thread([this, &link] { run_keeper(link); });
+    link.news_thread = std::thread([this, &link] { run_news(link); });
+  }
+  for (auto& lane : lanes_)
+    if (lane) lane->thread = std::thread([this, &lane = *lane] { run_lane(lane); });
+}
+
+// Everybody hears everybody, and finds the ring whole.
+void NetRing::Core::greet_all(const RingPlan& plan, double limit) {
+  const Hello& ours = hellos[static_cast<std::size_t>(ways.me)];
+  publish(Phase::kControl, 0, encode(ours));
+  const auto begun = Clock::now();
+  double next_line = kLines;
+  for (int site = 0; site < ways.count; ++site) {
+    if (site == ways.me) continue;
+    std::unique_lock lock(mutex_);
+    const auto there = [&] { return failed_ || !lane(site, Phase::kControl).arrived.empty(); };
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(500), there)) {
+      if (limit > 0 && since(begun) > limit)
+        throw Error("site " + name(site) + " did not join the ring in time", "its neighbours were there");
+      if (since(begun) < next_line) continue;
+      say(plan, "waiting for site " + name(site) + " (no neighbour of this one; it has not joined the ring yet)");
+      next_line = since(begun) + kLines;
+    }
+    lock.unlock();
+    Hello& theirs = hellos[static_cast<std::size_t>(site)] = decode_hello(receive(site, Phase::kControl, 0));
+    const auto found = differences(ours, theirs);
+    if (!found.empty()) throw Error("site " + name(site) + " cannot run together with this one", found.front());
+  }
+  take_traffic();
+}
+
+void NetRing::Core::send(int to, Phase phase, std::uint64_t number, Message message) {
+  if (to < 0 || to >= ways.count || to == ways.me) throw Error("a message to site " + std::to_string(to) + " of the ring");
+  {
+    const std::lock_guard lock(mutex_);
+    throw_if_failed();
+    Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
+    ++traffic.messages_sent;
+    traffic.bytes_sent += message.size();
+  }
+  const auto shared = std::make_shared<Message>(std::move(message));
+  put(ways.by_right(to) ? right() : left(), to, false, phase, number, shared);
+}
+
+void NetRing::Core::publish(Phase phase, std::uint64_t number, Message message) {
+  {
+    const std::lock_guard lock(mutex_);
+    throw_if_failed();
+    Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
+    traffic.messages_sent += links_.size();
+    traffic.bytes_sent += links_.size() * message.size();
+  }
+  const auto shared = std::make_shared<Message>(std::move(message));
+  put(right(), ways.last_right(), true, phase, number, shared);
+  if (links_.size() > 1) put(left(), ways.last_left(), true, phase, number, shared);
+}
+
+Message NetRing::Core::receive(int from, Phase phase, std::uint64_t number) {
+  if (from < 0 || from >= ways.count || from == ways.me)
+    throw Error("a message from site " + std::to_string(from) + " of the ring");
+  std::unique_lock lock(mutex_);
+  throw_if_failed();
+  Lane& in = lane(from, phase);
+  Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
+  if (in.arrived.empty()) {
+    const auto begun = Clock::now();
+    changed_.wait(lock, [&] { return failed_ || in.ended || !in.arrived.empty(); });
+    ++traffic.waits;
+    traffic.waited += since(begun);
+    throw_if_failed();
+  }
+  const std::string what = std::string(maki::sites::name(phase)) + " " + std::to_string(number);
+  if (in.arrived.empty()) throw Error("site " + name(from) + " has ended its run", what + " is waited for");
+  auto [came, message] = std::move(in.arrived.front());
+  in.arrived.pop_front();
+  if (came != number)
+    throw Error("the sites are not in step", std::string(maki::sites::name(phase)) + " " + std::to_string(came) +
+                                                 " came from site " + name(from) + " for " + std::to_string(number));
+  ++traffic.messages_received;
+  traffic.bytes_received += message->size();
+  lock.unlock();
+  // What is still on its way to others is theirs.
+  if (message.use_count() == 1) return std::move(*message);
+  return *message;
+}
+
+bool NetRing::Core::arrived(int from, Phase phase) {
+  const std::lock_guard lock(mutex_);
+  return failed_ || !lane(from, phase).arrived.empty();
+}
+
+std::array<Traffic, kPhases> NetRing::Core::take_traffic() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(traffic_, {});
+}
+
+// The last message of each lane says that it is the last one: so a site knows when it has passed on all.
+void NetRing::Core::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    throw_if_failed();
+    if (closed_) return;
+  }
+  const auto nothing = std::make_shared<Message>();
+  for (std::size_t phase = 0; phase < kPhases; ++phase) {
+    put(right(), ways.last_right(), true, static_cast<Phase>(phase), 0, nothing, Header::kEnd);
+    if (links_.size() > 1) put(left(), ways.last_left(), true, static_cast<Phase>(phase), 0, nothing, Header::kEnd);
+  }
+  {
+    std::unique_lock lock(mutex_);
+    const auto all_ended = [&] {
+      for (const auto& lane : lanes_)
+        if (lane && !lane->ended) return false;
+      for (const Link& link : links_)
+        if (!link.kept.empty() || link.keeping) return false;
+      return true;
+    };
+    changed_.wait(lock, [&] { return failed_ || all_ended(); });
+    throw_if_failed();
+    closed_ = true;
+  }
+  stop(kFarewell);
+}
+
+// Closes the paths, at the same time, and ends all threads.
+void NetRing::Core::stop(double seconds) {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  std::vector<std::thread> closing;
+  for (Link& link : links_) closing.emplace_back([&link, seconds] { link.path.close(seconds); });
+  for (std::thread& thread : closing) thread.join();
+  for (Link& link : links_)
+    for (std::thread* thread : {&link.keeper, &link.news_thread})
+      if (thread->joinable()) thread->join();
+  for (auto& lane : lanes_)
+    if (lane && lane->thread.joinable()) lane->thread.join();
+}
+
+wan::Path& NetRing::Core::path_to(int neighbour) {
+  for (Link& link : links_)
+    if (link.site == neighbour) return link.path;
+  throw Error("site " + std::to_string(neighbour) + " is no neighbour");
+}
+
+NetRing::NetRing(const RingPlan& plan) {
+  try {
+    core_ = std::make_unique<Core>(plan);
+  } catch (const wan::Error& error) {
+    throw Error(error.what());
+  }
+}
+NetRing::~NetRing() = default;
+int NetRing::count() const { return core_->ways.count; }
+int NetRing::me() const { return core_->ways.me; }
+void NetRing::send(int to, Phase phase, std::uint64_t number, Message message) {
+  core_->send(to, phase, number, std::move(message));
+}
+void NetRing::publish(Phase phase, std::uint64_t number, Message message) {
+  core_->publish(phase, number, std::move(message));
+}
+Message NetRing::receive(int from, Phase phase, std::uint64_t number) { return core_->receive(from, phase, number); }
+bool NetRing::arrived(int from, Phase phase) { return core_->arrived(from, phase); }
+std::array<Traffic, kPhases> NetRing::take_traffic() { return core_->take_traffic(); }
+void NetRing::close() { core_->close(); }
+const std::vector<Hello>& NetRing::hellos() const { return core_->hellos; }
+wan::Path& NetRing::path_to(int neighbour) { return core_->path_to(neighbour); }
+
+}  // namespace maki::sites

@@ -1,0 +1,102 @@
+// The working part of a NetRing. net_ring.cpp: beginning, calls, end; net_ring_lanes.cpp: messages on their way;
+// net_ring_loss.cpp: what happens when a site is lost.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "wan/sites/link_start.hpp"
+#include "wan/sites/net_ring.hpp"
+#include "wan/sites/ring_wire.hpp"
+
+namespace maki::sites {
+
+using SharedMessage = std::shared_ptr<Message>;
+
+class NetRing::Core {
+ public:
+  explicit Core(const RingPlan& plan);
+  ~Core();
+
+  void send(int to, Phase phase, std::uint64_t number, Message message);
+  void publish(Phase phase, std::uint64_t number, Message message);
+  Message receive(int from, Phase phase, std::uint64_t number);
+  bool arrived(int from, Phase phase);
+  std::array<Traffic, kPhases> take_traffic();
+  void close();
+
+  const Ways ways;
+  std::vector<Hello> hellos;
+  wan::Path& path_to(int neighbour);
+
+ private:
+  // To a neighbour: what it gets, and what it says.
+  struct Link {
+    int site = 0;
+    wan::Path path;
+    wan::Request news;
+    std::thread news_thread, keeper;
+    // Messages that the path reads from until they are acknowledged.
+    std::deque<std::pair<wan::Request, SharedMessage>> kept;
+    bool keeping = false;  // the keeper waits for the first of them
+  };
+  // What comes from a site in a phase.
+  struct Lane {
+    int origin = 0;
+    Phase phase = Phase::kControl;
+    Link* from = nullptr;
+    Link* onward = nullptr;  // null where nothing goes further
+    std::thread thread;
+    bool ended = false;
+    std::deque<std::pair<std::uint64_t, SharedMessage>> arrived;
+  };
+
+  void meet(const RingPlan& plan);
+  void start_threads();
+  void greet_all(const RingPlan& plan, double limit);
+  void stop(double seconds);
+
+  // net_ring_lanes.cpp
+  void put(Link& link, int last, bool for_all, Phase phase, std::uint64_t number, const SharedMessage& message,
+           Header::Kind kind = Header::kMessage);
+  void put_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner);
+  void run_keeper(Link& link);
+  void run_lane(Lane& lane);
+  bool take_message(Lane& lane, std::span<std::byte> room);  // false: it was the last one
+  SharedMessage take_pieces(Lane& lane, const Header& header, Link* onward);
+  void give_up(Lane& lane, const std::exception& error);
+  void count_passed_on(Phase phase, std::size_t bytes);
+
+  // net_ring_loss.cpp
+  // The first time: everybody who waits is told, and the neighbours but the one that told us.
+  void fail(std::exception_ptr error, const std::string& text, const Link* told_by);
+  void lose(const Link& link, const wan::PathError& error);
+  void run_news(Link& link);
+  void throw_if_failed() const;  // under the lock
+
+  Link& right() { return links_.front(); }
+  Link& left() { return links_.back(); }  // the same where there are two sites
+  Lane& lane(int origin, Phase phase) { return *lanes_[static_cast<std::size_t>(origin) * kPhases + static_cast<std::size_t>(phase)]; }
+  const std::string& name(int site) const { return names_[static_cast<std::size_t>(site)]; }
+
+  std::vector<std::string> names_;
+  std::unique_ptr<wan::Context> context_;
+  std::unique_ptr<wan::Listener> listener_;
+  std::deque<Link> links_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // by origin and phase; null: this site's own
+
+  mutable std::mutex mutex_;  // of what follows, and of the lanes' and links' queues
+  std::condition_variable changed_;
+  std::exception_ptr failed_;
+  bool closing_ = false, closed_ = false, stopping_ = false;
+  std::array<Traffic, kPhases> traffic_;
+};
+
+}  // namespace maki::sites

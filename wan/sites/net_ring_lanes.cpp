@@ -1,0 +1,157 @@
+// Messages on their way: out, in, and past this site.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "wan/net/error.hpp"
+#include "wan/sites/net_ring_core.hpp"
+
+namespace maki::sites {
+namespace {
+
+constexpr double kLastWords = 2;  // seconds to tell why the path ends
+
+// Header and, where it is small, message in one.
+std::vector<std::byte> head_of(const Header& header, std::span<const std::byte> message) {
+  const auto bytes = std::as_bytes(std::span(&header, 1));
+  std::vector<std::byte> head(bytes.begin(), bytes.end());
+  if (header.inlined()) head.insert(head.end(), message.begin(), message.end());
+  return head;
+}
+
+}  // namespace
+
+// Nothing waits here: the path reads from the message until the keeper lets go of it.
+void NetRing::Core::put(Link& link, int last, bool for_all, Phase phase, std::uint64_t number,
+                        const SharedMessage& message, Header::Kind kind) {
+  const Header header{kind, static_cast<std::uint16_t>(last), for_all, number, message->size(), piece_of(phase)};
+  const wan::Tag tag = tag_of(ways.me, phase);
+  put_bytes(link, tag, head_of(header, *message), nullptr);
+  if (header.inlined()) return;
+  const std::span<const std::byte> whole = *message;
+  for (std::size_t begin = 0; begin < whole.size(); begin += header.piece)
+    put_bytes(link, tag, whole.subspan(begin, std::min<std::size_t>(header.piece, whole.size() - begin)), message);
+}
+
+// `owner` of the bytes; null for those so few that the path copies them.
+void NetRing::Core::put_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner) {
+  try {
+    wan::Request request = link.path.start_send(tag, bytes);
+    if (request.test() || !owner) return;
+    const std::lock_guard lock(mutex_);
+    link.kept.emplace_back(std::move(request), owner);
+    changed_.notify_all();
+  } catch (const wan::PathError& error) {
+    lose(link, error);
+  }
+}
+
+void NetRing::Core::run_keeper(Link& link) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stopping_ || !link.kept.empty(); });
+    if (link.kept.empty()) return;
+    auto oldest = std::move(link.kept.front());
+    link.kept.pop_front();
+    link.keeping = true;
+    lock.unlock();
+    try {
+      oldest.first.wait();
+    } catch (const wan::PathError& error) {
+      lose(link, error);
+    }
+    oldest = {};
+    lock.lock();
+    link.keeping = false;
+    changed_.notify_all();
+  }
+}
+
+void NetRing::Core::run_lane(Lane& lane) {
+  try {
+    std::vector<std::byte> room(kSmallPiece);
+    while (take_message(lane, room)) {
+    }
+  } catch (const wan::PathError& error) {
+    lose(*lane.from, error);
+  } catch (const std::exception& error) {
+    give_up(lane, error);
+  }
+  const std::lock_guard lock(mutex_);
+  lane.ended = true;
+  changed_.notify_all();
+}
+
+// What came cannot be, or there is no memory for it: the run ends everywhere.
+void NetRing::Core::give_up(Lane& lane, const std::exception& error) {
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  const std::string text = "what site " + name(lane.origin) + " sends cannot be taken (" + maki::sites::name(lane.phase) +
+                           " at site " + name(ways.me) + ": " + (memory ? "out of memory" : error.what()) + ")";
+  fail(std::make_exception_ptr(Error(text)), text, nullptr);
+  lane.from->path.close(kLastWords);  // so that nothing more is written to memory of this lane
+}
+
+bool NetRing::Core::take_message(Lane& lane, std::span<std::byte> room) {
+  const wan::Tag tag = tag_of(lane.origin, lane.phase);
+  wan::Request request = lane.from->path.start_receive(tag, room);
+  request.wait();
+  const std::span<const std::byte> head = room.first(request.size());
+  const auto header = header_of(head, ways.count);
+  if (!header) throw Error("it is no message of this version");
+  const bool ends_here = header->last == ways.me, for_me = ends_here || header->for_all != 0;
+  Link* const onward = ends_here ? nullptr : lane.onward;
+  if (!ends_here && onward == nullptr) throw Error("a message has lost its way");
+  if (onward != nullptr) put_bytes(*onward, tag, head, nullptr);
+  SharedMessage message;
+  if (header->inlined()) {
+    message = std::make_shared<Message>(head.begin() + sizeof(Header), head.end());
+    if (onward != nullptr) count_passed_on(lane.phase, message->size());
+  } else {
+    message = take_pieces(lane, *header, onward);
+  }
+  if (header->kind == Header::kEnd) return false;
+  if (for_me) {
+    const std::lock_guard lock(mutex_);
+    lane.arrived.emplace_back(header->number, std::move(message));
+    changed_.notify_all();
+  }
+  return true;
+}
+
+// Each piece goes on its way as it has come, while the next one comes.
+SharedMessage NetRing::Core::take_pieces(Lane& lane, const Header& header, Link* onward) {
+  const wan::Tag tag = tag_of(lane.origin, lane.phase);
+  auto message = std::make_shared<Message>(header.bytes);
+  const std::span<std::byte> whole = *message;
+  struct Piece {
+    std::span<std::byte> bytes;
+    wan::Request request;
+  };
+  std::vector<Piece> pieces;
+  try {
+    for (std::size_t begin = 0; begin < whole.size(); begin += header.piece) {
+      const auto bytes = whole.subspan(begin, std::min<std::size_t>(header.piece, whole.size() - begin));
+      pieces.push_back({bytes, lane.from->path.start_receive(tag, bytes)});
+    }
+    for (Piece& piece : pieces) {
+      piece.request.wait();
+      if (piece.request.size() != piece.bytes.size()) throw Error("a piece has another size");
+      if (onward == nullptr) continue;
+      put_bytes(*onward, tag, piece.bytes, message);
+      count_passed_on(lane.phase, piece.bytes.size());
+    }
+  } catch (const wan::PathError&) {
+    throw;  // the path has let go of all of them
+  } catch (const std::exception& error) {
+    give_up(lane, error);
+    throw wan::PathError("the path was given up");
+  }
+  return message;
+}
+
+void NetRing::Core::count_passed_on(Phase phase, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  traffic_[static_cast<std::size_t>(phase)].bytes_passed_on += bytes;
+}
+
+}  // namespace maki::sites

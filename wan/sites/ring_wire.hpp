@@ -1,0 +1,72 @@
+// How messages of a ring travel over its paths: ways, tags and headers.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "wan/net/path.hpp"
+#include "wan/sites/ring.hpp"
+
+namespace maki::sites {
+
+// The shorter way around; by the right where both are as long. A message to all goes both ways, half of the sites each.
+struct Ways {
+  int count, me;
+  int right() const { return (me + 1) % count; }
+  int left() const { return (me + count - 1) % count; }
+  int reach_right() const { return count / 2; }             // sites that are served by the right
+  int reach_left() const { return count - 1 - count / 2; }
+  bool by_right(int to) const { return (to - me + count) % count <= reach_right(); }
+  int last_right() const { return (me + reach_right()) % count; }
+  int last_left() const { return (me + count - reach_left()) % count; }
+};
+
+// One tag for each origin and phase: on a path their messages keep their order and wait for no others.
+inline constexpr wan::Tag kHelloTag = 1;
+inline constexpr wan::Tag kNewsTag = 2;
+inline constexpr wan::Tag kCheckTag = 3;
+inline wan::Tag tag_of(int origin, Phase phase) {
+  return 1000 + static_cast<wan::Tag>(origin) * 16 + static_cast<wan::Tag>(phase);
+}
+
+// A path lets messages up to so many bytes overtake longer ones. What is urgent travels in such pieces.
+inline constexpr std::size_t kSmallPiece = 16 << 10;
+inline constexpr std::size_t kPieceBytes = 4 << 20;  // passed on while the next one comes
+inline std::size_t piece_of(Phase phase) {
+  const bool urgent = phase == Phase::kSums || phase == Phase::kParticles || phase == Phase::kControl;
+  return urgent ? kSmallPiece : kPieceBytes;
+}
+
+// In front of each message. One that fits into a small piece follows in the same message of the path, else it follows
+// in pieces that are messages of the path themselves.
+struct Header {
+  enum Kind : std::uint32_t { kMessage = 0x676e6952, kEnd = 0x646e6552 };
+  std::uint32_t kind = kMessage;
+  std::uint16_t last = 0;     // the site where it ends
+  std::uint16_t for_all = 0;  // also for the sites on the way
+  std::uint64_t number = 0, bytes = 0, piece = 0;
+
+  bool inlined() const { return bytes <= kSmallPiece - sizeof(Header); }
+};
+static_assert(sizeof(Header) == 32);
+
+// Empty where this is none: then another program is at the other end, or this one is broken.
+inline std::optional<Header> header_of(std::span<const std::byte> bytes, int sites) {
+  Header header;
+  if (bytes.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const bool known = header.kind == Header::kMessage || header.kind == Header::kEnd;
+  const bool fits = header.inlined() ? bytes.size() == sizeof header + header.bytes
+                                     : bytes.size() == sizeof header && header.piece >= kSmallPiece;
+  if (!known || !fits || header.last >= sites) return std::nullopt;
+  return header;
+}
+
+// Why the run ends, to the next site.
+struct News {
+  enum Kind : std::uint32_t { kLost = 1, kRefused = 2 };
+};
+
+}  // namespace maki::sites
