@@ -66,6 +66,17 @@ std::string explanation(const sites::Sites& sites) {
       sites.name(sites.me()));
 }
 
+// What a trace has of the steps up to this one, with its head.
+std::string lines_until(const std::string& path, std::uint64_t step) {
+  std::ifstream in(path);
+  std::string lines;
+  for (std::string line; std::getline(in, line) && !in.eof();) {
+    const bool row = !line.empty() && line.front() >= '0' && line.front() <= '9';
+    if (!row || std::stoull(line) <= step) lines += line + '\n';
+  }
+  return lines;
+}
+
 }  // namespace
 
 OwnStep own_step(const Communicator& ranks, const StepMetrics& metrics, const PhaseTimers& timers) {
@@ -103,16 +114,23 @@ OwnStep own_step(const Communicator& ranks, const StepMetrics& metrics, const Ph
 
 double SiteSums::waited() const { return sum(traffic).waited; }
 
-SitesReport::SitesReport(sites::Sites& sites, std::string path, bool overwrite)
-    : sites_(sites), path_(std::move(path)), overwrite_(overwrite) {
+SitesReport::SitesReport(sites::Sites& sites, std::string path, bool overwrite,
+                         std::optional<std::uint64_t> resumed_at)
+    : sites_(sites), path_(std::move(path)), overwrite_(overwrite), resumed_at_(resumed_at) {
   sums_.ranks = sites.ranks().size();
 }
 
 void SitesReport::open() {
-  if (!overwrite_ && std::filesystem::exists(path_))
+  if (resumed_at_) {
+    const std::string lines = lines_until(path_, *resumed_at_);
+    file_.emplace(path_);
+    *file_ << lines;
+    if (!lines.empty()) return;
+  } else if (!overwrite_ && std::filesystem::exists(path_)) {
     throw Error("cannot write " + path_, "the file exists",
                 "choose another output directory, or set run.overwrite = true");
-  file_.emplace(path_);
+  }
+  if (!file_) file_.emplace(path_);
   *file_ << explanation(sites_) << columns(sites_, own_.comoving) << '\n';
 }
 

@@ -73,8 +73,9 @@ double efficiency(const std::vector<SiteSums>& sites);  // eq. 14
 
 class SitesReport {
  public:
-  // Writes `path` on rank 0 from the first step on. Throws Error where it exists (unless `overwrite`).
-  SitesReport(sites::Sites& sites, std::string path, bool overwrite);
+  // Writes `path` on rank 0 from the first step on. Throws Error where it exists (unless `overwrite`). Of a run that is
+  // resumed at a step: goes on with the file that is there, after the line of that step.
+  SitesReport(sites::Sites& sites, std::string path, bool overwrite, std::optional<std::uint64_t> resumed_at = {});
   void describe(const SitesRunFacts& facts) { facts_ = facts; }
 
   // `traffic`: since the last call or output(). Throws Error where the disk is full.
@@ -96,6 +97,7 @@ class SitesReport {
   sites::Sites& sites_;
   std::string path_;
   bool overwrite_;
+  std::optional<std::uint64_t> resumed_at_;
   std::optional<std::ofstream> file_;
   SitesRunFacts facts_;
   SiteSums sums_;

@@ -136,6 +136,24 @@ TEST_F(SitesReportFiles, TraceHasALineAStepWithAllSites) {
   });
 }
 
+TEST_F(SitesReportFiles, TraceOfAResumedRunGoesOn) {
+  test::replay_sites(2, [&](sites::Sites& sites) {
+    const std::string name = path("trace_" + std::to_string(sites.me()) + ".csv");
+    {
+      SitesReport first(sites, name, true);
+      for (std::uint64_t step = 0; step < 12; ++step) first.step(own(step), told(step), traffic(step));
+    }
+    std::ofstream(name, std::ios::app) << "12,0.3";  // a line that was cut off
+    EXPECT_THROW(SitesReport(sites, name, false).step(own(1), {}, {}), Error);
+    SitesReport second(sites, name, false, 9);
+    second.step(own(10), told(10), traffic(10));
+    const Table table = read_table(name);
+    ASSERT_EQ(table.rows.size(), 11u);
+    for (std::size_t row = 0; row < 11; ++row) EXPECT_EQ(table.number(row, "step"), static_cast<double>(row));
+    for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.names.size());
+  });
+}
+
 SiteSums sums_of(int ranks, double seconds, double waited, double transform) {
   SiteSums sums;
   sums.ranks = ranks;

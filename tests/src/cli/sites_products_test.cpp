@@ -1,0 +1,63 @@
+// Power spectra and pictures of a run over sites are the same files at all sites, and those of a run at one site.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "src/cli/products.hpp"
+#include "tests/sites/replayed_sites.hpp"
+#include "tests/src/io/io_helpers.hpp"
+#include "wan/sites/gathered_set.hpp"
+
+namespace maki {
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+TEST(SitesProducts, AreTheFilesOfOneSiteByteByByte) {
+  test::TempDir dir;
+  std::mt19937 random(5);
+  std::vector<SourceParticle> set(3000);
+  for (SourceParticle& p : set)
+    p = {static_cast<std::uint32_t>(random()), static_cast<std::uint32_t>(random()),
+         static_cast<std::uint32_t>(random()), 1.5f};
+  const SnapshotHeader header = test::make_snapshot(1).header;
+  const Frame frame = make_frame(header, header.box_size, {25, 25, 25});
+  const Stream stream;
+  PictureOptions picture;
+  picture.pixels = 64;
+  const auto write = [&](const DeviceSet& whole, const std::string& name) {
+    write_power_of(Communicator::self(), whole, 16, dir / (name + ".txt"), test::make_provenance(), true);
+    write_picture_of(Communicator::self(), whole, picture, dir / (name + ".png"), test::make_provenance(), true);
+  };
+  DeviceBuffer<SourceParticle> all("test.all");
+  all.upload(stream, set);
+  write({stream, all, frame, header}, "one");
+  for (const int count : {2, 3}) {
+    test::replay_sites(count, [&](sites::Sites& sites) {
+      std::vector<SourceParticle> own;
+      for (const SourceParticle& p : set)
+        if (static_cast<int>(std::uint64_t{p.x} * static_cast<std::uint64_t>(count) >> 32) == sites.me())
+          own.push_back(p);
+      DeviceBuffer<SourceParticle> mine("test.own");
+      mine.upload(stream, own);
+      const sites::GatheredSet gathered(sites, stream, mine.data(), mine.size());
+      const std::string name = "at_" + sites.name(sites.me());
+      write({stream, gathered.share(), frame, header, &sites, gathered.place()}, name);
+    });
+    for (const std::string site : {"north", "east", "south"}) {
+      if (count == 2 && site == "south") continue;
+      EXPECT_EQ(text_of(dir / ("at_" + site + ".txt")), text_of(dir / "one.txt")) << site;
+      EXPECT_EQ(text_of(dir / ("at_" + site + ".png")), text_of(dir / "one.png")) << site;
+    }
+  }
+  EXPECT_GT(text_of(dir / "one.png").size(), 1000u);
+}
+
+}  // namespace
+}  // namespace maki
