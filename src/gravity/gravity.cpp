@@ -8,7 +8,9 @@
 #include "kernels/force/force.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "src/gravity/all_sources.hpp"
+#include "src/gravity/site_mass_unit.hpp"
 #include "src/gravity/tree_gravity.hpp"
+#include "wan/sites/site_mesh.hpp"
 
 namespace maki {
 namespace {
@@ -26,31 +28,47 @@ void check_cutoff(const GravityOptions& o) {
                 "use a finer mesh (gravity.mesh) or a smaller gravity.r_cut");
 }
 
+void check_sites(const GravityOptions& o) {
+  if (!o.periodic || o.direct)
+    throw Error("a run over several sites needs a periodic box and the tree",
+                o.direct ? "gravity.method is direct" : "the run is isolated", "run it at one site");
+}
+
 }  // namespace
 
 struct Gravity::Parts {
-  Parts(const GravityOptions& o, PhaseTimers& t, const Communicator& r)
-      : options(o), timers(t), ranks(r), tree(o, t, r), all_sources(r) {
+  Parts(const GravityOptions& o, PhaseTimers& t, const Communicator& r, SiteSteps* s)
+      : options(o), timers(t), ranks(r), site_steps(s), tree(o, t, r, s), all_sources(r) {
     check_cutoff(o);
+    if (site_steps) check_sites(o);
     if (!options.periodic || options.law.split == Split::kNone) return;
     const PoolLane lane(kMeshLane);
-    if (ranks.size() == 1)
+    if (ranks.size() == 1 && !site_steps) {
       mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
-    else
-      mesh = std::make_unique<PencilMesh>(ranks, options.mesh, options.law);
+      return;
+    }
+    auto pencils = std::make_unique<PencilMesh>(ranks, options.mesh, options.law);
+    if (site_steps) {
+      site_mesh = std::make_unique<sites::SiteMesh>(site_steps->sites());
+      pencils->set_outside(site_mesh.get());
+    }
+    mesh = std::move(pencils);
   }
 
   GravityOptions options;
   PhaseTimers& timers;
   Communicator ranks;
+  SiteSteps* site_steps;  // null in a run of one site
   TreeGravity tree;
   AllSources all_sources;  // for the direct sum
   Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
+  std::unique_ptr<sites::SiteMesh> site_mesh;
   std::unique_ptr<LongRangeMesh> mesh;
   std::optional<MassUnit> mass_unit;  // of the masses that the mesh has seen, those of so many particles
   std::size_t mass_unit_particles = 0;
   VectorArray short_range{"gravity.short"}, long_range{"gravity.long"};
   bool long_range_known = false;  // on all ranks, also where there is nothing to know
+  std::optional<double> total_mass;  // of all sites, once it was needed
   DeviceBuffer<float> short_potential{"gravity.short_potential"}, long_potential{"gravity.long_potential"};
   GravityCounts direct_counts;
 
@@ -70,7 +88,10 @@ struct Gravity::Parts {
   }
   void evaluate_short(const Stream& stream, const Particles& particles, bool want_potential);
   void evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out);
-  void begin_mesh(const Stream& stream, const Particles& particles, bool want_potential);
+  void know_mass_unit(const Stream& stream, const Particles& particles);
+  void begin_mesh(const Stream& stream, const Particles& particles);
+  void finish_mesh(const Stream& stream, const Particles& particles, bool want_potential);
+  double mass_of_all(const Stream& stream, const Particles& particles);
 };
 
 namespace {
@@ -100,6 +121,7 @@ class Fork {
 }  // namespace
 
 void Gravity::Parts::prepare(const Stream& stream, Particles& particles, VectorArray* carried) {
+  tree.agree_with_sites();
   if (options.direct || !tree.rebuild_is_due()) return;
   const PhaseTimers::Scope scope(timers, "tree", stream);
   tree.prepare(stream, particles, carried);
@@ -116,9 +138,21 @@ void Gravity::Parts::evaluate_short(const Stream& stream, const Particles& parti
     tree.evaluate(stream, particles, out);
   if (!want_potential || !mesh) return;
   // The mean of the short-range potential over the box, so that the sum of both ranges has mean 0.
+  add_constant(stream, short_potential,
+               static_cast<float>(mass_of_all(stream, particles) * potential_integral(options.law)));
+}
+
+// Over sites it is asked for once: masses do not change there.
+double Gravity::Parts::mass_of_all(const Stream& stream, const Particles& particles) {
+  if (total_mass) return *total_mass;
   DoubleDouble mass = mass_sum(stream, particles.source.data(), particles.size());
   exact_sum(ranks, std::span(&mass, 1));
-  add_constant(stream, short_potential, static_cast<float>(mass.value() * potential_integral(options.law)));
+  if (!site_steps) return mass.value();
+  total_mass = 0;
+  const double mine = mass.value();
+  for (const auto& message : site_steps->sites().gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
+    *total_mass += sites::value_of<double>(message);
+  return *total_mass;
 }
 
 void Gravity::Parts::evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out) {
@@ -132,21 +166,34 @@ void Gravity::Parts::evaluate_direct(const Stream& stream, const Particles& part
   direct_counts.longest_list = n;
 }
 
-// The caller has made room for the results, on the main lane.
-void Gravity::Parts::begin_mesh(const Stream& stream, const Particles& particles, bool want_potential) {
-  const PoolLane lane(kMeshLane);
-  const PhaseTimers::Scope scope(timers, "mesh", stream);
-  const SourceParticle* source = particles.source.data();
+void Gravity::Parts::know_mass_unit(const Stream& stream, const Particles& particles) {
   const std::size_t n = particles.size();
-  if (!mass_unit || (ranks.size() == 1 && mass_unit_particles != n)) {
-    mass_unit = mesh->mass_unit(stream, source, n);
-    mass_unit_particles = n;
-  }
-  mesh->long_range(stream, source, n, *mass_unit, long_range.view(), want_potential ? long_potential.data() : nullptr);
+  if (mass_unit && (ranks.size() > 1 || site_steps || mass_unit_particles == n)) return;
+  const SourceParticle* source = particles.source.data();
+  mass_unit = site_steps ? mass_unit_of_sites(site_steps->sites(), stream, options.mesh, source, n)
+                         : mesh->mass_unit(stream, source, n);
+  mass_unit_particles = n;
 }
 
-Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks)
-    : parts_(std::make_unique<Parts>(options, timers, ranks)) {}
+// Where there are other sites, this one's masses go on their way to them.
+void Gravity::Parts::begin_mesh(const Stream& stream, const Particles& particles) {
+  const PoolLane lane(kMeshLane);
+  const PhaseTimers::Scope scope(timers, "mesh", stream);
+  know_mass_unit(stream, particles);
+  if (site_mesh) site_mesh->set_slabs(tree.sites()->slabs(), 1.0 / options.mesh.cells);
+  mesh->begin(stream, particles.source.data(), particles.size(), *mass_unit);
+}
+
+// The caller has made room for the results, on the main lane.
+void Gravity::Parts::finish_mesh(const Stream& stream, const Particles& particles, bool want_potential) {
+  const PoolLane lane(kMeshLane);
+  const PhaseTimers::Scope scope(timers, "mesh", stream);
+  mesh->long_range(stream, particles.source.data(), particles.size(), *mass_unit, long_range.view(),
+                   want_potential ? long_potential.data() : nullptr);
+}
+
+Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks, SiteSteps* steps)
+    : parts_(std::make_unique<Parts>(options, timers, ranks, steps)) {}
 Gravity::~Gravity() = default;
 
 void Gravity::short_range(const Stream& stream, Particles& particles, bool want_potential) {
@@ -166,7 +213,8 @@ void Gravity::long_range(const Stream& stream, const Particles& particles, bool 
     return;
   }
   Fork fork(p.mesh_stream, stream);
-  p.begin_mesh(p.mesh_stream, particles, want_potential);
+  p.begin_mesh(p.mesh_stream, particles);
+  p.finish_mesh(p.mesh_stream, particles, want_potential);
   fork.join(stream);
 }
 
@@ -181,8 +229,10 @@ void Gravity::both_ranges(const Stream& stream, Particles& particles, bool want_
   p.long_range.resize(particles.size());
   Parts::make_room(p.long_potential, want_potential, particles.size());
   Fork fork(p.mesh_stream, stream);
-  p.begin_mesh(p.mesh_stream, particles, want_potential);
+  p.begin_mesh(p.mesh_stream, particles);
+  if (!p.site_mesh) p.finish_mesh(p.mesh_stream, particles, want_potential);
   p.evaluate_short(stream, particles, want_potential);
+  if (p.site_mesh) p.finish_mesh(p.mesh_stream, particles, want_potential);  // other sites' masses came meanwhile
   fork.join(stream);
 }
 
@@ -212,5 +262,11 @@ const GravityCounts& Gravity::counts() const {
 }
 
 const GravityOptions& Gravity::options() const { return parts_->options; }
+
+const sites::Slabs* Gravity::slabs() const {
+  OtherSites* const others = parts_->tree.sites();
+  return others ? &others->slabs() : nullptr;
+}
+void Gravity::set_slabs(const sites::Slabs& slabs) { parts_->tree.sites()->set_slabs(slabs); }
 
 }  // namespace maki

@@ -13,6 +13,11 @@
 
 namespace maki {
 
+class SiteSteps;
+namespace sites {
+class Slabs;
+}
+
 struct GravityOptions {
   bool periodic = true;
   bool direct = false;            // direct sum instead of the tree (isolated sets)
@@ -58,7 +63,10 @@ class Gravity {
  public:
   // Over many ranks all calls are collective, each rank gives the particles that it has, maybe none, and all ask for
   // the same. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest images.
-  Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self());
+  // `steps`: in a run over several sites, of which these ranks are one; then all sites call alike, and the particles
+  // given are those of this site. Null: there is one.
+  Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
+          SiteSteps* steps = nullptr);
   ~Gravity();
 
   // Short-range (isolated: whole) acceleration of every particle at its present position. On a rebuild the
@@ -91,6 +99,9 @@ class Gravity {
   void masses_changed();              // to be said when masses change but not the number of particles
   const GravityCounts& counts() const;
   const GravityOptions& options() const;
+  // Of a run over sites, else null: whose slab is where.
+  const sites::Slabs* slabs() const;
+  void set_slabs(const sites::Slabs& slabs);  // before the first call above
 
  private:
   struct Parts;

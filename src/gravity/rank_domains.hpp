@@ -14,10 +14,11 @@ class RankDomains {
  public:
   explicit RankDomains(const Communicator& ranks) : ranks_(ranks) {}
 
-  // `costs` are of the particles in their present order (Costs); the first time, and where no rank has any, particles
-  // count alike. `carried` (may be null) has the particles' length and goes with them, on all ranks or on none.
-  // Collective.
-  void update(const Stream& stream, Particles& particles, VectorArray* carried, const Costs& costs);
+  // Both are collective. `costs` are of the particles in their present order (Costs); the first time, and where no rank
+  // has any, particles count alike.
+  void cut(const Stream& stream, const Particles& particles, const Costs& costs);
+  // `carried` (may be null) has the particles' length and goes with them, on all ranks or on none.
+  void move(const Stream& stream, Particles& particles, VectorArray* carried) const;
 
   // The box of an isolated set has doubled about its middle.
   void double_box() {

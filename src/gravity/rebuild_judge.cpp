@@ -24,19 +24,25 @@ StepSums StepSums::over_ranks(const Communicator& ranks, StepSums mine) {
   std::vector<StepSums> all(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(&mine, all.data(), sizeof mine);
   StepSums sums;
-  sums.ranks = mine.ranks;
-  for (const StepSums& s : all) {
-    sums.interactions += s.interactions;
-    sums.members += s.members;
-    sums.groups += s.groups;
-    sums.rewalked += s.rewalked;
-    sums.difference += s.difference;
-    sums.reference += s.reference;
-    sums.batched += s.batched;
-    sums.outgrown += s.outgrown;
-    sums.largest = std::max(sums.largest, s.largest);
+  sums.ranks = 0;
+  for (StepSums& s : all) {
+    s.ranks = 1;
+    sums.add(s);
   }
   return sums;
+}
+
+void StepSums::add(const StepSums& s) {
+  interactions += s.interactions;
+  members += s.members;
+  groups += s.groups;
+  rewalked += s.rewalked;
+  difference += s.difference;
+  reference += s.reference;
+  batched += s.batched;
+  outgrown += s.outgrown;
+  largest = std::max(largest, s.largest);
+  ranks += s.ranks;
 }
 
 double StepSums::probe_error() const { return reference > 0 ? std::sqrt(difference / reference) : 0; }
@@ -48,14 +54,14 @@ void RebuildJudge::begin(const StepSums& sums, bool balanced) {
   excess_ = std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list();
 }
 
-bool RebuildJudge::wants_rebuild(const StepSums& sums) {
+bool RebuildJudge::wants_rebuild(const StepSums& sums, int ahead) {
   const double error = sums.probe_error(), growth = std::max(0.0, error - previous_error_);
   previous_error_ = error;
   const double longer = std::max(0.0, sums.interactions - fresh_pairs_) / sums.particles();
   excess_ += std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list();
   excess_ += longer + kRewalkCost * sums.rewalked / std::max(1.0, sums.groups);
   const double limit = (1 + kToleranceUse * (tolerance_ - 1)) * fresh_error_;
-  return error + growth > limit || excess_ > kRebuildCost;
+  return error + ahead * growth > limit || excess_ > kRebuildCost;
 }
 
 }  // namespace maki

@@ -17,6 +17,9 @@ struct StepSums {
   // Over all ranks, the same bits on each. Collective.
   static StepSums over_ranks(const Communicator& ranks, StepSums mine);
 
+  // Of other ranks, too.
+  void add(const StepSums& other);
+
   double particles() const { return members > 1 ? members : 1; }
   double mean_list() const { return interactions / particles(); }
   double imbalance() const { return interactions > 0 ? largest * ranks / interactions : 1; }
@@ -32,7 +35,8 @@ class RebuildJudge {
   void begin(const StepSums& sums, bool balanced);
   // Kept lists were used: whether the next step is to make new ones. That step's error is extrapolated from the last
   // two, so that the limit is kept and not found out about.
-  bool wants_rebuild(const StepSums& sums);
+  // `ahead`: the error of so many steps later counts.
+  bool wants_rebuild(const StepSums& sums, int ahead = 1);
   // An error beyond the tolerance, which nothing announced.
   bool is_too_wrong(double probe_error) const { return probe_error > tolerance_ * fresh_error_; }
   double fresh_error() const { return fresh_error_; }

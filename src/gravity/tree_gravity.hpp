@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "host/comm/communicator.hpp"
 #include "host/let/local_essential_tree.hpp"
@@ -13,6 +14,7 @@
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/list_probes.hpp"
+#include "src/gravity/other_sites.hpp"
 #include "src/gravity/rank_domains.hpp"
 #include "src/gravity/rebuild_judge.hpp"
 
@@ -24,11 +26,17 @@ namespace maki {
 //  2. rebuild (build, sweep, groups), or else sweep the kept tree and refit the groups;
 //  3. what other ranks need of the tree goes on its way;
 //  4. lists over the local tree (new, or those repaired that no longer satisfy the opening criterion) are evaluated;
-//  5. the same over what has come from other ranks;
-//  6. the probes' forces are compared with a strict walk, and all ranks decide together whether the next step rebuilds.
+//  5. the same over what has come from other ranks, and over what has come from other sites;
+//  6. the probes' forces are compared with a strict walk, and all ranks decide together whether the next step rebuilds
+//     (over several sites: all sites, in the next step, whether the one after it does).
 class TreeGravity {
  public:
-  TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks);
+  // `steps`: of a run over several sites, else null.
+  TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks,
+              SiteSteps* steps = nullptr);
+
+  // At the beginning of an evaluation, before rebuild_is_due(): what the sites have decided.
+  void agree_with_sites();
 
   bool rebuild_is_due() const {
     return rebuild_due_ || (options_.fixed_reuse > 0 && uses_since_rebuild_ >= options_.fixed_reuse);
@@ -46,25 +54,31 @@ class TreeGravity {
   void set_theta(double theta);
   void set_law(const ForceLaw& law);
   const GravityCounts& counts() const { return counts_; }
+  OtherSites* sites() { return sites_.get(); }
   const GravityOptions& options() const { return options_; }
 
  private:
-  // A tree whose sources act on the groups, and the lists over it.
+  enum class From { kHere, kRanks, kSites };
+  // A tree whose sources act on the groups, and the lists over it. Forces of imported ones are added to those of the
+  // local tree.
   struct Sources {
     Octree& tree;
     KeptLists& lists;
     SourceView view;
-    bool imported;  // its forces are added to those of the local tree
+    From from;
+    bool imported() const { return from != From::kHere; }
   };
 
   WalkOptions walk_options(double theta) const;
   void distribute(const Stream& stream, Particles& particles, VectorArray* carried);
+  Costs costs_of_particles(const Stream& stream, double seconds);
   void rebuild_tree(const Stream& stream, const Particles& particles);
   void refit_tree(const Stream& stream, const Particles& particles);
   void exchange_trees(const Stream& stream, const Particles& particles, bool fresh);
   void finish_exchange(const Stream& stream);
   void renew_imports(const Stream& stream, const Particles& particles, const ForceOutput& out);
   void serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
+  void walk_and_evaluate(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
   void serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch, const ForceOutput& out);
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
   void move_messages(const Stream& stream);
@@ -72,13 +86,17 @@ class TreeGravity {
   SampleError probe(const Stream& stream, const Particles& particles, const ForceOutput& out);
   StepSums over_ranks(const SampleError& error) const;
   void report(const StepSums& sums);
+  void ask_for_rebuild();
   void judge(const StepSums& sums, bool fresh);
   bool must_replace() const;
   void replace_lists(const Stream& stream, const Particles& particles, const ForceOutput& out);
   std::size_t budget_of(const Sources& sources) const;
   Sources local(const Particles& particles);
   Sources imported(const Particles& particles);
+  Sources from_sites(const Particles& particles);
   bool has_imported() const { return imported_cells_ > 0; }
+  bool has_sites() const { return sites_ && sites_->cells() > 0; }
+  void tell_sites(const Stream& stream, const Particles& particles, const StepSums& sums);
 
   GravityOptions options_;
   PhaseTimers& timers_;
@@ -95,7 +113,12 @@ class TreeGravity {
   GravityCounts counts_;
   ListStatistics statistics_;  // of this step's lists over both trees
   bool batched_ = false;       // this step's lists were not kept
-  std::uint32_t outgrown_ = 0;  // groups that have come too near to a closed cell
+  bool lists_gone_ = false;    // those of the last step were not kept
+  std::uint32_t outgrown_ = 0;  // groups that have come too near to a closed cell of other ranks
+  std::uint32_t outgrown_sites_ = 0;  // the same, of other sites
+  bool asks_rebuild_ = false;  // of all sites, as this one cannot wait
+  std::unique_ptr<OtherSites> sites_;  // null in a run of one
+  double force_seconds_ = 0;   // of this step
   double drift_ = 0;           // sides: what imported trees allow particles to move until they are made anew
   bool costs_known_ = false;   // all ranks' lists tell what the particles cost; alike on all ranks
   bool balanced_ = false;      // they were known when the domains were cut

@@ -34,7 +34,8 @@ void Escapers::append_to(Snapshot& snapshot, double time) const {
 
 GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& particles, const Timeline& timeline,
                            const StepOptions& steps, const ThetaSchedule& theta, Frame& frame,
-                           std::function<void(const std::string&)> say, const Communicator& ranks)
+                           std::function<void(const std::string&)> say, const Communicator& ranks,
+                           sites::Sites* sites)
     : stream_(stream),
       gravity_(gravity),
       particles_(particles),
@@ -46,7 +47,13 @@ GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& pa
       say_(std::move(say)),
       ranks_(ranks),
       total_(over_ranks(ranks_, std::uint64_t{particles.size()})),
-      softening_(gravity.options().law.softening) {}
+      softening_(gravity.options().law.softening) {
+  if (!sites) return;
+  const std::uint64_t mine = total_;
+  total_ = 0;
+  for (const auto& message : sites->gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
+    total_ += sites::value_of<std::uint64_t>(message);
+}
 
 void GravityField::make_ready(double t) {
   if (!frame_.periodic) keep_in_box(t);

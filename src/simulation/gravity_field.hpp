@@ -6,6 +6,7 @@
 
 #include "src/gravity/gravity.hpp"
 #include "src/simulation/integrator.hpp"
+#include "wan/sites/sites.hpp"
 
 namespace maki {
 
@@ -36,7 +37,8 @@ class GravityField : public ForceField {
   // on all ranks. Collective, as all else that is not const.
   GravityField(const Stream& stream, Gravity& gravity, Particles& particles, const Timeline& timeline,
                const StepOptions& steps, const ThetaSchedule& theta, Frame& frame,
-               std::function<void(const std::string&)> say, const Communicator& ranks = Communicator::self());
+               std::function<void(const std::string&)> say, const Communicator& ranks = Communicator::self(),
+               sites::Sites* sites = nullptr);
 
   // Throws Error where all particles have left the box.
   void short_range(double t, bool want_potential) override;
@@ -67,7 +69,7 @@ class GravityField : public ForceField {
   Frame& frame_;
   std::function<void(const std::string&)> say_;
   Communicator ranks_;
-  std::uint64_t total_;   // particles of all ranks
+  std::uint64_t total_;   // particles of all ranks of all sites
   double softening_ = 0;  // sides, of the law in use
   Escapers escapers_;
 };

@@ -20,7 +20,8 @@ constexpr double kLargestGrowth = 1.25;
 }  // namespace
 
 Integrator::Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
-                       const StepOptions& options, const Frame& frame, PhaseTimers& timers, const Communicator& ranks)
+                       const StepOptions& options, const Frame& frame, PhaseTimers& timers, const Communicator& ranks,
+                       SiteSteps* steps)
     : stream_(stream),
       particles_(particles),
       forces_(forces),
@@ -28,18 +29,28 @@ Integrator::Integrator(const Stream& stream, Particles& particles, ForceField& f
       options_(options),
       frame_(frame),
       timers_(timers),
-      ranks_(ranks) {}
+      ranks_(ranks),
+      steps_(steps) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
   time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;
+  if (steps_) steps_->begin();
   evaluate(true, want_potential);
   measure(true);
+  if (steps_) take_measure_of_sites();
   before_last_ = older_ = last_;
   return {t, 0, 0, true, want_potential, last_};
 }
 
 StepReport Integrator::advance(double target, Potentials potentials) {
   if (!(target > time_)) throw std::logic_error("a step must go forward in time");
+  if (steps_) {
+    const auto known = steps_->known();
+    steps_->begin();
+    older_ = before_last_;
+    if (steps_->known() != known) take_measure_of_sites();
+    before_last_ = last_;
+  }
   if (at_boundary()) {
     choose_long_step(target);
     kick_long(0.5 * (long_begin_ + long_end_));
@@ -51,13 +62,19 @@ StepReport Integrator::advance(double target, Potentials potentials) {
     const PhaseTimers::Scope scope(timers_, "drift", stream_);
     drift(stream_, particles_, timeline_.drift_factor(begin, end) / frame_.side);
   }
+  if (steps_) {
+    steps_->decided(end);
+    steps_->decided(long_end_);
+  }
   time_ = end;
   const bool boundary = at_boundary();
   const bool with_potential =
       (potentials == Potentials::kAtBoundary && boundary) || (potentials == Potentials::kAtTarget && end == target);
   evaluate(boundary, with_potential);
-  older_ = before_last_;
-  before_last_ = last_;
+  if (!steps_) {
+    older_ = before_last_;
+    before_last_ = last_;
+  }
   measure(boundary);
   return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, last_};
 }
@@ -140,13 +157,34 @@ void Integrator::measure(bool boundary) {
                 timeline_.is_comoving() ? fmt::format("at scale factor {:.6g}", timeline_.scale_factor(time_))
                                         : fmt::format("at time {:.6g}", time_),
                 "check masses, units and softening of the initial conditions; if they are sound, use a smaller eta");
-  last_.acceleration = maxima.acceleration * frame_.acceleration_unit();
-  last_.max_momentum = maxima.momentum;
-  if (!boundary) return;
   const std::uint64_t total = forces_.total();
   const std::uint64_t units =
-      over_ranks(ranks_, square_momentum_units(stream_, particles_, maxima.momentum, total));
-  last_.rms_momentum = std::sqrt(mean_square_momentum(units, maxima.momentum, total));
+      boundary ? over_ranks(ranks_, square_momentum_units(stream_, particles_, maxima.momentum, total)) : 0;
+  if (steps_) {
+    SiteStep& mine = steps_->mine();
+    mine.acceleration = maxima.acceleration * frame_.acceleration_unit();
+    mine.momentum = maxima.momentum;
+    if (boundary) mine.mean_square_momentum = mean_square_momentum(units, maxima.momentum, total);
+    steps_->publish();
+    return;
+  }
+  last_.acceleration = maxima.acceleration * frame_.acceleration_unit();
+  last_.max_momentum = maxima.momentum;
+  if (boundary) last_.rms_momentum = std::sqrt(mean_square_momentum(units, maxima.momentum, total));
+}
+
+// last_ is then of the evaluation whose sums all sites have: not of the last one.
+void Integrator::take_measure_of_sites() {
+  last_.acceleration = last_.max_momentum = 0;
+  double mean_square = 0;
+  bool boundary = true;
+  for (const SiteStep& step : steps_->all()) {
+    last_.acceleration = std::max(last_.acceleration, step.acceleration);
+    last_.max_momentum = std::max(last_.max_momentum, step.momentum);
+    mean_square += step.mean_square_momentum;
+    boundary = boundary && step.mean_square_momentum >= 0;
+  }
+  if (boundary) last_.rms_momentum = std::sqrt(mean_square);
 }
 
 }  // namespace maki

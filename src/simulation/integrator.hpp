@@ -5,6 +5,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "kernels/particles/particles.hpp"
+#include "src/gravity/site_steps.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/phase_timers.hpp"
 #include "src/simulation/step_criterion.hpp"
@@ -44,13 +45,13 @@ struct StepReport {
 // A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by
 // the mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of
 // a step, positions at its end. Lengths are chosen from the reductions of the step before the last one and earlier
-// ones (DESIGN section 2), which are over all ranks: one of maxima a step, one sum a long step. All calls are
-// collective.
+// ones (DESIGN section 2), which are over all ranks: one of maxima a step, one sum a long step; and over all sites of a
+// run (`steps`), which have the older ones from each other by then. All calls are collective.
 class Integrator {
  public:
   Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
              const StepOptions& options, const Frame& frame, PhaseTimers& timers,
-             const Communicator& ranks = Communicator::self());
+             const Communicator& ranks = Communicator::self(), SiteSteps* steps = nullptr);
 
   // Sets the clock to t, with positions and momenta both of that time, and evaluates both ranges.
   // Throws Error where an acceleration or a momentum is not a number.
@@ -74,6 +75,7 @@ class Integrator {
   void kick_long(double to);
   void evaluate(bool boundary, bool want_potential);
   void measure(bool boundary);
+  void take_measure_of_sites();
   StepMeasure expected_measure() const;
   double safe_step(double step, const StepMeasure& from) const;
 
@@ -85,6 +87,7 @@ class Integrator {
   const Frame& frame_;
   PhaseTimers& timers_;
   Communicator ranks_;
+  SiteSteps* steps_;  // null in a run of one site
 
   double time_ = 0;             // of the positions
   double short_kicked_to_ = 0;  // momenta hold the short-range force up to here

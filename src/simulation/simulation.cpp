@@ -53,23 +53,24 @@ Snapshot OutputState::snapshot() const {
 }
 
 Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
-                       RunObserver& observer, const Communicator& ranks)
+                       RunObserver& observer, const Communicator& ranks, sites::Sites* sites)
     : stream_(stream),
       options_(options),
       timeline_(std::move(timeline)),
       observer_(observer),
       ranks_(ranks),
+      site_steps_(sites ? std::make_unique<SiteSteps>(*sites) : nullptr),
       header_(initial.header),
       frame_(make_frame(initial.header, options.side, options.centre)),
       energy_(initial.header.comoving) {
   check_options(options_, header_, frame_);
   header_.gravitational_constant = frame_.gravitational_constant;
   load_particles(stream_, initial, frame_, particles_);
-  gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_);
+  gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_, site_steps_.get());
   field_ = std::make_unique<GravityField>(stream_, *gravity_, particles_, timeline_, options_.steps, options_.theta,
-                                          frame_, [this](const std::string& text) { observer_.message(text); }, ranks_);
+                                          frame_, [this](const std::string& text) { observer_.message(text); }, ranks_, sites);
   integrator_ = std::make_unique<Integrator>(stream_, particles_, *field_, timeline_, options_.steps, frame_, timers_,
-                                             ranks_);
+                                             ranks_, site_steps_.get());
 }
 
 Simulation::~Simulation() = default;
@@ -127,7 +128,11 @@ void Simulation::begin() {
   const StepReport report = integrator_->start(on_timeline(timeline_, header_.time), options_.energy_interval > 0);
   first_momentum_ = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
                                                      gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr));
-  record(report, seconds_since(clock));
+  if (site_steps_) {
+    publish_totals(site_steps_->sites(), 0, {{}, first_momentum_});
+    first_momentum_ = collect_totals(site_steps_->sites(), 0).momentum;
+  }
+  record(report, seconds_since(clock), true);
 }
 
 // Less far where the observer wants to stop.
@@ -142,7 +147,14 @@ void Simulation::advance_to(double target) {
 
 // That of the lowest rank that has one.
 std::string Simulation::reason_to_stop() {
-  const std::string reason = observer_.stop_reason(long_step_seconds_);
+  std::string reason = observer_.stop_reason(long_step_seconds_);
+  if (site_steps_) {  // what one site wants is known to all two steps later
+    std::uint64_t wanted = reason.empty() ? 0 : 1;
+    ranks_.max(std::span(&wanted, 1));
+    if (wanted > 0) site_steps_->want_stop();
+    if (!site_steps_->any_wants_stop()) return {};
+    if (wanted == 0) reason = "another site wants to stop";
+  }
   const auto size = static_cast<std::uint64_t>(ranks_.size());
   std::array<std::uint64_t, 1> first = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank())};
   ranks_.max(first);
@@ -160,10 +172,10 @@ void Simulation::one_step(double target) {
   }
   const StepReport report = integrator_->advance(target, potentials);
   ++result_.steps;
-  record(report, seconds_since(clock));
+  record(report, seconds_since(clock), report.t == target);
 }
 
-void Simulation::record(const StepReport& report, double seconds) {
+void Simulation::record(const StepReport& report, double seconds, bool at_output) {
   StepMetrics metrics;
   metrics.step = result_.steps;
   metrics.comoving = timeline_.is_comoving();
@@ -181,9 +193,10 @@ void Simulation::record(const StepReport& report, double seconds) {
   result_.rebuilds += metrics.gravity.rebuilt ? 1 : 0;
   result_.long_steps += report.long_boundary ? 1 : 0;
 
+  finish_energy(metrics);
   if (report.has_potential || kinetic_is_due(report)) {
     const auto clock = std::chrono::steady_clock::now();
-    sample_energy(metrics, report.has_potential);
+    sample_energy(metrics, report.has_potential, at_output);
     seconds += seconds_since(clock);
   }
   timers_.collect();
@@ -193,6 +206,7 @@ void Simulation::record(const StepReport& report, double seconds) {
   metrics.seconds = seconds;
   metrics.elapsed = elapsed_;
   const double end = on_timeline(timeline_, options_.end);
+  if (site_steps_) tell_of_sites();
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
 }
 
@@ -201,35 +215,68 @@ bool Simulation::kinetic_is_due(const StepReport& report) const {
          report.t - last_kinetic_t_ >= kKineticInterval;
 }
 
-void Simulation::sample_energy(StepMetrics& metrics, bool with_potential) {
+void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool at_output) {
   const PhaseTimers::Scope scope(timers_, "energy", stream_);
   integrator_->synchronise();
   last_kinetic_t_ = integrator_->time();
-  const double a = timeline_.scale_factor(integrator_->time());
-  if (!with_potential) {
-    energy_.add_kinetic(a, over_ranks(ranks_, kinetic_sum(stream_, particles_)) / (a * a));
+  EnergySample sample{timeline_.scale_factor(integrator_->time()), with_potential, result_.steps, {}};
+  EnergyTotals& energy = sample.sums.energy;
+  if (with_potential) {
+    const VectorArray* far = gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr;
+    energy = over_ranks(ranks_, energy_sums(stream_, particles_, gravity_->short_potential(),
+                                            far ? &gravity_->long_potential() : nullptr));
+    sample.sums.momentum =
+        over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(), far));
+    gravity_->release_potentials();
+    last_energy_step_ = result_.steps;
+  } else {
+    energy.kinetic = over_ranks(ranks_, kinetic_sum(stream_, particles_));
+  }
+  sample_ = sample;
+  if (site_steps_)
+    publish_totals(site_steps_->sites(), result_.steps, sample.sums);
+  if (!site_steps_ || at_output) finish_energy(metrics);
+}
+
+// Over several sites called a step later, when the sums of the others have come, or where an output is due anyway.
+void Simulation::finish_energy(StepMetrics& metrics) {
+  if (!sample_) return;
+  const EnergySample sample = *sample_;
+  sample_.reset();
+  const SiteTotals sums = site_steps_ ? collect_totals(site_steps_->sites(), sample.step) : sample.sums;
+  const double a = sample.a;
+  if (!sample.with_potential) {
+    energy_.add_kinetic(a, sums.energy.kinetic / (a * a));
     return;
   }
-  const bool mesh = gravity_->has_mesh();
-  const EnergyTotals sums = over_ranks(ranks_, energy_sums(stream_, particles_, gravity_->short_potential(),
-                                                           mesh ? &gravity_->long_potential() : nullptr));
-  const MomentumTotals momentum = over_ranks(
-      ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
-                            mesh ? &gravity_->long_acceleration() : nullptr));
-  gravity_->release_potentials();
   energy_.remove(field_->escapers().energy - removed_energy_);
   removed_energy_ = field_->escapers().energy;
-  metrics.energy = energy_.add(a, sums.kinetic / (a * a), sums.potential * frame_.potential_unit() / a);
+  metrics.energy = energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * frame_.potential_unit() / a);
 
+  const MomentumTotals& momentum = sums.momentum;
   std::array<double, 3> change;
   for (std::size_t axis = 0; axis < 3; ++axis) change[axis] = momentum.momentum[axis] - first_momentum_.momentum[axis];
   if (momentum.momentum_scale > 0) metrics.momentum_drift = norm(change) / momentum.momentum_scale;
   if (momentum.force_scale > 0) metrics.force_residual = norm(momentum.force) / momentum.force_scale;
-  last_energy_step_ = result_.steps;
   result_.energy = metrics.energy;
   result_.worst_energy_error = std::max(result_.worst_energy_error, std::fabs(metrics.energy->error));
   result_.momentum_drift = metrics.momentum_drift;
   result_.worst_force_residual = std::max(result_.worst_force_residual, metrics.force_residual);
+}
+
+// The sums of the sites that are known by now.
+void Simulation::tell_of_sites() {
+  if (!site_steps_->known()) return;
+  const sites::Slabs& slabs = *gravity_->slabs();
+  SitesStep told;
+  told.step = result_.steps;
+  told.told_of = *site_steps_->known();
+  for (int i = 0; i < slabs.count(); ++i) {
+    const SiteStep& site = site_steps_->all()[static_cast<std::size_t>(i)];
+    told.sites.push_back({site.last_force_seconds, static_cast<std::uint64_t>(site.tree.interactions), site.particles,
+                          slabs.begin(i) / kSideToUnits, static_cast<double>(slabs.end(i)) / kSideToUnits});
+  }
+  observer_.sites_step(told, site_steps_->sites().take_traffic());
 }
 
 OutputState Simulation::state(int index) const {
@@ -240,6 +287,8 @@ OutputState Simulation::state(int index) const {
 }
 
 void Simulation::write_output(int index) {
+  StepMetrics of_last;  // what is on its way is taken before other messages of its kind
+  if (site_steps_) finish_energy(of_last);
   const PhaseTimers::Scope scope(timers_, "output");
   observer_.output(state(index));
 }

@@ -19,6 +19,7 @@
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/sites_step.hpp"
 #include "src/simulation/totals.hpp"
+#include "src/gravity/site_steps.hpp"
 
 namespace maki {
 
@@ -81,9 +82,10 @@ class Simulation {
  public:
   // `initial` is this rank's share; it may be empty, but not that of all ranks. `initial.header.comoving` has to be
   // timeline.is_comoving(). Throws Error where the end is not after the start, the softening is below 256 units of the
-  // last bit, or the set does not fit.
+  // last bit, or the set does not fit. `sites`: of a run over several of them, of which these ranks are one; `initial` is
+  // then in this site's slab, all sites call alike, and what is said of all ranks below is of all sites' ranks.
   Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
-             RunObserver& observer, const Communicator& ranks = Communicator::self());
+             RunObserver& observer, const Communicator& ranks = Communicator::self(), sites::Sites* sites = nullptr);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -109,8 +111,10 @@ class Simulation {
   void one_step(double target);
   bool kinetic_is_due(const StepReport& report) const;
   std::string reason_to_stop();
-  void sample_energy(StepMetrics& metrics, bool with_potential);
-  void record(const StepReport& report, double seconds);
+  void sample_energy(StepMetrics& metrics, bool with_potential, bool at_output);
+  void finish_energy(StepMetrics& metrics);
+  void tell_of_sites();
+  void record(const StepReport& report, double seconds, bool at_output);
   OutputState state(int index) const;
   void write_output(int index);
   double file_time() const;
@@ -120,6 +124,7 @@ class Simulation {
   Timeline timeline_;
   RunObserver& observer_;
   Communicator ranks_;
+  std::unique_ptr<SiteSteps> site_steps_;  // null in a run of one site
   SnapshotHeader header_;
   Frame frame_;
   PhaseTimers timers_;
@@ -132,6 +137,14 @@ class Simulation {
   MomentumTotals first_momentum_;
   double removed_energy_ = 0;     // told to the tracker so far
   double last_kinetic_t_ = 0;
+  // Sums for an energy that has not been told yet: over several sites they are on their way for a step.
+  struct EnergySample {
+    double a = 1;
+    bool with_potential = false;
+    std::uint64_t step = 0;
+    SiteTotals sums;
+  };
+  std::optional<EnergySample> sample_;
   std::uint64_t last_energy_step_ = 0;
   int substep_ = 0;
   double long_step_seconds_ = 0;

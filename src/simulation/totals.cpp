@@ -28,6 +28,27 @@ MomentumTotals over_ranks(const Communicator& ranks, const MomentumSums& mine) {
   return {{value(0), value(1), value(2)}, value(3), {value(4), value(5), value(6)}, value(7)};
 }
 
+void publish_totals(sites::Sites& sites, std::uint64_t number, const SiteTotals& mine) {
+  sites.publish(sites::Phase::kOutput, number, sites::as_bytes_of(mine));
+}
+
+SiteTotals collect_totals(sites::Sites& sites, std::uint64_t number) {
+  SiteTotals all;
+  for (const auto& message : sites.collect(sites::Phase::kOutput, number)) {
+    const auto one = sites::value_of<SiteTotals>(message);
+    all.energy.kinetic += one.energy.kinetic;
+    all.energy.potential += one.energy.potential;
+    all.energy.mass += one.energy.mass;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      all.momentum.momentum[axis] += one.momentum.momentum[axis];
+      all.momentum.force[axis] += one.momentum.force[axis];
+    }
+    all.momentum.momentum_scale += one.momentum.momentum_scale;
+    all.momentum.force_scale += one.momentum.force_scale;
+  }
+  return all;
+}
+
 double over_ranks(const Communicator& ranks, const DoubleDouble& mine) {
   std::array<DoubleDouble, 1> sum = {mine};
   exact_sum(ranks, sum);

@@ -7,6 +7,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "kernels/measure/step_reductions.hpp"
+#include "wan/sites/sites.hpp"
 
 namespace maki {
 
@@ -24,6 +25,15 @@ struct MomentumTotals {
   double force_scale = 0;            // sum m |a|
 };
 MomentumTotals over_ranks(const Communicator& ranks, const MomentumSums& mine);
+
+// Of all sites of a run, from each one's totals over its ranks: added in the order of the ring. collect() takes what
+// every site has published under `number`.
+struct SiteTotals {
+  EnergyTotals energy;
+  MomentumTotals momentum;
+};
+void publish_totals(sites::Sites& sites, std::uint64_t number, const SiteTotals& mine);
+SiteTotals collect_totals(sites::Sites& sites, std::uint64_t number);
 
 double over_ranks(const Communicator& ranks, const DoubleDouble& mine);
 std::uint64_t over_ranks(const Communicator& ranks, std::uint64_t mine);

@@ -5,78 +5,22 @@
 #include <array>
 #include <numeric>
 
-#include "src/gravity/gravity.hpp"
-#include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/sets.hpp"
+#include "tests/src/gravity/shared_set.hpp"
 
 namespace maki {
 namespace {
 
 using testing::ForceErrors;
-using Vectors = std::vector<std::array<double, 3>>;
-
-struct Set {
-  std::vector<SourceParticle> source;
-  std::vector<Vector3> positions;
-  std::vector<double> masses;
-
-  explicit Set(std::vector<SourceParticle> s) : source(std::move(s)) {
-    for (const SourceParticle& p : source) {
-      positions.push_back({p.x / kSideToUnits, p.y / kSideToUnits, p.z / kSideToUnits});
-      masses.push_back(p.mass);
-    }
-  }
-};
-
-// Particles whose ids are their places in the set; rank r has those whose owner(i) is r.
-template <class Owner>
-void upload_share(const Stream& stream, const Set& set, const Communicator& ranks, const Owner& owner,
-                  Particles& particles) {
-  std::vector<SourceParticle> mine;
-  std::vector<std::uint64_t> ids;
-  for (std::size_t i = 0; i < set.source.size(); ++i) {
-    if (owner(i) != ranks.rank()) continue;
-    mine.push_back(set.source[i]);
-    ids.push_back(i);
-  }
-  particles.resize(mine.size());
-  particles.source.upload(stream, mine);
-  particles.id.upload(stream, ids);
-  particles.remainder.fill_zero(stream);
-  particles.momentum.fill_zero(stream);
-}
-
-// Of all particles by their place in the set, on all ranks; EXPECTs that each was somewhere once.
-struct Forces {
-  Vectors acceleration;
-  std::vector<double> potential;
-};
-Forces gather(const Stream& stream, const Communicator& ranks, const Set& set, const Particles& particles,
-              const Gravity& gravity) {
-  const auto ids = particles.id.download(stream);
-  std::vector<double> sums(5 * set.source.size(), 0.0);
-  const auto add = [&](const VectorArray& a, const DeviceBuffer<float>& p) {
-    const auto x = a.x.download(stream), y = a.y.download(stream), z = a.z.download(stream), w = p.download(stream);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const std::array<double, 4> v{x[i], y[i], z[i], w[i]};
-      for (std::size_t k = 0; k < 4; ++k) sums[5 * ids[i] + k] += v[k];
-    }
-  };
-  EXPECT_EQ(gravity.short_acceleration().size(), ids.size());
-  add(gravity.short_acceleration(), gravity.short_potential());
-  if (gravity.has_mesh()) add(gravity.long_acceleration(), gravity.long_potential());
-  for (const std::uint64_t id : ids) sums[5 * id + 4] += 1;
-  ranks.sum(sums);
-  Forces forces;
-  for (std::size_t i = 0; i < set.source.size(); ++i) {
-    forces.acceleration.push_back({sums[5 * i], sums[5 * i + 1], sums[5 * i + 2]});
-    forces.potential.push_back(sums[5 * i + 3]);
-    EXPECT_EQ(sums[5 * i + 4], 1.0) << "particle " << i;
-  }
-  return forces;
-}
+using testing::Forces;
+using testing::Set;
+using testing::Vectors;
+using testing::gather;
+using testing::periodic;
+using testing::rms_error;
+using testing::upload_share;
 
 GravityOptions isolated() {
   GravityOptions options;
@@ -86,28 +30,11 @@ GravityOptions isolated() {
   return options;
 }
 
-GravityOptions periodic() {
-  GravityOptions options;
-  options.mesh.cells = 32;
-  options.law = make_force_law(Split::kPolynomial, 5, 4.5f / 32, Softening::kPlummer, 1e-4);
-  options.deterministic = true;
-  return options;
-}
-
 // Forces on one rank and over all ranks, and the exact ones at every `stride`-th particle.
 struct Comparison {
   ForceErrors one, many;
   double potential_one = 0, potential_many = 0;  // rms error over rms
 };
-
-double rms_error(const std::vector<double>& found, const std::vector<double>& exact) {
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    difference += (found[i] - exact[i]) * (found[i] - exact[i]);
-    size += exact[i] * exact[i];
-  }
-  return std::sqrt(difference / size);
-}
 
 class GravityOverRanks : public ::testing::Test {
  protected:

@@ -1,0 +1,109 @@
+#include "src/gravity/other_sites.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace maki {
+namespace {
+
+// How far beyond its slab a particle may be for the trees that come from other sites: at first, in mean distances of
+// the particles; longer where that was too short, else slowly shorter; of r_cut at most (as TreeGravity's for ranks).
+constexpr double kFirstDrift = 0.1, kLongerDrift = 1.5, kShorterDrift = 0.97, kMostDriftOfCutoff = 0.5;
+constexpr float kReachSkin = 0.02f;
+// Evaluations between sums and what is decided from them.
+constexpr int kDelay = 2;
+
+// A slab between two others keeps them out of each other's reach.
+double thinnest_slab(const GravityOptions& options) {
+  return options.law.r_cut * (1 + kReachSkin + 2 * kMostDriftOfCutoff);
+}
+
+}  // namespace
+
+OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
+    : options_(options),
+      steps_(steps),
+      limits_{.thinnest = thinnest_slab(options)},
+      slabs_(steps.sites().count(), limits_.thinnest),
+      trees_(steps.sites(), LetOptions{.reach_skin = kReachSkin, .compress = options.let_compression}),
+      migration_(steps.sites()),
+      judge_(options.reuse_tolerance) {}
+
+bool OtherSites::rebuild_is_wanted() {
+  const auto known = steps_.known();
+  if (!known || *known == judged_ || *known < rebuilt_at_) return false;
+  judged_ = *known;
+  const StepSums sums = steps_.tree();
+  double outgrown = 0, asked = 0;
+  for (const SiteStep& step : steps_.all()) outgrown += step.outgrown, asked += step.asks_rebuild;
+  if (outgrown > 0) drift_ = std::min(kMostDriftOfCutoff * options_.law.r_cut, kLongerDrift * drift_);
+  bool wanted = outgrown > 0 || asked > 0;
+  if (*known == rebuilt_at_)
+    judge_.begin(sums, true);
+  else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums, kDelay))
+    wanted = true;
+  return wanted && options_.fixed_reuse == 0;
+}
+
+void OtherSites::cut_slabs() {
+  rebuilt_at_ = steps_.number();
+  if (steps_.known()) {
+    slabs_ = sites::cut(slabs_, steps_.works(), limits_);
+    drift_ *= kShorterDrift;
+  }
+  for (const std::uint32_t start : slabs_.starts()) steps_.decided(std::uint64_t{start});
+  work_ = seconds_ = 0;
+}
+
+void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray* carried) {
+  if (drift_ == 0) measure_density(particles.size());
+  std::array<DeviceBuffer<float>*, 3> extra{};
+  if (carried) extra = {&carried->x, &carried->y, &carried->z};
+  const std::span<DeviceBuffer<float>* const> arrays(extra.data(), carried ? 3 : 0);
+  migration_.begin(stream, slabs_, particles, arrays, steps_.number());
+  migration_.finish(stream, particles, arrays, steps_.number());
+}
+
+// Once, at the start: a round trip.
+void OtherSites::measure_density(std::uint64_t mine) {
+  sites::Sites& sites = steps_.sites();
+  sites.ranks().sum(std::span(&mine, 1));
+  std::uint64_t all = 0;
+  for (const auto& message : sites.gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine)))
+    all += sites::value_of<std::uint64_t>(message);
+  drift_ = kFirstDrift / std::cbrt(static_cast<double>(std::max<std::uint64_t>(all, 1)));
+}
+
+void OtherSites::send_trees(const Stream& stream, Octree& tree, const SourceParticle* particles,
+                            const WalkOptions& walk, bool fresh) {
+  if (fresh)
+    trees_.rebuild(stream, tree, particles, walk, slabs_, static_cast<float>(drift_), steps_.number());
+  else
+    trees_.update(stream, tree, particles, steps_.number());
+}
+
+void OtherSites::take_trees(const Stream& stream) {
+  trees_.finish(stream);
+  cells_ = trees_.forest().cells;
+}
+
+void OtherSites::tell(const Communicator& ranks, const StepSums& sums, double interactions, double seconds,
+                      std::uint32_t outgrown, bool asks_rebuild, std::vector<std::uint32_t> x) {
+  std::array<double, 2> most = {seconds, asks_rebuild ? 1.0 : 0.0}, all = {interactions, static_cast<double>(outgrown)};
+  ranks.max(most);
+  ranks.sum(all);
+  work_ += all[0];
+  seconds_ += options_.deterministic ? all[0] : most[0];
+  SiteStep& mine = steps_.mine();
+  mine.tree = sums;
+  mine.work = work_;
+  mine.force_seconds = seconds_;
+  mine.last_force_seconds = most[0];
+  mine.outgrown = all[1];
+  mine.asks_rebuild = most[1] > 0;
+  mine.particles = static_cast<std::uint64_t>(sums.members);
+  if (!x.empty()) steps_.set_samples(std::move(x));
+}
+
+}  // namespace maki

@@ -1,0 +1,62 @@
+// The other sites of a run, as tree gravity deals with them: whose slab is where, the trees that come from them, and
+// when all sites rebuild.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/particles/particles.hpp"
+#include "src/gravity/gravity.hpp"
+#include "src/gravity/kept_lists.hpp"
+#include "src/gravity/site_steps.hpp"
+#include "wan/sites/site_migration.hpp"
+#include "wan/sites/site_trees.hpp"
+
+namespace maki {
+
+class OtherSites {
+ public:
+  // Throws Error where slabs would be too thin for the cutoff.
+  OtherSites(SiteSteps& steps, const GravityOptions& options);
+
+  // At the beginning of an evaluation, from sums that all sites have: whether they rebuild now. Alike at all sites.
+  bool rebuild_is_wanted();
+  // On a rebuild, before the ranks of this site share out their particles: new slabs, and particles to their sites.
+  void cut_slabs();
+  void migrate(const Stream& stream, Particles& particles, VectorArray* carried);
+
+  // This site's tree goes on its way; then what has come is there as a forest.
+  void send_trees(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
+                  bool fresh);
+  void take_trees(const Stream& stream);
+  sites::SiteTrees& trees() { return trees_; }
+  KeptLists& lists() { return lists_; }
+  std::uint32_t cells() const { return cells_; }
+
+  // What this evaluation adds to this site's sums. `x`: samples of what the particles cost, after a rebuild. Collective.
+  void tell(const Communicator& ranks, const StepSums& sums, double interactions, double seconds, std::uint32_t outgrown,
+            bool asks_rebuild, std::vector<std::uint32_t> x);
+
+  const sites::Slabs& slabs() const { return slabs_; }
+  void set_slabs(const sites::Slabs& slabs) { slabs_ = slabs; }
+  SiteSteps& steps() { return steps_; }
+
+ private:
+  void measure_density(std::uint64_t mine);
+
+  GravityOptions options_;
+  SiteSteps& steps_;
+  sites::SlabLimits limits_;
+  sites::Slabs slabs_;
+  sites::SiteTrees trees_;
+  sites::SiteMigration migration_;
+  KeptLists lists_;
+  std::uint32_t cells_ = 0;
+  RebuildJudge judge_;
+  double drift_ = 0;                    // sides that particles may go beyond their slab, for the trees that come
+  std::uint64_t rebuilt_at_ = 0;        // evaluation
+  std::uint64_t judged_ = ~std::uint64_t{0};  // the last one whose sums were looked at
+  double work_ = 0, seconds_ = 0;       // since the rebuild
+};
+
+}  // namespace maki

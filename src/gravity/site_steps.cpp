@@ -1,0 +1,88 @@
+#include "src/gravity/site_steps.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "kernels/device/error.hpp"
+
+namespace maki {
+namespace {
+
+// SplitMix64's finalizer (Steele, Lea & Flood 2014).
+std::uint64_t mix(std::uint64_t bits) {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebull;
+  return bits ^ (bits >> 31);
+}
+
+}  // namespace
+
+void SiteSteps::decided(std::uint64_t bits) { digest_ = mix(digest_ ^ (bits + 0x9e3779b97f4a7c15ull)); }
+// Machines may round the last bits of a logarithm differently, which is no difference.
+void SiteSteps::decided(double value) { decided(std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value)))); }
+
+void SiteSteps::begin() {
+  if (begun_) ++number_;
+  begun_ = true;
+  mine_ = {};
+  mine_x_.clear();
+  if (number_ >= 3) take(number_ - 2);  // the first one's are there
+}
+
+bool SiteSteps::any_wants_stop() const {
+  return std::any_of(all_.begin(), all_.end(), [](const SiteStep& step) { return step.wants_stop != 0; });
+}
+bool SiteSteps::any_wants_restart() const {
+  return std::any_of(all_.begin(), all_.end(), [](const SiteStep& step) { return step.wants_restart != 0; });
+}
+
+void SiteSteps::publish() {
+  mine_.digest = digest_;
+  mine_.wants_stop = wants_stop_;
+  mine_.wants_restart = wants_restart_;
+  mine_.samples = mine_x_.size();
+  sites::Message message(sizeof mine_ + mine_x_.size() * sizeof(std::uint32_t));
+  std::memcpy(message.data(), &mine_, sizeof mine_);
+  if (!mine_x_.empty()) std::memcpy(message.data() + sizeof mine_, mine_x_.data(), message.size() - sizeof mine_);
+  sites_.publish(sites::Phase::kSums, number_, message);
+  if (number_ == 0) take(0);
+}
+
+void SiteSteps::take(std::uint64_t number) {
+  const std::vector<sites::Message> messages = sites_.collect(sites::Phase::kSums, number);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const sites::Message& message = messages[i];
+    SiteStep& step = all_[i];
+    if (message.size() < sizeof step) throw Error("a site's sums are too short", "", "run the same version at all sites");
+    std::memcpy(&step, message.data(), sizeof step);
+    if (message.size() - sizeof step != step.samples * sizeof(std::uint32_t))
+      throw Error("a site's sums have another size than they say", "", "run the same version at all sites");
+    if (step.samples > 0) {
+      x_[i].resize(step.samples);
+      std::memcpy(x_[i].data(), message.data() + sizeof step, step.samples * sizeof(std::uint32_t));
+    }
+    if (step.digest != all_[0].digest)
+      throw Error("sites " + sites_.name(0) + " and " + sites_.name(static_cast<int>(i)) + " are not in step",
+                  "they have come to different step lengths, rebuilds or slabs by evaluation " + std::to_string(number),
+                  "use the same program on processors that round alike, and resume from the last restart");
+  }
+  known_ = number;
+}
+
+StepSums SiteSteps::tree() const {
+  StepSums sums;
+  sums.ranks = 0;
+  for (const SiteStep& step : all_) sums.add(step.tree);
+  return sums;
+}
+
+std::vector<sites::SiteWork> SiteSteps::works() const {
+  std::vector<sites::SiteWork> works;
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    works.push_back({all_[i].force_seconds, all_[i].work, all_[i].particles, x_[i]});
+  return works;
+}
+
+}  // namespace maki

@@ -1,0 +1,78 @@
+// What the sites of a run tell each other of every evaluation of forces: the sums that steps, rebuilds and slabs are
+// decided from. Sent when an evaluation ends, used by the next but one, so that nobody waits for them (DESIGN section
+// 2): the same numbers in the same order at all sites lead to the same decisions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "src/gravity/rebuild_judge.hpp"
+#include "wan/sites/sites.hpp"
+#include "wan/sites/slabs.hpp"
+
+namespace maki {
+
+// Of one site, over its ranks.
+struct SiteStep {
+  // Largest values, and this site's part of the mean over all particles (where a long step ends, else
+  // -1).
+  double acceleration = 0, momentum = 0, mean_square_momentum = -1;
+  StepSums tree;
+  double outgrown = 0;       // groups too near to what other sites have sent undivided
+  double asks_rebuild = 0;   // of all sites, for reasons of its own
+  double force_seconds = 0;  // lists and their evaluation since the last rebuild, of the slowest rank
+  double work = 0;           // interactions in that time
+  double last_force_seconds = 0;  // of this evaluation alone
+  double step_seconds = 0;   // of the step before this one, waits and all
+  std::uint64_t particles = 0;
+  std::uint64_t digest = 0;  // of what was decided before this evaluation
+  std::uint32_t wants_stop = 0, wants_restart = 0;
+  std::uint64_t samples = 0;  // positions that follow in the message; only after a rebuild
+};
+
+class SiteSteps {
+ public:
+  explicit SiteSteps(sites::Sites& sites) : sites_(sites), all_(static_cast<std::size_t>(sites.count())),
+                                            x_(static_cast<std::size_t>(sites.count())) {}
+
+  sites::Sites& sites() const { return sites_; }
+  std::uint64_t number() const { return number_; }  // of the evaluation that comes or is under way; the first is 0
+
+  // The next evaluation begins: takes the sums of the one before last. Collective, as all that is not const. Throws
+  // Error where the sites have decided differently, and as Sites.
+  void begin();
+  SiteStep& mine() { return mine_; }
+  void set_samples(std::vector<std::uint32_t> x) { mine_x_ = std::move(x); }
+  void decided(std::uint64_t bits);  // into the digest: alike at all sites
+  void decided(double value);
+  // What this site asks of all, in its messages from now on; any_wants_*: some site does, by the sums that are known.
+  void want_stop() { wants_stop_ = true; }
+  void want_restart(bool wanted) { wants_restart_ = wanted; }
+  bool any_wants_stop() const;
+  bool any_wants_restart() const;
+  // The evaluation has ended: this site's sums go on their way. The first evaluation's are waited for.
+  void publish();
+
+  // The evaluation whose sums are known; none before the first.
+  std::optional<std::uint64_t> known() const { return known_; }
+  const std::vector<SiteStep>& all() const { return all_; }  // by site
+  StepSums tree() const;                                     // of all sites
+  std::vector<sites::SiteWork> works() const;                // with the samples last sent
+
+ private:
+  void take(std::uint64_t number);
+
+  sites::Sites& sites_;
+  std::uint64_t number_ = 0;
+  bool begun_ = false;
+  std::optional<std::uint64_t> known_;
+  SiteStep mine_;
+  bool wants_stop_ = false, wants_restart_ = false;
+  std::uint64_t digest_ = 0;
+  std::vector<std::uint32_t> mine_x_;
+  std::vector<SiteStep> all_;
+  std::vector<std::vector<std::uint32_t>> x_;
+};
+
+}  // namespace maki

@@ -1,0 +1,139 @@
+// Gravity over several sites: each some of the ranks of this job, joined by paths over the loopback. Forces no worse
+// than at one site, and the mesh the same bits.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "src/gravity/reference/ewald.hpp"
+#include "src/gravity/site_steps.hpp"
+#include "tests/force_errors.hpp"
+#include "tests/kernels/tree/sets.hpp"
+#include "tests/sites/sites_of_ranks.hpp"
+#include "tests/src/gravity/shared_set.hpp"
+
+namespace maki {
+namespace {
+
+using testing::ForceErrors;
+using testing::Forces;
+using testing::Set;
+using testing::Vectors;
+
+class GravityOverSites : public ::testing::Test {
+ protected:
+  // One evaluation after another: `move` puts the set's particles elsewhere before each. Returns the last one's forces.
+  template <class Move>
+  Forces follow(Set set, const GravityOptions& options, int sites, int evaluations, const Move& move) {
+    const testing::SitesOfRanks here(world, sites);
+    SiteSteps steps(*here.sites);
+    const sites::Slabs even(here.sites->count(), 0);
+    Particles particles;
+    testing::upload_share(stream, set, world, [&](std::size_t i) { return here.first_rank(even.site_of(set.source[i].x)); },
+                          particles);
+    PhaseTimers timers;
+    Gravity gravity(options, timers, here.ranks, &steps);
+    Forces forces;
+    for (int e = 0; e < evaluations; ++e) {
+      for (std::size_t i = 0; i < set.source.size(); ++i) move(e, i, set.source[i]);
+      std::vector<SourceParticle> moved;
+      for (const std::uint64_t id : particles.id.download(stream)) moved.push_back(set.source[id]);
+      particles.source.upload(stream, moved);
+      steps.begin();
+      gravity.both_ranges(stream, particles, true);
+      steps.publish();
+      rebuilds += gravity.counts().rebuilt ? 1 : 0;
+    }
+    forces = testing::gather(stream, world, set, particles, gravity);
+    far = long_range_of(set, particles, gravity);
+    slabs.assign(gravity.slabs()->starts().begin(), gravity.slabs()->starts().end());
+    moved_set = std::make_unique<Set>(set.source);
+    here.sites->close();
+    return forces;
+  }
+  Forces at_one_site(const Set& set, const GravityOptions& options) {
+    Particles particles;
+    testing::upload_share(stream, set, world, [&](std::size_t i) { return static_cast<int>(i) % world.size(); }, particles);
+    PhaseTimers timers;
+    Gravity gravity(options, timers, world);
+    gravity.both_ranges(stream, particles, true);
+    const Forces forces = testing::gather(stream, world, set, particles, gravity);
+    far = long_range_of(set, particles, gravity);
+    return forces;
+  }
+  // Bits of the long-range accelerations by the particles' place in the set.
+  std::vector<double> long_range_of(const Set& set, const Particles& particles, const Gravity& gravity) {
+    std::vector<double> values(3 * set.source.size());
+    const auto ids = particles.id.download(stream);
+    const VectorArray& a = gravity.long_acceleration();
+    const auto x = a.x.download(stream), y = a.y.download(stream), z = a.z.download(stream);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      values[3 * ids[i]] = x[i];
+      values[3 * ids[i] + 1] = y[i];
+      values[3 * ids[i] + 2] = z[i];
+    }
+    world.sum(values);
+    return values;
+  }
+  ForceErrors errors(const Set& set, const Forces& forces, std::size_t stride) const {
+    std::vector<std::size_t> targets;
+    for (std::size_t i = 0; i < set.source.size(); i += stride) targets.push_back(i);
+    const ReferenceForces exact =
+        ewald_reference(set.positions, set.masses, targets, {.softening = testing::periodic().law.softening});
+    Vectors found;
+    for (const std::size_t i : targets) found.push_back(forces.acceleration[i]);
+    return testing::force_errors(found, exact.acceleration, 0.1);
+  }
+  static GravityOptions options() {
+    GravityOptions options = testing::periodic();
+    options.mesh.mass_bits = 12;
+    return options;
+  }
+  static void stay(int, std::size_t, SourceParticle&) {}
+
+  const Stream stream;
+  const Communicator world = Communicator::world();
+  std::vector<double> far;
+  std::vector<std::uint32_t> slabs;
+  std::unique_ptr<Set> moved_set;
+  int rebuilds = 0;
+};
+
+TEST_F(GravityOverSites, ForcesAreNoWorseAndTheMeshIsTheSame) {
+  if (world.size() > 4) GTEST_SKIP() << "up to four sites are enough";
+  const Set set(testing::clustered_set(6000, 4));
+  const Forces one = at_one_site(set, options());
+  const std::vector<double> far_of_one = far;
+  const ForceErrors expected = errors(set, one, 40);
+  for (int sites = 2; sites <= world.size(); ++sites) {
+    const Forces many = follow(set, options(), sites, 1, stay);
+    const ForceErrors found = errors(set, many, 40);
+    EXPECT_LE(found.median, 1.05 * expected.median) << sites;
+    EXPECT_LE(found.rms, 1.2 * expected.rms) << sites;
+    EXPECT_LE(found.p99, 1.2 * expected.p99) << sites;
+    EXPECT_EQ(far, far_of_one) << sites;
+  }
+}
+
+// Kept lists, payload, migration and moving slabs: after many evaluations forces are still as good.
+TEST_F(GravityOverSites, ParticlesMoveThroughSlabs) {
+  if (world.size() > 4) GTEST_SKIP() << "up to four sites are enough";
+  const Set set(testing::clustered_set(6000, 9));
+  const auto drift = [](int e, std::size_t i, SourceParticle& p) {
+    const auto random = static_cast<std::uint32_t>(i * 2654435761u);
+    p.x += e > 0 ? (random >> 9) & 0x3fffff : 0;  // up to 1e-3 of the box at once, to the right
+    p.y -= e > 0 ? (random >> 3) & 0x1fffff : 0;
+  };
+  for (int sites = 2; sites <= world.size(); ++sites) {
+    rebuilds = 0;
+    const Forces many = follow(set, options(), sites, 24, drift);
+    EXPECT_GT(rebuilds, 1) << sites;
+    EXPECT_LT(rebuilds, 24) << sites;
+    const Forces one = at_one_site(*moved_set, options());
+    const ForceErrors expected = errors(*moved_set, one, 40), found = errors(*moved_set, many, 40);
+    EXPECT_LE(found.median, 1.1 * expected.median) << sites;
+    EXPECT_LE(found.rms, 1.6 * expected.rms) << sites;  // kept lists may be 1.5 times as wrong as new ones
+  }
+}
+
+}  // namespace
+}  // namespace maki

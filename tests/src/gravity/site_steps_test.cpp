@@ -1,0 +1,106 @@
+#include "src/gravity/site_steps.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "wan/sites/memory_ring.hpp"
+
+namespace maki {
+namespace {
+
+// Each site in a thread of its own, over a ring in memory; what they throw.
+std::vector<std::string> at_each_site(int count, const std::function<void(int, SiteSteps&)>& work) {
+  auto rings = sites::make_memory_rings(count);
+  std::vector<std::string> names, errors(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) names.push_back(std::string(1, static_cast<char>('a' + i)));
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      const auto site = static_cast<std::size_t>(i);
+      sites::Sites sites(std::move(rings[site]), names, Communicator::self());
+      SiteSteps steps(sites);
+      try {
+        work(i, steps);
+      } catch (const Error& error) {
+        errors[site] = error.what();
+      }
+    });
+  }
+  threads.clear();
+  return errors;
+}
+
+TEST(SiteSteps, SumsAreUsedTwoEvaluationsLater) {
+  const auto errors = at_each_site(3, [](int me, SiteSteps& steps) {
+    for (std::uint64_t n = 0; n < 8; ++n) {
+      steps.begin();
+      EXPECT_EQ(steps.number(), n);
+      if (n == 0) {
+        EXPECT_FALSE(steps.known());
+      } else {
+        const std::uint64_t of = n < 2 ? 0 : n - 2;
+        EXPECT_EQ(steps.known(), of);
+        for (int i = 0; i < 3; ++i) {
+          EXPECT_EQ(steps.all()[static_cast<std::size_t>(i)].particles, 100 * of + static_cast<std::uint64_t>(i));
+        }
+        EXPECT_EQ(steps.tree().interactions, 3.0 * static_cast<double>(of) + 3);
+        EXPECT_EQ(steps.tree().ranks, 6);
+        EXPECT_EQ(steps.tree().largest, static_cast<double>(of) + 2);
+        // Samples stay until others come.
+        EXPECT_EQ(steps.works()[1].x.size(), of / 3 + 1);
+      }
+      steps.mine().particles = 100 * n + static_cast<std::uint64_t>(me);
+      steps.mine().tree.interactions = steps.mine().tree.largest = static_cast<double>(n) + me;
+      steps.mine().tree.ranks = 2;
+      if (n % 3 == 0) steps.set_samples(std::vector<std::uint32_t>(n / 3 + 1, 7u));
+      steps.decided(0.1 * static_cast<double>(n));
+      steps.publish();
+    }
+  });
+  for (const auto& error : errors) EXPECT_EQ(error, "");
+}
+
+TEST(SiteSteps, WhatOneSiteWantsAllKnowAtTheSameStep) {
+  const auto errors = at_each_site(2, [](int me, SiteSteps& steps) {
+    for (int n = 0; n < 9; ++n) {
+      steps.begin();
+      EXPECT_EQ(steps.any_wants_stop(), n >= 5 + 2) << n;
+      EXPECT_EQ(steps.any_wants_restart(), n == 4 + 2) << n;
+      if (n == 5 && me == 1) steps.want_stop();
+      steps.want_restart(n == 4 && me == 0);
+      steps.publish();
+    }
+  });
+  for (const auto& error : errors) EXPECT_EQ(error, "");
+}
+
+TEST(SiteSteps, SitesThatDecideDifferentlyAreFoundOut) {
+  const auto errors = at_each_site(2, [](int me, SiteSteps& steps) {
+    for (int n = 0; n < 6; ++n) {
+      steps.begin();
+      steps.decided(n == 3 && me == 1 ? 0.25 : 0.5);
+      steps.publish();
+    }
+  });
+  for (const auto& error : errors) {
+    EXPECT_NE(error.find("a and b are not in step"), std::string::npos) << error;
+    EXPECT_NE(error.find("by evaluation 3"), std::string::npos) << error;
+  }
+}
+
+// The last bits of a step's length are each processor's own.
+TEST(SiteSteps, RoundingIsNoDifference) {
+  const auto errors = at_each_site(2, [](int me, SiteSteps& steps) {
+    for (int n = 0; n < 5; ++n) {
+      steps.begin();
+      steps.decided(0.3 * (1 + me * 1e-16));
+      steps.publish();
+    }
+  });
+  for (const auto& error : errors) EXPECT_EQ(error, "");
+}
+
+}  // namespace
+}  // namespace maki
