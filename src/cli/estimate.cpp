@@ -90,6 +90,12 @@ double let_bytes(const Config::Gravity& gravity, bool periodic, double n, double
   return kLetKept * (16 * particles + kLetCell * inner * cells);
 }
 
+// All sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp).
+double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic) {
+  const bool measured = (periodic && config.output.power_spectrum) || config.output.image;
+  return measured && config.sites.ring.size() > 1 ? 16 * static_cast<double>(particles) : 0;
+}
+
 double output_bytes(const Config& config, std::uint64_t particles, bool periodic) {
   double power = 0, picture = 0;
   if (periodic && config.output.power_spectrum) {
@@ -101,7 +107,7 @@ double output_bytes(const Config& config, std::uint64_t particles, bool periodic
     const double pixels = static_cast<double>(config.output.image_pixels);
     picture = 8 * pixels * pixels + (periodic ? 0 : 16 * static_cast<double>(particles));
   }
-  return std::max(power, picture);
+  return std::max(power, picture) + gathered_bytes(config, particles, periodic);
 }
 
 double host_start(const Config& config, double n) {
@@ -159,7 +165,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   e.scratch = std::max(output_bytes(config, particles, periodic) / ranks, sort - e.lists);
   const double program = kProgram + (ranks > 1 ? kMpi : 0);
   e.host_start = host_start(config, all / ranks) + program;  // a site makes all, and then keeps its own
-  e.host_output = n * (kHostSet + kDownload) + program;
+  const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
+  e.host_output = std::max(n * (kHostSet + kDownload), gathered) + program;
   e.snapshot = all / sites * kHostSet;
   return e;
 }

@@ -140,7 +140,10 @@ GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticl
     send_pieces(sites, place_, number, mine.pieces(), stream, particles, n, mass);
     return;
   }
-  std::vector<SourceParticle> set = download(stream, particles, n);
+  std::vector<SourceParticle> set;
+  set.reserve(count_ / static_cast<std::uint64_t>(ranks.size()) + n / 8);
+  set.resize(n);
+  copy_to_host(stream, set.data(), particles, n * sizeof(SourceParticle));
   receive_pieces(sites, number, of_sites, mass, set);
   if (ranks.size() > 1) set = share_out(ranks, set);
   share_.upload(stream, set);
