@@ -18,34 +18,26 @@ SharedCounts::SharedCounts(ParticleBrick& brick, const CellBox& box, bool interl
 void SharedCounts::give(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
   brick_.take(stream, particles, n, unit);
   for (int which = 0; which < meshes(); ++which) {
-    const auto w = static_cast<std::size_t>(which);
-    DeviceBuffer<std::uint64_t>& counts = counts_[on_host_ ? w : 0];
+    DeviceBuffer<std::uint64_t>& counts = on_device(which);
     counts.resize(box_.size());
     brick_.count(stream, which == 1, counts.data());
-    if (on_host_) {
-      outside_.give(box_, which, unit, counts.data());
-      continue;
-    }
-    host_[w].reserve(box_.size() * sizeof(std::uint64_t));
-    queue_copy_to_host(stream, host_[w].data(), counts.data(), box_.size() * sizeof(std::uint64_t));
-    stream.synchronize();
-    outside_.give(box_, which, unit, reinterpret_cast<const std::uint64_t*>(host_[w].data()));
+    if (on_host_) continue;
+    PinnedBuffer& host = host_[static_cast<std::size_t>(which)];
+    host.reserve(bytes_of_mesh());
+    queue_copy_to_host(stream, host.data(), counts.data(), bytes_of_mesh());
   }
+  stream.synchronize();
+  outside_.give(box_, unit, on_host(0), interlaced_ ? on_host(1) : nullptr);
   given_ = true;
 }
 
 void SharedCounts::take(const Stream& stream, const MassUnit& unit, float* mesh, float* shifted) {
   given_ = false;
+  outside_.take(box_, unit, on_host(0), interlaced_ ? on_host(1) : nullptr);
   for (int which = 0; which < meshes(); ++which) {
-    const auto w = static_cast<std::size_t>(which);
-    DeviceBuffer<std::uint64_t>& counts = counts_[on_host_ ? w : 0];
-    if (on_host_) {
-      outside_.take(box_, which, unit, counts.data());
-    } else {
-      outside_.take(box_, which, unit, reinterpret_cast<std::uint64_t*>(host_[w].data()));
-      queue_copy_to_device(stream, counts.data(), host_[w].data(), box_.size() * sizeof(std::uint64_t));
-    }
-    brick_.to_masses(stream, unit, counts.data(), which == 1 ? shifted : mesh);
+    std::uint64_t* counts = on_device(which).data();
+    if (!on_host_) queue_copy_to_device(stream, counts, on_host(which), bytes_of_mesh());
+    brick_.to_masses(stream, unit, counts, which == 1 ? shifted : mesh);
   }
 }
 

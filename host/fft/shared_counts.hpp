@@ -24,6 +24,12 @@ class SharedCounts {
 
  private:
   int meshes() const { return interlaced_ ? 2 : 1; }
+  std::size_t bytes_of_mesh() const { return box_.size() * sizeof(std::uint64_t); }
+  DeviceBuffer<std::uint64_t>& on_device(int which) { return counts_[on_host_ && which == 1 ? 1 : 0]; }
+  std::uint64_t* on_host(int which) {
+    return on_host_ ? on_device(which).data()
+                    : reinterpret_cast<std::uint64_t*>(host_[static_cast<std::size_t>(which)].data());
+  }
 
   ParticleBrick& brick_;
   CellBox box_;

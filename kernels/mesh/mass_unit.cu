@@ -46,6 +46,7 @@ double log2_peak_weight(Assignment assignment) {
 }
 
 constexpr double kMargin = 0.01;  // in log2: weights and shares are rounded
+constexpr int kMostDropped = 48;  // what is left of a sum has 14 bits at least
 constexpr int kMaxUnitBits = 30;  // of the heaviest particle: units are 32-bit, also as signed numbers
 
 // All particles have one mass, or none has any.
@@ -54,10 +55,14 @@ bool alike(const MassRange& range) {
 }
 int finest_exponent(const MassRange& range) { return kMaxUnitBits - 1 - std::ilogb(range.largest); }
 
-// `quanta` of all particles. Only divisions and exponents: no library's last digit decides.
+// `quanta` of all particles. A rounded cell pulls on its neighbours by its error over the square of a cell's side, in
+// units of what particles do at their mean distance: quanta / particles (particles / cells)^(2/3) is what may be
+// dropped down to 2^-mass_bits. No roots: no library's last digit decides.
 int bits_to_drop(double quanta, double particles, double cells, int mass_bits) {
   if (mass_bits <= 0 || quanta <= 0) return 0;
-  return std::max(0, std::ilogb(quanta / std::max(particles, cells)) - mass_bits);
+  const double mean = quanta / particles, crowd = particles / cells;
+  const int cube = std::ilogb(mean * mean * mean * crowd * crowd);
+  return std::clamp((cube >= 0 ? cube / 3 : 0) - mass_bits, 0, kMostDropped);
 }
 
 }  // namespace
@@ -84,6 +89,7 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
   const double peak = log2_peak_weight(assignment), total_cells = std::pow(cells, 3.0);
   const auto n = static_cast<double>(totals.particles);
   unit.bits = std::clamp(static_cast<int>(std::floor((63 - kMargin - peak - std::log2(std::max(n, 1.0))) / 3)), 10, 15);
+  if (mass_bits > 0) unit.bits = std::min(unit.bits, std::max(10, mass_bits + 1));
   const double scale = std::exp2(unit.bits);
   double units = 0;  // of all particles
   if (range.largest == 0) {

@@ -59,10 +59,14 @@ struct MassTotals {
   std::uint64_t finest_units = 0;
 };
 
+// For runs over sites: forces lose nothing by it (bench/NOTES.md), and the mesh takes few bytes.
+inline constexpr int kSiteMassBits = 10;
+
 // The unit for these particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
 // where masses differ so much that the smallest would be off by more than one percent.
-// `mass_bits` above 0: sums are rounded to 2^-mass_bits of the mean mass of a particle or of a cell, whichever is less
-// (to the next finer power of two times the quantum). 0: not rounded.
+// `mass_bits` above 0: sums are rounded so that the error of a cell's pull on the next cell is at most about
+// 2^-mass_bits of a mean particle's at the mean distance of particles: to the next finer power of two (times the
+// quantum) of the mean mass times (particles a cell)^(2/3) 2^-mass_bits. Weights are made no finer than that asks for. 0: not rounded.
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits = 0);
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
                           std::size_t n, int mass_bits = 0);

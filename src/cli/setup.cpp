@@ -138,7 +138,9 @@ ForceLaw force_law(const Config& config, const UnitSystem& units) {
 MeshOptions mesh_options(const Config& config) {
   if (config.run.kind == RunKind::kIsolated) return {};
   const Config::Gravity& gravity = config.gravity;
-  return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing};
+  const std::int64_t auto_bits = config.sites.ring.size() > 1 ? kSiteMassBits : 0;
+  return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing,
+          static_cast<int>(gravity.mesh_mass_bits.value_or(auto_bits))};
 }
 
 GravityOptions gravity_options(const Config& config, const UnitSystem& units) {

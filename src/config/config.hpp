@@ -112,6 +112,7 @@ struct Config {
     Auto<Assignment> assignment;
     Auto<Interlacing> interlacing;
     Auto<Gradient> gradient;
+    Auto<std::int64_t> mesh_mass_bits;
     std::int64_t leaf_size = 16;
     std::int64_t group_size = 64;
     Auto<std::int64_t> reuse;

@@ -1,11 +1,290 @@
 #include "wan/sites/site_mesh.hpp"
-#include <cstring>
-#include <map>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+
+#include "host/fft/mass_unit.hpp"
+#include "wan/sites/mesh_part.hpp"
+
 namespace maki::sites {
-struct SiteMesh::Parts { Sites& sites; std::uint64_t number=0, taken=0; std::map<int,Message> own; };
-SiteMesh::SiteMesh(Sites& s):parts_(new Parts{s,0,0,{}}){}
-SiteMesh::~SiteMesh()=default;
-void SiteMesh::set_slabs(const Slabs&,double){}
-void SiteMesh::give(const CellBox& box,int,const MassUnit&,const std::uint64_t* c){ std::size_t n=box.size(); Message m(sizeof box+8*n); std::memcpy(m.data(),&box,sizeof box); std::memcpy(m.data()+sizeof box,c,8*n); parts_->sites.publish_parts(Phase::kMesh,parts_->number++,m);}
-void SiteMesh::take(const CellBox& box,int,const MassUnit&,std::uint64_t* c){ for(int s=0;s<parts_->sites.count();++s){ if(s==parts_->sites.me())continue; for(auto&m:parts_->sites.receive_parts(s,Phase::kMesh,parts_->taken)){ CellBox b; std::memcpy(&b,m.data(),sizeof b); auto*v=reinterpret_cast<const std::uint64_t*>(m.data()+sizeof b); std::size_t i=0; for(int x=0;x<b.extent[0];++x)for(int y=0;y<b.extent[1];++y)for(int z=0;z<b.extent[2];++z,++i){ int X=b.origin[0]+x-box.origin[0],Y=b.origin[1]+y-box.origin[1],Z=b.origin[2]+z-box.origin[2]; if(X<0||Y<0||Z<0||X>=box.extent[0]||Y>=box.extent[1]||Z>=box.extent[2])continue; c[((std::size_t)X*box.extent[1]+Y)*box.extent[2]+Z]+=v[i]; } } } parts_->taken++; }
+namespace {
+
+constexpr int kChunkPlanes = 16;
+constexpr std::size_t kChunkCells = std::size_t{1} << 20;
+constexpr std::size_t kPieceCells = std::size_t{1} << 23;
+constexpr std::uint64_t kPiecesOfStep = std::uint64_t{1} << 20;
+
+std::size_t counted(int n) { return static_cast<std::size_t>(n); }
+
+// Work on each of n items by all threads; the first error is thrown when all are done.
+template <class F>
+void for_each(std::size_t n, const F& f) {
+  std::exception_ptr problem;
+#pragma omp parallel for schedule(dynamic, 1)
+  for (std::size_t i = 0; i < n; ++i) {
+    try {
+      f(i);
+    } catch (...) {
+#pragma omp critical(maki_site_mesh)
+      if (!problem) problem = std::current_exception();
+    }
+  }
+  if (problem) std::rethrow_exception(problem);
 }
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& sum) : sum_(sum) {}
+  ~Stopwatch() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  double& sum_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+struct SiteMesh::Parts {
+  using Counts = std::array<const std::uint64_t*, 2>;
+  using Sums = std::array<std::uint64_t*, 2>;
+
+  explicit Parts(Sites& s) : sites(s) {}
+
+  // The widest cloud: 4 cells, and what its integers round.
+  bool is_private(int cells, int mesh, int plane) const;
+  Plane kind(const CellBox& box, const MassUnit& unit, int mesh, int x, const std::uint64_t* counts) const;
+  std::vector<MeshChunk> chunks_of(const CellBox& box, const MassUnit& unit, const Counts& counts) const;
+  static void encode_chunk(const CellBox& box, const MassUnit& unit, const Counts& counts, MeshChunk& chunk);
+  void add(const CellBox& box, const MeshPart& part, const Sums& sums);
+  void note(const CellBox& box, const MeshChunk& chunk);
+  void count_shared();
+
+  Sites& sites;
+  double begin = 1, end = 0;  // the part of the box in which only this site has particles, in sides; none at first
+  bool alone = false;
+  std::size_t piece = kPieceCells;
+  std::uint64_t given = 0, taken = 0;  // steps
+  // Of this rank's planes on both meshes, of the step that is taken: sites that have masses in it, and whether one of
+  // them has rounded these.
+  struct Users {
+    int sites = 0;
+    bool rounded = false;
+  };
+  std::array<std::vector<Users>, 2> users, now;  // `now`: of the one site
+  std::array<std::vector<Plane>, 2> own;         // of the step that was given
+  Counters counters;
+};
+
+bool SiteMesh::Parts::is_private(int cells, int mesh, int plane) const {
+  if (alone) return true;
+  constexpr double kCloud = 2.001;
+  const double middle = plane - 0.5 * mesh, low = begin * cells + kCloud, high = end * cells - kCloud;
+  const auto within = [&](double x) { return low <= x && x <= high; };
+  return within(middle) || within(middle + cells) || within(middle - cells);
+}
+
+Plane SiteMesh::Parts::kind(const CellBox& box, const MassUnit& unit, int mesh, int x,
+                            const std::uint64_t* counts) const {
+  const std::size_t size = counted(box.extent[1]) * counted(box.extent[2]);
+  const std::uint64_t* plane = counts + size * counted(x);
+  if (std::all_of(plane, plane + size, [](std::uint64_t c) { return c == 0; })) return Plane::kEmpty;
+  return unit.dropped_bits > 0 && is_private(box.cells, mesh, box.origin[0] + x) ? Plane::kRounded : Plane::kExact;
+}
+
+// Without those that are empty altogether.
+std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const CellBox& box, const MassUnit& unit,
+                                                  const Counts& counts) const {
+  std::vector<MeshChunk> chunks;
+  if (box.size() == 0) return chunks;
+  const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
+  const int thick = std::clamp(static_cast<int>(kChunkCells / plane), 1, kChunkPlanes);
+  for (int x = 0; x < box.extent[0]; x += thick) {
+    const int planes = std::min(thick, box.extent[0] - x);
+    MeshChunk chunk{box.origin[0] + x, box.origin[1], {}, {}, {}};
+    chunk.block = {planes, box.extent[1], box.extent[2], counts[1] ? 2 : 1, unit.dropped_bits, {}};
+    bool any = false;
+    for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
+      for (int i = 0; i < planes; ++i) chunk.block.kind[mesh].push_back(own[mesh][counted(x + i)]);
+      for (Plane kind : chunk.block.kind[mesh]) any = any || kind != Plane::kEmpty;
+    }
+    if (any) chunks.push_back(std::move(chunk));
+  }
+  return chunks;
+}
+
+void SiteMesh::Parts::encode_chunk(const CellBox& box, const MassUnit& unit, const Counts& counts, MeshChunk& chunk) {
+  const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
+  std::array<std::vector<std::uint64_t>, 2> values;
+  for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
+    const std::uint64_t* from = counts[mesh] + plane * counted(chunk.first_plane - box.origin[0]);
+    values[mesh].assign(from, from + chunk.block.cells());
+    for (std::size_t x = 0; x < counted(chunk.block.planes); ++x)
+      if (chunk.block.kind[mesh][x] == Plane::kRounded)
+        for (std::size_t i = x * plane; i < (x + 1) * plane; ++i) values[mesh][i] = unit.rounded(values[mesh][i]);
+  }
+  chunk.bytes = encode(chunk.block, {values[0].data(), values[1].data()});
+}
+
+SiteMesh::SiteMesh(Sites& sites) : parts_(std::make_unique<Parts>(sites)) { parts_->alone = sites.count() == 1; }
+SiteMesh::~SiteMesh() = default;
+const SiteMesh::Counters& SiteMesh::counters() const { return parts_->counters; }
+void SiteMesh::set_piece(std::size_t cells) { parts_->piece = std::max<std::size_t>(1, cells); }
+
+void SiteMesh::set_slabs(const Slabs& slabs, double stray) {
+  Parts& p = *parts_;
+  const int me = p.sites.me();
+  p.begin = static_cast<double>(slabs.begin(me)) * 0x1p-32 + stray;
+  p.end = static_cast<double>(slabs.end(me)) * 0x1p-32 - stray;
+  p.alone = slabs.count() == 1;
+}
+
+void SiteMesh::give(const CellBox& box, const MassUnit& unit, const std::uint64_t* counts,
+                    const std::uint64_t* shifted) {
+  Parts& p = *parts_;
+  const Parts::Counts both = {counts, shifted};
+  const MeshHeader header{box.cells, shifted ? 2 : 1, unit};
+  std::vector<MeshChunk> chunks;
+  {
+    const Stopwatch watch(p.counters.encoding);
+    for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
+      p.own[mesh].resize(counted(box.size() > 0 ? box.extent[0] : 0));
+      for_each(p.own[mesh].size(), [&](std::size_t x) {
+        p.own[mesh][x] = p.kind(box, unit, static_cast<int>(mesh), static_cast<int>(x), both[mesh]);
+      });
+    }
+    if (p.sites.count() > 1) chunks = p.chunks_of(box, unit, both);
+  }
+  const std::uint64_t number = kPiecesOfStep * p.given++;
+  if (p.sites.count() == 1) return;
+  // So many chunks a piece that memory for it is bounded.
+  std::size_t most = 1;
+  if (!chunks.empty()) most = std::max<std::size_t>(1, p.piece / chunks.front().block.cells());
+  std::uint64_t pieces = std::max<std::uint64_t>(1, (chunks.size() + most - 1) / most);
+  p.sites.ranks().max({&pieces, 1});
+  for (std::uint64_t i = 0; i < pieces; ++i) {
+    const std::size_t first = std::min(chunks.size(), i * most), last = std::min(chunks.size(), first + most);
+    Message message;
+    {
+      const Stopwatch watch(p.counters.encoding);
+      for_each(last - first, [&](std::size_t c) { Parts::encode_chunk(box, unit, both, chunks[first + c]); });
+      message = pack(header, static_cast<std::uint32_t>(pieces), std::span(chunks).subspan(first, last - first));
+      for (std::size_t c = first; c < last; ++c) chunks[c].bytes = {};
+    }
+    p.counters.bytes += message.size();
+    p.sites.publish_parts(Phase::kMesh, number + i, message);
+  }
+}
+
+void SiteMesh::Parts::note(const CellBox& box, const MeshChunk& chunk) {
+  for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
+    for (int x = 0; x < chunk.block.planes; ++x) {
+      const int plane = chunk.first_plane + x - box.origin[0];
+      const Plane kind = chunk.block.kind[mesh][counted(x)];
+      if (plane < 0 || plane >= box.extent[0] || kind == Plane::kEmpty) continue;
+      Users& u = now[mesh][counted(plane)];
+      u.sites = 1;
+      u.rounded = u.rounded || kind == Plane::kRounded;
+    }
+  }
+}
+
+// The part's cells that are in the box.
+void SiteMesh::Parts::add(const CellBox& box, const MeshPart& part, const Sums& sums) {
+  std::vector<const MeshChunk*> wanted;
+  for (const MeshChunk& chunk : part.chunks) {
+    const int x = std::max(chunk.first_plane, box.origin[0]), y = std::max(chunk.first_row, box.origin[1]);
+    if (x < std::min(chunk.first_plane + chunk.block.planes, box.origin[0] + box.extent[0]) &&
+        y < std::min(chunk.first_row + chunk.block.rows, box.origin[1] + box.extent[1]))
+      wanted.push_back(&chunk);
+  }
+  for (const MeshChunk* chunk : wanted) note(box, *chunk);
+  for_each(wanted.size(), [&](std::size_t w) {
+    const MeshChunk& chunk = *wanted[w];
+    std::array<std::vector<std::uint64_t>, 2> values;
+    for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) values[mesh].resize(chunk.block.cells());
+    decode(chunk.block, chunk.coded, {values[0].data(), values[1].data()});
+    const std::size_t m = counted(box.cells);
+    for (int x = std::max(chunk.first_plane, box.origin[0]);
+         x < std::min(chunk.first_plane + chunk.block.planes, box.origin[0] + box.extent[0]); ++x) {
+      for (int y = std::max(chunk.first_row, box.origin[1]);
+           y < std::min(chunk.first_row + chunk.block.rows, box.origin[1] + box.extent[1]); ++y) {
+        const std::size_t from = (counted(x - chunk.first_plane) * counted(chunk.block.rows) +
+                                  counted(y - chunk.first_row)) * m,
+                          to = (counted(x - box.origin[0]) * counted(box.extent[1]) + counted(y - box.origin[1])) * m;
+        for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh)
+          for (std::size_t z = 0; z < m; ++z) sums[mesh][to + z] += values[mesh][from + z];
+      }
+    }
+  });
+}
+
+void SiteMesh::Parts::count_shared() {
+  for (const auto& mesh : users)
+    for (const Users& u : mesh) counters.shared_planes += u.sites > 1 && u.rounded ? 1 : 0;
+}
+
+void SiteMesh::take(const CellBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) {
+  Parts& p = *parts_;
+  const Parts::Sums sums = {counts, shifted};
+  const MeshHeader header{box.cells, shifted ? 2 : 1, unit};
+  const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
+  for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
+    p.users[mesh].assign(p.own[mesh].size(), {});
+    for_each(p.own[mesh].size(), [&](std::size_t x) {  // this site's as they were sent
+      const Plane kind = p.own[mesh][x];
+      p.users[mesh][x] = {kind == Plane::kEmpty ? 0 : 1, kind == Plane::kRounded};
+      if (kind == Plane::kRounded)
+        for (std::size_t i = plane * x; i < plane * (x + 1); ++i) sums[mesh][i] = unit.rounded(sums[mesh][i]);
+    });
+  }
+  const std::uint64_t number = kPiecesOfStep * p.taken++;
+  for (int site = 0; site < p.sites.count(); ++site) {
+    if (site == p.sites.me()) continue;
+    for (std::size_t mesh = 0; mesh < 2; ++mesh) p.now[mesh].assign(p.own[mesh].size(), {});
+    std::uint32_t pieces = 1;
+    for (std::uint32_t i = 0; i < pieces; ++i) {
+      const std::vector<Message> parts = p.sites.receive_parts(site, Phase::kMesh, number + i);
+      const Stopwatch watch(p.counters.decoding);
+      for (const Message& message : parts) {
+        const MeshPart part = unpack(header, message);
+        pieces = part.pieces;
+        p.add(box, part, sums);
+      }
+    }
+    for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
+      for (std::size_t x = 0; x < p.users[mesh].size(); ++x) {
+        p.users[mesh][x].sites += p.now[mesh][x].sites;
+        p.users[mesh][x].rounded = p.users[mesh][x].rounded || p.now[mesh][x].rounded;
+      }
+    }
+  }
+  p.count_shared();
+}
+
+MassTotals mass_totals(Sites& sites, Phase phase, std::uint64_t number, const Stream& stream,
+                       const SourceParticle* particles, std::size_t n) {
+  struct Told {
+    float smallest, largest;
+    std::uint32_t massless, invalid;
+  };
+  const MassRange mine = mass_range(sites.ranks(), stream, particles, n);
+  const Told told{mine.smallest, mine.largest, mine.massless ? 1u : 0u, mine.invalid ? 1u : 0u};
+  MassTotals totals;
+  totals.range = mine;
+  for (const Message& message : sites.gather(phase, number, as_bytes_of(told))) {
+    const auto one = value_of<Told>(message);
+    totals.range = join(totals.range, {one.smallest, one.largest, one.massless > 0, one.invalid > 0});
+  }
+  std::array<std::uint64_t, 2> sums = {n, finest_units(stream, particles, n, totals.range)};
+  sites.ranks().sum(sums);
+  for (const Message& message : sites.gather(phase, number + 1, as_bytes_of(sums))) {
+    const auto one = value_of<std::array<std::uint64_t, 2>>(message);
+    totals.particles += one[0];
+    totals.finest_units += one[1];
+  }
+  return totals;
+}
+
+}  // namespace maki::sites

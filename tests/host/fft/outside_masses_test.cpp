@@ -19,11 +19,15 @@ struct Pair : OutsideMasses {
   Counts mine;
   Pair* other = nullptr;
 
-  void give(const CellBox& box, int which, const MassUnit&, const std::uint64_t* counts) override {
-    mine[static_cast<std::size_t>(which)].assign(counts, counts + box.size());
+  void give(const CellBox& box, const MassUnit&, const std::uint64_t* counts, const std::uint64_t* shifted) override {
+    mine[0].assign(counts, counts + box.size());
+    if (shifted) mine[1].assign(shifted, shifted + box.size());
   }
-  void take(const CellBox& box, int which, const MassUnit&, std::uint64_t* counts) override {
-    for (std::size_t i = 0; i < box.size(); ++i) counts[i] += other->mine[static_cast<std::size_t>(which)][i];
+  void take(const CellBox& box, const MassUnit&, std::uint64_t* counts, std::uint64_t* shifted) override {
+    for (std::size_t i = 0; i < box.size(); ++i) {
+      counts[i] += other->mine[0][i];
+      if (shifted) shifted[i] += other->mine[1][i];
+    }
   }
 };
 

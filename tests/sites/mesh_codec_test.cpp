@@ -1,0 +1,140 @@
+#include "wan/sites/mesh_codec.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "kernels/device/error.hpp"
+#include "wan/sites/mesh_part.hpp"
+
+namespace maki::sites {
+namespace {
+
+using Counts = std::array<std::vector<std::uint64_t>, 2>;
+
+MeshBlock block_of(int planes, int rows, int length, int meshes, int dropped, std::mt19937& random) {
+  MeshBlock block{planes, rows, length, meshes, dropped, {}};
+  for (auto& kinds : block.kind)
+    for (int x = 0; x < planes; ++x) kinds.push_back(static_cast<Plane>(random() % 3));
+  return block;
+}
+
+// 0: anything of 62 bits, 1: waves with noise, 2: mostly nothing.
+Counts values_for(const MeshBlock& block, int style, std::mt19937& random) {
+  Counts counts;
+  const std::size_t plane = block.cells() / static_cast<std::size_t>(block.planes);
+  std::mt19937_64 wide(random());
+  for (std::size_t mesh = 0; mesh < static_cast<std::size_t>(block.meshes); ++mesh) {
+    for (std::size_t i = 0; i < block.cells(); ++i) {
+      std::uint64_t value = wide() >> 2;
+      if (style == 1)
+        value = static_cast<std::uint64_t>(1e9 * (2 + std::sin(0.3 * static_cast<double>(i % 16) + 0.1 * static_cast<double>(i / 256)))) +
+                random() % 1000;
+      if (style == 2 && random() % 20) value = 0;
+      const Plane kind = block.kind[mesh][i / plane];
+      if (kind == Plane::kEmpty) value = 0;
+      if (kind == Plane::kRounded) value = value >> block.dropped_bits << block.dropped_bits;
+      counts[mesh].push_back(value);
+    }
+  }
+  return counts;
+}
+
+Counts room_for(const MeshBlock& block) {
+  Counts counts;
+  for (std::size_t mesh = 0; mesh < static_cast<std::size_t>(block.meshes); ++mesh)
+    counts[mesh].assign(block.cells(), 0x5555);
+  return counts;
+}
+
+TEST(MeshCodec, ComesBackAsItWas) {
+  std::mt19937 random(1);
+  const int shapes[][3] = {{1, 1, 8}, {1, 5, 8}, {3, 1, 16}, {5, 7, 10}, {16, 12, 16}, {2, 3, 2}};
+  for (const auto& shape : shapes)
+    for (int meshes : {1, 2})
+      for (int dropped : {0, 13, 48})
+        for (int style : {0, 1, 2}) {
+          const MeshBlock block = block_of(shape[0], shape[1], shape[2], meshes, dropped, random);
+          const Counts counts = values_for(block, style, random);
+          const auto bytes = encode(block, {counts[0].data(), counts[1].data()});
+          Counts back = room_for(block);
+          decode(block, bytes, {back[0].data(), back[1].data()});
+          EXPECT_TRUE(back == counts) << shape[0] << " " << shape[1] << " " << shape[2] << " " << meshes << " " << dropped
+                                      << " " << style;
+        }
+}
+
+// Values that follow from those around take few bits.
+TEST(MeshCodec, SmoothMeshesTakeLittle) {
+  std::mt19937 random(2);
+  MeshBlock block = block_of(8, 32, 32, 2, 0, random);
+  for (auto& kinds : block.kind) kinds.assign(8, Plane::kExact);
+  Counts counts = room_for(block);
+  const auto at = [&](double x, double y, double z) {
+    return static_cast<std::uint64_t>(1e12 * (3 + std::cos(0.196 * x) + std::sin(0.196 * y) * std::cos(0.393 * z)));
+  };
+  for (int mesh = 0; mesh < 2; ++mesh)
+    for (int i = 0; i < 8 * 32 * 32; ++i)
+      counts[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(i)] =
+          at(i / 1024 - 0.5 * mesh, i / 32 % 32 - 0.5 * mesh, i % 32 - 0.5 * mesh);
+  EXPECT_LT(encode(block, {counts[0].data(), counts[1].data()}).size(), 9 * block.cells());
+}
+
+// Whatever comes: an error, or some counts, and nothing beyond the arrays (the sanitizers see that).
+TEST(MeshCodec, HostileBytesDoNoHarm) {
+  std::mt19937 random(3);
+  for (int turn = 0; turn < 300; ++turn) {
+    const MeshBlock block = block_of(1 + static_cast<int>(random() % 5), 1 + static_cast<int>(random() % 6), 8,
+                                     1 + static_cast<int>(random() % 2), static_cast<int>(random() % 49), random);
+    const Counts counts = values_for(block, static_cast<int>(random() % 3), random);
+    auto bytes = encode(block, {counts[0].data(), counts[1].data()});
+    if (turn % 3 == 0) bytes.resize(random() % (bytes.size() + 1));
+    if (turn % 3 == 1)
+      for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+    if (turn % 3 == 2 && !bytes.empty())
+      for (int i = 0; i < 8; ++i) bytes[random() % bytes.size()] ^= static_cast<std::byte>(1u << random() % 8);
+    Counts back = room_for(block);
+    try {
+      decode(block, bytes, {back[0].data(), back[1].data()});
+    } catch (const Error&) {
+    }
+  }
+}
+
+TEST(MeshCodec, HostilePartsAreRefusedOrRead) {
+  std::mt19937 random(4);
+  MeshHeader header{16, 2, {}};
+  header.unit.dropped_bits = 7;
+  std::vector<MeshChunk> chunks;
+  for (int x : {0, 5}) {
+    MeshChunk chunk{x, 2, block_of(4, 9, 16, 2, 7, random), {}, {}};
+    const Counts counts = values_for(chunk.block, 1, random);
+    chunk.bytes = encode(chunk.block, {counts[0].data(), counts[1].data()});
+    chunks.push_back(std::move(chunk));
+  }
+  const Message message = pack(header, 3, chunks);
+  const MeshPart part = unpack(header, message);
+  ASSERT_EQ(part.chunks.size(), 2u);
+  EXPECT_EQ(part.pieces, 3u);
+  EXPECT_EQ(part.chunks[1].block.kind, chunks[1].block.kind);
+  EXPECT_TRUE(std::equal(part.chunks[1].coded.begin(), part.chunks[1].coded.end(), chunks[1].bytes.begin(),
+                         chunks[1].bytes.end()));
+  for (int turn = 0; turn < 2000; ++turn) {
+    Message hostile = message;
+    if (turn % 2) hostile.resize(random() % message.size());
+    for (int i = 0; i < 3 && !hostile.empty(); ++i)
+      hostile[random() % std::min<std::size_t>(hostile.size(), turn % 4 < 2 ? 160 : 1 << 20)] ^=
+          static_cast<std::byte>(1u << random() % 8);
+    try {
+      for (const MeshChunk& chunk : unpack(header, hostile).chunks) {
+        EXPECT_LE(chunk.first_plane + chunk.block.planes, 16);
+        EXPECT_LE(chunk.first_row + chunk.block.rows, 16);
+      }
+    } catch (const Error&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace maki::sites

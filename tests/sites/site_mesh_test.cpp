@@ -1,0 +1,248 @@
+#include "wan/sites/site_mesh.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "host/fft/pencil_mesh.hpp"
+#include "kernels/mesh/count_masses.hpp"
+#include "wan/sites/memory_ring.hpp"
+
+namespace maki::sites {
+namespace {
+
+using Set = std::vector<SourceParticle>;
+using Counts = std::array<std::vector<std::uint64_t>, 2>;
+
+enum class Kind { kGrid, kClustered, kFew };
+
+std::uint32_t fixed(double x) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(std::llround(x * 0x1p32))); }
+
+Set make_set(Kind kind, bool equal_masses, std::size_t side = 20) {
+  std::mt19937 random(11);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> even;
+  std::lognormal_distribution<float> mass(0.0f, 0.5f);
+  Set set;
+  const auto add = [&](double x, double y, double z) {
+    set.push_back({fixed(x), fixed(y), fixed(z), equal_masses ? 0.7f : mass(random)});
+  };
+  if (kind == Kind::kGrid)
+    for (std::size_t i = 0; i < side * side * side; ++i)
+      add((i % side + 0.1 * normal(random)) / side, (i / side % side + 0.1 * normal(random)) / side,
+          (i / side / side + 0.1 * normal(random)) / side);
+  if (kind == Kind::kClustered)
+    for (int clump = 0; clump < 8; ++clump) {
+      const double x = even(random), y = even(random), z = even(random), r = std::pow(0.5, clump) * 0.2;
+      for (int i = 0; i < 800; ++i) add(x + r * normal(random), y + r * normal(random), z + r * normal(random));
+    }
+  if (kind == Kind::kFew)
+    for (int i = 0; i < 5; ++i) add(even(random), even(random), even(random));
+  return set;
+}
+
+struct OnDevice : DeviceBuffer<SourceParticle> {
+  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(Stream(), set); }
+};
+
+// All sites of a ring, each of one rank, driven by this thread: all give before any takes.
+struct Ring {
+  std::vector<std::unique_ptr<Sites>> sites;
+  std::vector<std::unique_ptr<SiteMesh>> meshes;
+  Slabs slabs;
+
+  explicit Ring(int count, double stray = 0.004) : slabs(count, 0.01) {
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) names.push_back("site" + std::to_string(i));
+    for (auto& ring : make_memory_rings(count)) {
+      sites.push_back(std::make_unique<Sites>(std::move(ring), names, Communicator::self()));
+      meshes.push_back(std::make_unique<SiteMesh>(*sites.back()));
+      meshes.back()->set_slabs(slabs, stray);
+    }
+  }
+  // Some particles stray a little beyond their site's slab.
+  std::vector<Set> share(const Set& set) const {
+    std::vector<Set> shares(sites.size());
+    std::size_t i = 0;
+    for (const SourceParticle& p : set) {
+      const std::uint32_t seen = p.x + (++i % 3 == 0 ? fixed(0.003) : 0);
+      shares[static_cast<std::size_t>(slabs.site_of(seen))].push_back(p);
+    }
+    return shares;
+  }
+};
+
+Counts counts_of(const Set& set, const MassUnit& unit, Assignment cloud, int m, bool interlaced) {
+  const OnDevice source(set);
+  MassCounter counter(cloud);
+  Counts counts;
+  counter.take(Stream(), source.data(), source.size(), unit, CellBox::whole(m));
+  for (std::size_t mesh = 0; mesh < (interlaced ? 2 : 1); ++mesh) {
+    DeviceBuffer<std::uint64_t> cells("test.counts", static_cast<std::size_t>(m) * m * m);
+    counter.count(Stream(), mesh == 1, cells.data());
+    counts[mesh] = cells.download(Stream());
+  }
+  return counts;
+}
+
+std::uint64_t* data(std::vector<std::uint64_t>& values) { return values.empty() ? nullptr : values.data(); }
+
+// What each site ends with.
+std::vector<Counts> exchange(Ring& ring, const Set& set, const MassUnit& unit, Assignment cloud, int m,
+                             bool interlaced) {
+  std::vector<Counts> counts;
+  for (const Set& share : ring.share(set)) counts.push_back(counts_of(share, unit, cloud, m, interlaced));
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    ring.meshes[i]->give(CellBox::whole(m), unit, data(counts[i][0]), data(counts[i][1]));
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    ring.meshes[i]->take(CellBox::whole(m), unit, data(counts[i][0]), data(counts[i][1]));
+  return counts;
+}
+
+Counts rounded(Counts counts, const MassUnit& unit) {
+  for (auto& mesh : counts)
+    for (std::uint64_t& c : mesh) c = unit.rounded(c);
+  return counts;
+}
+
+TEST(SiteMesh, CountsAreThoseOfOneSite) {
+  const int m = 24;
+  for (int sites : {1, 2, 3})
+    for (Kind kind : {Kind::kGrid, Kind::kClustered, Kind::kFew})
+      for (bool equal : {true, false})
+        for (Assignment cloud : {Assignment::kCic, Assignment::kTsc, Assignment::kPcs})
+          for (int setting : {1, 2, 3}) {
+            if (setting < 3 && (sites == 1 || !equal)) continue;
+            const bool interlaced = setting & 1;
+            SCOPED_TRACE(testing::Message() << sites << " sites, set " << static_cast<int>(kind) << (equal ? ", equal" : "")
+                                            << ", cloud " << static_cast<int>(cloud) << ", setting " << setting);
+            Ring ring(sites);
+            const Set set = make_set(kind, equal, 12);
+            const OnDevice source(set);
+            const MassUnit unit =
+                choose_mass_unit(Stream(), cloud, m, source.data(), source.size(), setting < 2 ? 0 : 11);
+            EXPECT_EQ(unit.dropped_bits > 0, setting >= 2);
+            const Counts whole = rounded(counts_of(set, unit, cloud, m, interlaced), unit);
+            for (const Counts& counts : exchange(ring, set, unit, cloud, m, interlaced))
+              EXPECT_TRUE(rounded(counts, unit) == whole);
+            for (const auto& mesh : ring.meshes) EXPECT_EQ(mesh->counters().shared_planes, 0u);
+          }
+}
+
+// 64-bit counts of both meshes are 16 bytes a cell of the slab.
+TEST(SiteMesh, FewBytesGo) {
+  const int m = 64;
+  const Set set = make_set(Kind::kGrid, true, 64);
+  const OnDevice source(set);
+  std::array<double, 2> bytes;
+  for (int mass_bits : {0, 11}) {
+    Ring ring(2);
+    const MassUnit unit = choose_mass_unit(Stream(), Assignment::kPcs, m, source.data(), source.size(), mass_bits);
+    exchange(ring, set, unit, Assignment::kPcs, m, true);
+    bytes[mass_bits ? 1 : 0] = static_cast<double>(ring.meshes[0]->counters().bytes) / (m * m * m / 2);
+  }
+  EXPECT_LT(bytes[0], 13);
+  EXPECT_LT(bytes[1], 5.5);  // a quarter of the planes of so thin a slab are exact
+}
+
+// A particle further out than said: the sites still agree, and it is counted.
+TEST(SiteMesh, PlanesRoundedByOneAndUsedByAnotherAreAlikeEverywhere) {
+  Ring ring(3, 0.0);
+  ring.slabs = Slabs({0u, 0x60000000u, 0xb0000000u});  // not those that SiteMesh was told
+  const Set set = make_set(Kind::kGrid, true);
+  const OnDevice source(set);
+  const MassUnit unit = choose_mass_unit(Stream(), Assignment::kPcs, 32, source.data(), source.size(), 8);
+  const auto all = exchange(ring, set, unit, Assignment::kPcs, 32, true);
+  EXPECT_TRUE(rounded(all[1], unit) == rounded(all[0], unit) && rounded(all[2], unit) == rounded(all[0], unit));
+  EXPECT_GT(ring.meshes[0]->counters().shared_planes, 0u);
+  EXPECT_EQ(ring.meshes[0]->counters().shared_planes, ring.meshes[2]->counters().shared_planes);
+}
+
+TEST(SiteMesh, GoesInPieces) {
+  const Set set = make_set(Kind::kClustered, true);
+  const OnDevice source(set);
+  const MassUnit unit = choose_mass_unit(Stream(), Assignment::kTsc, 64, source.data(), source.size(), 9);
+  const Counts whole = rounded(counts_of(set, unit, Assignment::kTsc, 64, true), unit);
+  Ring ring(2);
+  ring.meshes[1]->set_piece(1);
+  for (int step = 0; step < 2; ++step)
+    for (const Counts& counts : exchange(ring, set, unit, Assignment::kTsc, 64, true))
+      EXPECT_TRUE(rounded(counts, unit) == whole);
+}
+
+TEST(SiteMesh, SitesWithAnotherUnitAreRefused) {
+  Ring ring(2);
+  MassUnit unit;
+  unit.bits = 12;
+  unit.units_per_mass = 1;
+  std::vector<std::uint64_t> counts(512, 7);
+  ring.meshes[0]->give(CellBox::whole(8), unit, counts.data(), nullptr);
+  unit.units_per_mass = 2;
+  ring.meshes[1]->give(CellBox::whole(8), unit, counts.data(), nullptr);
+  EXPECT_THROW(ring.meshes[1]->take(CellBox::whole(8), unit, counts.data(), nullptr), Error);
+}
+
+std::vector<float> forces(const Set& set, PencilMesh& mesh, const MassUnit& unit) {
+  const OnDevice source(set);
+  VectorArray a("test.acceleration");
+  a.resize(set.size());
+  mesh.long_range(Stream(), source.data(), source.size(), unit, a.view(), nullptr);
+  std::vector<float> all;
+  for (const DeviceBuffer<float>* axis : {&a.x, &a.y, &a.z})
+    for (float f : axis->download(Stream())) all.push_back(f);
+  return all;
+}
+
+// Through PencilMesh: the forces of each site's particles, bit for bit.
+TEST(SiteMesh, ForcesAreThoseOfOneSite) {
+  ForceLaw law;
+  law.split = Split::kPolynomial;
+  law.r_cut = 0.12f;
+  const MeshOptions options{32, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull, 11};
+  const Set set = make_set(Kind::kClustered, true);
+  PencilMesh one(Communicator::self(), options, law);
+  const OnDevice source(set);
+  const MassUnit unit = one.mass_unit(Stream(), source.data(), source.size());
+  for (int count : {2, 3}) {
+    Ring ring(count);
+    const std::vector<Set> shares = ring.share(set);
+    std::vector<std::unique_ptr<PencilMesh>> meshes;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      meshes.push_back(std::make_unique<PencilMesh>(Communicator::self(), options, law));
+      meshes[i]->set_outside(ring.meshes[i].get());
+      const OnDevice share(shares[i]);
+      meshes[i]->begin(Stream(), share.data(), share.size(), unit);
+    }
+    Set together;
+    for (const Set& share : shares) together.insert(together.end(), share.begin(), share.end());
+    const std::vector<float> whole = forces(together, one, unit);
+    for (std::size_t i = 0, first = 0; i < shares.size(); first += shares[i++].size()) {
+      const std::vector<float> mine = forces(shares[i], *meshes[i], unit);
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        for (std::size_t p = 0; p < shares[i].size(); ++p)
+          ASSERT_EQ(mine[axis * shares[i].size() + p], whole[axis * together.size() + first + p]);
+    }
+  }
+}
+
+TEST(SiteMesh, UnitOfMassIsThatOfAllSites) {
+  const Set set = make_set(Kind::kFew, false);
+  const OnDevice source(set);
+  Ring ring(2);
+  // Both ask from threads of their own: each waits for the other one.
+  const std::vector<Set> shares = {{set[0], set[1]}, {set[2], set[3], set[4]}};
+  std::array<MassTotals, 2> totals;
+#pragma omp parallel for num_threads(2) schedule(static, 1)
+  for (int i = 0; i < 2; ++i) {
+    const OnDevice share(shares[static_cast<std::size_t>(i)]);
+    totals[static_cast<std::size_t>(i)] = mass_totals(*ring.sites[static_cast<std::size_t>(i)], Phase::kControl, 5,
+                                                      Stream(), share.data(), share.size());
+  }
+  const MassUnit whole = choose_mass_unit(Stream(), Assignment::kPcs, 16, source.data(), source.size(), 10);
+  for (const MassTotals& t : totals) EXPECT_TRUE(choose_mass_unit(Assignment::kPcs, 16, t, 10) == whole);
+}
+
+}  // namespace
+}  // namespace maki::sites
