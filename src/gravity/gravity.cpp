@@ -1,6 +1,7 @@
 #include "src/gravity/gravity.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "host/comm/exact_sum.hpp"
 #include "host/fft/pencil_mesh.hpp"
@@ -51,6 +52,8 @@ struct Gravity::Parts {
     if (site_steps) {
       site_mesh = std::make_unique<sites::SiteMesh>(site_steps->sites());
       pencils->set_outside(site_mesh.get());
+      pencils->measure_phases();
+      mesh_of_sites = pencils.get();
     }
     mesh = std::move(pencils);
   }
@@ -64,6 +67,8 @@ struct Gravity::Parts {
   Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
   std::unique_ptr<sites::SiteMesh> site_mesh;
   std::unique_ptr<LongRangeMesh> mesh;
+  PencilMesh* mesh_of_sites = nullptr;  // the same, in a run over sites
+  bool mesh_was_used = false;           // since its phases were asked for
   std::optional<MassUnit> mass_unit;  // of the masses that the mesh has seen, those of so many particles
   std::size_t mass_unit_particles = 0;
   VectorArray short_range{"gravity.short"}, long_range{"gravity.long"};
@@ -190,6 +195,7 @@ void Gravity::Parts::finish_mesh(const Stream& stream, const Particles& particle
   const PhaseTimers::Scope scope(timers, "mesh", stream);
   mesh->long_range(stream, particles.source.data(), particles.size(), *mass_unit, long_range.view(),
                    want_potential ? long_potential.data() : nullptr);
+  mesh_was_used = true;
 }
 
 Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks, SiteSteps* steps)
@@ -234,6 +240,12 @@ void Gravity::both_ranges(const Stream& stream, Particles& particles, bool want_
   p.evaluate_short(stream, particles, want_potential);
   if (p.site_mesh) p.finish_mesh(p.mesh_stream, particles, want_potential);  // other sites' masses came meanwhile
   fork.join(stream);
+}
+
+double Gravity::take_transform_seconds() {
+  if (!parts_->mesh_of_sites || !std::exchange(parts_->mesh_was_used, false)) return 0;
+  const MeshPhases phases = parts_->mesh_of_sites->phases();
+  return phases.forward + phases.influence + phases.backward;
 }
 
 bool Gravity::has_mesh() const { return parts_->mesh != nullptr; }

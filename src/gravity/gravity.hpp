@@ -102,6 +102,9 @@ class Gravity {
   // Of a run over sites, else null: whose slab is where.
   const sites::Slabs* slabs() const;
   void set_slabs(const sites::Slabs& slabs);  // before the first call above
+  // Of a run over sites: seconds of the last mesh force between assignment and interpolation, which every site spends on
+  // the whole mesh. 0 where none was evaluated since the last call. Waits for it.
+  double take_transform_seconds();
 
  private:
   struct Parts;

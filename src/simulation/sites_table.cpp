@@ -50,9 +50,9 @@ std::string row(const SitesRunFacts& facts, int ranks, const std::string& site, 
 }
 
 std::string time_table(const All& sites, const std::vector<std::string>& names, const SitesRunFacts& facts) {
-  std::string text = fmt::format("{:>7} {:>7} {:>6}  {:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "N^1/3",
-                                 "M^1/3", "ranks", "seconds a step", "comm local", "comm total", "tree", "PM", "other",
-                                 "exec.");
+  std::string text = "Seconds a step, as in SUSHI's table 7; tree, PM and other without what was waited for\n";
+  text += fmt::format("{:>7} {:>7} {:>6}  {:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "N^1/3", "M^1/3",
+                      "ranks", "site", "comm local", "comm total", "tree", "PM", "other", "exec.");
   const auto number = [](double value) { return fmt::format("{:.4f}", value); };
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const SiteSums& s = sites[i];
