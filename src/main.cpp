@@ -11,6 +11,7 @@
 #include "kernels/device/error.hpp"
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/sites/sites_commands.hpp"
 #include "src/cli/wan/wan_commands.hpp"
 
 namespace {
@@ -25,10 +26,11 @@ int report(const char* message) {
   return kFailed;
 }
 
-// Those who carry out the command together. Tools of the wide area serve one process, and start no MPI whatever
+// Those who carry out the command together. Tools of the wide area and checks of sites serve one process, and start no MPI whatever
 // started them.
 maki::Communicator those_of(int argc, char** argv) {
-  const bool alone = argc > 1 && std::string_view(argv[1]) == "wan";
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  const bool alone = command == "wan" || command == "sites";
   return alone ? maki::Communicator::self() : maki::Communicator::world();
 }
 
@@ -57,6 +59,7 @@ int main(int argc, char** argv) {
   maki::add_info_command(program);
   maki::add_config_command(program);
   maki::add_wan_commands(program);
+  maki::add_sites_commands(program);
   try {
     those_of(argc, argv);
     program.parse(argc, argv);

@@ -45,7 +45,7 @@ class Program : public testing::Test {
   fs::path directory_;
 };
 
-const std::array kCommands = {"run", "ic", "forces", "power", "image", "info", "config", "wan"};
+const std::array kCommands = {"run", "ic", "forces", "power", "image", "info", "config", "wan", "sites"};
 
 TEST_F(Program, HelpIsEverywhereWithAnExample) {
   const Result help = call("--help");

@@ -1,0 +1,38 @@
+#include "src/cli/sites/ring_plan.hpp"
+
+#include <fmt/format.h>
+
+#include "build_info.hpp"
+#include "git_hash.hpp"
+#include "src/config/print.hpp"
+#include "src/config/site_tables.hpp"
+
+namespace maki {
+namespace {
+
+sites::SitePlace place_of(const SiteAddress& site) {
+  sites::SitePlace place;
+  place.name = site.name;
+  if (!site.address.empty()) place.address = wan::Endpoint::parse(site.address);
+  if (!site.listen.empty()) place.listen = wan::Endpoint::parse(site.listen);
+  if (!site.relay.empty()) place.relay = {wan::Endpoint::parse(site.relay), site.relay_key, site.relay_target};
+  return place;
+}
+
+}  // namespace
+
+sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, bool goes_on) {
+  const PathChoices path = site_path(resolved);
+  sites::RingPlan plan;
+  plan.me = site.place;
+  for (const std::string& name : resolved.sites.ring) plan.sites.push_back(place_of(find_site(resolved, name)));
+  plan.path = path.settings;
+  plan.security = path.security;
+  plan.version = fmt::format("{} ({})", MAKI_VERSION, MAKI_GIT_HASH);
+  plan.agreement = fmt::format("what is to do = {}\n", goes_on ? "maki resume" : "maki run");
+  for (const std::string& line : lines_of_all_sites(resolved)) plan.agreement += line + "\n";
+  check(plan);
+  return plan;
+}
+
+}  // namespace maki

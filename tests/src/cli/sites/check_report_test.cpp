@@ -1,0 +1,137 @@
+// What a check of sites says, from what was found.
+#include "src/cli/sites/check_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "src/cli/sites/ring_plan.hpp"
+#include "src/config/parse.hpp"
+#include "kernels/device/error.hpp"
+
+namespace maki {
+namespace {
+
+sites::RingPlan plan_of(const std::vector<std::string>& settings = {}, int me = 0) {
+  const Config config = parse_config(R"(
+[sites]
+ring = ["amsterdam", "tokyo", "oslo"]
+key = "our.key"
+[sites.amsterdam]
+address = "ams.example:6000"
+listen = "10.0.0.5:6001"
+[sites.tokyo]
+relay = "gate.example:7000"
+relay_key = "gate.key"
+relay_target = "tokyo"
+[sites.path]
+streams = 32
+pacing = "800 Mbit/s"
+)",
+                                     "t", settings);
+  return make_ring_plan(config, {config.sites.ring[static_cast<std::size_t>(me)], me, 3}, false);
+}
+
+std::string all_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::string all_of(const std::vector<wan::Limit>& limits) {
+  std::string text;
+  for (const wan::Limit& limit : limits) text += limit.what + "\n" + limit.remedy + "\n";
+  return text;
+}
+
+void expect_words(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
+}
+
+sites::LinkCheck good_link(int site) {
+  sites::LinkCheck link;
+  link.site = site;
+  link.reachable = true;
+  link.round_trip = 0.27;
+  link.rate_in = link.rate_out = 9e7;
+  return link;
+}
+
+wan::KernelLimits good_kernel() {
+  wan::KernelLimits kernel;
+  kernel.rmem_max = kernel.wmem_max = kernel.tcp_rmem_max = kernel.tcp_wmem_max = 1 << 28;
+  kernel.congestion = "cubic";
+  kernel.congestions = {"cubic", "bbr"};
+  return kernel;
+}
+
+TEST(RingPlan, IsWhatTheConfigurationSays) {
+  const sites::RingPlan plan = plan_of();
+  EXPECT_EQ(plan.sites.size(), 3u);
+  EXPECT_EQ(plan.sites[0].address, (wan::Endpoint{"ams.example", 6000}));
+  EXPECT_EQ(plan.sites[0].listen, (wan::Endpoint{"10.0.0.5", 6001}));
+  EXPECT_EQ(plan.sites[1].relay.target, "tokyo");
+  EXPECT_EQ(plan.sites[1].relay.relay, (wan::Endpoint{"gate.example", 7000}));
+  EXPECT_FALSE(plan.sites[2].callable());
+  EXPECT_EQ(plan.path.streams, 32);
+  EXPECT_EQ(plan.security.key_files, std::vector<std::string>{"our.key"});
+  expect_words(plan.agreement, {"what is to do = maki run\n", "cosmology.sigma8 = 0.829\n"});
+  EXPECT_EQ(plan.agreement.find("our.key"), std::string::npos);
+  EXPECT_EQ(plan.agreement, plan_of({"sites.key=x", "sites.amsterdam.listen=", "run.threads=2"}, 1).agreement);
+  EXPECT_NE(plan.version.find("0.1"), std::string::npos);
+}
+
+TEST(RingPlan, NeighboursThatCannotMeetAreRefused) {
+  EXPECT_THROW(plan_of({"sites.tokyo.relay=", "sites.tokyo.relay_key=", "sites.tokyo.relay_target="}), Error);
+  EXPECT_THROW(plan_of({"sites.key="}), Error);
+}
+
+TEST(CheckReport, NothingIsWrongWithWhatIsGood) {
+  const auto links = std::vector{good_link(1), good_link(2)};
+  EXPECT_TRUE(problems_of(plan_of(), links).empty());
+  EXPECT_TRUE(notes_on(plan_of(), links).empty());
+  EXPECT_EQ(all_of(limits_here(plan_of(), links, good_kernel(), 4096)), "");
+  expect_words(link_table(plan_of(), links), {"tokyo", "oslo", "the same", "270 ms", "720 Mbit/s"});
+}
+
+TEST(CheckReport, WhatIsWrongIsNamed) {
+  auto links = std::vector{good_link(1), good_link(2)};
+  links[0].differences = {"gravity.theta is 0.5 at site amsterdam and 0.4 at site tokyo"};
+  links[1] = {};
+  links[1].site = 2;
+  links[1].error = "nobody called";
+  expect_words(all_of(problems_of(plan_of(), links)), {"gravity.theta is 0.5", "oslo was not reached: nobody called"});
+  expect_words(link_table(plan_of(), links), {"DIFFERENT", "NOT REACHED"});
+}
+
+TEST(CheckReport, ClocksAndWaitingSitesAreNotes) {
+  auto links = std::vector{good_link(1), good_link(2)};
+  links[0].clock_difference = -3600;
+  links[1].waits_to_run = true;
+  EXPECT_TRUE(problems_of(plan_of(), links).empty());
+  expect_words(all_of(notes_on(plan_of(), links)), {"tokyo is 3600 s behind", "oslo waits to run"});
+}
+
+TEST(CheckReport, SettingsThatHurtComeWithTheirRemedy) {
+  const auto links = std::vector{good_link(1), good_link(2)};
+  wan::KernelLimits kernel = good_kernel();
+  kernel.slow_start_after_idle = true;
+  kernel.tcp_rmem_max = kernel.tcp_wmem_max = 1 << 20;
+  kernel.rmem_max = 212992;
+  const std::string slow = all_of(limits_here(plan_of(), links, kernel, 4096));
+  expect_words(slow, {"sysctl -w net.ipv4.tcp_slow_start_after_idle=0", "sysctl -w net.ipv4.tcp_rmem=",
+                      "sysctl -w net.ipv4.tcp_wmem="});
+  EXPECT_EQ(slow.find("net.core"), std::string::npos) << "without a window of its own no bound of it counts";
+  EXPECT_EQ(slow.find("tcp_slow_start", slow.find("tcp_slow_start") + 1), std::string::npos) << "said once";
+  expect_words(all_of(limits_here(plan_of({"sites.path.window=4 MB"}), links, kernel, 4096)),
+               {"sysctl -w net.core.rmem_max=4194304"});
+  expect_words(all_of(limits_here(plan_of(), links, good_kernel(), 200)), {"200 files", "ulimit -n 4096"});
+  // Unmeasured: as if far away.
+  expect_words(all_of(limits_here(plan_of(), {}, kernel, 4096)), {"tcp_slow_start_after_idle=0"});
+  auto near = good_link(1);
+  near.round_trip = 1e-4;
+  EXPECT_EQ(all_of(limits_here(plan_of(), {near}, kernel, 4096)), "");
+}
+
+}  // namespace
+}  // namespace maki
