@@ -10,6 +10,9 @@
 #include "src/cli/commands.hpp"
 #include "src/cli/estimate.hpp"
 #include "src/cli/products.hpp"
+#include "src/cli/sites/open_sites.hpp"
+#include "src/cli/sites/site_share.hpp"
+#include "src/cli/start_run.hpp"
 #include "src/cli/start_run.hpp"
 #include "src/config/check.hpp"
 #include "src/config/parse.hpp"
@@ -21,6 +24,7 @@ namespace {
 struct Options {
   std::string config;
   std::vector<std::string> settings;
+  std::string site;
   bool estimate = false;
 };
 
@@ -51,25 +55,45 @@ void print_estimate(const Config& config) {
   if (!problem.empty()) print_lines(stdout, {problem});
 }
 
+// The initial conditions of this site's slab, on its ranks, once the other sites are there.
+void take_share(Prepared& run, const Config& config, sites::Sites& sites, const Communicator& ranks) {
+  const bool unmade = config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile;
+  at_all_sites(&sites, [&] {
+    if (unmade) run = prepare(config);
+  });
+  keep_own_slab(run, sites, ranks);
+}
+
 void run_simulation(const Options& given) {
-  const Config config = load_config(given.config, given.settings);
+  Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
+  const ThisSite site = choose_site(config, given.site);
   const Communicator ranks = Communicator::world();
   use_device(config);
   const Admission admission = admit(config, ranks);
-  Prepared run = prepare(config);
-  RunProducts files(run_file_options(run), provenance(to_toml(run.config), device_text()), run, ranks);
-  if (ranks.size() > 1) files.message(describe_ranks(ranks));
-  for (const std::string& line : summary(run)) files.message(line);
-  for (const std::string& line : admission.notes) files.message(line);
-  Timeline timeline = timeline_of(run);
+  Prepared run = prepare(config, !site.over_sites());
+  OpenSites ring;
+  if (site.over_sites()) {
+    first_slabs(run.config, site.count);
+    ring = open_sites(run.config, site, ranks, {}, [](const std::string& line) { print_lines(stdout, {line}); });
+    take_share(run, config, *ring.sites, ranks);
+  }
+  std::optional<RunProducts> files;
+  at_all_sites(ring.sites.get(), [&] {
+    files.emplace(run_file_options(run), provenance(to_toml(run.config), device_text()), run, ranks, ring.sites.get());
+  });
+  if (ranks.size() > 1) files->message(describe_ranks(ranks));
+  for (const auto& lines : {ring.lines, summary(run), admission.notes})
+    for (const std::string& line : lines) files->message(line);
   pool_watch({{"mesh.", "fft."}});
   const Stream stream;
   SimulationOptions options = simulation_options(run);
   if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
-  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), files, ranks);
+  Timeline timeline = timeline_of(run);
+  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, ranks, ring.sites.get());
   const RunResult result = simulation.run();
-  files.finish(result, simulation.timers());
+  files->finish(result, simulation.timers());
+  if (ring.sites) ring.sites->close();
   if (!result.stopped_by.empty()) throw CLI::RuntimeError(kExitStopped);
 }
 
@@ -83,6 +107,8 @@ void add_run_command(CLI::App& program) {
   command->add_option("CONFIG", options->config, "configuration (TOML)")->required();
   command->add_option("KEY=VALUE", options->settings,
                       "settings that override the file's: section.key=value, or key=value");
+  command->add_option("--site", options->site, "which of the sites in [sites] this is, in a run over several of them")
+      ->type_name("NAME");
   command->add_flag("--estimate", options->estimate,
                     "say how much memory and disk the run will take and how large it could be here, and do not run");
 }

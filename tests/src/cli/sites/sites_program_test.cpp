@@ -1,0 +1,113 @@
+// `maki run --site` and `maki sites check`, as users at two sites call them.
+#include <set>
+
+#include "src/io/snapshot_io.hpp"
+#include "tests/src/cli/sites/two_programs.hpp"
+
+namespace maki::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SitesProgram : public TwoPrograms {
+ protected:
+  void expect_refused(const Results& results, const std::vector<std::string>& words) const {
+    for (const CallResult& result : results) {
+      EXPECT_EQ(result.code, 1) << result.output;
+      expect_words(result, {"maki: error:"});
+    }
+    expect_words({0, results[0].output + results[1].output}, words);
+    EXPECT_FALSE(fs::exists(path("output"))) << "a run that is refused leaves nothing";
+  }
+  std::string run(const std::string& settings = "") const { return "run " + config() + " " + settings; }
+};
+
+TEST_F(SitesProgram, ASiteHasToSayWhichItIs) {
+  for (const char* site : {"", " --site c"}) {
+    const CallResult result = call(run() + site);
+    EXPECT_EQ(result.code, 1);
+    expect_words(result, {"--site", "a, b"});
+  }
+  EXPECT_EQ(call("run " + config() + " --estimate").code, 0);
+}
+
+TEST_F(SitesProgram, AnotherConfigurationIsRefusedWithTheDifference) {
+  expect_refused(both(run(), run("theta=0.4 run.threads=1")), {"gravity.theta", "0.5", "0.4", "site a", "site b"});
+}
+
+TEST_F(SitesProgram, AnotherCosmologyIsRefusedWithTheDifference) {
+  expect_refused(both(run("omega0=0.3"), run()), {"cosmology.omega0", "0.3", "0.308"});
+}
+
+TEST_F(SitesProgram, AnotherKeyIsRefused) {
+  const Results results = both(run(), run("sites.key=" + path("other.key")));
+  expect_refused(results, {"key"});
+}
+
+// The same program but for the commit that it says it is of.
+TEST_F(SitesProgram, AnotherVersionIsRefusedWithBoth) {
+  const std::string said = call("--version").output;
+  const auto begin = said.find("commit") + 6;
+  const auto first = said.find_first_not_of(' ', begin);
+  const std::string hash = said.substr(first, said.find('\n', first) - first);
+  std::ifstream original(program(), std::ios::binary);
+  std::string binary{std::istreambuf_iterator<char>(original), {}};
+  std::string other = hash;
+  other[0] = other[0] == '0' ? '1' : '0';
+  for (auto at = binary.find(hash); at != std::string::npos; at = binary.find(hash, at)) binary.replace(at, hash.size(), other);
+  const std::string copy = program() + "_of_" + std::to_string(getpid());  // where it finds the same libraries
+  std::ofstream(copy, std::ios::binary) << binary;
+  std::error_code failure;
+  fs::permissions(copy, fs::perms::owner_all, failure);
+  if (failure) GTEST_SKIP() << "no program can be written beside " << program();
+  const Results results = both(run(), run(), copy);
+  fs::remove(copy);
+  expect_refused(results, {hash, other});
+}
+
+TEST_F(SitesProgram, TwoSitesMakeOneRun) {
+  const Results results = both(run(), run());
+  std::set<std::uint64_t> ids;
+  std::size_t particles = 0;
+  for (const int i : {0, 1}) {
+    const CallResult& result = results[static_cast<std::size_t>(i)];
+    const std::string site = i == 0 ? "a" : "b";
+    ASSERT_EQ(result.code, 0) << result.output;
+    expect_words(result, {"site " + site, "ring a, b", "4096 particles", "round trip", "output/two/" + site});
+    EXPECT_TRUE(fs::exists(path("output/two/" + site + "/log.txt")));
+    const std::string file = path("output/two/" + site + "/snapshot_000." + std::to_string(i) + ".hdf5");
+    ASSERT_TRUE(fs::exists(file)) << result.output;
+    fs::copy(file, path("snapshot_000." + std::to_string(i) + ".hdf5"));
+  }
+  const Snapshot all = read_snapshot(path("snapshot_000.0.hdf5"));
+  particles = all.size();
+  ids.insert(all.ids.begin(), all.ids.end());
+  EXPECT_EQ(particles, 4096u);
+  EXPECT_EQ(ids.size(), 4096u);
+  EXPECT_EQ(both(run(), run("run.overwrite=true"))[1].code, 1) << "the directory of a holds a run";
+}
+
+TEST_F(SitesProgram, ACheckFindsWhatIsWrong) {
+  const std::string check = "sites check " + config() + " --wait 30 ";
+  const Results good = both(check, check);
+  for (const CallResult& result : good) {
+    EXPECT_EQ(result.code, 0) << result.output;
+    expect_words(result, {"reached", "the same", "ms", "Mbit/s", "Nothing is wrong"});
+  }
+  for (const CallResult& result : both(check, check + "theta=0.4")) {
+    EXPECT_EQ(result.code, 1) << result.output;
+    expect_words(result, {"DIFFERENT", "gravity.theta", "0.4"});
+  }
+  const CallResult alone = call("sites check " + config() + " --site a --no-measure");
+  EXPECT_EQ(alone.code, 0) << alone.output;
+  expect_words(alone, {"were not called"});
+  const CallResult no_key = call("sites check " + config() + " --site a --no-measure sites.key=none.key");
+  EXPECT_EQ(no_key.code, 1);
+  expect_words(no_key, {"What is wrong", "none.key"});
+  const CallResult missing = call("sites check " + config() + " --site a --wait 2");
+  EXPECT_EQ(missing.code, 1);
+  expect_words(missing, {"b", "not reached"});
+}
+
+}  // namespace
+}  // namespace maki::test

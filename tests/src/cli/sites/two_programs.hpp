@@ -1,0 +1,82 @@
+// Two sites, each a program of its own, on this machine.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "tests/places.hpp"
+#include "tests/src/cli/call.hpp"
+
+namespace maki::test {
+
+// Ports that nobody has at this moment.
+template <std::size_t count>
+std::array<int, count> free_ports() {
+  std::array<int, count> sockets, ports;
+  for (std::size_t i = 0; i < count; ++i) {
+    sockets[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(sockets[i], reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(getsockname(sockets[i], reinterpret_cast<sockaddr*>(&address), &size), 0);
+    ports[i] = ntohs(address.sin_port);
+  }
+  for (const int one : sockets) close(one);
+  return ports;
+}
+
+class TwoPrograms : public testing::Test {
+ protected:
+  // Of site a and of site b.
+  using Results = std::array<CallResult, 2>;
+
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() / ("maki_two_programs_" + std::to_string(getpid()));
+    std::filesystem::create_directories(directory_);
+    const auto ports = free_ports<2>();
+    std::ofstream(path("two.toml")) << "[run]\nname = 'two'\n[box]\nsize = '50 Mpc/h'\n"
+                                       "[initial]\nparticles_per_side = 16\nredshift = 9\n"
+                                       "[gravity]\nmesh = 32\n[time]\nend_redshift = 8\n"
+                                       "[output]\nredshifts = []\nimage_pixels = 64\npower_mesh = 32\n"
+                                       "[sites]\nring = ['a', 'b']\nkey = '" << path("our.key") << "'\n"
+                                    << "[sites.a]\naddress = '127.0.0.1:" << ports[0] << "'\n"
+                                    << "[sites.b]\naddress = '127.0.0.1:" << ports[1] << "'\n"
+                                    << "[sites.path]\nstreams = 2\npatience = '20 s'\n";
+    for (const char* key : {"our.key", "other.key"})
+      ASSERT_EQ(call_shell(program() + " wan keygen " + path(key)).code, 0);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string config() const { return path("two.toml"); }
+
+  // A time limit on each: sites that wait for each other for ever fail the test instead of hanging it.
+  CallResult call(const std::string& arguments, const std::string& with = program()) const {
+    return call_shell("cd " + directory_.string() + " && OMP_NUM_THREADS=1 timeout -k 5 100 " + with + " " + arguments);
+  }
+  Results both(const std::string& at_a, const std::string& at_b, const std::string& program_b = program()) const {
+    auto a = std::async(std::launch::async, [&] { return call(at_a + " --site a"); });
+    const CallResult b = call(at_b + " --site b", program_b);
+    return {a.get(), b};
+  }
+
+  static void expect_words(const CallResult& result, const std::vector<std::string>& words) {
+    for (const std::string& word : words)
+      EXPECT_NE(result.output.find(word), std::string::npos) << "'" << word << "' is missing in:\n" << result.output;
+  }
+
+  std::filesystem::path directory_;
+};
+
+}  // namespace maki::test
