@@ -158,6 +158,7 @@ GravityOptions gravity_options(const Config& config, const UnitSystem& units) {
   options.reuse_tolerance = *given.reuse_tolerance;
   options.deterministic = config.run.deterministic;
   options.let_compression = given.let_compression;
+  options.boundary_move = config.sites.max_boundary_move;
   options.list_budget =
       given.list_memory ? static_cast<std::size_t>(number_of(*given.list_memory, "gravity.list_memory", config, units))
                         : device_info().memory_free / 3;  // a run knows better: list_budget() of estimate.hpp

@@ -151,6 +151,7 @@ struct Config {
   struct Sites {
     std::vector<std::string> ring;
     std::string key;
+    Auto<Quantity> wait;
     double max_boundary_move = 0.1;
     bool operator==(const Sites&) const = default;
   } sites;

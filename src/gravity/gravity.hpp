@@ -34,6 +34,7 @@ struct GravityOptions {
   // section 6).
   bool deterministic = false;
   bool let_compression = false;   // positions that ranks send each other are rounded, relative to their cell
+  double boundary_move = 0.1;     // over several sites: sides by which a boundary between slabs moves at once, at most
 };
 
 // Of the last short_range(), on this rank; rebuilt, the means and the errors are of all ranks, and alike on them.

@@ -14,17 +14,15 @@ constexpr float kReachSkin = 0.02f;
 // Evaluations between sums and what is decided from them.
 constexpr int kDelay = 2;
 
-// A slab between two others keeps them out of each other's reach.
-double thinnest_slab(const GravityOptions& options) {
-  return options.law.r_cut * (1 + kReachSkin + 2 * kMostDriftOfCutoff);
-}
-
 }  // namespace
+
+// A slab between two others keeps them out of each other's reach.
+double thinnest_slab(double r_cut) { return r_cut * (1 + kReachSkin + 2 * kMostDriftOfCutoff); }
 
 OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
     : options_(options),
       steps_(steps),
-      limits_{.thinnest = thinnest_slab(options)},
+      limits_{.thinnest = thinnest_slab(options.law.r_cut), .move = options.boundary_move},
       slabs_(steps.sites().count(), limits_.thinnest),
       trees_(steps.sites(), LetOptions{.reach_skin = kReachSkin, .compress = options.let_compression}),
       migration_(steps.sites()),

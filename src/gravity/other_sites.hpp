@@ -14,6 +14,9 @@
 
 namespace maki {
 
+// Slabs are never thinner (sides), however they move.
+double thinnest_slab(double r_cut);
+
 class OtherSites {
  public:
   // Throws Error where slabs would be too thin for the cutoff.

@@ -21,7 +21,7 @@ struct Options {
   std::string config, site;
   std::vector<std::string> settings;
   bool no_measure = false;
-  double wait = 60;
+  double wait = 0;
 };
 
 // The problem, where there is one.
@@ -76,7 +76,7 @@ void check(const Options& given) {
   first_slabs(run.config, site.count);
   sites::RingPlan plan = make_ring_plan(run.config, site, false);
   plan.say = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
-  plan.wait_limit = given.wait;
+  if (given.wait > 0) plan.wait_limit = given.wait;
   plan.say(fmt::format("site {} of the ring {}, Maki {}", site.name, fmt::join(config.sites.ring, ", "), plan.version));
 
   std::vector<sites::LinkCheck> links;
@@ -108,10 +108,9 @@ void add_sites_check(CLI::App& sites) {
   command->add_option("--site", options->site, "which of the sites in [sites] this is")->type_name("NAME");
   command->add_flag("--no-measure", options->no_measure,
                     "look at this site alone: configuration, key, port and machine; the neighbours are not called");
-  command->add_option("--wait", options->wait, "seconds for the neighbours to start the same")
+  command->add_option("--wait", options->wait, "for the neighbours to start the same; else sites.wait, or a minute")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1.0, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(1.0, 86400.0));
 }
 
 void add_sites_commands(CLI::App& program) {

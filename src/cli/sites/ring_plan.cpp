@@ -28,6 +28,7 @@ sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, boo
   for (const std::string& name : resolved.sites.ring) plan.sites.push_back(place_of(find_site(resolved, name)));
   plan.path = path.settings;
   plan.security = path.security;
+  if (const auto& wait = resolved.sites.wait) plan.wait_limit = in_base(*wait, Dimension::kWallTime, "s");
   plan.version = fmt::format("{} ({})", MAKI_VERSION, MAKI_GIT_HASH);
   plan.agreement = fmt::format("what is to do = {}\n", goes_on ? "maki resume" : "maki run");
   for (const std::string& line : lines_of_all_sites(resolved)) plan.agreement += line + "\n";

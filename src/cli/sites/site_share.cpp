@@ -4,6 +4,7 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/particles/fine_coordinates.hpp"
+#include "src/gravity/other_sites.hpp"
 
 namespace maki {
 namespace {
@@ -81,7 +82,7 @@ void check_tallies(const std::vector<Tallies>& tallies, const sites::Sites& site
 sites::Slabs first_slabs(const Config& resolved, int sites) {
   const Config::Gravity& gravity = resolved.gravity;
   const bool periodic = resolved.run.kind == RunKind::kCosmology;
-  return {sites, periodic ? *gravity.r_cut / static_cast<double>(*gravity.mesh) : 0};
+  return {sites, periodic ? thinnest_slab(*gravity.r_cut / static_cast<double>(*gravity.mesh)) : 0};
 }
 
 void keep_own_slab(Prepared& run, sites::Sites& sites, const Communicator& ranks) {

@@ -32,7 +32,7 @@ TEST_F(SitesProgram, ASiteHasToSayWhichItIs) {
 }
 
 TEST_F(SitesProgram, AnotherConfigurationIsRefusedWithTheDifference) {
-  expect_refused(both(run(), run("theta=0.4 run.threads=1")), {"gravity.theta", "0.5", "0.4", "site a", "site b"});
+  expect_refused(both(run(), run("theta=0.4 run.threads=1")), {"gravity.theta", "0.7", "0.4", "site a", "site b"});
 }
 
 TEST_F(SitesProgram, AnotherCosmologyIsRefusedWithTheDifference) {
@@ -40,8 +40,10 @@ TEST_F(SitesProgram, AnotherCosmologyIsRefusedWithTheDifference) {
 }
 
 TEST_F(SitesProgram, AnotherKeyIsRefused) {
-  const Results results = both(run(), run("sites.key=" + path("other.key")));
+  const std::string short_wait = "sites.wait=8 ";
+  const Results results = both(run(short_wait), run(short_wait + "sites.key=" + path("other.key")));
   expect_refused(results, {"key"});
+  for (const CallResult& result : results) expect_words(result, {"key"});
 }
 
 // The same program but for the commit that it says it is of.
