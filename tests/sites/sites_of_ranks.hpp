@@ -11,7 +11,7 @@
 #include "wan/sites/net_ring.hpp"
 #include "wan/sites/sites.hpp"
 
-namespace maki::testing {
+namespace maki {
 
 struct SitesOfRanks {
   SitesOfRanks(const Communicator& world, int count)
@@ -54,4 +54,4 @@ struct SitesOfRanks {
   }
 };
 
-}  // namespace maki::testing
+}  // namespace maki

@@ -25,7 +25,7 @@ class GravityOverSites : public ::testing::Test {
   // One evaluation after another: `move` puts the set's particles elsewhere before each. Returns the last one's forces.
   template <class Move>
   Forces follow(Set set, const GravityOptions& options, int sites, int evaluations, const Move& move) {
-    const testing::SitesOfRanks here(world, sites);
+    const SitesOfRanks here(world, sites);
     SiteSteps steps(*here.sites);
     const sites::Slabs even(here.sites->count(), 0);
     Particles particles;

@@ -12,10 +12,12 @@
 #include <numeric>
 
 #include "src/cli/setup.hpp"
+#include "src/cli/sites/site_share.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
+#include "tests/sites/sites_of_ranks.hpp"
 
 namespace maki {
 namespace {
@@ -64,11 +66,12 @@ Timeline timeline_of(const Prepared& run) {
                                      : Timeline::newtonian();
 }
 
-Ends run_on(const Communicator& ranks, const Prepared& run, Snapshot share, const SimulationOptions& options) {
+Ends run_on(const Communicator& ranks, const Prepared& run, Snapshot share, const SimulationOptions& options,
+            sites::Sites* sites = nullptr) {
   const Stream stream;
   Ends ends;
   Recorder recorder(ends);
-  Simulation simulation(stream, std::move(share), options, timeline_of(run), recorder, ranks);
+  Simulation simulation(stream, std::move(share), options, timeline_of(run), recorder, ranks, sites);
   ends.result = simulation.run();
   ends.state = simulation.snapshot();
   return ends;
@@ -138,6 +141,36 @@ TEST(SimulationRanks, APeriodicRunIsThatOfOneRank) {
   const auto positions = all_positions(ranks, many.state);
   ASSERT_EQ(positions.size(), run.particles);
   EXPECT_LT(rms_distance(positions, all_positions(Communicator::self(), one.state), run.side), 1e-5 * run.side);
+}
+
+// The same steps as at one site, and the same particles; what is known of all is the same everywhere.
+TEST(SimulationRanks, APeriodicRunOverSitesIsThatOfOneRank) {
+  const Communicator world = Communicator::world();
+  if (world.size() > 4) GTEST_SKIP() << "up to four ranks are enough";
+  const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n",
+                                {"particles_per_side=16", "initial.redshift=9", "gravity.mesh=64", "energy_interval=2"});
+  SimulationOptions options = simulation_options(run);
+  options.end = 0.125;
+  const Ends one = run_on(Communicator::self(), run, run.initial, options);
+  for (int count = 2; count <= world.size(); ++count) {
+    const SitesOfRanks here(world, count);
+    Prepared mine = run;
+    mine.initial = even_share(run.initial, here.ranks);
+    keep_own_slab(mine, *here.sites, here.ranks);
+    const Ends many = run_on(here.ranks, run, std::move(mine.initial), options, here.sites.get());
+    here.sites->close();
+    EXPECT_EQ(many.result.particles, run.particles);
+    EXPECT_EQ(many.result.steps, one.result.steps);
+    for (std::size_t i = 0; i < many.steps.size(); ++i) {
+      EXPECT_NEAR(many.steps[i].time, one.steps[i].time, 1e-5 * one.steps[i].time);
+      expect_same_everywhere(world, many.steps[i].time);
+    }
+    EXPECT_LT(many.result.worst_energy_error, 2 * one.result.worst_energy_error + 1e-4);
+    expect_same_everywhere(world, many.result.energy->potential);
+    const auto positions = all_positions(world, many.state);
+    ASSERT_EQ(positions.size(), run.particles);
+    EXPECT_LT(rms_distance(positions, all_positions(Communicator::self(), one.state), run.side), 1e-5 * run.side);
+  }
 }
 
 // All particles on one rank at the start; some go to others, and some ranks may stay empty.
