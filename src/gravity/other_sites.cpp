@@ -13,6 +13,9 @@ constexpr double kFirstDrift = 0.1, kLongerDrift = 1.5, kShorterDrift = 0.97, kM
 constexpr float kReachSkin = 0.02f;
 // Evaluations between sums and what is decided from them.
 constexpr int kDelay = 2;
+// Sites of unequal speed keep being so: what they waste in one step they will in many, which new slabs would spare. They
+// are cut once that is more than a rebuild costs (interactions a particle), but not for what is noise.
+constexpr double kWasteStays = 4, kNoise = 0.03, kRebuildCost = 350;
 
 }  // namespace
 
@@ -41,17 +44,28 @@ bool OtherSites::rebuild_is_wanted() {
     judge_.begin(sums, true);
   else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums, kDelay))
     wanted = true;
+  if (*known > rebuilt_at_ && is_wasteful(sums.mean_list())) wanted = true;
   return wanted && options_.fixed_reuse == 0;
+}
+
+// Since the rebuild: whether faster sites have waited long enough for slower ones.
+bool OtherSites::is_wasteful(double mean_list) {
+  waste_ += kWasteStays * std::max(0.0, sites::waste(steps_.works()) - kNoise) * mean_list;
+  return waste_ > kRebuildCost && !settled_;
 }
 
 void OtherSites::cut_slabs() {
   rebuilt_at_ = steps_.number();
-  if (steps_.known()) {
-    slabs_ = sites::cut(slabs_, steps_.works(), limits_);
-    drift_ *= kShorterDrift;
+  // Times in other slabs than these tell nothing of them.
+  if (steps_.known() && *steps_.known() >= cut_at_) {
+    const sites::Slabs next = sites::cut(slabs_, steps_.works(), limits_);
+    settled_ = next == slabs_;
+    if (!settled_) cut_at_ = rebuilt_at_;
+    slabs_ = next;
   }
+  if (steps_.known()) drift_ *= kShorterDrift;
   for (const std::uint32_t start : slabs_.starts()) steps_.decided(std::uint64_t{start});
-  work_ = seconds_ = 0;
+  work_ = seconds_ = waste_ = 0;
 }
 
 void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray* carried) {

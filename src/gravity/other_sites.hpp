@@ -45,6 +45,7 @@ class OtherSites {
   SiteSteps& steps() { return steps_; }
 
  private:
+  bool is_wasteful(double mean_list);
   void measure_density(std::uint64_t mine);
 
   GravityOptions options_;
@@ -58,6 +59,9 @@ class OtherSites {
   RebuildJudge judge_;
   double drift_ = 0;                    // sides that particles may go beyond their slab, for the trees that come
   std::uint64_t rebuilt_at_ = 0;        // evaluation
+  std::uint64_t cut_at_ = 0;            // evaluation from which on slabs are as they are
+  bool settled_ = false;                // the last cut left them so
+  double waste_ = 0;                    // of sites that waited for slower ones, interactions a particle
   std::uint64_t judged_ = ~std::uint64_t{0};  // the last one whose sums were looked at
   double work_ = 0, seconds_ = 0;       // since the rebuild
 };
