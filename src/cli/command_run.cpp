@@ -75,7 +75,7 @@ void run_simulation(const Options& given) {
   OpenSites ring;
   if (site.over_sites()) {
     first_slabs(run.config, site.count);
-    ring = open_sites(run.config, site, ranks, {}, [](const std::string& line) { print_lines(stdout, {line}); });
+    ring = open_sites(run.config, site, ranks, {}, say_now);
     take_share(run, config, *ring.sites, ranks);
   }
   std::optional<RunProducts> files;
@@ -83,7 +83,7 @@ void run_simulation(const Options& given) {
     files.emplace(run_file_options(run), provenance(to_toml(run.config), device_text()), run, ranks, ring.sites.get());
   });
   if (ranks.size() > 1) files->message(describe_ranks(ranks));
-  for (const auto& lines : {ring.lines, summary(run), admission.notes})
+  for (const auto& lines : {ring.describe(), summary(run), admission.notes})
     for (const std::string& line : lines) files->message(line);
   pool_watch({{"mesh.", "fft."}});
   const Stream stream;

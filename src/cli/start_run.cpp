@@ -72,6 +72,11 @@ void print_lines(std::FILE* out, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) fmt::print(out, "{}\n", line);
 }
 
+void say_now(const std::string& line) {
+  print_lines(stdout, {line});
+  std::fflush(stdout);
+}
+
 Timeline timeline_of(const Prepared& run) {
   return run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
                                      : Timeline::newtonian();

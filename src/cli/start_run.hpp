@@ -23,7 +23,8 @@ RunFileOptions run_file_options(const Prepared& run);
 Timeline timeline_of(const Prepared& run);
 // What is about to happen, in a few lines; the device is that of the first rank.
 std::vector<std::string> summary(const Prepared& run);
-// On the first rank.
+// Both on the first rank; say_now() for those who watch a log while nothing else is said.
+void say_now(const std::string& line);
 void print_lines(std::FILE* out, const std::vector<std::string>& lines);
 
 }  // namespace maki

@@ -25,31 +25,29 @@ std::uint64_t common_restart(const std::vector<sites::Hello>& hellos) {
   return latest;
 }
 
-std::string rate_words(double bytes_per_second) {
-  return bytes_per_second > 0 ? fmt::format("{:.4g} Mbit/s", bytes_per_second * 8e-6) : "no bound";
-}
-
-std::vector<std::string> describe(sites::NetRing& ring, const sites::RingPlan& plan) {
-  const int count = ring.count(), me = ring.me();
-  std::vector<std::string> names;
-  for (const sites::SitePlace& site : plan.sites) names.push_back(site.name);
-  std::vector<std::string> lines = {fmt::format("site {}, number {} of {} in the ring {}",
-                                                names[static_cast<std::size_t>(me)], me + 1, count,
-                                                fmt::join(names, ", "))};
-  for (const int neighbour : {(me + count - 1) % count, (me + 1) % count}) {
-    const wan::PathStatus status = ring.path_to(neighbour).status();
-    const std::string name = names[static_cast<std::size_t>(neighbour)];
-    const std::string round_trip =
-        status.round_trip > 0 ? fmt::format("round trip {:.3g} ms", status.round_trip * 1e3) : "round trip not known yet";
-    lines.push_back(fmt::format("path to {}: {}, {}, {} streams, pacing {}{}", name, status.peer, round_trip,
-                                status.streams, rate_words(plan.path.pacing_rate),
-                                status.identity.empty() ? ", without encryption" : ""));
-    if (count == 2) break;
-  }
-  return lines;
+// The path to a neighbour, in one line.
+std::string path_line(const std::string& neighbour, const wan::PathStatus& path, double pacing_rate) {
+  std::string line = fmt::format("path to {}: {}, ", neighbour, path.peer);
+  if (path.round_trip > 0) line += fmt::format("round trip {:.3g} ms, ", path.round_trip * 1e3);
+  line += fmt::format("{} of {} streams", path.streams_up, path.streams);
+  if (pacing_rate > 0) line += fmt::format(", at most {:.4g} Mbit/s", pacing_rate * 8e-6);
+  return line + (path.identity.empty() ? ", without encryption" : "");
 }
 
 }  // namespace
+
+std::vector<std::string> OpenSites::describe() const {
+  auto* const ring = sites ? dynamic_cast<sites::NetRing*>(sites->ring()) : nullptr;
+  if (ring == nullptr) return {};
+  std::vector<std::string> names;
+  for (int i = 0; i < sites->count(); ++i) names.push_back(sites->name(i));
+  std::vector<std::string> lines = {fmt::format("site {}, number {} of {} in the ring {}", sites->name(sites->me()),
+                                                sites->me() + 1, sites->count(), fmt::join(names, ", "))};
+  lines.push_back(path_line(sites->name(sites->right()), ring->path_to(sites->right()).status(), pacing_rate));
+  if (sites->left() != sites->right())
+    lines.push_back(path_line(sites->name(sites->left()), ring->path_to(sites->left()).status(), pacing_rate));
+  return lines;
+}
 
 OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks,
                      const std::vector<std::uint64_t>& restarts, const std::function<void(const std::string&)>& say) {
@@ -62,7 +60,7 @@ OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communi
     plan.say = say;
     ring = std::make_unique<sites::NetRing>(plan);
     open.restart = common_restart(ring->hellos());
-    open.lines = describe(*ring, plan);
+    open.pacing_rate = plan.path.pacing_rate;
   });
   ranks.broadcast(&open.restart, sizeof open.restart, 0);
   open.sites = std::make_unique<sites::Sites>(std::move(ring), resolved.sites.ring, ranks);

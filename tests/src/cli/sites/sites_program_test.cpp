@@ -40,7 +40,7 @@ TEST_F(SitesProgram, AnotherCosmologyIsRefusedWithTheDifference) {
 }
 
 TEST_F(SitesProgram, AnotherKeyIsRefused) {
-  const std::string short_wait = "sites.wait=8 ";
+  const std::string short_wait = "sites.wait=4 ";
   const Results results = both(run(short_wait), run(short_wait + "sites.key=" + path("other.key")));
   expect_refused(results, {"key"});
   for (const CallResult& result : results) expect_words(result, {"key"});
@@ -75,7 +75,7 @@ TEST_F(SitesProgram, TwoSitesMakeOneRun) {
     const CallResult& result = results[static_cast<std::size_t>(i)];
     const std::string site = i == 0 ? "a" : "b";
     ASSERT_EQ(result.code, 0) << result.output;
-    expect_words(result, {"site " + site, "ring a, b", "4096 particles", "round trip", "output/two/" + site});
+    expect_words(result, {"site " + site, "ring a, b", "4096 particles", "path to", "2 of 2 streams", "output/two/" + site});
     EXPECT_TRUE(fs::exists(path("output/two/" + site + "/log.txt")));
     const std::string file = path("output/two/" + site + "/snapshot_000." + std::to_string(i) + ".hdf5");
     ASSERT_TRUE(fs::exists(file)) << result.output;
@@ -106,7 +106,7 @@ TEST_F(SitesProgram, ACheckFindsWhatIsWrong) {
   const CallResult no_key = call("sites check " + config() + " --site a --no-measure sites.key=none.key");
   EXPECT_EQ(no_key.code, 1);
   expect_words(no_key, {"What is wrong", "none.key"});
-  const CallResult missing = call("sites check " + config() + " --site a --wait 2");
+  const CallResult missing = call("sites check " + config() + " --site a --wait 1");
   EXPECT_EQ(missing.code, 1);
   expect_words(missing, {"b", "not reached"});
 }
