@@ -39,7 +39,8 @@ Facts facts_of(const Stream& stream, const SourceParticle* particles, std::size_
   for (std::size_t first = 0; first < n && facts.equal; first += kPieceParticles) {
     const auto piece = download(stream, particles + first, std::min(kPieceParticles, n - first));
     if (first == 0) facts.mass = piece.front().mass;
-    facts.equal = std::all_of(piece.begin(), piece.end(), [&](const SourceParticle& p) { return p.mass == facts.mass; });
+    const auto like_first = [&facts](const SourceParticle& p) { return p.mass == facts.mass; };
+    facts.equal = std::all_of(piece.begin(), piece.end(), like_first);
   }
   return facts;
 }
@@ -73,7 +74,7 @@ void unpack(const Message& message, float mass, std::vector<SourceParticle>& to)
 // To the ranks in whose part of the box they are, of equal parts along x.
 std::vector<SourceParticle> share_out(const Communicator& ranks, const std::vector<SourceParticle>& particles) {
   const auto size = static_cast<std::size_t>(ranks.size());
-  const auto owner = [size](const SourceParticle& p) { return static_cast<std::size_t>(p.x * std::uint64_t{size} >> 32); };
+  const auto owner = [size](const SourceParticle& p) { return std::size_t{p.x} * size >> 32; };
   std::vector<std::vector<SourceParticle>> out(size);
   for (const SourceParticle& p : particles) out[owner(p)].push_back(p);
   std::vector<std::uint64_t> bytes;

@@ -57,7 +57,8 @@ std::map<std::string, std::string> known_to_all(const std::filesystem::path& tra
 
 class SitesRun : public ::testing::Test {
  protected:
-  SitesRun() : directory_(std::filesystem::path(::testing::TempDir()) / ("maki_sites_run_" + std::to_string(world.size()))) {}
+  SitesRun()
+      : directory_(std::filesystem::path(::testing::TempDir()) / ("maki_sites_run_" + std::to_string(world.size()))) {}
   void SetUp() override {
     if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two sites of up to two ranks";
     if (world.rank() == 0) std::filesystem::remove_all(directory_);
