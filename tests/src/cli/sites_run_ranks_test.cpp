@@ -91,7 +91,7 @@ TEST_F(SitesRun, LeavesOneSetTheSameProductsAndAReport) {
     Prepared alone = prepared(Communicator::self());
     one = run(alone, "one", Communicator::self(), nullptr);
   }
-  const testing::SitesOfRanks here(world, 2);
+  const SitesOfRanks here(world, 2);
   Prepared share = prepared(here.ranks);
   keep_own_slab(share, *here.sites, here.ranks);
   const std::string site = here.sites->name(here.me);
