@@ -13,7 +13,7 @@
 namespace maki::sites {
 
 // Messages travel in pieces, which sites between pass on as they arrive. Those of different phases do not wait for one
-// another: sums, particles and control overtake meshes, trees and output on each link.
+// another: on each link control overtakes sums, these particles, these trees, these meshes, and these output.
 // Counters: what this site puts on its links, so a published message counts once for each of its links.
 class NetRing : public Ring {
  public:

@@ -24,7 +24,7 @@ std::vector<std::byte> head_of(const Header& header, std::span<const std::byte> 
 // Nothing waits here: the path reads from the message until the keeper lets go of it.
 void NetRing::Core::put(Link& link, int last, bool for_all, Phase phase, std::uint64_t number,
                         const SharedMessage& message, Header::Kind kind) {
-  const Header header{kind, static_cast<std::uint16_t>(last), for_all, number, message->size(), piece_of(phase)};
+  const Header header{kind, static_cast<std::uint16_t>(last), for_all, number, message->size(), kPieceBytes};
   const wan::Tag tag = tag_of(ways.me, phase);
   put_bytes(link, tag, head_of(header, *message), nullptr);
   if (header.inlined()) return;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "wan/net/path.hpp"
+#include "wan/net/path/urgency.hpp"
 #include "wan/sites/ring.hpp"
 
 namespace maki::sites {
@@ -23,21 +23,19 @@ struct Ways {
   int last_left() const { return (me + count - reach_left()) % count; }
 };
 
-// One tag for each origin and phase: on a path their messages keep their order and wait for no others.
+// One tag for each origin and phase: on a path their messages keep their order and wait for no others. Those that are
+// waited for soonest overtake the others.
 inline constexpr wan::Tag kHelloTag = 1;
-inline constexpr wan::Tag kNewsTag = 2;
+inline constexpr wan::Tag kNewsTag = wan::urgent(2, wan::kMostUrgent);
 inline constexpr wan::Tag kCheckTag = 3;
 inline wan::Tag tag_of(int origin, Phase phase) {
-  return 1000 + static_cast<wan::Tag>(origin) * 16 + static_cast<wan::Tag>(phase);
+  constexpr int urgency[kPhases] = {4, 1, 2, 3, 0, 5};  // sums, mesh, trees, particles, output, control
+  const auto which = static_cast<std::size_t>(phase);
+  return wan::urgent(1000 + static_cast<wan::Tag>(origin) * 16 + which, urgency[which]);
 }
 
-// A path lets messages up to so many bytes overtake longer ones. What is urgent travels in such pieces.
-inline constexpr std::size_t kSmallPiece = 16 << 10;
-inline constexpr std::size_t kPieceBytes = 4 << 20;  // passed on while the next one comes
-inline std::size_t piece_of(Phase phase) {
-  const bool urgent = phase == Phase::kSums || phase == Phase::kParticles || phase == Phase::kControl;
-  return urgent ? kSmallPiece : kPieceBytes;
-}
+inline constexpr std::size_t kSmallPiece = 16 << 10;  // what a path puts before longer messages
+inline constexpr std::size_t kPieceBytes = 4 << 20;   // passed on while the next one comes
 
 // In front of each message. One that fits into a small piece follows in the same message of the path, else it follows
 // in pieces that are messages of the path themselves.

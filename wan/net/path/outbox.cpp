@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "wan/net/path/urgency.hpp"
+
 namespace maki::wan {
 namespace {
 
@@ -13,6 +15,14 @@ std::size_t whole_records(std::size_t bytes) {
   return std::max(kRecord, bytes / kRecord * kRecord) - kFrameBytes;
 }
 
+// Behind all that are as urgent.
+void queue_up(std::deque<std::shared_ptr<OutMessage>>& messages, std::shared_ptr<OutMessage> message) {
+  auto place = messages.end();
+  const int urgency = urgency_of(message->tag);
+  while (place != messages.begin() && urgency_of((*std::prev(place))->tag) < urgency) --place;
+  messages.insert(place, std::move(message));
+}
+
 }  // namespace
 
 void Outbox::add(std::shared_ptr<OutMessage> message) {
@@ -20,10 +30,10 @@ void Outbox::add(std::shared_ptr<OutMessage> message) {
   bytes_outstanding_ += message->data.size();
   unmatched_.emplace(std::pair{message->tag, message->index}, message);
   if (message->data.size() <= kSmall) {
-    small_.push_back(std::move(message));
+    queue_up(small_, std::move(message));
   } else {
     bulk_left_ += message->data.size();
-    bulk_.push_back(std::move(message));
+    queue_up(bulk_, std::move(message));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "wan/net/path/inbox.hpp"
 #include "wan/net/path/outbox.hpp"
+#include "wan/net/path/urgency.hpp"
 
 namespace maki::wan {
 namespace {
@@ -48,6 +49,36 @@ struct Receiver {
     return operation;
   }
 };
+
+TEST(Boxes, UrgentMessagesOvertakeOthers) {
+  Sender sender;
+  sender.box.set_unmatched_limit(1 << 30);
+  const auto large = pattern(200'000, 1), small = pattern(100, 2);
+  const Tag plain = 5, urgent_one = urgent(5, 1), most = urgent(5, kMostUrgent);
+  const auto next = [&] {
+    const auto chunk = sender.box.next(0, 64 << 10, 1);
+    return std::pair{chunk->frame.tag, chunk->frame.offset};
+  };
+  sender.send(plain, large);
+  EXPECT_EQ(next(), (std::pair<Tag, std::uint64_t>{plain, 0}));
+  sender.send(urgent_one, large);  // while the first is half way
+  sender.send(most, large);
+  sender.send(urgent_one, large);
+  sender.send(plain, small);
+  sender.send(most, small);
+  EXPECT_EQ(next(), (std::pair<Tag, std::uint64_t>{most, 0}));  // the small ones, the more urgent one first
+  EXPECT_EQ(next(), (std::pair<Tag, std::uint64_t>{plain, 0}));
+  std::vector<Tag> order;
+  std::vector<std::uint64_t> indices;
+  while (const auto chunk = sender.box.next(0, 64 << 10, 1)) {
+    if (order.empty() || order.back() != chunk->frame.tag || indices.back() != chunk->frame.index) {
+      order.push_back(chunk->frame.tag);
+      indices.push_back(chunk->frame.index);
+    }
+  }
+  EXPECT_EQ(order, (std::vector<Tag>{most, urgent_one, urgent_one, plain}));
+  EXPECT_EQ(indices, (std::vector<std::uint64_t>{0, 0, 1, 0}));
+}
 
 TEST(Boxes, DeliverOnceAndWholeWhateverTheStreamsDo) {
   std::mt19937 random(3);
