@@ -45,7 +45,7 @@ TEST(LinkCheck, BothEndsFindTheSame) {
 
 TEST(LinkCheck, WhatIsThereIsFoundWhereOthersAreMissing) {
   Plans plans(3);
-  plans.for_all([](RingPlan& plan) { plan.wait_limit = 2; });
+  plans.for_all([](RingPlan& plan) { plan.wait_limit = 1; });
   auto other = std::async(std::launch::async, [&] { return check_links(plans[1]); });
   const auto links = check_links(plans[0]);
   other.get();
@@ -55,7 +55,7 @@ TEST(LinkCheck, WhatIsThereIsFoundWhereOthersAreMissing) {
   EXPECT_GT(links[0].rate_in, 0);
   EXPECT_EQ(links[1].site, 2);
   EXPECT_FALSE(links[1].reachable);
-  EXPECT_TRUE(has(links[1].error, "site c did not come within 2 s")) << links[1].error;
+  EXPECT_TRUE(has(links[1].error, "site c did not come within 1 s")) << links[1].error;
 }
 
 // A site that waits to run answers a check, and runs when its neighbour does.

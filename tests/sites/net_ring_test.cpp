@@ -55,7 +55,7 @@ TEST(NetRing, SitesHearOneAnotherInOrder) {
       }
     }
     for (std::size_t bytes : {10u, 50'000u, 5'000'000u}) {
-      if (bytes > 1'000'000 && count != 4) continue;  // sixty times that travel
+      if (bytes > 1'000'000 && count != 3) continue;  // some dozens of times that travel
       talk(rings, bytes);
     }
     close_all(rings);
@@ -127,9 +127,9 @@ TEST(NetRing, SitesStartInAnyOrder) {
 }
 
 TEST(NetRing, AMissingSiteIsNamed) {
-  Plans plans(2);
-  plans.for_all([](RingPlan& plan) { plan.wait_limit = 2.5; });
-  for (int i : {0, 1}) {
+  const auto alone = [](int i) {
+    Plans plans(2);
+    plans[i].wait_limit = 2.1;
     const std::string other(1, i == 0 ? 'b' : 'a');
     const std::string message = error_of<Error>([&] { NetRing ring(plans[i]); });
     EXPECT_TRUE(has(message, "site " + other + " did not come within 2 s")) << message;
@@ -137,7 +137,10 @@ TEST(NetRing, AMissingSiteIsNamed) {
     EXPECT_TRUE(has(plans.lines.back(), "waiting for site " + other + " (")) << plans.lines.back();
     const std::string why = i == 0 ? plans[1].sites[1].address.text() + ": Connection refused" : "it has not called port";
     EXPECT_TRUE(has(plans.lines.back(), why)) << plans.lines.back();
-  }
+  };
+  auto calls = std::async(std::launch::async, alone, 0);
+  alone(1);
+  calls.get();
 }
 
 TEST(NetRing, ClosingWaitsForWhatIsPassedOn) {

@@ -119,6 +119,10 @@ bool LinkCaller::attempt() {
   try {
     path.start_send(kHelloTag, hello_);
     wan::Request answer = path.start_receive_any(kHelloTag, kLongestHello);
+    {
+      const std::lock_guard lock(mutex_);
+      reason_ = end.text() + " was reached, and has not said yet who it is";
+    }
     for (const auto from = Clock::now(); !answer.wait_for(0.1);) {
       const std::lock_guard lock(mutex_);
       if (stopping_) return true;

@@ -111,18 +111,14 @@ Message Sites::Own::gather_piece(const std::vector<std::uint64_t>& sizes, std::u
   std::vector<Communicator::Incoming> in;
   if (gateway()) {
     piece.reserve(end - begin + (begin == 0 ? tail_bytes(sizes.size()) : 0));
-    for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t from, std::uint64_t, std::size_t bytes) {
-      if (part == me) piece.insert(piece.end(), mine.begin() + from, mine.begin() + from + bytes);
-    });
+    const std::size_t own = begin < mine.size() ? std::min<std::size_t>(end, mine.size()) - begin : 0;  // the first part
+    if (own > 0) piece.assign(mine.begin() + begin, mine.begin() + begin + own);
     piece.resize(end - begin);
-    for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t, std::uint64_t to, std::size_t bytes) {
-      if (part != me) in.push_back({static_cast<int>(part), piece.data() + to, bytes});
-    });
-  } else {
-    for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t from, std::uint64_t, std::size_t bytes) {
-      if (part == me) out.push_back({0, mine.data() + from, bytes});
-    });
   }
+  for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t from, std::uint64_t to, std::size_t bytes) {
+    if (gateway() && part != me) in.push_back({static_cast<int>(part), piece.data() + to, bytes});
+    if (!gateway() && part == me) out.push_back({0, mine.data() + from, bytes});
+  });
   ranks.exchange(out, in);
   return piece;
 }
