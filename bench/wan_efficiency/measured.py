@@ -88,13 +88,12 @@ def _trace(folder, skip):
 
 
 def slabs_of(folder):
-    """[(step, [{force_seconds, begin, end, particles, interactions}, ...])], each step once."""
+    """[(step, [{force_seconds, particles, interactions, begin, end}, ...])] of steps of which both are known."""
     rows = read_trace(folder)
     names = [c[:-len("_begin")] for c in rows[0] if c.endswith("_begin")] if rows else []
-    told = {}
-    for row in rows:
-        if row["told_of"] is not None:
-            told[int(row["told_of"])] = [{q: row[f"{name}_{q}"] for q in
-                                          ("force_seconds", "begin", "end", "particles", "interactions")}
-                                         for name in names]
-    return sorted(told.items())
+    pick = lambda row, *quantities: [{q: row[f"{name}_{q}"] for q in quantities} for name in names]
+    # Slabs are those of the line's step, times those that have come from all sites by then.
+    slabs = {int(row["step"]): pick(row, "begin", "end") for row in rows if row["told_of"] is not None}
+    times = {int(row["told_of"]): pick(row, "force_seconds", "particles", "interactions")
+             for row in rows if row["told_of"] is not None}
+    return [(step, [dict(a, **b) for a, b in zip(times[step], slabs[step])]) for step in sorted(set(times) & set(slabs))]

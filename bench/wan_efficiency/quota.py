@@ -36,8 +36,12 @@ class Groups:
         self.paths = []
         atexit.register(self.remove)
         os.mkdir(self.folder)
+        # Before all other work of the machine, so that this does not count.
         if self.version == 2:
+            self._write(f"{self.folder}/cpu.weight", "10000")
             self._write(f"{self.folder}/cgroup.subtree_control", "+cpu")
+        else:
+            self._write(f"{self.folder}/cpu.shares", "262144")
         for i, share in enumerate(shares):
             path = f"{self.folder}/rank_{i}"
             os.mkdir(path)
