@@ -113,6 +113,7 @@ TEST(ChooseSite, NamesAndDirectories) {
     EXPECT_NE(complaint(name).find("a, b"), std::string::npos) << complaint(name);
     EXPECT_NE(complaint(name).find("--site"), std::string::npos) << complaint(name);
   }
+  EXPECT_THROW(choose({"run.kind=isolated", "initial.kind=plummer"}, "a"), Error);
   Config alone;
   EXPECT_FALSE(choose_site(alone, "").over_sites());
   EXPECT_FALSE(alone.run.output_directory.has_value());

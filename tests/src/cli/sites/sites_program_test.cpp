@@ -1,4 +1,5 @@
 // `maki run --site` and `maki sites check`, as users at two sites call them.
+#include <map>
 #include <set>
 
 #include "src/io/snapshot_io.hpp"
@@ -67,26 +68,58 @@ TEST_F(SitesProgram, AnotherVersionIsRefusedWithBoth) {
   expect_refused(results, {hash, other});
 }
 
+// Site b has two ranks.
 TEST_F(SitesProgram, TwoSitesMakeOneRun) {
-  const Results results = both(run(), run());
-  std::set<std::uint64_t> ids;
-  std::size_t particles = 0;
+  const auto here = directory_of_this_program();
+  const std::string mpirun = fs::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
+  const std::string launcher = mpirun + (geteuid() == 0 ? " --allow-run-as-root" : "") +
+                               " --oversubscribe --bind-to none -n 2 " + program();
+  const Results results = both(run(), run(), launcher);
+  expect_words(results[1], {"2 ranks on"});
   for (const int i : {0, 1}) {
     const CallResult& result = results[static_cast<std::size_t>(i)];
-    const std::string site = i == 0 ? "a" : "b";
+    const std::string site = i == 0 ? "a" : "b", directory = "output/two/" + site;
     ASSERT_EQ(result.code, 0) << result.output;
-    expect_words(result, {"site " + site, "ring a, b", "4096 particles", "path to", "2 of 2 streams", "output/two/" + site});
-    EXPECT_TRUE(fs::exists(path("output/two/" + site + "/log.txt")));
-    const std::string file = path("output/two/" + site + "/snapshot_000." + std::to_string(i) + ".hdf5");
-    ASSERT_TRUE(fs::exists(file)) << result.output;
-    fs::copy(file, path("snapshot_000." + std::to_string(i) + ".hdf5"));
+    expect_words(result, {"site " + site, "ring a, b", "4096 particles", "path to", "2 of 2 streams", directory});
+    EXPECT_TRUE(fs::exists(path(directory + "/log.txt")));
+    const std::string file = "/snapshot_000." + std::to_string(i) + ".hdf5";
+    ASSERT_TRUE(fs::exists(path(directory + file))) << result.output;
+    fs::copy(path(directory + file), directory_.string() + file);
   }
   const Snapshot all = read_snapshot(path("snapshot_000.0.hdf5"));
-  particles = all.size();
-  ids.insert(all.ids.begin(), all.ids.end());
-  EXPECT_EQ(particles, 4096u);
-  EXPECT_EQ(ids.size(), 4096u);
-  EXPECT_EQ(both(run(), run("run.overwrite=true"))[1].code, 1) << "the directory of a holds a run";
+  EXPECT_EQ(all.size(), 4096u);
+  EXPECT_EQ(std::set<std::uint64_t>(all.ids.begin(), all.ids.end()).size(), 4096u);
+  for (const CallResult& result : both(run(), run("run.overwrite=true")))
+    EXPECT_EQ(result.code, 1) << "the directory of a holds a run";
+}
+
+// The same particles in the same places with the same momenta, to the last bit.
+TEST_F(SitesProgram, ARelayChangesNothing) {
+  const auto states = [&](const std::string& settings) {
+    const std::string common = run("sites.max_boundary_move=0 run.overwrite=true output.image=false " + settings);
+    std::map<std::uint64_t, std::pair<std::array<double, 3>, std::array<float, 3>>> found;
+    const Results results = both(common, common);
+    for (const int i : {0, 1}) {
+      const CallResult& result = results[static_cast<std::size_t>(i)];
+      EXPECT_EQ(result.code, 0) << result.output;
+      const std::string name = "snapshot_000." + std::to_string(i) + ".hdf5";
+      fs::copy(path(std::string("output/two/") + (i == 0 ? "a/" : "b/") + name), path(name),
+               fs::copy_options::overwrite_existing);
+    }
+    const Snapshot set = read_snapshot(path("snapshot_000.0.hdf5"));
+    for (std::size_t i = 0; i < set.size(); ++i) found[set.ids[i]] = {set.positions[i], set.velocities[i]};
+    return std::pair{found, results[1].output};
+  };
+  const auto [direct, said] = states("");
+  const std::string relay = "127.0.0.1:" + std::to_string(free_ports<1>()[0]);
+  const CallResult started = call_shell(program() + " wan relay --listen " + relay + " --key " + path("other.key") +
+                                        " > " + path("relay.log") + " 2>&1 & echo $!");
+  const auto [relayed, said_then] = states("sites.a.address= sites.b.address= sites.a.relay=" + relay +
+                                           " sites.a.relay_target=a sites.a.relay_key=" + path("other.key"));
+  call_shell("kill " + started.output);
+  EXPECT_NE(said_then.find("by the relay " + relay), std::string::npos) << said_then;
+  EXPECT_EQ(direct.size(), 4096u);
+  EXPECT_EQ(relayed, direct);
 }
 
 TEST_F(SitesProgram, ACheckFindsWhatIsWrong) {
