@@ -37,8 +37,8 @@ __device__ __forceinline__ void stage_particle(const AssignJob& job, const Targe
   target.stage(first_cell<S>(job.chunks, p.x, p.y, p.z), column + Lanes::kWeights * kStageRow);
 }
 
-// The warp adds its share of the `count` particles in the list.
-template <int S, class Target>
+// The warp adds its share of the `count` particles in the list. kRounds: what each gives to a cell is rounded.
+template <int S, bool kRounds, class Target>
 __device__ __forceinline__ void add_share(const AssignJob& job, const Target& target, const SourceParticle* chunk,
                                           const std::uint16_t* list, unsigned count, std::uint32_t* stage) {
   using Lanes = CloudLanes<S>;
@@ -69,6 +69,10 @@ __device__ __forceinline__ void add_share(const AssignJob& job, const Target& ta
 #pragma unroll
       for (int c = 0; c < Lanes::kCells; ++c)
         added[c] = static_cast<Count>(rows[p + static_cast<unsigned>(c) * 2 * S * kStageRow]) * weights[p];
+      if constexpr (kRounds) {
+#pragma unroll
+        for (int c = 0; c < Lanes::kCells; ++c) added[c] = (added[c] + job.half) & job.kept;
+      }
       if (any && active && !(next == place)) {
         target.template add<S>(place, cell, sum);
 #pragma unroll
@@ -83,7 +87,7 @@ __device__ __forceinline__ void add_share(const AssignJob& job, const Target& ta
   if (any && active) target.template add<S>(place, cell, sum);
 }
 
-template <int S>
+template <int S, bool kRounds>
 struct AssignWorker {
   const AssignJob& job;
   std::uint32_t *words, *stage;  // shared: the tile, empty between calls, and this warp's stage
@@ -91,12 +95,12 @@ struct AssignWorker {
 
   __device__ __forceinline__ void in_tile(const Cell3& origin, const SourceParticle* chunk, unsigned count) const {
     const std::uint32_t m = job.chunks.m;
-    add_share<S>(job, TileTarget{words, origin, m}, chunk, list, count, stage);
+    add_share<S, kRounds>(job, TileTarget{words, origin, m}, chunk, list, count, stage);
     __syncthreads();
     visit_cells(origin, m, FlushCell{words, job.counts, job.chunks.extent});
   }
   __device__ __forceinline__ void without_tile(const SourceParticle* chunk, unsigned count) const {
-    add_share<S>(job, MeshTarget{job.counts, job.chunks.m, job.chunks.extent}, chunk, list, count, stage);
+    add_share<S, kRounds>(job, MeshTarget{job.counts, job.chunks.m, job.chunks.extent}, chunk, list, count, stage);
   }
 };
 
@@ -106,20 +110,20 @@ inline constexpr unsigned kStageWords = CloudLanes<S>::kWords * kStageRow;
 template <int S>
 inline constexpr unsigned kAssignWords = 2 * kTileWords + kChunkWarps * kStageWords<S> + kChunk / 2;
 
-template <int S>
+template <int S, bool kRounds>
 __global__ void __launch_bounds__(kChunkThreads, 3) assign_kernel(AssignJob job) {
   std::uint32_t* const words = dynamic_shared<std::uint32_t>();
   std::uint32_t* const stages = words + 2 * kTileWords;
   auto* const list = reinterpret_cast<std::uint16_t*>(stages + kChunkWarps * kStageWords<S>);
   for (unsigned i = threadIdx.x; i < 2 * kTileWords; i += kChunkThreads) words[i] = 0;
   visit_tiles<S>(job.chunks, list,
-                 AssignWorker<S>{job, words, stages + threadIdx.x / kWarpSize * kStageWords<S>, list});
+                 AssignWorker<S, kRounds>{job, words, stages + threadIdx.x / kWarpSize * kStageWords<S>, list});
 }
 
 template <int S>
 void launch_assign(const Stream& stream, const AssignJob& job) {
   launch_blocks(stream, "mesh.assign", {chunk_count(job.chunks.n), kChunkThreads, 4 * kAssignWords<S>},
-                assign_kernel<S>, job);
+                job.half ? assign_kernel<S, true> : assign_kernel<S, false>, job);
 }
 
 // Adds all particles to `counts`, quanta of mass in the cells of the box, last axis contiguous; the mesh has from 8 to
@@ -128,7 +132,8 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
 inline void assign_counts(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                           const CellBox& box, Assignment cloud, std::uint32_t half_cells, Count* counts) {
   const auto job = [&](const ChunkJob& chunks) {
-    return AssignJob{chunks, counts, unit.bits, unit.equal_units, unit.units_per_mass};
+    return AssignJob{chunks, counts, unit.bits, unit.equal_units, unit.units_per_mass,
+                     MassUnit::half_of(unit.shed_bits), MassUnit::kept_of(unit.shed_bits)};
   };
   if (cloud == Assignment::kCic) launch_assign<2>(stream, job(chunk_job<2>(particles, n, box, half_cells)));
   if (cloud == Assignment::kTsc) launch_assign<3>(stream, job(chunk_job<3>(particles, n, box, half_cells)));

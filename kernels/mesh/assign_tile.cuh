@@ -18,6 +18,7 @@ struct AssignJob {
   int bits;       // MassUnit
   std::uint32_t equal_units;
   double units_per_mass;
+  Count half, kept;  // MassUnit::shed_bits
 };
 
 // Which lanes do what with a cloud of S^3 cells: a lane takes cell (x, y, z) of it, and of 4^3 also (x + 2, y, z).

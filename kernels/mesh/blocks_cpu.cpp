@@ -76,6 +76,8 @@ void ParticleBlocks::sort(const SourceParticle* particles, std::size_t n, const 
   job_.bits = unit.bits;
   job_.equal_units = unit.equal_units;
   job_.units_per_mass = unit.units_per_mass;
+  job_.half = MassUnit::half_of(unit.shed_bits);
+  job_.kept = MassUnit::kept_of(unit.shed_bits);
 }
 
 // An axis that is not held whole ends where the box does: no cloud reaches beyond.
@@ -103,7 +105,7 @@ void ParticleBlocks::gather_into(const Block& block, std::uint32_t half_cells, c
   job.half_cells = half_cells;
   for (int a = 0; a < 3; ++a) job.origin[a] = (box_.origin[a] + given.origin[a]) % box_.cells;
   job.tile = {tiles_.data() + tile_size() * static_cast<std::size_t>(omp_get_thread_num()), tile_side_};
-  mesh_kernels().add_to_tile[static_cast<int>(cloud_) - 2](job);
+  (job.half ? mesh_kernels().add_rounded_to_tile : mesh_kernels().add_to_tile)[static_cast<int>(cloud_) - 2](job);
   TileFlush flush = given;
   flush.tile = job.tile;
   mesh_kernels().flush_tile(flush);

@@ -65,7 +65,8 @@ void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit&
   launch_rows(stream, "mesh.to_masses", {0, 0, static_cast<int>(box.count[0]), static_cast<int>(box.count[1])}, length,
               length,
               CountsToMasses{counts + box.first[0] * plane + box.first[1] * row + box.first[2], mesh + box.mesh_first,
-                             plane, row, box.mesh_steps[0], box.mesh_steps[1], unit.half_dropped(), unit.kept_bits(), unit.mean,
+                             plane, row, box.mesh_steps[0], box.mesh_steps[1], MassUnit::half_of(unit.dropped_bits),
+                             MassUnit::kept_of(unit.dropped_bits), unit.mean,
                              static_cast<float>(unit.quantum)});
 }
 

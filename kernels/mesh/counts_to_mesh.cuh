@@ -32,7 +32,8 @@ struct CountsToMesh {
 inline void launch_counts_to_mesh(const Stream& stream, const std::uint64_t* counts, int x_lines, int y_lines, int m,
                                   const MassUnit& unit, float* mesh, std::size_t row) {
   launch_rows(stream, "mesh.to_float", {0, 0, x_lines, y_lines}, static_cast<int>(row), static_cast<int>(row),
-              detail::CountsToMesh{counts, mesh, m, y_lines, unit.half_dropped(), unit.kept_bits(), unit.mean,
+              detail::CountsToMesh{counts, mesh, m, y_lines, MassUnit::half_of(unit.dropped_bits),
+                                   MassUnit::kept_of(unit.dropped_bits), unit.mean,
                                    static_cast<float>(unit.quantum)});
 }
 

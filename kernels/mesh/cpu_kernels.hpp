@@ -25,6 +25,7 @@ struct TileJob {
   int bits;                       // MassUnit
   std::uint32_t equal_units;
   double units_per_mass;
+  std::uint64_t half, kept;       // MassUnit::shed_bits
   std::uint32_t half_cells;       // 1: particles are moved by half a cell
   MassTile tile;
 };
@@ -66,6 +67,7 @@ struct MeshKernels {
   const char* instruction_set;
   // by cloud: index 0 CIC, 1 TSC, 2 PCS
   void (*add_to_tile[3])(const TileJob&);
+  void (*add_rounded_to_tile[3])(const TileJob&);  // what each particle gives to a cell is rounded
   void (*interpolate[3])(const InterpolationJob&);
   void (*interpolate_gradient[3])(const InterpolationJob&);
   void (*flush_tile)(const TileFlush&);

@@ -1,5 +1,7 @@
 // Assignment and interpolation, to be included inside a namespace of one instruction set that defines
-//   add_row<S>(cells, weights, units): cells[i] += weights[i] * units for S neighbouring 64-bit counts.
+//   wide(value), as add_row takes it, and
+//   add_row<S, kRounds>(cells, weights, units, half, kept): cells[i] += weights[i] * units for S neighbouring 64-bit
+//   counts, each product first rounded to (product + half) & kept where kRounds.
 // Weights are found for a batch of particles at a time, one lane a particle; the rows of cells are then added one
 // particle after another.
 
@@ -57,17 +59,18 @@ static inline void weigh_batch(const std::uint32_t (&p)[3][kBatch], const std::u
     for (int l = 0; l < kBatch; ++l) rows.weight[l][i] = i < S ? z.weight[i < S ? i : 0][l] : 0;
 }
 
-template <int S>
-static inline void add_particle(const MassTile& tile, const BatchRows<S>& rows, int l) {
+template <int S, bool kRounds, class Wide>
+static inline void add_particle(const MassTile& tile, const BatchRows<S>& rows, int l, Wide half, Wide kept) {
   std::uint64_t* corner = tile.cells + rows.offset[l];
   const auto weights = load_weights<S>(rows.weight[l]);
   for (int i = 0; i < S; ++i)
     for (int j = 0; j < S; ++j)
-      add_row<S>(corner + (i * tile.side + j) * tile.side, weights, rows.units[i * S + j][l]);
+      add_row<S, kRounds>(corner + (i * tile.side + j) * tile.side, weights, rows.units[i * S + j][l], half, kept);
 }
 
-template <int S>
+template <int S, bool kRounds>
 static void add_to_tile(const TileJob& job) {
+  const auto half = wide(job.half), kept = wide(job.kept);
   std::uint32_t p[3][kBatch], units[kBatch];
   BatchRows<S> rows;
   for (std::size_t begin = 0; begin < job.count; begin += kBatch) {
@@ -80,7 +83,7 @@ static void add_to_tile(const TileJob& job) {
       units[l] = units_of(s.mass, job.equal_units, job.units_per_mass);
     }
     weigh_batch<S>(p, units, job, rows);
-    for (int l = 0; l < n; ++l) add_particle<S>(job.tile, rows, l);
+    for (int l = 0; l < n; ++l) add_particle<S, kRounds>(job.tile, rows, l, half, kept);
   }
 }
 
@@ -256,7 +259,8 @@ static void interpolate_gradient(const InterpolationJob& job) {
 
 extern const MeshKernels kKernels;
 const MeshKernels kKernels = {MAKI_MESH_INSTRUCTION_SET,
-                              {add_to_tile<2>, add_to_tile<3>, add_to_tile<4>},
+                              {add_to_tile<2, false>, add_to_tile<3, false>, add_to_tile<4, false>},
+                              {add_to_tile<2, true>, add_to_tile<3, true>, add_to_tile<4, true>},
                               {interpolate<2>, interpolate<3>, interpolate<4>},
                               {interpolate_gradient<2>, interpolate_gradient<3>, interpolate_gradient<4>},
                               flush_tile,

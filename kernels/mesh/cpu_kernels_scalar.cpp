@@ -10,9 +10,15 @@ static inline const std::uint32_t* load_weights(const std::uint32_t* w) {
   return w;
 }
 
-template <int S>
-static inline void add_row(std::uint64_t* cells, const std::uint32_t* weights, std::uint32_t units) {
-  for (int i = 0; i < S; ++i) cells[i] += static_cast<std::uint64_t>(weights[i]) * units;
+static inline std::uint64_t wide(std::uint64_t value) { return value; }
+
+template <int S, bool kRounds>
+static inline void add_row(std::uint64_t* cells, const std::uint32_t* weights, std::uint32_t units, std::uint64_t half,
+                           std::uint64_t kept) {
+  for (int i = 0; i < S; ++i) {
+    const std::uint64_t product = static_cast<std::uint64_t>(weights[i]) * units;
+    cells[i] += kRounds ? (product + half) & kept : product;
+  }
 }
 
 #include "kernels/mesh/cpu_kernels.inl"

@@ -65,9 +65,11 @@ int bits_to_drop(double quanta, double particles, double cells, int mass_bits) {
   return std::clamp((cube >= 0 ? cube / 3 : 0) - mass_bits, 0, kMostDropped);
 }
 
-}  // namespace
+// Shares are rounded finer than sums by so many bits: a cell has some 64 `crowd` of them, whose errors add up like
+// their number's root, and together they are to be half of the sum's.
+int finer_shares(double crowd) { return 4 + (crowd > 1 ? (std::ilogb(crowd) + 1) / 2 : 0); }
 
-MassRange join(const MassRange& a, const MassRange& b) { return JoinRanges()(a, b); }
+}  // namespace
 
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n) {
   return reduce_over(stream, "mesh.mass_range", n, RangeOfOne{particles}, MassRange{3.4e38f, 0.0f, false, false},
@@ -89,7 +91,6 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
   const double peak = log2_peak_weight(assignment), total_cells = std::pow(cells, 3.0);
   const auto n = static_cast<double>(totals.particles);
   unit.bits = std::clamp(static_cast<int>(std::floor((63 - kMargin - peak - std::log2(std::max(n, 1.0))) / 3)), 10, 15);
-  if (mass_bits > 0) unit.bits = std::min(unit.bits, std::max(10, mass_bits + 1));
   const double scale = std::exp2(unit.bits);
   double units = 0;  // of all particles
   if (range.largest == 0) {
@@ -116,6 +117,7 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
   unit.mean = static_cast<std::int64_t>(std::floor(units * scale / total_cells));
   unit.largest_cell = units * scale * std::exp2(peak + kMargin);
   unit.dropped_bits = bits_to_drop(units * scale, n, total_cells, mass_bits);
+  unit.shed_bits = std::max(0, unit.dropped_bits - finer_shares(n / total_cells));
   return unit;
 }
 

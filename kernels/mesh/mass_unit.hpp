@@ -7,9 +7,9 @@
 // is exact. Where all masses are equal a particle is 2^(2 bits) units, and a cell's share is the plain product of the
 // three weights.
 //
-// Where sites share a mesh its counts are coarser, so that few bytes go between them (`mass_bits` below): when all of a
-// cell's counts are added up they are rounded to a multiple of 2^dropped_bits. The bits of the mesh are then still those
-// of the particles alone.
+// Where sites share a mesh its counts are coarser, so that few bytes go between them (`mass_bits` below): what a particle
+// gives to a cell is rounded to a multiple of 2^shed_bits, and the sum of a cell, when it is complete, to one of
+// 2^dropped_bits. The bits of the mesh are then still those of the particles alone.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,13 @@ struct MassUnit {
   double quantum = 0;             // mass of one count in a cell
   std::int64_t mean = 0;          // quanta in a cell on average, rounded down; taken off before the mesh becomes float
   double largest_cell = 0;        // bound on the quanta in one cell, were all particles at one place; below 2^63
-  int dropped_bits = 0;           // the sum of a cell becomes rounded(sum) before it becomes a mass; 0: as it is
+  int shed_bits = 0;              // at most dropped_bits; 0: what a particle gives is exact
+  int dropped_bits = 0;           // 0: the sum of a cell is not rounded
 
-  // To the nearest multiple of 2^dropped_bits, of two the upper one: (sum + half_dropped()) & kept_bits().
-  std::uint64_t half_dropped() const { return dropped_bits ? std::uint64_t{1} << (dropped_bits - 1) : 0; }
-  std::uint64_t kept_bits() const { return ~((std::uint64_t{1} << dropped_bits) - 1); }
-  std::uint64_t rounded(std::uint64_t sum) const { return (sum + half_dropped()) & kept_bits(); }
+  std::uint64_t rounded(std::uint64_t sum) const { return (sum + half_of(dropped_bits)) & kept_of(dropped_bits); }
+  // To the nearest multiple of 2^bits, of two the upper one: (count + half_of(bits)) & kept_of(bits).
+  static std::uint64_t half_of(int bits) { return bits ? std::uint64_t{1} << (bits - 1) : 0; }
+  static std::uint64_t kept_of(int bits) { return ~((std::uint64_t{1} << bits) - 1); }
   bool operator==(const MassUnit&) const = default;
 };
 
@@ -43,7 +44,6 @@ struct MassRange {
   bool massless = false;            // there are particles without mass
   bool invalid = false;             // there are negative or non-finite masses
 };
-MassRange join(const MassRange& a, const MassRange& b);
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
 // Sum of the particles' masses in whole numbers of the finest unit, a power of two that is given by range.largest: exact,
@@ -59,14 +59,12 @@ struct MassTotals {
   std::uint64_t finest_units = 0;
 };
 
-// For runs over sites: forces lose nothing by it (bench/NOTES.md), and the mesh takes few bytes.
-inline constexpr int kSiteMassBits = 10;
-
 // The unit for these particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
 // where masses differ so much that the smallest would be off by more than one percent.
 // `mass_bits` above 0: sums are rounded so that the error of a cell's pull on the next cell is at most about
 // 2^-mass_bits of a mean particle's at the mean distance of particles: to the next finer power of two (times the
-// quantum) of the mean mass times (particles a cell)^(2/3) 2^-mass_bits. Weights are made no finer than that asks for. 0: not rounded.
+// quantum) of the mean mass times (particles a cell)^(2/3) 2^-mass_bits. What particles give is rounded so much finer
+// that this adds little. 0: nothing is rounded.
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits = 0);
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
                           std::size_t n, int mass_bits = 0);

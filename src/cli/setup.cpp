@@ -14,6 +14,7 @@
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "wan/sites/site_mesh.hpp"
 
 namespace maki {
 namespace {
@@ -138,7 +139,7 @@ ForceLaw force_law(const Config& config, const UnitSystem& units) {
 MeshOptions mesh_options(const Config& config) {
   if (config.run.kind == RunKind::kIsolated) return {};
   const Config::Gravity& gravity = config.gravity;
-  const std::int64_t auto_bits = config.sites.ring.size() > 1 ? kSiteMassBits : 0;
+  const std::int64_t auto_bits = config.sites.ring.size() > 1 ? sites::kSiteMassBits : 0;
   return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing,
           static_cast<int>(gravity.mesh_mass_bits.value_or(auto_bits))};
 }

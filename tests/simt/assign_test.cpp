@@ -20,24 +20,25 @@ struct Assigned {
   std::vector<std::int64_t> counts;
 };
 
-Assigned assign(Assignment cloud, int m, const Set& set, std::uint32_t half_cells) {
+Assigned assign(Assignment cloud, int m, const Set& set, std::uint32_t half_cells, int mass_bits = 0) {
   const Stream stream;
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, set);
   DeviceBuffer<cuda::Count> counts("test.counts", static_cast<std::size_t>(m) * m * m);
   counts.fill_zero(stream);
   Assigned out;
-  out.unit = choose_mass_unit(stream, cloud, m, source.data(), set.size());
+  out.unit = choose_mass_unit(stream, cloud, m, source.data(), set.size(), mass_bits);
   cuda::assign_counts(stream, source.data(), set.size(), out.unit, CellBox::whole(m), cloud, half_cells, counts.data());
   for (cuda::Count c : counts.download(stream)) out.counts.push_back(static_cast<std::int64_t>(c));
   return out;
 }
 
-void expect_exact(Assignment cloud, int m, const Set& set) {
+void expect_exact(Assignment cloud, int m, const Set& set, int mass_bits = 0) {
   for (std::uint32_t half_cells : {0u, 1u}) {
     SCOPED_TRACE(testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", half " << half_cells
                                     << ", " << set.size() << " particles");
-    const Assigned got = assign(cloud, m, set, half_cells);
+    const Assigned got = assign(cloud, m, set, half_cells, mass_bits);
+    EXPECT_EQ(got.unit.shed_bits > 0, mass_bits > 0);
     const auto expected = counts_by_the_book(cloud, set, m, half_cells, got.unit);
     long wrong = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) wrong += got.counts[i] != expected[i];
@@ -54,6 +55,11 @@ TEST(TiledAssignment, GivesTheCountsOfThePlainLoop) {
         sort_by_key(even);
         expect_exact(cloud, m, even);
       }
+}
+
+TEST(TiledAssignment, RoundsWhatParticlesGive) {
+  for (Assignment cloud : kClouds)
+    for (bool equal : {true, false}) expect_exact(cloud, 16, clustered(600, equal), 9);
 }
 
 TEST(TiledAssignment, GivesTheMeshesOfTheCpu) {

@@ -14,7 +14,7 @@ namespace {
 using Counts = std::array<std::vector<std::uint64_t>, 2>;
 
 MeshBlock block_of(int planes, int rows, int length, int meshes, int dropped, std::mt19937& random) {
-  MeshBlock block{planes, rows, length, meshes, dropped, {}};
+  MeshBlock block{planes, rows, length, meshes, dropped, dropped / 2, {}};
   for (auto& kinds : block.kind)
     for (int x = 0; x < planes; ++x) kinds.push_back(static_cast<Plane>(random() % 3));
   return block;
@@ -34,7 +34,8 @@ Counts values_for(const MeshBlock& block, int style, std::mt19937& random) {
       if (style == 2 && random() % 20) value = 0;
       const Plane kind = block.kind[mesh][i / plane];
       if (kind == Plane::kEmpty) value = 0;
-      if (kind == Plane::kRounded) value = value >> block.dropped_bits << block.dropped_bits;
+      const int bits = kind == Plane::kRounded ? block.dropped_bits : block.shed_bits;
+      value = value >> bits << bits;
       counts[mesh].push_back(value);
     }
   }
@@ -106,6 +107,7 @@ TEST(MeshCodec, HostilePartsAreRefusedOrRead) {
   std::mt19937 random(4);
   MeshHeader header{16, 2, {}};
   header.unit.dropped_bits = 7;
+  header.unit.shed_bits = 3;
   std::vector<MeshChunk> chunks;
   for (int x : {0, 5}) {
     MeshChunk chunk{x, 2, block_of(4, 9, 16, 2, 7, random), {}, {}};

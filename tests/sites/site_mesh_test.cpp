@@ -227,22 +227,5 @@ TEST(SiteMesh, ForcesAreThoseOfOneSite) {
   }
 }
 
-TEST(SiteMesh, UnitOfMassIsThatOfAllSites) {
-  const Set set = make_set(Kind::kFew, false);
-  const OnDevice source(set);
-  Ring ring(2);
-  // Both ask from threads of their own: each waits for the other one.
-  const std::vector<Set> shares = {{set[0], set[1]}, {set[2], set[3], set[4]}};
-  std::array<MassTotals, 2> totals;
-#pragma omp parallel for num_threads(2) schedule(static, 1)
-  for (int i = 0; i < 2; ++i) {
-    const OnDevice share(shares[static_cast<std::size_t>(i)]);
-    totals[static_cast<std::size_t>(i)] = mass_totals(*ring.sites[static_cast<std::size_t>(i)], Phase::kControl, 5,
-                                                      Stream(), share.data(), share.size());
-  }
-  const MassUnit whole = choose_mass_unit(Stream(), Assignment::kPcs, 16, source.data(), source.size(), 10);
-  for (const MassTotals& t : totals) EXPECT_TRUE(choose_mass_unit(Assignment::kPcs, 16, t, 10) == whole);
-}
-
 }  // namespace
 }  // namespace maki::sites

@@ -43,26 +43,30 @@ class BitWriter {
 class BitReader {
  public:
   explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  // The next 64 bits, without going on.
+  // The next kPeek bits at least, and zeros above what is known, without going on.
+  static constexpr int kPeek = 57;
   std::uint64_t peek() const {
-    const std::uint64_t low = word(at_ / 64);
-    const int skip = static_cast<int>(at_ % 64);
-    return skip ? low >> skip | word(at_ / 64 + 1) << (64 - skip) : low;
+    const std::size_t first = at_ / 8;
+    std::uint64_t value = 0;
+    if (first + sizeof value <= bytes_.size())
+      std::memcpy(&value, bytes_.data() + first, sizeof value);
+    else if (first < bytes_.size())
+      std::memcpy(&value, bytes_.data() + first, bytes_.size() - first);
+    return value >> at_ % 8;
   }
   void skip(int count) { at_ += static_cast<std::size_t>(count); }
   std::uint64_t get(int count) {
-    const std::uint64_t value = count < 64 ? peek() & ((std::uint64_t{1} << count) - 1) : peek();
+    if (count > kPeek) {
+      const std::uint64_t low = get(32);
+      return low | get(count - 32) << 32;
+    }
+    const std::uint64_t value = peek() & ((std::uint64_t{1} << count) - 1);
     skip(count);
     return value;
   }
   bool overrun() const { return at_ > bytes_.size() * 8; }
 
  private:
-  std::uint64_t word(std::size_t i) const {
-    std::uint64_t value = 0;
-    if ((i + 1) * sizeof value <= bytes_.size()) std::memcpy(&value, bytes_.data() + i * sizeof value, sizeof value);
-    return value;
-  }
   std::span<const std::byte> bytes_;
   std::size_t at_ = 0;  // bits
 };
@@ -73,8 +77,11 @@ inline constexpr int kMostOnes = 20;
 inline void put_rice(BitWriter& bits, std::uint64_t value, int parameter) {
   const std::uint64_t ones = value >> parameter;
   if (ones < kMostOnes) {
-    bits.put((std::uint64_t{1} << ones) - 1, static_cast<int>(ones) + 1);
-    return bits.put(value & ((std::uint64_t{1} << parameter) - 1), parameter);
+    const int unary = static_cast<int>(ones) + 1;
+    const std::uint64_t start = (std::uint64_t{1} << ones) - 1, rest = value & ((std::uint64_t{1} << parameter) - 1);
+    if (unary + parameter < 64) return bits.put(start | rest << unary, unary + parameter);
+    bits.put(start, unary);
+    return bits.put(rest, parameter);
   }
   const int width = std::bit_width(value);  // not 0
   bits.put((std::uint64_t{1} << kMostOnes) - 1, kMostOnes);
@@ -83,9 +90,14 @@ inline void put_rice(BitWriter& bits, std::uint64_t value, int parameter) {
 }
 
 inline std::uint64_t get_rice(BitReader& bits, int parameter) {
-  const int ones = std::countr_one(bits.peek());
+  const std::uint64_t next = bits.peek();
+  const int ones = std::countr_one(next);
   if (ones < kMostOnes) {
-    bits.skip(ones + 1);
+    const int both = ones + 1 + parameter;
+    bits.skip(both <= BitReader::kPeek ? both : ones + 1);
+    if (both <= BitReader::kPeek)
+      return static_cast<std::uint64_t>(ones) << parameter |
+             (next >> (ones + 1) & ((std::uint64_t{1} << parameter) - 1));
     return static_cast<std::uint64_t>(ones) << parameter | bits.get(parameter);
   }
   bits.skip(kMostOnes);

@@ -9,7 +9,6 @@
 namespace maki::sites {
 namespace {
 
-constexpr int kNearBits = 30;
 constexpr std::uint64_t kMostLeft = std::uint64_t{1} << 58;  // for the choice of a parameter
 
 [[noreturn]] void refuse(const char* reason) {
@@ -67,7 +66,7 @@ class Coder {
 
  protected:
   Plane kind(int mesh, int x) const { return b_.kind[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(x)]; }
-  int dropped(int mesh, int x) const { return kind(mesh, x) == Plane::kRounded ? b_.dropped_bits : 0; }
+  int dropped(int mesh, int x) const { return kind(mesh, x) == Plane::kRounded ? b_.dropped_bits : b_.shed_bits; }
   // Planes of which the one before says nothing have weights of their own.
   bool begins(int mesh, int x) const { return x == 0 || kind(mesh, x - 1) == Plane::kEmpty; }
   NearCells& near(int mesh) { return near_[static_cast<std::size_t>(mesh)]; }
@@ -87,25 +86,26 @@ class Coder {
     cells.open(x, y);
     const auto& features = around.of(x, y);
     const int others = around.count() - Surroundings::kOwn;
-    std::fill(base_.begin(), base_.end(), 0);
+    // Products of 16 and 28 bits: these sums are exact, whatever the order and the instructions.
+    double* const base = base_.data();
+    std::fill(base_.begin(), base_.end(), 0.0);
     for (int f = 0; f < others; ++f) {
-      const std::int64_t w = weights[static_cast<std::size_t>(f)];
+      const double w = weights[static_cast<std::size_t>(f)];
       const std::int32_t* values = features[static_cast<std::size_t>(f)];
       if (w != 0)
-        for (int z = 0; z < b_.length; ++z) base_[static_cast<std::size_t>(z)] += static_cast<std::uint64_t>(w * values[z]);
+        for (int z = 0; z < b_.length; ++z) base[z] += w * values[z];
     }
     const int down = dropped(mesh, x) + kWeightBits - shift;
     std::int32_t* const row = cells.row(x, y);
     const std::int64_t w1 = weights[static_cast<std::size_t>(others)], w2 = weights[static_cast<std::size_t>(others) + 1];
     scale.row(x, y, b_.rows, x > 0 && kind(mesh, x - 1) == kind(mesh, x));
     for (int z = 0; z < b_.length; ++z) {
-      const std::uint64_t sum = base_[static_cast<std::size_t>(z)] + static_cast<std::uint64_t>(w1 * row[z - 1]) +
-                                static_cast<std::uint64_t>(w2 * row[z - 2]);
-      const auto value = static_cast<std::int64_t>(sum);
+      const std::int64_t value = static_cast<std::int64_t>(base[z]) + w1 * row[z - 1] + w2 * row[z - 2];
+      const auto sum = static_cast<std::uint64_t>(value);
       std::uint64_t predicted = 0;
       if (value > 0) predicted = down > 0 ? (sum + (std::uint64_t{1} << (down - 1))) >> down : sum << -down;
       const auto [found, left] = one(z, predicted, scale.parameter(z));
-      row[z] = static_cast<std::int32_t>(found << dropped(mesh, x) >> shift & 0x7fffffff);
+      row[z] = static_cast<std::int32_t>(found << dropped(mesh, x) >> shift & ((1u << kNearBits) - 1));
       scale.add(z, left);
     }
     scale.close();
@@ -114,7 +114,7 @@ class Coder {
 
   const MeshBlock& b_;
   std::vector<NearCells> near_;
-  std::vector<std::uint64_t> base_;
+  std::vector<double> base_;
 };
 
 std::uint64_t zigzag(std::uint64_t difference) {
@@ -198,7 +198,7 @@ class Encoder : Coder {
     });
   }
 
-  static constexpr std::size_t kSamples = 8000;
+  static constexpr std::size_t kSamples = 4000;
   std::array<const std::uint64_t*, 2> counts_;
   BitWriter bits_;
   int shift_ = 0;

@@ -24,6 +24,7 @@ struct MeshBlock {
   int planes = 0, rows = 0, length = 0;
   int meshes = 1;        // 2: the second is shifted by half a cell
   int dropped_bits = 0;  // of rounded planes
+  int shed_bits = 0;     // of exact ones: multiples of 2^shed_bits in any case
   std::array<std::vector<Plane>, 2> kind;  // of the planes of both meshes
 
   std::size_t cells() const {
@@ -31,7 +32,7 @@ struct MeshBlock {
   }
 };
 
-// counts[mesh]: cells, those of rounded planes multiples of 2^dropped_bits; what empty planes hold is not looked at.
+// counts[mesh]: the cells, multiples as said; what empty planes hold is not looked at.
 std::vector<std::byte> encode(const MeshBlock& block, const std::array<const std::uint64_t*, 2>& counts);
 // Overwrites `counts`; empty planes become 0. Throws Error where the bytes are none of encode()'s for this block;
 // whatever they are, nothing beyond them is read and nothing beyond the cells is written.

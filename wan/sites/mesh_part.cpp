@@ -15,7 +15,8 @@ constexpr std::uint64_t kMagic = 0x31485345'4d494b41;
 struct Head {
   std::uint64_t magic = kMagic;
   std::int32_t cells = 0, meshes = 0, bits = 0, dropped_bits = 0;
-  std::uint32_t equal_units = 0, pieces = 0, chunks = 0, spare = 0;
+  std::uint32_t equal_units = 0, pieces = 0, chunks = 0;
+  std::int32_t shed_bits = 0;
   double units_per_mass = 0;
 };
 
@@ -29,6 +30,7 @@ Head head_of(const MeshHeader& header) {
   head.cells = header.cells;
   head.meshes = header.meshes;
   head.bits = header.unit.bits;
+  head.shed_bits = header.unit.shed_bits;
   head.dropped_bits = header.unit.dropped_bits;
   head.equal_units = header.unit.equal_units;
   head.units_per_mass = header.unit.units_per_mass;
@@ -71,7 +73,8 @@ MeshChunk read_chunk(Reader& reader, const MeshHeader& header) {
   if (!within(head.first_plane, head.planes) || !within(head.first_row, head.rows))
     refuse("a part lies beyond the mesh");
   MeshChunk chunk{head.first_plane, head.first_row, {}, {}, {}};
-  chunk.block = {head.planes, head.rows, m, header.meshes, header.unit.dropped_bits, {}};
+  chunk.block = {head.planes, head.rows, m, header.meshes, header.unit.dropped_bits,
+                 header.unit.shed_bits, {}};
   for (int mesh = 0; mesh < header.meshes; ++mesh) {
     for (std::byte kind : reader.bytes(static_cast<std::uint64_t>(head.planes))) {
       if (std::to_integer<int>(kind) > static_cast<int>(Plane::kExact)) refuse("a plane is of no known kind");

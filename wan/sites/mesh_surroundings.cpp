@@ -47,9 +47,9 @@ Surroundings::Four Surroundings::four(int x0, int x1, int y0, int y1) const {
 const std::int32_t* Surroundings::mean(int place, const Four& rows, int z0, int z1) {
   std::vector<std::int32_t>& out = means_[static_cast<std::size_t>(place)];
   for (int z = 0; z < length_; ++z) {
-    std::int64_t sum = 4;
-    for (const std::int32_t* r : rows) sum += std::int64_t{r[z + z0]} + r[z + z1];
-    out[static_cast<std::size_t>(z)] = static_cast<std::int32_t>(sum >> 3);
+    const std::int32_t low = rows[0][z + z0] + rows[1][z + z0] + rows[2][z + z0] + rows[3][z + z0];
+    const std::int32_t high = rows[0][z + z1] + rows[1][z + z1] + rows[2][z + z1] + rows[3][z + z1];
+    out[static_cast<std::size_t>(z)] = (low + high) >> 3;
   }
   return out.data();
 }
@@ -80,7 +80,7 @@ void WeightFit::add(const std::array<const std::int32_t*, kMostFeatures>& featur
   mean /= count_;
   const double weight = 1 / (std::max(square / count_ - mean * mean, 0.0) + 1e-4 * mean * mean + 1);
   for (int i = 0; i < count_; ++i)
-    for (int j = 0; j <= count_; ++j)
+    for (int j = i; j <= count_; ++j)
       sums_[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] +=
           weight * row[static_cast<std::size_t>(i)] * row[static_cast<std::size_t>(j)];
 }
@@ -90,14 +90,16 @@ Weights WeightFit::weights() const {
   auto a = sums_;
   const auto n = static_cast<std::size_t>(count_);
   double trace = 0;
-  for (std::size_t i = 0; i < n; ++i) trace += a[i][i];
+  for (std::size_t i = 0; i < n; ++i) {
+    trace += a[i][i];
+    for (std::size_t j = 0; j < i; ++j) a[i][j] = a[j][i];
+  }
   for (std::size_t i = 0; i < n; ++i) a[i][i] += 1e-9 * trace + 1e-30;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t k = i + 1; k < n; ++k) {
       const double factor = a[k][i] / a[i][i];
       for (std::size_t j = i; j <= n; ++j) a[k][j] -= factor * a[i][j];
     }
-    std::swap(a[i][n], a[i][n]);
   }
   std::array<double, kMostFeatures> found{};
   for (std::size_t i = n; i-- > 0;) {

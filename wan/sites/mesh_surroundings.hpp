@@ -10,8 +10,9 @@
 namespace maki::sites {
 
 inline constexpr int kMostFeatures = 13;
+inline constexpr int kNearBits = 28;  // the sum of eight still has 31
 
-// One mesh of a block, its values divided by a power of two so that they have at most 30 bits. Each row has two more
+// One mesh of a block, its values divided by a power of two so that they are below 2^28. Each row has two more
 // cells on both sides, where the mesh goes around.
 class NearCells {
  public:

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <exception>
 
-#include "host/fft/mass_unit.hpp"
 #include "wan/sites/mesh_part.hpp"
 
 namespace maki::sites {
@@ -103,7 +102,7 @@ std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const CellBox& box, const Mass
   for (int x = 0; x < box.extent[0]; x += thick) {
     const int planes = std::min(thick, box.extent[0] - x);
     MeshChunk chunk{box.origin[0] + x, box.origin[1], {}, {}, {}};
-    chunk.block = {planes, box.extent[1], box.extent[2], counts[1] ? 2 : 1, unit.dropped_bits, {}};
+    chunk.block = {planes, box.extent[1], box.extent[2], counts[1] ? 2 : 1, unit.dropped_bits, unit.shed_bits, {}};
     bool any = false;
     for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
       for (int i = 0; i < planes; ++i) chunk.block.kind[mesh].push_back(own[mesh][counted(x + i)]);
@@ -261,30 +260,6 @@ void SiteMesh::take(const CellBox& box, const MassUnit& unit, std::uint64_t* cou
     }
   }
   p.count_shared();
-}
-
-MassTotals mass_totals(Sites& sites, Phase phase, std::uint64_t number, const Stream& stream,
-                       const SourceParticle* particles, std::size_t n) {
-  struct Told {
-    float smallest, largest;
-    std::uint32_t massless, invalid;
-  };
-  const MassRange mine = mass_range(sites.ranks(), stream, particles, n);
-  const Told told{mine.smallest, mine.largest, mine.massless ? 1u : 0u, mine.invalid ? 1u : 0u};
-  MassTotals totals;
-  totals.range = mine;
-  for (const Message& message : sites.gather(phase, number, as_bytes_of(told))) {
-    const auto one = value_of<Told>(message);
-    totals.range = join(totals.range, {one.smallest, one.largest, one.massless > 0, one.invalid > 0});
-  }
-  std::array<std::uint64_t, 2> sums = {n, finest_units(stream, particles, n, totals.range)};
-  sites.ranks().sum(sums);
-  for (const Message& message : sites.gather(phase, number + 1, as_bytes_of(sums))) {
-    const auto one = value_of<std::array<std::uint64_t, 2>>(message);
-    totals.particles += one[0];
-    totals.finest_units += one[1];
-  }
-  return totals;
 }
 
 }  // namespace maki::sites

@@ -39,7 +39,7 @@ struct Meshes {
   std::vector<float> mesh, shifted;
 };
 
-Meshes assign_both(Assignment cloud, int m, const std::vector<SourceParticle>& particles) {
+Meshes assign_both(Assignment cloud, int m, const std::vector<SourceParticle>& particles, int mass_bits = 0) {
   const Stream stream;
   MassAssigner assigner(m, cloud);
   const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
@@ -47,8 +47,9 @@ Meshes assign_both(Assignment cloud, int m, const std::vector<SourceParticle>& p
   source.upload(stream, particles);
   DeviceBuffer<float> mesh("test.mesh", size), shifted("test.shifted", size);
   Meshes out;
+  out.unit = choose_mass_unit(stream, cloud, m, source.data(), particles.size(), mass_bits);
   for (int pass = 0; pass < 2; ++pass)  // the second finds the work space as the first left it
-    out.unit = assigner.assign(stream, source.data(), particles.size(), mesh.data(), shifted.data());
+    assigner.assign(stream, source.data(), particles.size(), out.unit, mesh.data(), shifted.data());
   out.mesh = mesh.download(stream);
   out.shifted = shifted.download(stream);
   return out;
@@ -58,7 +59,8 @@ void expect_mesh(const std::vector<std::int64_t>& counts, const std::vector<floa
   int wrong = 0;
   for (int row = 0; row < m * m; ++row)
     for (int z = 0; z < m; ++z) {
-      const float expected = static_cast<float>(counts[row * m + z] - unit.mean) * static_cast<float>(unit.quantum);
+      const auto sum = static_cast<std::int64_t>(unit.rounded(static_cast<std::uint64_t>(counts[row * m + z])));
+      const float expected = static_cast<float>(sum - unit.mean) * static_cast<float>(unit.quantum);
       wrong += mesh[row * (m + 2) + z] != expected;
     }
   EXPECT_EQ(wrong, 0) << "of " << m * m * m << " cells";
@@ -101,6 +103,27 @@ TEST(CloudWeights, AreSplinesAndSumExactly) {
     check_weights<2>(bits);
     check_weights<3>(bits);
     check_weights<4>(bits);
+  }
+}
+
+// Of shares and of sums, by all instruction sets.
+TEST(MassAssigner, RoundsAsThePlainLoopDoes) {
+#if defined(MAKI_BACKEND_CUDA)
+  const auto use = [](const char* set) { return set == nullptr; };
+#else
+  const auto use = use_mesh_kernels;
+#endif
+  for (const char* set : {"scalar", "avx2", "avx512", static_cast<const char*>(nullptr)}) {
+    if (!use(set)) continue;
+    for (Assignment cloud : kClouds)
+      for (bool equal : {true, false}) {
+        const auto particles = random_particles(900, equal);
+        const Meshes got = assign_both(cloud, 16, particles, 9);
+        EXPECT_GT(got.unit.shed_bits, 0);
+        EXPECT_GT(got.unit.dropped_bits, got.unit.shed_bits);
+        expect_mesh(counts_by_the_book(cloud, particles, 16, 0, got.unit), got.mesh, 16, got.unit);
+        expect_mesh(counts_by_the_book(cloud, particles, 16, 1, got.unit), got.shifted, 16, got.unit);
+      }
   }
 }
 

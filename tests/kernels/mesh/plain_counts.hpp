@@ -25,7 +25,10 @@ void add_by_the_book(const SourceParticle& p, int m, std::uint32_t half_cells, c
     split_units<S>(share[i], unit.bits, w[1], in_row);
     for (int j = 0; j < S; ++j) {
       std::int64_t* row = &counts[((first[0] + i) % m * m + (first[1] + j) % m) * m];
-      for (int k = 0; k < S; ++k) row[(first[2] + k) % m] += std::int64_t{in_row[j]} * w[2][k];
+      for (int k = 0; k < S; ++k) {
+        const std::uint64_t share = std::uint64_t{in_row[j]} * w[2][k], step = std::uint64_t{1} << unit.shed_bits;
+        row[(first[2] + k) % m] += static_cast<std::int64_t>((share + step / 2) / step * step);
+      }
     }
   }
 }
