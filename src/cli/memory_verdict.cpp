@@ -145,7 +145,8 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
   lines.push_back(fmt::format("{} has {} free{}", what, gigabytes(memory->device_free),
                               memory->shared ? "" : fmt::format(", its host {}", gigabytes(memory->host_free))));
   lines.push_back(fmt::format("largest such run on {}: {} particles, or {} with lists made and used in batches",
-                              e.sites > 1 ? "such sites" : ranks > 1 ? "these ranks" : "it", number_text(config, largest_run(config, *memory, true)),
+                              e.sites > 1 ? "such sites" : ranks > 1 ? "these ranks" : "it",
+                              number_text(config, largest_run(config, *memory, true)),
                               number_text(config, largest_run(config, *memory, false))));
   return lines;
 }

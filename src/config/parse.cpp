@@ -139,7 +139,8 @@ class Reader {
       std::vector<double> list;
       for (const toml::node& element : *array) {
         const auto number = element.value<double>();
-        if (!number) throw Error(fmt::format("{}: {} holds something other than numbers or texts", place.where, place.key));
+        if (!number)
+          throw Error(fmt::format("{}: {} holds something other than numbers or texts", place.where, place.key));
         list.push_back(*number);
       }
       return list;

@@ -33,7 +33,8 @@ void refuse_elsewhere(const std::string& key) {
 
 void set_path_value(Config& config, const std::string& name, const Value& value) {
   const PathKey* key = find_path_key(name);
-  if (key == nullptr) throw Error("there is no such key", "", fmt::format("did you mean '{}'?", nearest_path_key(name)));
+  if (key == nullptr)
+    throw Error("there is no such key", "", fmt::format("did you mean '{}'?", nearest_path_key(name)));
   refuse_elsewhere(name);
   PathChoices choices;
   PathValue given{name, text_of(value)};
@@ -177,7 +178,8 @@ PathChoices site_path(const Config& config) {
   const wan::Security& security = choices.security;
   if (security.key_files.empty() && security.certificate.empty() && !security.insecure) {
     throw Error("sites.key is not set", "sites talk to those only that hold the same key",
-                "'maki wan keygen FILE' makes one; sites.path.insecure = true goes without, for tests");
+                "'maki wan keygen FILE' makes one: give it as sites.key, in the file or on the command line; "
+                "sites.path.insecure = true goes without, for tests");
   }
   return choices;
 }

@@ -56,8 +56,8 @@ std::vector<wan::Limit> limits_here(const sites::RingPlan& plan, const std::vect
   // Streams that are made anew are there twice for a while.
   const std::uint64_t needed = kOwnFiles + 2 * static_cast<std::uint64_t>(neighbours * plan.path.streams);
   if (open_files < needed) {
-    all.push_back({fmt::format("{} files may be open at once, and {} streams to {} neighbour{} need up to {}", open_files,
-                               plan.path.streams, neighbours, neighbours > 1 ? "s" : "", needed),
+    all.push_back({fmt::format("{} files may be open at once, and {} streams to {} neighbour{} need up to {}",
+                               open_files, plan.path.streams, neighbours, neighbours > 1 ? "s" : "", needed),
                    fmt::format("ulimit -n {}", std::max<std::uint64_t>(4096, std::bit_ceil(needed)))});
   }
   return all;
@@ -72,7 +72,8 @@ std::vector<std::string> problems_of(const sites::RingPlan& plan, const std::vec
       continue;
     }
     for (const std::string& difference : link.differences) problems.push_back(difference);
-    if (!link.error.empty()) problems.push_back(fmt::format("the link to site {} was not measured: {}", name, link.error));
+    if (!link.error.empty())
+      problems.push_back(fmt::format("the link to site {} was not measured: {}", name, link.error));
   }
   return problems;
 }

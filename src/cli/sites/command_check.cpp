@@ -100,9 +100,10 @@ void add_sites_check(CLI::App& sites) {
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(
       sites, "check",
-      "Before a run, at all sites at once: whether neighbours can be reached, keys, versions, configurations and clocks, "
-      "how fast the links are, and what this machine is set to that slows them. Exit code 1: something is wrong",
-      "maki sites check configs/two_sites.toml --site amsterdam      # and the same at the other sites", options, check);
+      "Before a run, at all sites at once: whether neighbours can be reached, keys, versions, configurations and "
+      "clocks, how fast the links are, and what this machine is set to that slows them. Exit code 1: something is wrong",
+      "maki sites check configs/two_sites.toml --site amsterdam      # and the same at the other sites", options,
+      check);
   command->add_option("CONFIG", options->config, "configuration of the run (TOML)")->required();
   command->add_option("KEY=VALUE", options->settings, "settings that override the file's");
   command->add_option("--site", options->site, "which of the sites in [sites] this is")->type_name("NAME");

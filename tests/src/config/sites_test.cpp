@@ -91,8 +91,8 @@ TEST(ConfigSites, WhatAllHaveAlike) {
   const auto has = [&](const std::string& line) { return std::count(all.begin(), all.end(), line) == 1; };
   EXPECT_TRUE(has("cosmology.sigma8 = 0.829"));
   EXPECT_TRUE(has("sites.ring = [\"amsterdam\", \"tokyo\"]"));
-  for (const char* own : {"run.output_directory=x", "run.overwrite=true", "run.threads=3", "run.device=1", "sites.key=z",
-                          "run.time_limit=1 h", "gravity.list_memory=1 GB", "sites.amsterdam.listen=:1",
+  for (const char* own : {"run.output_directory=x", "run.overwrite=true", "run.threads=3", "run.device=1",
+                          "sites.key=z", "run.time_limit=1 h", "gravity.list_memory=1 GB", "sites.amsterdam.listen=:1",
                           "sites.amsterdam.address=b:1", "sites.path.pacing=1 MB/s"})
     EXPECT_EQ(lines({own}), all) << own;
   for (const char* common : {"run.name=x", "sigma8=0.8", "initial.seed=2", "gravity.theta=0.4", "run.preset=fast",

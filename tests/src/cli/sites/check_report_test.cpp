@@ -45,7 +45,8 @@ std::string all_of(const std::vector<wan::Limit>& limits) {
 }
 
 void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
 }
 
 sites::LinkCheck good_link(int site) {

@@ -95,7 +95,8 @@ TEST(SiteShare, ThinSlabsAreRefusedWithTheNumbers) {
 TEST(ChooseSite, NamesAndDirectories) {
   const auto choose = [](const std::vector<std::string>& settings, const std::string& name) {
     Config config = parse_config(
-        "[sites.a]\naddress = 'h:1'\n[sites.b]\naddress = 'h:2'\n[sites]\nring = ['a', 'b']\nkey = 'k'\n", "t", settings);
+        "[sites.a]\naddress = 'h:1'\n[sites.b]\naddress = 'h:2'\n[sites]\nring = ['a', 'b']\nkey = 'k'\n", "t",
+        settings);
     const ThisSite site = choose_site(config, name);
     return fmt::format("{} {}/{} {}", site.name, site.place, site.count, config.run.output_directory.value_or("-"));
   };

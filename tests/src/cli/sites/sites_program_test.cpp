@@ -57,7 +57,8 @@ TEST_F(SitesProgram, AnotherVersionIsRefusedWithBoth) {
   std::string binary{std::istreambuf_iterator<char>(original), {}};
   std::string other = hash;
   other[0] = other[0] == '0' ? '1' : '0';
-  for (auto at = binary.find(hash); at != std::string::npos; at = binary.find(hash, at)) binary.replace(at, hash.size(), other);
+  for (auto at = binary.find(hash); at != std::string::npos; at = binary.find(hash, at))
+    binary.replace(at, hash.size(), other);
   const std::string copy = program() + "_of_" + std::to_string(getpid());  // where it finds the same libraries
   std::ofstream(copy, std::ios::binary) << binary;
   std::error_code failure;
