@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import re
 
 KINDS = ["new lists", "kept, mesh", "kept, no mesh"]
 PHASES = ["sums", "mesh", "trees", "particles", "output", "control"]
@@ -26,6 +27,7 @@ class Run:
         if self.counted == 0:
             raise SystemExit(f"{folders[0]}: no more than {skip} steps: more --steps, or a smaller --skip")
         first = self.steps[0]
+        self.theta = _theta(folders[0])
         self.particles, self.z = first[0]["particles"], first[-1].get("z", 0)
         self.rebuilds, self.long = sum(s["rebuilt"] for s in first), sum(s["long"] for s in first)
         self.step = max(mean(s["seconds"] for s in steps) for steps in self.steps)
@@ -71,6 +73,13 @@ def _steps(folder, skip):
         raise SystemExit(f"{path} is missing: the run has not written it")
     lines = [json.loads(line) for line in open(path)]
     return [s for s in lines if s.get("step", 0) > skip]
+
+
+def _theta(folder):
+    """As the log says it."""
+    with open(f"{folder}/log.txt") as file:
+        found = re.search(r"theta ([0-9.]+)", file.read())
+    return float(found.group(1)) if found else 0.5
 
 
 def read_trace(folder):

@@ -34,6 +34,8 @@ end_redshift = {end}
 
 [output]
 redshifts = []
+power_spectrum = false
+image = false
 """
 
 SITES = """

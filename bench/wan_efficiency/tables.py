@@ -2,13 +2,6 @@
 import sushi
 
 
-def theta_of(options):
-    for setting in options.set:
-        if setting.split("=")[0] in ("gravity.theta", "theta"):
-            return float(setting.split("=")[1])
-    return {"fast": 0.5, "standard": 0.4, "precise": 0.3}[options.preset]
-
-
 def rows(options, runs):
     """One object for each run; {(mesh, sites): Run}."""
     made = []
@@ -20,7 +13,7 @@ def rows(options, runs):
             "exposed": run.exposed, "tree": run.tree, "pm": run.mesh, "step": run.step,
             "E": one.step / run.step if one else None, "own share": run.own_share(),
             "sent": run.sent(), "sent mesh": run.sent_mesh(),
-            "eq. 12": sushi.bytes_of_step(run.particles, mesh ** 3, sites, theta_of(options)),
+            "eq. 12": sushi.bytes_of_step(run.particles, mesh ** 3, sites, run.theta),
             "plain mesh": sushi.mesh_bytes(mesh ** 3, sites), "kinds": run.kinds(),
         })
     return made
@@ -29,7 +22,8 @@ def rows(options, runs):
 def show(options, table):
     first = table[0]
     print(f"\n{options.rtt:g} ms, {options.rate:g} Mbit/s, {options.streams} streams, paced at {options.pacing:g} of "
-          f"the line; {options.ranks} ranks of {options.quota} processors; {first['steps']} steps to z = {first['z']:.3g}")
+          f"the line; {options.ranks} ranks of {options.quota} processors; "
+          f"{first['steps']} steps to z = {first['z']:.3g}")
     print("seconds a step; comm: waited for other sites; E: eq. 14, measured; own: of a step, what was not waited;\n"
           "MB of the site that sends most; over it: 16 M (s - 1) / s, both interlaced meshes as they are, over that")
     print("    N      M  sites     comm    tree      PM    step      E    own |"
