@@ -27,7 +27,7 @@ class Run:
         if self.counted == 0:
             raise SystemExit(f"{folders[0]}: no more than {skip} steps: more --steps, or a smaller --skip")
         first = self.steps[0]
-        self.theta = _theta(folders[0])
+        self.theta = _theta(folders[0], first[-1].get("z", 0))
         self.particles, self.z = first[0]["particles"], first[-1].get("z", 0)
         self.rebuilds, self.long = sum(s["rebuilt"] for s in first), sum(s["long"] for s in first)
         self.step = max(mean(s["seconds"] for s in steps) for steps in self.steps)
@@ -75,11 +75,12 @@ def _steps(folder, skip):
     return [s for s in lines if s.get("step", 0) > skip]
 
 
-def _theta(folder):
-    """As the log says it."""
+def _theta(folder, z):
+    """Of the last steps, as the log's copy of the configuration says."""
     with open(f"{folder}/log.txt") as file:
-        found = re.search(r"theta ([0-9.]+)", file.read())
-    return float(found.group(1)) if found else 0.5
+        keys = dict(re.findall(r"^# (theta\w*) = ([0-9.]+)$", file.read(), re.MULTILINE))
+    early = z > float(keys.get("theta_switch_redshift", "inf"))
+    return float(keys["theta_early" if early else "theta"])
 
 
 def read_trace(folder):
@@ -105,4 +106,5 @@ def slabs_of(folder):
     slabs = {int(row["step"]): pick(row, "begin", "end") for row in rows if row["told_of"] is not None}
     times = {int(row["told_of"]): pick(row, "force_seconds", "particles", "interactions")
              for row in rows if row["told_of"] is not None}
-    return [(step, [dict(a, **b) for a, b in zip(times[step], slabs[step])]) for step in sorted(set(times) & set(slabs))]
+    both = sorted(set(times) & set(slabs))
+    return [(step, [dict(a, **b) for a, b in zip(times[step], slabs[step])]) for step in both]
