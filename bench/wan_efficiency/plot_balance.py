@@ -1,7 +1,7 @@
 """How boundaries between sites settle: python3 bench/wan_efficiency/plot_balance.py OUT.png TITLE=FOLDER...
 
 FOLDER: output of one site. Above, where the boundaries are; below, force times over their mean, and the step from
-which they agree within 5 %. Prints the numbers, also without matplotlib.
+which they agree within 5 % on average. Prints the numbers, also without matplotlib.
 """
 import sys
 
@@ -10,41 +10,40 @@ import measured
 COLOURS = ["tab:blue", "tab:orange", "tab:green", "tab:red"]
 
 
-def settled(trace, within=0.05):
-    """The first step from which force times differ by less than `within` of the largest; None if they never do."""
-    found = None
+def difference(times):
+    return 1 - min(times) / max(times) if max(times) > 0 else 0.0
+
+
+def stretches(trace):
+    """[(first step, last step, boundaries, mean force seconds of each site)]: of steps with the same boundaries."""
+    found = []
     for step, sites in trace:
-        times = [s["force_seconds"] for s in sites]
-        if max(times) <= 0:
-            continue
-        apart = 1 - min(times) / max(times)
-        if apart > within:
+        boundaries = [s["begin"] for s in sites[1:]]
+        if not found or found[-1][2] != boundaries:
+            found.append([step, step, boundaries, []])
+        found[-1][1] = step
+        found[-1][3].append([s["force_seconds"] for s in sites])
+    return [(a, b, at, [sum(t) / len(t) for t in zip(*times)]) for a, b, at, times in found]
+
+
+def settled(trace, within=0.05):
+    """The step from which on, as long as boundaries stay, mean force times differ by less; None if they never do."""
+    found = None
+    for first, _, _, times in stretches(trace):
+        if difference(times) > within:
             found = None
         elif found is None:
-            found = step
+            found = first
     return found
 
 
-def smoothed(trace, width):
-    """Each step's times as means over the last `width` steps: what is left of noise."""
-    out = []
-    for i, (step, sites) in enumerate(trace):
-        last = [s for _, s in trace[max(0, i - width + 1):i + 1]]
-        out.append((step, [dict(site, force_seconds=sum(l[j]["force_seconds"] for l in last) / len(last))
-                           for j, site in enumerate(sites)]))
-    return out
-
-
 def print_trace(title, trace):
-    print(f"{title}: step, boundaries (sides), force seconds, difference")
-    for step, sites in trace:
-        times = [s["force_seconds"] for s in sites]
-        apart = 1 - min(times) / max(times) if max(times) > 0 else 0
-        print(f"{step:5}  " + " ".join(f"{s['begin']:.4f}" for s in sites[1:]) + "   " +
-              " ".join(f"{t:.4f}" for t in times) + f"   {100 * apart:5.1f} %")
-    for width in (1, 3):
-        at = settled(smoothed(trace, width))
-        print(f"  within 5 % for good ({width}-step means): " + (f"from step {at}" if at is not None else "not yet"))
+    print(f"{title}\n  steps     boundaries (sides), mean force seconds of each site, difference")
+    for first, last, boundaries, times in stretches(trace):
+        print(f"  {first:3} - {last:3}  " + " ".join(f"{b:.4f}" for b in boundaries) + "   " +
+              " ".join(f"{t:.4f}" for t in times) + f"   {100 * difference(times):5.1f} %")
+    at = settled(trace)
+    print("  force times agree within 5 % " + (f"from step {at} on" if at is not None else "not yet"))
 
 
 def plot(out, traces):
@@ -69,7 +68,7 @@ def plot(out, traces):
             times = [sites[i]["force_seconds"] / m if m > 0 else 1 for (_, sites), m in zip(trace, mean)]
             below.plot(steps, times, "o-", ms=3, color=COLOURS[i % 4], label=f"site {i + 1}")
         below.axhspan(0.975, 1.025, color="0.85")
-        at = settled(smoothed(trace, 3))
+        at = settled(trace)
         if at is not None:
             below.axvline(at, color="0.5", lw=0.8, ls="--")
         below.set_xlabel("step")
