@@ -139,7 +139,9 @@ ForceLaw force_law(const Config& config, const UnitSystem& units) {
 MeshOptions mesh_options(const Config& config) {
   if (config.run.kind == RunKind::kIsolated) return {};
   const Config::Gravity& gravity = config.gravity;
-  const std::int64_t auto_bits = config.sites.ring.size() > 1 ? sites::kSiteMassBits : 0;
+  std::int64_t auto_bits = 0;
+  if (config.sites.ring.size() > 1)
+    auto_bits = config.run.preset == Preset::kPrecise ? sites::kPreciseSiteMassBits : sites::kSiteMassBits;
   return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing,
           static_cast<int>(gravity.mesh_mass_bits.value_or(auto_bits))};
 }

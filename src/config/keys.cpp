@@ -131,7 +131,7 @@ struct Table {
         .means("a second mesh half a cell aside against aliasing; auto: preset");
     KEY(gravity.gradient).only(RunKind::kCosmology).means("how the mesh force comes from the potential; auto: preset");
     KEY(gravity.mesh_mass_bits).range(0, 40).only(RunKind::kCosmology)
-        .means("masses on the mesh are rounded to about 2^-this of a particle's; 0: exact; auto: 0, over sites 12");
+        .means("masses on the mesh are rounded to about 2^-this of a particle's; 0: exact; auto: 0, over sites preset");
     KEY(gravity.leaf_size).range(1, 1024).means("a tree cell with more particles is divided");
     KEY(gravity.group_size).range(8, 2048).means("particles that share an interaction list, at most (n_crit)");
     KEY(gravity.reuse).range(1, 1000)

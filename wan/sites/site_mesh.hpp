@@ -14,8 +14,9 @@
 
 namespace maki::sites {
 
-// For gravity.mesh_mass_bits: forces lose nothing by it (bench/NOTES.md), and the mesh takes few bytes.
-inline constexpr int kSiteMassBits = 12;
+// For gravity.mesh_mass_bits: forces lose nothing by it (bench/NOTES.md), and the mesh takes few bytes. The second where
+// forces are as exact as with run.preset = "precise".
+inline constexpr int kSiteMassBits = 12, kPreciseSiteMassBits = 14;
 
 class SiteMesh : public OutsideMasses {
  public:
