@@ -111,6 +111,25 @@ void LinkStart::run(bool all_or_none, double wait_limit) {
     if (caller) caller->stop();
 }
 
+void LinkStart::refuse(const std::string& why) {
+  const auto tell = [&](wan::Path path, bool greet) {
+    try {
+      if (greet) path.start_send(kHelloTag, hello_);
+    } catch (const wan::Error&) {
+    }
+    send_news(path, News::kRefused, why);
+    left_.push_back(std::move(path));
+  };
+  for (Candidate& candidate : candidates_) tell(std::move(candidate.path), false);
+  candidates_.clear();
+  for (const auto& caller : callers_) {
+    if (!caller) continue;
+    LinkCaller::Reached reached = caller->take();
+    if (reached.path.valid()) tell(std::move(reached.path), false);
+  }
+  while (auto accepted = listener_ ? listener_->accept_for(0) : std::nullopt) tell(std::move(accepted->path), true);
+}
+
 std::string LinkStart::why_waiting(std::size_t i) const {
   if (!reasons_[i].empty()) return reasons_[i];
   if (callers_[i]) return callers_[i]->reason();

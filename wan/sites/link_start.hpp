@@ -35,6 +35,9 @@ class LinkStart {
   // A link that is not up when `wait_limit` (0: none) is over has no hope then.
   void run(bool all_or_none, double wait_limit);
 
+  // Tells those who have come meanwhile and are not among links() yet why there will be no run.
+  void refuse(const std::string& why);
+
   // The one on the right first; two sites have one.
   std::vector<StartedLink>& links() { return links_; }
   std::unique_ptr<wan::Listener> take_listener() { return std::move(listener_); }

@@ -46,10 +46,12 @@ void NetRing::Core::meet(const RingPlan& plan) {
   std::string problem;
   LinkStart start(plan, Purpose::kRun, *context_);
   start.run(true, plan.wait_limit);
+  for (const StartedLink& started : start.links())
+    if (problem.empty()) problem = started.problem;
+  if (!problem.empty()) start.refuse(problem);
   hellos[static_cast<std::size_t>(ways.me)] = start.ours();
   listener_ = start.take_listener();
   for (StartedLink& started : start.links()) {
-    if (!started.problem.empty() && problem.empty()) problem = started.problem;
     if (!started.path.valid()) continue;
     Link& link = links_.emplace_back();
     link.site = started.site;
