@@ -65,14 +65,14 @@ int rename_exclusive(const char* from, const char* to) {
               "remove it, choose another name, or allow overwriting");
 }
 
+}  // namespace
+
 void sync_directory(const std::string& directory) {
   const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // the file has its name by now; some file systems give no handle on directories
+  if (descriptor < 0) return;  // names are there by now; some file systems give no handle on directories
   (void)fsync(descriptor);
   close(descriptor);
 }
-
-}  // namespace
 
 SafeFile::SafeFile(std::string path, bool overwrite) : path_(std::move(path)), overwrite_(overwrite) {
   struct stat status {};

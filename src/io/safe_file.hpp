@@ -73,4 +73,7 @@ class PositionedFile {
 // way, or where the directory cannot be written to.
 void ensure_output_directory(const std::string& path);
 
+// Flushes the names in a directory to the disk, where the file system can do that.
+void sync_directory(const std::string& directory);
+
 }  // namespace maki

@@ -6,24 +6,24 @@
 namespace maki {
 
 void EnergyTracker::add_kinetic(double a, double kinetic) {
-  if (has_kinetic_ && comoving_) integral_ += 0.5 * (kinetic + last_kinetic_) * (a - last_a_);
-  has_kinetic_ = true;
-  last_a_ = a;
-  last_kinetic_ = kinetic;
+  if (s_.has_kinetic && comoving_) s_.integral += 0.5 * (kinetic + s_.last_kinetic) * (a - s_.last_a);
+  s_.has_kinetic = true;
+  s_.last_a = a;
+  s_.last_kinetic = kinetic;
 }
 
 EnergyReport EnergyTracker::add(double a, double kinetic, double potential) {
   add_kinetic(a, kinetic);
-  scale_ = std::max(scale_, std::fabs(a * potential));
-  if (!has_start_) {
-    has_start_ = true;
-    integral_ = 0;
-    start_ = a * (kinetic + potential);
+  s_.scale = std::max(s_.scale, std::fabs(a * potential));
+  if (!s_.has_start) {
+    s_.has_start = true;
+    s_.integral = 0;
+    s_.start = a * (kinetic + potential);
   }
-  const double now = a * (kinetic + potential) + integral_ + removed_;
-  double scale = scale_;
-  if (!comoving_ && std::fabs(start_) > 1e-6 * std::fabs(potential)) scale = std::fabs(start_);
-  return {kinetic, potential, integral_, scale > 0 ? (now - start_) / scale : 0};
+  const double now = a * (kinetic + potential) + s_.integral + s_.removed;
+  double scale = s_.scale;
+  if (!comoving_ && std::fabs(s_.start) > 1e-6 * std::fabs(potential)) scale = std::fabs(s_.start);
+  return {kinetic, potential, s_.integral, scale > 0 ? (now - s_.start) / scale : 0};
 }
 
 }  // namespace maki

@@ -10,6 +10,16 @@ struct EnergyReport {
   double error = 0;      // see EnergyTracker
 };
 
+// What the tracker knows so far; goes into restarts.
+struct EnergyState {
+  bool has_start = false, has_kinetic = false;
+  double start = 0;     // a (T + W), or E, at the first full sample
+  double integral = 0;
+  double last_a = 0, last_kinetic = 0;
+  double scale = 0;     // largest |a W|
+  double removed = 0;
+};
+
 // Isolated: error = (E - E_0) / |E_0|, or over |W| where E_0 is nothing beside it.
 // Comoving: with H = T + W, dH/dt = -(da/dt)/a (2 T + W) (Layzer 1963, Irvine 1961), so that a (T + W) + int T da
 // stays what it was; error = its change over the largest |a W| so far. A softening that varies with a is not part of
@@ -23,16 +33,14 @@ class EnergyTracker {
   // Both energies at one synchronised state.
   EnergyReport add(double a, double kinetic, double potential);
   // Energy (kinetic and potential against all others) that leaves with particles that are set aside.
-  void remove(double energy) { removed_ += energy; }
+  void remove(double energy) { s_.removed += energy; }
+
+  const EnergyState& state() const { return s_; }
+  void restore(const EnergyState& state) { s_ = state; }
 
  private:
   bool comoving_;
-  bool has_start_ = false, has_kinetic_ = false;
-  double start_ = 0;     // a (T + W), or E, at the first full sample
-  double integral_ = 0;
-  double last_a_ = 0, last_kinetic_ = 0;
-  double scale_ = 0;     // largest |a W|
-  double removed_ = 0;
+  EnergyState s_;
 };
 
 }  // namespace maki

@@ -55,6 +55,15 @@ GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& pa
     total_ += sites::value_of<std::uint64_t>(message);
 }
 
+FieldState GravityField::state() const { return {softening_, total_, escapers_.total, escapers_.energy}; }
+
+void GravityField::restore(const FieldState& state, const EscaperRows& escapers) {
+  if (state.softening != softening_) set_softening(state.softening);
+  static_cast<EscaperRows&>(escapers_) = escapers;
+  escapers_.total = state.escapers;
+  escapers_.energy = state.escaped_energy;
+}
+
 void GravityField::make_ready(double t) {
   if (!frame_.periodic) keep_in_box(t);
   apply_schedules(t);
@@ -80,7 +89,10 @@ void GravityField::apply_schedules(double t) {
     gravity_.set_theta(redshift > schedule_.switch_redshift ? schedule_.early : theta_);
   }
   const double softening = softening_at(steps_, timeline_.scale_factor(t)) / frame_.side;
-  if (std::fabs(softening - softening_) <= 1e-6 * softening_) return;
+  if (std::fabs(softening - softening_) > 1e-6 * softening_) set_softening(softening);
+}
+
+void GravityField::set_softening(double softening) {
   const ForceLaw& old = gravity_.options().law;
   ForceLaw law = make_force_law(old.split, old.order, old.r_cut, old.softening_kind, softening);
   law.refine_root = old.refine_root;

@@ -16,18 +16,13 @@ struct ThetaSchedule {
 };
 
 // Particles of this rank that left an isolated set's largest box: they keep their velocities and feel nothing any more.
-struct Escapers {
-  std::vector<std::array<double, 3>> positions;  // when they left, length units
-  std::vector<std::array<float, 3>> velocities;
-  std::vector<float> masses;
-  std::vector<std::uint64_t> ids;
-  std::vector<double> times;                     // when that was
+// `positions` (length units) are those of the moment when they left, `times`.
+struct Escapers : EscaperRows {
   // Of all ranks: how many, and the energy that they took along, which is kinetic and potential as if all others were
   // in the middle of the box.
   std::uint64_t total = 0;
   double energy = 0;
 
-  std::size_t size() const { return ids.size(); }
   void append_to(Snapshot& snapshot, double time) const;  // where they are at `time`
 };
 
@@ -51,9 +46,14 @@ class GravityField : public ForceField {
 
   const Escapers& escapers() const { return escapers_; }
 
+  // What a restart keeps, and this rank's escapers; to be restored before the first call for forces.
+  FieldState state() const;
+  void restore(const FieldState& state, const EscaperRows& escapers);
+
  private:
   void make_ready(double t);
   void apply_schedules(double t);
+  void set_softening(double softening);
   void keep_in_box(double t);
   bool may_double() const;
   void take_out(double t);

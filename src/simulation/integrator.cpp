@@ -85,6 +85,22 @@ void Integrator::synchronise() {
   kick_long(time_);
 }
 
+IntegratorState Integrator::state() const {
+  if (!at_boundary()) throw std::logic_error("a state is kept where a long step has ended");
+  return {time_, short_kicked_to_, long_kicked_to_, long_begin_, has_potential_, last_, before_last_, older_};
+}
+
+void Integrator::resume(const IntegratorState& state) {
+  time_ = long_end_ = state.time;
+  short_kicked_to_ = state.short_kicked_to;
+  long_kicked_to_ = state.long_kicked_to;
+  long_begin_ = state.long_begin;
+  last_ = state.last;
+  before_last_ = state.before_last;
+  older_ = state.older;
+  evaluate(true, state.has_potential);
+}
+
 void Integrator::choose_long_step(double target) {
   const double remaining = target - time_;
   const StepMeasure expected = expected_measure();
@@ -140,6 +156,7 @@ void Integrator::kick_long(double to) {
 }
 
 void Integrator::evaluate(bool boundary, bool want_potential) {
+  has_potential_ = want_potential;
   if (boundary && forces_.has_mesh())
     forces_.both_ranges(time_, want_potential);
   else

@@ -8,6 +8,7 @@
 #include "src/gravity/site_steps.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/phase_timers.hpp"
+#include "src/simulation/run_state.hpp"
 #include "src/simulation/step_criterion.hpp"
 
 namespace maki {
@@ -61,6 +62,11 @@ class Integrator {
   // it ends a long step. Throws as start().
   StepReport advance(double target, Potentials potentials);
 
+  // Where a long step has ended: what a restart keeps; and evaluates both ranges as they were, to go on from it. Throws
+  // std::logic_error elsewhere, and Error as start().
+  IntegratorState state() const;
+  void resume(const IntegratorState& state);
+
   // Momenta to the time of the positions. Only where a long step has ended; throws std::logic_error elsewhere.
   void synchronise();
 
@@ -94,6 +100,7 @@ class Integrator {
   double long_kicked_to_ = 0;   // and the long-range force up to here
   double long_begin_ = 0;
   double long_end_ = 0;
+  bool has_potential_ = false;  // of the last evaluation
   StepMeasure last_, before_last_, older_;  // made at the end of the last step, of the one before it, and so on
 };
 

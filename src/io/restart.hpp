@@ -1,0 +1,92 @@
+// Restarts: the state of a run as it stands, from which `maki resume` goes on.
+//
+// A restart is a folder restart_000123 (the number is that of the step) in the output directory of a run: a file
+// rank_0.hdf5, rank_1.hdf5, ... of each rank, and complete.toml, which is written last of all. Without it, or where it
+// does not fit what lies beside it, the folder is none. Each file is written under a temporary name, flushed to the
+// disk and renamed; a write that fails removes what it had begun and touches no other restart.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+#include "kernels/particles/particles.hpp"
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+// Of files; one with another number is refused.
+inline constexpr std::uint64_t kRestartFormat = 1;
+
+// A rank's particles on the host, bit by bit as they are on the device: 42 bytes each.
+struct ParticleRows {
+  std::vector<SourceParticle> source;
+  std::vector<Remainder> remainder;
+  std::array<std::vector<float>, 3> momentum;
+  std::vector<std::uint64_t> id;
+  std::size_t size() const { return source.size(); }
+};
+// Blocks until the copy is there; the vectors' memory is used again.
+void copy_to_rows(const Stream& stream, const Particles& particles, ParticleRows& rows);
+void copy_from_rows(const Stream& stream, const ParticleRows& rows, Particles& particles);
+
+// A rank's particles that were set aside (Escapers of src/simulation).
+struct EscaperRows {
+  std::vector<std::array<double, 3>> positions;
+  std::vector<std::array<float, 3>> velocities;
+  std::vector<float> masses;
+  std::vector<std::uint64_t> ids;
+  std::vector<double> times;
+  std::size_t size() const { return ids.size(); }
+};
+
+// Everything else of a state, by name; alike on all ranks.
+struct StateNumbers {
+  std::map<std::string, std::vector<double>> reals;
+  std::map<std::string, std::vector<std::uint64_t>> counts;
+  bool operator==(const StateNumbers&) const = default;
+};
+
+// What complete.toml says.
+struct RestartInfo {
+  std::string path;          // of the folder
+  std::uint64_t format = kRestartFormat;
+  std::uint64_t step = 0;
+  double time = 0;           // scale factor, or time
+  std::vector<std::uint64_t> particles;  // of each rank's file
+  std::vector<std::string> checksums;    // of each rank's file, XXH3
+  int site = 0, sites = 1;   // place in the ring, and its length
+  Provenance provenance;     // of the run, with its resolved configuration
+  std::uint64_t total() const;
+};
+
+struct Restart {
+  RestartInfo info;  // to be written: step, time, site, sites and provenance; the rest is found
+  StateNumbers numbers;
+  ParticleRows particles;  // of this rank
+  EscaperRows escapers;
+};
+
+// Writes one into `directory`, in place of one of the same step, and then removes the oldest complete ones until `keep`
+// are left. Returns its path. Collective. Throws Error, the same on all ranks.
+std::string write_restart(const std::string& directory, const Restart& restart, int keep,
+                          const Communicator& ranks = Communicator::self());
+
+// The complete ones in an output directory, the earliest first; those of another format too. `path` may also be the
+// folder of one of them. Collective; rank 0 looks. Throws Error where the directory cannot be read.
+std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks = Communicator::self());
+
+// Reads it on any number of ranks: as many as wrote it get back what each of them had, others even shares of all rows.
+// Collective. Throws Error, the same on all ranks, where the format is another one, or files are damaged or not those
+// that complete.toml tells of.
+Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self());
+
+// Removes the restarts of later steps, and incomplete ones: the run goes on from `step`. Returns the names of the
+// complete ones among them. Collective. Throws Error, the same on all ranks.
+std::vector<std::string> remove_restarts_after(const std::string& directory, std::uint64_t step,
+                                               const Communicator& ranks = Communicator::self());
+
+}  // namespace maki

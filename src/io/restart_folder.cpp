@@ -1,0 +1,164 @@
+#include "src/io/restart_folder.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "kernels/device/error.hpp"
+#include "src/io/safe_file.hpp"
+
+namespace maki::restart_folder {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "restart_";
+constexpr const char* kComplete = "complete.toml";
+constexpr std::size_t kBlock = std::size_t{1} << 22;
+
+toml::table to_table(const RestartInfo& info) {
+  toml::array particles, checksums;
+  for (const std::uint64_t count : info.particles) particles.push_back(static_cast<std::int64_t>(count));
+  for (const std::string& sum : info.checksums) checksums.push_back(sum);
+  return toml::table{{"format", static_cast<std::int64_t>(info.format)},
+                     {"step", static_cast<std::int64_t>(info.step)},
+                     {"time", info.time},
+                     {"ranks", static_cast<std::int64_t>(info.particles.size())},
+                     {"particles", particles},
+                     {"checksums", checksums},
+                     {"site", info.site},
+                     {"sites", info.sites},
+                     {"version", info.provenance.version},
+                     {"git_hash", info.provenance.git_hash},
+                     {"compiler", info.provenance.compiler},
+                     {"device", info.provenance.device},
+                     {"configuration", info.provenance.configuration}};
+}
+
+std::uint64_t count_in(const toml::table& table, const char* key) {
+  return static_cast<std::uint64_t>(table[key].value_or(std::int64_t{0}));
+}
+
+bool from_table(const toml::table& table, RestartInfo& info) {
+  info.format = count_in(table, "format");
+  info.step = count_in(table, "step");
+  info.time = table["time"].value_or(0.0);
+  info.site = table["site"].value_or(0);
+  info.sites = table["sites"].value_or(1);
+  info.provenance = {table["configuration"].value_or(std::string()), table["version"].value_or(std::string()),
+                     table["git_hash"].value_or(std::string()), table["compiler"].value_or(std::string()),
+                     table["device"].value_or(std::string())};
+  if (const toml::array* particles = table["particles"].as_array())
+    for (const toml::node& count : *particles)
+      info.particles.push_back(static_cast<std::uint64_t>(count.value_or(std::int64_t{0})));
+  if (const toml::array* checksums = table["checksums"].as_array())
+    for (const toml::node& sum : *checksums) info.checksums.push_back(sum.value_or(std::string()));
+  if (info.format != kRestartFormat) return info.format > 0;  // nobody knows what it should hold
+  return !info.particles.empty() && info.particles.size() == count_in(table, "ranks") &&
+         info.particles.size() == info.checksums.size();
+}
+
+}  // namespace
+
+std::string name_of(std::uint64_t step) { return fmt::format("{}{:06}", kPrefix, step); }
+
+std::int64_t step_of(const std::string& name) {
+  const std::size_t prefix = std::strlen(kPrefix);
+  const bool fits = name.starts_with(kPrefix) && name.size() > prefix && name.size() < prefix + 18 &&
+                    name.find_first_not_of("0123456789", prefix) == std::string::npos;
+  return fits ? std::stoll(name.substr(prefix)) : -1;
+}
+
+std::string rank_file(const std::string& folder, int rank) {
+  return (fs::path(folder) / fmt::format("rank_{}.hdf5", rank)).string();
+}
+
+void begin(const std::string& folder) {
+  remove(folder);
+  std::error_code error;
+  fs::create_directory(folder, error);
+  if (error)
+    throw Error(fmt::format("cannot make the folder '{}'", folder), error.message(),
+                "check the disk, and the permissions of the output directory");
+}
+
+void complete(const std::string& folder, const RestartInfo& info) {
+  std::ostringstream text;
+  text << "# A restart of maki: maki resume goes on from here.\n" << to_table(info) << '\n';
+  SafeFile file((fs::path(folder) / kComplete).string());
+  file.write(text.str());
+  file.commit();
+  sync_directory(fs::path(folder).parent_path().string());
+}
+
+bool read(const std::string& folder, RestartInfo& info) {
+  const fs::path path = fs::path(folder) / kComplete;
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;
+  try {
+    info = {};
+    info.path = folder;
+    return from_table(toml::parse_file(path.string()), info);
+  } catch (const toml::parse_error&) {
+    return false;
+  }
+}
+
+void remove(const std::string& folder) noexcept {
+  std::error_code ignored;
+  if (fs::remove(fs::path(folder) / kComplete, ignored)) sync_directory(folder);
+  fs::remove_all(folder, ignored);
+}
+
+std::vector<std::string> list(const std::string& directory) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  std::error_code error;
+  fs::directory_iterator entries(directory, error);
+  if (error)
+    throw Error(fmt::format("cannot read the directory '{}'", directory), error.message(),
+                "give the output directory of a run");
+  for (const auto& entry : entries) {
+    const std::int64_t step = step_of(entry.path().filename().string());
+    if (step >= 0 && entry.is_directory(error)) found.emplace_back(step, entry.path().string());
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> folders;
+  for (auto& [step, folder] : found) folders.push_back(std::move(folder));
+  return folders;
+}
+
+void prune(const std::string& directory, const std::string& newest, int keep) {
+  int others = 0;
+  std::vector<std::string> folders = list(directory);
+  std::reverse(folders.begin(), folders.end());
+  for (const std::string& folder : folders) {
+    RestartInfo info;
+    if (fs::path(folder).filename() == fs::path(newest).filename()) continue;
+    if (read(folder, info) && ++others < keep) continue;
+    remove(folder);
+  }
+}
+
+std::string checksum(const std::string& path) {
+  const auto close = [](std::FILE* file) { std::fclose(file); };
+  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
+  if (!file) throw Error(fmt::format("cannot read '{}'", path), std::strerror(errno), "");
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+  XXH3_64bits_reset(state.get());
+  std::vector<char> block(kBlock);
+  while (const std::size_t count = std::fread(block.data(), 1, block.size(), file.get()))
+    XXH3_64bits_update(state.get(), block.data(), count);
+  if (std::ferror(file.get())) throw Error(fmt::format("cannot read '{}'", path), std::strerror(errno), "");
+  return fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
+}
+
+}  // namespace maki::restart_folder

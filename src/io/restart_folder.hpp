@@ -1,0 +1,32 @@
+// The folders of restarts: names, complete.toml, removal. Used by restart.cpp; one process at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/io/restart.hpp"
+
+namespace maki::restart_folder {
+
+// "restart_000123"; and the step of such a name, -1 where it is another one.
+std::string name_of(std::uint64_t step);
+std::int64_t step_of(const std::string& name);
+std::string rank_file(const std::string& folder, int rank);
+
+// Makes an empty folder. Throws Error.
+void begin(const std::string& folder);
+// Makes it a restart. Throws Error.
+void complete(const std::string& folder, const RestartInfo& info);
+// complete.toml of the folder; false where it is missing or makes no sense.
+bool read(const std::string& folder, RestartInfo& info);
+// What makes it a restart goes first. Errors are of no consequence.
+void remove(const std::string& folder) noexcept;
+// Folders with the name of a restart, complete or not, the earliest first. Throws Error.
+std::vector<std::string> list(const std::string& directory);
+// Removes complete ones until `keep` are left, and incomplete ones, all but `newest`.
+void prune(const std::string& directory, const std::string& newest, int keep);
+
+// XXH3 of a file's bytes, as text. Throws Error.
+std::string checksum(const std::string& path);
+
+}  // namespace maki::restart_folder

@@ -1,0 +1,78 @@
+// The state of a run where a long step has ended, as restarts keep it. Particles are apart (ParticleRows).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/io/restart.hpp"
+#include "src/io/snapshot.hpp"
+#include "src/simulation/energy.hpp"
+#include "src/simulation/frame.hpp"
+#include "src/simulation/step_criterion.hpp"
+#include "src/simulation/totals.hpp"
+
+namespace maki {
+
+struct RunResult {
+  std::string stopped_by;       // empty: the end was reached
+  bool site_lost = false;       // stopped because another site does not answer any more
+  double time = 0;              // scale factor, or time
+  std::uint64_t steps = 0;
+  std::uint64_t rebuilds = 0;
+  std::uint64_t long_steps = 0;
+  std::uint64_t particles = 0;  // of all ranks, without those set aside
+  std::optional<EnergyReport> energy;  // last
+  double worst_energy_error = 0;       // largest |error| of all energies
+  double momentum_drift = 0;           // last
+  double worst_force_residual = 0;     // largest |sum m a| / sum m |a|
+};
+
+struct IntegratorState {
+  double time = 0;             // of the positions, timeline
+  double short_kicked_to = 0;  // momenta hold the short-range force up to here
+  double long_kicked_to = 0;   // and the long-range force up to here
+  double long_begin = 0;       // of the long step that has ended
+  bool has_potential = false;  // the forces there were evaluated with potentials: the same kernels, the same bits
+  StepMeasure last, before_last, older;
+};
+
+// Without this rank's particles that were set aside, which stand in rows of their own.
+struct FieldState {
+  double softening = 0;  // sides, of the law in use
+  std::uint64_t total = 0;          // particles of all ranks (and sites)
+  std::uint64_t escapers = 0;       // of all ranks
+  double escaped_energy = 0;
+};
+
+struct RunState {
+  SnapshotHeader header;  // of the start of the run
+  Frame frame;
+  IntegratorState integrator;
+  FieldState field;
+  EnergyState energy;
+  RunResult result;
+  MomentumTotals first_momentum;
+  double removed_energy = 0;
+  double last_kinetic_t = 0;
+  std::uint64_t last_energy_step = 0;
+  double elapsed = 0;          // wall-clock time in steps
+  std::uint64_t outputs = 0;   // index of the next one
+  double file_time = 0;        // scale factor, or time, of the state
+  std::vector<std::uint32_t> slabs;  // starts of the sites' slabs in x; empty where there is one site
+};
+
+StateNumbers to_numbers(const RunState& state);
+// Throws Error where one is missing.
+RunState from_numbers(const StateNumbers& numbers);
+
+// A state with this rank's particles.
+struct KeptState {
+  RunState state;
+  ParticleRows particles;
+  EscaperRows escapers;
+};
+
+}  // namespace maki
