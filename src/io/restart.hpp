@@ -64,15 +64,17 @@ struct RestartInfo {
 };
 
 struct Restart {
-  RestartInfo info;  // to be written: step, time, site, sites and provenance; the rest is found
+  RestartInfo info;
   StateNumbers numbers;
   ParticleRows particles;  // of this rank
   EscaperRows escapers;
 };
 
 // Writes one into `directory`, in place of one of the same step, and then removes the oldest complete ones until `keep`
-// are left. Returns its path. Collective. Throws Error, the same on all ranks.
-std::string write_restart(const std::string& directory, const Restart& restart, int keep,
+// are left. Of `info` step, time, site, sites and provenance are read. Returns its path. Collective. Throws Error, the
+// same on all ranks.
+std::string write_restart(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
+                          const ParticleRows& particles, const EscaperRows& escapers, int keep,
                           const Communicator& ranks = Communicator::self());
 
 // The complete ones in an output directory, the earliest first; those of another format too. `path` may also be the

@@ -95,10 +95,11 @@ void Integrator::resume(const IntegratorState& state) {
   short_kicked_to_ = state.short_kicked_to;
   long_kicked_to_ = state.long_kicked_to;
   long_begin_ = state.long_begin;
+  evaluate(true, state.has_potential);
+  measure(true);
   last_ = state.last;
   before_last_ = state.before_last;
   older_ = state.older;
-  evaluate(true, state.has_potential);
 }
 
 void Integrator::choose_long_step(double target) {

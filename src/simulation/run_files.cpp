@@ -23,7 +23,7 @@ constexpr double kProgressInterval = 5;  // seconds between lines where there is
 std::string prepared_directory(const RunFileOptions& options) {
   ensure_output_directory(options.directory);
   for (const char* name : {"metrics.jsonl", "log.txt"})
-    if (!options.overwrite && std::filesystem::exists(std::filesystem::path(options.directory) / name))
+    if (!options.overwrite && !options.resumed_at && std::filesystem::exists(std::filesystem::path(options.directory) / name))
       throw Error("the output directory " + options.directory + " holds a run already",
                   fmt::format("{} is in it", name),
                   "choose another one (run.output_directory), or set run.overwrite = true");
@@ -44,13 +44,14 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
       sites_(sites),
       gatherer_(ranks),
       stop_(ranks.rank() == 0 ? prepared_directory(options) : "", ranks.rank() == 0 ? options.time_limit : 0),
-      progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()) {
+      progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
+      last_restart_step_(options.resumed_at.value_or(0)) {
   if (sites) sites_report_.emplace(*sites, path("sites_trace.csv"), options.overwrite);
 }
 
 StepLog& RunFiles::log() {
   if (!log_) {
-    log_.emplace(options_.directory, provenance_, options_.overwrite);
+    log_.emplace(options_.directory, provenance_, options_.overwrite, options_.resumed_at);
     for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
   }
   return *log_;
@@ -112,7 +113,7 @@ void RunFiles::output(const OutputState& state) {
   const std::string name = stopped ? "stopped.hdf5" : fmt::format("snapshot_{:03}.hdf5", state.index);
   WriteOptions write;
   write.deflate = options_.compression;
-  write.overwrite = options_.overwrite || stopped;
+  write.overwrite = options_.overwrite || options_.resumed_at || stopped;
   const std::vector<std::string> written =
       write_snapshot(path(name), state.snapshot(), provenance_, write, {}, ranks_, sites_);
   snapshots_.push_back(written.front());
@@ -121,6 +122,35 @@ void RunFiles::output(const OutputState& state) {
 }
 
 std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reason(long_step_seconds); }
+
+bool RunFiles::wants_restart(std::uint64_t steps) {
+  if (options_.restarts_kept == 0) return false;
+  const bool by_steps = options_.restart_steps > 0 && steps >= last_restart_step_ + options_.restart_steps;
+  const bool by_time = options_.restart_interval > 0 && stop_.elapsed() >= last_restart_ + options_.restart_interval;
+  return by_steps || by_time;
+}
+
+void RunFiles::restart(const KeptState& kept) {
+  if (options_.restarts_kept == 0) return;
+  const std::uint64_t step = kept.state.result.steps;
+  const double begin = stop_.elapsed();
+  RestartInfo info;
+  info.step = step;
+  info.time = kept.state.file_time;
+  info.site = options_.site;
+  info.sites = options_.sites;
+  info.provenance = provenance_;
+  try {
+    restart_ = write_restart(options_.directory, info, to_numbers(kept.state), kept.particles, kept.escapers,
+                             options_.restarts_kept, ranks_);
+    message(fmt::format("Step {}: wrote {} in {:.1f} s", step, restart_, stop_.elapsed() - begin));
+  } catch (const Error& error) {
+    message(fmt::format("Step {}: there is no restart of it: {}. {}", step, error.what(),
+                        restart_.empty() ? "The run goes on without one." : "The last one is " + restart_ + "."));
+  }
+  last_restart_ = stop_.elapsed();
+  last_restart_step_ = step;
+}
 
 // The arrays of the rank that held most.
 std::string RunFiles::memory_of_largest(bool by_family) const {
@@ -157,9 +187,11 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   ranks_.sum(sum);
   progress_.finish();
   if (!result.stopped_by.empty())
-    message(fmt::format("Stopped by {}. To continue: the same configuration with initial.kind=file initial.file={} and "
-                        "another run.output_directory.",
-                        result.stopped_by, path("stopped.hdf5")));
+    message(fmt::format("Stopped by {}. {}", result.stopped_by,
+                        restart_.empty() ? fmt::format("To continue: the same configuration with initial.kind=file "
+                                                       "initial.file={} and another run.output_directory.",
+                                                       path("stopped.hdf5"))
+                                         : "To continue: maki resume " + options_.directory));
   std::string text = fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds,
                                  stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);

@@ -28,6 +28,13 @@ struct RunFileOptions {
   int compression = 0;       // of snapshots, 0 to 9
   int metrics_interval = 1;  // steps between lines of metrics and log
   double time_limit = 0;     // seconds; 0: none
+  double restart_interval = 0;      // seconds between restarts; 0: none for this reason
+  std::uint64_t restart_steps = 0;  // steps between restarts; 0: none for this reason
+  int restarts_kept = 2;            // 0: none at all, not even where the run is stopped
+  // The run goes on from a restart of this step: log and metrics are added to, and what the run had written after it is
+  // written anew.
+  std::optional<std::uint64_t> resumed_at;
+  int site = 0, sites = 1;          // place of this site in the ring
   std::FILE* progress = stdout;  // nullptr: silent
 };
 
@@ -45,6 +52,9 @@ class RunFiles : public RunObserver {
   void sites_step(const SitesStep& told, const SitesTraffic& traffic) override;
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
+  bool wants_restart(std::uint64_t steps) override;
+  // Where it cannot be written, this is said, and the former ones stay.
+  void restart(const KeptState& kept) override;
 
   // For the predictions of the last report. Without sites nothing.
   void describe(const SitesRunFacts& facts);
@@ -81,6 +91,9 @@ class RunFiles : public RunObserver {
   std::optional<std::pair<SitesStep, SitesTraffic>> told_;  // of the step that is about to be told of
   std::vector<std::string> first_words_;  // from before there was a log
   std::vector<std::string> snapshots_;
+  double last_restart_ = 0;             // seconds, when
+  std::uint64_t last_restart_step_ = 0;
+  std::string restart_;                 // the last one's path
   std::size_t particles_ = 0;      // of all ranks
   std::size_t own_particles_ = 0;  // of this rank
   GravityCounts counts_;           // of this rank, of all steps so far

@@ -31,17 +31,17 @@ double on_timeline(const Timeline& timeline, double file_time) {
   return timeline.is_comoving() ? std::log(file_time) : file_time;
 }
 
-void check_options(const SimulationOptions& options, const SnapshotHeader& header, const Frame& frame) {
-  const char* name = header.comoving ? "scale factor" : "time";
-  if (!(options.end > header.time))
-    throw Error("the run ends before it starts",
-                fmt::format("{} {:g} to {:g}", name, header.time, options.end), "choose a later end");
-  const double softening = softening_at(options.steps, header.comoving ? options.end : 1);
-  const double units = softening / frame.side * kSideToUnits;
+void check_options(const SimulationOptions& options, double start, bool comoving, double side) {
+  const char* name = comoving ? "scale factor" : "time";
+  if (!(options.end > start))
+    throw Error("the run ends before it starts", fmt::format("{} {:g} to {:g}", name, start, options.end),
+                "choose a later end");
+  const double softening = softening_at(options.steps, comoving ? options.end : 1);
+  const double units = softening / side * kSideToUnits;
   if (units < kFewestSofteningUnits)
-    throw Error(fmt::format("a softening of {:g} is too small for a box of {:g}", softening, frame.side),
+    throw Error(fmt::format("a softening of {:g} is too small for a box of {:g}", softening, side),
                 fmt::format("coordinates have 2^32 units to a side, and it is {:.3g} of them", units),
-                fmt::format("give at least {:.3g}", kFewestSofteningUnits / kSideToUnits * frame.side));
+                fmt::format("give at least {:.3g}", kFewestSofteningUnits / kSideToUnits * side));
 }
 
 }  // namespace
@@ -63,12 +63,42 @@ Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationO
       header_(initial.header),
       frame_(make_frame(initial.header, options.side, options.centre)),
       energy_(initial.header.comoving) {
-  check_options(options_, header_, frame_);
+  check_options(options_, header_.time, header_.comoving, frame_.side);
   header_.gravitational_constant = frame_.gravitational_constant;
   load_particles(stream_, initial, frame_, particles_);
+  assemble();
+}
+
+Simulation::Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options,
+                       Timeline timeline, RunObserver& observer, const Communicator& ranks, sites::Sites* sites)
+    : stream_(stream),
+      options_(options),
+      timeline_(std::move(timeline)),
+      observer_(observer),
+      ranks_(ranks),
+      site_steps_(sites ? std::make_unique<SiteSteps>(*sites) : nullptr),
+      header_(from.state.header),
+      frame_(from.state.frame),
+      energy_(header_.comoving),
+      result_(from.state.result),
+      resumed_from_(from.state),
+      first_momentum_(from.state.first_momentum),
+      removed_energy_(from.state.removed_energy),
+      last_kinetic_t_(from.state.last_kinetic_t),
+      last_energy_step_(from.state.last_energy_step),
+      elapsed_(from.state.elapsed) {
+  check_options(options_, from.state.file_time, header_.comoving, frame_.side);
+  energy_.restore(from.state.energy);
+  copy_from_rows(stream_, from.particles, particles_);
+  assemble();
+  field_->restore(from.state.field, from.escapers);
+}
+
+void Simulation::assemble() {
   gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_, site_steps_.get());
   field_ = std::make_unique<GravityField>(stream_, *gravity_, particles_, timeline_, options_.steps, options_.theta,
-                                          frame_, [this](const std::string& text) { observer_.message(text); }, ranks_, sites);
+                                          frame_, [this](const std::string& text) { observer_.message(text); }, ranks_,
+                                          site_steps_ ? &site_steps_->sites() : nullptr);
   integrator_ = std::make_unique<Integrator>(stream_, particles_, *field_, timeline_, options_.steps, frame_, timers_,
                                              ranks_, site_steps_.get());
 }
@@ -99,19 +129,28 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
                                                     : on_timeline(timeline_, times[i]),
                        static_cast<int>(i)});
   }
+  if (!resumed_from_) return targets;
+  std::erase_if(targets, [this](const Target& target) { return target.t <= resumed_from_->integrator.time; });
+  if (targets.front().index != static_cast<int>(resumed_from_->outputs))
+    throw Error("the outputs before the restart are no longer what they were",
+                fmt::format("the next one would have number {}, and the run had come to number {}",
+                            targets.front().index, resumed_from_->outputs),
+                "change later outputs only");
   return targets;
 }
 
 RunResult Simulation::run() {
   const std::vector<Target> targets = plan_outputs();
-  begin();
+  resumed_from_ ? resume() : begin();
   for (const Target& target : targets) {
-    advance_to(target.t);
-    integrator_->synchronise();
+    const bool last = &target == &targets.back();
+    advance_to(target);
     const bool reached = integrator_->time() == target.t;
+    integrator_->synchronise();
     if (reached) write_output(target.index);
+    if (reached && !last) after_boundary(static_cast<std::uint64_t>(target.index) + 1);
     if (result_.stopped_by.empty()) continue;
-    if (reached && &target == &targets.back()) {
+    if (reached && last) {
       result_.stopped_by.clear();  // nothing is left to do
       continue;
     }
@@ -135,31 +174,77 @@ void Simulation::begin() {
   record(report, seconds_since(clock), true);
 }
 
+// Both ranges once more where the run was left: the step that ends here has been told of.
+void Simulation::resume() {
+  integrator_->resume(resumed_from_->integrator);
+  gravity_->release_potentials();
+  timers_.collect();
+}
+
 // Less far where the observer wants to stop.
-void Simulation::advance_to(double target) {
-  while (integrator_->time() < target && result_.stopped_by.empty()) {
-    one_step(target);
+void Simulation::advance_to(const Target& target) {
+  while (integrator_->time() < target.t && result_.stopped_by.empty()) {
+    one_step(target.t);
     if (!integrator_->at_boundary()) continue;
-    result_.stopped_by = reason_to_stop();
+    ask_observer();
     long_step_seconds_ = 0;
+    // At an output: after it, for momenta will be synchronised.
+    if (integrator_->time() < target.t) after_boundary(static_cast<std::uint64_t>(target.index));
   }
 }
 
-// That of the lowest rank that has one.
-std::string Simulation::reason_to_stop() {
+// Whether to stop, for the reason of the lowest rank that has one, and whether the first wants a restart. What a site
+// wants is known to all two steps later.
+void Simulation::ask_observer() {
   std::string reason = observer_.stop_reason(long_step_seconds_);
-  if (site_steps_) {  // what one site wants is known to all two steps later
-    std::uint64_t wanted = reason.empty() ? 0 : 1;
-    ranks_.max(std::span(&wanted, 1));
-    if (wanted > 0) site_steps_->want_stop();
-    if (!site_steps_->any_wants_stop()) return {};
-    if (wanted == 0) reason = "another site wants to stop";
-  }
+  const bool restart = observer_.wants_restart(result_.steps) && ranks_.rank() == 0;
   const auto size = static_cast<std::uint64_t>(ranks_.size());
-  std::array<std::uint64_t, 1> first = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank())};
-  ranks_.max(first);
-  if (first[0] == 0) return {};
-  return broadcast_text(ranks_, reason, static_cast<int>(size - first[0]));
+  std::array<std::uint64_t, 2> asked = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank()),
+                                        restart ? 1u : 0u};
+  ranks_.max(asked);
+  if (asked[0] > 0) reason = broadcast_text(ranks_, reason, static_cast<int>(size - asked[0]));
+  if (!site_steps_) {
+    result_.stopped_by = reason;
+    restart_wanted_ = asked[1] > 0 || asked[0] > 0;
+    return;
+  }
+  if (asked[0] > 0) site_steps_->want_stop();
+  site_steps_->want_restart(asked[1] > 0 && site_steps_->sites().me() == 0);
+  // Wishes from before the last one was written are fulfilled.
+  restart_wanted_ = site_steps_->any_wants_restart() && site_steps_->known() > restart_at_;
+  if (!site_steps_->any_wants_stop()) return;
+  result_.stopped_by = asked[0] > 0 ? reason : "another site";
+  restart_wanted_ = true;
+}
+
+void Simulation::after_boundary(std::uint64_t next_output) {
+  if (restart_wanted_) {
+    const PhaseTimers::Scope scope(timers_, "restart", stream_);
+    observer_.restart(kept_state(next_output));
+    if (site_steps_) restart_at_ = site_steps_->number();
+  }
+  restart_wanted_ = false;
+}
+
+KeptState Simulation::kept_state(std::uint64_t next_output) const {
+  KeptState kept;
+  RunState& state = kept.state;
+  state.header = header_;
+  state.frame = frame_;
+  state.integrator = integrator_->state();
+  state.field = field_->state();
+  state.energy = energy_.state();
+  state.result = result_;
+  state.first_momentum = first_momentum_;
+  state.removed_energy = removed_energy_;
+  state.last_kinetic_t = last_kinetic_t_;
+  state.last_energy_step = last_energy_step_;
+  state.elapsed = elapsed_;
+  state.outputs = next_output;
+  state.file_time = file_time();
+  copy_to_rows(stream_, particles_, kept.particles);
+  kept.escapers = field_->escapers();
+  return kept;
 }
 
 void Simulation::one_step(double target) {

@@ -17,6 +17,7 @@
 #include "src/simulation/gravity_field.hpp"
 #include "src/simulation/integrator.hpp"
 #include "src/simulation/metrics.hpp"
+#include "src/simulation/run_state.hpp"
 #include "src/simulation/sites_step.hpp"
 #include "src/simulation/totals.hpp"
 #include "src/gravity/site_steps.hpp"
@@ -62,19 +63,10 @@ class RunObserver {
   // Asked after each long step with its seconds. Not empty: why the run has to stop here. Where ranks disagree, they
   // all stop, for the reason of the lowest that has one.
   virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
-};
-
-struct RunResult {
-  std::string stopped_by;       // empty: the end was reached
-  double time = 0;              // scale factor, or time
-  std::uint64_t steps = 0;
-  std::uint64_t rebuilds = 0;
-  std::uint64_t long_steps = 0;
-  std::uint64_t particles = 0;  // of all ranks, without those set aside
-  std::optional<EnergyReport> energy;  // last
-  double worst_energy_error = 0;       // largest |error| of all energies
-  double momentum_drift = 0;           // last
-  double worst_force_residual = 0;     // largest |sum m a| / sum m |a|
+  // Asked after each long step, of which `steps` have been made: whether a restart is to be written. Rank 0 decides.
+  virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
+  // A state to go on from. Also told where the run is stopped, before the output with index -1.
+  virtual void restart(const KeptState&) {}
 };
 
 // Over ranks all calls are collective, and what is decided, and all of RunResult, is the same on all of them.
@@ -85,6 +77,11 @@ class Simulation {
   // last bit, or the set does not fit. `sites`: of a run over several of them, of which these ranks are one; `initial` is
   // then in this site's slab, all sites call alike, and what is said of all ranks below is of all sites' ranks.
   Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
+             RunObserver& observer, const Communicator& ranks = Communicator::self(), sites::Sites* sites = nullptr);
+  // Goes on from a state that an observer was told, with this rank's part of it: any part, for particles go to the
+  // ranks where they belong. Of `options`, side and centre are not used. Throws Error where the end of the run, or its
+  // outputs up to here, are no longer what they were.
+  Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options, Timeline timeline,
              RunObserver& observer, const Communicator& ranks = Communicator::self(), sites::Sites* sites = nullptr);
   ~Simulation();
   Simulation(const Simulation&) = delete;
@@ -105,12 +102,16 @@ class Simulation {
     double t;    // timeline
     int index;   // of the output
   };
+  void assemble();
   std::vector<Target> plan_outputs() const;
   void begin();
-  void advance_to(double target);
+  void resume();
+  void advance_to(const Target& target);
+  void after_boundary(std::uint64_t next_output);
+  KeptState kept_state(std::uint64_t next_output) const;
   void one_step(double target);
   bool kinetic_is_due(const StepReport& report) const;
-  std::string reason_to_stop();
+  void ask_observer();
   void sample_energy(StepMetrics& metrics, bool with_potential, bool at_output);
   void finish_energy(StepMetrics& metrics);
   void tell_of_sites();
@@ -134,6 +135,9 @@ class Simulation {
   std::unique_ptr<Integrator> integrator_;
   EnergyTracker energy_;
   RunResult result_;
+  std::optional<RunState> resumed_from_;
+  bool restart_wanted_ = false;   // at this boundary; alike on all ranks
+  std::optional<std::uint64_t> restart_at_;  // over sites: the evaluation after which the last one was written
   MomentumTotals first_momentum_;
   double removed_energy_ = 0;     // told to the tracker so far
   double last_kinetic_t_ = 0;

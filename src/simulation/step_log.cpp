@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -13,6 +14,29 @@ namespace maki {
 namespace {
 
 constexpr int kLinesBetweenHeaders = 50;
+
+// The step of a line of metrics; -1 where the line tells of none.
+std::int64_t step_of(const std::string& line) {
+  const std::string mark = "\"step\":";
+  const std::size_t at = line.find(mark);
+  return at == std::string::npos ? -1 : std::atoll(line.c_str() + at + mark.size());
+}
+
+// What a run wrote after the step where it is resumed will come again; its last line may be half a line.
+void cut_after(const std::string& path, std::uint64_t step) {
+  std::ifstream file(path);
+  std::uintmax_t keep = 0;
+  for (std::string line; std::getline(file, line) && !file.eof(); keep += line.size() + 1)
+    if (step_of(line) > static_cast<std::int64_t>(step)) break;
+  std::error_code ignored;
+  if (keep < std::filesystem::file_size(path, ignored)) std::filesystem::resize_file(path, keep, ignored);
+}
+
+std::ofstream open_old(const std::string& path) {
+  std::ofstream file(path, std::ios::app);
+  if (!file) throw Error("cannot write " + path, "it cannot be opened", "check the directory and its permissions");
+  return file;
+}
 
 std::ofstream open_new(const std::string& path, bool overwrite) {
   if (!overwrite && std::filesystem::exists(path))
@@ -32,12 +56,17 @@ std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCount
 
 }  // namespace
 
-StepLog::StepLog(const std::string& directory, const Provenance& provenance, bool overwrite)
+StepLog::StepLog(const std::string& directory, const Provenance& provenance, bool overwrite,
+                 std::optional<std::uint64_t> resumed_at)
     : metrics_path_((std::filesystem::path(directory) / "metrics.jsonl").string()),
       log_path_((std::filesystem::path(directory) / "log.txt").string()),
-      metrics_(open_new(metrics_path_, overwrite)),
-      log_(open_new(log_path_, overwrite)) {
-  metrics_ << to_json(provenance) << std::endl;
+      metrics_(resumed_at ? open_old(metrics_path_) : open_new(metrics_path_, overwrite)),
+      log_(resumed_at ? open_old(log_path_) : open_new(log_path_, overwrite)) {
+  if (resumed_at) {
+    cut_after(metrics_path_, *resumed_at);
+    log_ << "\n# resumed after step " << *resumed_at << '\n';
+  }
+  if (!resumed_at || std::filesystem::file_size(metrics_path_) == 0) metrics_ << to_json(provenance) << std::endl;
   log_ << "# " << provenance.version << ", git " << provenance.git_hash << "\n# compiler: " << provenance.compiler
        << "\n# device: " << provenance.device << "\n#\n";
   std::istringstream configuration(provenance.configuration);

@@ -1,7 +1,9 @@
 // The two files that tell how a run went: metrics.jsonl for programs and log.txt for people.
 #pragma once
 
+#include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +14,10 @@ namespace maki {
 class StepLog {
  public:
   // Makes both files in `directory` and writes the provenance into them. Throws Error where a file exists (unless
-  // `overwrite`) or cannot be written.
-  StepLog(const std::string& directory, const Provenance& provenance, bool overwrite);
+  // `overwrite`) or cannot be written. Of a run that is resumed at a step: goes on with those that are there, in the
+  // metrics after the line of that step.
+  StepLog(const std::string& directory, const Provenance& provenance, bool overwrite,
+          std::optional<std::uint64_t> resumed_at = {});
 
   // Whether the step gets a line: every `interval`-th, and each with energies.
   static bool is_due(const StepMetrics& metrics, int interval);
