@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer("\nStart here:\n  maki run configs/quickstart.toml\n  maki COMMAND --help\n");
   maki::add_run_command(program);
+  maki::add_resume_command(program);
   maki::add_ic_command(program);
   maki::add_forces_command(program);
   maki::add_power_command(program);

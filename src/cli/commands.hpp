@@ -9,6 +9,7 @@
 namespace maki {
 
 void add_run_command(CLI::App& program);
+void add_resume_command(CLI::App& program);
 void add_ic_command(CLI::App& program);
 void add_forces_command(CLI::App& program);
 void add_power_command(CLI::App& program);

@@ -13,9 +13,9 @@
 
 namespace maki {
 
-Admission admit(const Config& config, const Communicator& ranks) {
+Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> known) {
   check_kinds(config);
-  const std::uint64_t particles = planned_particles(config, ranks);
+  const std::uint64_t particles = known ? *known : planned_particles(config, ranks);
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
   const MachineMemory memory = machine_memory(ranks);
   Admission admission;
@@ -37,8 +37,11 @@ RunFileOptions run_file_options(const Prepared& run) {
   options.overwrite = config.run.overwrite;
   options.compression = static_cast<int>(config.output.compression);
   options.metrics_interval = static_cast<int>(config.output.metrics_interval);
-  if (config.run.time_limit)
-    options.time_limit = number_of(*config.run.time_limit, "run.time_limit", config, run.units);
+  const auto seconds = [&](const Quantity& time, const char* key) { return number_of(time, key, config, run.units); };
+  if (config.run.time_limit) options.time_limit = seconds(*config.run.time_limit, "run.time_limit");
+  options.restart_interval = seconds(config.run.restart_interval, "run.restart_interval");
+  options.restart_steps = static_cast<std::uint64_t>(config.run.restart_steps);
+  options.restarts_kept = static_cast<int>(config.run.restarts_kept);
   return options;
 }
 

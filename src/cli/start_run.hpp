@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +18,9 @@ struct Admission {
   std::size_t list_budget = 0;
 };
 // Whether the run fits, before anything is allocated or written, once the device is selected. All ranks come to the
-// same verdict. Throws Error, after the estimate was shown.
-Admission admit(const Config& config, const Communicator& ranks);
+// same verdict. `particles` where they are known; else those of the initial conditions. Throws Error, after the estimate
+// was shown.
+Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> particles = {});
 
 RunFileOptions run_file_options(const Prepared& run);
 Timeline timeline_of(const Prepared& run);

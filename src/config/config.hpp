@@ -47,6 +47,9 @@ struct Config {
     Auto<std::int64_t> device;
     bool deterministic = false;
     Auto<Quantity> time_limit;
+    Quantity restart_interval{30, "min"};
+    std::int64_t restart_steps = 0;
+    std::int64_t restarts_kept = 2;
     bool ignore_memory = false;
     bool operator==(const Run&) const = default;
   } run;

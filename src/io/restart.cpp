@@ -129,13 +129,6 @@ std::uint64_t rows_in(const std::string& path, const char* name) {
   return dataset_shape(open_dataset(file, name)).at(0);
 }
 
-void check_format(const RestartInfo& info) {
-  if (info.format == kRestartFormat) return;
-  throw Error(fmt::format("cannot resume from '{}'", info.path),
-              fmt::format("it has format {}, this version of maki reads format {}", info.format, kRestartFormat),
-              info.provenance.version.empty() ? "" : fmt::format("resume with {}", info.provenance.version));
-}
-
 // Files are shared out among the ranks.
 void check_files(const RestartInfo& info, const Communicator& ranks) {
   for (std::size_t file = static_cast<std::size_t>(ranks.rank()); file < info.checksums.size();
@@ -205,8 +198,15 @@ std::vector<RestartInfo> find_restarts(const std::string& path, const Communicat
   return found;
 }
 
+void require_known_format(const RestartInfo& info) {
+  if (info.format == kRestartFormat) return;
+  throw Error(fmt::format("cannot resume from '{}'", info.path),
+              fmt::format("it has format {}, this version of maki reads format {}", info.format, kRestartFormat),
+              info.provenance.version.empty() ? "" : fmt::format("resume with {}", info.provenance.version));
+}
+
 Restart read_restart(const RestartInfo& info, const Communicator& ranks) {
-  check_format(info);
+  require_known_format(info);
   all_succeed(ranks, [&] { check_files(info, ranks); });
   Restart restart;
   restart.info = info;

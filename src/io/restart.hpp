@@ -81,6 +81,9 @@ std::string write_restart(const std::string& directory, const RestartInfo& info,
 // folder of one of them. Collective; rank 0 looks. Throws Error where the directory cannot be read.
 std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks = Communicator::self());
 
+// Throws Error where it was written in another format.
+void require_known_format(const RestartInfo& info);
+
 // Reads it on any number of ranks: as many as wrote it get back what each of them had, others even shares of all rows.
 // Collective. Throws Error, the same on all ranks, where the format is another one, or files are damaged or not those
 // that complete.toml tells of.
