@@ -104,6 +104,7 @@ void resume_simulation(const Options& given) {
   const Stream stream;
   SimulationOptions options = simulation_options(run);
   if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
+  take_plans(info, ranks);
   Simulation simulation(stream, *from, options, std::move(timeline), files, ranks);
   from.reset();
   for (const std::string& name : remove_restarts_after(*config.run.output_directory, info.step, ranks))

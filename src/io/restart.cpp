@@ -8,6 +8,7 @@
 #include "host/comm/agree.hpp"
 #include "host/comm/share.hpp"
 #include "kernels/device/error.hpp"
+#include "kernels/device/fft.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/restart_columns.hpp"
 #include "src/io/restart_folder.hpp"
@@ -153,6 +154,7 @@ std::string write_restart(const std::string& directory, const RestartInfo& of, c
     std::string checksum;
     all_succeed(ranks, [&] {
       checksum = write_rank_file(folder::rank_file(path, ranks.rank()), numbers, particles, escapers);
+      save_fft_wisdom(folder::plans_file(path, ranks.rank()));
     });
     RestartInfo info = of;
     info.format = kRestartFormat;
@@ -230,6 +232,10 @@ Restart read_restart(const RestartInfo& info, const Communicator& ranks) {
     read_numbers(counts, restart.numbers.counts);
   });
   return restart;
+}
+
+void take_plans(const RestartInfo& info, const Communicator& ranks) {
+  load_fft_wisdom(folder::plans_file(info.path, ranks.rank()));
 }
 
 std::vector<std::string> remove_restarts_after(const std::string& directory, std::uint64_t step,

@@ -1,7 +1,7 @@
 // Restarts: the state of a run as it stands, from which `maki resume` goes on.
 //
 // A restart is a folder restart_000123 (the number is that of the step) in the output directory of a run: a file
-// rank_0.hdf5, rank_1.hdf5, ... of each rank, and complete.toml, which is written last of all. Without it, or where it
+// rank_0.hdf5, rank_1.hdf5, ... of each rank, the plans of its Fourier transforms, and complete.toml, which is written last of all. Without it, or where it
 // does not fit what lies beside it, the folder is none. Each file is written under a temporary name, flushed to the
 // disk and renamed; a write that fails removes what it had begun and touches no other restart.
 #pragma once
@@ -88,6 +88,10 @@ void require_known_format(const RestartInfo& info);
 // Collective. Throws Error, the same on all ranks, where the format is another one, or files are damaged or not those
 // that complete.toml tells of.
 Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self());
+
+// Fourier transforms will be planned as they were on this rank, so that they round alike. To be called before the run is
+// made. A rank that had no plans, or none that fit this machine, makes its own.
+void take_plans(const RestartInfo& info, const Communicator& ranks = Communicator::self());
 
 // Removes the restarts of later steps, and incomplete ones: the run goes on from `step`. Returns the names of the
 // complete ones among them. Collective. Throws Error, the same on all ranks.

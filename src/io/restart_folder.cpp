@@ -82,6 +82,10 @@ std::string rank_file(const std::string& folder, int rank) {
   return (fs::path(folder) / fmt::format("rank_{}.hdf5", rank)).string();
 }
 
+std::string plans_file(const std::string& folder, int rank) {
+  return (fs::path(folder) / fmt::format("plans_{}.txt", rank)).string();
+}
+
 void begin(const std::string& folder) {
   remove(folder);
   std::error_code error;

@@ -1,0 +1,94 @@
+// Restarts that other numbers of ranks read than wrote them.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "tests/src/io/restart_state.hpp"
+#include "tests/src/io/shares_ranks.hpp"
+
+namespace maki {
+namespace {
+
+using test::error_of;
+using test::escaper_rows;
+using test::particle_rows;
+using test::same_bits;
+
+constexpr std::uint32_t kParticles = 1001, kEscapers = 7;
+
+class RestartRanks : public testing::Test {
+ protected:
+  const Communicator world = Communicator::world();
+  const test::SharedDir dir{world};
+
+  // Those of the first `size` ranks; of the others some communicator too.
+  Communicator first(int size) const { return world.split(world.rank() < size ? 0 : 1, world.rank()); }
+  bool is_in(int size) const { return world.rank() < size; }
+
+  static std::uint32_t begin(std::uint32_t n, int rank, int ranks) {
+    return static_cast<std::uint32_t>(share_begin(n, rank, ranks));
+  }
+  // Uneven: the first rank has nothing.
+  static std::uint32_t uneven(std::uint32_t n, int rank, int ranks) {
+    return rank == 0 || ranks == 1 ? begin(n, rank, ranks) : begin(n, rank - 1, ranks - 1);
+  }
+  void write_with(int writers, std::uint64_t step) const {
+    const Communicator ranks = first(writers);
+    const int r = world.rank();
+    if (is_in(writers))
+      write_restart(dir.path(), test::info_of_step(step), test::some_numbers(),
+                    particle_rows(uneven(kParticles, r, writers), uneven(kParticles, r + 1, writers)),
+                    escaper_rows(uneven(kEscapers, r, writers), uneven(kEscapers, r + 1, writers)), 2, ranks);
+    world.barrier();
+  }
+};
+
+TEST_F(RestartRanks, AnyNumberReadsIt) {
+  std::uint64_t step = 0;
+  for (int writers = 1; writers <= world.size(); ++writers) {
+    write_with(writers, ++step);
+    for (int readers = 1; readers <= world.size(); ++readers) {
+      const Communicator ranks = first(readers);
+      if (is_in(readers)) {
+        const Restart back = read_restart(find_restarts(dir.path(), ranks).back(), ranks);
+        const int r = world.rank();
+        const auto from = readers == writers ? uneven : begin;
+        EXPECT_EQ(back.info.step, step);
+        EXPECT_EQ(back.info.particles.size(), static_cast<std::size_t>(writers));
+        EXPECT_EQ(back.numbers, test::some_numbers());
+        EXPECT_TRUE(same_bits(back.particles,
+                              particle_rows(from(kParticles, r, readers), from(kParticles, r + 1, readers))));
+        EXPECT_TRUE(
+            same_bits(back.escapers, escaper_rows(from(kEscapers, r, readers), from(kEscapers, r + 1, readers))));
+      }
+      world.barrier();
+    }
+  }
+}
+
+TEST_F(RestartRanks, OneRankThatCannotWriteFailsAll) {
+  write_with(world.size(), 1);
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{20000, limit.rlim_max};
+  const int r = world.rank();
+  if (r == world.size() - 1) setrlimit(RLIMIT_FSIZE, &small);
+  const std::string text = error_of([&] {
+    write_restart(dir.path(), test::info_of_step(2), test::some_numbers(),
+                  particle_rows(static_cast<std::uint32_t>(r) * 5000, static_cast<std::uint32_t>(r + 1) * 5000), {}, 2,
+                  world);
+  });
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  for (const std::string& other : gather_texts(world, text)) EXPECT_EQ(text, other);
+  test::expect_contains(text, {"cannot write", "File too large", "raise the limit"});
+  world.barrier();
+  EXPECT_EQ(dir.entries(), 1u);
+  EXPECT_EQ(find_restarts(dir.path(), world).back().step, 1u);
+  world.barrier();
+}
+
+}  // namespace
+}  // namespace maki

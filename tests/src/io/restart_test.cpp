@@ -1,0 +1,184 @@
+// Restarts come back bit by bit; one that is not whole is none, and one that cannot be written harms no other.
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "tests/src/io/io_helpers.hpp"
+#include "tests/src/io/restart_state.hpp"
+
+namespace maki {
+namespace {
+
+namespace fs = std::filesystem;
+using test::error_of;
+using test::escaper_rows;
+using test::expect_contains;
+using test::particle_rows;
+using test::same_bits;
+using test::some_numbers;
+using test::TempDir;
+using test::write;
+
+std::vector<std::uint64_t> steps_in(const std::string& directory) {
+  std::vector<std::uint64_t> steps;
+  for (const RestartInfo& info : find_restarts(directory)) steps.push_back(info.step);
+  return steps;
+}
+using Steps = std::vector<std::uint64_t>;
+
+void expect_whole(const std::string& directory, std::uint64_t step) {
+  for (const RestartInfo& info : find_restarts(directory)) {
+    if (info.step != step) continue;
+    EXPECT_EQ(error_of([&] { read_restart(info); }), "");
+  }
+}
+
+TEST(Restart, ComesBackBitByBit) {
+  TempDir dir;
+  for (const std::uint32_t particles : {0u, 1u, 1000u}) {
+    const std::string path = write(dir.path(), 17, particles);
+    EXPECT_EQ(path, dir / "restart_000017");
+    const std::vector<RestartInfo> found = find_restarts(dir.path());
+    ASSERT_EQ(found.size(), 1u);
+    const Restart back = read_restart(found[0]);
+    EXPECT_TRUE(same_bits(back.particles, particle_rows(0, particles)));
+    EXPECT_TRUE(same_bits(back.escapers, escaper_rows(0, 3)));
+    EXPECT_EQ(back.numbers, some_numbers());
+    EXPECT_EQ(back.info.step, 17u);
+    EXPECT_EQ(back.info.time, test::info_of_step(17).time);
+    EXPECT_EQ(back.info.total(), particles);
+    EXPECT_EQ(back.info.provenance.configuration, test::info_of_step(17).provenance.configuration);
+    EXPECT_EQ(find_restarts(path).at(0).step, 17u);        // the folder itself
+    EXPECT_EQ(find_restarts(path + "/").at(0).step, 17u);
+  }
+}
+
+TEST(Restart, TheDeviceGetsItBackToo) {
+  const Stream stream;
+  const ParticleRows rows = particle_rows(0, 100);
+  Particles particles;
+  copy_from_rows(stream, rows, particles);
+  ParticleRows back = particle_rows(0, 500);
+  copy_to_rows(stream, particles, back);
+  EXPECT_TRUE(same_bits(back, rows));
+}
+
+TEST(Restart, TheLastOnesAreKept) {
+  TempDir dir;
+  for (const std::uint64_t step : {5, 100, 999999, 1000001}) write(dir.path(), step);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{999999, 1000001}));
+  EXPECT_EQ(dir.entries(), 2u);
+  write(dir.path(), 1000002, 10, 3);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{999999, 1000001, 1000002}));
+  write(dir.path(), 1000003, 10, 1);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{1000003}));
+}
+
+TEST(Restart, WhatIsNotWholeIsNone) {
+  TempDir dir;
+  write(dir.path(), 1);
+  write(dir.path(), 2);
+  fs::remove(dir / "restart_000002/complete.toml");
+  EXPECT_EQ(steps_in(dir.path()), (Steps{1}));
+  std::ofstream(dir / "restart_000002/complete.toml") << "format = 1\nstep = 2\nconfiguration = \"\"\"half a";
+  EXPECT_EQ(steps_in(dir.path()), (Steps{1}));
+  write(dir.path(), 3);  // removes what is left of it
+  EXPECT_EQ(steps_in(dir.path()), (Steps{1, 3}));
+  EXPECT_EQ(dir.entries(), 2u);
+}
+
+TEST(Restart, LaterOnesAreRemoved) {
+  TempDir dir;
+  for (const std::uint64_t step : {1, 2, 3, 4}) write(dir.path(), step, 10, 9);
+  fs::remove(dir / "restart_000001/complete.toml");
+  EXPECT_EQ(remove_restarts_after(dir.path(), 2), (std::vector<std::string>{"restart_000003", "restart_000004"}));
+  EXPECT_EQ(steps_in(dir.path()), (Steps{2}));
+  EXPECT_EQ(dir.entries(), 1u);
+}
+
+TEST(Restart, RefusesDamageAndOtherFormats) {
+  TempDir dir;
+  const std::string file = write(dir.path(), 8) + "/rank_0.hdf5";
+  {
+    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekg(static_cast<std::streamoff>(fs::file_size(file)) - 100);
+    const char byte = static_cast<char>(bytes.peek() ^ 1);
+    bytes.seekp(bytes.tellg());
+    bytes.put(byte);
+  }
+  RestartInfo info = find_restarts(dir.path()).at(0);
+  expect_contains(error_of([&] { read_restart(info); }), {file.c_str(), "damaged", "checksum", "earlier"});
+  fs::remove(file);
+  expect_contains(error_of([&] { read_restart(info); }), {file.c_str(), "No such file"});
+  std::ofstream(dir / "restart_000008/complete.toml") << "format = 99\nstep = 8\nversion = \"Maki 9\"\n";
+  info = find_restarts(dir.path()).at(0);
+  expect_contains(error_of([&] { read_restart(info); }), {"restart_000008", "format 99", "Maki 9"});
+}
+
+TEST(Restart, AFullDiskLeavesTheFormerOnes) {
+  TempDir dir;
+  if (mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "mounting a small file system needs root; ALimitOnFileSizes covers the same path";
+  }
+  write(dir.path(), 1);
+  write(dir.path(), 2);
+  expect_contains(error_of([&] { write(dir.path(), 3, 100000); }),
+                  {"cannot write", "restart_000003", "No space left on device", "free space"});
+  EXPECT_EQ(dir.entries(), 2u);
+  expect_whole(dir.path(), 1);
+  expect_whole(dir.path(), 2);
+  write(dir.path(), 4);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{2, 4}));
+  umount(dir.path().c_str());
+}
+
+// The same calls fail without root. In a child, because limits stay.
+TEST(Restart, ALimitOnFileSizes) {
+  TempDir dir;
+  write(dir.path(), 1);
+  const std::string text = test::in_child([&]() -> std::string {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1 << 18, 1 << 18};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return "no limit";
+    return error_of([&] { write(dir.path(), 2, 100000); });
+  });
+  expect_contains(text, {"cannot write", "File too large", "raise the limit"});
+  EXPECT_EQ(dir.entries(), 1u);
+  expect_whole(dir.path(), 1);
+}
+
+// A process that ends in the middle of a write, here by the signal of a file that grows too large.
+TEST(Restart, KilledWhileWriting) {
+  TempDir dir;
+  write(dir.path(), 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_DFL);
+    const rlimit none{0, 0}, limit{1 << 18, 1 << 18};
+    setrlimit(RLIMIT_CORE, &none);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    write(dir.path(), 2, 100000);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(dir.entries(), 2u);  // it has begun, and could not tidy up
+  EXPECT_EQ(steps_in(dir.path()), (Steps{1}));
+  expect_whole(dir.path(), 1);
+  write(dir.path(), 2);
+  EXPECT_EQ(steps_in(dir.path()), (Steps{1, 2}));
+  expect_whole(dir.path(), 2);
+}
+
+TEST(Restart, SaysWhereThereIsNoDirectory) {
+  expect_contains(error_of([&] { find_restarts("/nowhere/at/all"); }), {"/nowhere/at/all", "No such file"});
+}
+
+}  // namespace
+}  // namespace maki

@@ -1,0 +1,284 @@
+// A run that goes on from a restart is the run that was never stopped.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <vector>
+
+#include "kernels/device/error.hpp"
+#include "src/cli/setup.hpp"
+#include "src/config/parse.hpp"
+#include "src/config/resolve.hpp"
+#include "src/ic/models.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "src/simulation/run_files.hpp"
+#include "src/simulation/simulation.hpp"
+
+namespace maki {
+namespace {
+
+// Keeps the states of all boundaries, by way of the numbers that go into files.
+struct Keeper : RunObserver {
+  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
+  void output(const OutputState& state) override { outputs.push_back(state.index); }
+  bool wants_restart(std::uint64_t) override { return keep; }
+  void restart(const KeptState& state) override {
+    kept.push_back(state);
+    kept.back().state = from_numbers(to_numbers(state.state));
+  }
+  std::string stop_reason(double) override { return steps.size() > stop_after ? "the test" : ""; }
+
+  bool keep = true;
+  std::size_t stop_after = std::numeric_limits<std::size_t>::max();
+  std::vector<StepMetrics> steps;
+  std::vector<int> outputs;
+  std::vector<KeptState> kept;
+};
+
+struct End {
+  RunResult result;
+  Snapshot state;
+};
+
+struct Case {
+  Prepared run;
+  SimulationOptions options;
+  Timeline timeline() const {
+    return run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
+                                       : Timeline::newtonian();
+  }
+};
+
+Case universe(const std::vector<std::string>& settings = {}) {
+  std::vector<std::string> all = {"particles_per_side=16", "initial.redshift=9", "gravity.mesh=32",
+                                  "energy_interval=3", "max_physical_softening=20 kpc/h", "output.redshifts=[8.5]"};
+  all.insert(all.end(), settings.begin(), settings.end());
+  Case c{prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n[time]\nend_redshift = 6.5\n", "test.toml", all), true,
+                 Communicator::self()),
+         {}};
+  c.options = simulation_options(c.run);
+  return c;
+}
+
+End finish(Simulation& simulation) {
+  End end;
+  end.result = simulation.run();
+  end.state = simulation.snapshot();
+  return end;
+}
+
+End run_whole(const Case& c, RunObserver& observer) {
+  const Stream stream;
+  Simulation simulation(stream, c.run.initial, c.options, c.timeline(), observer);
+  return finish(simulation);
+}
+
+End resume(const Case& c, const KeptState& from, RunObserver& observer) {
+  const Stream stream;
+  Simulation simulation(stream, from, c.options, c.timeline(), observer);
+  return finish(simulation);
+}
+
+void expect_same(const End& a, const End& b) {
+  EXPECT_EQ(a.state.ids, b.state.ids);
+  EXPECT_EQ(a.state.positions, b.state.positions);
+  EXPECT_EQ(a.state.velocities, b.state.velocities);
+  EXPECT_EQ(a.state.masses, b.state.masses);
+  EXPECT_EQ(a.result.steps, b.result.steps);
+  EXPECT_EQ(a.result.long_steps, b.result.long_steps);
+  EXPECT_EQ(a.result.time, b.result.time);
+  EXPECT_EQ(a.result.particles, b.result.particles);
+  EXPECT_EQ(a.result.worst_energy_error, b.result.worst_energy_error);
+  EXPECT_EQ(a.result.momentum_drift, b.result.momentum_drift);
+  ASSERT_EQ(a.result.energy.has_value(), b.result.energy.has_value());
+  if (a.result.energy) {
+    EXPECT_EQ(a.result.energy->error, b.result.energy->error);
+  }
+}
+
+// From every boundary, before and after outputs and energies, to the same last bit.
+TEST(Resume, AUniverseToTheLastBit) {
+  const Case c = universe({"gravity.reuse=1"});
+  Keeper whole;
+  const End end = run_whole(c, whole);
+  ASSERT_GT(whole.kept.size(), 5u);
+  EXPECT_EQ(whole.outputs, (std::vector<int>{0, 1}));
+  for (std::size_t i = 0; i < whole.kept.size(); i += i + 4 < whole.kept.size() ? 3 : 1) {
+    const KeptState& from = whole.kept[i];
+    Keeper rest;
+    expect_same(resume(c, from, rest), end);
+    ASSERT_EQ(rest.steps.size() + from.state.result.steps, end.result.steps);
+    for (std::size_t k = 0; k < rest.steps.size(); ++k) {
+      const StepMetrics& then = whole.steps[from.state.result.steps + 1 + k];
+      EXPECT_EQ(rest.steps[k].step, then.step);
+      EXPECT_EQ(rest.steps[k].time, then.time);
+      EXPECT_EQ(rest.steps[k].substep, then.substep);
+      EXPECT_EQ(rest.steps[k].max_acceleration, then.max_acceleration);
+      EXPECT_EQ(rest.steps[k].energy.has_value(), then.energy.has_value());
+    }
+    EXPECT_EQ(rest.outputs, from.state.outputs == 0 ? (std::vector<int>{0, 1}) : (std::vector<int>{1}));
+  }
+}
+
+// A run that is stopped keeps its state before momenta are brought to the time of the positions.
+TEST(Resume, AStoppedUniverse) {
+  const Case c = universe({"gravity.reuse=1"});
+  Keeper whole, stopped, rest;
+  whole.keep = stopped.keep = false;
+  const End end = run_whole(c, whole);
+  stopped.stop_after = 7;
+  EXPECT_EQ(run_whole(c, stopped).result.stopped_by, "the test");
+  EXPECT_EQ(stopped.outputs.back(), -1);
+  ASSERT_EQ(stopped.kept.size(), 1u);
+  const End resumed = resume(c, stopped.kept[0], rest);
+  EXPECT_EQ(resumed.result.stopped_by, "");
+  expect_same(resumed, end);
+}
+
+// Kept lists are not part of a restart: the first forces are those of fresh ones, within the tolerance of kept ones.
+TEST(Resume, WithKeptListsWithinTheErrorOfForces) {
+  const Case c = universe();
+  Keeper whole, rest;
+  const End end = run_whole(c, whole);
+  const End resumed = resume(c, whole.kept[whole.kept.size() / 2], rest);
+  EXPECT_EQ(resumed.result.steps, end.result.steps);
+  std::vector<std::array<double, 3>> by_id(end.state.size());
+  for (std::size_t i = 0; i < end.state.size(); ++i) by_id[end.state.ids[i] % by_id.size()] = end.state.positions[i];
+  double sum = 0;
+  for (std::size_t i = 0; i < end.state.size(); ++i)
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double d = resumed.state.positions[i][axis] - by_id[resumed.state.ids[i] % by_id.size()][axis];
+      const double wrapped = d - c.run.side * std::round(d / c.run.side);
+      sum += wrapped * wrapped;
+    }
+  EXPECT_LT(std::sqrt(sum / static_cast<double>(end.state.size())), 1e-6 * c.run.side);
+}
+
+// An isolated set whose box doubles and whose fastest particles are set aside.
+TEST(Resume, ABoxThatDoublesAndEscapers) {
+  Case c{prepare(parse_config("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n", "test.toml",
+                              {"particles=300", "gravity.softening=0.05", "end_time=1.2", "energy_interval=4",
+                               "gravity.reuse=1", "output.times=[0.5]"}),
+                 true, Communicator::self()),
+         {}};
+  for (std::size_t i = 0; i < 3; ++i) c.run.initial.velocities[i] = {0, static_cast<float>(60 * (i + 1)), 5};
+  c.options = simulation_options(c.run);
+  Keeper whole;
+  const End end = run_whole(c, whole);
+  ASSERT_GT(whole.kept.size(), 10u);
+  EXPECT_GT(whole.kept.back().escapers.size(), 0u);
+  EXPECT_LT(whole.kept.front().state.frame.doublings, whole.kept.back().state.frame.doublings);
+  for (std::size_t i = 0; i < whole.kept.size(); i += whole.kept.size() / 5) {
+    Keeper rest;
+    expect_same(resume(c, whole.kept[i], rest), end);
+  }
+}
+
+TEST(Resume, OutputsOfThePastStay) {
+  Case c = universe();
+  Keeper whole;
+  whole.stop_after = 100;
+  run_whole(c, whole);
+  const auto after = [&](const std::vector<double>& redshifts) {
+    Case changed = c;
+    changed.options.outputs.clear();
+    for (const double z : redshifts) changed.options.outputs.push_back(1 / (1 + z));
+    Keeper rest;
+    rest.stop_after = 0;
+    resume(changed, whole.kept.back(), rest);
+    return rest.outputs;
+  };
+  EXPECT_EQ(after({8.5, 6.51}).size(), after({8.5}).size());
+  EXPECT_THROW(after({}), Error);
+  EXPECT_THROW(after({8.7, 8.5}), Error);
+}
+
+class ResumeFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.directory = (std::filesystem::path(testing::TempDir()) / "maki_resume_files").string();
+    options_.progress = nullptr;
+    options_.restart_steps = 4;
+    std::filesystem::remove_all(options_.directory);
+  }
+  void TearDown() override { std::filesystem::remove_all(options_.directory); }
+  std::vector<std::string> lines(const std::string& name) const {
+    std::ifstream file(std::filesystem::path(options_.directory) / name);
+    std::vector<std::string> all;
+    for (std::string line; std::getline(file, line);) all.push_back(line);
+    return all;
+  }
+  RunFileOptions options_;
+  Provenance provenance_{"[run]\nname = \"test\"\n", "Maki 0", "abc", "g++", "cpu"};
+};
+
+// It ends by force after some steps, of which the last restart does not know, and leaves half a line of metrics.
+TEST_F(ResumeFiles, LogAndMetricsGoOn) {
+  const Case c = universe({"gravity.reuse=1"});
+  End end;
+  {
+    RunFiles files(options_, provenance_);
+    end = run_whole(c, files);
+  }
+  const std::size_t all = lines("metrics.jsonl").size();
+  ASSERT_EQ(all, end.result.steps + 2);
+  std::ofstream(options_.directory + "/metrics.jsonl", std::ios::app) << "{\"step\":99";
+  const std::vector<RestartInfo> found = find_restarts(options_.directory);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_GE(found[1].step, found[0].step + 4);
+  Restart restart = read_restart(found[0]);
+  EXPECT_EQ(restart.info.provenance.configuration, provenance_.configuration);
+  const KeptState from{from_numbers(restart.numbers), restart.particles, restart.escapers};
+  options_.resumed_at = found[0].step;
+  RunFiles files(options_, provenance_);
+  expect_same(resume(c, from, files), end);
+  const std::vector<std::string> metrics = lines("metrics.jsonl");
+  ASSERT_EQ(metrics.size(), all);
+  for (std::size_t i = 1; i < all; ++i)
+    EXPECT_NE(metrics[i].find("\"step\":" + std::to_string(i - 1) + ","), std::string::npos) << metrics[i];
+  std::size_t resumed = 0;
+  for (const std::string& line : lines("log.txt")) resumed += line.find("# resumed after step") == 0 ? 1 : 0;
+  EXPECT_EQ(resumed, 1u);
+  EXPECT_EQ(read_snapshot(files.path("snapshot_001.hdf5")).positions, end.state.positions);
+}
+
+// Files may not grow while restarts are written.
+struct LimitedFiles : RunFiles {
+  using RunFiles::RunFiles;
+  void message(const std::string& text) override {
+    messages.push_back(text);
+    RunFiles::message(text);
+  }
+  void restart(const KeptState& kept) override {
+    const auto before = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{};
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const rlimit small{100000, limit.rlim_max};
+    if (++restarts > 1) setrlimit(RLIMIT_FSIZE, &small);
+    RunFiles::restart(kept);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::signal(SIGXFSZ, before);
+  }
+  int restarts = 0;
+  std::vector<std::string> messages;
+};
+
+TEST_F(ResumeFiles, ARestartThatCannotBeWrittenEndsNoRun) {
+  const Case c = universe();
+  LimitedFiles files(options_, provenance_);
+  EXPECT_EQ(run_whole(c, files).result.stopped_by, "");
+  EXPECT_GT(files.restarts, 2);
+  const std::vector<RestartInfo> found = find_restarts(options_.directory);
+  ASSERT_EQ(found.size(), 1u);
+  std::size_t told = 0;
+  for (const std::string& text : files.messages)
+    if (text.find("File too large") != std::string::npos && text.find(found[0].path) != std::string::npos) ++told;
+  EXPECT_EQ(told, static_cast<std::size_t>(files.restarts - 1));
+}
+
+}  // namespace
+}  // namespace maki
