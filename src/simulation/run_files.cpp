@@ -46,7 +46,8 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
       stop_(ranks.rank() == 0 ? prepared_directory(options) : "", ranks.rank() == 0 ? options.time_limit : 0),
       progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
       last_restart_step_(options.resumed_at.value_or(0)) {
-  if (sites) sites_report_.emplace(*sites, path("sites_trace.csv"), options.overwrite);
+  const std::string part = options.resumed_at ? fmt::format("_from_{:06}", *options.resumed_at) : "";
+  if (sites) sites_report_.emplace(*sites, path("sites_trace" + part + ".csv"), options.overwrite);
 }
 
 StepLog& RunFiles::log() {
@@ -137,8 +138,7 @@ void RunFiles::restart(const KeptState& kept) {
   RestartInfo info;
   info.step = step;
   info.time = kept.state.file_time;
-  info.site = options_.site;
-  info.sites = options_.sites;
+  if (sites_) info.site = sites_->me(), info.sites = sites_->count();
   info.provenance = provenance_;
   try {
     restart_ = write_restart(options_.directory, info, to_numbers(kept.state), kept.particles, kept.escapers,

@@ -34,7 +34,6 @@ struct RunFileOptions {
   // The run goes on from a restart of this step: log and metrics are added to, and what the run had written after it is
   // written anew.
   std::optional<std::uint64_t> resumed_at;
-  int site = 0, sites = 1;          // place of this site in the ring
   std::FILE* progress = stdout;  // nullptr: silent
 };
 

@@ -165,7 +165,7 @@ TEST(Resume, ABoxThatDoublesAndEscapers) {
                                "gravity.reuse=1", "output.times=[0.5]"}),
                  true, Communicator::self()),
          {}};
-  for (std::size_t i = 0; i < 3; ++i) c.run.initial.velocities[i] = {0, static_cast<float>(60 * (i + 1)), 5};
+  for (std::size_t i = 0; i < 3; ++i) c.run.initial.velocities[i] = {0, static_cast<float>(1000 * (i + 1)), 5};
   c.options = simulation_options(c.run);
   Keeper whole;
   const End end = run_whole(c, whole);
@@ -181,18 +181,19 @@ TEST(Resume, ABoxThatDoublesAndEscapers) {
 TEST(Resume, OutputsOfThePastStay) {
   Case c = universe();
   Keeper whole;
-  whole.stop_after = 100;
   run_whole(c, whole);
+  const KeptState& middle = whole.kept[whole.kept.size() / 2];
+  ASSERT_EQ(middle.state.outputs, 1u);
   const auto after = [&](const std::vector<double>& redshifts) {
     Case changed = c;
     changed.options.outputs.clear();
     for (const double z : redshifts) changed.options.outputs.push_back(1 / (1 + z));
     Keeper rest;
     rest.stop_after = 0;
-    resume(changed, whole.kept.back(), rest);
+    resume(changed, middle, rest);
     return rest.outputs;
   };
-  EXPECT_EQ(after({8.5, 6.51}).size(), after({8.5}).size());
+  EXPECT_EQ(after({8.5, 6.51}), (std::vector<int>{-1}));
   EXPECT_THROW(after({}), Error);
   EXPECT_THROW(after({8.7, 8.5}), Error);
 }
@@ -226,7 +227,7 @@ TEST_F(ResumeFiles, LogAndMetricsGoOn) {
   }
   const std::size_t all = lines("metrics.jsonl").size();
   ASSERT_EQ(all, end.result.steps + 2);
-  std::ofstream(options_.directory + "/metrics.jsonl", std::ios::app) << "{\"step\":99";
+  std::ofstream(options_.directory + "/metrics.jsonl", std::ios::app) << "{\"step\": 99";
   const std::vector<RestartInfo> found = find_restarts(options_.directory);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_GE(found[1].step, found[0].step + 4);
@@ -239,7 +240,7 @@ TEST_F(ResumeFiles, LogAndMetricsGoOn) {
   const std::vector<std::string> metrics = lines("metrics.jsonl");
   ASSERT_EQ(metrics.size(), all);
   for (std::size_t i = 1; i < all; ++i)
-    EXPECT_NE(metrics[i].find("\"step\":" + std::to_string(i - 1) + ","), std::string::npos) << metrics[i];
+    EXPECT_NE(metrics[i].find("\"step\": " + std::to_string(i - 1) + ","), std::string::npos) << metrics[i];
   std::size_t resumed = 0;
   for (const std::string& line : lines("log.txt")) resumed += line.find("# resumed after step") == 0 ? 1 : 0;
   EXPECT_EQ(resumed, 1u);
