@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -48,7 +49,14 @@ StepReport Integrator::advance(double target, Potentials potentials) {
     const auto known = steps_->known();
     steps_->begin();
     older_ = before_last_;
-    if (steps_->known() != known) take_measure_of_sites();
+    if (!in_flight_.empty()) {
+      const double rms = last_.rms_momentum;
+      last_ = in_flight_.front();
+      if (last_.rms_momentum < 0) last_.rms_momentum = rms;
+      in_flight_.erase(in_flight_.begin());
+    } else if (steps_->known() != known) {
+      take_measure_of_sites();
+    }
     before_last_ = last_;
   }
   if (at_boundary()) {
@@ -87,7 +95,8 @@ void Integrator::synchronise() {
 
 IntegratorState Integrator::state() const {
   if (!at_boundary()) throw std::logic_error("a state is kept where a long step has ended");
-  return {time_, short_kicked_to_, long_kicked_to_, long_begin_, has_potential_, last_, before_last_, older_};
+  return {time_,        short_kicked_to_, long_kicked_to_, long_begin_, has_potential_, last_,
+          before_last_, older_,           told_last_,      told_before_};
 }
 
 void Integrator::resume(const IntegratorState& state) {
@@ -95,11 +104,34 @@ void Integrator::resume(const IntegratorState& state) {
   short_kicked_to_ = state.short_kicked_to;
   long_kicked_to_ = state.long_kicked_to;
   long_begin_ = state.long_begin;
+  if (steps_) steps_->begin();
   evaluate(true, state.has_potential);
   measure(true);
+  told_last_ = state.told_last;
+  told_before_ = state.told_before;
+  if (steps_) collect_in_flight();
   last_ = state.last;
   before_last_ = state.before_last;
   older_ = state.older;
+}
+
+// The measures of the last two evaluations were on their way when the run was left: the steps to come are those that
+// they would have led to. A round trip.
+void Integrator::collect_in_flight() {
+  const std::array<StepMeasure, 2> mine = {told_before_, told_last_};
+  std::array<bool, 2> boundary = {true, true};
+  in_flight_.assign(2, {});
+  for (const sites::Message& message : steps_->sites().gather(sites::Phase::kOutput, 1, sites::as_bytes_of(mine))) {
+    const auto told = sites::value_of<std::array<StepMeasure, 2>>(message);
+    for (std::size_t i = 0; i < 2; ++i) {
+      StepMeasure& all = in_flight_[i];
+      all.acceleration = std::max(all.acceleration, told[i].acceleration);
+      all.max_momentum = std::max(all.max_momentum, told[i].max_momentum);
+      all.rms_momentum += told[i].rms_momentum;
+      boundary[i] = boundary[i] && told[i].rms_momentum >= 0;
+    }
+  }
+  for (std::size_t i = 0; i < 2; ++i) in_flight_[i].rms_momentum = boundary[i] ? std::sqrt(in_flight_[i].rms_momentum) : -1;
 }
 
 void Integrator::choose_long_step(double target) {
@@ -184,6 +216,8 @@ void Integrator::measure(bool boundary) {
     mine.momentum = maxima.momentum;
     if (boundary) mine.mean_square_momentum = mean_square_momentum(units, maxima.momentum, total);
     steps_->publish();
+    told_before_ = told_last_;
+    told_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum};
     return;
   }
   last_.acceleration = maxima.acceleration * frame_.acceleration_unit();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "host/comm/communicator.hpp"
 #include "kernels/particles/particles.hpp"
@@ -82,6 +83,7 @@ class Integrator {
   void evaluate(bool boundary, bool want_potential);
   void measure(bool boundary);
   void take_measure_of_sites();
+  void collect_in_flight();
   StepMeasure expected_measure() const;
   double safe_step(double step, const StepMeasure& from) const;
 
@@ -101,6 +103,8 @@ class Integrator {
   double long_begin_ = 0;
   double long_end_ = 0;
   bool has_potential_ = false;  // of the last evaluation
+  StepMeasure told_last_, told_before_;  // as in IntegratorState
+  std::vector<StepMeasure> in_flight_;   // of all sites, from before the run was resumed
   StepMeasure last_, before_last_, older_;  // made at the end of the last step, of the one before it, and so on
 };
 

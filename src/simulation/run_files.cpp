@@ -46,8 +46,8 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
       stop_(ranks.rank() == 0 ? prepared_directory(options) : "", ranks.rank() == 0 ? options.time_limit : 0),
       progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
       last_restart_step_(options.resumed_at.value_or(0)) {
-  const std::string part = options.resumed_at ? fmt::format("_from_{:06}", *options.resumed_at) : "";
-  if (sites) sites_report_.emplace(*sites, path("sites_trace" + part + ".csv"), options.overwrite);
+  if (options.resumed_at) restarts_.insert(*options.resumed_at);
+  if (sites) sites_report_.emplace(*sites, path("sites_trace.csv"), options.overwrite, options.resumed_at);
 }
 
 StepLog& RunFiles::log() {
@@ -132,8 +132,10 @@ bool RunFiles::wants_restart(std::uint64_t steps) {
 }
 
 void RunFiles::restart(const KeptState& kept) {
-  if (options_.restarts_kept == 0) return;
   const std::uint64_t step = kept.state.result.steps;
+  if ((options_.restarts_kept == 0 && !sites_) || restarts_.contains(step)) return;
+  // Sites that lose each other have one step of the last two in common.
+  const int keep = sites_ ? std::max(options_.restarts_kept, 2) : options_.restarts_kept;
   const double begin = stop_.elapsed();
   RestartInfo info;
   info.step = step;
@@ -142,7 +144,8 @@ void RunFiles::restart(const KeptState& kept) {
   info.provenance = provenance_;
   try {
     restart_ = write_restart(options_.directory, info, to_numbers(kept.state), kept.particles, kept.escapers,
-                             options_.restarts_kept, ranks_);
+                             keep, ranks_);
+    restarts_.insert(step);
     message(fmt::format("Step {}: wrote {} in {:.1f} s", step, restart_, stop_.elapsed() - begin));
   } catch (const Error& error) {
     message(fmt::format("Step {}: there is no restart of it: {}. {}", step, error.what(),
@@ -201,7 +204,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
                       1e-6 * static_cast<double>(most[1]));
   message(text);
   progress_.message(memory);
-  if (sites_) finish_sites();
+  if (sites_ && !result.site_lost) finish_sites();
 }
 
 std::string RunFiles::path(const std::string& name) const {

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,8 @@ namespace maki {
 // What `maki run` exits with when a signal, a stop file or the time limit ended the run early and its state is in
 // stopped.hdf5.
 inline constexpr int kExitStopped = 3;
+// The same where another site of a run does not answer any more, and the state is in restarts.
+inline constexpr int kExitSiteLost = 4;
 
 struct RunFileOptions {
   std::string directory = "output";
@@ -92,6 +95,7 @@ class RunFiles : public RunObserver {
   std::vector<std::string> snapshots_;
   double last_restart_ = 0;             // seconds, when
   std::uint64_t last_restart_step_ = 0;
+  std::set<std::uint64_t> restarts_;    // steps of those that were written, or read
   std::string restart_;                 // the last one's path
   std::size_t particles_ = 0;      // of all ranks
   std::size_t own_particles_ = 0;  // of this rank

@@ -48,6 +48,8 @@ void visit_forces(Visit& visit, State& s) {
   visit_measure(visit, "integrator.last", s.integrator.last);
   visit_measure(visit, "integrator.before_last", s.integrator.before_last);
   visit_measure(visit, "integrator.older", s.integrator.older);
+  visit_measure(visit, "integrator.told_last", s.integrator.told_last);
+  visit_measure(visit, "integrator.told_before", s.integrator.told_before);
   visit("field.softening", s.field.softening);
   visit("field.total", s.field.total);
   visit("field.escapers", s.field.escapers);

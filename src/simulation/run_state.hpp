@@ -37,6 +37,9 @@ struct IntegratorState {
   double long_begin = 0;       // of the long step that has ended
   bool has_potential = false;  // the forces there were evaluated with potentials: the same kernels, the same bits
   StepMeasure last, before_last, older;
+  // Over sites: what this site has told of the last two evaluations, for the others may not have it yet;
+  // rms_momentum is its part of the mean square, -1 where it told none.
+  StepMeasure told_last, told_before;
 };
 
 // Without this rank's particles that were set aside, which stand in rows of their own.

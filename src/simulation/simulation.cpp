@@ -92,6 +92,7 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
   copy_from_rows(stream_, from.particles, particles_);
   assemble();
   field_->restore(from.state.field, from.escapers);
+  if (site_steps_ && !from.state.slabs.empty()) gravity_->set_slabs(sites::Slabs(from.state.slabs));
 }
 
 void Simulation::assemble() {
@@ -140,8 +141,19 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
 }
 
 RunResult Simulation::run() {
+  if (!site_steps_) return run_to_end();
+  try {
+    return run_to_end();
+  } catch (const sites::SiteLost& lost) {
+    if (kept_.empty()) throw;  // the run has not begun
+    return leave(lost.what());
+  }
+}
+
+RunResult Simulation::run_to_end() {
   const std::vector<Target> targets = plan_outputs();
   resumed_from_ ? resume() : begin();
+  if (integrator_->time() < targets.front().t) keep_state(static_cast<std::uint64_t>(targets.front().index));
   for (const Target& target : targets) {
     const bool last = &target == &targets.back();
     advance_to(target);
@@ -218,16 +230,46 @@ void Simulation::ask_observer() {
 }
 
 void Simulation::after_boundary(std::uint64_t next_output) {
+  keep_state(next_output);
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
-    observer_.restart(kept_state(next_output));
-    if (site_steps_) restart_at_ = site_steps_->number();
+    if (site_steps_) {
+      observer_.restart(kept_.back());
+      restart_at_ = site_steps_->number();
+    } else {
+      KeptState kept;
+      copy_state(next_output, kept);
+      observer_.restart(kept);
+    }
   }
   restart_wanted_ = false;
 }
 
-KeptState Simulation::kept_state(std::uint64_t next_output) const {
-  KeptState kept;
+// In the memory of the older one.
+void Simulation::keep_state(std::uint64_t next_output) {
+  if (!site_steps_) return;
+  const PhaseTimers::Scope scope(timers_, "restart", stream_);
+  if (kept_.size() < 2)
+    kept_.emplace_back();
+  else
+    std::swap(kept_[0], kept_[1]);
+  copy_state(next_output, kept_.back());
+}
+
+// Another site does not answer any more. What this one has computed since the last boundary is of no use.
+RunResult Simulation::leave(const std::string& reason) {
+  observer_.message(reason);
+  for (const KeptState& kept : kept_) observer_.restart(kept);
+  const RunState& last = kept_.back().state;
+  result_ = last.result;
+  result_.time = last.file_time;
+  result_.particles = last.field.total;
+  result_.stopped_by = "the loss of another site";
+  result_.site_lost = true;
+  return result_;
+}
+
+void Simulation::copy_state(std::uint64_t next_output, KeptState& kept) const {
   RunState& state = kept.state;
   state.header = header_;
   state.frame = frame_;
@@ -242,9 +284,9 @@ KeptState Simulation::kept_state(std::uint64_t next_output) const {
   state.elapsed = elapsed_;
   state.outputs = next_output;
   state.file_time = file_time();
+  if (const sites::Slabs* slabs = gravity_->slabs()) state.slabs.assign(slabs->starts().begin(), slabs->starts().end());
   copy_to_rows(stream_, particles_, kept.particles);
   kept.escapers = field_->escapers();
-  return kept;
 }
 
 void Simulation::one_step(double target) {

@@ -89,6 +89,8 @@ class Simulation {
 
   // To the end, or to where the observer wants to stop: then its last output has index -1, and a run that starts from
   // that state continues this one. Call it once.
+  // Over several sites, where another one is lost: the observer is told the states of the last two ends of a long step,
+  // of which the sites have one in common, and the run ends as if stopped.
   RunResult run();
 
   // This rank's share of the present state. After run(), at its end.
@@ -108,7 +110,10 @@ class Simulation {
   void resume();
   void advance_to(const Target& target);
   void after_boundary(std::uint64_t next_output);
-  KeptState kept_state(std::uint64_t next_output) const;
+  void keep_state(std::uint64_t next_output);
+  void copy_state(std::uint64_t next_output, KeptState& kept) const;
+  RunResult run_to_end();
+  RunResult leave(const std::string& reason);
   void one_step(double target);
   bool kinetic_is_due(const StepReport& report) const;
   void ask_observer();
@@ -137,6 +142,7 @@ class Simulation {
   RunResult result_;
   std::optional<RunState> resumed_from_;
   bool restart_wanted_ = false;   // at this boundary; alike on all ranks
+  std::vector<KeptState> kept_;   // over sites: of the last two boundaries
   std::optional<std::uint64_t> restart_at_;  // over sites: the evaluation after which the last one was written
   MomentumTotals first_momentum_;
   double removed_energy_ = 0;     // told to the tracker so far
