@@ -1,5 +1,5 @@
 // maki: the program. Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 3 a run stopped early on
-// request.
+// request, 4 a run over several sites that lost one of them; both can be resumed.
 #include <fmt/format.h>
 
 #include <csignal>

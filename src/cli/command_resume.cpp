@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/products.hpp"
+#include "src/cli/sites/open_sites.hpp"
 #include "src/cli/start_run.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
@@ -22,17 +24,18 @@ namespace {
 struct Options {
   std::string directory;
   std::vector<std::string> settings;
+  std::string site;
 };
 
-// The last one, or that which the user names.
-RestartInfo choose(const std::string& directory, const Communicator& ranks) {
-  const std::vector<RestartInfo> found = find_restarts(directory, ranks);
+// All that could be, or the one that the user names.
+std::vector<RestartInfo> look_for(const std::string& directory, const Communicator& ranks) {
+  std::vector<RestartInfo> found = find_restarts(directory, ranks);
   if (found.empty())
     throw Error(fmt::format("there is nothing to resume in '{}'", directory), "it holds no complete restart",
                 "give the output directory of a run that was stopped (run.restart_interval, run.restart_steps), or "
                 "begin with maki run");
   require_known_format(found.back());
-  return found.back();
+  return found;
 }
 
 // What a run is made of stays; how it goes on may change.
@@ -47,9 +50,10 @@ void check_unchanged(const Config& before, const Config& now) {
   }
 }
 
-Config configuration(const RestartInfo& info, const std::vector<std::string>& settings) {
+Config configuration(const RestartInfo& info, std::vector<std::string> settings) {
   const std::string name = info.path + "/complete.toml";
   const Config before = parse_config(info.provenance.configuration, name);
+  if (!info.site_key.empty()) settings.insert(settings.begin(), "sites.key=" + info.site_key);
   Config config = parse_config(info.provenance.configuration, name, settings);
   check_unchanged(before, config);
   config.run.output_directory = std::filesystem::path(info.path).parent_path().string();
@@ -58,12 +62,31 @@ Config configuration(const RestartInfo& info, const std::vector<std::string>& se
 
 KeptState read_state(const RestartInfo& info, const Communicator& ranks) {
   Restart restart = read_restart(info, ranks);
-  KeptState kept{from_numbers(restart.numbers), std::move(restart.particles), std::move(restart.escapers)};
-  if (info.sites == 1 && info.total() != kept.state.field.total)
-    throw Error(fmt::format("'{}' is damaged", info.path),
-                fmt::format("its files hold {} particles, and the run had {}", info.total(), kept.state.field.total),
-                "remove it and resume from an earlier restart");
-  return kept;
+  return {from_numbers(restart.numbers), std::move(restart.particles), std::move(restart.escapers)};
+}
+
+void check_place(const RestartInfo& info, const ThisSite& site) {
+  if (info.sites == site.count && info.site == site.place) return;
+  throw Error(fmt::format("'{}' is the restart of another site", info.path),
+              fmt::format("of number {} of {} in the ring, and this is number {} of {}", info.site + 1, info.sites,
+                          site.place + 1, site.count),
+              "give the directory of this site, and the same sites.ring");
+}
+
+// The other sites, and in `found` only the restart that all agree on.
+OpenSites agree(const Config& config, const ThisSite& site, const Communicator& ranks, std::vector<RestartInfo>& found) {
+  std::vector<std::uint64_t> steps;
+  for (const RestartInfo& info : found) steps.push_back(info.step);
+  OpenSites ring =
+      open_sites(config, site, ranks, steps, [](const std::string& line) { print_lines(stdout, {line}); });
+  if (!site.over_sites()) return ring;
+  std::erase_if(found, [&](const RestartInfo& info) { return info.step != ring.restart; });
+  at_all_sites(ring.sites.get(), [&] {
+    if (found.empty())
+      throw Error("the sites have no restart in common", fmt::format("here there are steps {}", fmt::join(steps, ", ")),
+                  "give the directories of the same run at all sites, or begin with maki run");
+  });
+  return ring;
 }
 
 // As prepare() leaves it, without particles.
@@ -82,36 +105,59 @@ Prepared prepare_again(Config config, const RunState& state) {
   return run;
 }
 
+RunFileOptions files_of(const Prepared& run, const RestartInfo& info) {
+  RunFileOptions options = run_file_options(run);
+  options.overwrite = true;  // of what the run had written after this restart; log and metrics are added to
+  options.resumed_at = info.step;
+  return options;
+}
+
+// What can go wrong at one site alone, before the run goes on.
+struct Ready {
+  RestartInfo info;
+  std::optional<KeptState> from;
+  Admission admission;
+  Prepared run;
+  std::optional<RunProducts> files;
+};
+void make_ready(Ready& ready, const Config& config, sites::Sites* sites, const Communicator& ranks) {
+  ready.from = read_state(ready.info, ranks);
+  ready.admission = admit(config, ranks, ready.from->state.field.total);
+  ready.run = prepare_again(config, ready.from->state);
+  take_plans(ready.info, ranks);
+  ready.files.emplace(files_of(ready.run, ready.info), provenance(to_toml(ready.run.config), device_text()), ready.run,
+                      ranks, sites);
+}
+
 void resume_simulation(const Options& given) {
   const Communicator ranks = Communicator::world();
-  const RestartInfo info = choose(given.directory, ranks);
-  const Config config = configuration(info, given.settings);
+  std::vector<RestartInfo> found = look_for(given.directory, ranks);
+  Config config = configuration(found.back(), given.settings);
+  const ThisSite site = choose_site(config, given.site);
+  check_place(found.back(), site);
   use_device(config);
-  const Admission admission = admit(config, ranks, info.total());
-  std::optional<KeptState> from = read_state(info, ranks);
-  const Prepared run = prepare_again(config, from->state);
-  RunFileOptions file = run_file_options(run);
-  file.overwrite = true;  // of what the run had written after this restart; log and metrics are added to
-  file.resumed_at = info.step;
-  RunProducts files(file, provenance(to_toml(run.config), device_text()), run, ranks);
-  files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", info.path, info.step,
-                            run.initial.header.comoving ? "a" : "t", info.time));
+  const OpenSites ring = agree(config, site, ranks, found);
+  Ready ready;
+  ready.info = found.back();
+  at_all_sites(ring.sites.get(), [&] { make_ready(ready, config, ring.sites.get(), ranks); });
+  RunProducts& files = *ready.files;
+  files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
+                            ready.run.initial.header.comoving ? "a" : "t", ready.info.time));
   if (ranks.size() > 1) files.message(describe_ranks(ranks));
-  for (const std::string& line : summary(run)) files.message(line);
-  for (const std::string& line : admission.notes) files.message(line);
-  Timeline timeline = timeline_of(run);
+  for (const auto& lines : {ring.lines, summary(ready.run), ready.admission.notes})
+    for (const std::string& line : lines) files.message(line);
   pool_watch({{"mesh.", "fft."}});
   const Stream stream;
-  SimulationOptions options = simulation_options(run);
-  if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
-  take_plans(info, ranks);
-  Simulation simulation(stream, *from, options, std::move(timeline), files, ranks);
-  from.reset();
-  for (const std::string& name : remove_restarts_after(*config.run.output_directory, info.step, ranks))
+  SimulationOptions options = simulation_options(ready.run);
+  if (!config.gravity.list_memory) options.gravity.list_budget = ready.admission.list_budget;
+  Simulation simulation(stream, *ready.from, options, timeline_of(ready.run), files, ranks, ring.sites.get());
+  ready.from.reset();
+  for (const std::string& name : remove_restarts_after(*config.run.output_directory, ready.info.step, ranks))
     files.message(fmt::format("{} is of a later step and is removed.", name));
   const RunResult result = simulation.run();
   files.finish(result, simulation.timers());
-  if (!result.stopped_by.empty()) throw CLI::RuntimeError(kExitStopped);
+  if (ring.sites && !result.site_lost) ring.sites->close();
+  if (const int code = exit_code(result)) throw CLI::RuntimeError(code);
 }
 
 }  // namespace
@@ -123,6 +169,8 @@ void add_resume_command(CLI::App& program) {
   command->add_option("DIRECTORY", options->directory, "output directory of the run, or one of the restarts in it")
       ->required();
   command->add_option("KEY=VALUE", options->settings, "settings that change from here on");
+  command->add_option("--site", options->site, "which of the sites in [sites] this is, in a run over several of them")
+      ->type_name("NAME");
 }
 
 }  // namespace maki

@@ -13,7 +13,6 @@
 #include "src/cli/sites/open_sites.hpp"
 #include "src/cli/sites/site_share.hpp"
 #include "src/cli/start_run.hpp"
-#include "src/cli/start_run.hpp"
 #include "src/config/check.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"
@@ -93,8 +92,8 @@ void run_simulation(const Options& given) {
   Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, ranks, ring.sites.get());
   const RunResult result = simulation.run();
   files->finish(result, simulation.timers());
-  if (ring.sites) ring.sites->close();
-  if (!result.stopped_by.empty()) throw CLI::RuntimeError(kExitStopped);
+  if (ring.sites && !result.site_lost) ring.sites->close();
+  if (const int code = exit_code(result)) throw CLI::RuntimeError(code);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
 #include "src/cli/build.hpp"
@@ -30,6 +32,11 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
   return admission;
 }
 
+int exit_code(const RunResult& result) {
+  if (result.stopped_by.empty()) return 0;
+  return result.site_lost ? kExitSiteLost : kExitStopped;
+}
+
 RunFileOptions run_file_options(const Prepared& run) {
   const Config& config = run.config;
   RunFileOptions options;
@@ -41,6 +48,7 @@ RunFileOptions run_file_options(const Prepared& run) {
   if (config.run.time_limit) options.time_limit = seconds(*config.run.time_limit, "run.time_limit");
   options.restart_interval = seconds(config.run.restart_interval, "run.restart_interval");
   options.restart_steps = static_cast<std::uint64_t>(config.run.restart_steps);
+  if (!config.sites.key.empty()) options.site_key = std::filesystem::absolute(config.sites.key).string();
   options.restarts_kept = static_cast<int>(config.run.restarts_kept);
   return options;
 }

@@ -22,6 +22,9 @@ struct Admission {
 // was shown.
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> particles = {});
 
+// 0, or why the run ended early (run_files.hpp).
+int exit_code(const RunResult& result);
+
 RunFileOptions run_file_options(const Prepared& run);
 Timeline timeline_of(const Prepared& run);
 // What is about to happen, in a few lines; the device is that of the first rank.

@@ -37,6 +37,7 @@ toml::table to_table(const RestartInfo& info) {
                      {"checksums", checksums},
                      {"site", info.site},
                      {"sites", info.sites},
+                     {"site_key", info.site_key},
                      {"version", info.provenance.version},
                      {"git_hash", info.provenance.git_hash},
                      {"compiler", info.provenance.compiler},
@@ -54,6 +55,7 @@ bool from_table(const toml::table& table, RestartInfo& info) {
   info.time = table["time"].value_or(0.0);
   info.site = table["site"].value_or(0);
   info.sites = table["sites"].value_or(1);
+  info.site_key = table["site_key"].value_or(std::string());
   info.provenance = {table["configuration"].value_or(std::string()), table["version"].value_or(std::string()),
                      table["git_hash"].value_or(std::string()), table["compiler"].value_or(std::string()),
                      table["device"].value_or(std::string())};

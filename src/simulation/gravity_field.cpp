@@ -58,6 +58,9 @@ GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& pa
 FieldState GravityField::state() const { return {softening_, total_, escapers_.total, escapers_.energy}; }
 
 void GravityField::restore(const FieldState& state, const EscaperRows& escapers) {
+  if (state.total != total_)
+    throw Error("the restart is not whole", fmt::format("it holds {} particles, and the run had {}", total_, state.total),
+                "resume from another one, with the restarts of all sites");
   if (state.softening != softening_) set_softening(state.softening);
   static_cast<EscaperRows&>(escapers_) = escapers;
   escapers_.total = state.escapers;

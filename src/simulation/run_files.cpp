@@ -134,6 +134,7 @@ bool RunFiles::wants_restart(std::uint64_t steps) {
 void RunFiles::restart(const KeptState& kept) {
   const std::uint64_t step = kept.state.result.steps;
   if ((options_.restarts_kept == 0 && !sites_) || restarts_.contains(step)) return;
+  if (step == 0) return message("The run had not made a step: begin again with maki run.");
   // Sites that lose each other have one step of the last two in common.
   const int keep = sites_ ? std::max(options_.restarts_kept, 2) : options_.restarts_kept;
   const double begin = stop_.elapsed();
@@ -141,6 +142,7 @@ void RunFiles::restart(const KeptState& kept) {
   info.step = step;
   info.time = kept.state.file_time;
   if (sites_) info.site = sites_->me(), info.sites = sites_->count();
+  info.site_key = options_.site_key;
   info.provenance = provenance_;
   try {
     restart_ = write_restart(options_.directory, info, to_numbers(kept.state), kept.particles, kept.escapers,
@@ -191,7 +193,8 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   progress_.finish();
   if (!result.stopped_by.empty())
     message(fmt::format("Stopped by {}. {}", result.stopped_by,
-                        restart_.empty() ? fmt::format("To continue: the same configuration with initial.kind=file "
+                        result.site_lost ? "To continue: maki resume at all sites, here of " + options_.directory
+                        : restart_.empty() ? fmt::format("To continue: the same configuration with initial.kind=file "
                                                        "initial.file={} and another run.output_directory.",
                                                        path("stopped.hdf5"))
                                          : "To continue: maki resume " + options_.directory));
