@@ -78,7 +78,7 @@ OpenSites agree(const Config& config, const ThisSite& site, const Communicator& 
   std::vector<std::uint64_t> steps;
   for (const RestartInfo& info : found) steps.push_back(info.step);
   OpenSites ring =
-      open_sites(config, site, ranks, steps, [](const std::string& line) { print_lines(stdout, {line}); });
+      open_sites(config, site, ranks, steps, say_now);
   if (!site.over_sites()) return ring;
   std::erase_if(found, [&](const RestartInfo& info) { return info.step != ring.restart; });
   at_all_sites(ring.sites.get(), [&] {
@@ -144,7 +144,7 @@ void resume_simulation(const Options& given) {
   files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
                             ready.run.initial.header.comoving ? "a" : "t", ready.info.time));
   if (ranks.size() > 1) files.message(describe_ranks(ranks));
-  for (const auto& lines : {ring.lines, summary(ready.run), ready.admission.notes})
+  for (const auto& lines : {ring.describe(), summary(ready.run), ready.admission.notes})
     for (const std::string& line : lines) files.message(line);
   pool_watch({{"mesh.", "fft."}});
   const Stream stream;
