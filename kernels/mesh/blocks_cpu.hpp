@@ -15,7 +15,8 @@
 namespace maki {
 
 inline CountScale count_scale(const MassUnit& unit) {
-  return {MassUnit::half_of(unit.dropped_bits), MassUnit::kept_of(unit.dropped_bits), unit.mean, static_cast<float>(unit.quantum)};
+  return {MassUnit::half_of(unit.dropped_bits), MassUnit::kept_of(unit.dropped_bits), unit.mean,
+          static_cast<float>(unit.quantum)};
 }
 
 // Nearly equal blocks along one axis, none thinner than 4 cells where there are two; an even number of them where the

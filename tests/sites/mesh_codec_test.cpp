@@ -29,8 +29,7 @@ Counts values_for(const MeshBlock& block, int style, std::mt19937& random) {
     for (std::size_t i = 0; i < block.cells(); ++i) {
       std::uint64_t value = wide() >> 2;
       if (style == 1)
-        value = static_cast<std::uint64_t>(1e9 * (2 + std::sin(0.3 * static_cast<double>(i % 16) + 0.1 * static_cast<double>(i / 256)))) +
-                random() % 1000;
+        value = static_cast<std::uint64_t>(1e9 * (2 + std::sin(0.3 * static_cast<double>(i % 16)))) + random() % 1000;
       if (style == 2 && random() % 20) value = 0;
       const Plane kind = block.kind[mesh][i / plane];
       if (kind == Plane::kEmpty) value = 0;

@@ -97,7 +97,8 @@ class Coder {
     }
     const int down = dropped(mesh, x) + kWeightBits - shift;
     std::int32_t* const row = cells.row(x, y);
-    const std::int64_t w1 = weights[static_cast<std::size_t>(others)], w2 = weights[static_cast<std::size_t>(others) + 1];
+    const std::int32_t* const own = weights.data() + others;
+    const std::int64_t w1 = own[0], w2 = own[1];
     scale.row(x, y, b_.rows, x > 0 && kind(mesh, x - 1) == kind(mesh, x));
     for (int z = 0; z < b_.length; ++z) {
       const std::int64_t value = static_cast<std::int64_t>(base[z]) + w1 * row[z - 1] + w2 * row[z - 2];

@@ -63,7 +63,7 @@ const std::array<const std::int32_t*, kMostFeatures>& Surroundings::of(int x, in
     return features_;
   }
   const std::int32_t *below = own_.near(x - 1, y + 1), *over = own_.near(x - 1, y - 1);
-  features_ = {above,     above - 1, above + 1,            own_.before(x, y, 2),         behind,   behind - 1, behind + 1,
+  features_ = {above, above - 1, above + 1, own_.before(x, y, 2), behind, behind - 1, behind + 1,
                over,      below,     over - 1,             own_.near(x - 2, y),          here - 1, here - 2};
   return features_;
 }
