@@ -23,6 +23,20 @@ TEST(Estimate, OfARankIsMoreThanItsShare) {
   EXPECT_GT(estimate_memory(box(), kParticles, 64).let * 64, many.let * 8);
 }
 
+// Each of four sites has a quarter of the particles, and a mesh of its own; it makes the whole set at the start.
+TEST(Estimate, OfASiteIsOfItsShare) {
+  Config over = box();
+  over.sites.ring = {"a", "b", "c", "d"};
+  const MemoryEstimate one = estimate_memory(box(), kParticles, 2), site = estimate_memory(over, kParticles, 2);
+  EXPECT_EQ(site.particles, one.particles / 4);
+  EXPECT_EQ(site.snapshot, one.snapshot / 4);
+  EXPECT_EQ(site.host_start, one.host_start);
+  EXPECT_GT(site.mesh, one.mesh / 2);
+  EXPECT_GT(site.let, 0);
+  EXPECT_LT(site.device(), one.device());
+  EXPECT_EQ(describe(over, site, kParticles, nullptr)[1], "over 4 sites, at each of them:");
+}
+
 TEST(Estimate, VerdictsNameTheShareOfARank) {
   MachineMemory memory;
   memory.device = "test";
