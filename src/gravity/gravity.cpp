@@ -69,6 +69,7 @@ struct Gravity::Parts {
   std::unique_ptr<LongRangeMesh> mesh;
   PencilMesh* mesh_of_sites = nullptr;  // the same, in a run over sites
   bool mesh_was_used = false;           // since its phases were asked for
+  double coded = 0;                     // seconds of site_mesh at that time
   std::optional<MassUnit> mass_unit;  // of the masses that the mesh has seen, those of so many particles
   std::size_t mass_unit_particles = 0;
   VectorArray short_range{"gravity.short"}, long_range{"gravity.long"};
@@ -242,10 +243,12 @@ void Gravity::both_ranges(const Stream& stream, Particles& particles, bool want_
   fork.join(stream);
 }
 
-double Gravity::take_transform_seconds() {
-  if (!parts_->mesh_of_sites || !std::exchange(parts_->mesh_was_used, false)) return 0;
-  const MeshPhases phases = parts_->mesh_of_sites->phases();
-  return phases.forward + phases.influence + phases.backward;
+Gravity::MeshOfSites Gravity::take_mesh_of_sites() {
+  Parts& p = *parts_;
+  if (!p.mesh_of_sites || !std::exchange(p.mesh_was_used, false)) return {};
+  const MeshPhases phases = p.mesh_of_sites->phases();
+  const double coded = p.site_mesh->counters().encoding + p.site_mesh->counters().decoding;
+  return {phases.forward + phases.influence + phases.backward, coded - std::exchange(p.coded, coded)};
 }
 
 bool Gravity::has_mesh() const { return parts_->mesh != nullptr; }

@@ -103,9 +103,13 @@ class Gravity {
   // Of a run over sites, else null: whose slab is where.
   const sites::Slabs* slabs() const;
   void set_slabs(const sites::Slabs& slabs);  // before the first call above
-  // Of a run over sites: seconds of the last mesh force between assignment and interpolation, which every site spends on
-  // the whole mesh. 0 where none was evaluated since the last call. Waits for it.
-  double take_transform_seconds();
+  // Of a run over sites, seconds of the last mesh force that one site alone would not spend in this way: between
+  // assignment and interpolation, which every site does for the whole mesh; and for messages about masses, which are
+  // coded. 0 where none was evaluated since the last call. Waits for it.
+  struct MeshOfSites {
+    double transforms = 0, coding = 0;
+  };
+  MeshOfSites take_mesh_of_sites();
 
  private:
   struct Parts;

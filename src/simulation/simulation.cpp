@@ -398,7 +398,9 @@ void Simulation::tell_of_sites() {
   SitesStep told;
   told.step = result_.steps;
   told.told_of = *site_steps_->known();
-  told.transform_seconds = gravity_->take_transform_seconds();
+  const Gravity::MeshOfSites mesh = gravity_->take_mesh_of_sites();
+  told.transform_seconds = mesh.transforms;
+  told.coding_seconds = mesh.coding;
   for (int i = 0; i < slabs.count(); ++i) {
     const SiteStep& site = site_steps_->all()[static_cast<std::size_t>(i)];
     told.sites.push_back({site.last_force_seconds, static_cast<std::uint64_t>(site.tree.interactions), site.particles,

@@ -40,8 +40,8 @@ const char* phase_name(std::size_t phase) { return sites::name(static_cast<sites
 
 std::string columns(const sites::Sites& sites, bool comoving) {
   std::string text = fmt::format(
-      "step,{},rebuilt,mesh,seconds,waited,waits,force_seconds,tree_seconds,mesh_seconds,transform_seconds,particles,"
-      "interactions",
+      "step,{},rebuilt,mesh,seconds,waited,waits,force_seconds,tree_seconds,mesh_seconds,transform_seconds,"
+      "coding_seconds,particles,interactions",
       comoving ? "a" : "t");
   for (std::size_t p = 0; p < sites::kPhases; ++p)
     text += fmt::format(",{0}_sent,{0}_received,{0}_passed_on,{0}_waits,{0}_waited", phase_name(p));
@@ -58,7 +58,8 @@ std::string explanation(const sites::Sites& sites) {
       "# rebuilt: lists were made anew; mesh: the long-range force was evaluated\n"
       "# seconds: the step; waited: of that, in receives from other sites that were not there yet; waits: how many\n"
       "# force_seconds: lists walked and evaluated; tree_seconds and mesh_seconds: all of the short- and of the\n"
-      "#   long-range force, with what was waited for; transform_seconds: of the mesh, what every site does for all\n"
+      "#   long-range force, with what was waited for; transform_seconds: of the mesh, what every site does for all;\n"
+      "#   coding_seconds: of the mesh, coding and decoding messages\n"
       "# particles, interactions: of this site\n"
       "# PHASE_sent, _received, _passed_on (for other sites): bytes; PHASE_waits, _waited: as above\n"
       "# told_of: the step that the following columns, known to all sites alike, tell of\n"
@@ -137,10 +138,10 @@ void SitesReport::open() {
 void SitesReport::write_line(const SitesTraffic& traffic) {
   if (!file_) open();
   const sites::Traffic all = sum(traffic);
-  std::string line = fmt::format("{},{:.9g},{:d},{:d},{:.6f},{:.6f},{},{:.6f},{:.6f},{:.6f},{:.6f},{},{}", own_.step,
+  std::string line = fmt::format("{},{:.9g},{:d},{:d},{:.6f},{:.6f},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{},{}", own_.step,
                                  own_.time, own_.rebuilt, own_.long_step_end, own_.seconds, all.waited, all.waits,
                                  own_.force_seconds, own_.tree_seconds, own_.mesh_seconds, own_.transform_seconds,
-                                 own_.particles, own_.interactions);
+                                 own_.coding_seconds, own_.particles, own_.interactions);
   for (const sites::Traffic& one : traffic)
     line += fmt::format(",{},{},{},{},{:.6f}", one.bytes_sent, one.bytes_received, one.bytes_passed_on, one.waits,
                         one.waited);
@@ -163,6 +164,7 @@ void SitesReport::step(const OwnStep& own, const SitesStep& told, const SitesTra
   own_ = own;
   told_ = told;
   own_.transform_seconds = told.transform_seconds;
+  own_.coding_seconds = told.coding_seconds;
   last_ = carried_;
   carried_ = {};
   add(last_, traffic);
@@ -177,6 +179,7 @@ void SitesReport::step(const OwnStep& own, const SitesStep& told, const SitesTra
   sums_.tree += std::max(0.0, own.tree_seconds - last_[kTrees].waited - last_[kParticles].waited);
   sums_.mesh += std::max(0.0, own.mesh_seconds - last_[kMesh].waited);
   sums_.transform += own_.transform_seconds;
+  sums_.coding += own_.coding_seconds;
   sums_.local += own.local_seconds;
   SiteSums::Kind& kind = sums_.kinds[own.rebuilt ? 0 : own.long_step_end ? 1 : 2];
   ++kind.steps;

@@ -38,6 +38,7 @@ struct OwnStep {
   double tree_seconds = 0;       // all of the short-range force, with what was waited for in it
   double mesh_seconds = 0;       // all of the long-range force, likewise
   double transform_seconds = 0;  // of that, what each site does for the whole mesh; 0: unknown
+  double coding_seconds = 0;     // of that, for the form of messages
   double local_seconds = 0;      // waited for other ranks' trees, mean over ranks
   std::uint64_t particles = 0, interactions = 0;  // of all ranks
 };
@@ -52,7 +53,8 @@ struct SiteSums {
   };
   int ranks = 1;
   std::uint64_t steps = 0, particles = 0, interactions = 0;  // particles: at the end
-  double seconds = 0, tree = 0, mesh = 0, transform = 0, local = 0;  // tree and mesh without what was waited for
+  double seconds = 0, tree = 0, mesh = 0, local = 0;  // tree and mesh without what was waited for
+  double transform = 0, coding = 0;                   // of the mesh
   std::array<Kind, 3> kinds{};
   SitesTraffic traffic{};  // of steps
   SitesTraffic outputs{};  // of what was done between steps: snapshots, spectra, pictures
@@ -67,7 +69,8 @@ struct SiteSums {
 std::string sites_table(const std::vector<SiteSums>& sites, const std::vector<std::string>& names,
                         const SitesRunFacts& facts);
 // Seconds a step of one site that has all ranks, as far as the sites' work tells: each site's time without what it
-// waited for, by its share of the ranks; transforms of the mesh are made once then, not by every site.
+// waited for, by its share of the ranks; transforms of the mesh are made once then, not by every site, and no masses
+// are coded. (What trees for other sites cost is taken for work that one site would do as well.)
 double one_site_seconds(const std::vector<SiteSums>& sites);
 double efficiency(const std::vector<SiteSums>& sites);  // eq. 14
 

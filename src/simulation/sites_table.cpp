@@ -36,9 +36,9 @@ double largest(const All& sites, const std::function<double(const SiteSums&)>& n
   return most;
 }
 
-// Seconds that one site with all ranks would not spend: all but one of the sites' transforms.
+// Seconds that one site with all ranks would not spend: all but one of the sites' transforms, and what messages take.
 double spared(const All& sites, const SiteSums& site) {
-  return site.transform * (1 - 1 / static_cast<double>(sites.size()));
+  return site.coding + site.transform * (1 - 1 / static_cast<double>(sites.size()));
 }
 
 std::string row(const SitesRunFacts& facts, int ranks, const std::string& site, const std::string& local,

@@ -176,6 +176,9 @@ TEST(SitesTable, EfficiencyIsTheWorkOverAllRanks) {
   EXPECT_DOUBLE_EQ(efficiency({sums_of(2, 2, 1, 0), sums_of(2, 2, 1, 0)}), 0.5);
   // The ranks of one of two sites wait for the other one: 3 ranks work 2 s, 1 rank 1 s.
   EXPECT_DOUBLE_EQ(one_site_seconds({sums_of(3, 2, 0, 0), sums_of(1, 2, 1, 0)}), (3 * 2 + 1 * 1) / 4.0);
+  SiteSums coding = sums_of(1, 2, 0, 0);
+  coding.coding = 10 * 0.25;  // 0.25 s of a step for messages
+  EXPECT_DOUBLE_EQ(one_site_seconds({coding, coding}), 1.75);
   // Both make the transforms, of 0.5 s: one site with two ranks takes half as long for them.
   EXPECT_DOUBLE_EQ(one_site_seconds({sums_of(1, 2, 0, 0.5), sums_of(1, 2, 0, 0.5)}), 1.75);
 }
