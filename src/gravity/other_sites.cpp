@@ -27,7 +27,7 @@ OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
       steps_(steps),
       limits_{.thinnest = thinnest_slab(options.law.r_cut), .move = options.boundary_move},
       slabs_(steps.sites().count(), limits_.thinnest),
-      trees_(steps.sites(), LetOptions{.reach_skin = kReachSkin, .compress = options.let_compression}),
+      trees_(steps.sites(), LetOptions{.reach_skin = kReachSkin, .compress = true}),
       migration_(steps.sites()),
       judge_(options.reuse_tolerance) {}
 
