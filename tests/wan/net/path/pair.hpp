@@ -12,26 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/wan/temporary_folder.hpp"
 #include "wan/net/listener.hpp"
 #include "wan/net/secure/key.hpp"
 
 namespace maki::wan::test {
-
-// A folder that ends with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "maki_wan_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline Security new_key(const TemporaryFolder& folder, const std::string& name = "key") {
   write_key(Key::make(), folder / name);

@@ -36,7 +36,7 @@ class Attacks : public testing::Test {
   }
   void strangers(int connections);
 
-  test::Folder folder_;
+  test::TemporaryFolder folder_;
   test::Log log_;
   Security key_;
 };

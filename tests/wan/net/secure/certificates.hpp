@@ -17,7 +17,7 @@ struct Wish {
 
 class Authority {
  public:
-  explicit Authority(const Folder& folder, const std::string& name);
+  explicit Authority(const TemporaryFolder& folder, const std::string& name);
   ~Authority();
   Authority(const Authority&) = delete;
   Authority& operator=(const Authority&) = delete;
@@ -27,7 +27,7 @@ class Authority {
   Security issue(const std::string& name, const Wish& wish);
 
  private:
-  const Folder& folder_;
+  const TemporaryFolder& folder_;
   std::string name_;
   EVP_PKEY* key_;
   X509* certificate_;

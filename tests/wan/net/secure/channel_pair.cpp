@@ -58,13 +58,6 @@ std::pair<Socket, Socket> socket_pair(int buffer) {
   return {std::move(connecting), std::move(accepted)};
 }
 
-Folder::Folder() {
-  folder_ = (std::filesystem::temp_directory_path() / "maki_test_XXXXXX").string();
-  EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
-}
-
-Folder::~Folder() { std::filesystem::remove_all(folder_); }
-
 std::pair<Outcome, Outcome> shake_hands(Channel& connecting, Channel& listening) {
   std::pair<Outcome, Outcome> out;
   bool first = true, second = true;
@@ -142,7 +135,7 @@ std::vector<std::byte> random_block(std::size_t size, unsigned seed) {
   return block;
 }
 
-Security key_in(const Folder& folder, const std::string& name) {
+Security key_in(const TemporaryFolder& folder, const std::string& name) {
   write_key(Key::make(), folder.path(name));
   Security security;
   security.key_files = {folder.path(name)};

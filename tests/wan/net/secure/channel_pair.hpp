@@ -8,23 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "tests/wan/temporary_folder.hpp"
 #include "wan/net/secure/channel.hpp"
 
 namespace maki::wan::test {
 
 // Connected, non-blocking; the first is the side that connected. `buffer`: SO_SNDBUF and SO_RCVBUF, 0 leaves them.
 std::pair<Socket, Socket> socket_pair(int buffer = 0);
-
-// A folder of its own for a test's files, gone with it.
-class Folder {
- public:
-  Folder();
-  ~Folder();
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-
- private:
-  std::string folder_;
-};
 
 struct Outcome {
   bool done = false;
@@ -49,6 +39,6 @@ bool wait_readable(int descriptor, double seconds = 30);
 std::vector<std::byte> random_block(std::size_t size, unsigned seed);
 
 // Security of a new key of that name in the folder.
-Security key_in(const Folder& folder, const std::string& name);
+Security key_in(const TemporaryFolder& folder, const std::string& name);
 
 }  // namespace maki::wan::test

@@ -46,7 +46,7 @@ class Channels : public testing::TestWithParam<Way> {
     return make_tls_channel(std::static_pointer_cast<const TlsContext>(context_), std::move(socket), side, "", GetParam().rekey);
   }
 
-  test::Folder folder_;
+  test::TemporaryFolder folder_;
   std::string logged_;
   std::shared_ptr<const SecurityContext> context_;
   std::unique_ptr<Channel> one_, other_;
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Channels,
 
 // A header of its own record would cost a quarter of the speed of small chunks.
 TEST(TlsRecords, HeadAndBodyShareOne) {
-  test::Folder folder;
+  test::TemporaryFolder folder;
   const auto context = SecurityContext::make(test::key_in(folder, "a.key"));
   auto [a, b] = test::socket_pair();
   const auto one = make_channel(context, std::move(a), Side::kConnecting);
@@ -168,7 +168,7 @@ TEST(TlsRecords, HeadAndBodyShareOne) {
 }
 
 TEST(SecurityContext, TakesExactlyOneWay) {
-  test::Folder folder;
+  test::TemporaryFolder folder;
   const Security key = test::key_in(folder, "a.key");
   const auto refusal = [](const Security& security) {
     try {

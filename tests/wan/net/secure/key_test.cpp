@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/wan/temporary_folder.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::wan {
@@ -19,14 +20,7 @@ namespace fs = std::filesystem;
 
 class KeyFile : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "maki_key_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name = "a.key") const { return (folder_ / name).string(); }
+  std::string path(const std::string& name = "a.key") const { return folder_.path(name); }
   std::string put(const std::string& text, int mode = 0600) const {
     std::ofstream(path()) << text;
     ::chmod(path().c_str(), static_cast<mode_t>(mode));
@@ -42,7 +36,7 @@ class KeyFile : public testing::Test {
     return {};
   }
 
-  fs::path folder_;
+  test::TemporaryFolder folder_;
   const std::string id_ = "id = 0123456789abcdef\n";
   const std::string key_ = "key = " + std::string(64, 'a') + "\n";
 };
@@ -94,7 +88,7 @@ TEST_F(KeyFile, OfSomeoneElseIsRefused) {
 
 TEST_F(KeyFile, ThatIsNoKeyIsRefused) {
   EXPECT_NE(refusal(path("missing")).find("maki wan keygen"), std::string::npos);
-  EXPECT_NE(refusal(folder_.string()), "");
+  EXPECT_NE(refusal(folder_.path()), "");
   const std::string first = "maki-key 1\n";
   for (const std::string& text :
        {std::string{}, std::string("maki-key 2\n") + id_ + key_, id_ + key_, first, first + id_, first + key_, first + id_ + key_ + key_,

@@ -74,7 +74,7 @@ class Peers : public testing::Test {
     return test::shake_alone(*channel).error;
   }
 
-  test::Folder folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(Peers, SameKeyMeets) {
