@@ -34,7 +34,8 @@ struct Table {
         .means("wall-clock time between restarts, from which maki resume goes on; 0: none for this reason");
     KEY(run.restart_steps).range(0, kAnyCount)
         .means("a restart after so many steps; 0: none for this reason. A run that is stopped writes one too");
-    KEY(run.restarts_kept).own().range(0, 1000).means("the last restarts are kept, so many; 0: none is written");
+    KEY(run.restarts_kept).own().range(0, 1000)
+        .means("the last restarts are kept, so many, and over sites two more; 0: none is written");
     KEY(run.ignore_memory).own()
         .means("start even where the estimate of memory (maki run --estimate) says it will not fit");
   }

@@ -188,6 +188,17 @@ TEST_F(Program, AStoppedRunGoesOn) {
   const std::string config = write("tiny.toml", kTinyUniverse);
   const Result stopped = call("run " + config + " output_directory=" + path("one") + " time_limit=\"0.001 s\"");
   EXPECT_EQ(stopped.code, 3) << stopped.output;
+  expect_words(stopped, {"stopped.hdf5", "maki resume " + path("one")});
+  const Result rest = call("resume " + path("one") + " time_limit=\"1 h\"");
+  EXPECT_EQ(rest.code, 0) << rest.output;
+  EXPECT_TRUE(fs::exists(path("one/snapshot_002.hdf5")));
+}
+
+TEST_F(Program, AStoppedRunWithoutRestartsGoesOnFromItsSnapshot) {
+  const std::string config = write("tiny.toml", kTinyUniverse);
+  const Result stopped =
+      call("run " + config + " output_directory=" + path("one") + " run.restarts_kept=0 time_limit=\"0.001 s\"");
+  EXPECT_EQ(stopped.code, 3) << stopped.output;
   expect_words(stopped, {"stopped.hdf5", "initial.kind=file"});
   const Result rest = call("run " + config + " initial.kind=file initial.file=" + path("one/stopped.hdf5") +
                            " output_directory=" + path("two"));
