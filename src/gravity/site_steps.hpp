@@ -24,7 +24,6 @@ struct SiteStep {
   double force_seconds = 0;  // lists and their evaluation since the last rebuild, of the slowest rank
   double work = 0;           // interactions in that time
   double last_force_seconds = 0;  // of this evaluation alone
-  double step_seconds = 0;   // of the step before this one, waits and all
   std::uint64_t particles = 0;
   std::uint64_t digest = 0;  // of what was decided before this evaluation
   std::uint32_t wants_stop = 0, wants_restart = 0;

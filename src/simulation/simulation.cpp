@@ -15,8 +15,6 @@ namespace maki {
 
 namespace {
 
-// Comoving runs sample the kinetic energy this often in ln a for the Layzer-Irvine integral (trapezoids: 1e-4).
-constexpr double kKineticInterval = 0.04;
 // Times closer than this, relative, are one.
 constexpr double kSameTime = 1e-9;
 constexpr double kFewestSofteningUnits = 256;
@@ -24,8 +22,6 @@ constexpr double kFewestSofteningUnits = 256;
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
-
-double norm(const std::array<double, 3>& v) { return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
 double on_timeline(const Timeline& timeline, double file_time) {
   return timeline.is_comoving() ? std::log(file_time) : file_time;
@@ -186,13 +182,6 @@ void Simulation::begin() {
   record(report, seconds_since(clock), true);
 }
 
-// Both ranges once more where the run was left: the step that ends here has been told of.
-void Simulation::resume() {
-  integrator_->resume(resumed_from_->integrator);
-  gravity_->release_potentials();
-  timers_.collect();
-}
-
 // Less far where the observer wants to stop.
 void Simulation::advance_to(const Target& target) {
   while (integrator_->time() < target.t && result_.stopped_by.empty()) {
@@ -227,66 +216,6 @@ void Simulation::ask_observer() {
   if (!site_steps_->any_wants_stop()) return;
   result_.stopped_by = asked[0] > 0 ? reason : "another site";
   restart_wanted_ = true;
-}
-
-void Simulation::after_boundary(std::uint64_t next_output) {
-  keep_state(next_output);
-  if (restart_wanted_) {
-    const PhaseTimers::Scope scope(timers_, "restart", stream_);
-    if (site_steps_) {
-      observer_.restart(kept_.back());
-      restart_at_ = site_steps_->number();
-    } else {
-      KeptState kept;
-      copy_state(next_output, kept);
-      observer_.restart(kept);
-    }
-  }
-  restart_wanted_ = false;
-}
-
-// In the memory of the older one.
-void Simulation::keep_state(std::uint64_t next_output) {
-  if (!site_steps_) return;
-  const PhaseTimers::Scope scope(timers_, "restart", stream_);
-  if (kept_.size() < 2)
-    kept_.emplace_back();
-  else
-    std::swap(kept_[0], kept_[1]);
-  copy_state(next_output, kept_.back());
-}
-
-// Another site does not answer any more. What this one has computed since the last boundary is of no use.
-RunResult Simulation::leave(const std::string& reason) {
-  observer_.message(reason);
-  for (const KeptState& kept : kept_) observer_.restart(kept);
-  const RunState& last = kept_.back().state;
-  result_ = last.result;
-  result_.time = last.file_time;
-  result_.particles = last.field.total;
-  result_.stopped_by = "the loss of another site";
-  result_.site_lost = true;
-  return result_;
-}
-
-void Simulation::copy_state(std::uint64_t next_output, KeptState& kept) const {
-  RunState& state = kept.state;
-  state.header = header_;
-  state.frame = frame_;
-  state.integrator = integrator_->state();
-  state.field = field_->state();
-  state.energy = energy_.state();
-  state.result = result_;
-  state.first_momentum = first_momentum_;
-  state.removed_energy = removed_energy_;
-  state.last_kinetic_t = last_kinetic_t_;
-  state.last_energy_step = last_energy_step_;
-  state.elapsed = elapsed_;
-  state.outputs = next_output;
-  state.file_time = file_time();
-  if (const sites::Slabs* slabs = gravity_->slabs()) state.slabs.assign(slabs->starts().begin(), slabs->starts().end());
-  copy_to_rows(stream_, particles_, kept.particles);
-  kept.escapers = field_->escapers();
 }
 
 void Simulation::one_step(double target) {
@@ -335,60 +264,6 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   const double end = on_timeline(timeline_, options_.end);
   if (site_steps_) tell_of_sites();
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
-}
-
-bool Simulation::kinetic_is_due(const StepReport& report) const {
-  return timeline_.is_comoving() && options_.energy_interval > 0 && report.long_boundary &&
-         report.t - last_kinetic_t_ >= kKineticInterval;
-}
-
-void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool at_output) {
-  const PhaseTimers::Scope scope(timers_, "energy", stream_);
-  integrator_->synchronise();
-  last_kinetic_t_ = integrator_->time();
-  EnergySample sample{timeline_.scale_factor(integrator_->time()), with_potential, result_.steps, {}};
-  EnergyTotals& energy = sample.sums.energy;
-  if (with_potential) {
-    const VectorArray* far = gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr;
-    energy = over_ranks(ranks_, energy_sums(stream_, particles_, gravity_->short_potential(),
-                                            far ? &gravity_->long_potential() : nullptr));
-    sample.sums.momentum =
-        over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(), far));
-    gravity_->release_potentials();
-    last_energy_step_ = result_.steps;
-  } else {
-    energy.kinetic = over_ranks(ranks_, kinetic_sum(stream_, particles_));
-  }
-  sample_ = sample;
-  if (site_steps_)
-    publish_totals(site_steps_->sites(), result_.steps, sample.sums);
-  if (!site_steps_ || at_output) finish_energy(metrics);
-}
-
-// Over several sites called a step later, when the sums of the others have come, or where an output is due anyway.
-void Simulation::finish_energy(StepMetrics& metrics) {
-  if (!sample_) return;
-  const EnergySample sample = *sample_;
-  sample_.reset();
-  const SiteTotals sums = site_steps_ ? collect_totals(site_steps_->sites(), sample.step) : sample.sums;
-  const double a = sample.a;
-  if (!sample.with_potential) {
-    energy_.add_kinetic(a, sums.energy.kinetic / (a * a));
-    return;
-  }
-  energy_.remove(field_->escapers().energy - removed_energy_);
-  removed_energy_ = field_->escapers().energy;
-  metrics.energy = energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * frame_.potential_unit() / a);
-
-  const MomentumTotals& momentum = sums.momentum;
-  std::array<double, 3> change;
-  for (std::size_t axis = 0; axis < 3; ++axis) change[axis] = momentum.momentum[axis] - first_momentum_.momentum[axis];
-  if (momentum.momentum_scale > 0) metrics.momentum_drift = norm(change) / momentum.momentum_scale;
-  if (momentum.force_scale > 0) metrics.force_residual = norm(momentum.force) / momentum.force_scale;
-  result_.energy = metrics.energy;
-  result_.worst_energy_error = std::max(result_.worst_energy_error, std::fabs(metrics.energy->error));
-  result_.momentum_drift = metrics.momentum_drift;
-  result_.worst_force_residual = std::max(result_.worst_force_residual, metrics.force_residual);
 }
 
 // The sums of the sites that are known by now.

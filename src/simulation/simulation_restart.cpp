@@ -1,0 +1,75 @@
+// What a run keeps of its state, and how it goes on from it.
+#include <utility>
+
+#include "src/simulation/simulation.hpp"
+
+namespace maki {
+
+// Both ranges once more where the run was left: the step that ends here has been told of.
+void Simulation::resume() {
+  integrator_->resume(resumed_from_->integrator);
+  gravity_->release_potentials();
+  timers_.collect();
+}
+
+void Simulation::after_boundary(std::uint64_t next_output) {
+  keep_state(next_output);
+  if (restart_wanted_) {
+    const PhaseTimers::Scope scope(timers_, "restart", stream_);
+    if (site_steps_) {
+      observer_.restart(kept_.back());
+      restart_at_ = site_steps_->number();
+    } else {
+      KeptState kept;
+      copy_state(next_output, kept);
+      observer_.restart(kept);
+    }
+  }
+  restart_wanted_ = false;
+}
+
+// In the memory of the older one.
+void Simulation::keep_state(std::uint64_t next_output) {
+  if (!site_steps_) return;
+  const PhaseTimers::Scope scope(timers_, "restart", stream_);
+  if (kept_.size() < 2)
+    kept_.emplace_back();
+  else
+    std::swap(kept_[0], kept_[1]);
+  copy_state(next_output, kept_.back());
+}
+
+// Another site does not answer any more. What this one has computed since the last boundary is of no use.
+RunResult Simulation::leave(const std::string& reason) {
+  observer_.message(reason);
+  for (const KeptState& kept : kept_) observer_.restart(kept);
+  const RunState& last = kept_.back().state;
+  result_ = last.result;
+  result_.time = last.file_time;
+  result_.particles = last.field.total;
+  result_.stopped_by = "the loss of another site";
+  result_.site_lost = true;
+  return result_;
+}
+
+void Simulation::copy_state(std::uint64_t next_output, KeptState& kept) const {
+  RunState& state = kept.state;
+  state.header = header_;
+  state.frame = frame_;
+  state.integrator = integrator_->state();
+  state.field = field_->state();
+  state.energy = energy_.state();
+  state.result = result_;
+  state.first_momentum = first_momentum_;
+  state.removed_energy = removed_energy_;
+  state.last_kinetic_t = last_kinetic_t_;
+  state.last_energy_step = last_energy_step_;
+  state.elapsed = elapsed_;
+  state.outputs = next_output;
+  state.file_time = file_time();
+  if (const sites::Slabs* slabs = gravity_->slabs()) state.slabs.assign(slabs->starts().begin(), slabs->starts().end());
+  copy_to_rows(stream_, particles_, kept.particles);
+  kept.escapers = field_->escapers();
+}
+
+}  // namespace maki
