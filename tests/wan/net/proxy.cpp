@@ -15,7 +15,7 @@
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan::test {
-namespace {
+namespace proxy {
 
 // One direction of a connection.
 struct Flow {
@@ -32,9 +32,12 @@ struct Link {
   bool broken = false;
 };
 
+}  // namespace proxy
+namespace {
+
 bool would_block() { return errno == EAGAIN || errno == EINTR; }
 
-void reset(Link& link) {
+void reset(proxy::Link& link) {
   const linger hard{1, 0};
   for (Socket* socket : {&link.near, &link.far}) setsockopt(socket->descriptor(), SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 }
@@ -48,14 +51,15 @@ class Proxy::Pump {
   void run() {
     while (!proxy_.ending_) {
       wait();
+      if (proxy_.before_each_ && !links_.empty()) proxy_.before_each_();
       if (proxy_.cutting_.exchange(false)) cut_all();
       if (proxy_.stalled_) continue;
       take_new();
-      for (Link& link : links_) {
+      for (proxy::Link& link : links_) {
         move(link, link.out);
         move(link, link.in);
       }
-      links_.remove_if([](Link& link) {
+      links_.remove_if([](proxy::Link& link) {
         if (link.broken) reset(link);
         return link.broken || (link.out.told && link.in.told);
       });
@@ -64,6 +68,9 @@ class Proxy::Pump {
   }
 
  private:
+  using Flow = proxy::Flow;
+  using Link = proxy::Link;
+
   void cut_all() {
     for (Link& link : links_) reset(link);
     links_.clear();

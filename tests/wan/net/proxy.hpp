@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "wan/net/settings.hpp"
 
@@ -23,6 +25,9 @@ class Proxy {
   void cut_one();                              // whichever moves bytes next, in the middle of them
   void stall(bool silent) { set(stalled_, silent); }   // nothing passes, nothing is closed, new ones wait
   void refuse(bool refuse) { set(refusing_, refuse); } // new connections are closed at once
+  // Called by the proxy's thread before anything passes, again and again: what it does to the proxy happens before that.
+  // To be set while nobody is connected.
+  void before_each(std::function<void()> call) { before_each_ = std::move(call); }
   void alter_one_byte();                       // in one of the next 16 pieces that pass; call by one thread
   int connections() const { return connections_; }     // so far
   std::uint64_t bytes() const { return bytes_; }       // passed on, both ways
@@ -32,6 +37,7 @@ class Proxy {
   void set(std::atomic<bool>& flag, bool value);
 
   Endpoint address_;
+  std::function<void()> before_each_;
   std::mutex mutex_;
   Endpoint target_;
   std::atomic<bool> stalled_{false}, refusing_{false}, ending_{false}, cutting_{false};

@@ -97,7 +97,8 @@ TEST_F(SitesProgram, TwoSitesMakeOneRun) {
 // The same particles in the same places with the same momenta, to the last bit.
 TEST_F(SitesProgram, ARelayChangesNothing) {
   const auto states = [&](const std::string& settings) {
-    const std::string common = run("sites.max_boundary_move=0 run.overwrite=true output.image=false " + settings);
+    const std::string common =
+        run("sites.max_boundary_move=0 run.deterministic=true run.overwrite=true output.image=false " + settings);
     std::map<std::uint64_t, std::pair<std::array<double, 3>, std::array<float, 3>>> found;
     const Results results = both(common, common);
     for (const int i : {0, 1}) {

@@ -1,0 +1,163 @@
+// Runs at two sites of which one is lost, asked to stop, or cut off for a moment: `maki resume` at both ends where the
+// run that was left alone ends.
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "src/io/snapshot_io.hpp"
+#include "tests/src/cli/sites/site_process.hpp"
+#include "tests/src/cli/sites/two_programs.hpp"
+#include "tests/wan/net/proxy.hpp"
+
+namespace maki::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kExitStopped = 3, kExitSiteLost = 4;
+
+struct End {
+  std::uint64_t steps = 0;
+  std::map<std::uint64_t, std::array<double, 3>> positions;  // by id
+};
+
+// Root mean square of how far the same particles are apart, in sides.
+double apart(const End& a, const End& b) {
+  double sum = 0;
+  for (const auto& [id, place] : a.positions)
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double d = (place[axis] - b.positions.at(id)[axis]) / 50;
+      sum += (d - std::round(d)) * (d - std::round(d));
+    }
+  return std::sqrt(sum / static_cast<double>(a.positions.size()));
+}
+
+class SitesResume : public TwoPrograms {
+ protected:
+  void SetUp() override {
+    TwoPrograms::SetUp();
+    const auto ports = free_ports<1>();
+    proxy_.emplace(wan::Endpoint{"127.0.0.1", static_cast<std::uint16_t>(ports[0])});
+    settings_ = " time.end_redshift=3 run.restart_steps=7 sites.max_boundary_move=0 output.power_spectrum=false"
+                " output.image=false run.deterministic=true sites.b.listen=127.0.0.1:" + std::to_string(ports[0]) +
+                " sites.b.address=" + proxy_->address().text() + " ";
+  }
+
+  SiteProcess start(const std::string& site, const std::string& more = "") const {
+    return {directory_.string(), program() + " run " + config() + settings_ + more + " --site " + site,
+            path(site + ".log")};
+  }
+  Results resume(const std::string& more = "") const {
+    return both("resume output/two/a " + more, "resume output/two/b " + more);
+  }
+  std::size_t restarts(const std::string& site) const {
+    std::size_t complete = 0;
+    std::error_code none_yet;
+    for (const auto& entry : fs::directory_iterator(path("output/two/" + site), none_yet))
+      complete += fs::exists(entry.path() / "complete.toml") ? 1 : 0;
+    return complete;
+  }
+  // Nothing passes any more once both sites have two restarts: they wait for each other from then on.
+  void stall_after_restarts() {
+    proxy_->before_each([this] {
+      if (stalled_ || restarts("a") < 2 || restarts("b") < 2) return;
+      proxy_->stall(true);
+      stalled_ = true;
+    });
+  }
+  void wait_for_stall(const SiteProcess& a, const SiteProcess& b) const {
+    for (int i = 0; i < 8000 && !stalled_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_TRUE(stalled_) << a.said() << b.said();
+  }
+
+  static std::uint64_t steps_of(const CallResult& result) {
+    const auto end = result.output.rfind(" steps, ");
+    const auto begin = result.output.rfind('\n', end) + 1;
+    return end == std::string::npos ? 0 : std::stoull(result.output.substr(begin, end - begin));
+  }
+  End end_of(const Results& results) const {
+    for (const CallResult& result : results) EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_EQ(steps_of(results[0]), steps_of(results[1]));
+    End end{steps_of(results[0]), {}};
+    for (const int i : {0, 1}) {
+      const std::string name = "snapshot_000." + std::to_string(i) + ".hdf5";
+      fs::copy(path(std::string("output/two/") + (i == 0 ? "a/" : "b/") + name), path(name));
+    }
+    const Snapshot set = read_snapshot(path("snapshot_000.0.hdf5"));
+    for (std::size_t i = 0; i < set.size(); ++i) end.positions[set.ids[i]] = set.positions[i];
+    EXPECT_EQ(end.positions.size(), 4096u);
+    return end;
+  }
+  // Of the run that is left alone.
+  const End& undisturbed() {
+    static std::optional<End> end;
+    if (end) return *end;
+    SiteProcess a = start("a"), b = start("b");
+    end = end_of({a.wait(), b.wait()});
+    for (const char* what : {"output", "snapshot_000.0.hdf5", "snapshot_000.1.hdf5"}) fs::remove_all(path(what));
+    return *end;
+  }
+  void expect_same(const End& end) {
+    EXPECT_EQ(end.steps, undisturbed().steps);
+    EXPECT_LT(apart(undisturbed(), end), 1e-6);
+  }
+
+  // Seen by the thread of the proxy, which is gone before them.
+  std::atomic<bool> stalled_{false};
+  std::atomic<std::size_t> cuts_{0};
+  std::string settings_;
+  std::optional<wan::test::Proxy> proxy_;
+};
+
+TEST_F(SitesResume, AfterASiteWasLost) {
+  undisturbed();
+  stall_after_restarts();
+  SiteProcess a = start("a", "sites.path.patience=3s"), b = start("b");
+  wait_for_stall(a, b);
+  const std::size_t had = restarts("a");
+  b.send(SIGKILL);
+  EXPECT_EQ(b.wait().code, -1);
+  const CallResult left = a.wait();
+  EXPECT_EQ(left.code, kExitSiteLost) << left.output;
+  expect_words(left, {"Stopped by the loss of another site", "maki resume"});
+  EXPECT_GT(restarts("a"), had) << "of its last long steps";
+  EXPECT_LT(steps_of(left), undisturbed().steps);
+  proxy_->stall(false);
+  expect_same(end_of(resume("sites.path.patience=20s")));
+}
+
+TEST_F(SitesResume, AfterOneSiteWasAskedToStop) {
+  undisturbed();
+  stall_after_restarts();
+  SiteProcess a = start("a"), b = start("b");
+  wait_for_stall(a, b);
+  b.send(SIGTERM);
+  proxy_->stall(false);
+  const Results stopped = {a.wait(), b.wait()};
+  for (const CallResult& result : stopped) EXPECT_EQ(result.code, kExitStopped) << result.output;
+  expect_words(stopped[0], {"Stopped by another site"});
+  expect_words(stopped[1], {"Stopped by SIGTERM"});
+  EXPECT_EQ(steps_of(stopped[0]), steps_of(stopped[1]));
+  EXPECT_LT(steps_of(stopped[0]), undisturbed().steps);
+  expect_same(end_of(resume()));
+}
+
+// All connections are cut whenever site a has written a restart: to the last bit nothing has happened.
+TEST_F(SitesResume, CutConnectionsChangeNothing) {
+  undisturbed();
+  proxy_->before_each([this] {
+    if (restarts("a") <= cuts_ || cuts_ == 3) return;
+    ++cuts_;
+    proxy_->cut();
+  });
+  SiteProcess a = start("a"), b = start("b");
+  const End end = end_of({a.wait(), b.wait()});
+  EXPECT_EQ(cuts_, 3u);
+  EXPECT_GT(proxy_->connections(), 4);
+  EXPECT_EQ(end.steps, undisturbed().steps);
+  EXPECT_EQ(end.positions, undisturbed().positions);
+}
+
+}  // namespace
+}  // namespace maki::test
