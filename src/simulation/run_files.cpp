@@ -20,8 +20,9 @@ namespace {
 
 constexpr double kProgressInterval = 5;  // seconds between lines where there is no terminal
 
-std::string prepared_directory(const RunFileOptions& options) {
+std::string prepared_directory(const RunFileOptions& options, std::optional<DirectoryLock>& lock) {
   ensure_output_directory(options.directory);
+  lock.emplace(options.directory);
   for (const char* name : {"metrics.jsonl", "log.txt"})
     if (!options.overwrite && !options.resumed_at && std::filesystem::exists(std::filesystem::path(options.directory) / name))
       throw Error("the output directory " + options.directory + " holds a run already",
@@ -43,7 +44,7 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
       ranks_(ranks),
       sites_(sites),
       gatherer_(ranks),
-      stop_(ranks.rank() == 0 ? prepared_directory(options) : "", ranks.rank() == 0 ? options.time_limit : 0),
+      stop_(ranks.rank() == 0 ? prepared_directory(options, lock_) : "", ranks.rank() == 0 ? options.time_limit : 0),
       progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
       last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) restarts_.insert(*options.resumed_at);

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "src/io/directory_lock.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/simulation.hpp"
 #include "src/simulation/sites_report.hpp"
@@ -44,9 +45,9 @@ struct RunFileOptions {
 class RunFiles : public RunObserver {
  public:
   // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none.
-  // Signals are watched from here on. Throws Error where the directory cannot be made or holds a run already (unless
-  // options.overwrite). Over ranks one on each, and all calls are collective but message(). Over sites output() and
-  // finish() are calls of all sites too.
+  // Signals are watched from here on. Throws Error where the directory cannot be made, is in use by a run, or holds
+  // one already (unless options.overwrite). Over ranks one on each, and all calls are collective but message(). Over
+  // sites output() and finish() are calls of all sites too.
   RunFiles(const RunFileOptions& options, const Provenance& provenance,
            const Communicator& ranks = Communicator::self(), sites::Sites* sites = nullptr);
 
@@ -87,6 +88,7 @@ class RunFiles : public RunObserver {
   Communicator ranks_;
   sites::Sites* sites_;
   RecordGatherer gatherer_;
+  std::optional<DirectoryLock> lock_;  // of the one that speaks
   StopRequest stop_;
   Progress progress_;
   std::optional<StepLog> log_;

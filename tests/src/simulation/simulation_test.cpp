@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <numbers>
+#include <optional>
 
 #include "kernels/device/error.hpp"
 #include "src/ic/models.hpp"
@@ -191,12 +192,12 @@ class SimulationFiles : public testing::Test {
 TEST_F(SimulationFiles, WritesLogMetricsAndSnapshots) {
   SimulationOptions options = orbit_options({}, 8, 0.1);
   options.outputs = {options.end / 2};
-  RunFiles files(options_, provenance_);
-  const RunResult result = run(files, make_two_body({}), options);
+  std::optional<RunFiles> files(std::in_place, options_, provenance_);
+  const RunResult result = run(*files, make_two_body({}), options);
   EXPECT_TRUE(exists("snapshot_000.hdf5"));
   EXPECT_TRUE(exists("snapshot_001.hdf5"));
-  EXPECT_NEAR(read_snapshot(files.path("snapshot_000.hdf5")).header.time, options.end / 2, 1e-15);
-  std::ifstream metrics(files.path("metrics.jsonl"));
+  EXPECT_NEAR(read_snapshot(files->path("snapshot_000.hdf5")).header.time, options.end / 2, 1e-15);
+  std::ifstream metrics(files->path("metrics.jsonl"));
   std::string line;
   std::size_t lines = 0;
   while (std::getline(metrics, line)) {
@@ -205,6 +206,7 @@ TEST_F(SimulationFiles, WritesLogMetricsAndSnapshots) {
     EXPECT_EQ(line.back(), '}');
   }
   EXPECT_EQ(lines, result.steps + 2);  // provenance, and step 0
+  files.reset();
   EXPECT_THROW(RunFiles(options_, provenance_), Error);  // a run is there
   options_.overwrite = true;
   EXPECT_NO_THROW(RunFiles(options_, provenance_));
@@ -219,17 +221,18 @@ TEST_F(SimulationFiles, SignalStopFileAndTimeLimitEndInAStateThatContinues) {
   options_.overwrite = true;
   for (int how = 0; how < 3; ++how) {
     options_.time_limit = how == 2 ? 1e-9 : 0;
-    RunFiles files(options_, provenance_);
+    std::optional<RunFiles> files(std::in_place, options_, provenance_);
     if (how == 0) std::raise(SIGTERM);
-    if (how == 1) std::ofstream(files.path("stop")).put('x');
-    const RunResult stopped = run(files, make_two_body({}), options);
+    if (how == 1) std::ofstream(files->path("stop")).put('x');
+    const RunResult stopped = run(*files, make_two_body({}), options);
+    files.reset();
     EXPECT_NE(stopped.stopped_by, "");
     EXPECT_EQ(stopped.steps, 1u);
     ASSERT_TRUE(exists("stopped.hdf5"));
 
     options_.time_limit = 0;
     RunFiles more(options_, provenance_);
-    Snapshot state = read_snapshot(files.path("stopped.hdf5"));
+    Snapshot state = read_snapshot(more.path("stopped.hdf5"));
     state.header.gravitational_constant = 1;
     EXPECT_EQ(run(more, state, options).stopped_by, "");
     for (const auto& [id, position] : by_id(end_))
