@@ -57,10 +57,16 @@ ParticleBrick::ParticleBrick(const Communicator& communicator, const PencilLayou
       ghosts_(ghosts),
       counter_(cloud) {}
 
+void ParticleBrick::hold_all() {
+  all_ = true;
+  masses_.reset();  // made anew
+  ghosted_.reset();
+}
+
 void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, std::size_t n) {
   sent_before_ += sent_now();
-  room_ = box_ = CellBox{layout_.cells(), {}, {}};
-  if (n > 0) {
+  room_ = box_ = all_ ? CellBox::whole(layout_.cells()) : CellBox{layout_.cells(), {}, {}};
+  if (n > 0 && !all_) {
     const auto planes = occupied_planes(stream, particles, n, layout_.cells());
     for (int axis = 0; axis < 3; ++axis) {
       const PencilRange run = occupied_run(planes[static_cast<std::size_t>(axis)]);
@@ -79,7 +85,7 @@ void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, 
 }
 
 void ParticleBrick::fit(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  const bool fits = masses_ && (n == 0 || all_within(stream, particles, n, room_));
+  const bool fits = masses_ && (n == 0 || all_ || all_within(stream, particles, n, room_));
   std::uint64_t outside = fits ? 0 : 1;
   communicator_.max({&outside, 1});
   if (outside) make(stream, particles, n);
@@ -87,11 +93,12 @@ void ParticleBrick::fit(const Stream& stream, const SourceParticle* particles, s
 
 void ParticleBrick::take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
   fit(stream, particles, n);
-  brick_.resize(std::max(brick_.size(), box_.size()));
   counter_.take(stream, particles, n, unit, box_);
 }
 
 void ParticleBrick::count(const Stream& stream, bool shifted, std::uint64_t* counts) {
+  if (all_) return counter_.count(stream, shifted, counts);
+  brick_.resize(std::max(brick_.size(), box_.size()));
   counter_.count(stream, shifted, brick_.data());
   masses_->sum(stream, brick_.data(), counts, static_cast<std::size_t>(layout_.cells()));
 }
@@ -125,10 +132,16 @@ void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool 
   std::vector<CountBox> boxes;
   for (const auto& [from, to, count] : masses_->own_pieces())
     boxes.push_back({from, count, {rows * cells, cells}, (to[0] * lines + to[1]) * row_ + to[2], {lines * row_, row_}});
+  brick_.resize(std::max(brick_.size(), box_.size()));
   const std::uint8_t* own = masses_->own_rows().data();
   const bool done = counter_.count(stream, shifted, brick_.data(), {own, boxes, unit, mesh});
   masses_->sum_in_brick(stream, brick_.data());
   for (const CountBox& box : boxes) counts_to_masses(stream, box, unit, brick_.data(), mesh, done ? own : nullptr);
+}
+
+std::vector<std::uint8_t> ParticleBrick::planes() const {
+  if (all_) return counter_.planes();
+  return std::vector<std::uint8_t>(static_cast<std::size_t>(layout_.cells()), 1);
 }
 
 const float* ParticleBrick::fetch(const Stream& stream, const float* mesh) {

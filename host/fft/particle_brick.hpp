@@ -5,7 +5,9 @@
 // and is kept as long as all particles of all ranks still fit into theirs. A rank without particles has none.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "host/fft/bricks.hpp"
 #include "kernels/mesh/count_masses.hpp"
@@ -37,6 +39,13 @@ class ParticleBrick {
   void count(const Stream& stream, bool shifted, std::uint64_t* counts);
   void to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const;
 
+  // For one rank: the brick is the whole mesh from now on, lines like those of the pencils, so that counts need no second
+  // place. fetch() still copies: interpolation can do without, as a mesh is what it would bring.
+  void hold_all();
+  bool holds_all() const { return all_; }
+  // By plane x of the mesh: 0 where the forces on the particles last taken need no cell.
+  std::vector<std::uint8_t> planes() const;
+
   // The cells that hold the clouds of the particles last assigned.
   const CellBox& box() const { return box_; }
   // Values of a mesh in the cells of the box and the ghosts around it, extent + 2 ghosts cells along each axis, no
@@ -60,6 +69,7 @@ class ParticleBrick {
   bool interlaced_;
   CloudReach reach_;
   int ghosts_;
+  bool all_ = false;
   CellBox room_;  // where particles may be
   CellBox box_;   // where their clouds may be
   std::optional<BrickExchange> masses_, ghosted_;

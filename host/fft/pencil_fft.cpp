@@ -20,7 +20,6 @@ PencilFft<Real>::PencilFft(const Communicator& communicator, const PencilLayout&
   y_to_x_ = plan(Pencils::kY, Pencils::kX);
   x_to_y_ = plan(Pencils::kX, Pencils::kY);
   y_to_z_ = plan(Pencils::kY, Pencils::kZ);
-  work_.resize(size());
 }
 
 template <class Real>
@@ -153,6 +152,7 @@ auto PencilFft<Real>::planes(const Stream& stream, Pencils pencils, Real* mesh, 
 template <class Real>
 void PencilFft<Real>::forward(const Stream& stream, Real* mesh) {
   using Fft = LineFft<Real>;
+  work_.resize(size());
   Real* work = work_.data();
   run(stream, z_to_y_, mesh, work, 0, planes(stream, Pencils::kZ, mesh, &Fft::real_to_modes),
       planes(stream, Pencils::kY, work, &Fft::forward));
@@ -164,6 +164,7 @@ void PencilFft<Real>::forward(const Stream& stream, Real* mesh) {
 template <class Real>
 void PencilFft<Real>::backward(const Stream& stream, Real* mesh) {
   using Fft = LineFft<Real>;
+  work_.resize(size());
   Real* work = work_.data();
   run(stream, x_to_y_, mesh, work, 2, planes(stream, Pencils::kX, mesh, &Fft::backward),
       planes(stream, Pencils::kY, work, &Fft::backward));

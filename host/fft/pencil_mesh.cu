@@ -1,8 +1,11 @@
 #include "host/fft/pencil_mesh.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <vector>
 
+#include "host/fft/blocked_fft.hpp"
 #include "host/fft/mass_unit.hpp"
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
@@ -45,12 +48,13 @@ class PencilStorage : public MeshStorage {
     modes_ = {{held.along[1].first, z.first, held.along[1].count(), z.count()},
               static_cast<int>(fft_.mode_row() / 2), true, y.first, z.first, z.count()};
     lines_ = {{y.first, z.first}, {y.end, z.end}};
+    if (communicator.size() == 1 && BlockedFft::is_for(cells_)) blocked_.emplace(cells_);
   }
 
   std::size_t size() const override { return fft_.size(); }
   std::size_t bytes() const override {
-    return difference_.capacity() * sizeof(float) + fft_.bytes() + brick_.bytes() +
-           (shared_ ? shared_->bytes() : 0);
+    return difference_.capacity() * sizeof(float) + fft_.bytes() + (blocked_ ? blocked_->bytes() : 0) +
+           brick_.bytes() + (shared_ ? shared_->bytes() : 0);
   }
   PencilMesh::Sent sent() const { return {brick_.bytes_sent(), fft_.traffic().bytes}; }
 
@@ -80,21 +84,21 @@ class PencilStorage : public MeshStorage {
       box.origin[axis] = held.along[axis].first;
       box.extent[axis] = held.along[axis].count();
     }
+    if (fft_.layout().ranks() == 1 && !four_point_) brick_.hold_all();
     shared_.emplace(brick_, box, interlaced_, *outside);
   }
+  bool solve(const Stream& stream, const InfluencePass& pass, PhaseClock& clock) override;
   void forward(const Stream& stream, float* mesh) override { fft_.forward(stream, mesh); }
   void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
 
   void interpolate(const Stream& stream, const float* mesh, const Target& target, float factor, bool add,
                    float* out) override {
-    const float* values = brick_.fetch(stream, mesh);
-    if (four_point_) values = without_ghosts(stream, values);
-    in_brick(stream, values, target, factor, add, out);
+    if (four_point_) return in_brick(stream, without_ghosts(stream, brick_.fetch(stream, mesh)), target, factor, add, out);
+    maki::interpolate(stream, cloud_, around(stream, mesh, target), target.particles, target.n, factor, add, out);
   }
   void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                             const GradientOutput& out) override {
-    const float* values = brick_.fetch(stream, mesh);
-    maki::interpolate_gradient(stream, cloud_, {values, brick_.box(), target.shifted}, target.particles, target.n, out);
+    maki::interpolate_gradient(stream, cloud_, around(stream, mesh, target), target.particles, target.n, out);
   }
   void interpolate_difference(const Stream& stream, const float* potential, float*, const Target& target, float factor,
                               bool add, VectorView out, PhaseClock& clock) override {
@@ -110,6 +114,13 @@ class PencilStorage : public MeshStorage {
   }
 
  private:
+  // What the target's clouds touch.
+  MeshView around(const Stream& stream, const float* mesh, const Target& target) {
+    if (!brick_.holds_all()) return {brick_.fetch(stream, mesh), brick_.box(), target.shifted};
+    MeshView view(mesh, CellBox::whole(cells_), target.shifted);
+    view.row = fft_.real_row();
+    return view;
+  }
   void in_brick(const Stream& stream, const float* values, const Target& target, float factor, bool add, float* out) {
     maki::interpolate(stream, cloud_, {values, brick_.box(), target.shifted}, target.particles, target.n, factor, add,
                       out);
@@ -137,12 +148,38 @@ class PencilStorage : public MeshStorage {
   Assignment cloud_;
   bool interlaced_;
   PencilFft<float> fft_;
+  std::optional<BlockedFft> blocked_;
   ParticleBrick brick_;
   std::optional<SharedCounts> shared_;
   ModeBlock modes_;
   OctantLines lines_;
   DeviceBuffer<float> difference_{"mesh.difference"};
 };
+
+// What is done along x counts as influence.
+bool PencilStorage::solve(const Stream& stream, const InfluencePass& pass, PhaseClock& clock) {
+  if (!blocked_) return false;
+  const auto reals = [](const Complex* modes) { return const_cast<float*>(reinterpret_cast<const float*>(modes)); };
+  const auto modes = [](float* values) { return reinterpret_cast<Complex*>(values); };
+  const std::array<float*, 2> meshes = {reals(pass.mesh), reals(pass.shifted)};
+  const std::size_t count = pass.shifted ? 2 : 1, back = pass.out_shifted ? 2 : 1;
+  for (std::size_t i = 0; i < count; ++i) blocked_->forward_planes(stream, meshes[i]);
+  clock.end(stream, &MeshPhases::forward);
+  const std::vector<std::uint8_t> planes = brick_.planes();
+  blocked_->along_x(stream, {meshes.data(), count}, back, planes, [&](const ModeLines& lines) {
+    InfluencePass some = pass;
+    some.mesh = some.out = modes(lines.values[0]);
+    if (pass.shifted) some.shifted = modes(lines.values[1]);
+    if (pass.out_shifted) some.out_shifted = modes(lines.values[1]);
+    ModeBlock block = modes_;
+    block.rows = {lines.first_y, lines.z, lines.count_y, 1};
+    launch_influence(stream, some, block);
+  });
+  clock.end(stream, &MeshPhases::influence);
+  for (std::size_t i = 0; i < back; ++i) blocked_->backward_planes(stream, meshes[i], planes);
+  clock.end(stream, &MeshPhases::backward);
+  return true;
+}
 
 }  // namespace
 

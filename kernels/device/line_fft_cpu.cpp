@@ -152,6 +152,22 @@ void LineFft<Real>::modes_to_real(const Stream&, Real* values, std::size_t lines
 }
 
 template <class Real>
+void LineFft<Real>::real_to_modes(const Stream&, const Real* reals, Real* modes, std::size_t lines) {
+  const std::size_t row = real_row();
+#pragma omp parallel for schedule(static)
+  for (std::size_t line = 0; line < lines; ++line)
+    Fftw<Real>::to_modes(plans_->to_modes, const_cast<Real*>(reals) + row * line, complex_of(modes + row * line));
+}
+
+template <class Real>
+void LineFft<Real>::modes_to_real(const Stream&, Real* modes, Real* reals, std::size_t lines) {
+  const std::size_t row = real_row();
+#pragma omp parallel for schedule(static)
+  for (std::size_t line = 0; line < lines; ++line)
+    Fftw<Real>::to_real(plans_->to_real, complex_of(modes + row * line), reals + row * line);
+}
+
+template <class Real>
 void LineFft<Real>::forward(const Stream&, Real* values, std::size_t lines) {
   const std::size_t row = complex_row();
 #pragma omp parallel for schedule(static)

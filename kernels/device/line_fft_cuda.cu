@@ -16,8 +16,12 @@ template <>
 struct Cufft<float> {
   using Complex = cufftComplex;
   static constexpr cufftType to_modes = CUFFT_R2C, to_real = CUFFT_C2R, both_ways = CUFFT_C2C;
-  static cufftResult run_to_modes(cufftHandle plan, float* v) { return cufftExecR2C(plan, v, complex_of(v)); }
-  static cufftResult run_to_real(cufftHandle plan, float* v) { return cufftExecC2R(plan, complex_of(v), v); }
+  static cufftResult run_to_modes(cufftHandle plan, float* from, float* to) {
+    return cufftExecR2C(plan, from, complex_of(to));
+  }
+  static cufftResult run_to_real(cufftHandle plan, float* from, float* to) {
+    return cufftExecC2R(plan, complex_of(from), to);
+  }
   static cufftResult run(cufftHandle plan, float* v, int way) {
     return cufftExecC2C(plan, complex_of(v), complex_of(v), way);
   }
@@ -27,8 +31,12 @@ template <>
 struct Cufft<double> {
   using Complex = cufftDoubleComplex;
   static constexpr cufftType to_modes = CUFFT_D2Z, to_real = CUFFT_Z2D, both_ways = CUFFT_Z2Z;
-  static cufftResult run_to_modes(cufftHandle plan, double* v) { return cufftExecD2Z(plan, v, complex_of(v)); }
-  static cufftResult run_to_real(cufftHandle plan, double* v) { return cufftExecZ2D(plan, complex_of(v), v); }
+  static cufftResult run_to_modes(cufftHandle plan, double* from, double* to) {
+    return cufftExecD2Z(plan, from, complex_of(to));
+  }
+  static cufftResult run_to_real(cufftHandle plan, double* from, double* to) {
+    return cufftExecZ2D(plan, complex_of(from), to);
+  }
   static cufftResult run(cufftHandle plan, double* v, int way) {
     return cufftExecZ2Z(plan, complex_of(v), complex_of(v), way);
   }
@@ -90,16 +98,29 @@ std::size_t LineFft<Real>::together(std::size_t groups) const {
 
 template <class Real>
 void LineFft<Real>::real_to_modes(const Stream& stream, Real* values, std::size_t lines) {
-  check_fft(cufftSetStream(plans_->to_modes, native(stream)), "giving an FFT its stream");
-  for (std::size_t line = 0; line < lines; line += batch())
-    check_fft(Cufft<Real>::run_to_modes(plans_->to_modes, values + real_row() * line), "FFT of real lines");
+  real_to_modes(stream, values, values, lines);
 }
 
 template <class Real>
 void LineFft<Real>::modes_to_real(const Stream& stream, Real* values, std::size_t lines) {
+  modes_to_real(stream, values, values, lines);
+}
+
+template <class Real>
+void LineFft<Real>::real_to_modes(const Stream& stream, const Real* reals, Real* modes, std::size_t lines) {
+  check_fft(cufftSetStream(plans_->to_modes, native(stream)), "giving an FFT its stream");
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run_to_modes(plans_->to_modes, const_cast<Real*>(reals) + real_row() * line,
+                                        modes + real_row() * line),
+              "FFT of real lines");
+}
+
+template <class Real>
+void LineFft<Real>::modes_to_real(const Stream& stream, Real* modes, Real* reals, std::size_t lines) {
   check_fft(cufftSetStream(plans_->to_real, native(stream)), "giving an FFT its stream");
   for (std::size_t line = 0; line < lines; line += batch())
-    check_fft(Cufft<Real>::run_to_real(plans_->to_real, values + real_row() * line), "FFT to real lines");
+    check_fft(Cufft<Real>::run_to_real(plans_->to_real, modes + real_row() * line, reals + real_row() * line),
+              "FFT to real lines");
 }
 
 template <class Real>

@@ -32,6 +32,7 @@ struct BlockAxis {
 
 class ParticleBlocks {
  public:
+  using Block = std::array<int, 3>;
   static constexpr int kTileMargin = 4;  // a tile begins one cell below its block and ends at most three above it
 
   ParticleBlocks(const CellBox& box, Assignment cloud);
@@ -44,9 +45,12 @@ class ParticleBlocks {
   // Sorts indices of the particles, which lie within the box, by block; they are read again by gather().
   void sort(const SourceParticle* particles, std::size_t n, const MassUnit& unit);
 
+  // Whether no particle lies in the slab bx of blocks; where a block's tile goes, without the tile and the planes.
+  bool is_empty(int bx) const { return block_begin_[id({bx, 0, 0})] == block_begin_[id({bx + 1, 0, 0})]; }
+  TileFlush flush_of(const Block& block) const;
+
   // Adds one block to planes[x - first], the planes of the box x = begin() - 1 and on: plane(x) is asked for x that may
   // be wrapped around once. Called by any thread.
-  using Block = std::array<int, 3>;
   template <class PlaneAt>
   void gather(const Block& block, std::uint32_t half_cells, const PlaneAt& plane_at) {
     TileFlush flush = flush_of(block);
@@ -66,7 +70,6 @@ class ParticleBlocks {
     return (static_cast<std::size_t>(b[0]) * axes_[1].count + b[1]) * axes_[2].count + b[2];
   }
   std::size_t tile_size() const { return static_cast<std::size_t>(tile_side_) * tile_side_ * tile_side_; }
-  TileFlush flush_of(const Block& block) const;
   void gather_into(const Block& block, std::uint32_t half_cells, const TileFlush& flush);
 
   CellBox box_;

@@ -59,6 +59,10 @@ class MassCounter {
   // leave none. Returns whether they did.
   bool count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows& rows);
 
+  // By plane x of the whole mesh: 0 where no cloud of the particles that were taken reaches, on either mesh. Others may
+  // have 1 as well.
+  std::vector<std::uint8_t> planes() const;
+
   std::size_t bytes() const;
 
  private:

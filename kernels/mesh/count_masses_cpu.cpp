@@ -125,6 +125,18 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
   }
 }
 
+std::vector<std::uint8_t> MassCounter::planes() const {
+  const CellBox& box = work_->blocks->box();
+  std::vector<std::uint8_t> planes(static_cast<std::size_t>(box.cells), 0);
+  for (int bx = 0; bx < work_->blocks->axis(0).count; ++bx) {
+    if (work_->blocks->is_empty(bx)) continue;
+    const TileFlush tile = work_->blocks->flush_of({bx, 0, 0});
+    for (int x = tile.begin[0]; x < tile.end[0]; ++x)
+      planes[static_cast<std::size_t>((box.origin[0] + tile.origin[0] - 1 + x + box.cells) % box.cells)] = 1;
+  }
+  return planes;
+}
+
 bool MassCounter::count(const Stream&, bool shifted, std::uint64_t* counts, const OwnRows& rows) {
   if (work_->window.empty()) work_->make_window();
   work_->sweep(shifted ? 1 : 0, counts, rows);

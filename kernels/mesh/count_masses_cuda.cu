@@ -52,6 +52,10 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
                       reinterpret_cast<cuda::Count*>(counts));
 }
 
+std::vector<std::uint8_t> MassCounter::planes() const {
+  return std::vector<std::uint8_t>(static_cast<std::size_t>(work_->box.cells), 1);
+}
+
 bool MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows&) {
   count(stream, shifted, counts);
   return false;

@@ -1,5 +1,7 @@
 #include "kernels/mesh/mesh_solver.cuh"
 
+#include <utility>
+
 namespace maki {
 
 MeshSolver::MeshSolver(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage)
@@ -26,20 +28,28 @@ void MeshSolver::density(const Stream& stream, const MassUnit& unit) {
   clock_.begin(stream);
   storage_->assign(stream, particles_, n_, unit, mesh_.data(), separate_ ? scratch_.data() : nullptr);
   clock_.end(stream, &MeshPhases::assign);
+  in_cells_ = true;
+}
+
+void MeshSolver::forward(const Stream& stream) {
+  if (!std::exchange(in_cells_, false)) return;
   storage_->forward(stream, mesh_.data());
   if (separate_) storage_->forward(stream, scratch_.data());
   clock_.end(stream, &MeshPhases::forward);
 }
 
 // Modes of one or both outputs. The first pass combines both meshes; all but the last leave their spectrum in `mesh_`.
-void MeshSolver::pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last) {
+InfluencePass MeshSolver::pass_of(const float* table, int axis, float* out, float* out_shifted, bool last) {
   const auto modes = [](float* values) { return reinterpret_cast<Complex*>(values); };
   const int place = axis == kPotentialAxis ? kPotentialAxis : storage_->mode_axis(axis);
-  launch_influence(stream,
-                   {modes(mesh_.data()), separate_ ? modes(scratch_.data()) : nullptr,
-                    separate_ && !last ? modes(mesh_.data()) : nullptr, modes(out), modes(out_shifted), table,
-                    gradient_.data(), phases_.data(), options_.cells, place, full() ? 2.0f : 1.0f},
-                   storage_->modes());
+  return {modes(mesh_.data()), separate_ ? modes(scratch_.data()) : nullptr,
+          separate_ && !last ? modes(mesh_.data()) : nullptr, modes(out), modes(out_shifted), table, gradient_.data(),
+          phases_.data(), options_.cells, place, full() ? 2.0f : 1.0f};
+}
+
+void MeshSolver::pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last) {
+  forward(stream);
+  launch_influence(stream, pass_of(table, axis, out, out_shifted, last), storage_->modes());
   separate_ = false;
   clock_.end(stream, &MeshPhases::influence);
 }
@@ -56,7 +66,12 @@ void MeshSolver::to_scratch(const Stream& stream, const float* table, int axis, 
 
 // The gradient is taken later: one pass turns the masses' modes into those of all potentials.
 void MeshSolver::potentials_in_place(const Stream& stream) {
-  pass(stream, influence_.data(), kPotentialAxis, mesh_.data(), full() ? scratch_.data() : nullptr, true);
+  float* const shifted = full() ? scratch_.data() : nullptr;
+  if (in_cells_ && storage_->solve(stream, pass_of(influence_.data(), kPotentialAxis, mesh_.data(), shifted, true), clock_)) {
+    in_cells_ = separate_ = false;
+    return;
+  }
+  pass(stream, influence_.data(), kPotentialAxis, mesh_.data(), shifted, true);
   for (int output = 0; output < outputs(); ++output) backward(stream, potential_of(output));
 }
 

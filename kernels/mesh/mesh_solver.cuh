@@ -34,6 +34,10 @@ class MeshStorage {
                       float* mesh, float* shifted) = 0;
   virtual void forward(const Stream& stream, float* mesh) = 0;
   virtual void backward(const Stream& stream, float* mesh) = 0;
+  // From the masses in one or two meshes to potentials in their place, where `pass` does all that is to be done with the
+  // modes; its arrays are those meshes, and what it puts out goes back. Cells that no particle last assigned needs may
+  // get any value. Returns false, with nothing done, where the three steps one after another are as good.
+  virtual bool solve(const Stream&, const InfluencePass&, PhaseClock&) { return false; }
 
   // Those of interpolate.hpp, for a mesh or the one on which particles are shifted.
   struct Target {
@@ -75,6 +79,8 @@ class MeshSolver {
   float share() const { return 1.0f / static_cast<float>(outputs()); }
   float* potential_of(int output) { return output ? scratch_.data() : mesh_.data(); }
   void density(const Stream& stream, const MassUnit& unit);
+  void forward(const Stream& stream);
+  InfluencePass pass_of(const float* table, int axis, float* out, float* out_shifted, bool last);
   void pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last);
   void backward(const Stream& stream, float* values);
   void to_scratch(const Stream& stream, const float* table, int axis, int output, bool last);
@@ -94,6 +100,7 @@ class MeshSolver {
   DeviceBuffer<float> mesh_{"mesh.density"};     // masses, then their modes, then potentials
   DeviceBuffer<float> scratch_{"mesh.scratch"};  // the shifted mesh, then what is transformed back
   bool separate_ = false;                        // the two are not one spectrum yet
+  bool in_cells_ = false;                        // nor modes
   DeviceBuffer<float> influence_{"mesh.influence"};
   DeviceBuffer<float> influence_potential_{"mesh.influence_potential"};
   bool has_potential_ = false;                   // the latter is made when a potential is first asked for

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <vector>
@@ -50,6 +51,7 @@ std::vector<SourceParticle> particles(std::size_t n, bool equal) {
   std::vector<SourceParticle> set(n);
   const auto any = [&] { return static_cast<std::uint32_t>(random()); };
   for (SourceParticle& p : set) p = {any(), any(), any(), equal ? 1.0f : 1.0f + 0.001f * static_cast<float>(any() % 100)};
+  std::sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) { return a.x < b.x; });
   return set;
 }
 
@@ -61,32 +63,35 @@ TEST(OutsideMasses, AddedBeforeTheTransformAreThoseOfOneSet) {
     l.r_cut = 0.2f;
     return l;
   }();
-  for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kFull}) {
-    for (int mass_bits : {0, 9}) {
-      const MeshOptions options{16, Assignment::kPcs, Gradient::kSpectral, interlacing, mass_bits};
-      const std::vector<SourceParticle> set = particles(500, mass_bits == 0);
-      const Stream stream;
-      Set all(set), left({set.begin(), set.begin() + 200}), right({set.begin() + 200, set.end()});
-      PencilMesh one(Communicator::self(), options, law), a(Communicator::self(), options, law),
-          b(Communicator::self(), options, law);
-      const MassUnit unit = one.mass_unit(stream, all.source.data(), all.source.size());
-      EXPECT_EQ(unit.dropped_bits > 0, mass_bits > 0);
-      one.long_range(stream, all.source.data(), all.source.size(), unit, all.acceleration.view(), nullptr);
-      Pair to_a, to_b;
-      to_a.other = &to_b;
-      to_b.other = &to_a;
-      a.set_outside(&to_a);
-      b.set_outside(&to_b);
-      a.begin(stream, left.source.data(), left.source.size(), unit);
-      b.begin(stream, right.source.data(), right.source.size(), unit);
-      a.long_range(stream, left.source.data(), left.source.size(), unit, left.acceleration.view(), nullptr);
-      b.long_range(stream, right.source.data(), right.source.size(), unit, right.acceleration.view(), nullptr);
-      b.long_range(stream, right.source.data(), right.source.size(), unit, right.acceleration.view(), nullptr);
-      std::vector<float> together = left.x();
-      for (float x : right.x()) together.push_back(x);
-      EXPECT_EQ(together, all.x());
-    }
-  }
+  const auto everything = [](auto&& test) {
+    for (Gradient gradient : {Gradient::kSpectral, Gradient::kAnalytic, Gradient::kFourPoint})
+      for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kAssignment, Interlacing::kFull})
+        for (int mass_bits : {0, 9}) test(gradient, interlacing, mass_bits);
+  };
+  everything([&](Gradient gradient, Interlacing interlacing, int mass_bits) {
+    const MeshOptions options{32, Assignment::kPcs, gradient, interlacing, mass_bits};
+    const std::vector<SourceParticle> set = particles(500, mass_bits == 0);
+    const Stream stream;
+    Set all(set), left({set.begin(), set.begin() + 200}), right({set.begin() + 200, set.end()});
+    PencilMesh one(Communicator::self(), options, law), a(Communicator::self(), options, law),
+        b(Communicator::self(), options, law);
+    const MassUnit unit = one.mass_unit(stream, all.source.data(), all.source.size());
+    EXPECT_EQ(unit.dropped_bits > 0, mass_bits > 0);
+    one.long_range(stream, all.source.data(), all.source.size(), unit, all.acceleration.view(), nullptr);
+    Pair to_a, to_b;
+    to_a.other = &to_b;
+    to_b.other = &to_a;
+    a.set_outside(&to_a);
+    b.set_outside(&to_b);
+    a.begin(stream, left.source.data(), left.source.size(), unit);
+    b.begin(stream, right.source.data(), right.source.size(), unit);
+    a.long_range(stream, left.source.data(), left.source.size(), unit, left.acceleration.view(), nullptr);
+    b.long_range(stream, right.source.data(), right.source.size(), unit, right.acceleration.view(), nullptr);
+    b.long_range(stream, right.source.data(), right.source.size(), unit, right.acceleration.view(), nullptr);
+    std::vector<float> together = left.x();
+    for (float x : right.x()) together.push_back(x);
+    EXPECT_EQ(together, all.x());
+  });
 }
 
 }  // namespace

@@ -96,6 +96,31 @@ TEST(LineFft, ALineDoesNotDependOnItsPlace) {
   }
 }
 
+TEST_P(LineFftSizes, BetweenTwoArraysAsInPlace) {
+  const int m = GetParam();
+  const std::size_t lines = 3;
+  const Stream stream;
+  LineFft<float> fft(m);
+  std::vector<float> host(fft.real_row() * fft.padded(lines), 0.0f);
+  for (std::size_t line = 0; line < lines; ++line)
+    for (int x = 0; x < m; ++x) host[fft.real_row() * line + x] = value(line, x);
+  DeviceBuffer<float> here("test.lines"), from("test.from"), to("test.to", host.size());
+  here.upload(stream, host);
+  from.upload(stream, host);
+  fft.real_to_modes(stream, here.data(), lines);
+  fft.real_to_modes(stream, from.data(), to.data(), lines);
+  const auto row_of = [&](const std::vector<float>& values, std::size_t line, int numbers) {
+    const auto begin = values.begin() + static_cast<long>(fft.real_row() * line);
+    return std::vector<float>(begin, begin + numbers);
+  };
+  std::vector<float> expected = here.download(stream), found = to.download(stream);
+  for (std::size_t line = 0; line < lines; ++line) EXPECT_EQ(row_of(found, line, m + 2), row_of(expected, line, m + 2));
+  fft.modes_to_real(stream, here.data(), lines);
+  fft.modes_to_real(stream, to.data(), from.data(), lines);
+  expected = here.download(stream), found = from.download(stream);
+  for (std::size_t line = 0; line < lines; ++line) EXPECT_EQ(row_of(found, line, m), row_of(expected, line, m));
+}
+
 TEST(LineFft, RefusesOddSizes) {
   EXPECT_THROW(LineFft<float>(15), Error);
   EXPECT_THROW(LineFft<double>(0), Error);
