@@ -39,8 +39,8 @@ class ParticleBrick {
   void count(const Stream& stream, bool shifted, std::uint64_t* counts);
   void to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const;
 
-  // For one rank: the brick is the whole mesh from now on, lines like those of the pencils, so that counts need no second
-  // place. fetch() still copies: interpolation can do without, as a mesh is what it would bring.
+  // For one rank: the brick is the whole mesh from now on, so that counts go to the lines of the pencils at once, and
+  // forces can be had from the mesh itself.
   void hold_all();
   bool holds_all() const { return all_; }
   // By plane x of the mesh: 0 where the forces on the particles last taken need no cell.

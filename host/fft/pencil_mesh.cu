@@ -93,7 +93,8 @@ class PencilStorage : public MeshStorage {
 
   void interpolate(const Stream& stream, const float* mesh, const Target& target, float factor, bool add,
                    float* out) override {
-    if (four_point_) return in_brick(stream, without_ghosts(stream, brick_.fetch(stream, mesh)), target, factor, add, out);
+    if (four_point_)
+      return in_brick(stream, without_ghosts(stream, brick_.fetch(stream, mesh)), target, factor, add, out);
     maki::interpolate(stream, cloud_, around(stream, mesh, target), target.particles, target.n, factor, add, out);
   }
   void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,

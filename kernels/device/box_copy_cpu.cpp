@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t kTile = 8;  // 8 x 8 numbers: at most eight cache lines read, eight written
 constexpr std::size_t kBlock = 256;  // numbers of eight lines of the source read on end
+constexpr std::size_t kNear = std::size_t{1} << 20;  // bytes
 
 // Both sides run along the last axis.
 template <class T>
@@ -19,24 +20,55 @@ void copy_runs(const BoxCopy& box, const T* from, T* to) {
                   box.count[2] * sizeof(T));
 }
 
+// to[to_step i + k] = from[i + from_step k] for i, k in [0, kTile). Numbers of 8 bytes go in pairs.
+template <class T>
+inline void transpose_tile(const T* from, std::size_t from_step, T* to, std::size_t to_step) {
+  if constexpr (sizeof(T) == 8) {
+    typedef double Pair __attribute__((vector_size(16), aligned(8), may_alias));
+    typedef long long Places __attribute__((vector_size(16)));
+    for (std::size_t i = 0; i < kTile; i += 2) {
+      for (std::size_t k = 0; k < kTile; k += 2) {
+        const auto a = *reinterpret_cast<const Pair*>(from + i + from_step * k);
+        const auto b = *reinterpret_cast<const Pair*>(from + i + from_step * (k + 1));
+        *reinterpret_cast<Pair*>(to + to_step * i + k) = __builtin_shuffle(a, b, Places{0, 2});
+        *reinterpret_cast<Pair*>(to + to_step * (i + 1) + k) = __builtin_shuffle(a, b, Places{1, 3});
+      }
+    }
+  } else {
+    for (std::size_t i = 0; i < kTile; ++i)
+      for (std::size_t k = 0; k < kTile; ++k) to[to_step * i + k] = from[i + from_step * k];
+  }
+}
+
+// The same for i in [first, last), k in [0, across).
+template <class T>
+void transpose_lines(std::size_t first, std::size_t last, std::size_t across, const T* from, std::size_t from_step,
+                     T* to, std::size_t to_step) {
+  const std::size_t tiled = first + (last - first) / kTile * kTile, tiled_across = across / kTile * kTile;
+  const auto tile = [&](std::size_t i, std::size_t k) {
+    transpose_tile(from + i + from_step * k, from_step, to + to_step * i + k, to_step);
+  };
+  // Lines that are far apart are read on end; of those that stay in a cache it is the target's that are written so.
+  if (across * from_step * sizeof(T) > kNear) {
+    for (std::size_t k = 0; k < tiled_across; k += kTile)
+      for (std::size_t i = first; i < tiled; i += kTile) tile(i, k);
+  } else {
+    for (std::size_t i = first; i < tiled; i += kTile)
+      for (std::size_t k = 0; k < tiled_across; k += kTile) tile(i, k);
+  }
+  for (std::size_t i = first; i < last; ++i)
+    for (std::size_t k = i < tiled ? tiled_across : 0; k < across; ++k) to[to_step * i + k] = from[i + from_step * k];
+}
+
 // `from` runs along axis `a`, `to` along the last; `o` is the third.
 template <class T>
 void transpose(const BoxCopy& box, std::size_t a, std::size_t o, const T* from, T* to) {
-  const std::size_t along = box.count[a], across = box.count[2];
+  const std::size_t along = box.count[a];
 #pragma omp parallel for collapse(2) schedule(static)
   for (std::size_t other = 0; other < box.count[o]; ++other) {
     for (std::size_t first = 0; first < along; first += kBlock) {
-      const std::size_t last = std::min(first + kBlock, along);
-      const T* source = from + box.from_step[o] * other;
-      T* target = to + box.to_step[o] * other;
-      for (std::size_t k0 = 0; k0 < across; k0 += kTile) {
-        const std::size_t k1 = std::min(k0 + kTile, across);
-        for (std::size_t i0 = first; i0 < last; i0 += kTile) {
-          const std::size_t i1 = std::min(i0 + kTile, last);
-          for (std::size_t i = i0; i < i1; ++i)
-            for (std::size_t k = k0; k < k1; ++k) target[box.to_step[a] * i + k] = source[i + box.from_step[2] * k];
-        }
-      }
+      transpose_lines(first, std::min(first + kBlock, along), box.count[2], from + box.from_step[o] * other,
+                      box.from_step[2], to + box.to_step[o] * other, box.to_step[a]);
     }
   }
 }

@@ -67,7 +67,8 @@ void MeshSolver::to_scratch(const Stream& stream, const float* table, int axis, 
 // The gradient is taken later: one pass turns the masses' modes into those of all potentials.
 void MeshSolver::potentials_in_place(const Stream& stream) {
   float* const shifted = full() ? scratch_.data() : nullptr;
-  if (in_cells_ && storage_->solve(stream, pass_of(influence_.data(), kPotentialAxis, mesh_.data(), shifted, true), clock_)) {
+  const auto whole = pass_of(influence_.data(), kPotentialAxis, mesh_.data(), shifted, true);
+  if (in_cells_ && storage_->solve(stream, whole, clock_)) {
     in_cells_ = separate_ = false;
     return;
   }

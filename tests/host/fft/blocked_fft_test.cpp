@@ -55,8 +55,8 @@ TEST_P(BlockedFfts, IsThePencilsTransformThereAndBack) {
   for (int y = 0; y < m; ++y)
     for (int z = 0; z <= m / 2; ++z) {
       const std::size_t line = static_cast<std::size_t>(y) * (cells / 2 + 1) + static_cast<std::size_t>(z);
-      change_line(expected.mesh[0].data() + line * fft.mode_row(), expected.mesh[1].data() + line * fft.mode_row(), cells,
-                  y, z);
+      const std::size_t first = line * fft.mode_row();
+      change_line(expected.mesh[0].data() + first, expected.mesh[1].data() + first, cells, y, z);
     }
   for (auto& mesh : expected.mesh) expected.fft.backward(expected.stream, mesh.data());
 
@@ -79,7 +79,8 @@ TEST_P(BlockedFfts, IsThePencilsTransformThereAndBack) {
       for (std::size_t line = 0; line < cells * cells; ++line) {
         if (!wanted[line / cells]) continue;
         const float* const truth = expected.mesh[i].data() + line * fft.real_row();
-        ASSERT_EQ(std::memcmp(meshes[i] + line * fft.real_row(), truth, cells * sizeof(float)), 0) << "mesh " << i << ", line " << line;
+        ASSERT_EQ(std::memcmp(meshes[i] + line * fft.real_row(), truth, cells * sizeof(float)), 0)
+            << "mesh " << i << ", line " << line;
       }
     }
   }
