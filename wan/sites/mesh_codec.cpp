@@ -2,250 +2,251 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <memory>
 
-#include "wan/sites/bit_stream.hpp"
-#include "wan/sites/mesh_surroundings.hpp"
+#include "kernels/device/error.hpp"
+#include "wan/sites/mesh_coder.hpp"
 
 namespace maki::sites {
 namespace {
 
-constexpr std::uint64_t kMostLeft = std::uint64_t{1} << 58;  // for the choice of a parameter
+constexpr float kLeastMean = 0.5f;
 
 [[noreturn]] void refuse(const char* reason) {
   throw Error("masses of another site cannot be read", reason, "run the same version at all sites");
 }
 
-// What was left of cells after prediction, those before a cell in its row, its plane and the plane before: the
-// parameter of its code.
-class Scale {
+class Encoder : MeshCoder {
  public:
-  explicit Scale(const MeshBlock& b)
-      : length_(b.length), left_(2 * static_cast<std::size_t>(b.rows) * static_cast<std::size_t>(b.length + 2)) {}
-
-  void row(int x, int y, int rows, bool same_kind_before) {
-    const auto at = [&](int plane, int r) {
-      return left_.data() + (static_cast<std::size_t>((plane & 1) * rows + r)) * static_cast<std::size_t>(length_ + 2) +
-             1;
-    };
-    here_ = at(x, y);
-    before_ = x > 0 && same_kind_before ? at(x + 1, y) : nullptr;
-    above_ = y > 0 ? at(x, y - 1) : before_;
-    if (!above_) above_ = zeros();
-    if (!before_) before_ = above_;
-    last_ = above_[0];
-    last_but_one_ = last_;
-  }
-  int parameter(int z) const {
-    const std::uint64_t sum = 3 * last_ + last_but_one_ + 2 * above_[z] + above_[z + 1] + before_[z];
-    return std::bit_width((sum >> 3) - (sum >> 5));
-  }
-  void add(int z, std::uint64_t left) {
-    last_but_one_ = last_;
-    last_ = here_[z] = std::min(left, kMostLeft);
-  }
-  void close() { here_[length_] = here_[0]; }
-
- private:
-  const std::uint64_t* zeros() {
-    zeros_.assign(static_cast<std::size_t>(length_ + 2), 0);
-    return zeros_.data();
-  }
-  int length_;
-  std::vector<std::uint64_t> left_, zeros_;
-  std::uint64_t* here_ = nullptr;
-  const std::uint64_t *above_ = nullptr, *before_ = nullptr;
-  std::uint64_t last_ = 0, last_but_one_ = 0;
-};
-
-// What both ends do alike: prediction of the cells of one mesh after another, row by row.
-class Coder {
- public:
-  explicit Coder(const MeshBlock& b) : b_(b), base_(static_cast<std::size_t>(b.length)) {
-    for (int mesh = 0; mesh < b.meshes; ++mesh) near_.emplace_back(b.planes, b.rows, b.length);
-  }
-
- protected:
-  Plane kind(int mesh, int x) const { return b_.kind[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(x)]; }
-  int dropped(int mesh, int x) const { return kind(mesh, x) == Plane::kRounded ? b_.dropped_bits : b_.shed_bits; }
-  // Planes of which the one before says nothing have weights of their own.
-  bool begins(int mesh, int x) const { return x == 0 || kind(mesh, x - 1) == Plane::kEmpty; }
-  NearCells& near(int mesh) { return near_[static_cast<std::size_t>(mesh)]; }
-  Surroundings surroundings(int mesh) const {
-    return {near_[static_cast<std::size_t>(mesh)], mesh == 1 ? near_.data() : nullptr, b_.length};
-  }
-  std::size_t row_at(int x, int y) const {
-    return (static_cast<std::size_t>(x) * static_cast<std::size_t>(b_.rows) + static_cast<std::size_t>(y)) *
-           static_cast<std::size_t>(b_.length);
-  }
-
-  // Calls one(z, predicted, parameter), which returns the cell's value in units of 2^dropped and what was left of it.
-  template <class One>
-  void code_row(int mesh, int x, int y, Surroundings& around, Scale& scale, const Weights& weights, int shift,
-                const One& one) {
-    NearCells& cells = near(mesh);
-    cells.open(x, y);
-    const auto& features = around.of(x, y);
-    const int others = around.count() - Surroundings::kOwn;
-    // Products of 16 and 28 bits: these sums are exact, whatever the order and the instructions.
-    double* const base = base_.data();
-    std::fill(base_.begin(), base_.end(), 0.0);
-    for (int f = 0; f < others; ++f) {
-      const double w = weights[static_cast<std::size_t>(f)];
-      const std::int32_t* values = features[static_cast<std::size_t>(f)];
-      if (w != 0)
-        for (int z = 0; z < b_.length; ++z) base[z] += w * values[z];
-    }
-    const int down = dropped(mesh, x) + kWeightBits - shift;
-    std::int32_t* const row = cells.row(x, y);
-    const std::int32_t* const own = weights.data() + others;
-    const std::int64_t w1 = own[0], w2 = own[1];
-    scale.row(x, y, b_.rows, x > 0 && kind(mesh, x - 1) == kind(mesh, x));
-    for (int z = 0; z < b_.length; ++z) {
-      const std::int64_t value = static_cast<std::int64_t>(base[z]) + w1 * row[z - 1] + w2 * row[z - 2];
-      const auto sum = static_cast<std::uint64_t>(value);
-      std::uint64_t predicted = 0;
-      if (value > 0) predicted = down > 0 ? (sum + (std::uint64_t{1} << (down - 1))) >> down : sum << -down;
-      const auto [found, left] = one(z, predicted, scale.parameter(z));
-      row[z] = static_cast<std::int32_t>(found << dropped(mesh, x) >> shift & ((1u << kNearBits) - 1));
-      scale.add(z, left);
-    }
-    scale.close();
-    cells.close(x, y);
-  }
-
-  const MeshBlock& b_;
-  std::vector<NearCells> near_;
-  std::vector<double> base_;
-};
-
-std::uint64_t zigzag(std::uint64_t difference) {
-  return difference << 1 ^ (difference >> 63 ? ~std::uint64_t{0} : 0);
-}
-std::uint64_t unzigzag(std::uint64_t left) { return left >> 1 ^ (left & 1 ? ~std::uint64_t{0} : 0); }
-
-class Encoder : Coder {
- public:
-  Encoder(const MeshBlock& b, const std::array<const std::uint64_t*, 2>& counts) : Coder(b), counts_(counts) {}
+  Encoder(const MeshBlock& b, const std::array<const std::uint64_t*, 2>& counts)
+      : MeshCoder(b, {b.planes, b.planes}), counts_(counts) {}
 
   std::vector<std::byte> run() {
-    shift_ = std::max(0, static_cast<int>(std::bit_width(largest())) - kNearBits);
-    bits_.put(static_cast<std::uint64_t>(shift_), 8);
-    for (int mesh = 0; mesh < b_.meshes; ++mesh) fill(mesh);
-    for (int mesh = 0; mesh < b_.meshes; ++mesh) one_mesh(mesh);
-    return bits_.finish();
+    const int excess = fill();
+    if (excess > 0) {
+      head_.shift = static_cast<std::uint8_t>(excess);
+      fill();
+    }
+    each_model([&](int mesh, int first, int odd, Model& model) { fit(mesh, first, odd, model); });
+    open();
+    each_plane([&](int mesh, int x) {
+      if (kind(mesh, x) == Plane::kEmpty) return;
+      for (int y = 0; y < b_.rows; ++y)
+        for (int odd = 0; odd < 2; ++odd) half_row(mesh, x, y, odd);
+    });
+    return finish();
   }
 
  private:
   const std::uint64_t* row(int mesh, int x, int y) const {
-    return counts_[static_cast<std::size_t>(mesh)] + row_at(x, y);
+    return counts_[counted(mesh)] + (counted(x) * counted(b_.rows) + counted(y)) * counted(b_.length);
   }
-  template <class F>
-  void rows(int mesh, const F& f) {
-    for (int x = 0; x < b_.planes; ++x) {
-      if (kind(mesh, x) == Plane::kEmpty) continue;
-      for (int y = 0; y < b_.rows; ++y) f(x, y);
+  std::uint64_t rounding(int mesh, int x) const {
+    return kind(mesh, x) == Plane::kRounded && b_.dropped_bits > 0 ? std::uint64_t{1} << (b_.dropped_bits - 1) : 0;
+  }
+  // Returns how many bits the largest cell has too many.
+  int fill() {
+    int excess = 0;
+    for (int mesh = 0; mesh < b_.meshes; ++mesh) {
+      for (int x = 0; x < b_.planes; ++x) {
+        if (kind(mesh, x) == Plane::kEmpty) {
+          near(mesh).clear(x);
+          continue;
+        }
+        const int down = unit_bits(mesh, x) + low(mesh, x), rise = up(mesh, x);
+        std::uint64_t any = 0;
+        for (int y = 0; y < b_.rows; ++y) {
+          any |= split_row(row(mesh, x, y), half_, rounding(mesh, x), down, rise, near(mesh).row(x, y, 0),
+                           near(mesh).row(x, y, 1));
+          near(mesh).close(x, y, 0);
+          near(mesh).close(x, y, 1);
+        }
+        excess = std::max(excess, static_cast<int>(std::bit_width(any)) + rise - kNearBits);
+      }
+    }
+    return excess;
+  }
+  // Some thousand cells, in short stretches all over the block.
+  struct Stretch {
+    int x, y, from;
+  };
+  std::vector<Stretch> samples(int mesh, bool first, int stretch) const {
+    std::vector<int> planes;
+    for (int x = 0; x < b_.planes; ++x)
+      if (kind(mesh, x) != Plane::kEmpty && begins(mesh, x) == first) planes.push_back(x);
+    const std::size_t rows = planes.size() * counted(b_.rows);
+    const std::size_t wanted = std::min(kSamples, rows * counted(half_) / 8);
+    const std::size_t count = std::min(rows, wanted / counted(stretch) + 1);
+    std::vector<Stretch> all;
+    std::uint32_t random = 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      random = random * 1664525u + 1013904223u;
+      const std::size_t at = (i * rows + (random >> 16) % rows) / count;
+      all.push_back({planes[at / counted(b_.rows)], static_cast<int>(at % counted(b_.rows)),
+                     static_cast<int>((random >> 8) % static_cast<std::uint32_t>(half_ - stretch + 1))});
+    }
+    return all;
+  }
+  const Features& features_of(int mesh, const Stretch& s, int odd) {
+    if (odd) features(mesh, s.x, s.y, 0);
+    return features(mesh, s.x, s.y, odd);
+  }
+  void fit(int mesh, bool first, int odd, Model& model) {
+    const int stretch = std::min(half_, WeightFit::kSegment);
+    const std::vector<Stretch> all = samples(mesh, first, stretch);
+    WeightFit found;
+    for (const Stretch& s : all)
+      found.add(features_of(mesh, s, odd), near(mesh).row(s.x, s.y, odd), s.from, stretch);
+    model.weights = found.weights();
+    double sum = 0, squares = 0, exact = 0;
+    for (const Stretch& s : all) {
+      predict(features_of(mesh, s, odd), model.weights.data(), std::ldexp(1.0, -kWeightBits), half_, predicted_.data());
+      residuals(near(mesh).row(s.x, s.y, odd), 0, predicted_.data(), half_, left_.data());
+      for (std::uint32_t left : left_) {
+        sum += left;
+        squares += static_cast<double>(left) * left;
+        exact += left < 1u << up(mesh, s.x) ? 1 : 0;
+      }
+    }
+    const auto cells = static_cast<double>(all.size() * counted(half_));
+    const auto mean = std::bit_cast<std::uint32_t>(std::max(static_cast<float>(sum / cells), kLeastMean));
+    model.mean = std::bit_cast<float>(mean & 0xffff0000u);
+    // Where much the same is left everywhere the cells around say little, and how it was farther off says as much.
+    const bool alike = squares * cells < 4 * sum * sum, often_exact = exact > 0.05 * cells;
+    if (!first || !used(mesh, false)) head_.kept = alike ? 1 : often_exact ? 0 : 2;
+  }
+
+  void open() {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      sizes_[lane] = b_.cells() * counted(b_.meshes) / 3 + 2 * most_bytes();
+      room_[lane] = std::make_unique_for_overwrite<std::byte[]>(sizes_[lane]);
+      lanes_[lane].at = room_[lane].get();
     }
   }
-  std::uint64_t largest() {
-    std::uint64_t most = 0;
-    for (int mesh = 0; mesh < b_.meshes; ++mesh)
-      rows(mesh, [&](int x, int y) {
-        const std::uint64_t* r = row(mesh, x, y);
-        for (int z = 0; z < b_.length; ++z) most = std::max(most, r[z]);
-      });
-    return most;
+  void make_room() {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const auto used = static_cast<std::size_t>(lanes_[lane].at - room_[lane].get());
+      if (sizes_[lane] - used >= most_bytes() + sizeof(std::uint64_t)) continue;
+      auto larger = std::make_unique_for_overwrite<std::byte[]>(2 * sizes_[lane]);
+      std::copy_n(room_[lane].get(), used + 1, larger.get());
+      sizes_[lane] *= 2;
+      room_[lane] = std::move(larger);
+      lanes_[lane].at = room_[lane].get() + used;
+    }
   }
-  void fill(int mesh) {
-    rows(mesh, [&](int x, int y) {
-      const std::uint64_t* r = row(mesh, x, y);
-      for (int z = 0; z < b_.length; ++z) near(mesh).row(x, y)[z] = static_cast<std::int32_t>(r[z] >> shift_);
-      near(mesh).close(x, y);
-    });
+  void half_row(int mesh, int x, int y, int odd) {
+    make_room();
+    look(mesh, x, y, odd);
+    residuals(near(mesh).row(x, y, odd), up(mesh, x), predicted_.data(), half_, left_.data());
+    keep(mesh, x, y, odd);
+    put_residuals(left_.data(), codes_.data(), half_, lanes_.data());
+    if (const int bits = low(mesh, x)) {
+      rest_.resize(counted(half_));
+      const std::uint64_t* from = row(mesh, x, y) + odd;
+      for (int i = 0; i < half_; ++i) rest_[counted(i)] = (from[2 * i] + rounding(mesh, x)) >> unit_bits(mesh, x);
+      put_low(rest_.data(), bits, half_, lanes_.data());
+    }
   }
-  // From some thousand cells, those of every so manieth row.
-  void fit(int mesh, std::array<Weights, 2>& weights) {
-    Surroundings around = surroundings(mesh);
-    std::array<WeightFit, 2> fits{WeightFit(around.count()), WeightFit(around.count())};
-    std::array<std::size_t, 2> cells{};
-    rows(mesh, [&](int x, int) { cells[begins(mesh, x)] += static_cast<std::size_t>(b_.length); });
-    std::array<std::size_t, 2> every;
-    for (std::size_t i = 0; i < 2; ++i) every[i] = 1 + cells[i] / kSamples;
-    std::size_t at = 0;
-    rows(mesh, [&](int x, int y) {
-      const std::size_t which = begins(mesh, x), step = every[which];
-      const auto& features = around.of(x, y);
-      const std::int32_t* r = near(mesh).row(x, y);
-      for (at = (at * 7 + 3) % step; at < static_cast<std::size_t>(b_.length); at += step)
-        fits[which].add(features, static_cast<int>(at), r[at]);
+  std::vector<std::byte> finish() {
+    std::vector<std::uint16_t> models;
+    each_model([&](int mesh, int, int odd, const Model& model) {
+      for (std::size_t f = 0; f < counted(Surroundings::count(mesh == 1, odd)); ++f)
+        models.push_back(static_cast<std::uint16_t>(model.weights[f]));
+      models.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(model.mean) >> 16));
     });
-    for (std::size_t i = 0; i < 2; ++i) weights[i] = fits[i].weights();
-  }
-  void one_mesh(int mesh) {
-    std::array<Weights, 2> weights;
-    fit(mesh, weights);
-    for (const Weights& set : weights)
-      for (std::int32_t w : set) bits_.put(static_cast<std::uint16_t>(w), 16);
-    Surroundings around = surroundings(mesh);
-    Scale scale(b_);
-    rows(mesh, [&](int x, int y) {
-      const std::uint64_t* r = row(mesh, x, y);
-      const int down = dropped(mesh, x);
-      code_row(mesh, x, y, around, scale, weights[begins(mesh, x)], shift_,
-               [&](int z, std::uint64_t predicted, int parameter) {
-                 const std::uint64_t value = r[z] >> down, left = zigzag(value - predicted);
-                 put_rice(bits_, left, parameter);
-                 return std::pair(value, left);
-               });
-    });
+    std::size_t size = sizeof head_ + models.size() * sizeof models[0];
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::ptrdiff_t bytes = lanes_[lane].at - room_[lane].get() + (lanes_[lane].used > 0 ? 1 : 0);
+      size += head_.bytes[lane] = static_cast<std::uint32_t>(bytes);
+    }
+    std::vector<std::byte> all;
+    all.reserve(size + most_bytes());
+    const auto add = [&](const void* from, std::size_t bytes) {
+      const auto* begin = static_cast<const std::byte*>(from);
+      all.insert(all.end(), begin, begin + bytes);
+    };
+    add(&head_, sizeof head_);
+    add(models.data(), models.size() * sizeof models[0]);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(room_[lane].get(), head_.bytes[lane]);
+    all.resize(size + most_bytes());
+    return all;
   }
 
-  static constexpr std::size_t kSamples = 4000;
+  static constexpr std::size_t kSamples = 2048;
   std::array<const std::uint64_t*, 2> counts_;
-  BitWriter bits_;
-  int shift_ = 0;
+  std::array<std::unique_ptr<std::byte[]>, kLanes> room_;
+  std::array<std::size_t, kLanes> sizes_{};
+  std::array<WriteLane, kLanes> lanes_;
+  std::vector<std::uint64_t> rest_;
 };
 
-class Decoder : Coder {
+class Decoder : MeshCoder {
  public:
-  Decoder(const MeshBlock& b, std::span<const std::byte> bytes, const std::array<std::uint64_t*, 2>& counts)
-      : Coder(b), bits_(bytes), counts_(counts) {}
+  Decoder(const MeshBlock& b, std::span<const std::byte> bytes, const RowOf& row_of)
+      : MeshCoder(b, {4, 3}), bytes_(bytes), row_of_(row_of) {}
 
   void run() {
-    shift_ = static_cast<int>(bits_.get(8));
-    if (shift_ > 64 - kNearBits) refuse("its first number is out of range");
-    for (int mesh = 0; mesh < b_.meshes; ++mesh) one_mesh(mesh);
+    open();
+    each_plane([&](int mesh, int x) {
+      if (kind(mesh, x) == Plane::kEmpty) return near(mesh).clear(x);
+      for (int y = 0; y < b_.rows; ++y) row(mesh, x, y);
+    });
   }
 
  private:
-  void one_mesh(int mesh) {
-    std::array<Weights, 2> weights;
-    for (Weights& set : weights)
-      for (std::int32_t& w : set) w = static_cast<std::int16_t>(bits_.get(16));
-    Surroundings around = surroundings(mesh);
-    Scale scale(b_);
-    for (int x = 0; x < b_.planes; ++x) {
-      std::uint64_t* plane = counts_[static_cast<std::size_t>(mesh)] + row_at(x, 0);
-      if (kind(mesh, x) == Plane::kEmpty) {
-        std::fill_n(plane, row_at(0, 0) + static_cast<std::size_t>(b_.rows) * static_cast<std::size_t>(b_.length), 0);
-        continue;
-      }
-      const int down = dropped(mesh, x);
-      for (int y = 0; y < b_.rows; ++y) {
-        std::uint64_t* out = counts_[static_cast<std::size_t>(mesh)] + row_at(x, y);
-        code_row(mesh, x, y, around, scale, weights[begins(mesh, x)], shift_,
-                 [&](int z, std::uint64_t predicted, int parameter) {
-                   const std::uint64_t left = get_rice(bits_, parameter), value = predicted + unzigzag(left);
-                   out[z] = value << down;
-                   return std::pair(value, left);
-                 });
-        if (bits_.overrun()) refuse("it ends too early");
-      }
+  void open() {
+    const auto take = [&](void* to, std::size_t bytes) {
+      if (bytes_.size() < bytes) refuse("it ends too early");
+      std::copy_n(bytes_.data(), bytes, static_cast<std::byte*>(to));
+      bytes_ = bytes_.subspan(bytes);
+    };
+    take(&head_, sizeof head_);
+    if (head_.shift > 0 && head_.shift + b_.shed_bits > 64 - kNearBits) refuse("its first number is out of range");
+    if (head_.kept > 8) refuse("its second number is out of range");
+    each_model([&](int mesh, int, int odd, Model& model) {
+      std::array<std::int16_t, Features::kMost> weights{};
+      std::uint16_t mean = 0;
+      take(weights.data(), counted(Surroundings::count(mesh == 1, odd)) * sizeof weights[0]);
+      take(&mean, sizeof mean);
+      std::copy(weights.begin(), weights.end(), model.weights.begin());
+      model.mean = std::bit_cast<float>(static_cast<std::uint32_t>(mean) << 16);
+      if (!(model.mean >= kLeastMean && model.mean < 0x1p30f)) refuse("what is left on average is out of range");
+    });
+    std::uint64_t end = 0;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      at_[lane] = 8 * end;
+      end += head_.bytes[lane];
+      end_[lane] = 8 * end;
     }
+    if (bytes_.size() < end + most_bytes()) refuse("it ends too early");
+  }
+  void row(int mesh, int x, int y) {
+    std::uint64_t* const to = row_of_(mesh, x, y);
+    NearCells& cells = near(mesh);
+    const int bits = low(mesh, x), unit = unit_bits(mesh, x);
+    for (int odd = 0; odd < 2; ++odd) {
+      look(mesh, x, y, odd);
+      get_residuals(bytes_.data(), at_.data(), codes_.data(), half_, left_.data());
+      if (bits > 0) {
+        rest_.resize(counted(half_));
+        get_low(bytes_.data(), at_.data(), bits, half_, rest_.data());
+        if (to)
+          for (int i = 0; i < half_; ++i) to[2 * i + odd] += rest_[counted(i)] << unit;
+      }
+      for (std::size_t lane = 0; lane < kLanes; ++lane)
+        if (at_[lane] > end_[lane]) refuse("it ends too early");
+      restore(left_.data(), up(mesh, x), predicted_.data(), half_, cells.row(x, y, odd));
+      cells.close(x, y, odd);
+      keep(mesh, x, y, odd);
+    }
+    if (to) join_row(cells.row(x, y, 0), cells.row(x, y, 1), half_, up(mesh, x), unit + bits, to);
   }
 
-  BitReader bits_;
-  std::array<std::uint64_t*, 2> counts_;
-  int shift_ = 0;
+  std::span<const std::byte> bytes_;
+  const RowOf& row_of_;
+  std::array<std::uint64_t, kLanes> at_{}, end_{};
+  std::vector<std::uint64_t> rest_;
 };
 
 }  // namespace
@@ -254,8 +255,8 @@ std::vector<std::byte> encode(const MeshBlock& block, const std::array<const std
   return Encoder(block, counts).run();
 }
 
-void decode(const MeshBlock& block, std::span<const std::byte> bytes, const std::array<std::uint64_t*, 2>& counts) {
-  Decoder(block, bytes, counts).run();
+void decode(const MeshBlock& block, std::span<const std::byte> bytes, const RowOf& row_of) {
+  Decoder(block, bytes, row_of).run();
 }
 
 }  // namespace maki::sites

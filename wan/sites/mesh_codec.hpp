@@ -1,13 +1,15 @@
 // Counts of masses on both meshes, in few bytes and without loss.
 //
-// A cell is predicted from cells that came before it, and one of the shifted mesh from the eight of the first mesh that
-// it lies between as well, with weights that are fitted to the block; what is left goes in Golomb-Rice codes whose
-// parameter follows from what was left of the cells around. All in integers: the same at both ends everywhere.
+// A cell is predicted from cells that are known before it, and one of the shifted mesh from the eight of the first mesh
+// that it lies between as well, with weights that are fitted to the block (mesh_surroundings.hpp); what is left is
+// coded by how much is expected from what was left of the cells around (residual_code.hpp). The same at both ends
+// everywhere, on whatever machines.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -32,10 +34,14 @@ struct MeshBlock {
   }
 };
 
-// counts[mesh]: the cells, multiples as said; what empty planes hold is not looked at.
+// counts[mesh]: the cells. Those of rounded planes are rounded as MassUnit does, those of exact ones are multiples as
+// said, and what empty planes hold is not looked at. The length is even.
 std::vector<std::byte> encode(const MeshBlock& block, const std::array<const std::uint64_t*, 2>& counts);
-// Overwrites `counts`; empty planes become 0. Throws Error where the bytes are none of encode()'s for this block;
-// whatever they are, nothing beyond them is read and nothing beyond the cells is written.
-void decode(const MeshBlock& block, std::span<const std::byte> bytes, const std::array<std::uint64_t*, 2>& counts);
+
+// Where the counts of a row are to be added; null: nowhere.
+using RowOf = std::function<std::uint64_t*(int mesh, int x, int y)>;
+// Throws Error where the bytes are none of encode()'s for this block; whatever they are, nothing beyond them is read,
+// and nothing is written but to rows.
+void decode(const MeshBlock& block, std::span<const std::byte> bytes, const RowOf& row_of);
 
 }  // namespace maki::sites

@@ -9,7 +9,7 @@ namespace {
   throw Error("masses of another site cannot be read", reason, "run the same version and configuration at all sites");
 }
 
-constexpr std::uint64_t kMagic = 0x31485345'4d494b41;
+constexpr std::uint64_t kMagic = 0x32485345'4d494b41;
 
 // Alike at all sites: what counts mean.
 struct Head {

@@ -5,92 +5,127 @@
 
 namespace maki::sites {
 
-NearCells::NearCells(int planes, int rows, int length)
-    : planes_(planes),
-      rows_(rows),
-      length_(length),
-      step_(static_cast<std::size_t>(length + 2 * kPad)),
-      values_(step_ * static_cast<std::size_t>(planes) * static_cast<std::size_t>(rows)),
-      zeros_(step_) {}
-
-std::size_t NearCells::index(int x, int y) const {
-  return step_ * (static_cast<std::size_t>(x) * static_cast<std::size_t>(rows_) + static_cast<std::size_t>(y)) + kPad;
+Surroundings::Surroundings(const NearCells& own, const NearCells* first) : own_(own), first_(first) {
+  if (first)
+    for (auto& row : sums_) row.resize(2 * static_cast<std::size_t>(own.half_step()));
 }
 
-const std::int32_t* NearCells::near(int x, int y) const {
-  return x < 0 ? zeros_.data() + kPad : row(std::min(x, planes_ - 1), std::clamp(y, 0, rows_ - 1));
-}
-
-void NearCells::open(int x, int y) {
-  const std::int32_t* above = before(x, y, 1);
-  for (int i = 1; i <= kPad; ++i) row(x, y)[-i] = above[-i];
-}
-
-void NearCells::close(int x, int y) {
-  std::int32_t* r = row(x, y);
-  for (int i = 1; i <= kPad; ++i) {
-    r[-i] = r[(2 * length_ - i) % length_];
-    r[length_ - 1 + i] = r[(i - 1) % length_];
-  }
-}
-
-Surroundings::Surroundings(const NearCells& own, const NearCells* first, int length)
-    : own_(own), first_(first), length_(length) {
-  for (auto& row : means_) row.resize(static_cast<std::size_t>(length));
-}
-
-Surroundings::Four Surroundings::four(int x0, int x1, int y0, int y1) const {
+const std::int32_t* Surroundings::sum_of(int place, int x0, int x1, int y0, int y1) {
+  std::vector<std::int32_t>& sums = sums_[static_cast<std::size_t>(place)];
   x0 = std::max(x0, 0);
-  return {first_->near(x0, y0), first_->near(x0, y1), first_->near(x1, y0), first_->near(x1, y1)};
+  constexpr int kPad = NearCells::kPad;
+  add_rows({first_->near(x0, y0) - kPad, first_->near(x0, y1) - kPad, first_->near(x1, y0) - kPad,
+            first_->near(x1, y1) - kPad}, 2 * own_.half_step(), sums.data());
+  return sums.data() + kPad;
 }
 
-const std::int32_t* Surroundings::mean(int place, const Four& rows, int z0, int z1) {
-  std::vector<std::int32_t>& out = means_[static_cast<std::size_t>(place)];
-  for (int z = 0; z < length_; ++z) {
-    const std::int32_t low = rows[0][z + z0] + rows[1][z + z0] + rows[2][z + z0] + rows[3][z + z0];
-    const std::int32_t high = rows[0][z + z1] + rows[1][z + z1] + rows[2][z + z1] + rows[3][z + z1];
-    out[static_cast<std::size_t>(z)] = (low + high) >> 3;
+namespace {
+
+// The cells of a row (given by its even ones) `by` cells before and after those that are asked for.
+struct Around {
+  int odd, step;
+  const std::int32_t* at(const std::int32_t* row, int by) const {
+    const int cell = odd + by;
+    return row + (cell & 1) * step + (cell >> 1);
   }
-  return out.data();
-}
+};
 
-const std::array<const std::int32_t*, kMostFeatures>& Surroundings::of(int x, int y) {
-  const std::int32_t *above = own_.before(x, y, 1), *behind = own_.near(x - 1, y), *here = own_.row(x, y);
+struct List {
+  Features& features;
+  Around around;
+  void pair(const std::int32_t* row, int low, int high, float cells = 1) {
+    put(around.at(row, low), around.at(row, high), 2 * cells);
+    ++features.pairs;
+  }
+  void single(const std::int32_t* row) {
+    put(around.at(row, 0), nullptr, 1);
+    ++features.singles;
+  }
+  void put(const std::int32_t* first, const std::int32_t* second, float cells) {
+    const auto f = static_cast<std::size_t>(features.count());
+    features.first[f] = first;
+    features.second[f] = second;
+    features.cells[f] = cells;
+  }
+};
+
+}  // namespace
+
+const Features& Surroundings::of(int x, int y, int odd) {
+  const std::int32_t *above = own_.before(x, y, 1), *behind = own_.near(x - 1, y), *here = own_.row(x, y, 0),
+                     *behind2 = own_.near(x > 0 ? std::max(x - 2, 0) : -1, y);
+  features_.pairs = features_.singles = 0;
+  List list{features_, {odd, own_.half_step()}};
   if (first_) {
-    const Four core = four(x - 1, x, y - 1, y);
-    features_ = {mean(0, core, -1, 0), mean(1, core, -2, 1), mean(2, four(x - 1, x, y - 2, y + 1), -1, 0),
-                 mean(3, four(x - 2, x + 1, y - 1, y), -1, 0), above, above - 1, above + 1, behind, here - 1, here - 2};
+    if (!odd) {
+      sum_of(0, x - 1, x, y - 1, y);
+      sum_of(1, x - 1, x, y - 2, y + 1);
+      sum_of(2, x - 2, x + 1, y - 1, y);
+    }
+    const auto sums = [&](std::size_t i) { return sums_[i].data() + NearCells::kPad; };
+    list.pair(sums(0), -1, 0, 4);
+    list.pair(sums(0), -2, 1, 4);
+    list.pair(sums(1), -1, 0, 4);
+    list.pair(sums(2), -1, 0, 4);
+    list.pair(above, -1, 1);
+    list.pair(behind, -1, 1);
+    if (odd) list.pair(here, -1, 1);
+    list.single(above);
+    list.single(behind);
+    list.single(own_.before(x, y, 2));
+    list.single(behind2);
+    list.single(own_.near(x - 1, y - 1));
+    list.single(own_.near(x - 1, y + 1));
     return features_;
   }
-  const std::int32_t *below = own_.near(x - 1, y + 1), *over = own_.near(x - 1, y - 1);
-  features_ = {above, above - 1, above + 1, own_.before(x, y, 2), behind, behind - 1, behind + 1,
-               over,      below,     over - 1,             own_.near(x - 2, y),          here - 1, here - 2};
+  const std::int32_t *above2 = own_.before(x, y, 2), *over = own_.near(x - 1, y - 1);
+  list.pair(above, -1, 1);
+  list.pair(behind, -1, 1);
+  list.pair(over, -1, 1);
+  if (odd) list.pair(here, -1, 1);
+  list.single(above);
+  list.single(behind);
+  list.single(over);
+  list.single(above2);
+  list.single(behind2);
+  list.single(own_.near(x - 1, y - 2));
   return features_;
 }
 
-void WeightFit::add(const std::array<const std::int32_t*, kMostFeatures>& features, int z, std::int32_t value) {
-  std::array<double, kMostFeatures + 1> row{};
-  double mean = 0, square = 0;
-  for (int i = 0; i < count_; ++i) {
-    const double f = row[static_cast<std::size_t>(i)] = features[static_cast<std::size_t>(i)][z];
-    mean += f;
-    square += f * f;
+void WeightFit::add(const Features& features, const std::int32_t* values, int from, int cells) {
+  constexpr int kMost = kSegment;
+  const auto n = count_ = static_cast<std::size_t>(features.count());
+  alignas(64) double column[kColumns][kMost] = {}, weighted[kColumns][kMost];
+  double mean[kMost] = {}, square[kMost] = {}, weight[kMost];
+  for (std::size_t f = 0; f <= n; ++f) {
+    const bool pair = f < static_cast<std::size_t>(features.pairs);
+    const std::int32_t* a = (f < n ? features.first[f] : values) + from;
+    const std::int32_t* b = pair ? features.second[f] + from : nullptr;
+    for (int i = 0; i < cells; ++i) column[f][i] = b ? a[i] + b[i] : a[i];
+    if (f == n) break;
+    const double part = 1 / static_cast<double>(features.cells[f]);
+    for (int i = 0; i < kMost; ++i) {
+      mean[i] += column[f][i] * part;
+      square[i] += column[f][i] * part * (column[f][i] * part);
+    }
   }
-  row[static_cast<std::size_t>(count_)] = value;
-  mean /= count_;
-  const double weight = 1 / (std::max(square / count_ - mean * mean, 0.0) + 1e-4 * mean * mean + 1);
-  for (int i = 0; i < count_; ++i)
-    for (int j = i; j <= count_; ++j)
-      sums_[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] +=
-          weight * row[static_cast<std::size_t>(i)] * row[static_cast<std::size_t>(j)];
+  for (int i = 0; i < kMost; ++i) {
+    const double m = mean[i] / static_cast<double>(n), variance = square[i] / static_cast<double>(n) - m * m;
+    weight[i] = 1 / ((variance > 0 ? variance : 0) + 1e-4 * m * m + 1);
+  }
+  for (std::size_t f = 0; f <= n; ++f)
+    for (int i = 0; i < kMost; ++i) weighted[f][i] = weight[i] * column[f][i];
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = i; j <= n; ++j) sums_[i][j] += weighted_product(weighted[i], column[j], kMost);
 }
 
 // Gauss's elimination of a matrix that is positive after a little is added to its diagonal.
 Weights WeightFit::weights() const {
   auto a = sums_;
-  const auto n = static_cast<std::size_t>(count_);
+  const std::size_t n = count_;
   double trace = 0;
   for (std::size_t i = 0; i < n; ++i) {
+    a[i][n] = sums_[i][n];
     trace += a[i][i];
     for (std::size_t j = 0; j < i; ++j) a[i][j] = a[j][i];
   }
@@ -101,7 +136,7 @@ Weights WeightFit::weights() const {
       for (std::size_t j = i; j <= n; ++j) a[k][j] -= factor * a[i][j];
     }
   }
-  std::array<double, kMostFeatures> found{};
+  std::array<double, Features::kMost> found{};
   for (std::size_t i = n; i-- > 0;) {
     double rest = a[i][n];
     for (std::size_t j = i + 1; j < n; ++j) rest -= a[i][j] * found[j];

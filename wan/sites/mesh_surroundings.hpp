@@ -1,75 +1,99 @@
-// What a cell of a mesh is predicted from: cells that came before it, and where the mesh is the shifted one those of the
-// first mesh around it.
+// What a cell of a mesh is predicted from: cells that are known before it, and where the mesh is the shifted one those
+// of the first mesh around it.
+//
+// The even cells of a row come before its odd ones, and are kept apart: what a half row is predicted from is then known
+// as a whole and lies in order, and the odd ones have both their neighbours.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "wan/sites/mesh_loops.hpp"
 
 namespace maki::sites {
 
-inline constexpr int kMostFeatures = 13;
-inline constexpr int kNearBits = 28;  // the sum of eight still has 31
-
-// One mesh of a block, its values divided by a power of two so that they are below 2^28. Each row has two more
-// cells on both sides, where the mesh goes around.
-class NearCells {
+// The last planes of one mesh of a block. A row has its even cells, then its odd ones, both with kPad more on either
+// side, where the mesh goes around.
+template <class T>
+class HalfRows {
  public:
   static constexpr int kPad = 2;
-  NearCells(int planes, int rows, int length);
+  // The last `kept` planes. `length` is even.
+  HalfRows(int planes, int kept, int rows, int length)
+      : planes_(planes), kept_(kept), rows_(rows), half_(length / 2), zeros_(row_size()) {
+    values_ = std::make_unique_for_overwrite<T[]>(row_size() * counted(kept) * counted(rows));
+  }
 
-  std::int32_t* row(int x, int y) { return values_.data() + index(x, y); }
-  const std::int32_t* row(int x, int y) const { return values_.data() + index(x, y); }
-  // The nearest row of that plane; of a plane below 0 one of zeros.
-  const std::int32_t* near(int x, int y) const;
-  // The row `by` rows before this one; where the plane begins, that of the plane before.
-  const std::int32_t* before(int x, int y, int by) const { return y >= by ? row(x, y - by) : near(x - 1, 0); }
-  void open(int x, int y);   // before a row is filled: what stands left of it
-  void close(int x, int y);  // when it is filled
+  T* row(int x, int y, int odd) { return values_.get() + index(x, y) + odd * half_step(); }
+  const T* row(int x, int y, int odd) const { return values_.get() + index(x, y) + odd * half_step(); }
+  // The even cells of the nearest row of that plane; of a plane below 0 those of a row of zeros.
+  const T* near(int x, int y) const {
+    return x < 0 ? zeros_.data() + kPad : row(std::min(x, planes_ - 1), std::clamp(y, 0, rows_ - 1), 0);
+  }
+  // The same of the row `by` rows before this one; where the plane begins, that of the plane before.
+  const T* before(int x, int y, int by) const { return y >= by ? row(x, y - by, 0) : near(x - 1, 0); }
+  // When half a row is filled.
+  void close(int x, int y, int odd) {
+    T* r = row(x, y, odd);
+    for (int i = 1; i <= kPad; ++i) {
+      r[-i] = r[(2 * half_ - i) % half_];
+      r[half_ - 1 + i] = r[(i - 1) % half_];
+    }
+  }
+  void clear(int x) { std::fill_n(values_.get() + index(x, 0) - kPad, row_size() * counted(rows_), T{}); }
+  int half() const { return half_; }
+  int half_step() const { return half_ + 2 * kPad; }  // from even cells to the odd ones
 
  private:
-  std::size_t index(int x, int y) const;
-  int planes_, rows_, length_;
-  std::size_t step_;
-  std::vector<std::int32_t> values_, zeros_;
+  static std::size_t counted(int n) { return static_cast<std::size_t>(n); }
+  std::size_t row_size() const { return 2 * counted(half_step()); }
+  std::size_t index(int x, int y) const {
+    return row_size() * (counted(x % kept_) * counted(rows_) + counted(y)) + kPad;
+  }
+  int planes_, kept_, rows_, half_;
+  std::unique_ptr<T[]> values_;
+  std::vector<T> zeros_;
 };
 
-// The features of one row after another: feature f of cell z is [f][z]. The last kOwn are cells of the row itself.
+using NearCells = HalfRows<std::int32_t>;
+
+// The features of one half row after another.
 class Surroundings {
  public:
-  static constexpr int kOwn = 2;
   // `first`: of the shifted mesh, else null.
-  Surroundings(const NearCells& own, const NearCells* first, int length);
-  int count() const { return first_ ? 10 : kMostFeatures; }
-  const std::array<const std::int32_t*, kMostFeatures>& of(int x, int y);
+  Surroundings(const NearCells& own, const NearCells* first);
+  // Of the odd cells once the even ones of the same row were asked for.
+  const Features& of(int x, int y, int odd);
+  static int count(bool shifted, int odd) { return (shifted ? 12 : 9) + odd; }
 
  private:
-  using Four = std::array<const std::int32_t*, 4>;
-  Four four(int x0, int x1, int y0, int y1) const;
-  const std::int32_t* mean(int place, const Four& rows, int z0, int z1);
+  const std::int32_t* sum_of(int place, int x0, int x1, int y0, int y1);
 
   const NearCells& own_;
   const NearCells* first_;
-  int length_;
-  std::array<std::vector<std::int32_t>, 4> means_;
-  std::array<const std::int32_t*, kMostFeatures> features_{};
+  std::array<std::vector<std::int32_t>, 3> sums_;  // of four rows each
+  Features features_;
 };
 
-// Weights of features, in 1/4096, and how they are found: least squares over cells, each counted by how large the
-// features around it differ.
-using Weights = std::array<std::int32_t, kMostFeatures>;
-inline constexpr int kWeightBits = 12;
+// Weights of features, in 2^-kWeightBits, and how they are found: least squares over cells, each counted by how much
+// the features around it differ.
+using Weights = std::array<std::int32_t, Features::kMost>;
 
 class WeightFit {
  public:
-  explicit WeightFit(int count) : count_(count) {}
-  void add(const std::array<const std::int32_t*, kMostFeatures>& features, int z, std::int32_t value);
+  // Of cells from, ..., from + kSegment - 1.
+  static constexpr int kSegment = 32;
+  void add(const Features& features, const std::int32_t* values, int from, int cells);
   Weights weights() const;
 
  private:
-  int count_;
-  std::array<std::array<double, kMostFeatures + 1>, kMostFeatures> sums_{};
+  static constexpr std::size_t kColumns = Features::kMost + 1;
+  std::size_t count_ = 0;
+  std::array<std::array<double, kColumns>, kColumns> sums_{};
 };
 
 }  // namespace maki::sites

@@ -55,7 +55,7 @@ struct SiteMesh::Parts {
   bool is_private(int cells, int mesh, int plane) const;
   Plane kind(const CellBox& box, const MassUnit& unit, int mesh, int x, const std::uint64_t* counts) const;
   std::vector<MeshChunk> chunks_of(const CellBox& box, const MassUnit& unit, const Counts& counts) const;
-  static void encode_chunk(const CellBox& box, const MassUnit& unit, const Counts& counts, MeshChunk& chunk);
+  static void encode_chunk(const CellBox& box, const Counts& counts, MeshChunk& chunk);
   void add(const CellBox& box, const MeshPart& part, const Sums& sums);
   void note(const CellBox& box, const MeshChunk& chunk);
   void count_shared();
@@ -113,17 +113,9 @@ std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const CellBox& box, const Mass
   return chunks;
 }
 
-void SiteMesh::Parts::encode_chunk(const CellBox& box, const MassUnit& unit, const Counts& counts, MeshChunk& chunk) {
-  const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
-  std::array<std::vector<std::uint64_t>, 2> values;
-  for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
-    const std::uint64_t* from = counts[mesh] + plane * counted(chunk.first_plane - box.origin[0]);
-    values[mesh].assign(from, from + chunk.block.cells());
-    for (std::size_t x = 0; x < counted(chunk.block.planes); ++x)
-      if (chunk.block.kind[mesh][x] == Plane::kRounded)
-        for (std::size_t i = x * plane; i < (x + 1) * plane; ++i) values[mesh][i] = unit.rounded(values[mesh][i]);
-  }
-  chunk.bytes = encode(chunk.block, {values[0].data(), values[1].data()});
+void SiteMesh::Parts::encode_chunk(const CellBox& box, const Counts& counts, MeshChunk& chunk) {
+  const std::size_t first = counted(box.extent[1]) * counted(box.extent[2]) * counted(chunk.first_plane - box.origin[0]);
+  chunk.bytes = encode(chunk.block, {counts[0] + first, counts[1] ? counts[1] + first : nullptr});
 }
 
 SiteMesh::SiteMesh(Sites& sites) : parts_(std::make_unique<Parts>(sites)) { parts_->alone = sites.count() == 1; }
@@ -167,7 +159,7 @@ void SiteMesh::give(const CellBox& box, const MassUnit& unit, const std::uint64_
     Message message;
     {
       const Stopwatch watch(p.counters.encoding);
-      for_each(last - first, [&](std::size_t c) { Parts::encode_chunk(box, unit, both, chunks[first + c]); });
+      for_each(last - first, [&](std::size_t c) { Parts::encode_chunk(box, both, chunks[first + c]); });
       message = pack(header, static_cast<std::uint32_t>(pieces), std::span(chunks).subspan(first, last - first));
       for (std::size_t c = first; c < last; ++c) chunks[c].bytes = {};
     }
@@ -201,21 +193,12 @@ void SiteMesh::Parts::add(const CellBox& box, const MeshPart& part, const Sums& 
   for (const MeshChunk* chunk : wanted) note(box, *chunk);
   for_each(wanted.size(), [&](std::size_t w) {
     const MeshChunk& chunk = *wanted[w];
-    std::array<std::vector<std::uint64_t>, 2> values;
-    for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) values[mesh].resize(chunk.block.cells());
-    decode(chunk.block, chunk.coded, {values[0].data(), values[1].data()});
-    const std::size_t m = counted(box.cells);
-    for (int x = std::max(chunk.first_plane, box.origin[0]);
-         x < std::min(chunk.first_plane + chunk.block.planes, box.origin[0] + box.extent[0]); ++x) {
-      for (int y = std::max(chunk.first_row, box.origin[1]);
-           y < std::min(chunk.first_row + chunk.block.rows, box.origin[1] + box.extent[1]); ++y) {
-        const std::size_t from = (counted(x - chunk.first_plane) * counted(chunk.block.rows) +
-                                  counted(y - chunk.first_row)) * m,
-                          to = (counted(x - box.origin[0]) * counted(box.extent[1]) + counted(y - box.origin[1])) * m;
-        for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh)
-          for (std::size_t z = 0; z < m; ++z) sums[mesh][to + z] += values[mesh][from + z];
-      }
-    }
+    decode(chunk.block, chunk.coded, [&](int mesh, int x, int y) -> std::uint64_t* {
+      x += chunk.first_plane - box.origin[0];
+      y += chunk.first_row - box.origin[1];
+      if (x < 0 || x >= box.extent[0] || y < 0 || y >= box.extent[1]) return nullptr;
+      return sums[counted(mesh)] + (counted(x) * counted(box.extent[1]) + counted(y)) * counted(box.cells);
+    });
   });
 }
 
