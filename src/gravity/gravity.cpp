@@ -282,6 +282,16 @@ const sites::Slabs* Gravity::slabs() const {
   OtherSites* const others = parts_->tree.sites();
   return others ? &others->slabs() : nullptr;
 }
+TreeDrifts Gravity::drifts() const {
+  TreeGravity& tree = parts_->tree;
+  const double used = tree.drift().used();
+  return {used, used > 0 ? tree.drift().length() : 0, tree.sites() ? tree.sites()->drift().length() : 0};
+}
+void Gravity::set_drifts(const TreeDrifts& drifts) {
+  TreeGravity& tree = parts_->tree;
+  tree.drift().restore(drifts.ranks, drifts.ranks_next);
+  if (tree.sites()) tree.sites()->drift().restore(drifts.sites);
+}
 void Gravity::set_slabs(const sites::Slabs& slabs) { parts_->tree.sites()->set_slabs(slabs); }
 
 }  // namespace maki

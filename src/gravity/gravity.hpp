@@ -9,6 +9,7 @@
 #include "kernels/force/split.hpp"
 #include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/particles.hpp"
+#include "src/gravity/tree_drift.hpp"
 #include "src/simulation/phase_timers.hpp"
 
 namespace maki {
@@ -103,6 +104,9 @@ class Gravity {
   // Of a run over sites, else null: whose slab is where.
   const sites::Slabs* slabs() const;
   void set_slabs(const sites::Slabs& slabs);  // before the first call above
+  // Of a run over ranks or sites: what trees sent to others allow for, to go on from a state. To be set as slabs are.
+  TreeDrifts drifts() const;
+  void set_drifts(const TreeDrifts& drifts);
   // Of a run over sites, seconds of the last mesh force that one site alone would not spend in this way: between
   // assignment and interpolation, which every site does for the whole mesh; and for messages about masses, which are
   // coded. 0 where none was evaluated since the last call. Waits for it.

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 namespace maki {
 namespace {
 
-// How far beyond its slab a particle may be for the trees that come from other sites: at first, in mean distances of
-// the particles; longer where that was too short, else slowly shorter; of r_cut at most (as TreeGravity's for ranks).
-constexpr double kFirstDrift = 0.1, kLongerDrift = 1.5, kShorterDrift = 0.97, kMostDriftOfCutoff = 0.5;
 constexpr float kReachSkin = 0.02f;
 // Evaluations between sums and what is decided from them.
 constexpr int kDelay = 2;
@@ -20,7 +16,7 @@ constexpr double kWasteStays = 4, kNoise = 0.03, kRebuildCost = 350;
 }  // namespace
 
 // A slab between two others keeps them out of each other's reach.
-double thinnest_slab(double r_cut) { return r_cut * (1 + kReachSkin + 2 * kMostDriftOfCutoff); }
+double thinnest_slab(double r_cut) { return r_cut * (1 + kReachSkin + 2 * TreeDrift::kMostOfCutoff); }
 
 OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
     : options_(options),
@@ -38,7 +34,7 @@ bool OtherSites::rebuild_is_wanted() {
   const StepSums sums = steps_.tree();
   double outgrown = 0, asked = 0;
   for (const SiteStep& step : steps_.all()) outgrown += step.outgrown, asked += step.asks_rebuild;
-  if (outgrown > 0) drift_ = std::min(kMostDriftOfCutoff * options_.law.r_cut, kLongerDrift * drift_);
+  if (outgrown > 0) drift_.lengthen(options_.law.r_cut);
   bool wanted = outgrown > 0 || asked > 0;
   if (*known == rebuilt_at_)
     judge_.begin(sums, true);
@@ -63,13 +59,13 @@ void OtherSites::cut_slabs() {
     if (!settled_) cut_at_ = rebuilt_at_;
     slabs_ = next;
   }
-  if (steps_.known()) drift_ *= kShorterDrift;
+  if (steps_.known()) drift_.shorten();
   for (const std::uint32_t start : slabs_.starts()) steps_.decided(std::uint64_t{start});
   work_ = seconds_ = waste_ = 0;
 }
 
 void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray* carried) {
-  if (drift_ == 0) measure_density(particles.size());
+  if (!drift_.known()) measure_density(particles.size());
   std::array<DeviceBuffer<float>*, 3> extra{};
   if (carried) extra = {&carried->x, &carried->y, &carried->z};
   const std::span<DeviceBuffer<float>* const> arrays(extra.data(), carried ? 3 : 0);
@@ -84,13 +80,13 @@ void OtherSites::measure_density(std::uint64_t mine) {
   std::uint64_t all = 0;
   for (const auto& message : sites.gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine)))
     all += sites::value_of<std::uint64_t>(message);
-  drift_ = kFirstDrift / std::cbrt(static_cast<double>(std::max<std::uint64_t>(all, 1)));
+  drift_.begin(all);
 }
 
 void OtherSites::send_trees(const Stream& stream, Octree& tree, const SourceParticle* particles,
                             const WalkOptions& walk, bool fresh) {
   if (fresh)
-    trees_.rebuild(stream, tree, particles, walk, slabs_, static_cast<float>(drift_), steps_.number());
+    trees_.rebuild(stream, tree, particles, walk, slabs_, static_cast<float>(drift_.use()), steps_.number());
   else
     trees_.update(stream, tree, particles, steps_.number());
 }

@@ -9,6 +9,7 @@
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/site_steps.hpp"
+#include "src/gravity/tree_drift.hpp"
 #include "wan/sites/site_migration.hpp"
 #include "wan/sites/site_trees.hpp"
 
@@ -42,6 +43,7 @@ class OtherSites {
 
   const sites::Slabs& slabs() const { return slabs_; }
   void set_slabs(const sites::Slabs& slabs) { slabs_ = slabs; }
+  TreeDrift& drift() { return drift_; }
   SiteSteps& steps() { return steps_; }
 
  private:
@@ -57,7 +59,7 @@ class OtherSites {
   KeptLists lists_;
   std::uint32_t cells_ = 0;
   RebuildJudge judge_;
-  double drift_ = 0;                    // sides that particles may go beyond their slab, for the trees that come
+  TreeDrift drift_;                     // beyond their slab, for the trees that come; alike at all sites
   std::uint64_t rebuilt_at_ = 0;        // evaluation
   std::uint64_t cut_at_ = 0;            // evaluation from which on slabs are as they are
   bool settled_ = false;                // the last cut left them so

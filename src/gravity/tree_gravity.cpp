@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,9 +15,6 @@ namespace {
 
 // What a cell costs beside a particle of a leaf, and a particle beside its interactions, in the balance of domains.
 constexpr std::uint32_t kCellCost = 1, kParticleCost = 10;
-// What imported trees allow particles to move until they are made anew, at first: in mean distances of the particles of
-// the whole box.
-constexpr double kFirstDrift = 0.1;
 // Pieces in which the local lists are evaluated on the CPU while messages are on their way.
 constexpr std::uint32_t kSlices = 16;
 
@@ -99,10 +95,10 @@ void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArra
 void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorArray* carried) {
   double known = costs_known_ && statistics_.members == particles.size() ? 1 : 0;
   ranks_.min(std::span(&known, 1));
-  if (drift_ == 0) {
+  if (!drift_.known()) {
     std::uint64_t all = particles.size();
     ranks_.sum(std::span(&all, 1));
-    drift_ = kFirstDrift / std::cbrt(static_cast<double>(std::max<std::uint64_t>(all, 1)));
+    drift_.begin(all);
   }
   const double seconds = work_.take();
   balanced_ = known > 0;
@@ -203,7 +199,8 @@ void TreeGravity::refit_tree(const Stream& stream, const Particles& particles) {
 void TreeGravity::exchange_trees(const Stream& stream, const Particles& particles, bool fresh) {
   const PhaseTimers::Scope scope(timers_, "export trees");
   if (fresh)
-    let_.rebuild(stream, tree_, particles.source.data(), walk_options(options_.theta), static_cast<float>(drift_));
+    let_.rebuild(stream, tree_, particles.source.data(), walk_options(options_.theta),
+                 static_cast<float>(drift_.use()));
   else
     let_.update(stream, tree_, particles.source.data());
 }

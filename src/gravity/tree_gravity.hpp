@@ -17,6 +17,7 @@
 #include "src/gravity/other_sites.hpp"
 #include "src/gravity/rank_domains.hpp"
 #include "src/gravity/rebuild_judge.hpp"
+#include "src/gravity/tree_drift.hpp"
 
 namespace maki {
 
@@ -48,13 +49,14 @@ class TreeGravity {
   void request_rebuild() { rebuild_due_ = true; }
   void box_doubled() {
     rebuild_due_ = true;
-    drift_ /= 2;
+    drift_.box_doubled();
     domains_.double_box();
   }
   void set_theta(double theta);
   void set_law(const ForceLaw& law);
   const GravityCounts& counts() const { return counts_; }
   OtherSites* sites() { return sites_.get(); }
+  TreeDrift& drift() { return drift_; }
   const GravityOptions& options() const { return options_; }
 
  private:
@@ -119,7 +121,7 @@ class TreeGravity {
   bool asks_rebuild_ = false;  // of all sites, as this one cannot wait
   std::unique_ptr<OtherSites> sites_;  // null in a run of one
   double force_seconds_ = 0;   // of this step
-  double drift_ = 0;           // sides: what imported trees allow particles to move until they are made anew
+  TreeDrift drift_;            // that imported trees allow
   bool costs_known_ = false;   // all ranks' lists tell what the particles cost; alike on all ranks
   bool balanced_ = false;      // they were known when the domains were cut
   DeviceBuffer<std::uint32_t> costs_{"domains.costs"};

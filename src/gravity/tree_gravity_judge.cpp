@@ -9,10 +9,6 @@ namespace {
 
 // The strict walk that probes are judged by.
 constexpr double kStrictTheta = 0.4;
-// What imported trees allow particles to move becomes longer where it was too short, else slowly shorter; of r_cut, or
-// of the side, at most.
-constexpr double kLongerDrift = 1.5, kShorterDrift = 0.97;
-constexpr double kMostDriftOfCutoff = 0.5, kMostDrift = 0.05;
 
 }  // namespace
 
@@ -92,7 +88,7 @@ void TreeGravity::judge(const StepSums& sums, bool fresh) {
   if (sums.batched > 0) ask_for_rebuild();
   if (fresh) {
     judge_.begin(sums, balanced_);
-    drift_ *= kShorterDrift;
+    drift_.shorten();
   } else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums) && !sites_) {
     rebuild_due_ = true;  // over several sites they all decide, from all sites' sums
   }
@@ -102,9 +98,7 @@ void TreeGravity::judge(const StepSums& sums, bool fresh) {
 // Some rank's particles have come near to what another rank has sent undivided: all import anew from the trees as they
 // are, with more room, and the step is evaluated again.
 void TreeGravity::renew_imports(const Stream& stream, const Particles& particles, const ForceOutput& out) {
-  const double most = options_.law.r_cut > 0 ? kMostDriftOfCutoff * options_.law.r_cut : kMostDrift;
-  if (drift_ >= most) ask_for_rebuild();  // more room is not to be had: new domains and trees
-  drift_ = std::min(most, kLongerDrift * drift_);
+  if (!drift_.lengthen(options_.law.r_cut)) ask_for_rebuild();  // more room is not to be had: new domains and trees
   statistics_ = {};
   outgrown_ = 0;
   exchange_trees(stream, particles, true);

@@ -55,6 +55,9 @@ void visit_forces(Visit& visit, State& s) {
   visit("field.escapers", s.field.escapers);
   visit("field.escaped_energy", s.field.escaped_energy);
   visit("slabs", s.slabs);
+  visit("drifts.ranks", s.drifts.ranks);
+  visit("drifts.ranks_next", s.drifts.ranks_next);
+  visit("drifts.sites", s.drifts.sites);
 }
 
 template <class Visit, class State>
@@ -90,6 +93,20 @@ void visit_all(Visit& visit, State& s) {
   visit_header(visit, s);
   visit_forces(visit, s);
   visit_records(visit, s);
+}
+
+template <class Visit, class State>
+void visit_sample(Visit& visit, State& s) {
+  visit("sample.a", s.a);
+  visit("sample.with_potential", s.with_potential);
+  visit("sample.step", s.step);
+  visit("sample.kinetic", s.sums.energy.kinetic);
+  visit("sample.potential", s.sums.energy.potential);
+  visit("sample.mass", s.sums.energy.mass);
+  visit("sample.momentum", s.sums.momentum.momentum);
+  visit("sample.momentum_scale", s.sums.momentum.momentum_scale);
+  visit("sample.force", s.sums.momentum.force);
+  visit("sample.force_scale", s.sums.momentum.force_scale);
 }
 
 struct Writer {
@@ -135,6 +152,7 @@ StateNumbers to_numbers(const RunState& state) {
   StateNumbers numbers;
   Writer writer{numbers};
   visit_all(writer, state);
+  if (state.sample) visit_sample(writer, *state.sample);
   if (const std::optional<EnergyReport>& energy = state.result.energy)
     numbers.reals["result.energy"] = {energy->kinetic, energy->potential, energy->integral, energy->error};
   return numbers;
@@ -144,6 +162,7 @@ RunState from_numbers(const StateNumbers& numbers) {
   RunState state;
   Reader reader{numbers};
   visit_all(reader, state);
+  if (numbers.counts.contains("sample.step")) visit_sample(reader, state.sample.emplace());
   if (!numbers.reals.contains("result.energy")) return state;
   const std::vector<double>& energy = Reader::find(numbers.reals, "result.energy", 4);
   state.result.energy = EnergyReport{energy[0], energy[1], energy[2], energy[3]};

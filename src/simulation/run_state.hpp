@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/io/restart.hpp"
+#include "src/gravity/tree_drift.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/simulation/energy.hpp"
 #include "src/simulation/frame.hpp"
@@ -50,12 +51,22 @@ struct FieldState {
   double escaped_energy = 0;
 };
 
+// Sums for an energy that has not been told yet: over several sites they are on their way for a step.
+struct EnergySample {
+  double a = 1;
+  bool with_potential = false;
+  std::uint64_t step = 0;
+  SiteTotals sums;  // of this site
+};
+
 struct RunState {
   SnapshotHeader header;  // of the start of the run
   Frame frame;
   IntegratorState integrator;
   FieldState field;
   EnergyState energy;
+  std::optional<EnergySample> sample;  // that is on its way
+  TreeDrifts drifts;
   RunResult result;
   MomentumTotals first_momentum;
   double removed_energy = 0;

@@ -81,6 +81,7 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
       first_momentum_(from.state.first_momentum),
       removed_energy_(from.state.removed_energy),
       last_kinetic_t_(from.state.last_kinetic_t),
+      sample_(from.state.sample),
       last_energy_step_(from.state.last_energy_step),
       elapsed_(from.state.elapsed) {
   check_options(options_, from.state.file_time, header_.comoving, frame_.side);
@@ -88,6 +89,7 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
   copy_from_rows(stream_, from.particles, particles_);
   assemble();
   field_->restore(from.state.field, from.escapers);
+  gravity_->set_drifts(from.state.drifts);
   if (site_steps_ && !from.state.slabs.empty()) gravity_->set_slabs(sites::Slabs(from.state.slabs));
 }
 

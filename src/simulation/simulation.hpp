@@ -147,13 +147,6 @@ class Simulation {
   MomentumTotals first_momentum_;
   double removed_energy_ = 0;     // told to the tracker so far
   double last_kinetic_t_ = 0;
-  // Sums for an energy that has not been told yet: over several sites they are on their way for a step.
-  struct EnergySample {
-    double a = 1;
-    bool with_potential = false;
-    std::uint64_t step = 0;
-    SiteTotals sums;
-  };
   std::optional<EnergySample> sample_;
   std::uint64_t last_energy_step_ = 0;
   int substep_ = 0;

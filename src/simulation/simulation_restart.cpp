@@ -9,6 +9,7 @@ namespace maki {
 void Simulation::resume() {
   integrator_->resume(resumed_from_->integrator);
   gravity_->release_potentials();
+  if (sample_ && site_steps_) publish_totals(site_steps_->sites(), sample_->step, sample_->sums);
   timers_.collect();
 }
 
@@ -59,6 +60,8 @@ void Simulation::copy_state(std::uint64_t next_output, KeptState& kept) const {
   state.integrator = integrator_->state();
   state.field = field_->state();
   state.energy = energy_.state();
+  state.sample = sample_;
+  state.drifts = gravity_->drifts();
   state.result = result_;
   state.first_momentum = first_momentum_;
   state.removed_energy = removed_energy_;

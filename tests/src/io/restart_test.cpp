@@ -85,7 +85,7 @@ TEST(Restart, WhatIsNotWholeIsNone) {
   write(dir.path(), 2);
   fs::remove(dir / "restart_000002/complete.toml");
   EXPECT_EQ(steps_in(dir.path()), (Steps{1}));
-  std::ofstream(dir / "restart_000002/complete.toml") << "format = 1\nstep = 2\nconfiguration = \"\"\"half a";
+  std::ofstream(dir / "restart_000002/complete.toml") << "format = 2\nstep = 2\nconfiguration = \"\"\"half a";
   EXPECT_EQ(steps_in(dir.path()), (Steps{1}));
   write(dir.path(), 3);  // removes what is left of it
   EXPECT_EQ(steps_in(dir.path()), (Steps{1, 3}));

@@ -1,0 +1,149 @@
+// Runs over ranks and over sites that go on from a state: with what was on its way between sites, and what was learned.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "src/cli/setup.hpp"
+#include "src/cli/sites/site_share.hpp"
+#include "src/cli/start_run.hpp"
+#include "src/config/parse.hpp"
+#include "src/simulation/simulation.hpp"
+#include "tests/sites/sites_of_ranks.hpp"
+
+namespace maki {
+namespace {
+
+struct Keeper : RunObserver {
+  void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
+  bool wants_restart(std::uint64_t steps) override { return steps % every == 0; }
+  void restart(const KeptState& state) override {
+    kept.push_back(state);
+    kept.back().state = from_numbers(to_numbers(state.state));
+  }
+  std::uint64_t every = 1;
+  std::vector<StepMetrics> steps;
+  std::vector<KeptState> kept;
+};
+
+class ResumeOfMany : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
+  }
+  Prepared prepared(const Communicator& ranks, const std::vector<std::string>& settings) const {
+    std::vector<std::string> all = {"particles_per_side=16", "initial.redshift=9",    "gravity.mesh=32",
+                                    "energy_interval=1",     "end_redshift=5",        "output.redshifts=[]",
+                                    "run.deterministic=true", "sites.max_boundary_move=0"};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n", "test.toml", all), true, ranks);
+  }
+  // From the beginning, or from a state.
+  RunResult run(Keeper& keeper, int sites, const std::vector<std::string>& settings, const KeptState* from = nullptr) {
+    std::optional<SitesOfRanks> here;
+    if (sites > 1) here.emplace(world, sites);
+    sites::Sites* const ring = here ? here->sites.get() : nullptr;
+    const Communicator& ranks = here ? here->ranks : world;
+    Prepared run = prepared(ranks, settings);
+    if (ring) keep_own_slab(run, *ring, ranks);
+    const Stream stream;
+    const SimulationOptions options = simulation_options(run);
+    std::optional<Simulation> simulation;
+    if (from)
+      simulation.emplace(stream, *from, options, timeline_of(run), keeper, ranks, ring);
+    else
+      simulation.emplace(stream, std::move(run.initial), options, timeline_of(run), keeper, ranks, ring);
+    const RunResult result = simulation->run();
+    if (ring) ring->close();
+    return result;
+  }
+
+  const Communicator world = Communicator::world();
+};
+
+void expect_close(double a, double b) { EXPECT_NEAR(a, b, 1e-5 * std::fabs(b) + 1e-12); }
+
+// An energy that the sites had not told each other yet when the state was kept is told by the run that goes on.
+TEST_F(ResumeOfMany, EnergiesOnTheirWayBetweenSitesAreKept) {
+  Keeper whole, rest;
+  const RunResult end = run(whole, 2, {"gravity.reuse=1"});
+  ASSERT_GT(whole.kept.size(), 4u);
+  const KeptState& from = whole.kept[whole.kept.size() / 2];
+  EXPECT_TRUE(from.state.sample.has_value());
+  const RunResult resumed = run(rest, 2, {"gravity.reuse=1"}, &from);
+  EXPECT_EQ(resumed.steps, end.steps);
+  ASSERT_EQ(rest.steps.size() + from.state.result.steps, end.steps);
+  std::size_t energies = 0;
+  for (std::size_t k = 0; k < rest.steps.size(); ++k) {
+    const StepMetrics &now = rest.steps[k], &then = whole.steps[from.state.result.steps + 1 + k];
+    ASSERT_EQ(now.step, then.step);
+    ASSERT_EQ(now.energy.has_value(), then.energy.has_value()) << "step " << now.step;
+    if (!now.energy) continue;
+    ++energies;
+    expect_close(now.energy->kinetic, then.energy->kinetic);
+    expect_close(now.energy->potential, then.energy->potential);
+    expect_close(now.energy->integral, then.energy->integral);
+    EXPECT_NEAR(now.energy->error, then.energy->error, 1e-6);
+    EXPECT_NEAR(now.momentum_drift, then.momentum_drift, 1e-6);
+  }
+  EXPECT_GT(energies, 3u);
+  EXPECT_TRUE(rest.steps.front().energy.has_value());
+  EXPECT_NEAR(resumed.worst_energy_error, end.worst_energy_error, 1e-6);
+}
+
+// What trees sent to others allow for goes on as it was.
+TEST_F(ResumeOfMany, DriftsAreKept) {
+  for (const int sites : {1, 2}) {
+    Keeper whole, rest;
+    whole.every = rest.every = 4;
+    run(whole, sites, {"gravity.reuse=1"});
+    const KeptState& from = whole.kept[whole.kept.size() / 2];
+    run(rest, sites, {"gravity.reuse=1"}, &from);
+    std::size_t compared = 0;
+    for (const KeptState& now : rest.kept) {
+      const auto then = std::find_if(whole.kept.begin(), whole.kept.end(), [&](const KeptState& kept) {
+        return kept.state.result.steps == now.state.result.steps;
+      });
+      if (then == whole.kept.end()) continue;
+      ++compared;
+      EXPECT_EQ(now.state.drifts.ranks, then->state.drifts.ranks);
+      EXPECT_EQ(now.state.drifts.ranks_next, then->state.drifts.ranks_next);
+      EXPECT_EQ(now.state.drifts.sites, then->state.drifts.sites);
+    }
+    EXPECT_GT(compared, 1u);
+    EXPECT_EQ(from.state.drifts.sites > 0, sites > 1);
+    if (sites == 1) {
+      EXPECT_GT(from.state.drifts.ranks, 0);
+    }
+  }
+}
+
+// From where a tree was new, step by step the same lengths and the same rebuilds.
+TEST_F(ResumeOfMany, SitesRebuildAsTheyWouldHave) {
+  Keeper whole;
+  const std::vector<std::string> settings = {"end_redshift=3", "theta_switch_redshift=20"};
+  const RunResult end = run(whole, 2, settings);
+  std::size_t tried = 0;
+  for (const KeptState& from : whole.kept) {
+    const std::uint64_t done = from.state.result.steps;
+    if (!whole.steps[done].gravity.rebuilt || tried == 2) continue;
+    ++tried;
+    Keeper rest;
+    const RunResult resumed = run(rest, 2, settings, &from);
+    EXPECT_EQ(resumed.steps, end.steps);
+    EXPECT_EQ(resumed.long_steps, end.long_steps);
+    EXPECT_EQ(resumed.rebuilds, end.rebuilds);
+    ASSERT_EQ(rest.steps.size() + done, end.steps);
+    for (std::size_t k = 0; k < rest.steps.size(); ++k) {
+      const StepMetrics &now = rest.steps[k], &then = whole.steps[done + 1 + k];
+      EXPECT_EQ(now.gravity.rebuilt, then.gravity.rebuilt) << "step " << now.step;
+      EXPECT_NEAR(now.time, then.time, 1e-9);
+    }
+  }
+  EXPECT_GT(tried, 0u);
+}
+
+}  // namespace
+}  // namespace maki
