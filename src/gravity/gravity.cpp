@@ -251,6 +251,10 @@ Gravity::MeshOfSites Gravity::take_mesh_of_sites() {
   return {phases.forward + phases.influence + phases.backward, coded - std::exchange(p.coded, coded)};
 }
 
+std::uint64_t Gravity::shared_planes() const {
+  return parts_->site_mesh ? parts_->site_mesh->counters().shared_planes : 0;
+}
+
 bool Gravity::has_mesh() const { return parts_->mesh != nullptr; }
 const VectorArray& Gravity::short_acceleration() const { return parts_->short_range; }
 const VectorArray& Gravity::long_acceleration() const { return parts_->long_range; }

@@ -114,6 +114,9 @@ class Gravity {
     double transforms = 0, coding = 0;
   };
   MeshOfSites take_mesh_of_sites();
+  // The same, of this rank, so far: planes of the mesh that were rounded although particles of several sites reach them
+  // (wan/sites/site_mesh.hpp says what that does).
+  std::uint64_t shared_planes() const;
 
  private:
   struct Parts;

@@ -202,10 +202,11 @@ void Simulation::ask_observer() {
   std::string reason = observer_.stop_reason(long_step_seconds_);
   const bool restart = observer_.wants_restart(result_.steps) && ranks_.rank() == 0;
   const auto size = static_cast<std::uint64_t>(ranks_.size());
-  std::array<std::uint64_t, 2> asked = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank()),
-                                        restart ? 1u : 0u};
+  std::array<std::uint64_t, 3> asked = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank()),
+                                        restart ? 1u : 0u, gravity_->shared_planes()};
   ranks_.max(asked);
   if (asked[0] > 0) reason = broadcast_text(ranks_, reason, static_cast<int>(size - asked[0]));
+  if (asked[2] > 0 && !told_of_shared_planes_) tell_of_shared_planes();
   if (!site_steps_) {
     result_.stopped_by = reason;
     restart_wanted_ = asked[1] > 0 || asked[0] > 0;
@@ -218,6 +219,17 @@ void Simulation::ask_observer() {
   if (!site_steps_->any_wants_stop()) return;
   result_.stopped_by = asked[0] > 0 ? reason : "another site";
   restart_wanted_ = true;
+}
+
+// Once in a run.
+void Simulation::tell_of_shared_planes() {
+  told_of_shared_planes_ = true;
+  observer_.message(fmt::format(
+      "Warning: by step {}, particles were further beyond their site's slab than a cell of the mesh, and masses near "
+      "the boundary were rounded at each site by itself. The mesh is the same at all sites and forces are as good, but "
+      "it is no longer that of one site to the last bit. Where that matters, let trees be made anew more often: a "
+      "smaller gravity.reuse_tolerance, or gravity.reuse.",
+      result_.steps));
 }
 
 void Simulation::one_step(double target) {

@@ -143,6 +143,31 @@ TEST(SimulationRanks, APeriodicRunIsThatOfOneRank) {
   EXPECT_LT(rms_distance(positions, all_positions(Communicator::self(), one.state), run.side), 1e-5 * run.side);
 }
 
+// Trees that are never made anew leave particles far beyond their slabs: the mesh is then not that of one site to the
+// last bit, which is said once.
+TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
+  const Communicator world = Communicator::world();
+  if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
+  for (const char* reuse : {"gravity.reuse=1", "gravity.reuse=1000"}) {
+    const bool strays = std::string(reuse).size() > 15;
+    Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9",
+                                                            "gravity.mesh=64", "energy_interval=0",
+                                                            "gravity.mesh_mass_bits=12", reuse});
+    SimulationOptions options = simulation_options(run);
+    options.end = 0.115;
+    for (auto& velocity : run.initial.velocities) velocity[0] += 3000;  // all move by some cells
+    const SitesOfRanks here(world, 2);
+    run.initial = even_share(run.initial, here.ranks);
+    keep_own_slab(run, *here.sites, here.ranks);
+    const Ends ends = run_on(here.ranks, run, std::move(run.initial), options, here.sites.get());
+    here.sites->close();
+    const auto told = std::count_if(ends.messages.begin(), ends.messages.end(), [](const std::string& text) {
+      return text.find("beyond their site's slab") != std::string::npos;
+    });
+    EXPECT_EQ(told, strays ? 1 : 0) << reuse;
+  }
+}
+
 // The same steps as at one site, and the same particles; what is known of all is the same everywhere.
 TEST(SimulationRanks, APeriodicRunOverSitesIsThatOfOneRank) {
   const Communicator world = Communicator::world();
