@@ -1,7 +1,11 @@
 #include "src/gravity/other_sites.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+
+#include "kernels/device/error.hpp"
 
 namespace maki {
 namespace {
@@ -26,6 +30,18 @@ OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
       trees_(steps.sites(), LetOptions{.reach_skin = kReachSkin, .compress = true}),
       migration_(steps.sites()),
       judge_(options.reuse_tolerance) {}
+
+void OtherSites::set_slabs(const sites::Slabs& slabs) {
+  for (int i = 0; i < slabs.count(); ++i) {
+    if (slabs.thickness(i) > limits_.thinnest - 1e-9) continue;
+    throw Error(fmt::format("the slab of site {} is too thin", steps_.sites().name(i)),
+                fmt::format("it is {:.4g} of the side, and the short-range force reaches {:.4g}: r_cut with its "
+                            "margins",
+                            slabs.thickness(i), limits_.thinnest),
+                "go on with the gravity.mesh and gravity.r_cut that the run had");
+  }
+  slabs_ = slabs;
+}
 
 bool OtherSites::rebuild_is_wanted() {
   const auto known = steps_.known();

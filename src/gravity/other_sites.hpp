@@ -42,7 +42,8 @@ class OtherSites {
             bool asks_rebuild, std::vector<std::uint32_t> x);
 
   const sites::Slabs& slabs() const { return slabs_; }
-  void set_slabs(const sites::Slabs& slabs) { slabs_ = slabs; }
+  // Throws Error where one is too thin for the cutoff.
+  void set_slabs(const sites::Slabs& slabs);
   TreeDrift& drift() { return drift_; }
   SiteSteps& steps() { return steps_; }
 
