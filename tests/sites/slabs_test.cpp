@@ -232,6 +232,44 @@ TEST(Slabs, WasteIsTheSlowestOnesTimeBeyondTheBalancedOne) {
   EXPECT_NEAR(waste(sites), 1, 1e-12);  // an idle site as fast as the other one
 }
 
+// Many slabs, most of them as thin as they may be, and any loads: boundaries stay in order, no slab gets too thin, and
+// no boundary comes within half the thinnest of the old one beside it, so that particles go to neighbours only, strayed
+// ones too.
+TEST(Slabs, ManyThinOnesKeepTheirOrderAndTheirNeighbours) {
+  std::mt19937 random(8);
+  const auto number = [&random](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  for (int round = 0; round < 20000; ++round) {
+    const auto count = 4 + static_cast<std::size_t>(random() % 5);
+    const double thinnest = number(0.3, 1) / static_cast<double>(count);
+    // What is left over goes to one slab, or to all.
+    const double left = 1 - thinnest * static_cast<double>(count);
+    const std::size_t wide = random() % count;
+    std::vector<std::uint32_t> starts;
+    double begin = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      starts.push_back(static_cast<std::uint32_t>(begin * kSide));
+      begin += thinnest + (round % 2 ? left / static_cast<double>(count) : i == wide ? left : 0);
+    }
+    const Slabs now(starts);
+    const SlabLimits limits{.thinnest = thinnest * (1 - 1e-8), .move = number(0.01, 1)};
+    std::vector<SiteWork> sites(count);
+    for (SiteWork& site : sites) {
+      site = {.force_seconds = std::exp(number(-3, 3)), .work = std::exp(number(-3, 3)), .particles = 10, .x = {}};
+      for (std::size_t k = random() % 4; k > 0; --k) site.x.push_back(static_cast<std::uint32_t>(random()));
+    }
+    const Slabs next = cut(now, sites, limits);
+    for (int i = 0; i < next.count(); ++i) {
+      ASSERT_GE(next.thickness(i), limits.thinnest - 1e-9) << "round " << round << ", slab " << i;
+      if (i == 0) continue;
+      const double margin = 0.499 * thinnest * kSide, at = next.begin(i);
+      ASSERT_GE(at, now.begin(i - 1) + margin) << "round " << round << ", slab " << i;
+      ASSERT_LE(at, static_cast<double>(now.end(i)) - margin) << "round " << round << ", slab " << i;
+    }
+  }
+}
+
 // In a run boundaries move in rebuilds, every three to five steps: 20 steps are four to seven cuts.
 TEST(Slabs, TwoToOneSettlesWithinTwentySteps) {
   for (bool clustered : {false, true})

@@ -145,7 +145,8 @@ std::uint64_t moved(const Slabs& now, int boundary, std::uint64_t to, std::uint6
   return rounded >= from - most && rounded <= from + most ? rounded : to;
 }
 
-// Pushes boundaries apart that are nearer than the thinnest slab.
+// Pushes boundaries apart that are nearer than the thinnest slab. They stay between their old neighbours: whatever
+// pushes has itself moved by no more than half an old slab, and all old slabs are as thick.
 void keep_thickness(std::vector<std::uint64_t>& starts, std::uint64_t thinnest) {
   std::uint64_t before = 0;
   for (std::size_t i = 1; i < starts.size(); ++i) before = starts[i] = std::max(starts[i], before + thinnest);
