@@ -130,7 +130,9 @@ void add_settings(std::vector<PathKey>& keys) {
                      parse_seconds, seconds_text));
   keys.push_back(KEY("handshake_timeout", kSettings, "TIME", "for a peer to show who it is",
                      settings.handshake_timeout, parse_seconds, seconds_text));
-  keys.push_back(KEY("unmatched_limit", kSettings, "SIZE", "memory for what arrives before it is asked for",
+  keys.push_back(KEY("unmatched_limit", kSettings, "SIZE",
+                     "memory for what arrives before it is asked for, and so the most on the way; between sites, "
+                     "unless given, no less than pacing and windows let come in a second",
                      settings.unmatched_limit, parse_size, size_value));
   keys.push_back(KEY("message_limit", kSettings, "SIZE", "the largest message", settings.message_limit, parse_size,
                      size_value));

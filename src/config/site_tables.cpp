@@ -102,6 +102,13 @@ PathChoices path_choices(const Config& config) {
   return choices;
 }
 
+// So much that it does not hold back what comes in a round trip of up to a second, as far as the settings say how much
+// that is.
+std::size_t room_for_unmatched(const wan::PathSettings& path) {
+  const double paced = path.pacing_rate, in_windows = 2.0 * path.streams * static_cast<double>(path.window);
+  return std::max(path.unmatched_limit, static_cast<std::size_t>(std::min(1e15, std::max(paced, in_windows))));
+}
+
 }  // namespace
 
 const std::vector<SiteKey>& site_keys() {
@@ -175,6 +182,9 @@ int place_in_ring(const Config& config, const std::string& name) {
 
 PathChoices site_path(const Config& config) {
   PathChoices choices = path_choices(config);
+  const auto is_limit = [](const PathValue& value) { return value.key == "unmatched_limit"; };
+  if (std::none_of(config.site_path.begin(), config.site_path.end(), is_limit))
+    choices.settings.unmatched_limit = room_for_unmatched(choices.settings);
   const wan::Security& security = choices.security;
   if (security.key_files.empty() && security.certificate.empty() && !security.insecure) {
     throw Error("sites.key is not set", "sites talk to those only that hold the same key",

@@ -2,6 +2,7 @@
 //
 // Messages of one tag arrive once, whole and in the order of their sending; different tags do not wait for one another.
 // The n-th receive of a tag takes the n-th message of that tag, whatever the order in which they come in.
+// Short messages overtake long ones, and urgent ones those that are less so (path/urgency.hpp).
 // Any thread may call; the work is done by the I/O thread of the path's Context.
 #pragma once
 

@@ -69,6 +69,17 @@ TEST(ConfigSites, SettingsOfTheCommandLineReachThem) {
   EXPECT_EQ(place_in_ring(config, "tokyo"), 0);
 }
 
+// What the path can have on its way is not to be held back for want of memory at its end, unless somebody says so.
+TEST(ConfigSites, RoomForWhatComesUnaskedFollowsThePath) {
+  const auto room = [](const std::vector<std::string>& settings) {
+    return site_path(parse_config(kTwo, "run.toml", settings)).settings.unmatched_limit;
+  };
+  EXPECT_EQ(room({}), std::size_t{1} << 28);  // 800 Mbit/s
+  EXPECT_EQ(room({"sites.path.pacing=40000 Mbit/s"}), 5'000'000'000u);
+  EXPECT_EQ(room({"sites.path.streams=64", "sites.path.window=8 MiB"}), std::size_t{1} << 30);
+  EXPECT_EQ(room({"sites.path.pacing=40000 Mbit/s", "sites.path.unmatched_limit=64 MB"}), 64'000'000u);
+}
+
 TEST(ConfigSites, PrintedAndReadAgain) {
   Config config = parse_config(kTwo, "run.toml");
   const std::string text = to_toml(config);
