@@ -8,6 +8,7 @@
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/simulation/run_files.hpp"
 
 namespace maki {
 namespace {
@@ -118,10 +119,11 @@ double host_start(const Config& config, double n) {
 
 }  // namespace
 
-// At the start the device holds the particles; at an output all but scratch; the host holds nothing in between.
+// At the start the device holds the particles; at an output all but scratch; the host holds no more than states in
+// between.
 double MemoryEstimate::shared() const {
-  const double start = host_start + particles, output = device() - scratch + host_output;
-  return std::max({start, device() + kProgram, output}) + std::min(kPoolRounding, 0.25 * device());
+  const double start = host_start + particles, output = device() - scratch + host_states + host_output;
+  return std::max({start, device() + host_states + kProgram, output}) + std::min(kPoolRounding, 0.25 * device());
 }
 
 std::uint64_t planned_particles(const Config& config, const Communicator& ranks) {
@@ -167,7 +169,11 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   e.host_start = host_start(config, all / ranks) + program;  // a site makes all, and then keeps its own
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
   e.host_output = std::max(n * (kHostSet + kDownload), gathered) + program;
+  if (sites > 1) e.host_states = 2 * n * kState;
   e.snapshot = all / sites * kHostSet;
+  e.restart = all / sites * kState;
+  const int kept = restarts_to_keep(static_cast<int>(config.run.restarts_kept), sites > 1);
+  e.restarts = kept > 0 ? kept + 1 : 0;
   return e;
 }
 

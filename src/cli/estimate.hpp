@@ -1,6 +1,7 @@
 // How much memory and disk a run will take, before it is started, and whether this machine has it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,13 +22,17 @@ struct MemoryEstimate {
   double let = 0;            // of many ranks: local essential trees from and for the others
   double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
   double host_start = 0;     // initial conditions while they are made or read and put on the device
-  double host_output = 0;    // a snapshot on its way to the disk
+  double host_output = 0;    // a snapshot on its way to the disk; a restart takes less
+  double host_states = 0;    // of several sites: the states of the last two long steps, between them all along
   double snapshot = 0;       // disk, each, without compression; of all ranks together
+  double restart = 0;        // the same of a restart
+  int restarts = 0;          // so many at once: those that are kept, and the next one
   int ranks = 1;             // of this site
   int sites = 1;
 
   double device() const { return particles + accelerations + tree + lists + mesh + let + scratch; }
-  double host() const { return host_start > host_output ? host_start : host_output; }
+  double host() const { return std::max(host_start, host_states + host_output); }
+  double disk(int snapshots) const { return snapshots * snapshot + restarts * restart; }
   double shared() const;  // both, where one memory serves device and host (the CPU build)
 };
 
@@ -64,6 +69,12 @@ struct MemoryVerdict {
   std::string where;                 // "the device", "this machine"
 };
 MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& memory);
+
+// What the disk can hold of all that the run will write, without compression: empty, or a sentence for the log where it
+// is too little. `free`: bytes, of free_disk(). Of an estimate for this configuration.
+std::string disk_note(const Config& config, const MemoryEstimate& estimate, double free);
+// Where the directory will be, if it is not there yet. Infinite where the system does not say.
+double free_disk(const std::string& directory);
 
 // The most particles of such a run for which the verdict is good; with kept lists, or with lists in batches.
 std::uint64_t largest_run(const Config& config, const MachineMemory& memory, bool kept_lists);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "host/comm/machines.hpp"
 #include "kernels/device/device.hpp"
@@ -102,6 +103,24 @@ MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& 
   return v;
 }
 
+std::string disk_note(const Config& config, const MemoryEstimate& e, double free) {
+  const bool periodic = config.run.kind == RunKind::kCosmology;
+  const int snapshots = static_cast<int>((periodic ? config.output.redshifts : config.output.times).size()) + 1;
+  if (e.disk(snapshots) <= free) return {};
+  return fmt::format("Warning: the disk has {} free, and {} snapshots with up to {} restarts may take {} (without "
+                     "compression). Free some, or take fewer output.{} or a smaller run.restarts_kept.",
+                     gigabytes(free), snapshots, e.restarts, gigabytes(e.disk(snapshots)),
+                     periodic ? "redshifts" : "times");
+}
+
+double free_disk(const std::string& directory) {
+  std::error_code failure;
+  std::filesystem::path there = std::filesystem::absolute(directory, failure);
+  while (!std::filesystem::exists(there, failure) && there.has_relative_path()) there = there.parent_path();
+  const std::filesystem::space_info space = std::filesystem::space(there, failure);
+  return failure ? HUGE_VAL : static_cast<double>(space.available);
+}
+
 std::uint64_t largest_run(const Config& config, const MachineMemory& memory, bool kept_lists) {
   const bool lattice = is_lattice(config);
   const auto particles = [lattice](std::uint64_t k) { return lattice ? 8 * k * k * k : k; };  // 2 k a side
@@ -134,11 +153,16 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
   if (everywhere > 1) lines.push_back(row("local essential trees", e.let));
   lines.insert(lines.end(), {row("scratch of sorting or outputs", e.scratch), row("device, about", e.device()),
                              row("host, at the start", e.host_start), row("host, at an output", e.host_output)});
+  if (e.sites > 1) lines.push_back(row("host, states kept for restarts", e.host_states));
   if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
   if (memory && memory->ranks_here > 1)
     lines.push_back(row(memory->shared ? "a machine, all its ranks" : "a machine's host, all its ranks",
                         memory->ranks_here * (memory->shared ? e.shared() : e.host())));
   lines.push_back(line("disk, each snapshot", e.snapshot, e.sites));
+  if (e.restarts > 0) {
+    const std::string what = fmt::format("disk, {} restarts", e.restarts);
+    lines.push_back(line(what.c_str(), e.restarts * e.restart, e.sites));
+  }
   if (!memory) return lines;
   std::string what = memory->shared ? "this machine" : fmt::format("this device ({})", memory->device);
   if (ranks > 1) what = fmt::format("a rank's share of {}", memory->shared ? "its machine" : memory->device);

@@ -27,6 +27,8 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
     print_lines(stderr, describe(config, estimate, particles, &memory));
     throw;
   }
+  const std::string disk = disk_note(config, estimate, free_disk(config.run.output_directory.value_or(".")));
+  if (!known && !disk.empty()) admission.notes.push_back(disk);  // a run that goes on has written some of it
   admission.list_budget = list_budget(config, particles, memory);
   if (memory.shared && !config.run.ignore_memory) pool_set_limit(static_cast<std::size_t>(0.95 * memory.device_free));
   return admission;

@@ -136,9 +136,7 @@ void RunFiles::restart(const KeptState& kept) {
   const std::uint64_t step = kept.state.result.steps;
   if ((options_.restarts_kept == 0 && !sites_) || restarts_.contains(step)) return;
   if (step == 0) return message("The run had not made a step: begin again with maki run.");
-  // Sites that lose each other have one step of the last two in common.
-  // Where a site is lost the others write two at once, and may have to go back to one from before that.
-  const int keep = sites_ ? std::max(options_.restarts_kept, 2) + 2 : options_.restarts_kept;
+  const int keep = restarts_to_keep(options_.restarts_kept, sites_ != nullptr);
   const double begin = stop_.elapsed();
   RestartInfo info;
   info.step = step;

@@ -26,6 +26,12 @@ inline constexpr int kExitStopped = 3;
 // The same where another site of a run does not answer any more, and the state is in restarts.
 inline constexpr int kExitSiteLost = 4;
 
+// How many restarts stay. Sites that lose each other have one step of the last two in common, and where a site is lost
+// the others write two at once, and may have to go back to one from before that.
+constexpr int restarts_to_keep(int setting, bool over_sites) {
+  return over_sites ? (setting > 2 ? setting : 2) + 2 : setting;
+}
+
 struct RunFileOptions {
   std::string directory = "output";
   bool overwrite = false;

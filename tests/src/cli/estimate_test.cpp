@@ -37,6 +37,37 @@ TEST(Estimate, OfASiteIsOfItsShare) {
   EXPECT_EQ(describe(over, site, kParticles, nullptr)[1], "over 4 sites, at each of them:");
 }
 
+// Sites keep two states of 42 bytes a particle each, and more restarts; the disk is judged with all of them.
+TEST(Estimate, RestartsAndKeptStatesCount) {
+  Config over = box();
+  over.sites.ring = {"a", "b"};
+  const MemoryEstimate one = estimate_memory(box(), kParticles), site = estimate_memory(over, kParticles);
+  EXPECT_EQ(one.host_states, 0);
+  EXPECT_EQ(site.host_states, 2 * site.particles);
+  EXPECT_EQ(site.host(), std::max(site.host_start, site.host_states + site.host_output));
+  EXPECT_GT(site.shared(), site.device() + site.host_states);
+  EXPECT_EQ(one.restart, kParticles * 42.0);
+  EXPECT_EQ(site.restart, one.restart / 2);
+  EXPECT_EQ(one.restarts, 3);
+  EXPECT_EQ(site.restarts, 5);
+  Config none = box();
+  none.run.restarts_kept = 0;
+  EXPECT_EQ(estimate_memory(none, kParticles).restarts, 0);
+
+  Config config = box();
+  config.output.redshifts = {2, 1};
+  const double needed = 3 * one.snapshot + 3 * one.restart;
+  EXPECT_EQ(disk_note(config, one, needed), "");
+  const std::string note = disk_note(config, one, 0.9 * needed);
+  for (const char* words : {"3 snapshots", "3 restarts", "run.restarts_kept", "GB free"})
+    EXPECT_NE(note.find(words), std::string::npos) << note;
+  EXPECT_GT(free_disk("no/such/directory"), 0);
+  std::string table;
+  for (const std::string& line : describe(over, site, kParticles, nullptr)) table += line + '\n';
+  for (const char* words : {"host, states kept", "disk, 5 restarts"})
+    EXPECT_NE(table.find(words), std::string::npos) << words << " in\n" << table;
+}
+
 TEST(Estimate, VerdictsNameTheShareOfARank) {
   MachineMemory memory;
   memory.device = "test";
