@@ -99,8 +99,8 @@ TEST(MeshLoops, ExpectationsHaveTheSameBits) {
     EXPECT_EQ(codes[0], codes[1]);
     EXPECT_EQ(memory[0], memory[1]);
     for (const std::uint32_t code : codes[0]) {
-      EXPECT_LT(code >> 8, static_cast<std::uint32_t>(ResidualCode::kTables));
-      EXPECT_LE(code & 255, 28u);
+      EXPECT_LT(code >> ResidualCode::kTableShift, static_cast<std::uint32_t>(ResidualCode::kTables));
+      EXPECT_LE(code & ((1u << ResidualCode::kTableShift) - 1), 28u);
     }
   }
 }

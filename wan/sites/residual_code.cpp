@@ -57,30 +57,27 @@ constexpr Token token(int i) {
   return {static_cast<std::uint16_t>(1 << (i - 18)), static_cast<std::uint8_t>(i - 18)};
 }
 
+// Token by token, and what the next bits say: 2^16 first + 2^8 bits + length. Shifts by them take the lowest six bits.
 struct Writing {
   std::uint16_t first = 0, code = 0;
   std::uint8_t length = 0, bits = 0;
 };
-struct Reading {
-  std::uint16_t first = 0;
-  std::uint8_t length = 0, bits = 0;
-};
-constexpr std::uint8_t kBeyondBits = 15;
+using Reading = std::uint32_t;
+constexpr Reading kBeyondRead = 0xff00;  // of those that are beyond, `bits`
 
 struct Tables {
   std::array<std::uint8_t, kDirect> of{};  // the token of a quotient
   std::array<std::array<Writing, 32>, kTables> write{};
-  std::array<std::array<Reading, 1 << ResidualCode::kLongest>, kTables> read{};
+  std::array<Reading, kTables << ResidualCode::kLongest> read{};
 
   Tables() {
     for (int i = 0; i < kBeyond; ++i)
       std::fill_n(of.begin() + token(i).first, 1 << token(i).bits, static_cast<std::uint8_t>(i));
-    for (std::size_t t = 0; t < kTables; ++t) fill(kLengths[t], write[t], read[t]);
+    for (std::size_t t = 0; t < kTables; ++t) fill(kLengths[t], write[t], read.data() + (t << ResidualCode::kLongest));
   }
 
   // Canonical codes, the first bit lowest.
-  static void fill(const char* lengths, std::array<Writing, 32>& write,
-                   std::array<Reading, 1 << ResidualCode::kLongest>& read) {
+  static void fill(const char* lengths, std::array<Writing, 32>& write, Reading* read) {
     std::uint32_t next = 0;
     for (int length = 1; length <= ResidualCode::kLongest; ++length, next <<= 1) {
       for (int i = 0; i < kTokens; ++i) {
@@ -88,19 +85,23 @@ struct Tables {
         std::uint32_t code = 0;
         for (int b = 0; b < length; ++b) code |= (next >> b & 1) << (length - 1 - b);
         ++next;
-        const Token range = i < kBeyond ? token(i) : Token{0, kBeyondBits};
+        const Token range = i < kBeyond ? token(i) : Token{};
         const auto bits = static_cast<std::uint8_t>(length);
         write[static_cast<std::size_t>(i)] = {range.first, static_cast<std::uint16_t>(code), bits, range.bits};
-        for (std::uint32_t c = code; c < read.size(); c += 1u << length) read[c] = {range.first, bits, range.bits};
+        const Reading found = (static_cast<Reading>(range.first) << 16 | static_cast<Reading>(range.bits) << 8 | bits) |
+                              (i < kBeyond ? 0 : kBeyondRead);
+        for (std::uint32_t c = code; c < 1u << ResidualCode::kLongest; c += 1u << length) read[c] = found;
       }
     }
   }
 };
 const Tables kCodes;
 
+constexpr std::uint32_t kMask = (1u << ResidualCode::kTableShift) - 1;
+
 MAKI_INLINE void put_one(std::uint64_t left, std::uint32_t code, WriteLane& lane) {
-  const std::uint64_t k = code & 255, quotient = left >> k;
-  const auto& table = kCodes.write[code >> 8];
+  const std::uint64_t k = code & kMask, quotient = left >> k;
+  const auto& table = kCodes.write[code >> ResidualCode::kTableShift];
   if (quotient < kDirect) [[likely]] {
     const Writing& w = table[kCodes.of[quotient]];
     const std::uint64_t rest = left - (static_cast<std::uint64_t>(w.first) << k);
@@ -115,18 +116,19 @@ MAKI_INLINE std::uint32_t get_one(const std::byte* bytes, std::uint64_t& at, std
   std::uint64_t next;
   std::memcpy(&next, bytes + (at >> 3), sizeof next);
   next >>= at & 7;
-  const std::uint64_t k = code & 255;
-  const Reading r = kCodes.read[code >> 8][next & ((1 << ResidualCode::kLongest) - 1)];
-  next >>= r.length;
-  if (r.bits == kBeyondBits) [[unlikely]] {
+  const std::uint64_t k = code & kMask;
+  constexpr int kToTable = ResidualCode::kTableShift - ResidualCode::kLongest;
+  const Reading* const table = kCodes.read.data() + ((code & ~kMask) >> kToTable);
+  const std::uint64_t found = table[next & ((1 << ResidualCode::kLongest) - 1)], length = found & 63;
+  next >>= length;
+  if ((found & kBeyondRead) == kBeyondRead) [[unlikely]] {
     const std::uint64_t width = next & 31;
-    at += r.length + 5 + width;
+    at += length + 5 + width;
     return static_cast<std::uint32_t>(next >> 5 & ((std::uint64_t{1} << width) - 1));
   }
-  const std::uint64_t bits = r.bits + k;
-  at += r.length + bits;
-  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(r.first) << k) +
-                                    (next & ((std::uint64_t{1} << bits) - 1)));
+  const std::uint64_t bits = (found >> 8 & 15) + k;
+  at += length + bits;
+  return static_cast<std::uint32_t>(((found >> 16) << k) + (next & ~(~std::uint64_t{0} << bits)));
 }
 
 }  // namespace

@@ -22,13 +22,14 @@ class ResidualCode {
   static constexpr int kTables = kLow + 4;
   static constexpr int kMostBits = 52;  // of a number
 
-  // Table (times 2^8) and k for a number that is expected to be so large. k is at most 28.
+  // k, at most 28, plus the table times 2^kTableShift, for a number that is expected to be so large.
+  static constexpr int kTableShift = 18;
   static std::uint32_t code_of(float expected) {
     constexpr float kLeast = 0x1p-4f, kMost = 0x1p30f;
     const float bounded = expected < kMost ? expected : kMost;
     const auto bits = std::bit_cast<std::int32_t>(bounded > kLeast ? bounded : kLeast);
     const std::int32_t step = (bits >> 21) - 4 * 123, above = step > kLow ? step - kLow : 0, k = above >> 2;
-    return static_cast<std::uint32_t>((step - 4 * k) << 8 | k);
+    return static_cast<std::uint32_t>((step - 4 * k) << kTableShift | k);
   }
 };
 

@@ -56,8 +56,9 @@ struct SiteMesh::Parts {
   Plane kind(const CellBox& box, const MassUnit& unit, int mesh, int x, const std::uint64_t* counts) const;
   std::vector<MeshChunk> chunks_of(const CellBox& box, const MassUnit& unit, const Counts& counts) const;
   static void encode_chunk(const CellBox& box, const Counts& counts, MeshChunk& chunk);
-  void add(const CellBox& box, const MeshPart& part, const Sums& sums);
+  void add(const CellBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums);
   void note(const CellBox& box, const MeshChunk& chunk);
+  void round_own(const CellBox& box, const MassUnit& unit, const Sums& sums);
   void count_shared();
 
   Sites& sites;
@@ -73,6 +74,7 @@ struct SiteMesh::Parts {
   };
   std::array<std::vector<Users>, 2> users, now;  // `now`: of the one site
   std::array<std::vector<Plane>, 2> own;         // of the step that was given
+  std::array<std::vector<std::uint8_t>, 2> to_round;  // 1: was sent rounded, but in the sums it still is not
   Counters counters;
 };
 
@@ -181,8 +183,20 @@ void SiteMesh::Parts::note(const CellBox& box, const MeshChunk& chunk) {
   }
 }
 
+// Planes that others have masses in as well: as this site sent its own. All others are rounded when they become masses.
+void SiteMesh::Parts::round_own(const CellBox& box, const MassUnit& unit, const Sums& sums) {
+  const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
+  for (std::size_t mesh = 0; mesh < 2; ++mesh) {
+    for (std::size_t x = 0; x < to_round[mesh].size(); ++x) {
+      if (!to_round[mesh][x] || now[mesh][x].sites == 0) continue;
+      to_round[mesh][x] = 0;
+      for (std::size_t i = plane * x; i < plane * (x + 1); ++i) sums[mesh][i] = unit.rounded(sums[mesh][i]);
+    }
+  }
+}
+
 // The part's cells that are in the box.
-void SiteMesh::Parts::add(const CellBox& box, const MeshPart& part, const Sums& sums) {
+void SiteMesh::Parts::add(const CellBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums) {
   std::vector<const MeshChunk*> wanted;
   for (const MeshChunk& chunk : part.chunks) {
     const int x = std::max(chunk.first_plane, box.origin[0]), y = std::max(chunk.first_row, box.origin[1]);
@@ -191,6 +205,7 @@ void SiteMesh::Parts::add(const CellBox& box, const MeshPart& part, const Sums& 
       wanted.push_back(&chunk);
   }
   for (const MeshChunk* chunk : wanted) note(box, *chunk);
+  round_own(box, unit, sums);
   for_each(wanted.size(), [&](std::size_t w) {
     const MeshChunk& chunk = *wanted[w];
     decode(chunk.block, chunk.coded, [&](int mesh, int x, int y) -> std::uint64_t* {
@@ -211,15 +226,14 @@ void SiteMesh::take(const CellBox& box, const MassUnit& unit, std::uint64_t* cou
   Parts& p = *parts_;
   const Parts::Sums sums = {counts, shifted};
   const MeshHeader header{box.cells, shifted ? 2 : 1, unit};
-  const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
   for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
     p.users[mesh].assign(p.own[mesh].size(), {});
-    for_each(p.own[mesh].size(), [&](std::size_t x) {  // this site's as they were sent
+    p.to_round[mesh].resize(p.own[mesh].size());
+    for (std::size_t x = 0; x < p.own[mesh].size(); ++x) {
       const Plane kind = p.own[mesh][x];
       p.users[mesh][x] = {kind == Plane::kEmpty ? 0 : 1, kind == Plane::kRounded};
-      if (kind == Plane::kRounded)
-        for (std::size_t i = plane * x; i < plane * (x + 1); ++i) sums[mesh][i] = unit.rounded(sums[mesh][i]);
-    });
+      p.to_round[mesh][x] = kind == Plane::kRounded ? 1 : 0;
+    }
   }
   const std::uint64_t number = kPiecesOfStep * p.taken++;
   for (int site = 0; site < p.sites.count(); ++site) {
@@ -232,7 +246,7 @@ void SiteMesh::take(const CellBox& box, const MassUnit& unit, std::uint64_t* cou
       for (const Message& message : parts) {
         const MeshPart part = unpack(header, message);
         pieces = part.pieces;
-        p.add(box, part, sums);
+        p.add(box, unit, part, sums);
       }
     }
     for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
