@@ -191,6 +191,7 @@ SimulationOptions simulation_options(const Prepared& run) {
   const Config& config = run.config;
   SimulationOptions options;
   options.gravity = gravity_options(config, run.units);
+  options.gravity.slabs = run.slabs;
   options.steps = step_options(config, run.units);
   options.side = run.side;
   options.centre = run.centre;

@@ -30,9 +30,9 @@ void check_cutoff(const GravityOptions& o) {
 }
 
 void check_sites(const GravityOptions& o) {
-  if (!o.periodic || o.direct)
-    throw Error("a run over several sites needs a periodic box and the tree",
-                o.direct ? "gravity.method is direct" : "the run is isolated", "run it at one site");
+  if (o.direct)
+    throw Error("a run over several sites needs the tree", "gravity.method is direct",
+                "choose gravity.method = \"tree\", or run it at one site");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "host/comm/communicator.hpp"
 #include "kernels/device/stream.hpp"
@@ -34,8 +35,11 @@ struct GravityOptions {
   // Over many ranks. Work is balanced by interaction counts instead of times, so that a run repeats itself (DESIGN
   // section 6).
   bool deterministic = false;
-  bool let_compression = false;   // positions that ranks send each other are rounded, relative to their cell
+  // Positions that ranks send each other are rounded, relative to their cell; those between sites where the set is
+  // isolated (else always).
+  bool let_compression = false;
   double boundary_move = 0.1;     // over several sites: sides by which a boundary between slabs moves at once, at most
+  std::vector<std::uint32_t> slabs;  // where the slabs of the sites begin at first; empty: even ones
 };
 
 // Of the last short_range(), on this rank; rebuilt, the means and the errors are of all ranks, and alike on them.

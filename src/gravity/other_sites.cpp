@@ -17,6 +17,26 @@ constexpr int kDelay = 2;
 // are cut once that is more than a rebuild costs (interactions a particle), but not for what is noise.
 constexpr double kWasteStays = 4, kNoise = 0.03, kRebuildCost = 350;
 
+// The dense middle of an isolated set is a small part of its box, the more so after the box has doubled: boundaries are
+// rounded to this (sides), and at first particles may go so many softening lengths beyond their slab.
+constexpr double kFinestOfIsolated = 0x1p-24, kFirstDriftOfSoftening = 8;
+
+// Rounded positions are good enough where the mesh carries most of a force between sites. An isolated set has its
+// closest pairs where slabs meet, and forces without rounding are those of one site to the tree's error.
+LetOptions let_options(const GravityOptions& options) {
+  return {.reach_skin = kReachSkin, .compress = options.periodic || options.let_compression};
+}
+
+sites::SlabLimits limits_of(const GravityOptions& options) {
+  sites::SlabLimits limits{.thinnest = thinnest_slab(options.law.r_cut), .move = options.boundary_move};
+  if (!options.periodic) limits.finest = kFinestOfIsolated;
+  return limits;
+}
+
+sites::Slabs slabs_at_first(int count, const GravityOptions& options, double thinnest) {
+  return options.slabs.empty() ? sites::Slabs(count, thinnest) : sites::Slabs(options.slabs);
+}
+
 }  // namespace
 
 // A slab between two others keeps them out of each other's reach.
@@ -25,10 +45,11 @@ double thinnest_slab(double r_cut) { return r_cut * (1 + kReachSkin + 2 * TreeDr
 OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
     : options_(options),
       steps_(steps),
-      limits_{.thinnest = thinnest_slab(options.law.r_cut), .move = options.boundary_move},
-      slabs_(steps.sites().count(), limits_.thinnest),
-      trees_(steps.sites(), LetOptions{.reach_skin = kReachSkin, .compress = true}),
-      migration_(steps.sites()),
+      limits_(limits_of(options)),
+      slabs_(slabs_at_first(steps.sites().count(), options, limits_.thinnest)),
+      trees_(steps.sites(), let_options(options)),
+      migration_(steps.sites(), options.periodic ? sites::SiteMigration::Reach::kNeighbours
+                                                 : sites::SiteMigration::Reach::kAll),
       judge_(options.reuse_tolerance) {}
 
 void OtherSites::set_slabs(const sites::Slabs& slabs) {
@@ -80,6 +101,13 @@ void OtherSites::cut_slabs() {
   work_ = seconds_ = waste_ = 0;
 }
 
+// Samples and times of before tell nothing of these slabs.
+void OtherSites::double_box() {
+  slabs_.double_box();
+  drift_.box_doubled();
+  cut_at_ = steps_.number();
+}
+
 void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray* carried) {
   if (!drift_.known()) measure_density(particles.size());
   std::array<DeviceBuffer<float>*, 3> extra{};
@@ -96,7 +124,8 @@ void OtherSites::measure_density(std::uint64_t mine) {
   std::uint64_t all = 0;
   for (const auto& message : sites.gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine)))
     all += sites::value_of<std::uint64_t>(message);
-  drift_.begin(all);
+  const bool soft = !options_.periodic && options_.law.softening > 0;
+  drift_.begin(all, soft ? kFirstDriftOfSoftening * options_.law.softening : TreeDrift::kMost);
 }
 
 void OtherSites::send_trees(const Stream& stream, Octree& tree, const SourceParticle* particles,

@@ -29,6 +29,9 @@ class OtherSites {
   void cut_slabs();
   void migrate(const Stream& stream, Particles& particles, VectorArray* carried);
 
+  // The box of an isolated set has doubled about its middle: at all sites before the same evaluation, which rebuilds.
+  void double_box();
+
   // This site's tree goes on its way; then what has come is there as a forest.
   void send_trees(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                   bool fresh);

@@ -78,6 +78,18 @@ StepSums SiteSteps::tree() const {
   return sums;
 }
 
+double SiteSteps::farthest_by(double t) const {
+  double reach = 0, momentum = 0, acceleration = 0;
+  for (const SiteStep& step : all_) {
+    reach = std::max(reach, step.reach);
+    momentum = std::max(momentum, step.momentum);
+    acceleration = std::max(acceleration, step.acceleration);
+  }
+  // Momenta are half a step older than positions, and accelerations grow: twice what is gained at the known one.
+  const double since = t - all_.front().time;
+  return reach + since * (momentum + 2 * acceleration * since);
+}
+
 std::vector<sites::SiteWork> SiteSteps::works() const {
   std::vector<sites::SiteWork> works;
   for (std::size_t i = 0; i < all_.size(); ++i)

@@ -24,6 +24,9 @@ struct SiteStep {
   double force_seconds = 0;  // lists and their evaluation since the last rebuild, of the slowest rank
   double work = 0;           // interactions in that time
   double last_force_seconds = 0;  // of this evaluation alone
+  // Of an isolated set: when, and how far from the middle of the box the furthest particle is on any axis (length
+  // units).
+  double time = 0, reach = 0;
   std::uint64_t particles = 0;
   std::uint64_t digest = 0;  // of what was decided before this evaluation
   std::uint32_t wants_stop = 0, wants_restart = 0;
@@ -57,6 +60,9 @@ class SiteSteps {
   std::optional<std::uint64_t> known() const { return known_; }
   const std::vector<SiteStep>& all() const { return all_; }  // by site
   StepSums tree() const;                                     // of all sites
+  // No particle of an isolated set is further from the middle at time t (SiteStep::reach), some evaluations after that
+  // which is known, than the fastest could have come on from where the furthest was.
+  double farthest_by(double t) const;
   std::vector<sites::SiteWork> works() const;                // with the samples last sent
 
  private:

@@ -25,9 +25,9 @@ class TreeDrift {
   double length() const { return length_; }  // of the next trees
   double used() const { return used_; }      // of the last ones
 
-  // At first, in mean distances of the particles of the whole box.
-  void begin(std::uint64_t particles) {
-    length_ = 0.1 / std::cbrt(static_cast<double>(std::max<std::uint64_t>(particles, 1)));
+  // At first, in mean distances of the particles of the whole box; not above `most` (sides).
+  void begin(std::uint64_t particles, double most = kMost) {
+    length_ = std::min(most, 0.1 / std::cbrt(static_cast<double>(std::max<std::uint64_t>(particles, 1))));
     later_.reset();
   }
   // Trees are made with the length that is returned.

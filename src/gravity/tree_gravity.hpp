@@ -51,6 +51,7 @@ class TreeGravity {
     rebuild_due_ = true;
     drift_.box_doubled();
     domains_.double_box();
+    if (sites_) sites_->double_box();
   }
   void set_theta(double theta);
   void set_law(const ForceLaw& law);

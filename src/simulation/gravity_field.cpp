@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -19,6 +21,22 @@ namespace {
 // A softening of fewer units of the last bit is refused (DESIGN section 3).
 constexpr double kFewestUnits = 256;
 
+// 1/2 sum m v^2 and sum m / r.
+std::array<ExactSum, 2> sums_of(const HostParticles& out) {
+  std::array<ExactSum, 2> sums;
+  for (std::size_t i = 0; i < out.ids.size(); ++i) {
+    double r2 = 0, v2 = 0;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double offset = out.fractions[i][axis] - 0.5;
+      r2 += offset * offset;
+      v2 += static_cast<double>(out.momenta[i][axis]) * out.momenta[i][axis];
+    }
+    sums[0].add(0.5 * out.masses[i] * v2);
+    sums[1].add(out.masses[i] / std::sqrt(r2));
+  }
+  return sums;
+}
+
 }  // namespace
 
 void Escapers::append_to(Snapshot& snapshot, double time) const {
@@ -33,25 +51,25 @@ void Escapers::append_to(Snapshot& snapshot, double time) const {
 }
 
 GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& particles, const Timeline& timeline,
-                           const StepOptions& steps, const ThetaSchedule& theta, Frame& frame,
-                           std::function<void(const std::string&)> say, const Communicator& ranks,
-                           sites::Sites* sites)
+                           const StepOptions& options, const ThetaSchedule& theta, Frame& frame,
+                           std::function<void(const std::string&)> say, const Communicator& ranks, SiteSteps* steps)
     : stream_(stream),
       gravity_(gravity),
       particles_(particles),
       timeline_(timeline),
-      steps_(steps),
+      steps_(options),
       schedule_(theta),
       theta_(gravity.options().theta),
       frame_(frame),
       say_(std::move(say)),
       ranks_(ranks),
+      site_steps_(steps),
       total_(over_ranks(ranks_, std::uint64_t{particles.size()})),
       softening_(gravity.options().law.softening) {
-  if (!sites) return;
+  if (!site_steps_) return;
   const std::uint64_t mine = total_;
   total_ = 0;
-  for (const auto& message : sites->gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
+  for (const auto& message : site_steps_->sites().gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
     total_ += sites::value_of<std::uint64_t>(message);
 }
 
@@ -103,19 +121,44 @@ void GravityField::set_softening(double softening) {
   softening_ = softening;
 }
 
+GravityField::Reach GravityField::measure_reach(double t) {
+  Reach reach;
+  reach.here = largest_of_ranks(ranks_, largest_reach(stream_, particles_));
+  reach.anywhere = static_cast<double>(reach.here);
+  if (!site_steps_) return reach;
+  const double unit = frame_.side / kSideToUnits;
+  SiteStep& mine = site_steps_->mine();
+  mine.time = t;
+  mine.reach = unit * reach.anywhere;
+  double far = 0;
+  if (site_steps_->known()) {
+    far = site_steps_->farthest_by(t);
+  } else {  // at the beginning: a round trip
+    for (const auto& message : site_steps_->sites().gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine.reach)))
+      far = std::max(far, sites::value_of<double>(message));
+  }
+  reach.anywhere = far / unit;
+  return reach;
+}
+
+// All sites decide alike, and wait for nobody: they double early enough for what has happened since they heard of each
+// other.
 void GravityField::keep_in_box(double t) {
-  std::int64_t reach = largest_of_ranks(ranks_, largest_reach(stream_, particles_));
-  while (reach > kMiddleHalf) {
-    if (!may_double()) {
-      take_out(t);
-      return;
-    }
+  constexpr double kFarthest = static_cast<double>(kMiddleHalf) + 0.5;
+  Reach reach = measure_reach(t);
+  while (reach.anywhere > kFarthest) {
+    if (!may_double()) return take_out(t, reach.here > kMiddleHalf);
     double_box(stream_, particles_);
     double_frame(frame_);
     gravity_.box_doubled();
-    reach = largest_of_ranks(ranks_, largest_reach(stream_, particles_));
+    if (site_steps_) site_steps_->decided(static_cast<std::uint64_t>(frame_.doublings));
+    reach = measure_reach(t);
     say_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
   }
+  if (reach.here > kMiddleHalf)
+    throw Error("a particle has left the middle half of the box before the sites could agree on a larger one",
+                fmt::format("at time {:g}, side {:g}: it was thrown there within two steps", t, frame_.side),
+                "resume with a smaller time.eta or time.max_step");
 }
 
 bool GravityField::may_double() const {
@@ -123,38 +166,46 @@ bool GravityField::may_double() const {
   return frame_.doublings < kMaxDoublings && units >= kFewestUnits;
 }
 
-void GravityField::take_out(double t) {
-  const HostParticles out = set_aside(stream_, particles_, kMiddleHalf);
+void GravityField::take_out(double t, bool from_here) {
+  const HostParticles out = from_here ? set_aside(stream_, particles_, kMiddleHalf) : HostParticles{};
+  const Left left = sums_over_all(out);
+  if (left.count == 0) return;  // over sites: none has come as far as one could have
   gravity_.request_rebuild();
-  const std::uint64_t left = over_ranks(ranks_, std::uint64_t{out.ids.size()});
-  total_ -= left;
+  total_ -= left.count;
   if (total_ == 0)
     throw Error("all particles have left the box", fmt::format("at time {:g}, side {:g}", t, frame_.side),
                 "check velocities and units of the initial conditions, or give a larger box.size");
-  keep_escapers(out, t, over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size())));
-  escapers_.total += left;
-  say_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.", left,
-                   left == 1 ? "" : "s", left == 1 ? "is" : "are", escapers_.total));
+  keep_escapers(out, t);
+  escapers_.total += left.count;
+  escapers_.energy += left.kinetic - frame_.potential_unit() * left.others * left.nearness;
+  say_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.",
+                   left.count, left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total));
 }
 
-void GravityField::keep_escapers(const HostParticles& out, double t, double others) {
-  ExactSum energy;
-  energy.add(ranks_.rank() == 0 ? escapers_.energy : 0);
-  for (std::size_t i = 0; i < out.ids.size(); ++i) {
-    double r2 = 0, v2 = 0;
+// Of all ranks, and over sites of all of these, in the order of the ring.
+Left GravityField::sums_over_all(const HostParticles& out) {
+  std::array<ExactSum, 2> sums = sums_of(out);
+  ExactSum::over_ranks(ranks_, sums);
+  const Left left = {over_ranks(ranks_, std::uint64_t{out.ids.size()}), sums[0].value(), sums[1].value(),
+                     over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size()))};
+  if (!site_steps_) return left;
+  sites::Sites& sites = site_steps_->sites();
+  Left all;
+  const std::uint64_t number = sites.next_number(sites::Phase::kControl);
+  for (const auto& message : sites.gather(sites::Phase::kControl, number, sites::as_bytes_of(left))) {
+    const Left one = sites::value_of<Left>(message);
+    all = {all.count + one.count, all.kinetic + one.kinetic, all.nearness + one.nearness, all.others + one.others};
+  }
+  return all;
+}
+
+void GravityField::keep_escapers(const HostParticles& out, double t) {
+  for (const auto& fractions : out.fractions) {
     std::array<double, 3> position;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const double offset = out.fractions[i][axis] - 0.5;
-      position[axis] = frame_.corner[axis] + out.fractions[i][axis] * frame_.side;
-      r2 += offset * offset;
-      v2 += static_cast<double>(out.momenta[i][axis]) * out.momenta[i][axis];
-    }
-    energy.add(out.masses[i] * (0.5 * v2 - frame_.potential_unit() * others / std::sqrt(r2)));
+    for (std::size_t axis = 0; axis < 3; ++axis) position[axis] = frame_.corner[axis] + fractions[axis] * frame_.side;
     escapers_.positions.push_back(position);
     escapers_.times.push_back(t);
   }
-  ExactSum::over_ranks(ranks_, std::span<ExactSum>(&energy, 1));
-  escapers_.energy = energy.value();
   escapers_.velocities.insert(escapers_.velocities.end(), out.momenta.begin(), out.momenta.end());
   escapers_.masses.insert(escapers_.masses.end(), out.masses.begin(), out.masses.end());
   escapers_.ids.insert(escapers_.ids.end(), out.ids.begin(), out.ids.end());

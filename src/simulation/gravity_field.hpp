@@ -5,14 +5,22 @@
 #include <string>
 
 #include "src/gravity/gravity.hpp"
+#include "src/gravity/site_steps.hpp"
 #include "src/simulation/integrator.hpp"
-#include "wan/sites/sites.hpp"
 
 namespace maki {
 
 struct ThetaSchedule {
   double early = 0;             // opening angle above the redshift below; 0: GravityOptions::theta throughout
   double switch_redshift = 10;
+};
+
+// Sums over particles that leave the largest box.
+struct Left {
+  std::uint64_t count = 0;
+  double kinetic = 0;    // 1/2 sum m v^2
+  double nearness = 0;   // sum m / r, r from the middle in sides
+  double others = 0;     // mass of those that stay
 };
 
 // Particles of this rank that left an isolated set's largest box: they keep their velocities and feel nothing any more.
@@ -29,13 +37,15 @@ struct Escapers : EscaperRows {
 class GravityField : public ForceField {
  public:
   // All references outlive this. `say` gets sentences for the log: the box has doubled, particles have left; the same
-  // on all ranks. Collective, as all else that is not const.
+  // on all ranks. Collective, as all else that is not const. `steps`: of a run over several sites, else null; then what
+  // is said of all ranks is of all sites' ranks.
   GravityField(const Stream& stream, Gravity& gravity, Particles& particles, const Timeline& timeline,
-               const StepOptions& steps, const ThetaSchedule& theta, Frame& frame,
+               const StepOptions& options, const ThetaSchedule& theta, Frame& frame,
                std::function<void(const std::string&)> say, const Communicator& ranks = Communicator::self(),
-               sites::Sites* sites = nullptr);
+               SiteSteps* steps = nullptr);
 
-  // Throws Error where all particles have left the box.
+  // Throws Error where all particles have left the box, and over several sites where one has come beyond its middle
+  // half before they could know.
   void short_range(double t, bool want_potential) override;
   void long_range(double t, bool want_potential) override;
   void both_ranges(double t, bool want_potential) override;
@@ -54,10 +64,18 @@ class GravityField : public ForceField {
   void make_ready(double t);
   void apply_schedules(double t);
   void set_softening(double softening);
+  // How far from the middle the furthest particle is on any axis, units of the last bit: of this site, and what may
+  // have been reached by what all sites know, which decides.
+  struct Reach {
+    std::int64_t here = 0;
+    double anywhere = 0;
+  };
+  Reach measure_reach(double t);
   void keep_in_box(double t);
   bool may_double() const;
-  void take_out(double t);
-  void keep_escapers(const HostParticles& out, double t, double others);
+  void take_out(double t, bool from_here);
+  Left sums_over_all(const HostParticles& out);
+  void keep_escapers(const HostParticles& out, double t);
 
   const Stream& stream_;
   Gravity& gravity_;
@@ -69,6 +87,7 @@ class GravityField : public ForceField {
   Frame& frame_;
   std::function<void(const std::string&)> say_;
   Communicator ranks_;
+  SiteSteps* site_steps_;  // null in a run of one site
   std::uint64_t total_;   // particles of all ranks of all sites
   double softening_ = 0;  // sides, of the law in use
   Escapers escapers_;

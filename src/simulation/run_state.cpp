@@ -100,6 +100,8 @@ void visit_sample(Visit& visit, State& s) {
   visit("sample.a", s.a);
   visit("sample.with_potential", s.with_potential);
   visit("sample.step", s.step);
+  visit("sample.potential_unit", s.potential_unit);
+  visit("sample.escaped", s.escaped);
   visit("sample.kinetic", s.sums.energy.kinetic);
   visit("sample.potential", s.sums.energy.potential);
   visit("sample.mass", s.sums.energy.mass);

@@ -56,7 +56,9 @@ struct EnergySample {
   double a = 1;
   bool with_potential = false;
   std::uint64_t step = 0;
-  SiteTotals sums;  // of this site
+  double potential_unit = 1;  // of the box as it was
+  double escaped = 0;         // energy of escapers, which are not in the sums
+  SiteTotals sums;            // of this site
 };
 
 struct RunState {

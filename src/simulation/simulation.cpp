@@ -97,7 +97,7 @@ void Simulation::assemble() {
   gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_, site_steps_.get());
   field_ = std::make_unique<GravityField>(stream_, *gravity_, particles_, timeline_, options_.steps, options_.theta,
                                           frame_, [this](const std::string& text) { observer_.message(text); }, ranks_,
-                                          site_steps_ ? &site_steps_->sites() : nullptr);
+                                          site_steps_.get());
   integrator_ = std::make_unique<Integrator>(stream_, particles_, *field_, timeline_, options_.steps, frame_, timers_,
                                              ranks_, site_steps_.get());
 }

@@ -24,7 +24,12 @@ void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool a
   const PhaseTimers::Scope scope(timers_, "energy", stream_);
   integrator_->synchronise();
   last_kinetic_t_ = integrator_->time();
-  EnergySample sample{timeline_.scale_factor(integrator_->time()), with_potential, result_.steps, {}};
+  EnergySample sample{timeline_.scale_factor(integrator_->time()),
+                      with_potential,
+                      result_.steps,
+                      frame_.potential_unit(),
+                      field_->escapers().energy,
+                      {}};
   EnergyTotals& energy = sample.sums.energy;
   if (with_potential) {
     const VectorArray* far = gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr;
@@ -54,9 +59,9 @@ void Simulation::finish_energy(StepMetrics& metrics) {
     energy_.add_kinetic(a, sums.energy.kinetic / (a * a));
     return;
   }
-  energy_.remove(field_->escapers().energy - removed_energy_);
-  removed_energy_ = field_->escapers().energy;
-  metrics.energy = energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * frame_.potential_unit() / a);
+  energy_.remove(sample.escaped - removed_energy_);
+  removed_energy_ = sample.escaped;
+  metrics.energy = energy_.add(a, sums.energy.kinetic / (a * a), sums.energy.potential * sample.potential_unit / a);
 
   const MomentumTotals& momentum = sums.momentum;
   std::array<double, 3> change;

@@ -28,13 +28,14 @@ struct MovingSites {
   std::vector<Site> all;
   std::uint64_t number = 0;
 
-  explicit MovingSites(const Slabs& s) : slabs(s), all(static_cast<std::size_t>(s.count())) {
+  explicit MovingSites(const Slabs& s, SiteMigration::Reach reach = SiteMigration::Reach::kNeighbours)
+      : slabs(s), all(static_cast<std::size_t>(s.count())) {
     std::vector<std::string> names;
     for (int i = 0; i < slabs.count(); ++i) names.push_back("site" + std::to_string(i));
     auto rings = make_memory_rings(slabs.count());
     for (std::size_t i = 0; i < all.size(); ++i) {
       all[i].sites = std::make_unique<Sites>(std::move(rings[i]), names, Communicator::self());
-      all[i].migration = std::make_unique<SiteMigration>(*all[i].sites);
+      all[i].migration = std::make_unique<SiteMigration>(*all[i].sites, reach);
     }
   }
   int home(std::uint64_t id) const { return slabs.site_of(test::fields_of(id).source.x); }
@@ -157,6 +158,15 @@ TEST(SiteMigration, AParticleThatHasPassedAWholeSlabIsAnError) {
   EXPECT_NE(message.find(sides), std::string::npos) << message;
   EXPECT_NE(message.find(std::to_string(others - 1) + " more"), std::string::npos) << message;
   EXPECT_NE(message.find("site2"), std::string::npos) << message;
+}
+
+// Isolated sets: slabs may be so thin that particles pass them.
+TEST(SiteMigration, BringsAllHomeFromAnywhere) {
+  MovingSites sites(slabs_of({0, 0x40000000u, 0x80000000u, 0x81000000u, 0xc0000000u}), SiteMigration::Reach::kAll);
+  const auto start = [&](std::uint64_t id) { return static_cast<int>(test::hash(id, 21) % 5); };
+  sites.make(start);
+  for (const Migration& m : sites.move()) EXPECT_EQ(m.messages, 4u);
+  sites.expect_order(start);
 }
 
 TEST(SiteMigration, WrongArgumentsAreRefused) {

@@ -319,5 +319,13 @@ TEST(Slabs, NoSwinging) {
   EXPECT_NEAR(slabs.thickness(0), 1.0 / 3, 0.01);
 }
 
+TEST(Slabs, StayWhereTheyAreWhenTheBoxDoubles) {
+  Slabs slabs(std::vector<std::uint32_t>{0, 0x40000000u, 0x80000000u, 0x80000001u, 0x80000002u, 0xa0000003u});
+  slabs.double_box();
+  // As coordinates do, but that no slab vanishes.
+  EXPECT_EQ(std::vector<std::uint32_t>(slabs.starts().begin(), slabs.starts().end()),
+            (std::vector<std::uint32_t>{0, 0x60000000u, 0x80000000u, 0x80000001u, 0x80000002u, 0x90000001u}));
+}
+
 }  // namespace
 }  // namespace maki::sites

@@ -14,14 +14,6 @@
 namespace maki::sites {
 namespace {
 
-// Neighbours, in the order of the ring.
-std::vector<int> neighbours(const Sites& sites) {
-  std::vector<int> found;
-  for (int site = 0; site < sites.count(); ++site)
-    if (site != sites.me() && (site == sites.left() || site == sites.right())) found.push_back(site);
-  return found;
-}
-
 Leavers find_leavers(const Stream& stream, const Sites& sites, const Slabs& slabs, const Particles& particles) {
   const auto count = static_cast<std::size_t>(slabs.count());
   std::vector<std::uint32_t> starts(2 * count, 0);  // a slab has one column and one cell, from 0 on
@@ -66,19 +58,26 @@ std::string far_leavers(const Stream& stream, const Sites& sites, const Slabs& s
 
 }  // namespace
 
+SiteMigration::SiteMigration(Sites& sites, Reach reach) : sites_(sites) {
+  const bool all = reach == Reach::kAll;
+  for (int site = 0; site < sites.count(); ++site)
+    if (site != sites.me() && (all || site == sites.left() || site == sites.right())) partners_.push_back(site);
+}
+
 void SiteMigration::begin(const Stream& stream, const Slabs& slabs, Particles& particles, ExtraArrays extra,
                           std::uint64_t number) {
   if (slabs.count() != sites_.count()) throw std::invalid_argument("migration: as many slabs as sites");
   for (const DeviceBuffer<float>* array : extra)
     if (array->size() != particles.size()) throw std::invalid_argument("migration: an extra array differs in length");
   leavers_ = find_leavers(stream, sites_, slabs, particles);
-  if (sites_.count() > 3) throw_together(sites_.ranks(), far_leavers(stream, sites_, slabs, particles, leavers_));
+  if (static_cast<int>(partners_.size()) + 1 < sites_.count())
+    throw_together(sites_.ranks(), far_leavers(stream, sites_, slabs, particles, leavers_));
 
   const BlockPlaces places(leavers_.counts, extra.size());
   counts_ = {places.particles(), 0, 0, 0};
   std::vector<std::byte> packed;
   if (counts_.sent > 0) packed = pack(stream, particles, extra, leavers_.index, places).download(stream);
-  for (const int site : neighbours(sites_)) {
+  for (const int site : partners_) {
     const auto s = static_cast<std::size_t>(site);
     sites_.send_parts(site, Phase::kParticles, number, std::span(packed).subspan(places.begin[s], places.bytes(s)));
     ++counts_.messages;
@@ -88,7 +87,7 @@ void SiteMigration::begin(const Stream& stream, const Slabs& slabs, Particles& p
 
 Migration SiteMigration::finish(const Stream& stream, Particles& particles, ExtraArrays extra, std::uint64_t number) {
   std::vector<Message> shares;
-  for (const int site : neighbours(sites_))
+  for (const int site : partners_)
     for (Message& share : sites_.receive_shares(site, Phase::kParticles, number)) shares.push_back(std::move(share));
   const std::size_t particle_bytes = BlockPlaces({}, extra.size()).particle_bytes;
   std::vector<std::uint64_t> counts;

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kSide = std::uint64_t{1} << 32;
 constexpr std::uint64_t kWhole = std::uint64_t{1} << 40;  // all work
-constexpr std::uint64_t kFinest = std::uint64_t{1} << 18;  // what boundaries are rounded to
 
 // Products of powers of two are exact, so that these are the same integers everywhere.
 std::uint64_t fixed(double sides) {
@@ -137,11 +136,11 @@ class WorkBelow {
 };
 
 // From `from` towards `to`, by no more than the limits allow.
-std::uint64_t moved(const Slabs& now, int boundary, std::uint64_t to, std::uint64_t most) {
+std::uint64_t moved(const Slabs& now, int boundary, std::uint64_t to, std::uint64_t most, std::uint64_t finest) {
   const std::uint64_t from = now.begin(boundary);
   most = std::min({most, (from - now.begin(boundary - 1)) / 2, (now.end(boundary) - from) / 2});
   to = std::clamp(to, from - std::min(from, most), from + most);
-  const std::uint64_t rounded = (to + kFinest / 2) / kFinest * kFinest;
+  const std::uint64_t rounded = (to + finest / 2) / finest * finest;
   return rounded >= from - most && rounded <= from + most ? rounded : to;
 }
 
@@ -193,6 +192,12 @@ double Slabs::thickness(int site) const {
   return static_cast<double>(end(site) - begin(site)) / static_cast<double>(kSide);
 }
 
+// No two become one: where slabs are thinner than two last bits, the right one gives way.
+void Slabs::double_box() {
+  for (std::size_t i = 1; i < starts_.size(); ++i)
+    starts_[i] = std::max(static_cast<std::uint32_t>((starts_[i] + kSide / 2) / 2), starts_[i - 1] + 1);
+}
+
 Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits) {
   if (static_cast<int>(sites.size()) != now.count())
     throw Error(fmt::format("work of {} sites for {} slabs", sites.size(), now.count()));
@@ -200,13 +205,14 @@ Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& l
   const std::uint64_t part = gain(sites);
   const std::vector<std::uint64_t> load = loads(sites);
   std::vector<std::uint64_t> starts(now.starts().begin(), now.starts().end());
+  const std::uint64_t finest = std::max<std::uint64_t>(fixed(limits.finest), 1);
   if (part > 0 && !load.empty()) {
     const WorkBelow below(now, sites, load);
     const std::vector<std::uint64_t> is = sums_before(load), should_be = sums_before(speeds(sites));
     for (int b = 1; b < now.count(); ++b) {
       const auto i = static_cast<std::size_t>(b);
       const std::uint64_t goal = (is[i] * (256 - part) + should_be[i] * part) / 256;
-      starts[i] = moved(now, b, below.place(goal), fixed(limits.move));
+      starts[i] = moved(now, b, below.place(goal), fixed(limits.move), finest);
     }
   }
   keep_thickness(starts, std::max<std::uint64_t>(fixed(limits.thinnest), 1));

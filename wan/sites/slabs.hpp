@@ -19,6 +19,7 @@ struct SiteWork {
 struct SlabLimits {
   double thinnest = 0;  // sides: r_cut with its margins; slabs are never thinner
   double move = 0.1;    // sides: how far a boundary moves at once; never more than half the thinner slab beside it
+  double finest = 1.0 / 16384;  // sides: what boundaries are rounded to, a power of two
 };
 
 class Slabs {
@@ -34,6 +35,8 @@ class Slabs {
   double thickness(int site) const;   // sides
   // Slab i is [starts[i], starts[i + 1]); the first begins at 0.
   std::span<const std::uint32_t> starts() const { return starts_; }
+  // The same places after the box of an isolated set has doubled about its middle (double_box() of the particles).
+  void double_box();
   bool operator==(const Slabs&) const = default;
 
  private:
@@ -45,7 +48,7 @@ class Slabs {
 // v_i = work_i / force_seconds_i, and slab i gets the share v_i / sum v_j of the sampled work. A fixed point has equal
 // times and is eq. 1's. Boundaries go at most `move`, three quarters of the way where times differ much and a quarter
 // where they hardly do (that is mostly noise), stay where times agree within 2 %, and take coordinates rounded to
-// 1/16384 of the side. Integer arithmetic, so that every site comes to the same. A site without times (no particles) is
+// limits.finest. Integer arithmetic, so that every site comes to the same. A site without times (no particles) is
 // taken to be as fast as the others are on average; where none has any (a first cut) shares are equal.
 // A particle that was in slab i is then in i - 1, i or i + 1, also if it has strayed by less than half of `thinnest`.
 Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits);

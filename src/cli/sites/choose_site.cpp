@@ -20,9 +20,9 @@ ThisSite choose_site(Config& config, const std::string& name) {
   }
   ThisSite site{name.empty() ? ring.front() : name, 0, static_cast<int>(ring.size())};
   site.place = place_in_ring(config, site.name);
-  if (site.over_sites() && config.run.kind == RunKind::kIsolated) {
-    throw Error("an isolated set cannot lie over several sites", "slabs need a periodic box and a force with a cutoff",
-                "run it at one site: leave sites.ring out");
+  if (site.over_sites() && config.gravity.method == Method::kDirect) {
+    throw Error("direct sums are not for several sites", "every pair would have to meet: gravity.method is direct",
+                "choose gravity.method = \"tree\", or run it at one site: leave sites.ring out");
   }
   if (site.over_sites() && !config.run.output_directory)
     config.run.output_directory = fmt::format("output/{}/{}", config.run.name, site.name);

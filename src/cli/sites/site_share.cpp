@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+#include <span>
+
 #include "kernels/device/error.hpp"
 #include "kernels/particles/fine_coordinates.hpp"
 #include "src/gravity/other_sites.hpp"
@@ -39,12 +42,15 @@ void keep(std::vector<T>& values, const std::vector<bool>& kept) {
   values.shrink_to_fit();
 }
 
+std::uint32_t x_of(const Snapshot& set, std::size_t i, const Frame& frame) {
+  return coordinate_of(to_fine((set.positions[i][0] - frame.corner[0]) / frame.side));
+}
+
 Tallies keep_slab(Snapshot& set, const Frame& frame, const sites::Slabs& slabs, int me) {
   std::vector<bool> kept(set.size());
   Tallies tallies;
   for (std::size_t i = 0; i < set.size(); ++i) {
-    const std::uint32_t x = coordinate_of(to_fine((set.positions[i][0] - frame.corner[0]) / frame.side));
-    kept[i] = slabs.site_of(x) == me;
+    kept[i] = slabs.site_of(x_of(set, i, frame)) == me;
     tallies.whole.add(set.ids[i]);
     if (kept[i]) tallies.kept.add(set.ids[i]);
   }
@@ -53,6 +59,29 @@ Tallies keep_slab(Snapshot& set, const Frame& frame, const sites::Slabs& slabs, 
   keep(set.masses, kept);
   keep(set.ids, kept);
   return tallies;
+}
+
+// As many particles in each, to 2^-20 of the side; those of the first site at all of them, for machines may round
+// positions differently. Collective.
+constexpr int kPlaceBits = 20;
+sites::Slabs slabs_by_number(const Prepared& run, const Frame& frame, sites::Sites& sites, const Communicator& ranks) {
+  std::vector<std::uint64_t> in_place(std::size_t{1} << kPlaceBits);
+  for (std::size_t i = 0; i < run.initial.size(); ++i) ++in_place[x_of(run.initial, i, frame) >> (32 - kPlaceBits)];
+  ranks.sum(in_place);
+  const auto count = static_cast<std::uint64_t>(sites.count());
+  std::vector<std::uint32_t> starts = {0};
+  std::uint64_t below = 0;
+  for (std::size_t place = 0; place < in_place.size() && starts.size() < count; below += in_place[place++])
+    if (place > 0 && below * count >= run.particles * starts.size())
+      starts.push_back(static_cast<std::uint32_t>(place << (32 - kPlaceBits)));
+  while (starts.size() < count) starts.push_back(starts.back() + 1);
+  const auto bytes = std::as_bytes(std::span(starts));
+  const std::uint64_t number = sites.next_number(sites::Phase::kControl);
+  const sites::Message first = sites.gather(sites::Phase::kControl, number, bytes).front();
+  if (first.size() != bytes.size())
+    throw Error("a site's slabs are not as many as the sites", "", "run the same version at all sites");
+  std::memcpy(starts.data(), first.data(), first.size());
+  return sites::Slabs(starts);
 }
 
 constexpr const char* kAdvice =
@@ -87,7 +116,10 @@ sites::Slabs first_slabs(const Config& resolved, int sites) {
 
 void keep_own_slab(Prepared& run, sites::Sites& sites, const Communicator& ranks) {
   const Frame frame = make_frame(run.initial.header, run.side, run.centre);
-  const sites::Slabs slabs = first_slabs(run.config, sites.count());
+  const bool periodic = run.config.run.kind == RunKind::kCosmology;
+  const sites::Slabs slabs =
+      periodic ? first_slabs(run.config, sites.count()) : slabs_by_number(run, frame, sites, ranks);
+  if (!periodic) run.slabs.assign(slabs.starts().begin(), slabs.starts().end());
   const Tallies mine = of_all_ranks(keep_slab(run.initial, frame, slabs, sites.me()), ranks);
   std::vector<Tallies> tallies;
   const std::uint64_t number = sites.next_number(sites::Phase::kControl);

@@ -8,11 +8,13 @@
 
 namespace maki {
 
-// Slabs are even at the start. Throws Error with the numbers where they are thinner than the tree's force reaches.
+// Slabs of a periodic box are even at the start. Throws Error with the numbers where they are thinner than the tree's
+// force reaches.
 sites::Slabs first_slabs(const Config& resolved, int sites);
 
 // Drops what is not in the slab of this site, by the coordinates that the run computes with: what is kept at all sites
-// together is the whole set. run.particles stays their number. Collective over the ranks of this site and over the
+// together is the whole set. Slabs of an isolated set, which may be anywhere in its box, are such that all have as many
+// particles: run.slabs. run.particles stays their number. Collective over the ranks of this site and over the
 // sites. Throws Error where the sites made different sets, naming them.
 void keep_own_slab(Prepared& run, sites::Sites& sites, const Communicator& ranks);
 

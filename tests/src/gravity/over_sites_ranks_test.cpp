@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
 #include "src/gravity/site_steps.hpp"
 #include "tests/force_errors.hpp"
@@ -76,11 +77,13 @@ class GravityOverSites : public ::testing::Test {
     world.sum(values);
     return values;
   }
-  ForceErrors errors(const Set& set, const Forces& forces, std::size_t stride) const {
+  ForceErrors errors(const Set& set, const Forces& forces, std::size_t stride, bool isolated = false) const {
     std::vector<std::size_t> targets;
     for (std::size_t i = 0; i < set.source.size(); i += stride) targets.push_back(i);
+    const double softening = testing::periodic().law.softening;
     const ReferenceForces exact =
-        ewald_reference(set.positions, set.masses, targets, {.softening = testing::periodic().law.softening});
+        isolated ? direct_reference(set.positions, set.masses, targets, {.softening = softening})
+                 : ewald_reference(set.positions, set.masses, targets, {.softening = softening});
     Vectors found;
     for (const std::size_t i : targets) found.push_back(forces.acceleration[i]);
     return testing::force_errors(found, exact.acceleration, 0.1);
@@ -134,6 +137,32 @@ TEST_F(GravityOverSites, ParticlesMoveThroughSlabs) {
     const ForceErrors expected = errors(*moved_set, one, 40), found = errors(*moved_set, many, 40);
     EXPECT_LE(found.median, 1.1 * expected.median) << sites;
     EXPECT_LE(found.rms, 1.6 * expected.rms) << sites;  // kept lists may be 1.5 times as wrong as new ones
+  }
+}
+
+// No cutoff: every site's tree goes to all others, and particles come near to cells that were sent undivided.
+TEST_F(GravityOverSites, AnIsolatedSetMovesThroughSlabs) {
+  if (world.size() > 4) GTEST_SKIP() << "up to four sites are enough";
+  GravityOptions isolated = options();
+  isolated.periodic = false;
+  isolated.deterministic = true;
+  isolated.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, testing::periodic().law.softening);
+  const Set set(testing::clustered_set(4000, 10));
+  const auto drift = [](int e, std::size_t i, SourceParticle& p) {
+    const auto random = static_cast<std::uint32_t>(i * 2654435761u);
+    const bool inner = p.x - 0x44000000u < 0x78000000u;
+    if (e > 0 && inner) p.x += (random >> 8) % 0x180000u;  // up to 4e-4 of the box at once
+  };
+  for (int sites = 2; sites <= world.size(); ++sites) {
+    rebuilds = 0;
+    const Forces many = follow(set, isolated, sites, 12, drift);
+    EXPECT_GT(rebuilds, 1) << sites;
+    EXPECT_LT(rebuilds, 12) << sites;
+    const Forces one = at_one_site(*moved_set, isolated, Communicator::self());
+    const ForceErrors expected = errors(*moved_set, one, 4, true), found = errors(*moved_set, many, 4, true);
+    EXPECT_LE(found.median, 1.2 * expected.median) << sites;
+    EXPECT_LE(found.p99, 1.6 * expected.p99) << sites;
+    EXPECT_LE(found.rms, 1.6 * expected.rms) << sites;
   }
 }
 

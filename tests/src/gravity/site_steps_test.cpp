@@ -102,5 +102,25 @@ TEST(SiteSteps, RoundingIsNoDifference) {
   for (const auto& error : errors) EXPECT_EQ(error, "");
 }
 
+// Every site takes the furthest of all and the fastest of all, from when they were so.
+TEST(SiteSteps, NobodyIsFartherThanTheFastestCouldHaveCome) {
+  const auto errors = at_each_site(2, [](int me, SiteSteps& steps) {
+    for (int n = 0; n < 5; ++n) {
+      steps.begin();
+      const double t = 0.5 * n;
+      if (n > 1) {
+        const double known = t - 1;  // two evaluations ago
+        EXPECT_NEAR(steps.farthest_by(t), 10 + known + 1 * (3 + 2 * 0.25 * 1), 1e-12);
+      }
+      steps.mine().time = t;
+      steps.mine().reach = me == 0 ? 10 + t : 1;
+      steps.mine().momentum = me == 0 ? 1 : 3;
+      steps.mine().acceleration = me == 0 ? 0.25 : 0.125;
+      steps.publish();
+    }
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+}
+
 }  // namespace
 }  // namespace maki

@@ -75,6 +75,30 @@ TEST(SiteShare, SlabsMakeUpTheWhole) {
   }
 }
 
+// Of an isolated set, which is dense in the middle: as many particles for each site.
+TEST(SiteShare, SlabsOfAnIsolatedSetAreEqualInNumber) {
+  const Prepared whole = prepare(parse_config("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n", "t",
+                                              {"particles=3000", "gravity.softening=0.05", "end_time=1"}),
+                                 true, Communicator::self());
+  for (const int count : {2, 4}) {
+    const auto kept = shares(std::vector<Prepared>(static_cast<std::size_t>(count), whole));
+    std::size_t all = 0;
+    for (int i = 0; i < count; ++i) {
+      const Prepared& run = kept[static_cast<std::size_t>(i)];
+      all += run.initial.size();
+      EXPECT_NEAR(static_cast<double>(run.initial.size()), 3000.0 / count, 60);
+      EXPECT_EQ(run.slabs, kept[0].slabs);
+      const Frame frame = make_frame(run.initial.header, run.side, run.centre);
+      const sites::Slabs slabs(simulation_options(run).gravity.slabs);
+      for (const auto& position : run.initial.positions) {
+        const double x = (position[0] - frame.corner[0]) / frame.side;
+        EXPECT_EQ(slabs.site_of(static_cast<std::uint32_t>(x * kSideToUnits)), i);
+      }
+    }
+    EXPECT_EQ(all, 3000u);
+  }
+}
+
 TEST(SiteShare, DifferentSetsAreRefused) {
   const Prepared one = make_run();
   const std::string larger = refusal({one, make_run({"particles_per_side=20"})});
@@ -114,7 +138,8 @@ TEST(ChooseSite, NamesAndDirectories) {
     EXPECT_NE(complaint(name).find("a, b"), std::string::npos) << complaint(name);
     EXPECT_NE(complaint(name).find("--site"), std::string::npos) << complaint(name);
   }
-  EXPECT_THROW(choose({"run.kind=isolated", "initial.kind=plummer"}, "a"), Error);
+  EXPECT_NO_THROW(choose({"run.kind=isolated", "initial.kind=plummer"}, "a"));
+  EXPECT_THROW(choose({"run.kind=isolated", "initial.kind=plummer", "gravity.method=direct"}, "a"), Error);
   Config alone;
   EXPECT_FALSE(choose_site(alone, "").over_sites());
   EXPECT_FALSE(alone.run.output_directory.has_value());

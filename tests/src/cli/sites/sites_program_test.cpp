@@ -1,4 +1,5 @@
 // `maki run --site` and `maki sites check`, as users at two sites call them.
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -122,6 +123,43 @@ TEST_F(SitesProgram, ARelayChangesNothing) {
   EXPECT_NE(said_then.find("by the relay " + relay), std::string::npos) << said_then;
   EXPECT_EQ(direct.size(), 4096u);
   EXPECT_EQ(relayed, direct);
+}
+
+// An isolated set: no box that repeats itself, no mesh. The run at one site, and its end again from a restart.
+TEST_F(SitesProgram, APlummerSphereAtTwoSites) {
+  const auto positions = [&](const std::string& file) {
+    const Snapshot set = read_snapshot(path(file));
+    std::map<std::uint64_t, std::array<double, 3>> found;
+    for (std::size_t i = 0; i < set.size(); ++i) found[set.ids[i]] = set.positions[i];
+    return found;
+  };
+  const auto expect_near = [&](const Results& results) {
+    for (const int i : {0, 1}) {
+      const CallResult& result = results[static_cast<std::size_t>(i)];
+      EXPECT_EQ(result.code, 0) << result.output;
+      const std::string name = "snapshot_001." + std::to_string(i) + ".hdf5";
+      fs::copy(path(std::string("output/sphere/") + (i == 0 ? "a/" : "b/") + name), path(name),
+               fs::copy_options::overwrite_existing);
+    }
+    const auto one = positions("output/sphere/snapshot_001.hdf5"), two = positions("snapshot_001.0.hdf5");
+    ASSERT_EQ(two.size(), one.size());
+    double sum = 0;
+    for (const auto& [id, position] : one)
+      for (std::size_t axis = 0; axis < 3; ++axis) sum += std::pow(two.at(id)[axis] - position[axis], 2);
+    EXPECT_LT(std::sqrt(sum / static_cast<double>(one.size())), 1e-3) << "the scale length is 1";
+  };
+  const CallResult one = call("run sphere_at_one.toml");
+  ASSERT_EQ(one.code, 0) << one.output;
+  const std::string command = "run sphere.toml run.restart_steps=5";
+  const Results two = both(command, command);
+  expect_near(two);
+  for (const CallResult& result : two) expect_words(result, {"1000 particles", "Efficiency E(2) = ", "trees, a step"});
+  for (const std::string site : {"a", "b"}) EXPECT_TRUE(fs::exists(path("output/sphere/" + site + "/image_001.png")));
+  const Results resumed = both("resume output/sphere/a", "resume output/sphere/b");
+  expect_near(resumed);
+  for (const CallResult& result : resumed) expect_words(result, {"Resumed from", "Efficiency E(2) = "});
+  const std::string direct = "run sphere.toml gravity.method=direct";
+  expect_words(both(direct, direct)[0], {"direct sums are not for several sites", "gravity.method"});
 }
 
 TEST_F(SitesProgram, ACheckFindsWhatIsWrong) {

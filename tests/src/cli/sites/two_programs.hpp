@@ -45,14 +45,21 @@ class TwoPrograms : public testing::Test {
     directory_ = std::filesystem::temp_directory_path() / ("maki_two_programs_" + std::to_string(getpid()));
     std::filesystem::create_directories(directory_);
     const auto ports = free_ports<2>();
+    const auto address = [&](std::size_t i) { return "'127.0.0.1:" + std::to_string(ports[i]) + "'\n"; };
+    const std::string sites = "[sites]\nring = ['a', 'b']\nkey = '" + path("our.key") + "'\n[sites.a]\naddress = " +
+                              address(0) + "[sites.b]\naddress = " + address(1) +
+                              "[sites.path]\nstreams = 2\npatience = '20 s'\n";
     std::ofstream(path("two.toml")) << "[run]\nname = 'two'\n[box]\nsize = '50 Mpc/h'\n"
                                        "[initial]\nparticles_per_side = 16\nredshift = 9\n"
                                        "[gravity]\nmesh = 32\n[time]\nend_redshift = 8\n"
                                        "[output]\nredshifts = []\nimage_pixels = 64\npower_mesh = 32\n"
-                                       "[sites]\nring = ['a', 'b']\nkey = '" << path("our.key") << "'\n"
-                                    << "[sites.a]\naddress = '127.0.0.1:" << ports[0] << "'\n"
-                                    << "[sites.b]\naddress = '127.0.0.1:" << ports[1] << "'\n"
-                                    << "[sites.path]\nstreams = 2\npatience = '20 s'\n";
+                                    << sites;
+    const std::string sphere = "[run]\nname = 'sphere'\nkind = 'isolated'\n"
+                               "[initial]\nkind = 'plummer'\nparticles = 1000\n"
+                               "[gravity]\nsoftening = 0.05\n[time]\nend_time = 1.5\n"
+                               "[output]\ntimes = [0.5]\nimage_pixels = 64\n";
+    std::ofstream(path("sphere.toml")) << sphere << sites;
+    std::ofstream(path("sphere_at_one.toml")) << sphere;
     for (const char* key : {"our.key", "other.key"})
       ASSERT_EQ(call_shell(program() + " wan keygen " + path(key)).code, 0);
   }
