@@ -146,7 +146,7 @@ struct Table {
     KEY(gravity.list_memory).own().unit(Dimension::kMemory, "B").above(0)
         .means("for interaction lists; beyond it they are made and used in batches; auto: what all else leaves free");
     KEY(gravity.let_compression)
-        .means("many ranks: positions that ranks, and sites of an isolated set, send each other are rounded to 16 bits, "
+        .means("many ranks: positions that ranks, and sites of an isolated set, send each other are in 16 bits, "
                "relative to their cell");
   }
 
