@@ -125,7 +125,7 @@ void OtherSites::measure_density(std::uint64_t mine) {
   for (const auto& message : sites.gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine)))
     all += sites::value_of<std::uint64_t>(message);
   const bool soft = !options_.periodic && options_.law.softening > 0;
-  drift_.begin(all, soft ? kFirstDriftOfSoftening * options_.law.softening : TreeDrift::kMost);
+  drift_.begin(all, soft ? kFirstDriftOfSoftening * options_.law.softening : 1);
 }
 
 void OtherSites::send_trees(const Stream& stream, Octree& tree, const SourceParticle* particles,

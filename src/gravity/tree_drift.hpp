@@ -26,7 +26,7 @@ class TreeDrift {
   double used() const { return used_; }      // of the last ones
 
   // At first, in mean distances of the particles of the whole box; not above `most` (sides).
-  void begin(std::uint64_t particles, double most = kMost) {
+  void begin(std::uint64_t particles, double most = 1) {
     length_ = std::min(most, 0.1 / std::cbrt(static_cast<double>(std::max<std::uint64_t>(particles, 1))));
     later_.reset();
   }
