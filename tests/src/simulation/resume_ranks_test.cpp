@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/device/error.hpp"
 #include "src/cli/setup.hpp"
 #include "src/cli/sites/site_share.hpp"
 #include "src/cli/start_run.hpp"
@@ -143,6 +144,16 @@ TEST_F(ResumeOfMany, SitesRebuildAsTheyWouldHave) {
     }
   }
   EXPECT_GT(tried, 0u);
+}
+
+// As where the mesh has become coarser since.
+TEST_F(ResumeOfMany, SlabsThatAreTooThinAreRefused) {
+  Keeper whole, rest;
+  run(whole, 2, {"end_redshift=7"});
+  ASSERT_FALSE(whole.kept.empty());
+  KeptState from = whole.kept[0];
+  from.state.slabs = {0, std::uint32_t{1} << 28};
+  EXPECT_THROW(run(rest, 2, {"end_redshift=7"}, &from), Error);
 }
 
 }  // namespace
