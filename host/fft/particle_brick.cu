@@ -96,19 +96,19 @@ void ParticleBrick::take(const Stream& stream, const SourceParticle* particles, 
   counter_.take(stream, particles, n, unit, box_);
 }
 
-void ParticleBrick::count(const Stream& stream, bool shifted, std::uint64_t* counts) {
-  if (all_) return counter_.count(stream, shifted, counts);
+void ParticleBrick::count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero) {
+  if (all_) return counter_.count(stream, shifted, counts, zero);
   brick_.resize(std::max(brick_.size(), box_.size()));
   counter_.count(stream, shifted, brick_.data());
   masses_->sum(stream, brick_.data(), counts, static_cast<std::size_t>(layout_.cells()));
 }
 
-void ParticleBrick::to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const {
+bool ParticleBrick::to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const {
   const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
   const auto planes = static_cast<std::size_t>(pencils.along[0].count());
   const auto lines = static_cast<std::size_t>(pencils.along[1].count()), m = static_cast<std::size_t>(layout_.cells());
-  counts_to_masses(stream, {{0, 0, 0}, {planes, lines, m}, {lines * m, m}, 0, {lines * row_, row_}}, unit, counts,
-                   mesh);
+  return counts_to_masses(stream, {{0, 0, 0}, {planes, lines, m}, {lines * m, m}, 0, {lines * row_, row_}}, unit,
+                          counts, mesh);
 }
 
 void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
@@ -126,7 +126,8 @@ void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool 
   if (!masses_->holds_pencils()) {
     counts_.resize(counts());
     count(stream, shifted, counts_.data());
-    return to_masses(stream, unit, counts_.data(), mesh);
+    to_masses(stream, unit, counts_.data(), mesh);
+    return;
   }
   const auto rows = static_cast<std::size_t>(box_.extent[1]), cells = static_cast<std::size_t>(box_.extent[2]);
   std::vector<CountBox> boxes;

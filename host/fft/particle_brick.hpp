@@ -33,11 +33,12 @@ class ParticleBrick {
 
   // The same in parts, with the exact counts between, so that others can be added: the particles, then for the mesh, and
   // where interlaced for the shifted one, the counts of all ranks' particles in the lines of this rank's pencils
-  // (counts(): their size; no padding), which become masses. Collective.
+  // (counts(): their size; no padding), which become masses. Collective. `zero`: the counts are all zero already, as they
+  // are after to_masses() where that returns true.
   void take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   std::size_t counts() const { return layout_.box(Pencils::kReal, communicator_.rank()).cells(); }
-  void count(const Stream& stream, bool shifted, std::uint64_t* counts);
-  void to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const;
+  void count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero = false);
+  bool to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const;
 
   // For one rank: the brick is the whole mesh from now on, so that counts go to the lines of the pencils at once, and
   // forces can be had from the mesh itself.

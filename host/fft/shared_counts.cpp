@@ -1,6 +1,7 @@
 #include "host/fft/shared_counts.hpp"
 
 #include <string>
+#include <utility>
 
 #include "kernels/device/async_copy.hpp"
 #include "kernels/device/device.hpp"
@@ -20,7 +21,7 @@ void SharedCounts::give(const Stream& stream, const SourceParticle* particles, s
   for (int which = 0; which < meshes(); ++which) {
     DeviceBuffer<std::uint64_t>& counts = on_device(which);
     counts.resize(box_.size());
-    brick_.count(stream, which == 1, counts.data());
+    brick_.count(stream, which == 1, counts.data(), std::exchange(zero_[static_cast<std::size_t>(which)], false));
     if (on_host_) continue;
     PinnedBuffer& host = host_[static_cast<std::size_t>(which)];
     host.reserve(bytes_of_mesh());
@@ -37,7 +38,7 @@ void SharedCounts::take(const Stream& stream, const MassUnit& unit, float* mesh,
   for (int which = 0; which < meshes(); ++which) {
     std::uint64_t* counts = on_device(which).data();
     if (!on_host_) queue_copy_to_device(stream, counts, on_host(which), bytes_of_mesh());
-    brick_.to_masses(stream, unit, counts, which == 1 ? shifted : mesh);
+    zero_[static_cast<std::size_t>(which)] = brick_.to_masses(stream, unit, counts, which == 1 ? shifted : mesh);
   }
 }
 

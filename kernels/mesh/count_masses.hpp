@@ -28,9 +28,10 @@ struct CountBox {
   std::size_t mesh_first;                     // element of the mesh
   std::array<std::size_t, 2> mesh_steps;
 };
-// mesh = (unit.rounded(counts) - unit.mean) quantum. What the counts hold afterwards is of no meaning. `done`, where not null, has an
-// item for each row [x][y] of the counts, in host memory: those with 1 are left out.
-void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
+// mesh = (unit.rounded(counts) - unit.mean) quantum. `done`, where not null, has an item for each row [x][y] of the counts,
+// in host memory: those with 1 are left out. Returns whether the others are zero afterwards; else what they hold is of no
+// meaning.
+bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
                       float* mesh, const std::uint8_t* done = nullptr);
 
 // Keeps its work space.
@@ -46,7 +47,8 @@ class MassCounter {
   // Overwrites `counts`, extent[0] x extent[1] x extent[2] with the last axis contiguous, with the quanta of mass
   // (MassUnit) in each cell of the box; where `shifted`, with all particles moved by +1/2 cell along each axis. Exact:
   // the counts of parts of a set add up to those of the set, whatever the boxes.
-  void count(const Stream& stream, bool shifted, std::uint64_t* counts);
+  // `zero`: the counts are all zero already.
+  void count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero = false);
 
   // Rows (along the last axis) that are complete with this rank's masses, and the boxes that hold all their cells.
   struct OwnRows {

@@ -109,12 +109,12 @@ void MassCounter::take(const Stream&, const SourceParticle* particles, std::size
   blocks->sort(particles, n, unit);
 }
 
-void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts) {
+void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero) {
   ParticleBlocks& blocks = *work_->blocks;
   const CellBox& box = blocks.box();
   const int m = box.cells;
   const std::size_t plane = static_cast<std::size_t>(box.extent[1]) * static_cast<std::size_t>(box.extent[2]);
-  fill_zero(stream, counts, box.size() * sizeof(std::uint64_t));
+  if (!zero) fill_zero(stream, counts, box.size() * sizeof(std::uint64_t));
   const auto plane_at = [&](int x) { return counts + static_cast<std::size_t>(x < 0 ? x + m : x % m) * plane; };
   for (int colour = 0; colour < 8; ++colour) {
     const int x = colour >> 2, y = colour >> 1 & 1, z = colour & 1;
@@ -143,7 +143,7 @@ bool MassCounter::count(const Stream&, bool shifted, std::uint64_t* counts, cons
   return true;
 }
 
-void counts_to_masses(const Stream&, const CountBox& box, const MassUnit& unit, std::uint64_t* counts, float* mesh,
+bool counts_to_masses(const Stream&, const CountBox& box, const MassUnit& unit, std::uint64_t* counts, float* mesh,
                       const std::uint8_t* done) {
   const auto& [plane, length] = box.count_steps;
   const std::size_t lines = plane / std::max<std::size_t>(1, length);
@@ -151,6 +151,7 @@ void counts_to_masses(const Stream&, const CountBox& box, const MassUnit& unit, 
   for (std::size_t x = box.first[0]; x < box.first[0] + box.count[0]; ++x)
     for (std::size_t y = box.first[1]; y < box.first[1] + box.count[1]; ++y)
       if (!done || !done[x * lines + y]) convert_row(box, x, y, unit, counts + plane * x + length * y, mesh);
+  return true;
 }
 
 }  // namespace maki

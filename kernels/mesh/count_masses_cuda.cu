@@ -44,10 +44,10 @@ void MassCounter::take(const Stream&, const SourceParticle* particles, std::size
   *work_ = {particles, n, unit, box};
 }
 
-void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts) {
+void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero) {
   const Work& w = *work_;
   static_assert(sizeof(cuda::Count) == sizeof(std::uint64_t));
-  fill_zero(stream, counts, w.box.size() * sizeof(std::uint64_t));
+  if (!zero) fill_zero(stream, counts, w.box.size() * sizeof(std::uint64_t));
   cuda::assign_counts(stream, w.particles, w.n, w.unit, w.box, cloud_, shifted ? 1 : 0,
                       reinterpret_cast<cuda::Count*>(counts));
 }
@@ -62,7 +62,7 @@ bool MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
 }
 
 // No row is done before: see above.
-void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
+bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
                       float* mesh, const std::uint8_t*) {
   const int length = static_cast<int>(box.count[2]);
   const auto& [plane, row] = box.count_steps;
@@ -72,6 +72,7 @@ void counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit&
                              plane, row, box.mesh_steps[0], box.mesh_steps[1], MassUnit::half_of(unit.dropped_bits),
                              MassUnit::kept_of(unit.dropped_bits), unit.mean,
                              static_cast<float>(unit.quantum)});
+  return false;
 }
 
 }  // namespace maki

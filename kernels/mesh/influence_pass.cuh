@@ -75,6 +75,42 @@ struct InfluenceRows {
     if (kShifted) pass.out_shifted[i] = product(value, {phase.re, -phase.im});
     if (kOut) pass.out[i] = value;
   }
+
+#if !defined(__CUDACC__)
+  // The same bits as at(), item by item. Of the potential, what at() decides for each item is decided for all, so that
+  // the compiler can take several at a time.
+  void row(const Row& row, std::size_t first, int length) const {
+    const int half = pass.m / 2;
+    int z = 0;
+    if (pass.axis < 0 && !pass.rho && !row.nyquist) {
+      potential<false>(row, first, 0, half);
+      at(row, half, first + static_cast<std::size_t>(half));
+      if (kWhole) potential<true>(row, first, half + 1, length);
+      z = length;
+    }
+    for (; z < length; ++z) at(row, z, first + static_cast<std::size_t>(z));
+  }
+  template <bool kUpper>
+  void potential(const Row& all, std::size_t first, int begin, int end) const {
+    const InfluencePass p = pass;
+    const Row row = all;
+    const Complex *const mesh = p.mesh + first, *const shifted = p.shifted + (kCombine ? first : 0);
+    Complex *const out = p.out + (kOut ? first : 0), *const out_shifted = p.out_shifted + (kShifted ? first : 0);
+#pragma GCC ivdep
+    for (int z = begin; z < end; ++z) {
+      Complex rho = mesh[z], phase{1, 0};
+      if (kCombine || kShifted) phase = product(row.phase, p.phases[z]);
+      if (kCombine) {
+        const Complex moved = product(phase, shifted[z]);
+        rho = {0.5f * (rho.re + moved.re), 0.5f * (rho.im + moved.im)};
+      }
+      const float g = row.influence[kUpper ? p.m - z : z] * row.gradient * row.factor;
+      const Complex value{g * rho.re, g * rho.im};
+      if (kShifted) out_shifted[z] = product(value, {phase.re, -phase.im});
+      if (kOut) out[z] = value;
+    }
+  }
+#endif
 };
 
 template <bool kCombine, bool kWhole>

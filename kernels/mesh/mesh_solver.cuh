@@ -34,9 +34,9 @@ class MeshStorage {
                       float* mesh, float* shifted) = 0;
   virtual void forward(const Stream& stream, float* mesh) = 0;
   virtual void backward(const Stream& stream, float* mesh) = 0;
-  // forward(), the influence function and backward() at once, where `pass` is all that is done with the modes: its arrays
-  // are the meshes, and what it puts out goes back. Cells that no particle last assigned needs may get any value. Returns
-  // false, with nothing done, where the three steps one after another are as good.
+  // forward(), the influence function and backward() at once, where `pass` is all that is done with the modes: its
+  // arrays are the meshes, and what it puts out goes back. Cells that no particle last assigned needs may get any value.
+  // Returns false, with nothing done, where the three steps one after another are as good.
   virtual bool solve(const Stream&, const InfluencePass&, PhaseClock&) { return false; }
 
   // Those of interpolate.hpp, for a mesh or the one on which particles are shifted.

@@ -1,7 +1,8 @@
 // Flat work over the modes of a transformed mesh, or over the cells of a real one, of all or of a part. The axes are
 // named x, y, z from the slowest to the one along the lines. A functor has
 //   Row begin(int x, int y): what all of one row share, and
-//   void at(const Row&, int z, std::size_t index): one item.
+//   void at(const Row&, int z, std::size_t index): one item, or for the CPU also
+//   void row(const Row&, std::size_t first, int length): all of a row, of which `first` is the index.
 // On the CPU an item of work is a row, on the GPU a single item (neighbouring threads read neighbouring addresses).
 #pragma once
 
@@ -43,7 +44,11 @@ struct RowsOf {
     f.at(row, z, static_cast<std::size_t>(line) * static_cast<unsigned>(stride) + static_cast<unsigned>(z));
 #else
     const auto row = begin(static_cast<std::uint32_t>(i));
-    for (int z = 0; z < length; ++z) f.at(row, z, i * static_cast<std::size_t>(stride) + static_cast<std::size_t>(z));
+    const std::size_t first = i * static_cast<std::size_t>(stride);
+    if constexpr (requires { f.row(row, first, length); })
+      f.row(row, first, length);
+    else
+      for (int z = 0; z < length; ++z) f.at(row, z, first + static_cast<std::size_t>(z));
 #endif
   }
 };
