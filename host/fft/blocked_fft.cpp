@@ -36,29 +36,29 @@ float* BlockedFft::buffer(std::size_t floats) {
   return buffers_.data() + floats * static_cast<std::size_t>(omp_get_thread_num());
 }
 
-// Lines [y][kz] in the buffer between those of cells and lines [kz][y], both in the place of the plane.
+// A plane's lines [y][z] of cells become lines [kz][y] of modes in its place.
 void BlockedFft::forward_planes(const Stream& stream, float* mesh) {
   const std::size_t half = m_ / 2 + 1, row = lines_.real_row(), size = row * m_, mode_step = mode_row() / 2;
-  make_buffers(size);
+  make_buffers(2 * size);
 #pragma omp parallel for schedule(static)
   for (std::size_t x = 0; x < m_; ++x) {
-    float *const plane = mesh + size * x, *const lines = buffer(size);
-    lines_.real_to_modes(stream, plane, lines, m_);
-    copy_box(stream, {{1, half, m_}, {0, 1, row / 2}, {0, mode_step, 1}}, modes(lines), modes(plane));
-    lines_.forward(stream, plane, half);
+    float *const plane = mesh + size * x, *const along_z = buffer(2 * size), *const along_y = along_z + size;
+    lines_.real_to_modes(stream, plane, along_z, m_);
+    copy_box(stream, {{1, half, m_}, {0, 1, row / 2}, {0, mode_step, 1}}, modes(along_z), modes(along_y));
+    lines_.forward(stream, along_y, plane, half);
   }
 }
 
 void BlockedFft::backward_planes(const Stream& stream, float* mesh, const std::vector<std::uint8_t>& wanted) {
   const std::size_t half = m_ / 2 + 1, row = lines_.real_row(), size = row * m_, mode_step = mode_row() / 2;
-  make_buffers(size);
+  make_buffers(2 * size);
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::size_t x = 0; x < m_; ++x) {
     if (!wanted[x]) continue;
-    float *const plane = mesh + size * x, *const lines = buffer(size);
-    lines_.backward(stream, plane, half);
-    copy_box(stream, {{1, m_, half}, {0, 1, mode_step}, {0, row / 2, 1}}, modes(plane), modes(lines));
-    lines_.modes_to_real(stream, lines, plane, m_);
+    float *const plane = mesh + size * x, *const along_z = buffer(2 * size), *const along_y = along_z + size;
+    lines_.backward(stream, plane, along_y, half);
+    copy_box(stream, {{1, m_, half}, {0, 1, mode_step}, {0, row / 2, 1}}, modes(along_y), modes(along_z));
+    lines_.modes_to_real(stream, along_z, plane, m_);
   }
 }
 
@@ -73,22 +73,24 @@ void BlockedFft::along_x(const Stream& stream, std::span<float* const> meshes, s
     if (x == 0 || !wanted[x - 1]) runs.push_back({x, 0});
     ++runs.back()[1];
   }
-  make_buffers(meshes.size() * rows * row);
+  const std::size_t size = rows * row, all = (meshes.size() + 1) * size;
+  make_buffers(all);
 #pragma omp parallel for collapse(2) schedule(dynamic, 1)
   for (std::size_t z = 0; z < half; ++z) {
     for (std::size_t y = 0; y < m_; y += rows) {
       const std::size_t count = std::min(rows, m_ - y), first = z * (row / 2) + y;
+      float* const before = buffer(all);
       std::array<float*, 2> values{};
       for (std::size_t i = 0; i < meshes.size(); ++i) {
-        values[i] = buffer(meshes.size() * rows * row) + i * rows * row;
-        copy_box(stream, {{1, count, m_}, {0, 1, plane}, {0, row / 2, 1}}, modes(meshes[i]) + first, modes(values[i]));
-        lines_.forward(stream, values[i], count);
+        values[i] = before + (i + 1) * size;
+        copy_box(stream, {{1, count, m_}, {0, 1, plane}, {0, row / 2, 1}}, modes(meshes[i]) + first, modes(before));
+        lines_.forward(stream, before, values[i], count);
       }
       change({static_cast<int>(y), static_cast<int>(count), static_cast<int>(z), values.data()});
       for (std::size_t i = 0; i < back; ++i) {
-        lines_.backward(stream, values[i], count);
+        lines_.backward(stream, values[i], before, count);
         for (const auto& [x, planes] : runs)
-          copy_box(stream, {{1, planes, count}, {0, 1, row / 2}, {0, plane, 1}}, modes(values[i]) + x,
+          copy_box(stream, {{1, planes, count}, {0, 1, row / 2}, {0, plane, 1}}, modes(before) + x,
                    modes(meshes[i]) + plane * x + first);
       }
     }

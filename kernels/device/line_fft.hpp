@@ -29,11 +29,14 @@ class LineFft {
   // 64 bytes. The real line and its modes k = 0 ... m/2 share one row.
   void real_to_modes(const Stream& stream, Real* values, std::size_t lines);
   void modes_to_real(const Stream& stream, Real* values, std::size_t lines);
-  // The same between two arrays that do not overlap; modes that become reals are destroyed.
-  void real_to_modes(const Stream& stream, const Real* reals, Real* modes, std::size_t lines);
-  void modes_to_real(const Stream& stream, Real* modes, Real* reals, std::size_t lines);
   void forward(const Stream& stream, Real* values, std::size_t lines);
   void backward(const Stream& stream, Real* values, std::size_t lines);
+  // The same bits between two arrays that do not overlap; modes that become reals are destroyed. On the CPU these may
+  // be called by several threads at once.
+  void real_to_modes(const Stream& stream, const Real* reals, Real* modes, std::size_t lines);
+  void modes_to_real(const Stream& stream, Real* modes, Real* reals, std::size_t lines);
+  void forward(const Stream& stream, const Real* from, Real* to, std::size_t lines);
+  void backward(const Stream& stream, const Real* from, Real* to, std::size_t lines);
 
   // Of `groups` of lines that pass through several steps, how many go through all of them together: a few that stay in
   // the caches, or all where there are no such.

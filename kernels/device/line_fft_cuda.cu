@@ -22,8 +22,8 @@ struct Cufft<float> {
   static cufftResult run_to_real(cufftHandle plan, float* from, float* to) {
     return cufftExecC2R(plan, complex_of(from), to);
   }
-  static cufftResult run(cufftHandle plan, float* v, int way) {
-    return cufftExecC2C(plan, complex_of(v), complex_of(v), way);
+  static cufftResult run(cufftHandle plan, float* from, float* to, int way) {
+    return cufftExecC2C(plan, complex_of(from), complex_of(to), way);
   }
   static Complex* complex_of(float* v) { return reinterpret_cast<Complex*>(v); }
 };
@@ -37,8 +37,8 @@ struct Cufft<double> {
   static cufftResult run_to_real(cufftHandle plan, double* from, double* to) {
     return cufftExecZ2D(plan, complex_of(from), to);
   }
-  static cufftResult run(cufftHandle plan, double* v, int way) {
-    return cufftExecZ2Z(plan, complex_of(v), complex_of(v), way);
+  static cufftResult run(cufftHandle plan, double* from, double* to, int way) {
+    return cufftExecZ2Z(plan, complex_of(from), complex_of(to), way);
   }
   static Complex* complex_of(double* v) { return reinterpret_cast<Complex*>(v); }
 };
@@ -125,16 +125,30 @@ void LineFft<Real>::modes_to_real(const Stream& stream, Real* modes, Real* reals
 
 template <class Real>
 void LineFft<Real>::forward(const Stream& stream, Real* values, std::size_t lines) {
-  check_fft(cufftSetStream(plans_->both_ways, native(stream)), "giving an FFT its stream");
-  for (std::size_t line = 0; line < lines; line += batch())
-    check_fft(Cufft<Real>::run(plans_->both_ways, values + complex_row() * line, CUFFT_FORWARD), "FFT of lines");
+  forward(stream, values, values, lines);
 }
 
 template <class Real>
 void LineFft<Real>::backward(const Stream& stream, Real* values, std::size_t lines) {
+  backward(stream, values, values, lines);
+}
+
+template <class Real>
+void LineFft<Real>::forward(const Stream& stream, const Real* from, Real* to, std::size_t lines) {
   check_fft(cufftSetStream(plans_->both_ways, native(stream)), "giving an FFT its stream");
   for (std::size_t line = 0; line < lines; line += batch())
-    check_fft(Cufft<Real>::run(plans_->both_ways, values + complex_row() * line, CUFFT_INVERSE), "FFT of lines");
+    check_fft(Cufft<Real>::run(plans_->both_ways, const_cast<Real*>(from) + complex_row() * line,
+                               to + complex_row() * line, CUFFT_FORWARD),
+              "FFT of lines");
+}
+
+template <class Real>
+void LineFft<Real>::backward(const Stream& stream, const Real* from, Real* to, std::size_t lines) {
+  check_fft(cufftSetStream(plans_->both_ways, native(stream)), "giving an FFT its stream");
+  for (std::size_t line = 0; line < lines; line += batch())
+    check_fft(Cufft<Real>::run(plans_->both_ways, const_cast<Real*>(from) + complex_row() * line,
+                               to + complex_row() * line, CUFFT_INVERSE),
+              "FFT of lines");
 }
 
 template class LineFft<float>;

@@ -121,6 +121,40 @@ TEST_P(LineFftSizes, BetweenTwoArraysAsInPlace) {
   for (std::size_t line = 0; line < lines; ++line) EXPECT_EQ(row_of(found, line, m), row_of(expected, line, m));
 }
 
+template <class Real>
+void expect_complex_lines_as_in_place(int m) {
+  const std::size_t lines = 3;
+  const Stream stream;
+  LineFft<Real> fft(m);
+  std::vector<Real> host(fft.complex_row() * fft.padded(lines));
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<Real>(value(i / 5, static_cast<int>(i % 71)));
+  DeviceBuffer<Real> here("test.lines"), from("test.from"), to("test.to", host.size());
+  const auto used = [&](const DeviceBuffer<Real>& buffer) {
+    const std::vector<Real> values = buffer.download(stream);
+    std::vector<Real> kept;
+    for (std::size_t line = 0; line < lines; ++line)
+      for (int i = 0; i < 2 * m; ++i) kept.push_back(values[fft.complex_row() * line + static_cast<std::size_t>(i)]);
+    return kept;
+  };
+  for (bool forward : {true, false}) {
+    here.upload(stream, host);
+    from.upload(stream, host);
+    if (forward) {
+      fft.forward(stream, here.data(), lines);
+      fft.forward(stream, from.data(), to.data(), lines);
+    } else {
+      fft.backward(stream, here.data(), lines);
+      fft.backward(stream, from.data(), to.data(), lines);
+    }
+    EXPECT_EQ(used(to), used(here));
+  }
+}
+
+TEST_P(LineFftSizes, ComplexLinesBetweenTwoArraysAsInPlace) {
+  expect_complex_lines_as_in_place<float>(GetParam());
+  expect_complex_lines_as_in_place<double>(GetParam());
+}
+
 TEST(LineFft, RefusesOddSizes) {
   EXPECT_THROW(LineFft<float>(15), Error);
   EXPECT_THROW(LineFft<double>(0), Error);
