@@ -43,6 +43,14 @@ struct Cufft<double> {
   static Complex* complex_of(double* v) { return reinterpret_cast<Complex*>(v); }
 };
 
+// run(line) transforms a batch that begins there.
+template <class F>
+void in_batches(const Stream& stream, cufftHandle plan, std::size_t lines, std::size_t batch, const char* what,
+                const F& run) {
+  check_fft(cufftSetStream(plan, native(stream)), "giving an FFT its stream");
+  for (std::size_t line = 0; line < lines; line += batch) check_fft(run(line), what);
+}
+
 }  // namespace
 
 // Plans for one batch of m lines, which share a work area.
@@ -108,19 +116,17 @@ void LineFft<Real>::modes_to_real(const Stream& stream, Real* values, std::size_
 
 template <class Real>
 void LineFft<Real>::real_to_modes(const Stream& stream, const Real* reals, Real* modes, std::size_t lines) {
-  check_fft(cufftSetStream(plans_->to_modes, native(stream)), "giving an FFT its stream");
-  for (std::size_t line = 0; line < lines; line += batch())
-    check_fft(Cufft<Real>::run_to_modes(plans_->to_modes, const_cast<Real*>(reals) + real_row() * line,
-                                        modes + real_row() * line),
-              "FFT of real lines");
+  in_batches(stream, plans_->to_modes, lines, batch(), "FFT of real lines", [&](std::size_t line) {
+    return Cufft<Real>::run_to_modes(plans_->to_modes, const_cast<Real*>(reals) + real_row() * line,
+                                     modes + real_row() * line);
+  });
 }
 
 template <class Real>
 void LineFft<Real>::modes_to_real(const Stream& stream, Real* modes, Real* reals, std::size_t lines) {
-  check_fft(cufftSetStream(plans_->to_real, native(stream)), "giving an FFT its stream");
-  for (std::size_t line = 0; line < lines; line += batch())
-    check_fft(Cufft<Real>::run_to_real(plans_->to_real, modes + real_row() * line, reals + real_row() * line),
-              "FFT to real lines");
+  in_batches(stream, plans_->to_real, lines, batch(), "FFT to real lines", [&](std::size_t line) {
+    return Cufft<Real>::run_to_real(plans_->to_real, modes + real_row() * line, reals + real_row() * line);
+  });
 }
 
 template <class Real>
@@ -135,20 +141,18 @@ void LineFft<Real>::backward(const Stream& stream, Real* values, std::size_t lin
 
 template <class Real>
 void LineFft<Real>::forward(const Stream& stream, const Real* from, Real* to, std::size_t lines) {
-  check_fft(cufftSetStream(plans_->both_ways, native(stream)), "giving an FFT its stream");
-  for (std::size_t line = 0; line < lines; line += batch())
-    check_fft(Cufft<Real>::run(plans_->both_ways, const_cast<Real*>(from) + complex_row() * line,
-                               to + complex_row() * line, CUFFT_FORWARD),
-              "FFT of lines");
+  in_batches(stream, plans_->both_ways, lines, batch(), "FFT of lines", [&](std::size_t line) {
+    return Cufft<Real>::run(plans_->both_ways, const_cast<Real*>(from) + complex_row() * line,
+                            to + complex_row() * line, CUFFT_FORWARD);
+  });
 }
 
 template <class Real>
 void LineFft<Real>::backward(const Stream& stream, const Real* from, Real* to, std::size_t lines) {
-  check_fft(cufftSetStream(plans_->both_ways, native(stream)), "giving an FFT its stream");
-  for (std::size_t line = 0; line < lines; line += batch())
-    check_fft(Cufft<Real>::run(plans_->both_ways, const_cast<Real*>(from) + complex_row() * line,
-                               to + complex_row() * line, CUFFT_INVERSE),
-              "FFT of lines");
+  in_batches(stream, plans_->both_ways, lines, batch(), "FFT of lines", [&](std::size_t line) {
+    return Cufft<Real>::run(plans_->both_ways, const_cast<Real*>(from) + complex_row() * line,
+                            to + complex_row() * line, CUFFT_INVERSE);
+  });
 }
 
 template class LineFft<float>;

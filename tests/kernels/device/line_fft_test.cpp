@@ -18,6 +18,13 @@ float value(std::size_t line, int x) { return std::sin(1.7f * x + 0.3f * line) +
 
 std::complex<double> wave(int m, int k, int x) { return std::polar(1.0, -2 * std::numbers::pi * (k * x % m) / m); }
 
+std::vector<float> real_lines(const LineFft<float>& fft, std::size_t lines) {
+  std::vector<float> host(fft.real_row() * fft.padded(lines), 0.0f);
+  for (std::size_t line = 0; line < lines; ++line)
+    for (int x = 0; x < fft.cells(); ++x) host[fft.real_row() * line + x] = value(line, x);
+  return host;
+}
+
 class LineFftSizes : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(EvenSizes, LineFftSizes, testing::Values(2, 4, 14, 30, 46, 64));
 
@@ -26,9 +33,7 @@ TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
   const std::size_t lines = 3;
   const Stream stream;
   LineFft<float> fft(m);
-  std::vector<float> host(fft.real_row() * fft.padded(lines), 0.0f);
-  for (std::size_t line = 0; line < lines; ++line)
-    for (int x = 0; x < m; ++x) host[fft.real_row() * line + x] = value(line, x);
+  const std::vector<float> host = real_lines(fft, lines);
   DeviceBuffer<float> values("test.lines");
   values.upload(stream, host);
   fft.real_to_modes(stream, values.data(), lines);
@@ -101,9 +106,7 @@ TEST_P(LineFftSizes, BetweenTwoArraysAsInPlace) {
   const std::size_t lines = 3;
   const Stream stream;
   LineFft<float> fft(m);
-  std::vector<float> host(fft.real_row() * fft.padded(lines), 0.0f);
-  for (std::size_t line = 0; line < lines; ++line)
-    for (int x = 0; x < m; ++x) host[fft.real_row() * line + x] = value(line, x);
+  const std::vector<float> host = real_lines(fft, lines);
   DeviceBuffer<float> here("test.lines"), from("test.from"), to("test.to", host.size());
   here.upload(stream, host);
   from.upload(stream, host);
