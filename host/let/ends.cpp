@@ -3,8 +3,19 @@
 #include "host/let/shape_sums.hpp"
 
 namespace maki {
+namespace {
 
-LetRule let_rule(const WalkOptions& walk, const LetOptions& options) {
+// Of the cutoff: what is within a target, however distances are rounded.
+constexpr float kTouch = 1e-3f;
+
+}  // namespace
+
+LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_cells) {
+  if (whole_cells > 0) {
+    WalkOptions touch = walk;  // targets have been grown, by grow_to_whole_cells()
+    touch.r_cut *= kTouch;
+    return {touch.rule(), 1, true, walk.small_cell, true};
+  }
   WalkOptions longer = walk;
   longer.r_cut *= 1 + options.reach_skin;
   return {longer.rule(), 1 + options.skin, walk.r_cut > 0, walk.small_cell};

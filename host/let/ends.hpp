@@ -11,8 +11,9 @@
 
 namespace maki {
 
-// The criterion by which `walk` opens cells, with the options' margins.
-LetRule let_rule(const WalkOptions& walk, const LetOptions& options);
+// The criterion by which `walk` opens cells, with the options' margins; `whole_cells` as in
+// LocalEssentialTree::send_whole_cells(), 0 where that was not called.
+LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_cells = 0);
 
 // Of one block: on a reuse step it has no shapes and no masses.
 inline std::uint64_t let_message_bytes(const Blocks& blocks, std::size_t block, bool with_shapes) {

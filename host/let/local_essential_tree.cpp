@@ -7,6 +7,7 @@
 
 #include "host/comm/device_payload.hpp"
 #include "host/let/ends.hpp"
+#include "host/let/whole_cells.hpp"
 
 namespace maki {
 namespace {
@@ -50,6 +51,7 @@ struct LocalEssentialTree::Parts {
   LetSending out;
   LetReceiving in;
   LetCounts counts;
+  int whole_cells = 0;
 
   bool under_way = false, with_shapes = false, arrived = true;
   std::optional<DevicePayload::Transfer> transfer;  // none where there are no messages
@@ -74,10 +76,11 @@ void LocalEssentialTree::Parts::select(const Stream& stream, Octree& tree, const
   std::vector<std::size_t> others;
   for (std::size_t r = 0; r < size; ++r) {
     if (mine.cells == 0 || boxes[r].cells == 0 || r == static_cast<std::size_t>(ranks.rank())) continue;
-    targets.push_back(boxes[r].target(drift));
+    targets.push_back(whole_cells > 0 ? grow_to_whole_cells(boxes[r].target(0), walk.r_cut, whole_cells)
+                                      : boxes[r].target(drift));
     others.push_back(r);
   }
-  const auto found = select_essential(stream, tree, let_rule(walk, options), targets, out.selection);
+  const auto found = select_essential(stream, tree, let_rule(walk, options, whole_cells), targets, out.selection);
   std::vector<BlockCounts> to_each(size);
   for (std::size_t t = 0; t < others.size(); ++t) to_each[others[t]] = found[t];
   agree_on_sizes(stream, to_each);
@@ -159,6 +162,8 @@ void LocalEssentialTree::Parts::count(std::span<const Communicator::Outgoing> se
 LocalEssentialTree::LocalEssentialTree(const Communicator& ranks, const LetOptions& options)
     : parts_(std::make_unique<Parts>(ranks, options)) {}
 LocalEssentialTree::~LocalEssentialTree() = default;
+
+void LocalEssentialTree::send_whole_cells(int level) { parts_->whole_cells = level; }
 
 void LocalEssentialTree::rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles,
                                  const WalkOptions& walk, float drift) {

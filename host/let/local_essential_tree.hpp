@@ -45,6 +45,11 @@ class LocalEssentialTree {
   LocalEssentialTree(const Communicator& ranks, const LetOptions& options = {});
   ~LocalEssentialTree();
 
+  // From the next rebuild on particles alone are sent, of a tree that is to be built anew with one's own: all of the
+  // cells of `level` that walks for the particles of the other rank may meet (host/let/whole_cells.hpp). `drift` is 0
+  // then, and the walk has a cutoff.
+  void send_whole_cells(int level);
+
   // Collective. After the tree was built and swept; `tree.cells` is 0 on a rank without particles, which sends and gets
   // nothing. Gathers all ranks' boxes, selects on the device, agrees on sizes, and leaves the messages on their way:
   // one to each rank that needs anything of this one. With a cutoff these are the ranks within reach; without, all

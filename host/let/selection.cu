@@ -64,7 +64,7 @@ struct Judge {
   MAKI_HD Verdict judge(const WalkTarget& t, std::uint32_t c) const {
     if (rule.cutoff && !reaches(t, c)) return kLeftOut;
     if (count[c] <= rule.small_cell) return kLeaf;
-    if (is_far(t, c)) return kClosed;
+    if (!rule.whole && is_far(t, c)) return kClosed;
     return child_count[c] == 0 ? kLeaf : kOpened;
   }
   MAKI_HD void operator()(std::size_t i) const {

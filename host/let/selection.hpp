@@ -15,6 +15,7 @@ struct LetRule {
   float distance_factor;   // of the distance at which a cell is sent undivided
   bool cutoff;
   std::uint32_t small_cell;
+  bool whole = false;      // no cell is far enough: all particles within reach go
 };
 
 // Entries of all blocks, block after block in the order of targets and as blocks.hpp says; device memory.
@@ -33,7 +34,7 @@ struct LetSelection {
 // For each target box:
 //  - a cell whose box is beyond reach is left out, and so is one of which nothing is left;
 //  - a cell of at most small_cell particles, or one without children that is near, goes as a leaf with its particles;
-//  - a cell that is far enough from the box goes closed;
+//  - a cell that is far enough from the box goes closed, unless the rule is whole;
 //  - any other goes divided, with those of its children that are not left out.
 // Returns what each target gets: nothing at all (0 cells) where the whole tree is beyond reach. A launch or two for
 // each level, down and up, for all targets together; the host waits once a level. Scratch: 17 bytes for each cell that

@@ -72,6 +72,11 @@ inline constexpr SweepOrder kSweepOrder = SweepOrder::kByLevel;
 #endif
 void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order = kSweepOrder);
 
+// Cells above `level` get their cubes as boxes, and a size at which no walk takes them for multipoles: what a walk finds
+// does not depend on which particles beyond its reach they hold. After a sweep of particles that have not moved since
+// the tree was built; until the next sweep.
+void open_coarse_cells(const Stream& stream, int level, Octree& tree);
+
 // Groups of n particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has more, or
 // neighbouring siblings merged while they stay within group_size; larger leaves are cut into pieces. They cover all
 // particles, in Morton order. `groups` is resized; boxes are set. Five launches and a scan; 4 bytes come to the host.

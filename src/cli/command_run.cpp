@@ -73,7 +73,7 @@ void run_simulation(const Options& given) {
   Prepared run = prepare(config, !site.over_sites());
   OpenSites ring;
   if (site.over_sites()) {
-    first_slabs(run.config, site.count);
+    first_slabs(run, site.count);
     ring = open_sites(run.config, site, ranks, {}, say_now);
     take_share(run, config, *ring.sites, ranks);
   }

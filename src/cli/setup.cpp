@@ -7,8 +7,10 @@
 #include <limits>
 
 #include "host/comm/job.hpp"
+#include "host/let/whole_cells.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
+#include "kernels/tree/octree.hpp"
 #include "src/cli/initial_conditions.hpp"
 #include "src/config/check.hpp"
 #include "src/config/presets.hpp"
@@ -187,11 +189,17 @@ StepOptions step_options(const Config& config, const UnitSystem& units) {
   return options;
 }
 
+int ghost_level(const Prepared& run) {
+  const bool periodic = run.config.run.kind == RunKind::kCosmology;
+  return run.config.run.deterministic && periodic ? whole_cell_level(run.particles, kPeriodicMinLevel) : 0;
+}
+
 SimulationOptions simulation_options(const Prepared& run) {
   const Config& config = run.config;
   SimulationOptions options;
   options.gravity = gravity_options(config, run.units);
   options.gravity.slabs = run.slabs;
+  options.gravity.ghost_level = ghost_level(run);
   options.steps = step_options(config, run.units);
   options.side = run.side;
   options.centre = run.centre;

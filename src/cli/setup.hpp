@@ -51,6 +51,8 @@ MeshOptions mesh_options(const Config& config);
 GravityOptions gravity_options(const Config& config, const UnitSystem& units);
 // Lengths in the units of the run.
 StepOptions step_options(const Config& config, const UnitSystem& units);
+// GravityOptions::ghost_level: of deterministic runs of periodic boxes, else 0.
+int ghost_level(const Prepared& run);
 // All of it.
 SimulationOptions simulation_options(const Prepared& run);
 

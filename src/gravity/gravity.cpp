@@ -44,7 +44,8 @@ struct Gravity::Parts {
     if (site_steps) check_sites(o);
     if (!options.periodic || options.law.split == Split::kNone) return;
     const PoolLane lane(kMeshLane);
-    if (ranks.size() == 1 && !site_steps) {
+    // ParticleMesh transforms in other roundings than the mesh of many ranks, which has one result for all.
+    if (ranks.size() == 1 && !site_steps && options.ghost_level == 0) {
       mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
       return;
     }

@@ -20,6 +20,8 @@ namespace sites {
 class Slabs;
 }
 
+inline constexpr int kGhostReuse = 8;
+
 struct GravityOptions {
   bool periodic = true;
   bool direct = false;            // direct sum instead of the tree (isolated sets)
@@ -35,6 +37,11 @@ struct GravityOptions {
   // Over many ranks. Work is balanced by interaction counts instead of times, so that a run repeats itself (DESIGN
   // section 6).
   bool deterministic = false;
+  // Periodic: > 0 makes accelerations the same bits for any division of the particles among ranks and sites, and any
+  // number of these (ghost_tree.hpp, which this is the level of: whole_cell_level(); same instruction set). Lists are then kept
+  // for fixed_reuse evaluations, 0: kGhostReuse; it takes the place of other means to decide it. Lists that exceed
+  // list_budget are made anew in every step, and then the bits do depend on it.
+  int ghost_level = 0;
   // Positions that ranks send each other are rounded, relative to their cell; those between sites where the set is
   // isolated (else always).
   bool let_compression = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "host/let/whole_cells.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki {
@@ -24,11 +25,12 @@ constexpr double kFinestOfIsolated = 0x1p-24, kFirstDriftOfSoftening = 8;
 // Rounded positions are good enough where the mesh carries most of a force between sites. An isolated set has its
 // closest pairs where slabs meet, and forces without rounding are those of one site to the tree's error.
 LetOptions let_options(const GravityOptions& options) {
-  return {.reach_skin = kReachSkin, .compress = options.periodic || options.let_compression};
+  const bool rounded = options.periodic && options.ghost_level == 0;
+  return {.reach_skin = kReachSkin, .compress = rounded || options.let_compression};
 }
 
 sites::SlabLimits limits_of(const GravityOptions& options) {
-  sites::SlabLimits limits{.thinnest = thinnest_slab(options.law.r_cut), .move = options.boundary_move};
+  sites::SlabLimits limits{.thinnest = thinnest_slab(options.law.r_cut, options.ghost_level), .move = options.boundary_move};
   if (!options.periodic) limits.finest = kFinestOfIsolated;
   return limits;
 }
@@ -40,7 +42,10 @@ sites::Slabs slabs_at_first(int count, const GravityOptions& options, double thi
 }  // namespace
 
 // A slab between two others keeps them out of each other's reach.
-double thinnest_slab(double r_cut) { return r_cut * (1 + kReachSkin + 2 * TreeDrift::kMostOfCutoff); }
+double thinnest_slab(double r_cut, int ghost_level) {
+  const double ghosts = ghost_level > 0 ? whole_cell_margin(ghost_level) : 0;
+  return std::max(r_cut * (1 + kReachSkin + 2 * TreeDrift::kMostOfCutoff), r_cut * (1 + kReachSkin) + ghosts);
+}
 
 OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
     : options_(options),
@@ -50,7 +55,9 @@ OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
       trees_(steps.sites(), let_options(options)),
       migration_(steps.sites(), options.periodic ? sites::SiteMigration::Reach::kNeighbours
                                                  : sites::SiteMigration::Reach::kAll),
-      judge_(options.reuse_tolerance) {}
+      judge_(options.reuse_tolerance) {
+  if (options.ghost_level > 0) trees_.send_whole_cells(options.ghost_level);
+}
 
 void OtherSites::set_slabs(const sites::Slabs& slabs) {
   for (int i = 0; i < slabs.count(); ++i) {

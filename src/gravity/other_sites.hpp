@@ -15,8 +15,8 @@
 
 namespace maki {
 
-// Slabs are never thinner (sides), however they move.
-double thinnest_slab(double r_cut);
+// Slabs are never thinner (sides), however they move. `ghost_level` as in GravityOptions.
+double thinnest_slab(double r_cut, int ghost_level);
 
 class OtherSites {
  public:

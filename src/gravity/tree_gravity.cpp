@@ -20,17 +20,27 @@ constexpr std::uint32_t kSlices = 16;
 
 bool host_computes() { return std::string(backend_name()) == "cpu"; }
 
+GravityOptions with_ghosts(GravityOptions options) {
+  if (options.ghost_level == 0) return options;
+  if (options.fixed_reuse == 0) options.fixed_reuse = kGhostReuse;
+  options.let_compression = false;  // ghosts are where they are
+  return options;
+}
+
 }  // namespace
 
 TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks,
                          SiteSteps* steps)
-    : options_(options),
+    : options_(with_ghosts(options)),
       timers_(timers),
       ranks_(ranks),
       domains_(ranks),
-      let_(ranks, LetOptions{.compress = options.let_compression}),
+      ghosts_(options.ghost_level > 0 ? std::make_unique<GhostTree>(options) : nullptr),
+      let_(ranks, LetOptions{.compress = options_.let_compression}),
       judge_(options.reuse_tolerance),
-      sites_(steps ? std::make_unique<OtherSites>(*steps, options) : nullptr) {}
+      sites_(steps ? std::make_unique<OtherSites>(*steps, options_) : nullptr) {
+  if (ghosts_) let_.send_whole_cells(options.ghost_level);
+}
 
 void TreeGravity::agree_with_sites() {
   if (!sites_) return;
@@ -57,6 +67,7 @@ WalkOptions TreeGravity::walk_options(double theta) const {
 }
 
 TreeGravity::Sources TreeGravity::local(const Particles& particles) {
+  if (ghosts_) return {ghosts_->tree(), lists_, ghosts_->view(), From::kHere};
   return {tree_, lists_,
           {particles.source.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()}, From::kHere};
 }
@@ -114,16 +125,18 @@ void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorA
 Costs TreeGravity::costs_of_particles(const Stream& stream, double seconds) {
   if (groups_.empty()) return {};
   costs_.resize(groups_.size(), 0.2);
-  group_costs(stream, tree_.count.data(), lists_.view(groups_), kCellCost, costs_.data());
+  const Octree& tree = ghosts_ ? ghosts_->tree() : tree_;
+  group_costs(stream, tree.count.data(), lists_.view(groups_), kCellCost, costs_.data());
   if (has_imported())
     group_costs(stream, let_.forest().count.data(), imported_lists_.view(groups_), kCellCost, costs_.data(), true);
   if (has_sites())
     group_costs(stream, sites_->trees().forest().count.data(), sites_->lists().view(groups_), kCellCost, costs_.data(),
                 true);
-  return {costs_.data(), groups_.data(), groups_.size(), kParticleCost, options_.deterministic ? 0 : seconds};
+  const Group* groups = ghosts_ ? ghosts_->own_groups().data() : groups_.data();
+  return {costs_.data(), groups, groups_.size(), kParticleCost, options_.deterministic ? 0 : seconds};
 }
 
-void TreeGravity::evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+void TreeGravity::begin_evaluation() {
   counts_ = {};
   statistics_ = {};
   lists_gone_ = batched_;
@@ -131,11 +144,41 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
   outgrown_ = outgrown_sites_ = 0;
   force_seconds_ = 0;
   asks_rebuild_ = false;
+  if (!rebuild_due_) return;
+  counts_.rebuilt = true;
+  uses_since_rebuild_ = 0;
+  rebuild_due_ = false;
+}
+
+void TreeGravity::evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   const bool fresh = rebuild_due_;
-  if (fresh)
-    rebuild_tree(stream, particles);
+  begin_evaluation();
+  if (ghosts_)
+    evaluate_with_ghosts(stream, particles, fresh, out);
   else
+    evaluate_forests(stream, particles, fresh, out);
+  if (fresh && !batched_ && options_.fixed_reuse == 0) probes_.choose(stream, groups_, options_.group_size);
+  StepSums sums = over_ranks(probe(stream, particles, out));
+  if (sums.outgrown > 0) {
+    renew_imports(stream, particles, out);
+    sums = over_ranks(probe(stream, particles, out));
+  }
+  judge(sums, fresh);
+  if (must_replace()) replace_lists(stream, particles, out);
+  if (sites_) tell_sites(stream, particles, sums);
+  counts_.redone_groups = lists_.take_redone() + imported_lists_.take_redone();
+  ++uses_since_rebuild_;
+}
+
+// The local tree and the forests of what has come from others, one after another.
+void TreeGravity::evaluate_forests(const Stream& stream, const Particles& particles, bool fresh,
+                                   const ForceOutput& out) {
+  if (fresh) {
+    rebuild_tree(stream, particles);
+    rebuild_groups(stream, particles);
+  } else {
     refit_tree(stream, particles);
+  }
   if (sites_) {
     const PhaseTimers::Scope scope(timers_, "export to sites");
     sites_->send_trees(stream, tree_, particles.source.data(), walk_options(options_.theta), fresh);
@@ -153,24 +196,10 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
     }
     if (has_sites()) serve(stream, from_sites(particles), fresh, out);
   }
-  if (fresh && !batched_ && options_.fixed_reuse == 0) probes_.choose(stream, groups_, options_.group_size);
-  StepSums sums = over_ranks(probe(stream, particles, out));
-  if (sums.outgrown > 0) {
-    renew_imports(stream, particles, out);
-    sums = over_ranks(probe(stream, particles, out));
-  }
-  judge(sums, fresh);
-  if (must_replace()) replace_lists(stream, particles, out);
-  if (sites_) tell_sites(stream, particles, sums);
-  counts_.redone_groups = lists_.take_redone() + imported_lists_.take_redone();
-  ++uses_since_rebuild_;
 }
 
+// The tree alone, of the particles as they have been sorted.
 void TreeGravity::rebuild_tree(const Stream& stream, const Particles& particles) {
-  const int min_level = options_.periodic ? kPeriodicMinLevel : 0;
-  counts_.rebuilt = true;
-  uses_since_rebuild_ = 0;
-  rebuild_due_ = false;
   if (particles.size() == 0) {
     tree_.cells = 0;
     groups_.resize(0);
@@ -179,12 +208,17 @@ void TreeGravity::rebuild_tree(const Stream& stream, const Particles& particles)
   }
   {
     const PhaseTimers::Scope scope(timers_, "build", stream);
-    build_octree(stream, sorter_.keys(), options_.leaf_size, min_level, tree_);
+    build_octree(stream, sorter_.keys(), options_.leaf_size, min_level(), tree_);
     sorter_.release_keys();
   }
   const PhaseTimers::Scope scope(timers_, "sweep", stream);
   sweep_octree(stream, particles.source.data(), tree_);
-  make_groups(stream, tree_, particles.source.data(), options_.group_size, min_level,
+}
+
+void TreeGravity::rebuild_groups(const Stream& stream, const Particles& particles) {
+  if (particles.size() == 0) return;
+  const PhaseTimers::Scope scope(timers_, "sweep", stream);
+  make_groups(stream, tree_, particles.source.data(), options_.group_size, min_level(),
               static_cast<std::uint32_t>(particles.size()), groups_);
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/particles/morton.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
+#include "src/gravity/ghost_tree.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/kept_lists.hpp"
 #include "src/gravity/list_probes.hpp"
@@ -30,6 +31,8 @@ namespace maki {
 //  5. the same over what has come from other ranks, and over what has come from other sites;
 //  6. the probes' forces are compared with a strict walk, and all ranks decide together whether the next step rebuilds
 //     (over several sites: all sites, in the next step, whether the one after it does).
+// With ghosts (GravityOptions::ghost_level) 3 to 5 are instead: particles come from other ranks and sites, and lists
+// over one tree of them and one's own are evaluated.
 class TreeGravity {
  public:
   // `steps`: of a run over several sites, else null.
@@ -75,7 +78,13 @@ class TreeGravity {
   WalkOptions walk_options(double theta) const;
   void distribute(const Stream& stream, Particles& particles, VectorArray* carried);
   Costs costs_of_particles(const Stream& stream, double seconds);
+  void begin_evaluation();
+  void evaluate_forests(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out);
+  void evaluate_with_ghosts(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out);
+  GhostTree::Ghosts fetch_ghosts(const Stream& stream, const Particles& particles, bool fresh);
+  int min_level() const { return options_.periodic ? kPeriodicMinLevel : 0; }
   void rebuild_tree(const Stream& stream, const Particles& particles);
+  void rebuild_groups(const Stream& stream, const Particles& particles);
   void refit_tree(const Stream& stream, const Particles& particles);
   void exchange_trees(const Stream& stream, const Particles& particles, bool fresh);
   void finish_exchange(const Stream& stream);
@@ -98,7 +107,7 @@ class TreeGravity {
   Sources imported(const Particles& particles);
   Sources from_sites(const Particles& particles);
   bool has_imported() const { return imported_cells_ > 0; }
-  bool has_sites() const { return sites_ && sites_->cells() > 0; }
+  bool has_sites() const { return sites_ && !ghosts_ && sites_->cells() > 0; }
   void tell_sites(const Stream& stream, const Particles& particles, const StepSums& sums);
 
   GravityOptions options_;
@@ -106,7 +115,8 @@ class TreeGravity {
   Communicator ranks_;
   RankDomains domains_;
   MortonSorter sorter_;
-  Octree tree_;
+  Octree tree_;                        // of own particles; with ghosts, only to choose what others need
+  std::unique_ptr<GhostTree> ghosts_;  // or null
   DeviceBuffer<Group> groups_{"tree.groups"};
   KeptLists lists_, imported_lists_;
   LocalEssentialTree let_;

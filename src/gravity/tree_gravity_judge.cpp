@@ -45,7 +45,7 @@ StepSums TreeGravity::over_ranks(const SampleError& error) const {
 
 void TreeGravity::report(const StepSums& sums) {
   counts_.groups = groups_.size();
-  counts_.cells = tree_.cells;
+  counts_.cells = ghosts_ ? ghosts_->tree().cells : tree_.cells;
   counts_.interactions = statistics_.particle_pairs + statistics_.cell_pairs;
   counts_.longest_list = statistics_.longest;
   counts_.mean_list = sums.mean_list();

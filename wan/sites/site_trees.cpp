@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/let/ends.hpp"
+#include "host/let/whole_cells.hpp"
 #include "kernels/device/error.hpp"
 #include "wan/sites/tree_message.hpp"
 
@@ -50,6 +51,7 @@ struct SiteTrees::Parts {
   LetSending out;
   LetReceiving in;
   LetCounts counts;
+  int whole_cells = 0;
 
   bool under_way = false, with_shapes = false;
   std::uint64_t number = 0;
@@ -80,8 +82,11 @@ void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOpti
   const bool cutoff = walk.r_cut > 0;
   choose_partners(cutoff);
   std::vector<WalkTarget> targets;
-  for (const int site : partners) targets.push_back(slab_target(slabs, site, cutoff, drift));
-  const auto found = select_essential(stream, tree, let_rule(walk, options), targets, out.selection);
+  for (const int site : partners) {
+    const WalkTarget slab = slab_target(slabs, site, cutoff, whole_cells > 0 ? 0 : drift);
+    targets.push_back(whole_cells > 0 ? grow_to_whole_cells(slab, walk.r_cut, whole_cells) : slab);
+  }
+  const auto found = select_essential(stream, tree, let_rule(walk, options, whole_cells), targets, out.selection);
   std::vector<BlockCounts> sent;
   block_of.assign(partners.size(), kNone);
   for (std::size_t p = 0; p < partners.size(); ++p) {
@@ -204,6 +209,8 @@ void SiteTrees::Parts::receive_payload(const Stream& stream) {
 
 SiteTrees::SiteTrees(Sites& sites, const LetOptions& options) : parts_(std::make_unique<Parts>(sites, options)) {}
 SiteTrees::~SiteTrees() = default;
+
+void SiteTrees::send_whole_cells(int level) { parts_->whole_cells = level; }
 
 void SiteTrees::rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                         const Slabs& slabs, float drift, std::uint64_t number) {

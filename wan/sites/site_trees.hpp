@@ -25,6 +25,9 @@ class SiteTrees {
   SiteTrees(Sites& sites, const LetOptions& options);
   ~SiteTrees();
 
+  // As LocalEssentialTree::send_whole_cells(), for the neighbours' slabs.
+  void send_whole_cells(int level);
+
   // Each rank's tree is cut for the slabs of the neighbours (with a cutoff) or of all other sites (without), taken as
   // wider by `drift` (sides) on both sides, and goes on its way. `number` rises from call to call, alike at all sites.
   // A message goes to every partner, also an empty one: nobody asks. As LocalEssentialTree::rebuild() otherwise.

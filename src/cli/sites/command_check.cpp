@@ -73,7 +73,7 @@ void check(const Options& given) {
   if (!site.over_sites())
     throw Error("there is nothing to check", "the configuration has no other sites", "give sites.ring");
   const Prepared run = prepare(config, false, Communicator::self());
-  first_slabs(run.config, site.count);
+  first_slabs(run, site.count);
   sites::RingPlan plan = make_ring_plan(run.config, site, false);
   plan.say = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
   if (given.wait > 0) plan.wait_limit = given.wait;

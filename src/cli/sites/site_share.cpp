@@ -108,17 +108,17 @@ void check_tallies(const std::vector<Tallies>& tallies, const sites::Sites& site
 
 }  // namespace
 
-sites::Slabs first_slabs(const Config& resolved, int sites) {
-  const Config::Gravity& gravity = resolved.gravity;
-  const bool periodic = resolved.run.kind == RunKind::kCosmology;
-  return {sites, periodic ? thinnest_slab(*gravity.r_cut / static_cast<double>(*gravity.mesh)) : 0};
+sites::Slabs first_slabs(const Prepared& run, int sites) {
+  const Config::Gravity& gravity = run.config.gravity;
+  if (run.config.run.kind != RunKind::kCosmology) return {sites, 0};
+  return {sites, thinnest_slab(*gravity.r_cut / static_cast<double>(*gravity.mesh), ghost_level(run))};
 }
 
 void keep_own_slab(Prepared& run, sites::Sites& sites, const Communicator& ranks) {
   const Frame frame = make_frame(run.initial.header, run.side, run.centre);
   const bool periodic = run.config.run.kind == RunKind::kCosmology;
   const sites::Slabs slabs =
-      periodic ? first_slabs(run.config, sites.count()) : slabs_by_number(run, frame, sites, ranks);
+      periodic ? first_slabs(run, sites.count()) : slabs_by_number(run, frame, sites, ranks);
   if (!periodic) run.slabs.assign(slabs.starts().begin(), slabs.starts().end());
   const Tallies mine = of_all_ranks(keep_slab(run.initial, frame, slabs, sites.me()), ranks);
   std::vector<Tallies> tallies;

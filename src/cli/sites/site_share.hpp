@@ -10,7 +10,7 @@ namespace maki {
 
 // Slabs of a periodic box are even at the start. Throws Error with the numbers where they are thinner than the tree's
 // force reaches.
-sites::Slabs first_slabs(const Config& resolved, int sites);
+sites::Slabs first_slabs(const Prepared& run, int sites);
 
 // Drops what is not in the slab of this site, by the coordinates that the run computes with: what is kept at all sites
 // together is the whole set. Slabs of an isolated set, which may be anywhere in its box, are such that all have as many

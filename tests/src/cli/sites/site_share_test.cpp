@@ -48,7 +48,7 @@ TEST(SiteShare, SlabsMakeUpTheWhole) {
   for (const int count : {2, 3}) {
     const Prepared whole = make_run();
     const auto kept = shares(std::vector<Prepared>(static_cast<std::size_t>(count), whole));
-    const sites::Slabs slabs = first_slabs(whole.config, count);
+    const sites::Slabs slabs = first_slabs(whole, count);
     std::vector<std::uint64_t> ids;
     for (int i = 0; i < count; ++i) {
       const Prepared& run = kept[static_cast<std::size_t>(i)];
@@ -111,9 +111,9 @@ TEST(SiteShare, DifferentSetsAreRefused) {
 }
 
 TEST(SiteShare, ThinSlabsAreRefusedWithTheNumbers) {
-  const Config config = make_run().config;
-  EXPECT_NO_THROW(first_slabs(config, 2));
-  EXPECT_THROW(first_slabs(config, 64), Error);
+  const Prepared run = make_run();
+  EXPECT_NO_THROW(first_slabs(run, 2));
+  EXPECT_THROW(first_slabs(run, 64), Error);
 }
 
 TEST(ChooseSite, NamesAndDirectories) {

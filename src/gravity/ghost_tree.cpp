@@ -1,0 +1,53 @@
+#include "src/gravity/ghost_tree.hpp"
+
+#include "kernels/tree/own_groups.hpp"
+
+namespace maki {
+
+// One array, where they come from two.
+const SourceParticle* GhostTree::gathered(const Stream& stream, const Ghosts& ghosts) {
+  if (ghosts.from_sites == 0) return ghosts.of_ranks;
+  if (ghosts.from_ranks == 0) return ghosts.of_sites;
+  ghosts_.resize(ghosts.from_ranks + ghosts.from_sites, 0.1);
+  copy_on_device(stream, ghosts_.data(), ghosts.of_ranks, ghosts.from_ranks * sizeof(SourceParticle));
+  copy_on_device(stream, ghosts_.data() + ghosts.from_ranks, ghosts.of_sites,
+                 ghosts.from_sites * sizeof(SourceParticle));
+  return ghosts_.data();
+}
+
+void GhostTree::join(const Stream& stream, const SourceParticle* own, std::size_t count, const Ghosts& ghosts) {
+  tree_.cells = 0;
+  if (count > 0) sources_.join(stream, own, count, gathered(stream, ghosts), ghosts.from_ranks + ghosts.from_sites);
+}
+
+void GhostTree::build(const Stream& stream, DeviceBuffer<Group>& groups) {
+  build_octree(stream, sources_.keys(), options_.leaf_size, options_.ghost_level, tree_);
+  sources_.release_keys();
+  sweep_octree(stream, sources_.data(), tree_);
+  open_coarse_cells(stream, options_.ghost_level, tree_);
+  make_groups(stream, tree_, sources_.data(), options_.group_size, options_.ghost_level, sources_.size(), groups);
+  DeviceBuffer<std::uint32_t> own_before("ghosts.scratch");
+  sources_.count_own(stream, own_before);
+  keep_own_groups(stream, own_before, groups, own_groups_);
+}
+
+void GhostTree::refit(const Stream& stream, const SourceParticle* own, const Ghosts& ghosts,
+                      DeviceBuffer<Group>& groups) {
+  sources_.refresh(stream, own, gathered(stream, ghosts));
+  sweep_octree(stream, sources_.data(), tree_);
+  refit_groups(stream, sources_.data(), groups);
+}
+
+ForceOutput GhostTree::output(bool want_potential) {
+  acceleration_.resize(sources_.size());
+  if (!want_potential) potential_.release();
+  if (want_potential) potential_.resize(sources_.size());
+  return {acceleration_.view(), want_potential ? potential_.data() : nullptr};
+}
+
+void GhostTree::give_back(const Stream& stream, const ForceOutput& own) const {
+  sources_.own_values(stream, acceleration_.view(), own.acceleration);
+  if (own.potential) sources_.own_values(stream, potential_.data(), own.potential);
+}
+
+}  // namespace maki

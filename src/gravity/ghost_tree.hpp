@@ -1,0 +1,62 @@
+// A tree whose forces do not depend on how particles are divided among ranks and sites.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/force/force.hpp"
+#include "kernels/particles/joined_sources.hpp"
+#include "kernels/tree/octree.hpp"
+#include "src/gravity/gravity.hpp"
+
+namespace maki {
+
+// Over a rank's own particles and the ghosts around them: those of others in all cells of one level that own particles'
+// lists may meet (host/let/whole_cells.hpp). There every cell is whole, and cells above that level serve no list as
+// multipoles; so cells, groups, lists and forces are, bit for bit, those of one tree over all particles, of which this
+// is a part. A group with own particles and ghosts is evaluated by all who have a part in it.
+//
+// In bytes an own particle or ghost, beside tree, groups and lists: 36 (40 with potentials), and 8 more at a rebuild.
+class GhostTree {
+ public:
+  // Reads ghost_level, leaf_size, group_size.
+  explicit GhostTree(const GravityOptions& options) : options_(options) {}
+
+  // Ghosts as they came: from ranks of this site, and from other sites.
+  struct Ghosts {
+    const SourceParticle* of_ranks = nullptr;
+    std::size_t from_ranks = 0;
+    const SourceParticle* of_sites = nullptr;
+    std::size_t from_sites = 0;
+  };
+
+  // Anew, where no particle has moved since ghosts were selected; no own particles need no tree. `groups`: those with
+  // own particles.
+  void join(const Stream& stream, const SourceParticle* own, std::size_t count, const Ghosts& ghosts);
+  void build(const Stream& stream, DeviceBuffer<Group>& groups);
+  // The same sources have moved.
+  void refit(const Stream& stream, const SourceParticle* own, const Ghosts& ghosts, DeviceBuffer<Group>& groups);
+
+  Octree& tree() { return tree_; }
+  SourceView view() const {
+    return {sources_.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()};
+  }
+  // By group: which own particles are in it.
+  const DeviceBuffer<Group>& own_groups() const { return own_groups_; }
+
+  // Where forces on own particles and ghosts go, and what own particles get of them.
+  ForceOutput output(bool want_potential);
+  void give_back(const Stream& stream, const ForceOutput& own) const;
+
+ private:
+  const SourceParticle* gathered(const Stream& stream, const Ghosts& ghosts);
+
+  GravityOptions options_;
+  JoinedSources sources_;
+  DeviceBuffer<SourceParticle> ghosts_{"ghosts.gathered"};
+  Octree tree_;
+  DeviceBuffer<Group> own_groups_{"ghosts.groups"};
+  VectorArray acceleration_{"ghosts.acceleration"};
+  DeviceBuffer<float> potential_{"ghosts.potential"};
+};
+
+}  // namespace maki
