@@ -38,11 +38,15 @@ struct CoarseKeys {
   }
 };
 
+// Those of [begin, end).
 struct Place {
-  BothSets sets;
+  const SourceParticle* from;
+  std::uint32_t begin, end;
   const std::uint32_t* order;
   SourceParticle* sources;
-  MAKI_HD void operator()(std::size_t i) const { sources[i] = sets[order[i]]; }
+  MAKI_HD void operator()(std::size_t i) const {
+    if (order[i] >= begin && order[i] < end) sources[i] = from[order[i] - begin];
+  }
 };
 
 struct IsOwn {
@@ -80,11 +84,17 @@ void JoinedSources::join(const Stream& stream, const SourceParticle* own, std::s
   sort_by_key(stream, keys_, order_);
   launch(stream, "ghosts_keys", n, CoarseKeys{sets, order_.data(), keys_.data()});
   sort_by_key(stream, keys_, order_);
-  refresh(stream, own, others);
+  refresh_own(stream, own);
+  refresh_others(stream, others);
 }
 
-void JoinedSources::refresh(const Stream& stream, const SourceParticle* own, const SourceParticle* others) {
-  launch(stream, "ghosts_place", sources_.size(), Place{{own, others, own_count_}, order_.data(), sources_.data()});
+void JoinedSources::refresh_own(const Stream& stream, const SourceParticle* own) {
+  launch(stream, "ghosts_own_places", size(), Place{own, 0, own_count_, order_.data(), sources_.data()});
+}
+
+void JoinedSources::refresh_others(const Stream& stream, const SourceParticle* others) {
+  if (!has_others()) return;
+  launch(stream, "ghosts_places", size(), Place{others, own_count_, UINT32_MAX, order_.data(), sources_.data()});
 }
 
 void JoinedSources::count_own(const Stream& stream, DeviceBuffer<std::uint32_t>& before) const {

@@ -21,9 +21,11 @@ class JoinedSources {
   void join(const Stream& stream, const SourceParticle* own, std::size_t own_count, const SourceParticle* others,
             std::size_t other_count);
   // The same sources, as many as before and in the same order as then, where they are now: they stay where they stand.
-  void refresh(const Stream& stream, const SourceParticle* own, const SourceParticle* others);
+  void refresh_own(const Stream& stream, const SourceParticle* own);
+  void refresh_others(const Stream& stream, const SourceParticle* others);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(sources_.size()); }
+  bool has_others() const { return size() > own_count_; }
   const SourceParticle* data() const { return sources_.data(); }
   const DeviceBuffer<std::uint64_t>& keys() const { return keys_; }
   void release_keys() { keys_.release(); }

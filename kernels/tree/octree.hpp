@@ -71,6 +71,10 @@ inline constexpr SweepOrder kSweepOrder = SweepOrder::kLeavesFirst;
 inline constexpr SweepOrder kSweepOrder = SweepOrder::kByLevel;
 #endif
 void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order = kSweepOrder);
+// The same in two parts: those cells alone whose entry in `kind` (by cell) is `wanted`. Children of a cell of the first
+// part are of the first part.
+void sweep_part(const Stream& stream, const SourceParticle* particles, Octree& tree, const std::uint8_t* kind,
+                std::uint8_t wanted);
 
 // Cells above `level` get their cubes as boxes, and a size at which no walk takes them for multipoles: what a walk finds
 // does not depend on which particles beyond its reach they hold. After a sweep of particles that have not moved since

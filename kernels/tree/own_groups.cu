@@ -30,6 +30,33 @@ struct Keep {
   }
 };
 
+struct MarkCells {
+  const std::uint32_t* own_before;
+  const std::uint32_t* first;
+  const std::uint32_t* count;
+  std::uint8_t* has_ghosts;
+  MAKI_HD void operator()(std::size_t i) const {
+    const std::uint32_t begin = first[i], end = begin + count[i];
+    has_ghosts[i] = own_before[end] - own_before[begin] < count[i] ? 1 : 0;
+  }
+};
+
+struct IsOuter {
+  ListView lists;
+  const Group* own;
+  const std::uint8_t* has_ghosts;
+  std::uint32_t* outer;
+  std::uint32_t* inner;
+  MAKI_HD void operator()(std::size_t i) const {
+    const ListRange range = lists.ranges[i];
+    const std::uint32_t* const words = lists.words + range.begin;
+    bool ghosts = own[i].count < lists.groups[i].count;
+    for (std::uint32_t w = 0; w < range.cells + range.leaves && !ghosts; ++w) ghosts = has_ghosts[words[w]] != 0;
+    outer[i] = ghosts ? 1 : 0;
+    inner[i] = ghosts ? 0 : 1;
+  }
+};
+
 }  // namespace
 
 void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, DeviceBuffer<Group>& groups,
@@ -41,6 +68,23 @@ void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& ow
   own.resize(n, 0.1);
   launch(stream, "ghosts_keep", n, Keep{groups.data(), which.data(), own_before.data(), kept.data(), own.data()});
   groups.swap(kept);
+}
+
+void mark_ghost_cells(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, const Octree& tree,
+                      DeviceBuffer<std::uint8_t>& has_ghosts) {
+  has_ghosts.resize(tree.cells, 0.1);
+  launch(stream, "ghosts_cells", tree.cells,
+         MarkCells{own_before.data(), tree.first.data(), tree.count.data(), has_ghosts.data()});
+}
+
+void split_groups(const Stream& stream, const ListView& lists, const DeviceBuffer<Group>& own,
+                  const DeviceBuffer<std::uint8_t>& has_ghosts, DeviceBuffer<std::uint32_t>& inner,
+                  DeviceBuffer<std::uint32_t>& outer) {
+  DeviceBuffer<std::uint32_t> is_inner("ghosts.scratch", lists.count), is_outer("ghosts.scratch", lists.count);
+  launch(stream, "ghosts_split", lists.count,
+         IsOuter{lists, own.data(), has_ghosts.data(), is_outer.data(), is_inner.data()});
+  select_flagged(stream, is_inner.data(), lists.count, inner);
+  select_flagged(stream, is_outer.data(), lists.count, outer);
 }
 
 }  // namespace maki

@@ -81,6 +81,8 @@ struct SweepCells {
   CellMoments* moments;
   CellGeometryView g;
   std::uint32_t begin;
+  const std::uint8_t* kind;  // null: all cells
+  std::uint8_t wanted;
 
   MAKI_HD void add_particles(std::size_t cell, Moments& sum, Extent& extent) const {
     for (std::uint32_t p = first[cell]; p < first[cell] + count[cell]; ++p) {
@@ -126,6 +128,7 @@ struct SweepCells {
 
   MAKI_HD void operator()(std::size_t i) const {
     const std::size_t cell = begin + i;
+    if (kind && kind[cell] != wanted) return;
     const bool leaf = child_count[cell] == 0;
     if (leaf ? !kLeaves || count[cell] == kClosedCell : !kDivided) return;
     Moments sum;
@@ -163,13 +166,13 @@ struct RefitGroup {
   }
 };
 
-}  // namespace
-
-void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order) {
+void sweep_cells(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order,
+                 const std::uint8_t* kind, std::uint8_t wanted) {
   const auto sweep = [&]<bool kLeaves, bool kDivided>(const char* name, std::uint32_t begin, std::uint32_t end) {
     launch(stream, name, end - begin,
            SweepCells<kLeaves, kDivided>{particles, tree.first.data(), tree.count.data(), tree.first_child.data(),
-                                         tree.child_count.data(), tree.moments.data(), tree.geometry.view(), begin});
+                                         tree.child_count.data(), tree.moments.data(), tree.geometry.view(), begin,
+                                         kind, wanted});
   };
   const bool leaves_first = order == SweepOrder::kLeavesFirst;
   if (leaves_first) sweep.template operator()<true, false>("sweep_leaves", 0, tree.cells);
@@ -180,6 +183,17 @@ void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree&
     else if (end < tree.cells)  // the deepest level is all leaves
       sweep.template operator()<false, true>("sweep_divided", begin, end);
   }
+}
+
+}  // namespace
+
+void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order) {
+  sweep_cells(stream, particles, tree, order, nullptr, 0);
+}
+
+void sweep_part(const Stream& stream, const SourceParticle* particles, Octree& tree, const std::uint8_t* kind,
+                std::uint8_t wanted) {
+  sweep_cells(stream, particles, tree, kSweepOrder, kind, wanted);
 }
 
 void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups) {

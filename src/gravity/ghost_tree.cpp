@@ -29,12 +29,25 @@ void GhostTree::build(const Stream& stream, DeviceBuffer<Group>& groups) {
   DeviceBuffer<std::uint32_t> own_before("ghosts.scratch");
   sources_.count_own(stream, own_before);
   keep_own_groups(stream, own_before, groups, own_groups_);
+  mark_ghost_cells(stream, own_before, tree_, cells_with_ghosts_);
 }
 
-void GhostTree::refit(const Stream& stream, const SourceParticle* own, const Ghosts& ghosts,
-                      DeviceBuffer<Group>& groups) {
-  sources_.refresh(stream, own, gathered(stream, ghosts));
-  sweep_octree(stream, sources_.data(), tree_);
+void GhostTree::split(const Stream& stream, const ListView& lists) {
+  split_groups(stream, lists, own_groups_, cells_with_ghosts_, inner_, outer_);
+}
+
+// Every cell is swept once a step, as by a rank that has all of its particles: a sweep's reference points are those of
+// the sweep before.
+void GhostTree::refit_own(const Stream& stream, const SourceParticle* own, DeviceBuffer<Group>& groups) {
+  sources_.refresh_own(stream, own);
+  sweep_part(stream, sources_.data(), tree_, cells_with_ghosts_.data(), 0);
+  refit_groups(stream, sources_.data(), groups);
+}
+
+void GhostTree::refit_ghosts(const Stream& stream, const Ghosts& ghosts, DeviceBuffer<Group>& groups) {
+  if (!has_ghosts()) return;
+  sources_.refresh_others(stream, gathered(stream, ghosts));
+  sweep_part(stream, sources_.data(), tree_, cells_with_ghosts_.data(), 1);
   refit_groups(stream, sources_.data(), groups);
 }
 

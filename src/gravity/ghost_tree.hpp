@@ -15,6 +15,8 @@ namespace maki {
 // multipoles; so cells, groups, lists and forces are, bit for bit, those of one tree over all particles, of which this
 // is a part. A group with own particles and ghosts is evaluated by all who have a part in it.
 //
+// While ghosts are on their way, inner groups can be evaluated: those that no ghost acts on.
+//
 // In bytes an own particle or ghost, beside tree, groups and lists: 36 (40 with potentials), and 8 more at a rebuild.
 class GhostTree {
  public:
@@ -33,8 +35,16 @@ class GhostTree {
   // own particles.
   void join(const Stream& stream, const SourceParticle* own, std::size_t count, const Ghosts& ghosts);
   void build(const Stream& stream, DeviceBuffer<Group>& groups);
-  // The same sources have moved.
-  void refit(const Stream& stream, const SourceParticle* own, const Ghosts& ghosts, DeviceBuffer<Group>& groups);
+  // Once there are lists over these groups: which are inner ones.
+  void split(const Stream& stream, const ListView& lists);
+  bool has_ghosts() const { return sources_.has_others(); }
+  const DeviceBuffer<std::uint32_t>& inner() const { return inner_; }
+  const DeviceBuffer<std::uint32_t>& outer() const { return outer_; }
+
+  // The same sources have moved: own ones first, then ghosts. Afterwards the cells without ghosts, then all, and the
+  // groups of them, are as they have to be.
+  void refit_own(const Stream& stream, const SourceParticle* own, DeviceBuffer<Group>& groups);
+  void refit_ghosts(const Stream& stream, const Ghosts& ghosts, DeviceBuffer<Group>& groups);
 
   Octree& tree() { return tree_; }
   SourceView view() const {
@@ -55,6 +65,8 @@ class GhostTree {
   DeviceBuffer<SourceParticle> ghosts_{"ghosts.gathered"};
   Octree tree_;
   DeviceBuffer<Group> own_groups_{"ghosts.groups"};
+  DeviceBuffer<std::uint8_t> cells_with_ghosts_{"ghosts.cells"};
+  DeviceBuffer<std::uint32_t> inner_{"ghosts.inner"}, outer_{"ghosts.outer"};
   VectorArray acceleration_{"ghosts.acceleration"};
   DeviceBuffer<float> potential_{"ghosts.potential"};
 };

@@ -320,7 +320,7 @@ void TreeGravity::evaluate_kept(const Stream& stream, const Sources& sources, co
   const PhaseTimers::Scope scope(timers_, "evaluate", stream);
   const auto all = static_cast<std::uint32_t>(groups_.size());
   const bool waiting = ranks_.size() > 1 && !sources.imported();
-  const std::uint32_t slices = waiting && host_computes() ? std::min(kSlices, all) : 1;
+  const std::uint32_t slices = waiting ? slices_of(all) : 1;
   for (std::uint32_t slice = 0; slice < slices; ++slice) {
     const auto begin = static_cast<std::uint32_t>(std::uint64_t{all} * slice / slices);
     const auto end = static_cast<std::uint32_t>(std::uint64_t{all} * (slice + 1) / slices);
@@ -329,6 +329,10 @@ void TreeGravity::evaluate_kept(const Stream& stream, const Sources& sources, co
                    {out.acceleration, out.potential, sources.imported()});
     if (waiting) move_messages(stream);
   }
+}
+
+std::uint32_t TreeGravity::slices_of(std::uint32_t groups) const {
+  return ranks_.size() > 1 && host_computes() ? std::min(kSlices, groups) : 1;
 }
 
 // While what is queued on `stream` is evaluated: staged messages move in calls only, and the host would only wait for

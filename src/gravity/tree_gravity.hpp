@@ -81,7 +81,12 @@ class TreeGravity {
   void begin_evaluation();
   void evaluate_forests(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out);
   void evaluate_with_ghosts(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out);
-  GhostTree::Ghosts fetch_ghosts(const Stream& stream, const Particles& particles, bool fresh);
+  void evaluate_new_tree(const Stream& stream, const Particles& particles, bool want_potential);
+  void evaluate_kept_tree(const Stream& stream, const Particles& particles, bool want_potential);
+  void evaluate_groups(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>& which,
+                       const ForceOutput& out);
+  void send_ghosts(const Stream& stream, const Particles& particles, bool fresh);
+  GhostTree::Ghosts take_ghosts(const Stream& stream);
   int min_level() const { return options_.periodic ? kPeriodicMinLevel : 0; }
   void rebuild_tree(const Stream& stream, const Particles& particles);
   void rebuild_groups(const Stream& stream, const Particles& particles);
@@ -93,6 +98,7 @@ class TreeGravity {
   void walk_and_evaluate(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
   void serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch, const ForceOutput& out);
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
+  std::uint32_t slices_of(std::uint32_t groups) const;
   void move_messages(const Stream& stream);
   void count(const ListStatistics& statistics);
   SampleError probe(const Stream& stream, const Particles& particles, const ForceOutput& out);

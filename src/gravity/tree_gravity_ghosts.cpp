@@ -1,42 +1,90 @@
 // Evaluation over one tree of own particles and ghosts (GravityOptions::ghost_level).
+#include <algorithm>
+#include <chrono>
+
 #include "src/gravity/tree_gravity.hpp"
 
 namespace maki {
 
 void TreeGravity::evaluate_with_ghosts(const Stream& stream, const Particles& particles, bool fresh,
                                        const ForceOutput& out) {
-  const GhostTree::Ghosts ghosts = fetch_ghosts(stream, particles, fresh);
-  const SourceParticle* const own = particles.source.data();
-  if (fresh) {
-    groups_.resize(0);
-    const PhaseTimers::Scope scope(timers_, "build", stream);
-    ghosts_->join(stream, own, particles.size(), ghosts);
-    if (particles.size() > 0) ghosts_->build(stream, groups_);
-  } else if (!groups_.empty()) {
-    const PhaseTimers::Scope scope(timers_, "sweep", stream);
-    ghosts_->refit(stream, own, ghosts, groups_);
-  }
+  send_ghosts(stream, particles, fresh);
+  if (fresh)
+    evaluate_new_tree(stream, particles, out.potential != nullptr);
+  else
+    evaluate_kept_tree(stream, particles, out.potential != nullptr);
   if (groups_.empty()) return;
-  serve(stream, local(particles), fresh, ghosts_->output(out.potential != nullptr));
   ghosts_->give_back(stream, out);
   statistics_.members = particles.size();  // ghosts in these groups are others' members
 }
 
-// From other ranks and sites, selected with a tree of own particles that serves for nothing else. On a reuse step its
-// cells stay as they were: particles alone are sent.
-GhostTree::Ghosts TreeGravity::fetch_ghosts(const Stream& stream, const Particles& particles, bool fresh) {
-  GhostTree::Ghosts ghosts;
-  if (ranks_.size() == 1 && !sites_) {
-    sorter_.release_keys();
-    return ghosts;
+void TreeGravity::evaluate_new_tree(const Stream& stream, const Particles& particles, bool want_potential) {
+  const GhostTree::Ghosts ghosts = take_ghosts(stream);
+  groups_.resize(0);
+  if (particles.size() == 0) return;
+  {
+    const PhaseTimers::Scope scope(timers_, "build", stream);
+    ghosts_->join(stream, particles.source.data(), particles.size(), ghosts);
+    ghosts_->build(stream, groups_);
   }
+  serve(stream, local(particles), true, ghosts_->output(want_potential));
+  if (!batched_ && ghosts_->has_ghosts()) ghosts_->split(stream, lists_.view(groups_));
+}
+
+// Inner groups while ghosts are on their way, then the others.
+void TreeGravity::evaluate_kept_tree(const Stream& stream, const Particles& particles, bool want_potential) {
+  const Sources sources = local(particles);
+  const ForceOutput joined = groups_.empty() ? ForceOutput{} : ghosts_->output(want_potential);
+  const auto refit = [&](const auto& what) {
+    if (groups_.empty()) return;
+    const PhaseTimers::Scope scope(timers_, "sweep", stream);
+    what();
+  };
+  const bool in_parts = !groups_.empty() && ghosts_->has_ghosts() && !lists_gone_;
+  refit([&] { ghosts_->refit_own(stream, particles.source.data(), groups_); });
+  if (in_parts) evaluate_groups(stream, sources, ghosts_->inner(), joined);
+  const GhostTree::Ghosts ghosts = take_ghosts(stream);
+  refit([&] { ghosts_->refit_ghosts(stream, ghosts, groups_); });
+  if (!in_parts) return serve(stream, sources, false, joined);
+  evaluate_groups(stream, sources, ghosts_->outer(), joined);
+  count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
+}
+
+void TreeGravity::evaluate_groups(const Stream& stream, const Sources& sources,
+                                  const DeviceBuffer<std::uint32_t>& which, const ForceOutput& out) {
+  const PhaseTimers::Scope scope(timers_, "evaluate", stream);
+  const auto begun = std::chrono::steady_clock::now();
+  work_.begin(stream);
+  const auto all = static_cast<std::uint32_t>(which.size());
+  const std::uint32_t slices = slices_of(all);
+  for (std::uint32_t slice = 0; slice < slices; ++slice) {
+    const auto begin = static_cast<std::uint32_t>(std::uint64_t{all} * slice / slices);
+    const auto end = static_cast<std::uint32_t>(std::uint64_t{all} * (slice + 1) / slices);
+    ListView lists = sources.lists.view(groups_);
+    lists.selected = which.data() + begin;
+    lists.count = end - begin;
+    evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view, lists, out);
+    if (ranks_.size() > 1) move_messages(stream);
+  }
+  work_.end(stream);
+  force_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+// Selected with a tree of own particles that serves for nothing else. On a reuse step its cells stay as they were:
+// particles alone are sent.
+void TreeGravity::send_ghosts(const Stream& stream, const Particles& particles, bool fresh) {
+  if (ranks_.size() == 1 && !sites_) return sorter_.release_keys();
   if (fresh) rebuild_tree(stream, particles);
   if (sites_) {
     const PhaseTimers::Scope scope(timers_, "export to sites");
     sites_->send_trees(stream, tree_, particles.source.data(), walk_options(options_.theta), fresh);
   }
+  if (ranks_.size() > 1) exchange_trees(stream, particles, fresh);
+}
+
+GhostTree::Ghosts TreeGravity::take_ghosts(const Stream& stream) {
+  GhostTree::Ghosts ghosts;
   if (ranks_.size() > 1) {
-    exchange_trees(stream, particles, fresh);
     const PhaseTimers::Scope scope(timers_, "wait for trees");
     let_.finish(stream);
     ghosts.of_ranks = let_.particles();
