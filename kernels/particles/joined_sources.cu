@@ -38,6 +38,25 @@ struct CoarseKeys {
   }
 };
 
+struct AsTheyCome {
+  std::uint32_t* order;
+  MAKI_HD void operator()(std::size_t i) const { order[i] = static_cast<std::uint32_t>(i); }
+};
+
+struct IsTie {
+  const std::uint64_t* keys;
+  std::uint32_t* flag;
+  MAKI_HD void operator()(std::size_t i) const { flag[i] = keys[i] == keys[i + 1] ? 1 : 0; }
+};
+
+bool has_ties(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys) {
+  if (keys.size() < 2) return false;
+  const std::size_t pairs = keys.size() - 1;
+  DeviceBuffer<std::uint32_t> flag("ghosts.scratch", pairs), ties("ghosts.scratch");
+  launch(stream, "ghosts_ties", pairs, IsTie{keys.data(), flag.data()});
+  return select_flagged(stream, flag.data(), pairs, ties) > 0;
+}
+
 // Those of [begin, end).
 struct Place {
   const SourceParticle* from;
@@ -80,12 +99,22 @@ void JoinedSources::join(const Stream& stream, const SourceParticle* own, std::s
   sources_.resize(n, 0.1);
   order_.resize(n, 0.1);
   keys_.resize(n);
+  launch(stream, "ghosts_order", n, AsTheyCome{order_.data()});
+  launch(stream, "ghosts_keys", n, CoarseKeys{sets, order_.data(), keys_.data()});
+  if (other_count > 0) sort_by_key(stream, keys_, order_);
+  if (has_ties(stream, keys_)) sort_with_fine_keys(stream, own, others);
+  refresh_own(stream, own);
+  refresh_others(stream, others);
+}
+
+// Equal Morton keys are seldom.
+void JoinedSources::sort_with_fine_keys(const Stream& stream, const SourceParticle* own, const SourceParticle* others) {
+  const BothSets sets{own, others, own_count_};
+  const std::size_t n = size();
   launch(stream, "ghosts_fine_keys", n, FineKeys{sets, keys_.data(), order_.data()});
   sort_by_key(stream, keys_, order_);
   launch(stream, "ghosts_keys", n, CoarseKeys{sets, order_.data(), keys_.data()});
   sort_by_key(stream, keys_, order_);
-  refresh_own(stream, own);
-  refresh_others(stream, others);
 }
 
 void JoinedSources::refresh_own(const Stream& stream, const SourceParticle* own) {

@@ -17,7 +17,8 @@ namespace maki {
 // In bytes a source: 20, and 28 more while they are sorted, of which 8 stay until the keys are released.
 class JoinedSources {
  public:
-  // Sorts them; up to 2^32 - 1 in all. Afterwards keys() are there until they are released.
+  // `own` in Morton order, as MortonSorter leaves them, others in any. Up to 2^32 - 2 in all, else throws Error.
+  // Afterwards keys() are there until they are released.
   void join(const Stream& stream, const SourceParticle* own, std::size_t own_count, const SourceParticle* others,
             std::size_t other_count);
   // The same sources, as many as before and in the same order as then, where they are now: they stay where they stand.
@@ -37,6 +38,8 @@ class JoinedSources {
   void own_values(const Stream& stream, const ConstVectorView& joined, const VectorView& own) const;
 
  private:
+  void sort_with_fine_keys(const Stream& stream, const SourceParticle* own, const SourceParticle* others);
+
   std::uint32_t own_count_ = 0;
   DeviceBuffer<SourceParticle> sources_{"ghosts.sources"};
   DeviceBuffer<std::uint32_t> order_{"ghosts.order"};  // which source stands here: own ones first, then others
