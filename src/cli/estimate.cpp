@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/let/whole_cells.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/tree/octree.hpp"
 #include "src/cli/products.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
@@ -39,6 +41,8 @@ constexpr double kLetCell = 100;   // bytes of an imported cell
 constexpr double kLetKept = 9;
 // Of many ranks, which share the work evenly and not the particles: the most particles of one over the mean.
 constexpr double kUneven = 1.5;
+// Of a deterministic run, an own particle or a ghost in the tree of both; and a ghost on its way, at both ends.
+constexpr double kJoined = 40, kGhostSent = 76;
 constexpr double kMpi = 60e6;      // bytes: MPI and its buffers
 constexpr double kProgram = 30e6;       // bytes: code, libraries, thread stacks
 constexpr double kPoolRounding = 40e6;  // bytes: segments of the pool that are not filled
@@ -61,17 +65,18 @@ double list_bytes(const Config::Gravity& gravity, bool periodic, double n) {
 
 // Of many ranks: pencils with as much again for their transposes, and a brick of counts or forces around a domain of
 // its share of the volume, kUneven times as large. Every site of several has a mesh of its own, always in pencils.
-double mesh_bytes(const Config::Gravity& gravity, double n, int ranks, int sites) {
+double mesh_bytes(const Config::Gravity& gravity, double n, int ranks, int sites, bool pencils) {
   const double m = static_cast<double>(*gravity.mesh), cells = m * m * (m + 2);
   double meshes = *gravity.gradient == Gradient::kAnalytic && *gravity.interlacing == Interlacing::kNone ? 1 : 2;
   if (*gravity.gradient == Gradient::kFourPoint && *gravity.interlacing == Interlacing::kFull) ++meshes;
   // Influence functions of an octant: of the force, and of the potential where the force has its own.
   const double tables = (*gravity.gradient == Gradient::kAnalytic ? 1 : 2) * cubed(m / 2 + 1);
   const double counts = on_gpu() ? 8 * cells : kPlanes * m * m + kSelected * n;  // GPU: in the transforms' work space
-  if (ranks * sites == 1) return 4 * (meshes * cells + tables) + counts;
+  if (!pencils) return 4 * (meshes * cells + tables) + counts;
   const double brick = std::min(cubed(m), cubed(std::cbrt(kUneven * cubed(m) / (ranks * sites)) + kBrickEdge));
   const double planes = on_gpu() ? 0 : kPlanes * std::cbrt(brick) * std::cbrt(brick) + kSelected * kUneven * n / (ranks * sites);
-  return (4 * (2 * meshes * cells + tables) + 8 * cells) / ranks + 2 * 8 * brick + planes;
+  const double transposes = ranks > 1 ? 4 * meshes * cells : 0, others = ranks * sites > 1 ? 8 * cells : 0;
+  return (4 * (meshes * cells + tables) + transposes + others) / ranks + 2 * 8 * brick + planes;
 }
 
 // Local essential trees from all other ranks, and what is kept to send theirs: a rank's domain is taken as a cube of a
@@ -89,6 +94,15 @@ double let_bytes(const Config::Gravity& gravity, bool periodic, double n, double
     cells += shell(x, std::min(2 * x, reach)) * std::min(n / kParticlesALeaf, cubed(std::sqrt(3.0) / (theta * x)));
   const double inner = 8.0 / 7;  // the cells above these
   return kLetKept * (16 * particles + kLetCell * inner * cells);
+}
+
+// A rank's domain is taken as a cube, and what comes from other sites for a slab goes to all ranks there.
+double ghosts_of(const Config::Gravity& gravity, double n, int ranks, int sites) {
+  const int level = whole_cell_level(static_cast<std::uint64_t>(n), kPeriodicMinLevel);
+  const double margin = *gravity.r_cut / static_cast<double>(*gravity.mesh) + 0.5 * whole_cell_margin(level);
+  const double side = 1 / std::cbrt(static_cast<double>(ranks) * sites), slab = 1.0 / sites;
+  const double of_ranks = ranks > 1 ? cubed(std::min(1.0, side + 2 * margin)) - cubed(side) : 0;
+  return n * (of_ranks + std::min(1 - slab, 2 * margin));
 }
 
 // All sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp).
@@ -158,12 +172,17 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
     e.tree = n * (periodic ? kTreePeriodic : kTreeIsolated) * kTreeLeaf / leaf;
     e.lists = kListRoom / 1.15 * even * list_bytes(config.gravity, periodic, all);
     if (everywhere > 1) e.let = let_bytes(config.gravity, periodic, all, everywhere);
+    if (config.run.deterministic && periodic) {
+      const double ghosts = everywhere > 1 ? ghosts_of(config.gravity, all, ranks, sites) : 0;
+      if (everywhere > 1) e.tree *= 2 + ghosts / n;  // another one serves to select what others need
+      e.let = kJoined * n + (kJoined + kGhostSent) * ghosts;
+    }
     if (const auto& most = config.gravity.list_memory)
       e.lists = std::min(e.lists, number_of(*most, "gravity.list_memory", config, {}));
     if (on_gpu()) e.lists += kStaging * std::min(kStagedGroups, n / kMembers);
     sort = n * kSort;
   }
-  if (periodic) e.mesh = mesh_bytes(config.gravity, all, ranks, sites);
+  if (periodic) e.mesh = mesh_bytes(config.gravity, all, ranks, sites, everywhere > 1 || config.run.deterministic);
   e.scratch = std::max(output_bytes(config, particles, periodic) / ranks, sort - e.lists);
   const double program = kProgram + (ranks > 1 ? kMpi : 0);
   e.host_start = host_start(config, all / ranks) + program;  // a site makes all, and then keeps its own

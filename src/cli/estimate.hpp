@@ -19,7 +19,8 @@ struct MemoryEstimate {
   double tree = 0;           // cells and groups
   double lists = 0;          // all kept, late in the run when they are longest; gravity.list_memory at most
   double mesh = 0;           // meshes, transforms, assignment; of many ranks a share, and bricks around the particles
-  double let = 0;            // of many ranks: local essential trees from and for the others
+  double let = 0;            // of many ranks: local essential trees from and for the others; of a deterministic
+                             // periodic run, ghosts and what their tree takes beside `tree`
   double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
   double host_start = 0;     // initial conditions while they are made or read and put on the device
   double host_output = 0;    // a snapshot on its way to the disk; a restart takes less

@@ -150,7 +150,8 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
   if (ranks > 1) lines.push_back(fmt::format("on each of {} ranks, where most is taken:", ranks));
   lines.insert(lines.end(), {row("particles", e.particles), row("accelerations and potentials", e.accelerations),
                              row("tree", e.tree), row(lists, e.lists), row("mesh", e.mesh)});
-  if (everywhere > 1) lines.push_back(row("local essential trees", e.let));
+  const bool ghosts = config.run.deterministic && config.run.kind == RunKind::kCosmology;
+  if (e.let > 0) lines.push_back(row(ghosts ? "ghosts, and the tree with them" : "local essential trees", e.let));
   lines.insert(lines.end(), {row("scratch of sorting or outputs", e.scratch), row("device, about", e.device()),
                              row("host, at the start", e.host_start), row("host, at an output", e.host_output)});
   if (e.sites > 1) lines.push_back(row("host, states kept for restarts", e.host_states));

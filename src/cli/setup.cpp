@@ -142,7 +142,8 @@ MeshOptions mesh_options(const Config& config) {
   if (config.run.kind == RunKind::kIsolated) return {};
   const Config::Gravity& gravity = config.gravity;
   std::int64_t auto_bits = 0;
-  if (config.sites.ring.size() > 1)
+  // A deterministic run is the same over sites.
+  if (config.sites.ring.size() > 1 || config.run.deterministic)
     auto_bits = config.run.preset == Preset::kPrecise ? sites::kPreciseSiteMassBits : sites::kSiteMassBits;
   return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing,
           static_cast<int>(gravity.mesh_mass_bits.value_or(auto_bits))};

@@ -27,7 +27,8 @@ struct Table {
     KEY(run.device).own().range(0, 1023)
         .means("which GPU, by its number; auto: the first, and the ranks of one machine take its GPUs in turn");
     KEY(run.deterministic)
-        .means("many ranks: share the work by counts and not by times, so that a run repeats itself to the last bit");
+        .means("share the work by counts and not by times: a run repeats itself to the last bit, a periodic box also "
+               "with other numbers of ranks and sites");
     KEY(run.time_limit).own().unit(Dimension::kWallTime, "s").above(0)
         .means("wall-clock time after which the run stops cleanly; auto: none");
     KEY(run.restart_interval).own().unit(Dimension::kWallTime, "s").at_least(0)
@@ -137,11 +138,13 @@ struct Table {
         .means("a second mesh half a cell aside against aliasing; auto: preset");
     KEY(gravity.gradient).only(RunKind::kCosmology).means("how the mesh force comes from the potential; auto: preset");
     KEY(gravity.mesh_mass_bits).range(0, 40).only(RunKind::kCosmology)
-        .means("masses on the mesh are rounded to about 2^-this of a particle's; 0: exact; auto: 0, over sites preset");
+        .means("masses on the mesh are rounded to about 2^-this of a particle's; 0: exact; auto: 0, over sites or where "
+               "deterministic by preset");
     KEY(gravity.leaf_size).range(1, 1024).means("a tree cell with more particles is divided");
     KEY(gravity.group_size).range(8, 2048).means("particles that share an interaction list, at most (n_crit)");
     KEY(gravity.reuse).range(1, 1000)
-        .means("steps for which lists are kept; 1: none; auto: until their measured error grows");
+        .means("steps for which lists are kept; 1: none; auto: until their measured error grows, in a periodic box "
+               "where deterministic 2");
     KEY(gravity.reuse_tolerance).range(1, 100).means("error of kept lists over that of fresh ones; auto: preset");
     KEY(gravity.list_memory).own().unit(Dimension::kMemory, "B").above(0)
         .means("for interaction lists; beyond it they are made and used in batches; auto: what all else leaves free");

@@ -37,6 +37,18 @@ TEST(Estimate, OfASiteIsOfItsShare) {
   EXPECT_EQ(describe(over, site, kParticles, nullptr)[1], "over 4 sites, at each of them:");
 }
 
+// Ghosts around a domain, the thinner the larger the set; one rank alone has none.
+TEST(Estimate, DeterministicRunsHaveGhosts) {
+  Config same = box();
+  same.run.deterministic = true;
+  const MemoryEstimate one = estimate_memory(same, kParticles), many = estimate_memory(same, kParticles, 8);
+  EXPECT_EQ(one.let, 40.0 * kParticles);
+  EXPECT_GT(many.let * 8, 1.2 * one.let);
+  EXPECT_GT(many.tree, 2 * estimate_memory(box(), kParticles, 8).tree);
+  EXPECT_LT(estimate_memory(same, 64 * kParticles, 8).let, 64 * many.let);
+  EXPECT_GT(one.device(), estimate_memory(box(), kParticles).device());
+}
+
 // Sites keep two states of 42 bytes a particle each, and more restarts; the disk is judged with all of them.
 TEST(Estimate, RestartsAndKeptStatesCount) {
   Config over = box();
