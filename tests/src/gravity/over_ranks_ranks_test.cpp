@@ -95,9 +95,7 @@ class GravityOverRanks : public ::testing::Test {
     worst_rms = 0;
     for (int step = 0; step < steps; ++step) {
       for (std::size_t i = 0; i < set.source.size(); ++i) move(i, set.source[i]);
-      std::vector<SourceParticle> moved;
-      for (const std::uint64_t id : particles.id.download(stream)) moved.push_back(set.source[id]);
-      particles.source.upload(stream, moved);
+      testing::upload_places(stream, set, particles);
       gravity.both_ranges(stream, particles, true);
       rebuilds += gravity.counts().rebuilt ? 1 : 0;
       const Forces found = gather(stream, ranks, set, particles, gravity);

@@ -37,9 +37,7 @@ class GravityOverSites : public ::testing::Test {
     Forces forces;
     for (int e = 0; e < evaluations; ++e) {
       for (std::size_t i = 0; i < set.source.size(); ++i) move(e, i, set.source[i]);
-      std::vector<SourceParticle> moved;
-      for (const std::uint64_t id : particles.id.download(stream)) moved.push_back(set.source[id]);
-      particles.source.upload(stream, moved);
+      testing::upload_places(stream, set, particles);
       steps.begin();
       gravity.both_ranges(stream, particles, true);
       steps.publish();
@@ -63,19 +61,9 @@ class GravityOverSites : public ::testing::Test {
     if (ranks.size() == world.size()) far = long_range_of(set, particles, gravity);
     return forces;
   }
-  // Bits of the long-range accelerations by the particles' place in the set.
-  std::vector<double> long_range_of(const Set& set, const Particles& particles, const Gravity& gravity) {
-    std::vector<double> values(3 * set.source.size());
-    const auto ids = particles.id.download(stream);
+  std::vector<std::uint64_t> long_range_of(const Set& set, const Particles& particles, const Gravity& gravity) {
     const VectorArray& a = gravity.long_acceleration();
-    const auto x = a.x.download(stream), y = a.y.download(stream), z = a.z.download(stream);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      values[3 * ids[i]] = x[i];
-      values[3 * ids[i] + 1] = y[i];
-      values[3 * ids[i] + 2] = z[i];
-    }
-    world.sum(values);
-    return values;
+    return testing::gather_bits(stream, world, set, particles, {&a.x, &a.y, &a.z});
   }
   ForceErrors errors(const Set& set, const Forces& forces, std::size_t stride, bool isolated = false) const {
     std::vector<std::size_t> targets;
@@ -97,7 +85,7 @@ class GravityOverSites : public ::testing::Test {
 
   const Stream stream;
   const Communicator world = Communicator::world();
-  std::vector<double> far;
+  std::vector<std::uint64_t> far;
   std::vector<std::uint32_t> slabs;
   std::unique_ptr<Set> moved_set;
   int rebuilds = 0;
@@ -107,7 +95,7 @@ TEST_F(GravityOverSites, ForcesAreNoWorseAndTheMeshIsTheSame) {
   if (world.size() > 4) GTEST_SKIP() << "up to four sites are enough";
   const Set set(testing::clustered_set(6000, 4));
   at_one_site(set, options(), world);
-  const std::vector<double> far_of_one = far;
+  const std::vector<std::uint64_t> far_of_one = far;
   const ForceErrors expected = errors(set, at_one_site(set, options(), Communicator::self()), 40);
   for (int sites = 2; sites <= std::min(3, world.size()); ++sites) {
     const Forces many = follow(set, options(), sites, 1, stay);

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -47,13 +49,36 @@ void upload_share(const Stream& stream, const Set& set, const Communicator& rank
   particles.momentum.fill_zero(stream);
 }
 
+// The particles go to where they are in the set now.
+inline void upload_places(const Stream& stream, const Set& set, Particles& particles) {
+  std::vector<SourceParticle> moved;
+  for (const std::uint64_t id : particles.id.download(stream)) moved.push_back(set.source[id]);
+  particles.source.upload(stream, moved);
+}
+
+// Bits of the particles' values, array after array for each by its place in the set, on all ranks.
+inline std::vector<std::uint64_t> gather_bits(const Stream& stream, const Communicator& ranks, const Set& set,
+                                              const Particles& particles,
+                                              const std::vector<const DeviceBuffer<float>*>& arrays) {
+  std::vector<std::uint64_t> bits(arrays.size() * set.source.size());
+  const auto ids = particles.id.download(stream);
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    const auto values = arrays[a]->download(stream);
+    EXPECT_EQ(values.size(), ids.size());
+    for (std::size_t i = 0; i < std::min(ids.size(), values.size()); ++i)
+      bits[arrays.size() * ids[i] + a] += std::bit_cast<std::uint32_t>(values[i]);
+  }
+  ranks.sum(bits);
+  return bits;
+}
+
 // Of all particles by their place in the set, on all ranks; EXPECTs that each was somewhere once.
 struct Forces {
   Vectors acceleration;
   std::vector<double> potential;
 };
 inline Forces gather(const Stream& stream, const Communicator& ranks, const Set& set, const Particles& particles,
-              const Gravity& gravity) {
+                     const Gravity& gravity) {
   const auto ids = particles.id.download(stream);
   std::vector<double> sums(5 * set.source.size(), 0.0);
   const auto add = [&](const VectorArray& a, const DeviceBuffer<float>& p) {
