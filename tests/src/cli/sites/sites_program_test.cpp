@@ -72,11 +72,7 @@ TEST_F(SitesProgram, AnotherVersionIsRefusedWithBoth) {
 
 // Site b has two ranks.
 TEST_F(SitesProgram, TwoSitesMakeOneRun) {
-  const auto here = directory_of_this_program();
-  const std::string mpirun = fs::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
-  const std::string launcher = mpirun + (geteuid() == 0 ? " --allow-run-as-root" : "") +
-                               " --oversubscribe --bind-to none -n 2 " + program();
-  const Results results = both(run(), run(), launcher);
+  const Results results = both(run(), run(), over_ranks(2));
   expect_words(results[1], {"2 ranks on"});
   for (const int i : {0, 1}) {
     const CallResult& result = results[static_cast<std::size_t>(i)];
@@ -102,14 +98,8 @@ TEST_F(SitesProgram, ARelayChangesNothing) {
         run("sites.max_boundary_move=0 run.deterministic=true run.overwrite=true output.image=false " + settings);
     std::map<std::uint64_t, std::pair<std::array<double, 3>, std::array<float, 3>>> found;
     const Results results = both(common, common);
-    for (const int i : {0, 1}) {
-      const CallResult& result = results[static_cast<std::size_t>(i)];
-      EXPECT_EQ(result.code, 0) << result.output;
-      const std::string name = "snapshot_000." + std::to_string(i) + ".hdf5";
-      fs::copy(path(std::string("output/two/") + (i == 0 ? "a/" : "b/") + name), path(name),
-               fs::copy_options::overwrite_existing);
-    }
-    const Snapshot set = read_snapshot(path("snapshot_000.0.hdf5"));
+    for (const CallResult& result : results) EXPECT_EQ(result.code, 0) << result.output;
+    const Snapshot set = read_snapshot(collect("snapshot_000"));
     for (std::size_t i = 0; i < set.size(); ++i) found[set.ids[i]] = {set.positions[i], set.velocities[i]};
     return std::pair{found, results[1].output};
   };

@@ -80,11 +80,7 @@ class SitesResume : public TwoPrograms {
     for (const CallResult& result : results) EXPECT_EQ(result.code, 0) << result.output;
     EXPECT_EQ(steps_of(results[0]), steps_of(results[1]));
     End end{steps_of(results[0]), {}};
-    for (const int i : {0, 1}) {
-      const std::string name = "snapshot_000." + std::to_string(i) + ".hdf5";
-      fs::copy(path(std::string("output/two/") + (i == 0 ? "a/" : "b/") + name), path(name));
-    }
-    const Snapshot set = read_snapshot(path("snapshot_000.0.hdf5"));
+    const Snapshot set = read_snapshot(collect("snapshot_000"));
     for (std::size_t i = 0; i < set.size(); ++i) end.positions[set.ids[i]] = set.positions[i];
     EXPECT_EQ(end.positions.size(), 4096u);
     return end;

@@ -49,11 +49,12 @@ class TwoPrograms : public testing::Test {
     const std::string sites = "[sites]\nring = ['a', 'b']\nkey = '" + path("our.key") + "'\n[sites.a]\naddress = " +
                               address(0) + "[sites.b]\naddress = " + address(1) +
                               "[sites.path]\nstreams = 2\npatience = '20 s'\n";
-    std::ofstream(path("two.toml")) << "[run]\nname = 'two'\n[box]\nsize = '50 Mpc/h'\n"
-                                       "[initial]\nparticles_per_side = 16\nredshift = 9\n"
-                                       "[gravity]\nmesh = 32\n[time]\nend_redshift = 8\n"
-                                       "[output]\nredshifts = []\nimage_pixels = 64\npower_mesh = 32\n"
-                                    << sites;
+    const std::string box = "[run]\nname = 'two'\n[box]\nsize = '50 Mpc/h'\n"
+                            "[initial]\nparticles_per_side = 16\nredshift = 9\n"
+                            "[gravity]\nmesh = 32\n[time]\nend_redshift = 8\n"
+                            "[output]\nredshifts = []\nimage_pixels = 64\npower_mesh = 32\n";
+    std::ofstream(path("two.toml")) << box << sites;
+    std::ofstream(path("one.toml")) << box;
     const std::string sphere = "[run]\nname = 'sphere'\nkind = 'isolated'\n"
                                "[initial]\nkind = 'plummer'\nparticles = 1000\n"
                                "[gravity]\nsoftening = 0.05\n[time]\nend_time = 1.5\n"
@@ -76,6 +77,23 @@ class TwoPrograms : public testing::Test {
     auto a = std::async(std::launch::async, [&] { return call(at_a + " --site a"); });
     const CallResult b = call(at_b + " --site b", program_b);
     return {a.get(), b};
+  }
+
+  // The program under a launcher.
+  static std::string over_ranks(int ranks) {
+    const auto here = directory_of_this_program();
+    const std::string mpirun = std::filesystem::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
+    return mpirun + (geteuid() == 0 ? " --allow-run-as-root" : "") + " --oversubscribe --bind-to none -n " +
+           std::to_string(ranks) + " " + program();
+  }
+  // The files that both sites have left in output/two, beside each other in one directory; the name of the first.
+  std::string collect(const std::string& base) const {
+    for (const int i : {0, 1}) {
+      const std::string name = base + "." + std::to_string(i) + ".hdf5";
+      std::filesystem::copy(path(std::string("output/two/") + (i == 0 ? "a/" : "b/") + name), path(name),
+                            std::filesystem::copy_options::overwrite_existing);
+    }
+    return path(base + ".0.hdf5");
   }
 
   static void expect_words(const CallResult& result, const std::vector<std::string>& words) {
