@@ -32,7 +32,8 @@ WalkTarget on_all_axes(std::uint32_t centre, float half) { return {centre, centr
 
 // Sides between two cells of an axis, of levels `a_level` and `b_level`; 0 where they touch.
 double cell_gap(std::int64_t a, int a_level, std::int64_t b, int b_level) {
-  const double low = std::ldexp(static_cast<double>(a), -a_level), high = std::ldexp(static_cast<double>(a + 1), -a_level);
+  const double low = std::ldexp(static_cast<double>(a), -a_level);
+  const double high = std::ldexp(static_cast<double>(a + 1), -a_level);
   double gap = 1;
   for (const int image : {-1, 0, 1}) {
     const double from = std::ldexp(static_cast<double>(b), -b_level) + image;

@@ -30,7 +30,8 @@ struct Boxes {
 struct Interval {
   double low, high;
   Interval(std::uint32_t centre, float half)
-      : low(centre / kSideToUnits - static_cast<double>(half)), high(centre / kSideToUnits + static_cast<double>(half)) {}
+      : low(centre / kSideToUnits - static_cast<double>(half)),
+        high(centre / kSideToUnits + static_cast<double>(half)) {}
   bool holds(const Interval& other) const { return low <= other.low && other.high <= high; }
 };
 
@@ -60,7 +61,8 @@ TEST(CoarseCells, AreTheirCubesAndHoldTheBoxesOfTheirChildren) {
         for (std::uint32_t c = t.tree.level_begin[static_cast<std::size_t>(l)];
              c < t.tree.level_begin[static_cast<std::size_t>(l) + 1]; ++c) {
           if (l >= level) {
-            EXPECT_EQ(std::tie(after.x[c], after.hx[c], after.size[c]), std::tie(before.x[c], before.hx[c], before.size[c]));
+            EXPECT_EQ(std::tie(after.x[c], after.hx[c], after.size[c]),
+                      std::tie(before.x[c], before.hx[c], before.size[c]));
             continue;
           }
           const double side = std::ldexp(1.0, -l);

@@ -205,8 +205,8 @@ Motion crowded(std::size_t places, std::size_t crowd) {
     for (std::size_t k = 0; k < crowd; ++k) {
       const SourceParticle& there = set[place];
       set[places * (2 * k + 2) + place] = there;
-      if (k % 5 == 0)
-        set[places * (2 * k + 1) + place] = {there.x ^ static_cast<std::uint32_t>(k + 1), there.y, there.z ^ 3, there.mass};
+      const std::uint32_t near = there.x ^ static_cast<std::uint32_t>(k + 1);
+      if (k % 5 == 0) set[places * (2 * k + 1) + place] = {near, there.y, there.z ^ 3, there.mass};
     }
   const auto together = [](std::size_t, SourceParticle& p) { wander(p.x >> 12, p); };
   return {Set(set), options_for(set.size(), 2), 5, together};

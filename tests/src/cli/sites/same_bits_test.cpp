@@ -23,7 +23,8 @@ class SameBits : public TwoPrograms {
   static ById particles(const std::string& file) {
     const Snapshot set = read_snapshot(file);
     ById found;
-    for (std::size_t i = 0; i < set.size(); ++i) found[set.ids[i]] = {set.positions[i], set.velocities[i], set.masses[i]};
+    for (std::size_t i = 0; i < set.size(); ++i)
+      found[set.ids[i]] = {set.positions[i], set.velocities[i], set.masses[i]};
     EXPECT_EQ(found.size(), set.size());
     return found;
   }
@@ -53,8 +54,8 @@ class SameBits : public TwoPrograms {
   }
   // The mesh is rounded alike.
   void expect_same_everywhere(const std::string& settings) const {
-    const std::string all = " run.deterministic=true gravity.mesh_mass_bits=12 output.redshifts=[7] output.image=false " +
-                            settings;
+    const std::string all = " run.deterministic=true gravity.mesh_mass_bits=12 output.redshifts=[7]"
+                            " output.image=false " + settings;
     const auto at_one = [&](const std::string& with, const std::string& directory) {
       const CallResult result = call("run one.toml run.output_directory=" + directory + all, with);
       EXPECT_EQ(result.code, 0) << result.output;
