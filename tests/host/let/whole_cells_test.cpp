@@ -209,6 +209,13 @@ TEST(WholeCells, ASelectionOfThemIsAllTheirParticlesAndNoMultipoles) {
   EXPECT_LT(beyond, sent.size() / 4) << "of leaves at the ends";
 }
 
+Set in_morton_order(Set set) {
+  std::stable_sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) {
+    return morton_key(a.x, a.y, a.z) < morton_key(b.x, b.y, b.z);
+  });
+  return set;
+}
+
 // A tree of sources of which the first are own, and the lists of the groups with own ones: what they name, bit by bit.
 struct Ghosts {
   Stream stream;
@@ -219,7 +226,7 @@ struct Ghosts {
 
   Ghosts(const Set& own, const Set& others, int level) {
     DeviceBuffer<SourceParticle> a("own"), b("others");
-    a.upload(stream, own);
+    a.upload(stream, in_morton_order(own));
     b.upload(stream, others);
     sources.join(stream, a.data(), own.size(), b.data(), others.size());
     build_octree(stream, sources.keys(), 16, level, tree);

@@ -46,13 +46,21 @@ Set set_with_equal_keys(std::size_t n, unsigned seed) {
   return set;
 }
 
+// As MortonSorter leaves them: by their keys alone.
+Set by_keys(Set set) {
+  std::stable_sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) {
+    return morton_key(a.x, a.y, a.z) < morton_key(b.x, b.y, b.z);
+  });
+  return set;
+}
+
 struct Joined {
   Stream stream;
   Set own_set, other_set;
   DeviceBuffer<SourceParticle> own{"own"}, others{"others"};
   JoinedSources sources;
 
-  Joined(const Set& a, const Set& b) : own_set(a), other_set(b) {
+  Joined(const Set& a, const Set& b) : own_set(by_keys(a)), other_set(b) {
     own.upload(stream, own_set);
     others.upload(stream, other_set);
     sources.join(stream, own.data(), own_set.size(), others.data(), other_set.size());
@@ -64,7 +72,7 @@ struct Joined {
   }
 };
 
-// `part` of the set is own, all in an order of chance.
+// `part` of the set is own, all divided and ordered by chance.
 Joined split(Set set, double part, unsigned seed) {
   std::mt19937 random(seed);
   std::shuffle(set.begin(), set.end(), random);
@@ -101,6 +109,8 @@ TEST(JoinedSources, ParticlesAtOnePlace) {
 TEST(JoinedSources, OneSourceAndNone) {
   const Set set = testing::uniform_set(1, 3);
   EXPECT_EQ(words_of(Joined(set, {}).found()), words_of(set));
+  EXPECT_FALSE(Joined(set, {}).sources.has_others());
+  EXPECT_TRUE(Joined({}, set).sources.has_others());
   EXPECT_EQ(words_of(Joined({}, set).found()), words_of(set));
   EXPECT_EQ(Joined({}, {}).sources.size(), 0u);
 }
@@ -114,7 +124,8 @@ TEST(JoinedSources, RefreshedSourcesStayWhereTheyStand) {
   joined.own.upload(joined.stream, joined.own_set);
   DeviceBuffer<SourceParticle> elsewhere("others");  // they need not come to the same memory
   elsewhere.upload(joined.stream, joined.other_set);
-  joined.sources.refresh(joined.stream, joined.own.data(), elsewhere.data());
+  joined.sources.refresh_own(joined.stream, joined.own.data());
+  joined.sources.refresh_others(joined.stream, elsewhere.data());
   Set expected = before;
   for (SourceParticle& p : expected) p.x = p.x * 3 + 0x90000000u, p.y -= 77, p.z = ~p.z;
   EXPECT_EQ(words_of(joined.found()), words_of(expected));

@@ -176,7 +176,7 @@ TEST_F(GravityWithGhosts, TheSameBitsWithNewListsEveryTime) {
 // Lists are kept while particles go most of a cell of the mesh beyond the slab that they were in.
 TEST_F(GravityWithGhosts, ParticlesBeyondTheirSlab) {
   const auto across = [](std::size_t i, SourceParticle& p) { p.x += i % 2 == 0 ? 0x00f00000u : 0xff100000u; };
-  expect_same_everywhere({Set(clusters_and_field(7000, 8)), options_for(7000, 0), kGhostReuse + 1, across});
+  expect_same_everywhere({Set(clusters_and_field(7000, 8)), options_for(7000, 8), 9, across});
   EXPECT_EQ(rebuilds, 2);
 }
 
@@ -184,7 +184,7 @@ TEST_F(GravityWithGhosts, ParticlesBeyondTheirSlab) {
 TEST_F(GravityWithGhosts, AllInOneCorner) {
   auto corner = testing::uniform_set(7000, 5, 0, 0.04);
   for (SourceParticle& p : corner) p.x -= 0x01000000u, p.z -= 0x03000000u;
-  expect_same_everywhere({Set(corner), options_for(corner.size(), 2), 4, wander});
+  expect_same_everywhere({Set(corner), options_for(corner.size(), 0), 2 * kGhostReuse, wander});
 }
 
 TEST_F(GravityWithGhosts, FewerParticlesThanRanks) {

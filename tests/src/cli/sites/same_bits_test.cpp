@@ -52,9 +52,8 @@ class SameBits : public TwoPrograms {
     for (const auto& [id, particle] : expected) others += found.contains(id) && found.at(id) == particle ? 0 : 1;
     EXPECT_EQ(others, 0u) << where << ": particles that are not the same";
   }
-  // The mesh is rounded alike.
   void expect_same_everywhere(const std::string& settings) const {
-    const std::string all = " run.deterministic=true gravity.mesh_mass_bits=12 output.redshifts=[7]"
+    const std::string all = " run.deterministic=true output.redshifts=[7]"
                             " output.image=false " + settings;
     const auto at_one = [&](const std::string& with, const std::string& directory) {
       const CallResult result = call("run one.toml run.output_directory=" + directory + all, with);
