@@ -11,8 +11,9 @@ namespace maki {
 
 // Sources of this rank (the first `own`) and others, sorted by Morton key, and where keys are equal by the bits of the
 // coordinates that a key leaves out. So a tree over them has the same cells with the same particles in the same order
-// wherever it is built, as far as the particles are all there. (Sources at the very same place that differ in mass
-// stand in the order in which they came.)
+// wherever it is built, as far as the particles are all there. (Sources at the very same place stand in the order in
+// which they came. That shows where they differ in mass, where they part before the next join(), and where more than
+// a group holds are at one place.)
 //
 // In bytes a source: 20, and 28 more while they are sorted, of which 8 stay until the keys are released.
 class JoinedSources {

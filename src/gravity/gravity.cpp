@@ -244,6 +244,10 @@ void Gravity::both_ranges(const Stream& stream, Particles& particles, bool want_
   fork.join(stream);
 }
 
+void Gravity::know_total_mass(const Stream& stream, const Particles& particles) {
+  if (parts_->mesh && parts_->site_steps) parts_->mass_of_all(stream, particles);
+}
+
 Gravity::MeshOfSites Gravity::take_mesh_of_sites() {
   Parts& p = *parts_;
   if (!p.mesh_of_sites || !std::exchange(p.mesh_was_used, false)) return {};

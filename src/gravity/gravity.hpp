@@ -39,9 +39,10 @@ struct GravityOptions {
   // section 6).
   bool deterministic = false;
   // Periodic: > 0 makes accelerations the same bits for any division of the particles among ranks and sites, and any
-  // number of these (ghost_tree.hpp, which this is the level of: whole_cell_level(); same instruction set). Lists are then kept
-  // for fixed_reuse evaluations, 0: kGhostReuse; it takes the place of other means to decide it. Lists that exceed
-  // list_budget are made anew in every step, and then the bits do depend on it.
+  // number of these, on one instruction set (ghost_tree.hpp, which this is the level of: whole_cell_level()). Lists are
+  // then kept for fixed_reuse evaluations, 0: kGhostReuse, whatever their error. The bits do depend on the division
+  // where lists exceed list_budget, where particles share one place (joined_sources.hpp), and over sites where they go
+  // further beyond their slab than a cell of the mesh while lists are kept (shared_planes()).
   int ghost_level = 0;
   // Positions that ranks send each other are rounded, relative to their cell; those between sites where the set is
   // isolated (else always).
@@ -95,6 +96,8 @@ class Gravity {
   // if they have to be, then the mesh goes its way while the tree is built, walked and evaluated, then `stream` waits
   // for the mesh. Where this throws, nothing is at work any more.
   void both_ranges(const Stream& stream, Particles& particles, bool want_potential);
+  // A round trip between sites, which they otherwise take when a potential is first wanted. Else nothing.
+  void know_total_mass(const Stream& stream, const Particles& particles);
   bool has_mesh() const;
 
   // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last short_range.

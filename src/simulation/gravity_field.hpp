@@ -48,6 +48,7 @@ class GravityField : public ForceField {
   // half before they could know.
   void short_range(double t, bool want_potential) override;
   void long_range(double t, bool want_potential) override;
+  void prepare_potentials() override { gravity_.know_total_mass(stream_, particles_); }
   void both_ranges(double t, bool want_potential) override;
   bool has_mesh() const override { return gravity_.has_mesh(); }
   std::uint64_t total() const override { return total_; }

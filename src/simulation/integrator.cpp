@@ -105,8 +105,8 @@ void Integrator::resume(const IntegratorState& state) {
   long_kicked_to_ = state.long_kicked_to;
   long_begin_ = state.long_begin;
   if (steps_) steps_->begin();
-  // Over sites as at a start, where they tell each other what potentials need.
-  evaluate(true, state.has_potential || steps_);
+  forces_.prepare_potentials();
+  evaluate(true, state.has_potential);  // sums are in another order, and rounded so, where potentials are wanted
   measure(true);
   told_last_ = state.told_last;
   told_before_ = state.told_before;

@@ -26,6 +26,8 @@ class ForceField {
     short_range(t, want_potential);
     long_range(t, want_potential);
   }
+  // What sites have to ask each other once for potentials, before they are wanted.
+  virtual void prepare_potentials() {}
   virtual bool has_mesh() const = 0;  // without one, neither is called
   virtual std::uint64_t total() const = 0;  // particles of all ranks
   virtual const VectorArray& short_acceleration() const = 0;

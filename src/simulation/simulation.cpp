@@ -228,7 +228,7 @@ void Simulation::tell_of_shared_planes() {
       "Warning: by step {}, particles were further beyond their site's slab than a cell of the mesh, and masses near "
       "the boundary were rounded at each site by itself. The mesh is the same at all sites and forces are as good, but "
       "it is no longer that of one site to the last bit. Where that matters, let trees be made anew more often: a "
-      "smaller gravity.reuse_tolerance, or gravity.reuse.",
+      "smaller gravity.reuse, or gravity.reuse_tolerance.",
       result_.steps));
 }
 
