@@ -1,6 +1,7 @@
 #include "src/gravity/gravity.hpp"
 
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "host/comm/exact_sum.hpp"
@@ -29,6 +30,10 @@ void check_cutoff(const GravityOptions& o) {
                 "use a finer mesh (gravity.mesh) or a smaller gravity.r_cut");
 }
 
+void check_ghosts(const GravityOptions& o) {
+  if (o.ghost_level > 0 && (!o.periodic || o.direct)) throw std::logic_error("ghosts are for trees with a cutoff");
+}
+
 void check_sites(const GravityOptions& o) {
   if (o.direct)
     throw Error("a run over several sites needs the tree", "gravity.method is direct",
@@ -41,6 +46,7 @@ struct Gravity::Parts {
   Parts(const GravityOptions& o, PhaseTimers& t, const Communicator& r, SiteSteps* s)
       : options(o), timers(t), ranks(r), site_steps(s), tree(o, t, r, s), all_sources(r) {
     check_cutoff(o);
+    check_ghosts(o);
     if (site_steps) check_sites(o);
     if (!options.periodic || options.law.split == Split::kNone) return;
     const PoolLane lane(kMeshLane);
