@@ -32,10 +32,10 @@ void LetReceiving::expect(const Stream& stream, const std::vector<BlockCounts>& 
   packed.resize(blocks.bytes(), 0.1);
 }
 
-void LetReceiving::unpack(const Stream& stream, bool with_shapes) {
+void LetReceiving::unpack(const Stream& stream, bool with_shapes, bool particles_alone) {
   if (with_shapes)
     build_forest(stream, blocks, packed, make_domain_tree(static_cast<std::uint32_t>(blocks.size())), forest);
-  fill_forest(stream, blocks, packed, with_shapes, forest);
+  fill_forest(stream, blocks, packed, with_shapes, forest, particles_alone);
 }
 
 }  // namespace maki

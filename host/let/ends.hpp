@@ -39,8 +39,8 @@ struct LetReceiving {
 
   // Blocks of these counts come next; makes room in `packed`, block b at blocks.begin(b).
   void expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress);
-  // They are there.
-  void unpack(const Stream& stream, bool with_shapes);
+  // They are there. particles_alone: nobody asks for the forest's cells.
+  void unpack(const Stream& stream, bool with_shapes, bool particles_alone = false);
   std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + forest.bytes(); }
 };
 

@@ -256,7 +256,7 @@ void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer
 }
 
 void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,
-                 Forest& forest) {
+                 Forest& forest, bool particles_alone) {
   if (blocks.size() == 0) return;
   const BlockCounts& total = blocks.total();
   Octree& tree = forest.tree;
@@ -264,7 +264,7 @@ void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<
          Unpack{Reader{packed.data(), blocks.view()}, total.particles, with_masses, forest.parents.data(),
                 forest.particles.data(), forest.multipoles.data(), tree.moments.data(), tree.geometry.view()});
   // Of divided cells, only the nodes have a level that it sweeps.
-  sweep_octree(stream, forest.particles.data(), tree, SweepOrder::kLeavesFirst);
+  if (!particles_alone) sweep_octree(stream, forest.particles.data(), tree, SweepOrder::kLeavesFirst);
 }
 
 }  // namespace maki

@@ -33,8 +33,8 @@ struct Forest {
 void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed,
                   const DomainTree& domains, Forest& forest);
 // Particles and multipoles from the blocks; leaves are swept from their particles (sweep_octree), nodes of the tree of
-// domains from their children. `with_masses` where the blocks came with all their sections.
+// domains from their children, unless particles alone are wanted. `with_masses` where the blocks came with all their sections.
 void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,
-                 Forest& forest);
+                 Forest& forest, bool particles_alone = false);
 
 }  // namespace maki

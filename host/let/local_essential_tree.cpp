@@ -187,7 +187,7 @@ void LocalEssentialTree::finish(const Stream& stream) {
   if (!p.under_way) return;
   p.wait(stream);
   p.under_way = false;
-  p.in.unpack(stream, p.with_shapes);
+  p.in.unpack(stream, p.with_shapes, p.whole_cells > 0);
 }
 
 Octree& LocalEssentialTree::forest() { return parts_->in.forest.tree; }

@@ -45,9 +45,9 @@ class LocalEssentialTree {
   LocalEssentialTree(const Communicator& ranks, const LetOptions& options = {});
   ~LocalEssentialTree();
 
-  // From the next rebuild on particles alone are sent, of a tree that is to be built anew with one's own: all of the
-  // cells of `level` that walks for the particles of the other rank may meet (host/let/whole_cells.hpp). `drift` is 0
-  // then, and the walk has a cutoff.
+  // From the next rebuild on only particles count, for a tree that is to be built of them and one's own: all in those
+  // cells of `level` that walks for the particles of the other rank may meet (host/let/whole_cells.hpp). The forest's
+  // cells have no sums and boxes then. The walk has a cutoff, and `drift` is not read.
   void send_whole_cells(int level);
 
   // Collective. After the tree was built and swept; `tree.cells` is 0 on a rank without particles, which sends and gets

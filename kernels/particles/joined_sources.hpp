@@ -15,7 +15,7 @@ namespace maki {
 // which they came. That shows where they differ in mass, where they part before the next join(), and where more than
 // a group holds are at one place.)
 //
-// In bytes a source: 20, and 28 more while they are sorted, of which 8 stay until the keys are released.
+// In bytes a source: 20, and 20 more while they are sorted, of which 8 stay until the keys are released.
 class JoinedSources {
  public:
   // `own` in Morton order, as MortonSorter leaves them, others in any. Up to 2^32 - 2 in all, else throws Error.

@@ -195,7 +195,8 @@ inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& opt
   DeviceBuffer<std::uint32_t> refused("lists.scratch", request.count), again("lists.scratch");
   const Tree view{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
                   tree.child_count.data(), options.rule(),    options.small_cell};
-  Work work{request.groups, request.selected, request.begin, request.count, room.wide_limit};
+  Work work{request.groups, request.selected, request.begin, request.count,
+            options.one_by_one ? 0 : room.wide_limit};
   for (;;) {
     lists.words.resize(lists.words.capacity());  // all of it may be written
     record.fill_zero(stream);

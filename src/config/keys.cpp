@@ -150,7 +150,7 @@ struct Table {
         .means("for interaction lists; beyond it they are made and used in batches; auto: what all else leaves free");
     KEY(gravity.let_compression)
         .means("many ranks: positions that ranks, and sites of an isolated set, send each other are in 16 bits, "
-               "relative to their cell");
+               "relative to their cell; not of ghosts");
   }
 
   void time() {

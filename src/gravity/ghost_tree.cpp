@@ -16,8 +16,7 @@ const SourceParticle* GhostTree::gathered(const Stream& stream, const Ghosts& gh
 }
 
 void GhostTree::join(const Stream& stream, const SourceParticle* own, std::size_t count, const Ghosts& ghosts) {
-  tree_.cells = 0;
-  if (count > 0) sources_.join(stream, own, count, gathered(stream, ghosts), ghosts.from_ranks + ghosts.from_sites);
+  sources_.join(stream, own, count, gathered(stream, ghosts), ghosts.from_ranks + ghosts.from_sites);
 }
 
 void GhostTree::build(const Stream& stream, DeviceBuffer<Group>& groups) {

@@ -17,7 +17,7 @@ namespace maki {
 //
 // While ghosts are on their way, inner groups can be evaluated: those that no ghost acts on.
 //
-// In bytes an own particle or ghost, beside tree, groups and lists: 36 (40 with potentials), and 8 more at a rebuild.
+// In bytes an own particle or ghost, beside tree, groups and lists: 32 (36 with potentials), and 20 more at a rebuild.
 class GhostTree {
  public:
   // Reads ghost_level, leaf_size, group_size.
@@ -31,8 +31,9 @@ class GhostTree {
     std::size_t from_sites = 0;
   };
 
-  // Anew, where no particle has moved since ghosts were selected; no own particles need no tree. `groups`: those with
-  // own particles.
+  // Anew, where no particle has moved since ghosts were selected, of at least one own particle; clear() where there is
+  // none. `groups`: those with own particles.
+  void clear() { *this = GhostTree(options_); }
   void join(const Stream& stream, const SourceParticle* own, std::size_t count, const Ghosts& ghosts);
   void build(const Stream& stream, DeviceBuffer<Group>& groups);
   // Once there are lists over these groups: which are inner ones.

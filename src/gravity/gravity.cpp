@@ -266,6 +266,8 @@ std::uint64_t Gravity::shared_planes() const {
   return parts_->site_mesh ? parts_->site_mesh->counters().shared_planes : 0;
 }
 
+std::uint64_t Gravity::unkept_ghost_lists() const { return parts_->tree.unkept_ghost_lists(); }
+
 bool Gravity::has_mesh() const { return parts_->mesh != nullptr; }
 const VectorArray& Gravity::short_acceleration() const { return parts_->short_range; }
 const VectorArray& Gravity::long_acceleration() const { return parts_->long_range; }

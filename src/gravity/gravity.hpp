@@ -132,6 +132,9 @@ class Gravity {
   // The same, of this rank, so far: planes of the mesh that were rounded although particles of several sites reach them
   // (wan/sites/site_mesh.hpp says what that does).
   std::uint64_t shared_planes() const;
+  // With ghosts (GravityOptions::ghost_level) and lists that are to be kept, of this rank, so far: evaluations whose
+  // lists did not fit and were not.
+  std::uint64_t unkept_ghost_lists() const;
 
  private:
   struct Parts;

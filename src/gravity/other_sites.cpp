@@ -29,8 +29,9 @@ LetOptions let_options(const GravityOptions& options) {
   return {.reach_skin = kReachSkin, .compress = rounded || options.let_compression};
 }
 
-sites::SlabLimits limits_of(const GravityOptions& options) {
-  sites::SlabLimits limits{.thinnest = thinnest_slab(options.law.r_cut, options.ghost_level), .move = options.boundary_move};
+sites::SlabLimits limits_of(const GravityOptions& options, int sites) {
+  sites::SlabLimits limits{.thinnest = thinnest_slab(options.law.r_cut, options.ghost_level, sites),
+                           .move = options.boundary_move};
   if (!options.periodic) limits.finest = kFinestOfIsolated;
   return limits;
 }
@@ -42,15 +43,15 @@ sites::Slabs slabs_at_first(int count, const GravityOptions& options, double thi
 }  // namespace
 
 // A slab between two others keeps them out of each other's reach.
-double thinnest_slab(double r_cut, int ghost_level) {
-  const double ghosts = ghost_level > 0 ? whole_cell_margin(ghost_level) : 0;
+double thinnest_slab(double r_cut, int ghost_level, int sites) {
+  const double ghosts = ghost_level > 0 && sites > 2 ? whole_cell_margin(ghost_level) : 0;  // two have only each other
   return std::max(r_cut * (1 + kReachSkin + 2 * TreeDrift::kMostOfCutoff), r_cut * (1 + kReachSkin) + ghosts);
 }
 
 OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
     : options_(options),
       steps_(steps),
-      limits_(limits_of(options)),
+      limits_(limits_of(options, steps.sites().count())),
       slabs_(slabs_at_first(steps.sites().count(), options, limits_.thinnest)),
       trees_(steps.sites(), let_options(options)),
       migration_(steps.sites(), options.periodic ? sites::SiteMigration::Reach::kNeighbours
@@ -66,7 +67,8 @@ void OtherSites::set_slabs(const sites::Slabs& slabs) {
                 fmt::format("it is {:.4g} of the side, and the short-range force reaches {:.4g}: r_cut with its "
                             "margins",
                             slabs.thickness(i), limits_.thinnest),
-                "go on with the gravity.mesh and gravity.r_cut that the run had");
+                options_.ghost_level > 0 ? "go on with run.deterministic = false"
+                                         : "go on with the gravity.mesh and gravity.r_cut that the run had");
   }
   slabs_ = slabs;
 }

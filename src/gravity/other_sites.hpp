@@ -16,7 +16,7 @@
 namespace maki {
 
 // Slabs are never thinner (sides), however they move. `ghost_level` as in GravityOptions.
-double thinnest_slab(double r_cut, int ghost_level);
+double thinnest_slab(double r_cut, int ghost_level, int sites);
 
 class OtherSites {
  public:

@@ -60,6 +60,7 @@ WalkOptions TreeGravity::walk_options(double theta) const {
   WalkOptions walk;
   walk.theta = static_cast<float>(theta);
   walk.r_cut = options_.law.r_cut;
+  walk.one_by_one = ghosts_ != nullptr;  // sums are rounded in the order of the words
   return walk;
 }
 

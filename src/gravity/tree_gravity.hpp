@@ -61,6 +61,7 @@ class TreeGravity {
   const GravityCounts& counts() const { return counts_; }
   OtherSites* sites() { return sites_.get(); }
   TreeDrift& drift() { return drift_; }
+  std::uint64_t unkept_ghost_lists() const { return unkept_ghost_lists_; }
   const GravityOptions& options() const { return options_; }
 
  private:
@@ -85,6 +86,7 @@ class TreeGravity {
   void evaluate_kept_tree(const Stream& stream, const Particles& particles, bool want_potential);
   void evaluate_groups(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>& which,
                        const ForceOutput& out);
+  void split_groups(const Stream& stream);
   void send_ghosts(const Stream& stream, const Particles& particles, bool fresh);
   GhostTree::Ghosts take_ghosts(const Stream& stream);
   int min_level() const { return options_.periodic ? kPeriodicMinLevel : 0; }
@@ -123,6 +125,7 @@ class TreeGravity {
   MortonSorter sorter_;
   Octree tree_;                        // of own particles; with ghosts, only to choose what others need
   std::unique_ptr<GhostTree> ghosts_;  // or null
+  std::uint64_t unkept_ghost_lists_ = 0;
   DeviceBuffer<Group> groups_{"tree.groups"};
   KeptLists lists_, imported_lists_;
   LocalEssentialTree let_;

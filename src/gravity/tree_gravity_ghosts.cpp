@@ -13,6 +13,7 @@ void TreeGravity::evaluate_with_ghosts(const Stream& stream, const Particles& pa
     evaluate_new_tree(stream, particles, out.potential != nullptr);
   else
     evaluate_kept_tree(stream, particles, out.potential != nullptr);
+  if (batched_ && options_.fixed_reuse > 1) ++unkept_ghost_lists_;
   if (groups_.empty()) return;
   ghosts_->give_back(stream, out);
   statistics_.members = particles.size();  // ghosts in these groups are others' members
@@ -21,13 +22,18 @@ void TreeGravity::evaluate_with_ghosts(const Stream& stream, const Particles& pa
 void TreeGravity::evaluate_new_tree(const Stream& stream, const Particles& particles, bool want_potential) {
   const GhostTree::Ghosts ghosts = take_ghosts(stream);
   groups_.resize(0);
-  if (particles.size() == 0) return;
+  if (particles.size() == 0) return ghosts_->clear();
   {
     const PhaseTimers::Scope scope(timers_, "build", stream);
     ghosts_->join(stream, particles.source.data(), particles.size(), ghosts);
     ghosts_->build(stream, groups_);
   }
   serve(stream, local(particles), true, ghosts_->output(want_potential));
+  split_groups(stream);
+}
+
+// Where there are new lists that are kept.
+void TreeGravity::split_groups(const Stream& stream) {
   if (!batched_ && ghosts_->has_ghosts()) ghosts_->split(stream, lists_.view(groups_));
 }
 
@@ -45,7 +51,11 @@ void TreeGravity::evaluate_kept_tree(const Stream& stream, const Particles& part
   if (in_parts) evaluate_groups(stream, sources, ghosts_->inner(), joined);
   const GhostTree::Ghosts ghosts = take_ghosts(stream);
   refit([&] { ghosts_->refit_ghosts(stream, ghosts, groups_); });
-  if (!in_parts) return serve(stream, sources, false, joined);
+  if (!in_parts) {
+    serve(stream, sources, false, joined);
+    if (lists_gone_ && !groups_.empty()) split_groups(stream);
+    return;
+  }
   evaluate_groups(stream, sources, ghosts_->outer(), joined);
   count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
 }

@@ -202,11 +202,12 @@ void Simulation::ask_observer() {
   std::string reason = observer_.stop_reason(long_step_seconds_);
   const bool restart = observer_.wants_restart(result_.steps) && ranks_.rank() == 0;
   const auto size = static_cast<std::uint64_t>(ranks_.size());
-  std::array<std::uint64_t, 3> asked = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank()),
-                                        restart ? 1u : 0u, gravity_->shared_planes()};
+  std::array<std::uint64_t, 4> asked = {reason.empty() ? 0 : size - static_cast<std::uint64_t>(ranks_.rank()),
+                                        restart ? 1u : 0u, gravity_->shared_planes(), gravity_->unkept_ghost_lists()};
   ranks_.max(asked);
   if (asked[0] > 0) reason = broadcast_text(ranks_, reason, static_cast<int>(size - asked[0]));
   if (asked[2] > 0 && !told_of_shared_planes_) tell_of_shared_planes();
+  if (asked[3] > 0 && !told_of_unkept_lists_) tell_of_unkept_lists();
   if (!site_steps_) {
     result_.stopped_by = reason;
     restart_wanted_ = asked[1] > 0 || asked[0] > 0;
@@ -229,6 +230,16 @@ void Simulation::tell_of_shared_planes() {
       "the boundary were rounded at each site by itself. The mesh is the same at all sites and forces are as good, but "
       "it is no longer that of one site to the last bit. Where that matters, let trees be made anew more often: a "
       "smaller gravity.reuse, or gravity.reuse_tolerance.",
+      result_.steps));
+}
+
+// Likewise.
+void Simulation::tell_of_unkept_lists() {
+  told_of_unkept_lists_ = true;
+  observer_.message(fmt::format(
+      "Warning: by step {}, interaction lists did not fit into memory and were made in batches, in every step. The run "
+      "is sound, but no longer the same to the last bit with other numbers of ranks and sites. Where that matters, run on "
+      "more ranks, or with gravity.reuse = 1.",
       result_.steps));
 }
 

@@ -118,6 +118,7 @@ class Simulation {
   bool kinetic_is_due(const StepReport& report) const;
   void ask_observer();
   void tell_of_shared_planes();
+  void tell_of_unkept_lists();
   void sample_energy(StepMetrics& metrics, bool with_potential, bool at_output);
   void finish_energy(StepMetrics& metrics);
   void tell_of_sites();
@@ -142,7 +143,7 @@ class Simulation {
   EnergyTracker energy_;
   RunResult result_;
   std::optional<RunState> resumed_from_;
-  bool told_of_shared_planes_ = false;
+  bool told_of_shared_planes_ = false, told_of_unkept_lists_ = false;
   bool restart_wanted_ = false;   // at this boundary; alike on all ranks
   std::vector<KeptState> kept_;   // over sites: of the last two boundaries
   std::optional<std::uint64_t> restart_at_;  // over sites: the evaluation after which the last one was written

@@ -68,6 +68,23 @@ TEST(WalkOnGpu, ListsAreTheCpusForEverySet) {
   }
 }
 
+// The CPU's order, which does not depend on cells that no list names: sums of forces are rounded in it.
+TEST(WalkOnGpu, OneByOneTheWordsStandInTheCpusOrder) {
+  const auto expect_order = [](TreeSet& t, WalkOptions options) {
+    options.one_by_one = true;
+    InteractionLists on_gpu, on_cpu;
+    cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), on_gpu);
+    walk_tree(t.stream, t.tree, options, t.all_groups(), on_cpu);
+    EXPECT_EQ(words_of(t.stream, on_gpu), words_of(t.stream, on_cpu));
+  };
+  TreeSet clustered(testing::clustered_set(900, 4), 64, kPeriodicMinLevel);
+  expect_order(clustered, options_of(0.7f, 0.1f));
+  open_coarse_cells(clustered.stream, kPeriodicMinLevel, clustered.tree);
+  expect_order(clustered, options_of(0.7f, 0.1f));
+  TreeSet plummer(testing::plummer_set(700, 5), 32, 0);
+  expect_order(plummer, options_of(0.5f));
+}
+
 TEST(WalkOnGpu, TreesOfOneParticleOneLeafAndOnePoint) {
   for (const std::size_t n : {1u, 2u, 8u, 9u}) {
     TreeSet few(testing::uniform_set(n, 7, 0.3, 0.7), 4, 0);

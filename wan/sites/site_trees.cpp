@@ -241,7 +241,7 @@ void SiteTrees::finish(const Stream& stream) {
   p.counts.cells_received = p.in.blocks.total().cells;
   p.counts.particles_received = p.in.blocks.total().particles;
   p.under_way = false;
-  p.in.unpack(stream, p.with_shapes);
+  p.in.unpack(stream, p.with_shapes, p.whole_cells > 0);
 }
 
 Octree& SiteTrees::forest() { return parts_->in.forest.tree; }

@@ -111,7 +111,15 @@ void check_tallies(const std::vector<Tallies>& tallies, const sites::Sites& site
 sites::Slabs first_slabs(const Prepared& run, int sites) {
   const Config::Gravity& gravity = run.config.gravity;
   if (run.config.run.kind != RunKind::kCosmology) return {sites, 0};
-  return {sites, thinnest_slab(*gravity.r_cut / static_cast<double>(*gravity.mesh), ghost_level(run))};
+  const double r_cut = *gravity.r_cut / static_cast<double>(*gravity.mesh), even = 1.0 / sites;
+  const double thinnest = thinnest_slab(r_cut, ghost_level(run), sites);
+  if (even < thinnest && even >= thinnest_slab(r_cut, 0, sites))
+    throw Error("slabs are too thin for a deterministic run",
+                fmt::format("{} sites share the box, and what acts on a site's particles reaches {:.4g} sides: whole "
+                            "cells of the tree",
+                            sites, thinnest),
+                "choose run.deterministic = false, fewer sites, or more particles");
+  return {sites, thinnest};
 }
 
 void keep_own_slab(Prepared& run, sites::Sites& sites, const Communicator& ranks) {

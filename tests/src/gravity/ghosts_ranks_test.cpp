@@ -180,6 +180,15 @@ TEST_F(GravityWithGhosts, ParticlesBeyondTheirSlab) {
   EXPECT_EQ(rebuilds, 2);
 }
 
+// Lists that do not fit are made a batch at a time: where they are not kept anyhow that changes nothing.
+TEST_F(GravityWithGhosts, ListsInBatches) {
+  Motion motion = wandering(7000, 1, 3);
+  const Course kept = on_one_rank(motion);
+  motion.options.list_budget = 30000;
+  expect_same_everywhere(motion);
+  expect_same(on_one_rank(motion), kept, "without batches");
+}
+
 // Sites and ranks with next to nothing, or nothing.
 TEST_F(GravityWithGhosts, AllInOneCorner) {
   auto corner = testing::uniform_set(7000, 5, 0, 0.04);

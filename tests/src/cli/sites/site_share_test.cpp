@@ -114,6 +114,15 @@ TEST(SiteShare, ThinSlabsAreRefusedWithTheNumbers) {
   const Prepared run = make_run();
   EXPECT_NO_THROW(first_slabs(run, 2));
   EXPECT_THROW(first_slabs(run, 64), Error);
+  Prepared same = run;
+  same.config.run.deterministic = true;
+  EXPECT_NO_THROW(first_slabs(same, 2));
+  try {
+    first_slabs(same, 3);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("run.deterministic = false"), std::string::npos) << error.what();
+  }
 }
 
 TEST(ChooseSite, NamesAndDirectories) {
