@@ -15,6 +15,18 @@ namespace {
 // Pieces in which the local lists are evaluated on the CPU while messages are on their way.
 constexpr std::uint32_t kSlices = 16;
 
+// Those of [begin, end).
+ListView part_of(ListView lists, std::uint32_t begin, std::uint32_t end) {
+  if (lists.selected) {
+    lists.selected += begin;
+  } else {
+    lists.groups += begin;
+    lists.ranges += begin;
+  }
+  lists.count = end - begin;
+  return lists;
+}
+
 bool host_computes() { return std::string(backend_name()) == "cpu"; }
 
 GravityOptions with_ghosts(GravityOptions options) {
@@ -281,21 +293,21 @@ void TreeGravity::serve_in_batches(const Stream& stream, const Sources& sources,
 
 void TreeGravity::evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out) {
   const PhaseTimers::Scope scope(timers_, "evaluate", stream);
-  const auto all = static_cast<std::uint32_t>(groups_.size());
-  const bool waiting = ranks_.size() > 1 && !sources.imported();
-  const std::uint32_t slices = waiting ? slices_of(all) : 1;
+  evaluate_in_slices(stream, sources, sources.lists.view(groups_), !sources.imported(), out);
+}
+
+// While messages may be on their way they are moved on in between.
+void TreeGravity::evaluate_in_slices(const Stream& stream, const Sources& sources, const ListView& lists, bool waiting,
+                                     const ForceOutput& out) {
+  waiting = waiting && ranks_.size() > 1;
+  const std::uint32_t slices = waiting && host_computes() ? std::min(kSlices, lists.count) : 1;
   for (std::uint32_t slice = 0; slice < slices; ++slice) {
-    const auto begin = static_cast<std::uint32_t>(std::uint64_t{all} * slice / slices);
-    const auto end = static_cast<std::uint32_t>(std::uint64_t{all} * (slice + 1) / slices);
-    evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view,
-                   sources.lists.view(groups_, begin, end - begin),
+    const auto begin = static_cast<std::uint32_t>(std::uint64_t{lists.count} * slice / slices);
+    const auto end = static_cast<std::uint32_t>(std::uint64_t{lists.count} * (slice + 1) / slices);
+    evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view, part_of(lists, begin, end),
                    {out.acceleration, out.potential, sources.imported()});
     if (waiting) move_messages(stream);
   }
-}
-
-std::uint32_t TreeGravity::slices_of(std::uint32_t groups) const {
-  return ranks_.size() > 1 && host_computes() ? std::min(kSlices, groups) : 1;
 }
 
 // While what is queued on `stream` is evaluated: staged messages move in calls only, and the host would only wait for

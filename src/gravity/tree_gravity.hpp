@@ -100,7 +100,8 @@ class TreeGravity {
   void walk_and_evaluate(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
   void serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch, const ForceOutput& out);
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
-  std::uint32_t slices_of(std::uint32_t groups) const;
+  void evaluate_in_slices(const Stream& stream, const Sources& sources, const ListView& lists, bool waiting,
+                          const ForceOutput& out);
   void move_messages(const Stream& stream);
   void count(const ListStatistics& statistics);
   SampleError probe(const Stream& stream, const Particles& particles, const ForceOutput& out);

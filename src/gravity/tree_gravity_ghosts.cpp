@@ -1,5 +1,4 @@
 // Evaluation over one tree of own particles and ghosts (GravityOptions::ghost_level).
-#include <algorithm>
 #include <chrono>
 
 #include "src/gravity/tree_gravity.hpp"
@@ -65,17 +64,10 @@ void TreeGravity::evaluate_groups(const Stream& stream, const Sources& sources,
   const PhaseTimers::Scope scope(timers_, "evaluate", stream);
   const auto begun = std::chrono::steady_clock::now();
   work_.begin(stream);
-  const auto all = static_cast<std::uint32_t>(which.size());
-  const std::uint32_t slices = slices_of(all);
-  for (std::uint32_t slice = 0; slice < slices; ++slice) {
-    const auto begin = static_cast<std::uint32_t>(std::uint64_t{all} * slice / slices);
-    const auto end = static_cast<std::uint32_t>(std::uint64_t{all} * (slice + 1) / slices);
-    ListView lists = sources.lists.view(groups_);
-    lists.selected = which.data() + begin;
-    lists.count = end - begin;
-    evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view, lists, out);
-    if (ranks_.size() > 1) move_messages(stream);
-  }
+  ListView lists = sources.lists.view(groups_);
+  lists.selected = which.data();
+  lists.count = static_cast<std::uint32_t>(which.size());
+  evaluate_in_slices(stream, sources, lists, true, out);
   work_.end(stream);
   force_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
