@@ -2,6 +2,8 @@
 // it was when they were compiled.
 #pragma once
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <string>
 
@@ -21,6 +23,14 @@ inline std::string program() {
 inline std::string source_directory() {
   const auto above = directory_of_this_program().parent_path();
   return std::filesystem::exists(above / "configs") ? above.string() : std::string(MAKI_SOURCE_DIR);
+}
+
+// What comes before a program that `ranks` ranks are to run: that of a bundle where there is one.
+inline std::string launcher(int ranks) {
+  const auto bundled = directory_of_this_program() / "mpirun";
+  return (std::filesystem::exists(bundled) ? bundled.string() : "mpirun") +
+         (geteuid() == 0 ? " --allow-run-as-root" : "") + " --oversubscribe --bind-to none -n " +
+         std::to_string(ranks) + " ";
 }
 
 }  // namespace maki::test

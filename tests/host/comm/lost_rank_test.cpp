@@ -39,10 +39,8 @@ struct Job {
 
 Job lose_rank(const std::string& calls, int loss, const std::string& timeout) {
   const auto here = maki::test::directory_of_this_program();
-  const std::string mpirun = std::filesystem::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
   // A time limit on all of it: a job that does not end fails the test instead of hanging it.
-  const std::string command = "OMP_NUM_THREADS=1 " + timeout + " timeout -k 5 45 " + mpirun +
-                              (geteuid() == 0 ? " --allow-run-as-root" : "") + " --oversubscribe --bind-to none -n 4 " +
+  const std::string command = "OMP_NUM_THREADS=1 " + timeout + " timeout -k 5 45 " + maki::test::launcher(4) +
                               (here / "tests_ranks").string() + " --until-lost " + calls + " 2>&1";
   Job job;
   std::FILE* pipe = popen(command.c_str(), "r");

@@ -46,14 +46,11 @@ int process_of(const std::string& mark, int rank) {
 class LostRun : public testing::TestWithParam<int> {};
 
 TEST_P(LostRun, OthersEndAndFilesAreWhole) {
-  const fs::path here = test::directory_of_this_program();
   const fs::path directory = fs::temp_directory_path() / ("maki_lost_run_" + std::to_string(getpid()));
   fs::create_directories(directory);
   const std::string mark = "MAKI_TEST_JOB=" + std::to_string(getpid()) + "_" + std::to_string(GetParam());
-  const std::string mpirun = fs::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
   const std::string command =
-      mark + " OMP_NUM_THREADS=1 timeout -k 5 90 " + mpirun + (geteuid() == 0 ? " --allow-run-as-root" : "") +
-      " --oversubscribe --bind-to none -n 3 " + test::program() + " run " + MAKI_SOURCE_DIR +
+      mark + " OMP_NUM_THREADS=1 timeout -k 5 90 " + test::launcher(3) + test::program() + " run " + MAKI_SOURCE_DIR +
       "/configs/quickstart.toml initial.particles_per_side=32 output.redshifts=[49,40,30,20] output.image=false " +
       "run.overwrite=true run.output_directory=" + (directory / "run").string() + " > " +
       (directory / "out").string() + " 2>&1";

@@ -19,11 +19,7 @@ using Result = maki::test::CallResult;
 
 // A time limit on all of it: a job that does not end fails the test instead of hanging it.
 Result call(int ranks, const std::string& arguments) {
-  const auto here = maki::test::directory_of_this_program();
-  const std::string mpirun = fs::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
-  const std::string launch = mpirun + (geteuid() == 0 ? " --allow-run-as-root" : "") +
-                             " --oversubscribe --bind-to none -n " + std::to_string(ranks) + " ";
-  return maki::test::call_shell("OMP_NUM_THREADS=1 timeout -k 5 60 " + (ranks > 1 ? launch : "") +
+  return maki::test::call_shell("OMP_NUM_THREADS=1 timeout -k 5 60 " + (ranks > 1 ? maki::test::launcher(ranks) : "") +
                                 maki::test::program() + " " + arguments);
 }
 

@@ -80,12 +80,7 @@ class TwoPrograms : public testing::Test {
   }
 
   // The program under a launcher.
-  static std::string over_ranks(int ranks) {
-    const auto here = directory_of_this_program();
-    const std::string mpirun = std::filesystem::exists(here / "mpirun") ? (here / "mpirun").string() : "mpirun";
-    return mpirun + (geteuid() == 0 ? " --allow-run-as-root" : "") + " --oversubscribe --bind-to none -n " +
-           std::to_string(ranks) + " " + program();
-  }
+  static std::string over_ranks(int ranks) { return launcher(ranks) + program(); }
   // The files that both sites have left in output/two, beside each other in one directory; the name of the first.
   std::string collect(const std::string& base) const {
     for (const int i : {0, 1}) {
