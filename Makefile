@@ -8,7 +8,7 @@
 #                   (BUNDLE_WITHOUT="libcufft ..." leaves out libraries that are there already)
 #   make wan        the wide-area library alone: build/libmaki_wan.a, and what to link with it    make test-wan  its tests
 #   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
-#   make cuda-check compile and link everything with nvcc for sm_90, and see the binary refuse a machine without a GPU
+#   make cuda-check compile and link everything with nvcc for all architectures, and see the binary refuse a machine without a GPU
 #   make fuzz       the parsers of the wide-area module under clang's libFuzzer, RUNS=1000000 inputs each
 #   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
 #   make sass-check read the compiled sm_90 kernels: no local memory, issue slots of the inner loops (BACKEND=cuda)
@@ -103,7 +103,9 @@ ifeq ($(BACKEND),cuda)
              -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
   NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated -Werror all-warnings \
                -Xcompiler -fopenmp,-Wall,-Wextra -diag-suppress 186 -t 2
-  CXXFLAGS += -isystem $(CUDA_ROOT)/include -DMAKI_BACKEND_CUDA=1
+  # A toolkit or NCCL of the distribution lies where compilers look anyway; named, it hides the C++ library's own headers.
+  isystem = $(addprefix -isystem ,$(filter-out /usr/include /usr/local/include,$(patsubst %/,%,$1)))
+  CXXFLAGS += $(call isystem,$(CUDA_ROOT)/include) -DMAKI_BACKEND_CUDA=1
   NVCCFLAGS += -DMAKI_BACKEND_CUDA=1
   LDLIBS   += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart_static -lcufft -lrt -ldl
   # NCCL: of NCCL_HOME, of the toolkit (deps-cuda brings it), or the system's libnccl-dev. Without it, or with NCCL=no,
@@ -113,7 +115,7 @@ ifeq ($(BACKEND),cuda)
   NCCL_LIB    := $(firstword $(wildcard $(foreach r,$(NCCL_ROOTS),$r/lib64/libnccl.so $r/lib/libnccl.so $r/lib/x86_64-linux-gnu/libnccl.so)))
   NCCL ?= $(if $(and $(NCCL_HEADER),$(NCCL_LIB)),yes,no)
   ifeq ($(NCCL),yes)
-    NVCCFLAGS += $(addprefix -isystem ,$(filter-out $(CUDA_ROOT)/include /usr/include,$(dir $(NCCL_HEADER))))
+    NVCCFLAGS += $(call isystem,$(filter-out $(CUDA_ROOT)/include/,$(dir $(NCCL_HEADER))))
     LDLIBS += -L$(patsubst %/,%,$(dir $(NCCL_LIB))) -Wl,-rpath,$(patsubst %/,%,$(dir $(NCCL_LIB))) -lnccl
   endif
 else

@@ -12,7 +12,7 @@ namespace maki::cuda {
 namespace lists {
 
 inline constexpr unsigned kWarps = 8;          // of a block
-inline constexpr unsigned kBlocksPerUnit = 8;  // that share a multiprocessor
+inline constexpr unsigned kBlocksPerUnit = 6;  // that share a multiprocessor; sm_120 has room for 1536 threads
 
 // Grid whose warps take `groups` in turns.
 inline LaunchShape shape_for(std::size_t groups) {
