@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
+#include "host/comm/agree.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
@@ -27,6 +29,29 @@ struct Options {
   std::string site;
 };
 
+// The name of the run whose metrics lie beside the restarts. Where there are none, all restarts have to be of one run.
+std::string run_beside(const std::vector<RestartInfo>& found, const Communicator& ranks) {
+  std::string name;
+  root_succeeds(ranks, [&] {
+    const std::string directory = std::filesystem::path(found.back().path).parent_path().string();
+    name = run_in(directory).value_or(found.back().run);
+    const auto is_other = [&](const RestartInfo& info) { return info.run != name; };
+    if (!run_in(directory) && std::any_of(found.begin(), found.end(), is_other))
+      throw Error(fmt::format("'{}' holds restarts of several runs", directory), "metrics.jsonl, which says whose it is, is missing",
+                  "name the restart to go on from, moved to a directory of its own");
+  });
+  return broadcast_text(ranks, name);
+}
+
+// Leaves those of the run that the directory is of.
+void keep_own(std::vector<RestartInfo>& found, const Communicator& ranks) {
+  const std::string run = run_beside(found, ranks), last = found.back().path;
+  std::erase_if(found, [&](const RestartInfo& info) { return info.run != run; });
+  if (found.empty())
+    throw Error(fmt::format("'{}' is a restart of another run", last), "metrics.jsonl beside it names its own",
+                "move the restart to an empty directory to go on from it, or begin with maki run");
+}
+
 // All that could be, or the one that the user names.
 std::vector<RestartInfo> look_for(const std::string& directory, const Communicator& ranks) {
   std::vector<RestartInfo> found = find_restarts(directory, ranks);
@@ -34,6 +59,7 @@ std::vector<RestartInfo> look_for(const std::string& directory, const Communicat
     throw Error(fmt::format("there is nothing to resume in '{}'", directory), "it holds no complete restart",
                 "give the output directory of a run that was stopped (run.restart_interval, run.restart_steps), or "
                 "begin with maki run");
+  keep_own(found, ranks);
   require_known_format(found.back());
   return found;
 }
@@ -78,7 +104,7 @@ OpenSites agree(const Config& config, const ThisSite& site, const Communicator& 
   std::vector<std::uint64_t> steps;
   for (const RestartInfo& info : found) steps.push_back(info.step);
   OpenSites ring =
-      open_sites(config, site, ranks, steps, say_now);
+      open_sites(config, site, ranks, found.back().run, steps, say_now);
   if (!site.over_sites()) return ring;
   std::erase_if(found, [&](const RestartInfo& info) { return info.step != ring.restart; });
   at_all_sites(ring.sites.get(), [&] {
@@ -106,7 +132,7 @@ Prepared prepare_again(Config config, const RunState& state) {
 }
 
 RunFileOptions files_of(const Prepared& run, const RestartInfo& info) {
-  RunFileOptions options = run_file_options(run);
+  RunFileOptions options = run_file_options(run, info.run);
   options.overwrite = true;  // of what the run had written after this restart; log and metrics are added to
   options.resumed_at = info.step;
   return options;

@@ -71,15 +71,12 @@ void run_simulation(const Options& given) {
   use_device(config);
   const Admission admission = admit(config, ranks);
   Prepared run = prepare(config, !site.over_sites());
-  OpenSites ring;
-  if (site.over_sites()) {
-    first_slabs(run, site.count);
-    ring = open_sites(run.config, site, ranks, {}, say_now);
-    take_share(run, config, *ring.sites, ranks);
-  }
+  if (site.over_sites()) first_slabs(run, site.count);
+  const OpenSites ring = open_sites(run.config, site, ranks, "", {}, say_now);
+  if (ring.sites) take_share(run, config, *ring.sites, ranks);
   std::optional<RunProducts> files;
   at_all_sites(ring.sites.get(), [&] {
-    files.emplace(run_file_options(run), provenance(to_toml(run.config), device_text()), run, ranks, ring.sites.get());
+    files.emplace(run_file_options(run, ring.run), provenance(to_toml(run.config), device_text()), run, ranks, ring.sites.get());
   });
   if (ranks.size() > 1) files->message(describe_ranks(ranks));
   for (const auto& lines : {ring.describe(), summary(run), admission.notes})

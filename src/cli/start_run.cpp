@@ -39,11 +39,13 @@ int exit_code(const RunResult& result) {
   return result.site_lost ? kExitSiteLost : kExitStopped;
 }
 
-RunFileOptions run_file_options(const Prepared& run) {
+RunFileOptions run_file_options(const Prepared& run, const std::string& name) {
   const Config& config = run.config;
   RunFileOptions options;
   options.directory = *config.run.output_directory;
+  options.run = name;
   options.overwrite = config.run.overwrite;
+  if (config.initial.kind == InitialKind::kFile) options.initial_file = config.initial.file;
   options.compression = static_cast<int>(config.output.compression);
   options.metrics_interval = static_cast<int>(config.output.metrics_interval);
   const auto seconds = [&](const Quantity& time, const char* key) { return number_of(time, key, config, run.units); };

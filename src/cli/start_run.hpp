@@ -25,7 +25,8 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
 // 0, or why the run ended early (run_files.hpp).
 int exit_code(const RunResult& result);
 
-RunFileOptions run_file_options(const Prepared& run);
+// `name`: of the run (src/io/run_directory.hpp).
+RunFileOptions run_file_options(const Prepared& run, const std::string& name);
 Timeline timeline_of(const Prepared& run);
 // What is about to happen, in a few lines; the device is that of the first rank.
 std::vector<std::string> summary(const Prepared& run);

@@ -20,7 +20,7 @@ struct Table {
     KEY(run.kind).means("comoving periodic box, or isolated system with a = 1");
     KEY(run.name).means("of the run; it names the output directory");
     KEY(run.output_directory).own().means("made where it is missing; auto: output/ and the name, and then the site's");
-    KEY(run.overwrite).own().means("replace the files of an earlier run in the output directory");
+    KEY(run.overwrite).own().means("remove what an earlier run has left in the output directory, restarts too");
     KEY(run.preset).means("force accuracy and steps; sets every key below whose \"auto\" says so");
     KEY(run.threads).own().range(1, 4096)
         .means("host threads of each rank; auto: one for each processor, shared by the machine's ranks");

@@ -53,6 +53,7 @@ struct StateNumbers {
 // What complete.toml says.
 struct RestartInfo {
   std::string path;          // of the folder
+  std::string run;           // its name (run_directory.hpp); "" in restarts of before there were any
   std::uint64_t format = kRestartFormat;
   std::uint64_t step = 0;
   double time = 0;           // scale factor, or time
@@ -72,7 +73,7 @@ struct Restart {
 };
 
 // Writes one into `directory`, in place of one of the same step, and then removes the oldest complete ones until `keep`
-// are left. Of `info` step, time, site, sites and provenance are read. Returns its path. Collective. Throws Error, the
+// are left. Of `info` all is read that files do not tell. Returns its path. Collective. Throws Error, the
 // same on all ranks.
 std::string write_restart(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
                           const ParticleRows& particles, const EscaperRows& escapers, int keep,

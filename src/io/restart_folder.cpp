@@ -30,6 +30,7 @@ toml::table to_table(const RestartInfo& info) {
   for (const std::uint64_t count : info.particles) particles.push_back(static_cast<std::int64_t>(count));
   for (const std::string& sum : info.checksums) checksums.push_back(sum);
   return toml::table{{"format", static_cast<std::int64_t>(info.format)},
+                     {"run", info.run},
                      {"step", static_cast<std::int64_t>(info.step)},
                      {"time", info.time},
                      {"ranks", static_cast<std::int64_t>(info.particles.size())},
@@ -51,6 +52,7 @@ std::uint64_t count_in(const toml::table& table, const char* key) {
 
 bool from_table(const toml::table& table, RestartInfo& info) {
   info.format = count_in(table, "format");
+  info.run = table["run"].value_or(std::string());
   info.step = count_in(table, "step");
   info.time = table["time"].value_or(0.0);
   info.site = table["site"].value_or(0);

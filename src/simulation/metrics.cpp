@@ -146,14 +146,14 @@ std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& r
   return line.text();
 }
 
-std::string to_json(const Provenance& provenance) {
+std::string to_json(const Provenance& provenance, const std::string& run) {
   JsonObject inner;
   inner.add("version", provenance.version)
       .add("git_hash", provenance.git_hash)
       .add("compiler", provenance.compiler)
       .add("device", provenance.device)
       .add("configuration", provenance.configuration);
-  return JsonObject().raw("provenance", inner.text()).text();
+  return JsonObject().add("run", run).raw("provenance", inner.text()).text();
 }
 
 }  // namespace maki

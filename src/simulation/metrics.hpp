@@ -47,6 +47,6 @@ std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& r
 std::string to_json(const StepMetrics& metrics, const PhaseTimers& timers);
 
 // The first line of a metrics file: version, git hash, compiler, device and the resolved configuration.
-std::string to_json(const Provenance& provenance);
+std::string to_json(const Provenance& provenance, const std::string& run);
 
 }  // namespace maki

@@ -10,6 +10,7 @@
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "src/io/run_directory.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/memory_report.hpp"
@@ -20,14 +21,28 @@ namespace {
 
 constexpr double kProgressInterval = 5;  // seconds between lines where there is no terminal
 
+// Throws Error where the file (or the set of files, named without what follows) is one of those that overwriting removes.
+void spare_initial_file(const RunFileOptions& options) {
+  namespace fs = std::filesystem;
+  const fs::path file = options.initial_file;
+  const std::string name = file.filename().string();
+  std::error_code ignored;
+  if (!is_of_a_run(name) && !is_of_a_run(name + ".hdf5")) return;
+  if (!fs::equivalent(file.has_parent_path() ? file.parent_path() : ".", options.directory, ignored)) return;
+  throw Error(fmt::format("'{}' would be removed", options.initial_file),
+              "the run begins with it, and overwrites the run in whose directory it lies",
+              "choose another run.output_directory, or move the file");
+}
+
 std::string prepared_directory(const RunFileOptions& options, std::optional<DirectoryLock>& lock) {
   ensure_output_directory(options.directory);
   lock.emplace(options.directory);
-  for (const char* name : {"metrics.jsonl", "log.txt"})
-    if (!options.overwrite && !options.resumed_at && std::filesystem::exists(std::filesystem::path(options.directory) / name))
-      throw Error("the output directory " + options.directory + " holds a run already",
-                  fmt::format("{} is in it", name),
-                  "choose another one (run.output_directory), or set run.overwrite = true");
+  if (options.resumed_at) return options.directory;
+  const std::vector<std::string> old = files_of_a_run(options.directory);
+  if (!old.empty() && !options.overwrite)
+    throw Error("the output directory " + options.directory + " holds a run already", fmt::format("{} is in it", old.front()),
+                "choose another one (run.output_directory), or set run.overwrite = true");
+  if (!old.empty()) spare_initial_file(options);
   return options.directory;
 }
 
@@ -52,11 +67,14 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
 }
 
 StepLog& RunFiles::log() {
-  if (!log_) {
-    log_.emplace(options_.directory, provenance_, options_.overwrite, options_.resumed_at);
-    for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
-  }
+  if (!log_) open_log();
   return *log_;
+}
+
+void RunFiles::open_log() {
+  if (!options_.resumed_at) remove_files_of_a_run(options_.directory);
+  log_.emplace(options_.directory, options_.run, provenance_, options_.overwrite, options_.resumed_at);
+  for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
 }
 
 void RunFiles::message(const std::string& text) {
@@ -111,6 +129,7 @@ void RunFiles::count_output_traffic() {
 }
 
 void RunFiles::output(const OutputState& state) {
+  if (speaks()) log();
   const bool stopped = state.index < 0;
   const std::string name = stopped ? "stopped.hdf5" : fmt::format("snapshot_{:03}.hdf5", state.index);
   WriteOptions write;
@@ -139,6 +158,7 @@ void RunFiles::restart(const KeptState& kept) {
   const int keep = restarts_to_keep(options_.restarts_kept, sites_ != nullptr);
   const double begin = stop_.elapsed();
   RestartInfo info;
+  info.run = options_.run;
   info.step = step;
   info.time = kept.state.file_time;
   if (sites_) info.site = sites_->me(), info.sites = sites_->count();

@@ -44,13 +44,16 @@ struct RunFileOptions {
   // The run goes on from a restart of this step: log and metrics are added to, and what the run had written after it is
   // written anew.
   std::optional<std::uint64_t> resumed_at;
+  std::string run;                  // its name (src/io/run_directory.hpp), for log and restarts
+  std::string initial_file;         // that it begins with; never removed
   std::string site_key;             // path of the sites' key file, for restarts
   std::FILE* progress = stdout;  // nullptr: silent
 };
 
 class RunFiles : public RunObserver {
  public:
-  // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none.
+  // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none. Before
+  // the first of them, and with options.overwrite, all that an earlier run has left there is removed.
   // Signals are watched from here on. Throws Error where the directory cannot be made, is in use by a run, or holds
   // one already (unless options.overwrite). Over ranks one on each, and all calls are collective but message(). Over
   // sites output() and finish() are calls of all sites too.
@@ -83,6 +86,7 @@ class RunFiles : public RunObserver {
 
  private:
   StepLog& log();
+  void open_log();
   bool speaks() const { return ranks_.rank() == 0; }
   std::string memory_of_largest(bool by_family) const;
   void report_sites(StepMetrics& metrics, const PhaseTimers& timers);

@@ -22,6 +22,10 @@ std::int64_t step_of(const std::string& line) {
   return at == std::string::npos ? -1 : std::atoll(line.c_str() + at + mark.size());
 }
 
+std::string metrics_path_in(const std::string& directory) {
+  return (std::filesystem::path(directory) / "metrics.jsonl").string();
+}
+
 // What a run wrote after the step where it is resumed will come again; its last line may be half a line.
 void cut_after(const std::string& path, std::uint64_t step) {
   std::ifstream file(path);
@@ -56,9 +60,9 @@ std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCount
 
 }  // namespace
 
-StepLog::StepLog(const std::string& directory, const Provenance& provenance, bool overwrite,
+StepLog::StepLog(const std::string& directory, const std::string& run, const Provenance& provenance, bool overwrite,
                  std::optional<std::uint64_t> resumed_at)
-    : metrics_path_((std::filesystem::path(directory) / "metrics.jsonl").string()),
+    : metrics_path_(metrics_path_in(directory)),
       log_path_((std::filesystem::path(directory) / "log.txt").string()),
       metrics_(resumed_at ? open_old(metrics_path_) : open_new(metrics_path_, overwrite)),
       log_(resumed_at ? open_old(log_path_) : open_new(log_path_, overwrite)) {
@@ -66,7 +70,7 @@ StepLog::StepLog(const std::string& directory, const Provenance& provenance, boo
     cut_after(metrics_path_, *resumed_at);
     log_ << "\n# resumed after step " << *resumed_at << '\n';
   }
-  if (!resumed_at || std::filesystem::file_size(metrics_path_) == 0) metrics_ << to_json(provenance) << std::endl;
+  if (!resumed_at || std::filesystem::file_size(metrics_path_) == 0) metrics_ << to_json(provenance, run) << std::endl;
   log_ << "# " << provenance.version << ", git " << provenance.git_hash << "\n# compiler: " << provenance.compiler
        << "\n# device: " << provenance.device << "\n#\n";
   std::istringstream configuration(provenance.configuration);
@@ -104,6 +108,14 @@ void StepLog::finish(const std::string& times, const std::string& memory) {
 
 void StepLog::check(const std::ofstream& file, const std::string& path) const {
   if (!file) throw Error("cannot write " + path, "the write failed", "is the disk full?");
+}
+
+std::optional<std::string> run_in(const std::string& directory) {
+  std::ifstream file(metrics_path_in(directory));
+  std::string line;
+  if (!std::getline(file, line) || file.eof()) return {};  // none, or cut off
+  const std::string mark = "{\"run\": \"";
+  return line.starts_with(mark) ? line.substr(mark.size(), line.find('"', mark.size()) - mark.size()) : "";
 }
 
 std::string log_columns(bool comoving, bool many_ranks) {

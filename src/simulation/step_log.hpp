@@ -15,8 +15,8 @@ class StepLog {
  public:
   // Makes both files in `directory` and writes the provenance into them. Throws Error where a file exists (unless
   // `overwrite`) or cannot be written. Of a run that is resumed at a step: goes on with those that are there, in the
-  // metrics after the line of that step.
-  StepLog(const std::string& directory, const Provenance& provenance, bool overwrite,
+  // metrics after the line of that step. `run`: its name (src/io/run_directory.hpp).
+  StepLog(const std::string& directory, const std::string& run, const Provenance& provenance, bool overwrite,
           std::optional<std::uint64_t> resumed_at = {});
 
   // Whether the step gets a line: every `interval`-th, and each with energies.
@@ -35,6 +35,9 @@ class StepLog {
   std::ofstream metrics_, log_;
   int lines_since_header_ = -1;
 };
+
+// The name of the run whose metrics lie in the directory, "" where they tell of none; nothing where there are no metrics.
+std::optional<std::string> run_in(const std::string& directory);
 
 // One aligned line and the line of names above it. Of many ranks with two columns more: how even their work is (largest
 // number of interactions over the mean), and MB that all of them sent for local essential trees.

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "host/comm/agree.hpp"
 #include "src/cli/sites/ring_plan.hpp"
 #include "src/config/site_tables.hpp"
+#include "src/io/run_directory.hpp"
 #include "wan/sites/net_ring.hpp"
 
 namespace maki {
@@ -34,6 +36,13 @@ std::string path_line(const std::string& neighbour, const wan::PathStatus& path,
   return line + (path.identity.empty() ? ", without encryption" : "");
 }
 
+// The name that the first site has made for the run.
+std::string name_of_first(sites::Sites& sites, const std::string& mine) {
+  const auto phase = sites::Phase::kControl;
+  const sites::Message first = sites.gather(phase, sites.next_number(phase), std::as_bytes(std::span(mine))).front();
+  return {reinterpret_cast<const char*>(first.data()), first.size()};
+}
+
 }  // namespace
 
 std::vector<std::string> OpenSites::describe() const {
@@ -50,13 +59,16 @@ std::vector<std::string> OpenSites::describe() const {
 }
 
 OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks,
-                     const std::vector<std::uint64_t>& restarts, const std::function<void(const std::string&)>& say) {
-  if (!site.over_sites()) return {};
+                     const std::string& run, const std::vector<std::uint64_t>& restarts,
+                     const std::function<void(const std::string&)>& say) {
   OpenSites open;
+  open.run = restarts.empty() ? new_run_name(ranks) : run;
+  if (!site.over_sites()) return open;
   std::unique_ptr<sites::NetRing> ring;
   root_succeeds(ranks, [&] {
     sites::RingPlan plan = make_ring_plan(resolved, site, !restarts.empty());
     plan.restarts = restarts;
+    if (!restarts.empty()) plan.agreement += fmt::format("the run to resume = {}\n", run);
     plan.say = say;
     ring = std::make_unique<sites::NetRing>(plan);
     open.restart = common_restart(ring->hellos());
@@ -64,6 +76,7 @@ OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communi
   });
   ranks.broadcast(&open.restart, sizeof open.restart, 0);
   open.sites = std::make_unique<sites::Sites>(std::move(ring), resolved.sites.ring, ranks);
+  if (restarts.empty()) open.run = name_of_first(*open.sites, open.run);
   return open;
 }
 

@@ -26,6 +26,7 @@ ThisSite choose_site(Config& config, const std::string& name);
 
 struct OpenSites {
   std::unique_ptr<sites::Sites> sites;  // null in a run at one site
+  std::string run;                      // its name (src/io/run_directory.hpp), the same at all sites
   std::uint64_t restart = 0;            // the latest that all sites have, of those given
   double pacing_rate = 0;               // of each path, bytes/s; 0: no bound
 
@@ -34,10 +35,11 @@ struct OpenSites {
 };
 // Calls the other sites and waits until all are there. Every site has to run the same version with the same
 // configuration, but for what is each site's own, and hold the same key; and all begin, or all go on. `restarts`: the
-// steps of the restarts that this site could go on from; none: a run that begins. `say` is told, on rank 0, who is
-// waited for. Collective over the ranks of this site. Throws Error with the first difference.
+// steps of the restarts of `run` that this site could go on from; none: a run that begins, which is named here. `say` is
+// told, on rank 0, who is waited for. Collective over the ranks of this site. Throws Error with the first difference.
 OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks,
-                     const std::vector<std::uint64_t>& restarts, const std::function<void(const std::string&)>& say);
+                     const std::string& run, const std::vector<std::uint64_t>& restarts,
+                     const std::function<void(const std::string&)>& say);
 
 // Makes the call, which is collective over the ranks of this site and not over sites. Where it throws at one site all
 // others throw an Error that names that site and what it said. Collective over the sites; `sites` may be null.

@@ -1,7 +1,4 @@
 // The program itself, as a user calls it.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,39 +8,11 @@
 #include <vector>
 
 #include "src/io/snapshot_io.hpp"
-#include "tests/places.hpp"
-#include "tests/src/cli/call.hpp"
+#include "tests/src/cli/program_fixture.hpp"
 
 namespace {
 
-namespace fs = std::filesystem;
-
-using Result = maki::test::CallResult;
-
-Result call(const std::string& arguments, const std::string& before = "") {
-  return maki::test::call_shell(before + maki::test::program() + " " + arguments);
-}
-
-void expect_words(const Result& result, const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    EXPECT_NE(result.output.find(word), std::string::npos) << "'" << word << "' is missing in:\n" << result.output;
-  }
-}
-
-class Program : public testing::Test {
- protected:
-  void SetUp() override {
-    directory_ = fs::temp_directory_path() / ("maki_program_test_" + std::to_string(getpid()));
-    fs::create_directories(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-    return path(name);
-  }
-  fs::path directory_;
-};
+using namespace maki::test;
 
 const std::array kCommands = {"run", "ic", "forces", "power", "image", "info", "config", "wan", "sites"};
 
@@ -105,22 +74,6 @@ TEST_F(Program, MakesInitialConditionsOfEveryFormat) {
   }
   EXPECT_EQ(call("ic " + config + " -o " + path("x") + " --format tape").code, 1);
 }
-
-constexpr const char* kTinyUniverse = R"(
-[run]
-name = "tiny"
-[box]
-size = "10 Mpc/h"
-[initial]
-particles_per_side = 16
-[gravity]
-softening = "20 kpc/h"
-[time]
-end_redshift = 40
-[output]
-redshifts = [49, 45]
-image_pixels = 64
-)";
 
 TEST_F(Program, RunsAUniverseAndWritesItsProducts) {
   const std::string run = "run " + write("tiny.toml", kTinyUniverse) + " output_directory=" + path("out");

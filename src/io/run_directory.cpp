@@ -1,0 +1,59 @@
+#include "src/io/run_directory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <random>
+#include <regex>
+
+#include "host/comm/agree.hpp"
+#include "kernels/device/error.hpp"
+#include "src/io/restart_folder.hpp"
+
+namespace maki {
+
+namespace fs = std::filesystem;
+
+std::string new_run_name(const Communicator& ranks) {
+  std::random_device random;
+  std::string name;
+  for (int word = 0; word < 4; ++word) name += fmt::format("{:08x}", static_cast<std::uint32_t>(random()));
+  return broadcast_text(ranks, name);
+}
+
+bool is_of_a_run(const std::string& name) {
+  static const std::regex known(
+      R"((log\.txt|metrics\.jsonl|sites_trace\.csv|sites_report\.txt|(snapshot_\d{3,}|stopped)(\.\d+)?\.hdf5)"
+      R"(|power_\d{3,}\.txt|image_\d{3,}\.png|restart_\d{6,}))");
+  static const std::regex begun(R"(\.(.+)\.\d+\.\d+\.partial)");  // safe_file.hpp
+  std::smatch match;
+  return std::regex_match(std::regex_match(name, match, begun) ? match[1].str() : name, known);
+}
+
+std::vector<std::string> files_of_a_run(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored))
+    if (std::string name = entry.path().filename().string(); is_of_a_run(name)) names.push_back(std::move(name));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void remove_files_of_a_run(const std::string& directory) {
+  std::vector<std::string> names = files_of_a_run(directory);
+  const auto is_restart = [](const std::string& name) { return restart_folder::step_of(name) >= 0; };
+  std::stable_partition(names.begin(), names.end(), is_restart);
+  for (const std::string& name : names) {
+    const std::string path = (fs::path(directory) / name).string();
+    if (is_restart(name)) restart_folder::remove(path);
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error)
+      throw Error(fmt::format("cannot remove '{}', which an earlier run has left", path), error.message(),
+                  "remove it, or choose another run.output_directory");
+  }
+}
+
+}  // namespace maki

@@ -1,0 +1,24 @@
+// What runs leave in an output directory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+
+namespace maki {
+
+// A name that no other run has, 32 hexadecimal digits. Collective; the same on all ranks.
+std::string new_run_name(const Communicator& ranks = Communicator::self());
+
+// Whether runs give this name to a file or folder: log, metrics, snapshots, spectra, pictures, restarts, reports of
+// sites, and what a lost run had begun of them.
+bool is_of_a_run(const std::string& name);
+
+// Those names in the directory, in order; none where it cannot be read.
+std::vector<std::string> files_of_a_run(const std::string& directory);
+
+// Removes them, the restarts first: half removed, nothing is left to go on from by mistake. Throws Error.
+void remove_files_of_a_run(const std::string& directory);
+
+}  // namespace maki

@@ -1,0 +1,62 @@
+// Tests that call the program as a user does, in a folder of their own.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/places.hpp"
+#include "tests/src/cli/call.hpp"
+
+namespace maki::test {
+
+namespace fs = std::filesystem;
+
+using Result = CallResult;
+
+inline Result call(const std::string& arguments, const std::string& before = "") {
+  return call_shell(before + program() + " " + arguments);
+}
+
+inline void expect_words(const Result& result, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(result.output.find(word), std::string::npos) << "'" << word << "' is missing in:\n" << result.output;
+  }
+}
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / ("maki_program_test_" + std::to_string(getpid()));
+    fs::create_directories(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  fs::path directory_;
+};
+
+inline constexpr const char* kTinyUniverse = R"(
+[run]
+name = "tiny"
+[box]
+size = "10 Mpc/h"
+[initial]
+particles_per_side = 16
+[gravity]
+softening = "20 kpc/h"
+[time]
+end_redshift = 40
+[output]
+redshifts = [49, 45]
+image_pixels = 64
+)";
+
+}  // namespace maki::test
