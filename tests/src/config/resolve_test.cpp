@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "kernels/device/error.hpp"
 #include "src/config/check.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/print.hpp"
+#include "tests/places.hpp"
 
 namespace maki {
 namespace {
@@ -41,6 +45,17 @@ TEST(Presets, FillOnlyWhatIsAuto) {
     EXPECT_EQ(*config.gravity.mesh % 2, 0);
     EXPECT_EQ(parse_config(to_toml(config), "dump"), config);
   }
+}
+
+TEST(Presets, TheClusterConfigurationTellsItsMesh) {
+  const std::string name = test::source_directory() + "/configs/cluster.toml";
+  std::ifstream file(name);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  Config config = parse_config(text, name);
+  std::vector<std::string> notes;
+  resolve(config, {std::uint64_t{1} << 30, nullptr, 0}, notes);
+  EXPECT_NE(text.find("mesh has " + std::to_string(*config.gravity.mesh) + " cells a side"), std::string::npos)
+      << *config.gravity.mesh;
 }
 
 TEST(Presets, MeshesSuitTheTransforms) {
