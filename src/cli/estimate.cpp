@@ -179,7 +179,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
     }
     if (const auto& most = config.gravity.list_memory)
       e.lists = std::min(e.lists, number_of(*most, "gravity.list_memory", config, {}));
-    if (on_gpu()) e.lists += kStaging * std::min(kStagedGroups, n / kMembers);
+    if (on_gpu()) e.walk = kStaging * std::min(kStagedGroups, n / kMembers);
     sort = n * kSort;
   }
   if (periodic) e.mesh = mesh_bytes(config.gravity, all, ranks, sites, everywhere > 1 || config.run.deterministic);

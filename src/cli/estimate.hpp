@@ -21,6 +21,7 @@ struct MemoryEstimate {
   double mesh = 0;           // meshes, transforms, assignment; of many ranks a share, and bricks around the particles
   double let = 0;            // of many ranks: local essential trees from and for the others; of a deterministic
                              // periodic run, ghosts and what their tree takes beside `tree`
+  double walk = 0;           // on a GPU: room of a walk, while there is no scratch
   double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
   double host_start = 0;     // initial conditions while they are made or read and put on the device
   double host_output = 0;    // a snapshot on its way to the disk; a restart takes less
@@ -31,7 +32,7 @@ struct MemoryEstimate {
   int ranks = 1;             // of this site
   int sites = 1;
 
-  double device() const { return particles + accelerations + tree + lists + mesh + let + scratch; }
+  double device() const { return particles + accelerations + tree + lists + mesh + let + std::max(walk, scratch); }
   double host() const { return std::max(host_start, host_states + host_output); }
   double disk(int snapshots) const { return snapshots * snapshot + restarts * restart; }
   double shared() const;  // both, where one memory serves device and host (the CPU build)

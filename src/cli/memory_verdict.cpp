@@ -140,7 +140,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
                                   const MachineMemory* memory) {
   const int ranks = e.ranks, everywhere = ranks * e.sites;
   const auto line = [&](const char* what, double bytes, int parts) {
-    return fmt::format("{:<34}{:>10.3f} GB  {:>7.1f} bytes a particle", what, bytes * 1e-9,
+    return fmt::format("{:<36}{:>10.3f} GB  {:>7.1f} bytes a particle", what, bytes * 1e-9,
                        bytes * parts / static_cast<double>(particles));
   };
   const auto row = [&](const char* what, double bytes) { return line(what, bytes, everywhere); };
@@ -152,7 +152,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
                              row("tree", e.tree), row(lists, e.lists), row("mesh", e.mesh)});
   const bool ghosts = config.run.deterministic && config.run.kind == RunKind::kCosmology;
   if (e.let > 0) lines.push_back(row(ghosts ? "ghosts, and the tree with them" : "local essential trees", e.let));
-  lines.insert(lines.end(), {row("scratch of sorting or outputs", e.scratch), row("device, about", e.device()),
+  lines.insert(lines.end(), {row("scratch of walks, sorting or outputs", std::max(e.walk, e.scratch)), row("device, about", e.device()),
                              row("host, at the start", e.host_start), row("host, at an output", e.host_output)});
   if (e.sites > 1) lines.push_back(row("host, states kept for restarts", e.host_states));
   if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
