@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include "kernels/device/async_copy.hpp"
 #include "kernels/device/block_pool.hpp"
@@ -60,6 +62,33 @@ Transfers& transfers() {
   return counters;
 }
 
+// The lowest number that no living thread has.
+class ThreadNumber {
+ public:
+  ThreadNumber() {
+    const std::lock_guard lock(mutex());
+    while (taken().contains(number_)) ++number_;
+    taken().insert(number_);
+  }
+  ~ThreadNumber() {
+    const std::lock_guard lock(mutex());
+    taken().erase(number_);
+  }
+  int value() const { return number_; }
+
+ private:
+  static std::mutex& mutex() {
+    static auto* instance = new std::mutex;
+    return *instance;
+  }
+  static std::set<int>& taken() {
+    static auto* instance = new std::set<int>;
+    return *instance;
+  }
+  int number_ = 0;
+};
+
+thread_local const ThreadNumber thread_number;
 thread_local int current_lane = 0;
 
 }  // namespace
@@ -67,7 +96,9 @@ thread_local int current_lane = 0;
 PoolLane::PoolLane(int lane) : outer_(current_lane) { current_lane = lane; }
 PoolLane::~PoolLane() { current_lane = outer_; }
 
-void* pool_allocate(const char* name, std::size_t bytes) { return pool().allocate(name, bytes, current_lane); }
+void* pool_allocate(const char* name, std::size_t bytes) {
+  return pool().allocate(name, bytes, thread_number.value() * kLanes + current_lane);
+}
 void pool_release(void* block) noexcept { pool().release(block); }
 void pool_set_extent(void* block, std::size_t bytes) noexcept { pool().set_extent(block, bytes); }
 std::vector<PoolBlock> pool_blocks() { return pool().blocks(); }

@@ -21,9 +21,10 @@ void pool_trim();
 // The pool gives unused memory back, and then refuses, rather than hold more than `bytes` from the system. 0: no limit.
 void pool_set_limit(std::size_t bytes);
 
-// While it lives, this thread's blocks come from lane `lane` (0 before). A block returns to the lane that it came from
-// and is handed out there alone: work queued on one stream may still use a block that its owner has released, so each
-// stream that runs beside others has its own lane, and none is used by two streams at a time.
+// While it lives, this thread's blocks come from its lane `lane` (0 before; below kLanes). A block returns to the lane
+// that it came from and is handed out there alone: work queued on one stream may still use a block that its owner has
+// released, so each stream that runs beside others has its own lane, and none is used by two streams at a time. Threads
+// have lanes of their own; one that ends, its streams with it, leaves them to the next.
 class PoolLane {
  public:
   explicit PoolLane(int lane);
@@ -34,6 +35,7 @@ class PoolLane {
  private:
   int outer_;
 };
+inline constexpr int kLanes = 16;  // of a thread
 inline constexpr int kMeshLane = 1;
 
 // A live block as its owner sees it. In order of addresses; tests/simt checks every access of a kernel against them.

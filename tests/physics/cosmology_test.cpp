@@ -7,6 +7,7 @@
 #include "kernels/measure/step_reductions.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/physics/cosmology_runs.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -38,7 +39,7 @@ TEST(Cosmology, EnergyAndMomentumAreKept) {
 
 // sum m a of the mesh vanishes mode by mode, up to the rounding of single-precision transforms.
 TEST(Cosmology, MeshForceHasNoNetForce) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Snapshot initial = standard_universe(16);
   const SimulationOptions options = box_options(initial, 0.1, 0, 32);
   Particles particles;

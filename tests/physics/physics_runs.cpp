@@ -1,4 +1,5 @@
 #include "tests/physics/physics_runs.hpp"
+#include "tests/test_stream.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +40,7 @@ SimulationOptions isolated_options(const Snapshot& initial, double softening, do
 }
 
 RunRecord run(const Snapshot& initial, const SimulationOptions& options, const Timeline& timeline) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   RunRecord record;
   Simulation simulation(stream, initial, options, timeline, record);
   record.result = simulation.run();

@@ -8,6 +8,7 @@
 #include "host/measure/power_spectrum.hpp"
 #include "host/measure/projection.hpp"
 #include "tests/sites/replayed_sites.hpp"
+#include "tests/test_stream.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
@@ -27,7 +28,7 @@ TEST(GatheredSetRanks, IsSharedOutByPlaceAndMeasuredAsOneSet) {
   const Communicator ranks = Communicator::world();
   const auto set = random_set(3000);
   const auto size = static_cast<std::size_t>(ranks.size()), rank = static_cast<std::size_t>(ranks.rank());
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   DeviceBuffer<SourceParticle> whole("test.particles");
   whole.upload(stream, set);
   MeasurePowerOptions power;

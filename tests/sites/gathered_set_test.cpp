@@ -8,6 +8,7 @@
 
 #include "kernels/measure/power_spectrum.hpp"
 #include "tests/sites/replayed_sites.hpp"
+#include "tests/test_stream.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
@@ -47,7 +48,7 @@ TEST(GatheredSet, HasAllParticlesAtOneSite) {
         if (count == 1 && empty_last) continue;
         const auto set = random_set(5000, equal);
         test::replay_sites(count, [&](sites::Sites& sites) {
-          const Stream stream;
+          const Stream& stream = test::test_stream();
           DeviceBuffer<SourceParticle> mine("test.particles");
           const auto own = of_site(set, sites.me(), count, empty_last);
           mine.upload(stream, own);
@@ -72,7 +73,7 @@ TEST(GatheredSet, HasAllParticlesAtOneSite) {
 TEST(GatheredSet, TakesManyPieces) {
   const std::size_t n = (std::size_t{1} << 19) * 9 + 5;
   test::replay_sites(2, [&](sites::Sites& sites) {
-    const Stream stream;
+    const Stream& stream = test::test_stream();
     DeviceBuffer<SourceParticle> mine("test.particles");
     std::vector<SourceParticle> own(sites.me() == 1 ? n : 0);
     for (std::size_t i = 0; i < own.size(); ++i) own[i] = {static_cast<std::uint32_t>(i), 1, 2, 3};
@@ -92,12 +93,12 @@ TEST(GatheredSet, GivesThePowerSpectrumOfOneSiteBitByBit) {
   const auto set = random_set(20000, true);
   MeasurePowerOptions options;
   options.cells = 32;
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   DeviceBuffer<SourceParticle> whole("test.particles");
   whole.upload(stream, set);
   const MeasuredPower expected = measure_power(stream, whole.data(), whole.size(), options);
   test::replay_sites(3, [&](sites::Sites& sites) {
-    const Stream own_stream;
+    const Stream& own_stream = test::test_stream();
     DeviceBuffer<SourceParticle> mine("test.particles");
     mine.upload(own_stream, of_site(set, sites.me(), 3, false));
     const sites::GatheredSet all(sites, own_stream, mine.data(), mine.size());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "host/fft/pencil_mesh.hpp"
+#include "tests/test_stream.hpp"
 #include "wan/sites/memory_ring.hpp"
 #include "wan/sites/site_mesh.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 using Set = std::vector<SourceParticle>;
 
 struct OnDevice : DeviceBuffer<SourceParticle> {
-  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(Stream(), set); }
+  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(test::test_stream(), set); }
 };
 
 struct Site {
@@ -37,8 +38,8 @@ struct Site {
 std::vector<float> forces(PencilMesh& mesh, const OnDevice& source, const MassUnit& unit) {
   VectorArray a("test.acceleration");
   a.resize(source.size());
-  mesh.long_range(Stream(), source.data(), source.size(), unit, a.view(), nullptr);
-  const std::vector<float> x = a.x.download(Stream()), y = a.y.download(Stream()), z = a.z.download(Stream());
+  mesh.long_range(test::test_stream(), source.data(), source.size(), unit, a.view(), nullptr);
+  const std::vector<float> x = a.x.download(test::test_stream()), y = a.y.download(test::test_stream()), z = a.z.download(test::test_stream());
   std::vector<float> all;
   for (std::size_t i = 0; i < x.size(); ++i) all.insert(all.end(), {x[i], y[i], z[i]});
   return all;
@@ -63,7 +64,7 @@ TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
     all.insert(all.end(), far.begin(), far.end());
     const OnDevice here(mine), there(far), both(all);
     PencilMesh one(world, options, law);
-    const MassUnit unit = one.mass_unit(Stream(), both.data(), both.size());
+    const MassUnit unit = one.mass_unit(test::test_stream(), both.data(), both.size());
     std::vector<float> expected = forces(one, both, unit);
 
     std::vector<std::unique_ptr<Ring>> rings(2);
@@ -71,10 +72,10 @@ TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
     std::unique_ptr<Site> other;
     if (world.rank() == 0) {
       other = std::make_unique<Site>(std::move(rings[1]), Communicator::self(), options, law);
-      other->mesh->begin(Stream(), there.data(), there.size(), unit);
+      other->mesh->begin(test::test_stream(), there.data(), there.size(), unit);
     }
     Site site(std::move(rings[0]), world, options, law);
-    site.mesh->begin(Stream(), here.data(), here.size(), unit);
+    site.mesh->begin(test::test_stream(), here.data(), here.size(), unit);
     std::vector<float> found = forces(*site.mesh, here, unit);
     if (other)
       for (float f : forces(*other->mesh, there, unit)) found.push_back(f);

@@ -8,6 +8,7 @@
 
 #include "host/fft/pencil_mesh.hpp"
 #include "kernels/mesh/count_masses.hpp"
+#include "tests/test_stream.hpp"
 #include "wan/sites/memory_ring.hpp"
 
 namespace maki::sites {
@@ -44,7 +45,7 @@ Set make_set(Kind kind, bool equal_masses, std::size_t side = 20) {
 }
 
 struct OnDevice : DeviceBuffer<SourceParticle> {
-  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(Stream(), set); }
+  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(test::test_stream(), set); }
 };
 
 // All sites of a ring, each of one rank, driven by this thread: all give before any takes.
@@ -78,11 +79,11 @@ Counts counts_of(const Set& set, const MassUnit& unit, Assignment cloud, int m, 
   const OnDevice source(set);
   MassCounter counter(cloud);
   Counts counts;
-  counter.take(Stream(), source.data(), source.size(), unit, CellBox::whole(m));
+  counter.take(test::test_stream(), source.data(), source.size(), unit, CellBox::whole(m));
   for (std::size_t mesh = 0; mesh < (interlaced ? 2 : 1); ++mesh) {
     DeviceBuffer<std::uint64_t> cells("test.counts", static_cast<std::size_t>(m) * m * m);
-    counter.count(Stream(), mesh == 1, cells.data());
-    counts[mesh] = cells.download(Stream());
+    counter.count(test::test_stream(), mesh == 1, cells.data());
+    counts[mesh] = cells.download(test::test_stream());
   }
   return counts;
 }
@@ -123,7 +124,7 @@ TEST(SiteMesh, CountsAreThoseOfOneSite) {
             const Set set = make_set(kind, equal, 12);
             const OnDevice source(set);
             const MassUnit unit =
-                choose_mass_unit(Stream(), cloud, m, source.data(), source.size(), setting < 2 ? 0 : 11);
+                choose_mass_unit(test::test_stream(), cloud, m, source.data(), source.size(), setting < 2 ? 0 : 11);
             EXPECT_EQ(unit.dropped_bits > 0, setting >= 2);
             const Counts whole = rounded(counts_of(set, unit, cloud, m, interlaced), unit);
             for (const Counts& counts : exchange(ring, set, unit, cloud, m, interlaced))
@@ -140,7 +141,7 @@ TEST(SiteMesh, FewBytesGo) {
   std::array<double, 2> bytes;
   for (int mass_bits : {0, 11}) {
     Ring ring(2);
-    const MassUnit unit = choose_mass_unit(Stream(), Assignment::kPcs, m, source.data(), source.size(), mass_bits);
+    const MassUnit unit = choose_mass_unit(test::test_stream(), Assignment::kPcs, m, source.data(), source.size(), mass_bits);
     exchange(ring, set, unit, Assignment::kPcs, m, true);
     bytes[mass_bits ? 1 : 0] = static_cast<double>(ring.meshes[0]->counters().bytes) / (m * m * m / 2);
   }
@@ -154,7 +155,7 @@ TEST(SiteMesh, PlanesRoundedByOneAndUsedByAnotherAreAlikeEverywhere) {
   ring.slabs = Slabs({0u, 0x60000000u, 0xb0000000u});  // not those that SiteMesh was told
   const Set set = make_set(Kind::kGrid, true);
   const OnDevice source(set);
-  const MassUnit unit = choose_mass_unit(Stream(), Assignment::kPcs, 32, source.data(), source.size(), 8);
+  const MassUnit unit = choose_mass_unit(test::test_stream(), Assignment::kPcs, 32, source.data(), source.size(), 8);
   const auto all = exchange(ring, set, unit, Assignment::kPcs, 32, true);
   EXPECT_TRUE(rounded(all[1], unit) == rounded(all[0], unit) && rounded(all[2], unit) == rounded(all[0], unit));
   EXPECT_GT(ring.meshes[0]->counters().shared_planes, 0u);
@@ -164,7 +165,7 @@ TEST(SiteMesh, PlanesRoundedByOneAndUsedByAnotherAreAlikeEverywhere) {
 TEST(SiteMesh, GoesInPieces) {
   const Set set = make_set(Kind::kClustered, true);
   const OnDevice source(set);
-  const MassUnit unit = choose_mass_unit(Stream(), Assignment::kTsc, 64, source.data(), source.size(), 9);
+  const MassUnit unit = choose_mass_unit(test::test_stream(), Assignment::kTsc, 64, source.data(), source.size(), 9);
   const Counts whole = rounded(counts_of(set, unit, Assignment::kTsc, 64, true), unit);
   Ring ring(2);
   ring.meshes[1]->set_piece(1);
@@ -189,10 +190,10 @@ std::vector<float> forces(const Set& set, PencilMesh& mesh, const MassUnit& unit
   const OnDevice source(set);
   VectorArray a("test.acceleration");
   a.resize(set.size());
-  mesh.long_range(Stream(), source.data(), source.size(), unit, a.view(), nullptr);
+  mesh.long_range(test::test_stream(), source.data(), source.size(), unit, a.view(), nullptr);
   std::vector<float> all;
   for (const DeviceBuffer<float>* axis : {&a.x, &a.y, &a.z})
-    for (float f : axis->download(Stream())) all.push_back(f);
+    for (float f : axis->download(test::test_stream())) all.push_back(f);
   return all;
 }
 
@@ -205,7 +206,7 @@ TEST(SiteMesh, ForcesAreThoseOfOneSite) {
   const Set set = make_set(Kind::kClustered, true);
   PencilMesh one(Communicator::self(), options, law);
   const OnDevice source(set);
-  const MassUnit unit = one.mass_unit(Stream(), source.data(), source.size());
+  const MassUnit unit = one.mass_unit(test::test_stream(), source.data(), source.size());
   for (int count : {2, 3}) {
     Ring ring(count);
     const std::vector<Set> shares = ring.share(set);
@@ -214,7 +215,7 @@ TEST(SiteMesh, ForcesAreThoseOfOneSite) {
       meshes.push_back(std::make_unique<PencilMesh>(Communicator::self(), options, law));
       meshes[i]->set_outside(ring.meshes[i].get());
       const OnDevice share(shares[i]);
-      meshes[i]->begin(Stream(), share.data(), share.size(), unit);
+      meshes[i]->begin(test::test_stream(), share.data(), share.size(), unit);
     }
     Set together;
     for (const Set& share : shares) together.insert(together.end(), share.begin(), share.end());

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/host/domain/fields.hpp"
+#include "tests/test_stream.hpp"
 #include "wan/sites/memory_ring.hpp"
 
 namespace maki::sites {
@@ -16,7 +17,7 @@ constexpr std::uint64_t kParticles = 3000;
 
 // Sites of one rank each, driven by one thread.
 struct MovingSites {
-  Stream stream;
+  const Stream& stream = test::test_stream();
   Slabs slabs;
   struct Site {
     std::unique_ptr<Sites> sites;

@@ -11,6 +11,7 @@
 #include "tests/host/domain/fields.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/test_stream.hpp"
 #include "wan/sites/memory_ring.hpp"
 #include "wan/sites/site_migration.hpp"
 
@@ -109,7 +110,7 @@ void exchange(const LetOptions& options, int used) {
     far.set = tree_of(beyond);
     far.trees = std::make_unique<SiteTrees>(*ends.far, options);
   }
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   for (std::uint64_t number = 1; number <= 3; ++number) {
     for (Side* side : {&far, &here}) {
       if (!side->trees) continue;
@@ -148,7 +149,7 @@ struct Movers {
 
 TEST(SiteMigrationOfRanks, ArrivalsStandBySiteRankAndTheirOrder) {
   Ends ends;
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const int size = ends.world.size(), rank = ends.world.rank();
   const auto home = [](std::uint64_t id) { return kSlabs.site_of(test::fields_of(id).source.x); };
   // At first on rank 0 ... size - 1 of this site, or (size) at the other.
@@ -188,7 +189,7 @@ TEST(SiteMigrationOfRanks, ArrivalsStandBySiteRankAndTheirOrder) {
 
 TEST(SiteMigrationOfRanks, AllLearnOfAParticleThatHasPassedASlab) {
   Ends ends(4);
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Slabs quarters(std::vector<std::uint32_t>{0, 0x40000000u, 0x80000000u, 0xc0000000u});
   std::vector<std::uint64_t> ids;
   if (ends.world.rank() == ends.world.size() - 1)

@@ -8,6 +8,7 @@
 #include "kernels/force/force.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/test_stream.hpp"
 #include "wan/sites/site_trees.hpp"
 
 namespace maki::sites::testing {
@@ -34,7 +35,7 @@ struct TreeSite {
 };
 
 struct TreeSites {
-  Stream stream;
+  const Stream& stream = test::test_stream();
   Slabs slabs;
   WalkOptions walk;
   std::vector<TreeSite> all;

@@ -9,13 +9,14 @@
 #include "kernels/particles/morton.hpp"
 #include "tests/host/domain/sets_ranks.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
 class Balance : public ::testing::Test {
  protected:
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Communicator ranks = Communicator::world();
   const int rank = ranks.rank(), size = ranks.size();
   Particles particles;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "host/domain/sampling.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -35,7 +36,7 @@ std::vector<std::uint32_t> found(const Stream& stream, const CostSums& sums, std
 }
 
 TEST(CostSums, FindTheParticleOfEachUnitOfCost) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const auto cost = on_device(stream, {2, 0, 0, 3, 1});
   const CostSums sums(stream, {.cost = cost.data(), .count = 5}, 5);
   EXPECT_EQ(sums.total(), 6u);
@@ -43,7 +44,7 @@ TEST(CostSums, FindTheParticleOfEachUnitOfCost) {
 }
 
 TEST(CostSums, ShareAGroupsCostAmongItsParticles) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   DeviceBuffer<Group> groups("test.groups");
   groups.upload(stream, {Group{0, 2, 0, 0, 0, 0, 0, 0}, Group{2, 1, 0, 0, 0, 0, 0, 0}, Group{3, 3, 0, 0, 0, 0, 0, 0}});
   const auto cost = on_device(stream, {4, 0, 3});
@@ -54,13 +55,13 @@ TEST(CostSums, ShareAGroupsCostAmongItsParticles) {
 }
 
 TEST(CostSums, CountParticlesWhereNoCostIsGiven) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   EXPECT_EQ(found(stream, CostSums(stream, {}, 3), 3), (std::vector<std::uint32_t>{0, 1, 2}));
   EXPECT_EQ(CostSums(stream, {}, 0).total(), 0u);
 }
 
 TEST(CostSums, GoBeyond32Bits) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const auto cost = on_device(stream, std::vector<std::uint32_t>(4, 4000000000u));
   const CostSums sums(stream, {.cost = cost.data(), .count = 4}, 4);
   EXPECT_EQ(sums.total(), 16000000000u);

@@ -7,6 +7,7 @@
 #include "kernels/tree/walk.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -28,7 +29,7 @@ TEST(GroupCosts, AreTheInteractionsOfTheLists) {
 }
 
 TEST(GroupCosts, OfSelectedGroupsLeaveTheOthersAndDoNotOverflow) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   DeviceBuffer<Group> groups("test.groups");
   DeviceBuffer<ListRange> ranges("test.ranges");
   DeviceBuffer<std::uint32_t> words("test.words"), selected("test.selected"), cells("test.cells"), cost("test.cost");

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tests/host/domain/sets_ranks.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::uint64_t kParticles = 5000;
 
 class Migrate : public testing::Test {
  protected:
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   // A communicator of its own, so that only what the test sends is counted.
   const Communicator ranks = Communicator::world().split(0, Communicator::world().rank());
   const int rank = ranks.rank(), size = ranks.size();

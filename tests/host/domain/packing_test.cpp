@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "host/domain/multisection.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -66,7 +67,7 @@ TEST(Packing, BlocksStandAlignedOneAfterAnother) {
 
 // x = i << 28 of 16 particles: four to each of four slabs.
 TEST(Packing, LeaversAreSortedByOwnerAndTheOthersStayInOrder) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   fill(stream, particles, 16);
   const Domains domains({4, 1, 1});
@@ -79,7 +80,7 @@ TEST(Packing, LeaversAreSortedByOwnerAndTheOthersStayInOrder) {
 }
 
 TEST(Packing, WhatIsPackedIsAppendedUnchanged) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   fill(stream, particles, 16);
   DeviceBuffer<float> extra("test.extra");
@@ -109,7 +110,7 @@ TEST(Packing, WhatIsPackedIsAppendedUnchanged) {
 }
 
 TEST(Packing, AllMayLeaveAndNoneMayCome) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   fill(stream, particles, 4);
   const BlockPlaces nothing({0, 0}, 0);

@@ -8,6 +8,7 @@
 
 #include "host/fft/pencil_fft.hpp"
 #include "kernels/device/device.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -18,7 +19,7 @@ float value(std::size_t i, int mesh) { return std::sin(0.37f * static_cast<float
 struct Meshes {
   PencilFft<float> fft;
   DeviceBuffer<float> mesh[2] = {DeviceBuffer<float>("test.mesh"), DeviceBuffer<float>("test.shifted")};
-  const Stream stream;
+  const Stream& stream = test::test_stream();
 
   explicit Meshes(int m) : fft(Communicator::self(), m) {
     const auto cells = static_cast<std::size_t>(m);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "host/comm/communicator.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -53,7 +54,7 @@ struct Case {
 
 class Bricks : public testing::TestWithParam<Case> {
  protected:
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Communicator world = Communicator::world();
   const PencilLayout layout{kCells, world.size()};
   const std::vector<PencilBox> bricks =

@@ -9,6 +9,7 @@
 
 #include "host/fft/mass_unit.hpp"
 #include "host/fft/pencil_mesh.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -36,12 +37,12 @@ struct Set {
   DeviceBuffer<SourceParticle> source{"test.source"};
   VectorArray acceleration{"test.acceleration"};
   explicit Set(const std::vector<SourceParticle>& particles) {
-    source.upload(Stream(), particles);
+    source.upload(test::test_stream(), particles);
     acceleration.resize(particles.size());
   }
   std::vector<float> x() const {
     std::vector<float> values(source.size());
-    copy_to_host(Stream(), values.data(), acceleration.view().x, values.size() * sizeof(float));
+    copy_to_host(test::test_stream(), values.data(), acceleration.view().x, values.size() * sizeof(float));
     return values;
   }
 };
@@ -71,7 +72,7 @@ TEST(OutsideMasses, AddedBeforeTheTransformAreThoseOfOneSet) {
   everything([&](Gradient gradient, Interlacing interlacing, int mass_bits) {
     const MeshOptions options{32, Assignment::kPcs, gradient, interlacing, mass_bits};
     const std::vector<SourceParticle> set = particles(500, mass_bits == 0);
-    const Stream stream;
+    const Stream& stream = test::test_stream();
     Set all(set), left({set.begin(), set.begin() + 200}), right({set.begin() + 200, set.end()});
     PencilMesh one(Communicator::self(), options, law), a(Communicator::self(), options, law),
         b(Communicator::self(), options, law);

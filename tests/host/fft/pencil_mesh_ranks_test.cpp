@@ -11,6 +11,7 @@
 #include "host/fft/pencil_fft.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/mesh/assign.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -61,7 +62,7 @@ Share share_of(const Set& set, Division division, const Communicator& ranks) {
 }
 
 struct OnDevice : DeviceBuffer<SourceParticle> {
-  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(Stream(), set); }
+  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(test::test_stream(), set); }
 };
 
 bool same_bits(const MassUnit& a, const MassUnit& b) {
@@ -71,7 +72,7 @@ bool same_bits(const MassUnit& a, const MassUnit& b) {
 
 class PencilMeshes : public testing::Test {
  protected:
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Communicator world = Communicator::world(), alone = Communicator::self();
 };
 
@@ -141,7 +142,7 @@ struct Field {
 };
 
 Field field_of(LongRangeMesh& mesh, const Set& set, bool potential) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const OnDevice source(set);
   VectorArray a("test.acceleration");
   a.resize(set.size());

@@ -9,6 +9,7 @@
 #include "host/fft/particle_brick.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/mesh/influence.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -30,7 +31,7 @@ struct Field {
 };
 
 Field field_of(LongRangeMesh& mesh, const Set& set, bool potential) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, set);
   VectorArray a("test.acceleration");

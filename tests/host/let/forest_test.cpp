@@ -12,6 +12,7 @@
 #include "kernels/device/device.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -221,7 +222,7 @@ TEST(LetForest, OfOneParticleIsALeaf) {
 }
 
 TEST(LetForest, OfNothingIsEmpty) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Forest forest;
   DeviceBuffer<std::byte> none("none");
   const Blocks blocks(stream, {});

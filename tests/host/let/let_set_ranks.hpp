@@ -9,6 +9,7 @@
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/walk.hpp"
 #include "tests/force_errors.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki::test {
 
@@ -18,7 +19,7 @@ using Vectors = std::vector<std::array<double, 3>>;
 std::vector<int> owners_by_multisection(const std::vector<SourceParticle>& set, int ranks);
 
 struct LetSet {
-  Stream stream;
+  const Stream& stream = test::test_stream();
   Communicator ranks;
   std::vector<SourceParticle> mine, others;  // `mine` in the order on the device
   Particles particles;

@@ -16,6 +16,7 @@
 #include "kernels/tree/own_groups.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -218,7 +219,7 @@ Set in_morton_order(Set set) {
 
 // A tree of sources of which the first are own, and the lists of the groups with own ones: what they name, bit by bit.
 struct Ghosts {
-  Stream stream;
+  const Stream& stream = test::test_stream();
   JoinedSources sources;
   Octree tree;
   DeviceBuffer<Group> groups{"groups"}, own_groups{"own"};
@@ -245,7 +246,9 @@ struct Ghosts {
     const auto first = tree.first.download(stream), count = tree.count.download(stream);
     InteractionLists found;
     const auto n = static_cast<std::uint32_t>(groups.size());
-    walk_tree(stream, tree, walk_with_cutoff(), {groups.data(), n, nullptr, 0, n, false}, found);
+    WalkOptions walk = walk_with_cutoff();
+    walk.one_by_one = true;  // the same order of words on all machines
+    walk_tree(stream, tree, walk, {groups.data(), n, nullptr, 0, n, false}, found);
     const auto words = testing::words_of(stream, found);
     const auto ranges = groups.download(stream);
     const auto name = [&](std::uint32_t begin, std::uint32_t end, auto& list) {

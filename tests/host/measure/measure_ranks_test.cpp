@@ -8,6 +8,7 @@
 #include "host/measure/projection.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/error.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -26,7 +27,7 @@ Set random_set(std::size_t n) {
 }
 
 struct OnDevice : DeviceBuffer<SourceParticle> {
-  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(Stream(), set); }
+  explicit OnDevice(const Set& set) : DeviceBuffer("test.source") { upload(test::test_stream(), set); }
 };
 
 class OverRanks : public testing::Test {
@@ -41,7 +42,7 @@ class OverRanks : public testing::Test {
     }
     return mine;
   }
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Communicator world = Communicator::world();
 };
 

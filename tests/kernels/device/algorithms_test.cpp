@@ -1,4 +1,5 @@
 #include "kernels/device/algorithms.hpp"
+#include "tests/test_stream.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ namespace {
 using Keys = std::vector<std::uint64_t>;
 
 void expect_sorted_as_by_the_standard_library(const Keys& keys) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   std::vector<std::uint32_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0u);
   DeviceBuffer<std::uint64_t> k("keys");
@@ -64,7 +65,7 @@ TEST(SortByKey, NearlySortedKeys) {
 
 template <class Out>
 void expect_scanned(std::size_t n, std::uint32_t largest) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   std::mt19937 random(5);
   std::vector<std::uint32_t> in(n);
   for (auto& v : in) v = random() % largest;

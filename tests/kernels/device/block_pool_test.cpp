@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <random>
+#include <thread>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/error.hpp"
@@ -46,6 +47,20 @@ TEST(BlockPool, TheScopeChoosesTheLane) {
   }
   DeviceBuffer<char> again("test.outer", 5000);
   EXPECT_EQ(again.data(), place);
+}
+
+TEST(BlockPool, ThreadsHaveLanesOfTheirOwn) {
+  DeviceBuffer<char> here("test.here", 5000);
+  const char* const place = here.data();
+  here.release();
+  const auto there = [&] {
+    const char* found = nullptr;
+    std::thread([&] { found = DeviceBuffer<char>("test.there", 5000).data(); }).join();
+    return found;
+  };
+  const char* const first = there();
+  EXPECT_NE(first, place);
+  EXPECT_EQ(there(), first) << "the next thread goes on with what the last one has left";
 }
 
 // Blocks never overlap, keep to their alignment, and the sums are right, whatever the order of requests.

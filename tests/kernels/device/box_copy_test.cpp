@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -14,7 +15,7 @@ using Complex = std::complex<float>;
 
 // A box of 5 x 11 x 19 out of a padded array with its axes in each of the orders, into a compact and a padded one.
 TEST(BoxCopy, MovesEveryCellInEveryOrder) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const std::array<std::size_t, 3> count{5, 11, 19};
   std::array<std::size_t, 3> order{0, 1, 2};
   do {
@@ -42,7 +43,7 @@ TEST(BoxCopy, MovesEveryCellInEveryOrder) {
 }
 
 TEST(BoxCopy, AddsToWhatIsThere) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   std::vector<std::uint64_t> from(2 * 3 * 4), to(2 * 3 * 6, std::uint64_t{1} << 40);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = i;
   DeviceBuffer<std::uint64_t> source("test.from"), target("test.to");
@@ -56,7 +57,7 @@ TEST(BoxCopy, AddsToWhatIsThere) {
 }
 
 TEST(BoxCopy, AnEmptyBoxIsNoWork) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const float* from = nullptr;
   float* to = nullptr;
   copy_box(stream, {{3, 0, 2}, {1, 1, 1}, {1, 1, 1}}, from, to);

@@ -9,6 +9,7 @@
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/error.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -40,7 +41,7 @@ class RealFft3dSizes : public testing::TestWithParam<int> {};
 
 TEST_P(RealFft3dSizes, ModesMatchThePlainSum) {
   const int m = GetParam();
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   RealFft3d fft(m, FftPlanning::kEstimate);
   DeviceBuffer<float> mesh("test.mesh");
   mesh.upload(stream, make_field(fft));
@@ -58,7 +59,7 @@ TEST_P(RealFft3dSizes, ModesMatchThePlainSum) {
 
 TEST_P(RealFft3dSizes, ThereAndBackIsTheNumberOfCells) {
   const int m = GetParam();
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   RealFft3d fft(m);
   const std::vector<float> before = make_field(fft);
   DeviceBuffer<float> mesh("test.mesh");

@@ -10,6 +10,7 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -31,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(EvenSizes, LineFftSizes, testing::Values(2, 4, 14, 30, 
 TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
   const int m = GetParam();
   const std::size_t lines = 3;
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   LineFft<float> fft(m);
   const std::vector<float> host = real_lines(fft, lines);
   DeviceBuffer<float> values("test.lines");
@@ -54,7 +55,7 @@ TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
 
 TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
   const int m = GetParam();
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   LineFft<float> fft(m);
   std::vector<float> host(fft.complex_row() * fft.padded(2), 0.0f);
   for (std::size_t line = 0; line < 2; ++line)
@@ -78,7 +79,7 @@ TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
 // Equal lines at different places, among different numbers of lines, after plans that were measured.
 TEST(LineFft, ALineDoesNotDependOnItsPlace) {
   const int m = 30;
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   LineFft<float> before(m);
   const RealFft3d teaches_the_planner(m, FftPlanning::kMeasure);
   LineFft<float> after(m);
@@ -104,7 +105,7 @@ TEST(LineFft, ALineDoesNotDependOnItsPlace) {
 TEST_P(LineFftSizes, BetweenTwoArraysAsInPlace) {
   const int m = GetParam();
   const std::size_t lines = 3;
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   LineFft<float> fft(m);
   const std::vector<float> host = real_lines(fft, lines);
   DeviceBuffer<float> here("test.lines"), from("test.from"), to("test.to", host.size());
@@ -127,7 +128,7 @@ TEST_P(LineFftSizes, BetweenTwoArraysAsInPlace) {
 template <class Real>
 void expect_complex_lines_as_in_place(int m) {
   const std::size_t lines = 3;
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   LineFft<Real> fft(m);
   std::vector<Real> host(fft.complex_row() * fft.padded(lines));
   for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<Real>(value(i / 5, static_cast<int>(i % 71)));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/force/random_lists.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki::force_test {
 namespace {
@@ -34,7 +35,7 @@ DeviceBuffer<T> on_device(const Stream& stream, const std::vector<T>& host) {
 
 Forces run_lists(const ForceLaw& law, bool quadrupoles, bool potential, const RandomSet& set,
                  const std::vector<std::uint32_t>& selected) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const auto particles = on_device(stream, set.particles);
   const auto cells = on_device(stream, set.cells);
   const auto cell_first = on_device(stream, set.cell_first), cell_count = on_device(stream, set.cell_count);
@@ -55,7 +56,7 @@ Forces run_lists(const ForceLaw& law, bool quadrupoles, bool potential, const Ra
 
 Forces run_direct(const ForceLaw& law, const std::vector<SourceParticle>& set, std::uint32_t first,
                   std::uint32_t count) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const auto particles = on_device(stream, set);
   ForceBuffers out(count);
   direct_sum(stream, law, particles.data(), static_cast<std::uint32_t>(set.size()), first, count, out.view(true));

@@ -9,6 +9,7 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr double kPi = std::numbers::pi;
 
 MeasuredPower power_of(const std::vector<SourceParticle>& particles, const MeasurePowerOptions& options) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, particles);
   return measure_power(stream, source.data(), particles.size(), options);

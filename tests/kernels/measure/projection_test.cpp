@@ -9,6 +9,7 @@
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/error.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 std::uint32_t at(double f) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(f * kSideToUnits)); }
 
 std::vector<double> picture(const std::vector<SourceParticle>& particles, const ProjectionOptions& options) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, particles);
   return project_density(stream, source.data(), particles.size(), options);

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "kernels/device/device.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -53,7 +54,7 @@ Set random_set(const Stream& stream, std::size_t n) {
 double norm(double x, double y, double z) { return std::sqrt(x * x + y * y + z * z); }
 
 TEST(StepReductions, AgreeWithPlainLoops) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Set set = random_set(stream, 5000);
   double a_max = 0, p_max = 0, p2 = 0, kinetic = 0, force = 0;
   std::array<double, 3> total{};
@@ -81,7 +82,7 @@ TEST(StepReductions, AgreeWithPlainLoops) {
 }
 
 TEST(StepReductions, EnergiesTakeBothPotentials) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Set set = random_set(stream, 3);
   DeviceBuffer<float> near("test.phi"), far("test.phi");
   near.upload(stream, {-1.0f, -2.0f, -3.0f});
@@ -99,7 +100,7 @@ TEST(StepReductions, EnergiesTakeBothPotentials) {
 
 // To the last bit, in any order and on any number of threads. (Against sums in 113 bits: totals_ranks_test.)
 TEST(StepReductions, SumsDoNotDependOnTheThreadCount) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const int threads = thread_count();
   Set set = random_set(stream, 100003);
   select_device(0, 1);
@@ -119,7 +120,7 @@ TEST(StepReductions, SumsDoNotDependOnTheThreadCount) {
 
 // The step is chosen from these: it must be the same, bit for bit, on any number of threads.
 TEST(StepReductions, WhatSetsTheStepDoesNotDependOnTheThreadCount) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const int threads = thread_count();
   Set set = random_set(stream, 100003);
   select_device(0, 1);
@@ -136,7 +137,7 @@ TEST(StepReductions, WhatSetsTheStepDoesNotDependOnTheThreadCount) {
 }
 
 TEST(StepReductions, NotANumberIsSeen) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Set set = random_set(stream, 1000);
   set.a[333][1] = std::numeric_limits<float>::quiet_NaN();
   upload_vectors(stream, set.near, set.a);

@@ -13,6 +13,7 @@
 #include "kernels/mesh/cloud.hpp"
 #include "kernels/mesh/cpu_kernels.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -40,7 +41,7 @@ struct Meshes {
 };
 
 Meshes assign_both(Assignment cloud, int m, const std::vector<SourceParticle>& particles, int mass_bits = 0) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   MassAssigner assigner(m, cloud);
   const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
   DeviceBuffer<SourceParticle> source("test.source");
@@ -190,7 +191,7 @@ TEST(MassAssigner, HoldsAllParticlesInOnePlace) {
 }
 
 TEST(MassUnit, StatesItsBound) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const auto particles = random_particles(1000, true);
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, particles);
@@ -202,7 +203,7 @@ TEST(MassUnit, StatesItsBound) {
 }
 
 TEST(MassUnit, TakesMasslessParticlesAndRefusesImpossibleMasses) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const auto unit_for = [&](std::vector<float> masses) {
     std::vector<SourceParticle> particles;
     for (float m : masses) particles.push_back({1u, 2u, 3u, m});

@@ -6,6 +6,7 @@
 #include "kernels/device/error.hpp"
 #include "kernels/mesh/influence.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -25,7 +26,7 @@ struct Field {
 
 Field long_range(const MeshOptions& options, const ForceLaw& law, const std::vector<SourceParticle>& particles,
                  bool potential = true) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   ParticleMesh mesh(options, law);
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, particles);
@@ -158,7 +159,7 @@ TEST(ParticleMesh, ConservesMomentum) {
 
 TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
   const auto particles = random_particles(5000, true);
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   ParticleMesh mesh({24, Assignment::kPcs, Gradient::kSpectral, Interlacing::kAssignment}, polynomial_law(5, 0.2));
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, particles);
@@ -185,7 +186,7 @@ TEST(ParticleMesh, DoesNotDependOnThreadCountAndKeepsItsMemory) {
 TEST(ParticleMesh, AMassUnitChosenBeforeGivesTheSameBits) {
   for (bool equal : {true, false}) {
     auto particles = random_particles(3000, equal);
-    const Stream stream;
+    const Stream& stream = test::test_stream();
     ParticleMesh mesh({24, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull}, polynomial_law(5, 0.2));
     DeviceBuffer<SourceParticle> source("test.source");
     source.upload(stream, particles);

@@ -11,6 +11,7 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/force/split.hpp"
 #include "kernels/mesh/mesh.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki::test {
 
@@ -55,7 +56,7 @@ inline Vector3 exact_long_range(const ForceLaw& law, const Vector3& d) {
 
 // rms |mesh - exact| in units of the Newton force at r_cut, for targets spread evenly over a ball of 1.2 r_cut.
 inline double pair_error(const MeshOptions& options, const ForceLaw& law, int sources, int targets) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   ParticleMesh mesh(options, law);
   std::mt19937_64 random(12345);
   std::uniform_real_distribution<double> uniform(0, 1);

@@ -1,4 +1,5 @@
 #include "kernels/particles/escapers.hpp"
+#include "tests/test_stream.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +7,7 @@ namespace maki {
 namespace {
 
 TEST(Escapers, LeaveTheSetAndTheOthersKeepTheirOrder) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   upload_particles(stream, particles, {{0.5, 0.5, 0.5}, {0.80, 0.5, 0.5}, {0.3, 0.3, 0.74}, {0.5, 0.2, 0.5}},
                    {{1, 0, 0}, {2, 0, 0}, {3, 0, 0}, {4, 0, 0}}, {1, 2, 3, 4}, {10, 20, 30, 40});
@@ -22,7 +23,7 @@ TEST(Escapers, LeaveTheSetAndTheOthersKeepTheirOrder) {
 }
 
 TEST(Escapers, MayBeNoneOrAll) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   upload_particles(stream, particles, {{0.6, 0.5, 0.5}}, {{1, 0, 0}}, {1}, {10});
   EXPECT_EQ(set_aside(stream, particles, std::int64_t{1} << 30).ids.size(), 0u);

@@ -12,6 +12,7 @@
 
 #include "kernels/particles/morton.hpp"
 #include "tests/kernels/tree/sets.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -55,7 +56,7 @@ Set by_keys(Set set) {
 }
 
 struct Joined {
-  Stream stream;
+  const Stream& stream = test::test_stream();
   Set own_set, other_set;
   DeviceBuffer<SourceParticle> own{"own"}, others{"others"};
   JoinedSources sources;

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "kernels/device/error.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -19,7 +20,7 @@ Particles make_one(const Stream& stream, std::array<double, 3> fraction, std::ar
 }
 
 TEST(Particles, UploadAndDownloadGiveTheSame) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> uniform(0, 1);
   std::vector<std::array<double, 3>> fractions(1000);
@@ -45,13 +46,13 @@ TEST(Particles, UploadAndDownloadGiveTheSame) {
 }
 
 TEST(Particles, ArraysOfDifferentLengthAreRefused) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   EXPECT_THROW(upload_particles(stream, particles, {{0, 0, 0}}, {}, {1.0f}, {1}), Error);
 }
 
 TEST(Drift, KeepsMotionsBelowTheLastBit) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   // 1/65536 of a unit a drift, in x forwards and in y backwards: one unit after 65536 drifts.
   Particles particles = make_one(stream, {0.25, 0.25, 0.25}, {1, -1, 0});
   for (int i = 0; i < 65535; ++i) drift(stream, particles, kUnit / 65536);
@@ -63,7 +64,7 @@ TEST(Drift, KeepsMotionsBelowTheLastBit) {
 }
 
 TEST(Drift, WrapsAroundTheBox) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles = make_one(stream, {0.9, 0.1, 0.5}, {0.25f, -0.25f, 2});
   drift(stream, particles, 1);
   const HostParticles host = download_particles(stream, particles);
@@ -75,7 +76,7 @@ TEST(Drift, WrapsAroundTheBox) {
 }
 
 TEST(Drift, ThereAndBackIsExact) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles = make_one(stream, {0.123456789, 0.987654321, 0.5}, {0.317f, -0.7123f, 1.9f});
   const HostParticles before = download_particles(stream, particles);
   drift(stream, particles, 0.7);
@@ -84,7 +85,7 @@ TEST(Drift, ThereAndBackIsExact) {
 }
 
 TEST(Kick, AddsAccelerationTimesFactor) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles = make_one(stream, {0.5, 0.5, 0.5}, {1, 2, 3});
   VectorArray acceleration("test.acceleration");
   acceleration.x.upload(stream, {10.0f});
@@ -96,7 +97,7 @@ TEST(Kick, AddsAccelerationTimesFactor) {
 }
 
 TEST(DoubleBox, HalvesDistancesAboutTheMiddle) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles = make_one(stream, {0.25, 0.75, 0.5}, {1, 2, 3});
   double_box(stream, particles);
   HostParticles host = download_particles(stream, particles);

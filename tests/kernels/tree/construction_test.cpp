@@ -10,6 +10,7 @@
 #include "kernels/tree/octree.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/sets.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -150,7 +151,7 @@ void expect_cubes(Octree& tree, const Stream& stream, const std::vector<Cell>& e
 }
 
 TEST(Construction, TreeIsThatOfARecursion) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Octree tree;  // one for all cases: it grows and shrinks
   for (Case& c : cases()) {
     const Keys host = sorted_keys(c.set);
@@ -169,7 +170,7 @@ TEST(Construction, TreeIsThatOfARecursion) {
 }
 
 TEST(Construction, GroupsAreThoseOfARecursion) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Octree tree;
   DeviceBuffer<Group> groups("groups");
   DeviceBuffer<std::uint64_t> keys("keys");
@@ -231,7 +232,7 @@ std::vector<T> cells_of(const Stream& stream, const Octree& tree, const DeviceBu
 }
 
 TEST(Construction, SweepGivesTheSameBitsInEitherOrder) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Octree one, other;
   for (Case& c : cases()) {
     const Keys host = sorted_keys(c.set);
@@ -254,7 +255,7 @@ TEST(Construction, SweepGivesTheSameBitsInEitherOrder) {
 }
 
 struct Rebuilder {
-  Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   MortonSorter sorter;
   Octree tree;

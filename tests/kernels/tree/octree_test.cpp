@@ -6,12 +6,13 @@
 
 #include "kernels/particles/particles.hpp"
 #include "tests/kernels/tree/sets.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
 struct Built {
-  Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   MortonSorter sorter;
   Octree tree;

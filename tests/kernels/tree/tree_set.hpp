@@ -7,11 +7,12 @@
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki::testing {
 
 struct TreeSet {
-  Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   MortonSorter sorter;
   Octree tree;

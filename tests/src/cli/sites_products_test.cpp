@@ -8,6 +8,7 @@
 #include "src/cli/products.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/src/io/io_helpers.hpp"
+#include "tests/test_stream.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
@@ -28,7 +29,7 @@ TEST(SitesProducts, AreTheFilesOfOneSiteByteByByte) {
          static_cast<std::uint32_t>(random()), 1.5f};
   const SnapshotHeader header = test::make_snapshot(1).header;
   const Frame frame = make_frame(header, header.box_size, {25, 25, 25});
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   PictureOptions picture;
   picture.pixels = 64;
   const auto write = [&](const DeviceSet& whole, const std::string& name) {

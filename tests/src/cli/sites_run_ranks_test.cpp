@@ -17,6 +17,7 @@
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -69,7 +70,7 @@ class SitesRun : public ::testing::Test {
     if (world.rank() == 0) std::filesystem::remove_all(directory_);
   }
   RunResult run(Prepared& run, const std::string& name, const Communicator& ranks, sites::Sites* sites) {
-    const Stream stream;
+    const Stream& stream = test::test_stream();
     RunFileOptions options;
     options.directory = (directory_ / name).string();
     options.progress = nullptr;

@@ -14,6 +14,7 @@
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/src/gravity/shared_set.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -128,7 +129,7 @@ class GravityWithGhosts : public ::testing::Test {
       expect_same(of(over_sites(motion, sites)), one, std::to_string(sites) + " sites");
   }
 
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Communicator world = Communicator::world();
   int rebuilds = 0;   // on one rank
   double fewest = 0;  // particles of a rank at one site

@@ -9,6 +9,7 @@
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/src/gravity/shared_set.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -106,7 +107,7 @@ class GravityOverRanks : public ::testing::Test {
     return rebuilds;
   }
 
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Communicator ranks = Communicator::world();
   GravityCounts counts;
   ForceErrors last;

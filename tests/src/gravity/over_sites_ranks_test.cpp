@@ -12,6 +12,7 @@
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/src/gravity/shared_set.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -83,7 +84,7 @@ class GravityOverSites : public ::testing::Test {
   }
   static void stay(int, std::size_t, SourceParticle&) {}
 
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Communicator world = Communicator::world();
   std::vector<std::uint64_t> far;
   std::vector<std::uint32_t> slabs;

@@ -8,6 +8,7 @@
 #include "tests/force_errors.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/sets.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -36,7 +37,7 @@ Vector direct(const std::vector<SourceParticle>& set, std::size_t i, double soft
 
 // Relative to |a|; where |a| is below a tenth of its rms, relative to that tenth.
 ForceErrors errors_of(const std::vector<SourceParticle>& set, const GravityOptions& options, std::size_t targets) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   PhaseTimers timers;
   Gravity gravity(options, timers);
   Particles particles = upload(stream, set);
@@ -113,7 +114,7 @@ TEST(TreeAccuracy, ErrorFallsWithThetaAtTheOrderOfTheExpansion) {
 
 // |sum m a| / sum m |a|.
 double net_force(const GravityOptions& options) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   PhaseTimers timers;
   Gravity gravity(options, timers);
   Particles particles = upload(stream, testing::plummer_set(8192, 11));
@@ -147,7 +148,7 @@ TEST(TreeAccuracy, MomentumIsKept) {
 TEST(TreeAccuracy, TinySetsAreExact) {
   for (const std::size_t n : {1u, 2u, 3u, 17u}) {
     const auto set = testing::uniform_set(n, 5, 0.3, 0.7);
-    const Stream stream;
+    const Stream& stream = test::test_stream();
     PhaseTimers timers;
     Gravity gravity(isolated(0.5, true, 1e-3), timers);
     Particles particles = upload(stream, set);
@@ -167,7 +168,7 @@ TEST(TreeAccuracy, TinySetsAreExact) {
 
 // Kept lists: the error on the last reused step stays within the tolerance of a fresh list's.
 TEST(ListReuse, KeptListsStayWithinTheToleranceOfFreshOnes) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   PhaseTimers timers;
   Gravity gravity(isolated(0.7, true, 1e-3), timers);
   Particles particles = upload(stream, testing::plummer_set(20000, 7));
@@ -194,7 +195,7 @@ TEST(ListReuse, KeptListsStayWithinTheToleranceOfFreshOnes) {
 }
 
 TEST(ListReuse, FixedCountRebuildsEveryNSteps) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   PhaseTimers timers;
   GravityOptions options = isolated(0.7, true, 1e-3);
   options.fixed_reuse = 4;
@@ -209,7 +210,7 @@ TEST(ListReuse, FixedCountRebuildsEveryNSteps) {
 }
 
 TEST(ListReuse, ListsThatExceedTheBudgetAreMadeInBatchesWithTheSameForces) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   PhaseTimers timers;
   GravityOptions options = isolated(0.6, true, 1e-3);
   Gravity kept(options, timers);

@@ -10,6 +10,7 @@
 
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/src/io/restart_state.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -59,7 +60,7 @@ TEST(Restart, ComesBackBitByBit) {
 }
 
 TEST(Restart, TheDeviceGetsItBackToo) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const ParticleRows rows = particle_rows(0, 100);
   Particles particles;
   copy_from_rows(stream, rows, particles);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/device/error.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -20,7 +21,7 @@ Snapshot two_particles(bool comoving) {
 }
 
 TEST(Frame, ParticlesGoInAndComeBack) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   for (const bool comoving : {true, false}) {
     const Snapshot before = two_particles(comoving);
     const Frame frame = make_frame(before.header, 50, {25, 25, 25});
@@ -55,7 +56,7 @@ TEST(Frame, DoublingKeepsTheMiddle) {
 }
 
 TEST(Frame, ParticlesOutsideAreNamed) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   try {
     load_particles(stream, two_particles(true), make_frame(two_particles(true).header, 40, {20, 20, 20}), particles);

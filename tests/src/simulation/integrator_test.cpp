@@ -10,6 +10,7 @@
 #include "kernels/device/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "tests/src/simulation/fake_forces.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -37,7 +38,7 @@ struct SmallRun {
   }
   HostParticles state() const { return download_particles(stream, particles); }
 
-  Stream stream;
+  const Stream& stream = test::test_stream();
   Particles particles;
   Timeline timeline;
   StepOptions options;

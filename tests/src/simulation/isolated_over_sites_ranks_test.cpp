@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/src/simulation/runs_on_ranks.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki::testing {
 namespace {
@@ -74,7 +75,7 @@ TEST(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
                           {"particles=300", "gravity.softening=0.05", "end_time=1.5", "energy_interval=4",
                            "initial.truncation_radius=10", "time.eta=0.1"});
   for (std::size_t i = 0; i < 3; ++i) run.initial.velocities[i] = {static_cast<float>(100 << i), 5, 0};
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Ends whole, rest;
   Keeper keeper(whole);
   SimulationOptions options;

@@ -13,6 +13,7 @@
 #include "src/config/parse.hpp"
 #include "src/simulation/simulation.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -49,7 +50,7 @@ class ResumeOfMany : public testing::Test {
     const Communicator& ranks = here ? here->ranks : world;
     Prepared run = prepared(ranks, settings);
     if (ring) keep_own_slab(run, *ring, ranks);
-    const Stream stream;
+    const Stream& stream = test::test_stream();
     const SimulationOptions options = simulation_options(run);
     std::optional<Simulation> simulation;
     if (from)

@@ -17,6 +17,7 @@
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
 #include "src/simulation/simulation.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -72,13 +73,13 @@ End finish(Simulation& simulation) {
 }
 
 End run_whole(const Case& c, RunObserver& observer) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Simulation simulation(stream, c.run.initial, c.options, c.timeline(), observer);
   return finish(simulation);
 }
 
 End resume(const Case& c, const KeptState& from, RunObserver& observer) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Simulation simulation(stream, from, c.options, c.timeline(), observer);
   return finish(simulation);
 }

@@ -17,6 +17,7 @@
 #include "src/config/parse.hpp"
 #include "src/simulation/simulation.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki::testing {
 
@@ -61,7 +62,7 @@ inline Snapshot even_share(const Snapshot& set, const Communicator& ranks) {
 
 inline Ends run_on(const Communicator& ranks, const Prepared& run, Snapshot share, const SimulationOptions& options,
                    sites::Sites* sites = nullptr) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Ends ends;
   Recorder recorder(ends);
   Simulation simulation(stream, std::move(share), options, timeline_of(run), recorder, ranks, sites);

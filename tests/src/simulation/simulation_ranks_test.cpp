@@ -11,6 +11,7 @@
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
 #include "tests/src/simulation/runs_on_ranks.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki::testing {
 namespace {
@@ -149,7 +150,7 @@ TEST(SimulationRanks, ASignalToOneRankStopsAll) {
   files_options.metrics_interval = 2;
   const Provenance provenance{"", "Maki 0", "abc", "g++", "cpu"};
   {
-    const Stream stream;
+    const Stream& stream = test::test_stream();
     RunFiles files(files_options, provenance, ranks);
     if (ranks.rank() == ranks.size() - 1) std::raise(SIGTERM);
     Simulation simulation(stream, even_share(run.initial, ranks), simulation_options(run), timeline_of(run), files,

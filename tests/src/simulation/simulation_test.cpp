@@ -14,6 +14,7 @@
 #include "src/ic/models.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -62,7 +63,7 @@ struct Recorder : RunObserver {
 };
 
 TEST(Simulation, OrbitComesBack) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const TwoBodyParameters bodies;
   const Snapshot initial = make_two_body(bodies);
   Recorder recorder;
@@ -78,7 +79,7 @@ TEST(Simulation, OrbitComesBack) {
 }
 
 TEST(Simulation, OutputsAreHitExactlyAndNumberedByTheList) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Snapshot initial = make_two_body({});
   initial.header.time = 0.5;
   SimulationOptions options = isolated_options(8, 1e-2, 2);
@@ -93,7 +94,7 @@ TEST(Simulation, OutputsAreHitExactlyAndNumberedByTheList) {
 
 // The box is made too small for the orbit, so that it has to double on the way: the orbit must not notice.
 TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   TwoBodyParameters bodies;
   bodies.eccentricity = 0.8;
   Snapshot initial = make_two_body(bodies);
@@ -124,7 +125,7 @@ TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
 }
 
 TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Snapshot initial = make_two_body({});
   initial.positions.push_back({0, 0, 0.3});
   initial.velocities.push_back({0, 0, 10});
@@ -144,7 +145,7 @@ TEST(Simulation, EscapersAreSetAsideAndKeepTheirVelocity) {
 }
 
 TEST(Simulation, StopsWhereTheObserverWants) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Recorder recorder;
   recorder.stop_after = 10;
   Simulation run(stream, make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), recorder);
@@ -155,7 +156,7 @@ TEST(Simulation, StopsWhereTheObserverWants) {
 }
 
 TEST(Simulation, RefusesWhatCannotRun) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   Recorder recorder;
   SimulationOptions options = isolated_options(8, 1e-2, -1);
   EXPECT_THROW(Simulation(stream, make_two_body({}), options, Timeline::newtonian(), recorder), Error);
@@ -183,7 +184,7 @@ class SimulationFiles : public testing::Test {
     return std::filesystem::exists(std::filesystem::path(options_.directory) / name);
   }
 
-  Stream stream_;
+  const Stream& stream_ = test::test_stream();
   RunFileOptions options_;
   Provenance provenance_{"[run]\nname = \"test\"\n", "Maki 0", "abc", "g++", "cpu"};
   Snapshot end_;

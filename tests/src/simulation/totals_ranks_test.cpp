@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/host/domain/sets_ranks.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -92,7 +93,7 @@ Reference over_all(const Communicator& ranks, const Reference& mine) {
 }
 
 void expect_exact_totals(std::uint64_t n) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Communicator ranks = Communicator::world();
   const auto rank = static_cast<std::uint64_t>(ranks.rank()), size = static_cast<std::uint64_t>(ranks.size());
   Share share;
@@ -122,7 +123,7 @@ TEST(FullTotals, OfTenMillionParticlesAreExact) { expect_exact_totals(10'000'000
 
 // What sets the step: the same bits for any number of ranks, beside one rank with all particles.
 TEST(Totals, WhatSetsTheStepIsTheSameAsOnOneRank) {
-  const Stream stream;
+  const Stream& stream = test::test_stream();
   const Communicator ranks = Communicator::world();
   const auto rank = static_cast<std::uint64_t>(ranks.rank()), size = static_cast<std::uint64_t>(ranks.size());
   constexpr std::uint64_t n = 5000;

@@ -14,6 +14,7 @@
 #include "src/config/parse.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/sites/site_threads.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
@@ -55,7 +56,7 @@ TEST(SiteShare, SlabsMakeUpTheWhole) {
       EXPECT_EQ(run.particles, 4096u);
       EXPECT_GT(run.initial.size(), 1000u);
       EXPECT_EQ(run.initial.positions.capacity(), run.initial.size());
-      const Stream stream;
+      const Stream& stream = test::test_stream();
       Particles particles;
       load_particles(stream, run.initial, make_frame(run.initial.header, run.side, run.centre), particles);
       for (const SourceParticle& p : particles.source.download(stream)) EXPECT_EQ(slabs.site_of(p.x), i);
