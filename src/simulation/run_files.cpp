@@ -67,11 +67,12 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
 }
 
 StepLog& RunFiles::log() {
-  if (!log_) open_log();
+  open_log();
   return *log_;
 }
 
 void RunFiles::open_log() {
+  if (log_ || !speaks()) return;
   if (!options_.resumed_at) remove_files_of_a_run(options_.directory);
   log_.emplace(options_.directory, options_.run, provenance_, options_.overwrite, options_.resumed_at);
   for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
@@ -87,12 +88,12 @@ void RunFiles::message(const std::string& text) {
 }
 
 void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
+  open_log();
   StepMetrics metrics = of_step;
   if (sites_) report_sites(metrics, timers);
   particles_ = metrics.particles;
   own_particles_ = metrics.own_particles;
   add_counts(counts_, metrics.gravity);
-  if (speaks()) log();
   if (StepLog::is_due(metrics, options_.metrics_interval)) {
     const std::vector<RankRecord> records = gatherer_.gather(record_of(metrics, timers));
     if (speaks()) log().step(metrics, records);
@@ -129,7 +130,7 @@ void RunFiles::count_output_traffic() {
 }
 
 void RunFiles::output(const OutputState& state) {
-  if (speaks()) log();
+  open_log();
   const bool stopped = state.index < 0;
   const std::string name = stopped ? "stopped.hdf5" : fmt::format("snapshot_{:03}.hdf5", state.index);
   WriteOptions write;

@@ -86,7 +86,7 @@ class RunFiles : public RunObserver {
 
  private:
   StepLog& log();
-  void open_log();
+  void open_log();  // before any other file: with the first of them goes what an earlier run has left
   bool speaks() const { return ranks_.rank() == 0; }
   std::string memory_of_largest(bool by_family) const;
   void report_sites(StepMetrics& metrics, const PhaseTimers& timers);
