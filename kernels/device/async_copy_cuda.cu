@@ -15,7 +15,7 @@ StreamMark::StreamMark() {
 }
 
 StreamMark::~StreamMark() {
-  if (event_) cudaEventDestroy(event_of(event_));
+  if (event_) succeeded(cudaEventDestroy(event_of(event_)));
 }
 
 StreamMark::StreamMark(StreamMark&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
@@ -31,7 +31,7 @@ void StreamMark::set(const Stream& stream) {
 
 bool StreamMark::reached() const {
   const cudaError_t code = cudaEventQuery(event_of(event_));
-  if (code == cudaErrorNotReady) return false;
+  if (!succeeded(code) && code == cudaErrorNotReady) return false;
   check_cuda(code, "work on the GPU");
   return true;
 }

@@ -10,8 +10,15 @@
 
 namespace maki {
 
+// Whether a call succeeded. CUDA keeps the code of one that did not for whoever asks next, which is the check of a launch
+// that has nothing to do with it: so it is taken away here. Every call goes through this or check_cuda().
+inline bool succeeded(cudaError_t code) noexcept {
+  if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
+  return code == cudaSuccess;
+}
+
 inline void check_cuda(cudaError_t code, const char* what) {
-  if (code != cudaSuccess)
+  if (!succeeded(code))
     throw DeviceError(std::string(what) + " failed", cudaGetErrorString(code),
                       "look for an earlier message; compute-sanitizer finds bad accesses");
 }

@@ -17,7 +17,7 @@ void select_device(int ordinal, int threads) {
   if (threads > 0) omp_set_num_threads(threads);
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code != cudaSuccess || count == 0)
+  if (!succeeded(code) || count == 0)
     throw DeviceError("this build of Maki needs an NVIDIA GPU and found none",
                       code != cudaSuccess ? cudaGetErrorString(code) : "no device",
                       "check nvidia-smi and the driver, or build for the CPU with 'make BACKEND=cpu'");
@@ -32,7 +32,7 @@ DeviceInfo device_info() {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, selected), "asking the GPU for its properties");
   int clock_khz = 0;
-  cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, selected);
+  check_cuda(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, selected), "asking the GPU for its clock");
   DeviceInfo info;
   info.backend = backend_name();
   info.name = properties.name;
@@ -40,11 +40,11 @@ DeviceInfo device_info() {
   info.units = properties.multiProcessorCount;
   info.clock_ghz = clock_khz * 1e-6;
   int memory_khz = 0, bus_bits = 0, driver = 0, runtime = 0;
-  cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, selected);
-  cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, selected);
+  check_cuda(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, selected), "asking the GPU for its memory");
+  check_cuda(cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, selected), "asking the GPU for its memory");
   info.memory_gb_per_s = 2e-6 * memory_khz * bus_bits / 8;  // two transfers a clock
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&runtime);
+  check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
+  check_cuda(cudaRuntimeGetVersion(&runtime), "asking for the runtime's version");
   const auto text = [](int version) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   };
@@ -55,7 +55,7 @@ DeviceInfo device_info() {
 
 int device_count() {
   int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+  return succeeded(cudaGetDeviceCount(&count)) ? count : 0;
 }
 
 std::string device_address() {
@@ -82,17 +82,17 @@ Stream::Stream(StreamPriority priority) {
   native_ = stream;
   cudaEvent_t event = nullptr;
   if (const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming); code != cudaSuccess) {
-    cudaStreamDestroy(stream);
+    succeeded(cudaStreamDestroy(stream));
     check_cuda(code, "making an event");
   }
   reached_ = event;
 }
 
-// Blocks that its work has used go to other streams after this.
+// Blocks that its work has used go to other streams after this. A failure has nobody to tell.
 Stream::~Stream() {
-  cudaStreamSynchronize(static_cast<cudaStream_t>(native_));
-  cudaEventDestroy(static_cast<cudaEvent_t>(reached_));
-  cudaStreamDestroy(static_cast<cudaStream_t>(native_));
+  succeeded(cudaStreamSynchronize(static_cast<cudaStream_t>(native_)));
+  succeeded(cudaEventDestroy(static_cast<cudaEvent_t>(reached_)));
+  succeeded(cudaStreamDestroy(static_cast<cudaStream_t>(native_)));
 }
 
 void Stream::synchronize() const { check_cuda(cudaStreamSynchronize(maki::native(*this)), "work on the GPU"); }
@@ -113,7 +113,7 @@ void check_launch(const char* name) {
 void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes) {
   const cudaError_t code =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-  if (code != cudaSuccess)
+  if (!succeeded(code))
     throw DeviceError(
         std::string("kernel ") + name + " cannot have " + std::to_string(bytes) + " bytes of shared memory",
         cudaGetErrorString(code), "GPUs from compute capability 8.0 on are supported");

@@ -25,8 +25,7 @@ void* system_allocate(std::size_t bytes) {
 #if defined(__CUDACC__)
   void* block = nullptr;
   const cudaError_t code = cudaMalloc(&block, bytes);
-  if (code == cudaSuccess) return block;
-  cudaGetLastError();
+  if (succeeded(code)) return block;
   if (code != cudaErrorMemoryAllocation) check_cuda(code, "allocating memory on the GPU");  // of earlier work
   return nullptr;
 #else
@@ -41,7 +40,7 @@ void* system_allocate(std::size_t bytes) {
 
 void system_release(void* block) {
 #if defined(__CUDACC__)
-  cudaFree(block);
+  succeeded(cudaFree(block));
 #else
   std::free(block);
 #endif

@@ -6,7 +6,7 @@ namespace maki {
 PinnedBuffer::~PinnedBuffer() { release(); }
 
 void PinnedBuffer::release() noexcept {
-  cudaFreeHost(data_);
+  succeeded(cudaFreeHost(data_));
   data_ = nullptr;
   capacity_ = 0;
 }

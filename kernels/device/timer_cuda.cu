@@ -14,7 +14,7 @@ struct StreamClock::Marks {
   void grow() {
     for (std::size_t i = 0; i < StreamClock::kChunk; ++i) {
       cudaEvent_t event = nullptr;
-      if (cudaEventCreate(&event) != cudaSuccess) event = nullptr;
+      if (!succeeded(cudaEventCreate(&event))) event = nullptr;
       events.push_back(event);
       recorded.push_back(false);
     }
@@ -25,14 +25,14 @@ StreamClock::StreamClock() : marks_(std::make_unique<Marks>()) {}
 
 StreamClock::~StreamClock() {
   for (const cudaEvent_t event : marks_->events)
-    if (event) cudaEventDestroy(event);
+    if (event) succeeded(cudaEventDestroy(event));
 }
 
 std::size_t StreamClock::mark(const Stream& stream) noexcept {
   Marks& m = *marks_;
   if (m.used == m.events.size()) m.grow();
   const std::size_t i = m.used++;
-  m.recorded[i] = m.events[i] && cudaEventRecord(m.events[i], native(stream)) == cudaSuccess;
+  m.recorded[i] = m.events[i] && succeeded(cudaEventRecord(m.events[i], native(stream)));
   return i;
 }
 
@@ -40,9 +40,8 @@ double StreamClock::seconds(std::size_t from, std::size_t to) const noexcept {
   const Marks& m = *marks_;
   if (!m.recorded[from] || !m.recorded[to]) return 0;
   float milliseconds = 0;
-  if (cudaEventSynchronize(m.events[from]) != cudaSuccess || cudaEventSynchronize(m.events[to]) != cudaSuccess)
-    return 0;
-  return cudaEventElapsedTime(&milliseconds, m.events[from], m.events[to]) == cudaSuccess ? 1e-3 * milliseconds : 0;
+  if (!succeeded(cudaEventSynchronize(m.events[from])) || !succeeded(cudaEventSynchronize(m.events[to]))) return 0;
+  return succeeded(cudaEventElapsedTime(&milliseconds, m.events[from], m.events[to])) ? 1e-3 * milliseconds : 0;
 }
 
 void StreamClock::clear() noexcept { marks_->used = 0; }
