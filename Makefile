@@ -13,7 +13,8 @@
 #   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
 #   make sass-check read the compiled sm_90 kernels: no local memory, issue slots of the inner loops (BACKEND=cuda)
 #
-#   BACKEND=auto|cuda|cpu   auto takes CUDA where nvcc and a usable device are both there, else the CPU
+#   BACKEND=auto|cuda|cpu   auto takes CUDA where a usable GPU is, and gets nvcc where that is missing; else the CPU
+#   CUDA_ARCHS="90 120"     for these; default: the GPU of this machine, else (and in a bundle) all that are supported
 #   NCCL=yes|no             exchange between GPUs by NCCL (default: where its header and library are found; NCCL_HOME)
 #   CONFIG=configs/x.toml   what `make run` runs        ARGS="key=value ..."   passed on to it
 #   JOBS=n                  parallel compilations (default: all cores)
@@ -45,13 +46,18 @@ CUDA_WHEELS := $(abspath build/cuda-toolkit)
 NVCC := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) \
                     $(wildcard /usr/local/cuda/bin/nvcc) $(wildcard $(CUDA_WHEELS)/bin/nvcc))
 ifeq ($(BACKEND),auto)
-  HAVE_DEVICE := $(if $(NVCC),$(shell nvidia-smi -L >/dev/null 2>&1 && echo yes))
-  override BACKEND := $(if $(HAVE_DEVICE),cuda,cpu)
+  override BACKEND := $(shell bash .ci/choose_backend $(NVCC))
+endif
+ifeq ($(BACKEND),toolkit)
+  GET_TOOLKIT := deps-cuda
+  override BACKEND := cuda
 endif
 ifeq (,$(filter cuda cpu,$(BACKEND)))
   $(error BACKEND is '$(BACKEND)': use auto, cuda or cpu)
 endif
 OBJ := $(BUILD)/$(BACKEND)
+# Warnings are errors where STRICT is set, as it is in .ci/run: another compiler may warn of what ours does not.
+STRICT ?=
 # make SANITIZE=address,undefined BUILD=build/asan build/asan/tests_wan (or thread): the wide-area module under a sanitizer.
 SANITIZE ?=
 
@@ -60,7 +66,7 @@ CCACHE   := $(shell command -v ccache 2>/dev/null)
 CXXBASE  := -std=c++20 -O3 -g1 -fopenmp -I. -I$(OBJ)/generated
 CXXBASE  += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -O1)
 # g++ 12 sees an overflow in fmt's own header that is not there.
-WARNINGS := -Wall -Wextra -Werror -Wno-stringop-overflow
+WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror) -Wno-stringop-overflow
 # Constants of the command line that tests and messages use.
 DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
 # Of HDF5 the build without MPI, also where both are installed (src/io/gadget_write.hpp says why).
@@ -91,17 +97,21 @@ RPATH    := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
 LDLIBS   += $(RPATH)
 
 ifeq ($(BACKEND),cuda)
-  ifeq (,$(NVCC))
+  ifeq (,$(NVCC)$(GET_TOOLKIT))
     $(error BACKEND=cuda needs nvcc: put it on PATH, set CUDA_HOME, or run 'make deps-cuda')
   endif
   CUDA_ROOT := $(abspath $(dir $(shell readlink -f $(NVCC)))/..)
   CUDA_LIB  := $(firstword $(wildcard $(CUDA_ROOT)/lib64 $(CUDA_ROOT)/lib))
   CUDA_KNOWN := $(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/compute_//')
-  # A release is a fat binary with PTX for what comes later; an older toolkit gets the subset that it knows.
-  CUDA_ARCHS ?= $(filter $(CUDA_KNOWN),80 90 100 120)
+  # A release is a fat binary with PTX for what comes later; an older toolkit gets the subset that it knows. What is made to
+  # be used here, on a machine with a GPU, is for that GPU alone.
+  CUDA_LIST := $(filter $(CUDA_KNOWN),80 90 100 120)
+  CUDA_HERE := $(filter $(CUDA_KNOWN),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .))
+  CUDA_ARCHS ?= $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),all,$(or $(sort $(CUDA_HERE)),all))
+  override CUDA_ARCHS := $(if $(filter all,$(CUDA_ARCHS)),$(CUDA_LIST),$(CUDA_ARCHS))
   GENCODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
              -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
-  NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated -Werror all-warnings \
+  NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
                -Xcompiler -fopenmp,-Wall,-Wextra -diag-suppress 186 -t 2
   # A toolkit or NCCL of the distribution lies where compilers look anyway; named, it hides the C++ library's own headers.
   isystem = $(addprefix -isystem ,$(filter-out /usr/include /usr/local/include,$(patsubst %/,%,$1)))
@@ -149,9 +159,9 @@ all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
 # make run and make test do everything on a fresh machine: the packages first, then themselves again with them.
-ifneq (,$(MISSING))
-run test test-full test-wan wan bench bundle bundle-check: deps
-	@$(MAKE) --no-print-directory $@
+ifneq (,$(MISSING)$(GET_TOOLKIT))
+run test test-full test-wan wan bench bundle bundle-check: deps $(GET_TOOLKIT)
+	@$(MAKE) --no-print-directory $(if $(GET_TOOLKIT),BACKEND=cuda) $@
 else
 run: $(BUILD)/maki
 	$(BUILD)/maki run $(CONFIG) $(ARGS)
@@ -176,7 +186,7 @@ bench: $(BENCH_PROGRAMS) $(BUILD)/maki
 
 BUNDLE := $(BUILD)/bundle/maki-$(VERSION)-$(BACKEND)
 bundle: $(BUILD)/maki $(TEST_PROGRAMS) $(MPW_PROGRAMS) $(BENCH_PROGRAMS)
-	@mkdir -p $(dir $(BUNDLE)) && BUNDLE_WITHOUT="$(BUNDLE_WITHOUT)" bash .ci/make_bundle $(BUNDLE) $^
+	@mkdir -p $(dir $(BUNDLE)) && CUDA_LIB=$(CUDA_LIB) BUNDLE_WITHOUT="$(BUNDLE_WITHOUT)" bash .ci/make_bundle $(BUNDLE) $^
 
 bundle: $(BUILD)/wan_testbed
 
@@ -241,7 +251,7 @@ $(OBJ)/%.c.o: %.c Makefile
 	@$(CC) -std=c99 -pedantic -O2 -g1 $(WARNINGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(call own_flags,$<) -MMD -MP -c $< -o $@
 
 ifeq ($(BACKEND),cuda)
-$(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
+$(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(OBJ)/archs Makefile
 	@mkdir -p $(@D)
 	@echo "  nvcc    $<"
 	@$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
@@ -256,6 +266,10 @@ endif
 LINKED := $(BACKEND)$(if $(filter yes,$(NCCL)), with NCCL)
 $(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)" || echo FORCE)
 	@mkdir -p $(@D) && echo "$(LINKED)" > $(BUILD)/backend && touch $@
+
+# Compiles anew for other architectures.
+$(OBJ)/archs: $(shell test "$$(cat $(OBJ)/archs 2>/dev/null)" = "$(CUDA_ARCHS)" || echo FORCE)
+	@mkdir -p $(@D) && echo "$(CUDA_ARCHS)" > $@
 
 # Version and commit, in one header that changes only when they do.
 $(OBJ)/generated/build_info.hpp: FORCE
@@ -282,7 +296,9 @@ else
 endif
 
 # NVIDIA's Python wheels hold nvcc and the libraries; no root, nothing outside build/.
-CUDA_WHEEL_NAMES := nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cufft nvidia-nccl-cu13
+# cuFFT opens nvJitLink and nvrtc when it runs.
+CUDA_WHEEL_NAMES := nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cufft \
+                    nvidia-nvjitlink nvidia-cuda-nvrtc nvidia-nccl-cu13
 deps-cuda:
 	@bash .ci/cuda_toolkit $(CUDA_WHEELS) $(CUDA_WHEEL_NAMES)
 

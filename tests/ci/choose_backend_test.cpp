@@ -1,0 +1,48 @@
+// What `make` builds on machines with other GPUs, drivers and toolkits, which a stand-in for nvidia-smi plays.
+#include <string>
+
+#include "tests/src/cli/program_fixture.hpp"
+
+namespace maki::test {
+namespace {
+
+class ChooseBackend : public Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    script_ = source_directory() + "/.ci/choose_backend";
+    if (!fs::exists(script_)) GTEST_SKIP() << "a bundle has been built";
+  }
+  std::string executable(const std::string& name, const std::string& text) const {
+    fs::permissions(write(name, "#!/bin/bash\n" + text), fs::perms::owner_all);
+    return path(name);
+  }
+  Result choose(const std::string& driver, const std::string& nvcc) const {
+    executable("nvidia-smi", "case \"$*\" in -L) echo 'GPU 0: NVIDIA H100';; *driver_version*) echo " + driver + ";; esac\n");
+    return call_shell("PATH=" + directory_.string() + ":$PATH bash " + script_ + " " + nvcc);
+  }
+  std::string toolkit(const std::string& release) const {
+    return executable("nvcc", "echo 'Cuda compilation tools, release " + release + ", V" + release + ".88'\n");
+  }
+  std::string script_;
+};
+
+TEST_F(ChooseBackend, ByDriverAndToolkit) {
+  EXPECT_EQ(choose("580.65.06", toolkit("13.0")).output, "cuda\n");
+  EXPECT_EQ(choose("570.86.10", toolkit("12.8")).output, "cuda\n");
+  EXPECT_EQ(choose("535.104.05", toolkit("12.8")).output, "cuda\n");
+  const Result old = choose("570.86.10", toolkit("13.0"));
+  expect_words(old, {"cpu\n", "driver 570.86.10 is older than CUDA 13, which needs 580"});
+  const Result none = choose("580.65.06", "");
+  expect_words(none, {"toolkit\n", "no nvcc", "make deps-cuda"});
+  expect_words(choose("570.86.10", ""), {"cpu\n", "needs 580"});
+}
+
+TEST_F(ChooseBackend, AGpuThatCannotBeUsedIsNamed) {
+  executable("nvidia-smi", "echo 'NVIDIA-SMI has failed because it could not communicate with the driver'; exit 9\n");
+  const Result broken = call_shell("PATH=" + directory_.string() + ":$PATH bash " + script_);
+  expect_words(broken, {"cpu\n", "could not communicate with the driver"});
+}
+
+}  // namespace
+}  // namespace maki::test
