@@ -4,7 +4,7 @@
 #   bench/busy_machine.sh [-r REPEATS] [-c "CASES"] [-s "COUNTS"] [MAKI] [KEY=VALUE ...]
 # Settings take turns within each repeat, so that a drift of the machine's speed meets all alike. Prints medians.
 cd "$(dirname "$0")/.." || exit 1
-repeats=3 cases="alone busy ranks1 ranks2" counts="- 300000 30000 10000 3000 1000 300 0"
+repeats=3 cases="alone busy ranks1 ranks2" counts="- 300000 10000 5000 3000 2000 1000 300 0"
 while getopts r:c:s: option; do
   case $option in r) repeats=$OPTARG ;; c) cases=$OPTARG ;; s) counts=$OPTARG ;; *) exit 2 ;; esac
 done

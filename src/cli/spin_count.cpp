@@ -10,7 +10,7 @@ namespace maki {
 namespace {
 
 constexpr const char* kVariable = "GOMP_SPINCOUNT";
-constexpr const char* kCount = "3000";
+constexpr const char* kCount = "2000";
 
 }  // namespace
 

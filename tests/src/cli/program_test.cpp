@@ -79,7 +79,7 @@ TEST_F(Program, VersionSaysWhatItIs) {
 
 // libgomp says what it read before main().
 TEST_F(Program, ThreadsThatWaitGiveUpTheirCore) {
-  const std::string show = "OMP_DISPLAY_ENV=verbose ", ours = "GOMP_SPINCOUNT = '3000'";
+  const std::string show = "OMP_DISPLAY_ENV=verbose ", ours = "GOMP_SPINCOUNT = '2000'";
   expect_words(call("--version", show), {ours, "Maki "});
   for (const std::string users : {"GOMP_SPINCOUNT=17 ", "OMP_WAIT_POLICY=active ", "OMP_WAIT_POLICY=passive "}) {
     const Result result = call("--version", show + users);
