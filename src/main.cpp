@@ -2,9 +2,12 @@
 // request, 4 a run over several sites that lost one of them; both can be resumed.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
@@ -12,7 +15,9 @@
 #include "src/cli/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/sites/sites_commands.hpp"
+#include "src/cli/spin_count.hpp"
 #include "src/cli/wan/wan_commands.hpp"
+#include "src/config/text.hpp"
 
 namespace {
 
@@ -34,11 +39,24 @@ maki::Communicator those_of(int argc, char** argv) {
   return alone ? maki::Communicator::self() : maki::Communicator::world();
 }
 
+// What is wrong with the command line; of a word that is no command, the command that may be meant.
+std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App* group = &program;
+  while (!group->get_subcommands().empty()) group = group->get_subcommands().back();
+  std::vector<std::string> names;
+  for (const CLI::App* command : group->get_subcommands({})) names.push_back(command->get_name());
+  const std::vector<std::string> words = group->remaining();
+  const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
+  const auto word = std::find_if_not(words.begin(), words.end(), is_option);
+  if (names.empty() || word == words.end()) return error.what();
+  return fmt::format("there is no command '{}': did you mean '{}'?", *word, maki::nearest_name(names, *word));
+}
+
 // Wrong usage, which all ranks find alike: the first speaks. The others let it, before a launcher ends all for the
 // exit code of one.
-int report_usage(const CLI::ParseError& error, const maki::Communicator& ranks) {
+int report_usage(const std::string& error, const maki::Communicator& ranks) {
   if (ranks.rank() == 0)
-    fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error.what());
+    fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error);
   ranks.barrier();
   return kUsage;
 }
@@ -46,6 +64,7 @@ int report_usage(const CLI::ParseError& error, const maki::Communicator& ranks) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  maki::bound_spinning(argv);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit on file sizes is an error of the write, with a message
   CLI::App program("Maki: gravitational N-body simulations, from a desk to many sites.", "maki");
   program.set_version_flag("--version", [] { return maki::version_text(); });
@@ -69,7 +88,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::RuntimeError& stopped) {  // a command's own exit code
     return stopped.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    return report_usage(error, those_of(argc, argv));
+    return report_usage(usage_error(program, error), those_of(argc, argv));
   } catch (const std::bad_alloc&) {
     return report("out of memory: use fewer particles or a smaller mesh ('maki run CONFIG --estimate' tells how much)");
   } catch (const std::exception& error) {

@@ -50,9 +50,12 @@ Snapshot select_particles(const Snapshot& all, const std::vector<std::size_t>& i
 }
 
 void compute_forces(const Options& given) {
-  Snapshot snapshot = read_snapshot(given.snapshot);
+  ReadReport report;
+  Snapshot snapshot = read_snapshot(given.snapshot, &report);
+  print_notes(report.notes);
   const Config config = forces_config(given, snapshot.header);
   const Prepared run = prepare(config, std::move(snapshot));
+  print_notes(run.notes);
   use_device(run.config);
   fmt::print("{}\n", device_text());
 

@@ -23,9 +23,7 @@ void write_initial_conditions(const Options& given) {
   const Prepared run = prepare(load_config(given.config, given.settings));
   const Communicator world = Communicator::world();
   const bool prints = world.rank() == 0;
-  for (const std::string& note : run.notes) {
-    if (prints) fmt::print("{}\n", note);
-  }
+  if (prints) print_notes(run.notes);
   WriteOptions write;
   write.format = snapshot_format(given.format);
   write.big_endian = given.big_endian;

@@ -2,6 +2,8 @@
 // errors leave as maki::Error, wrong usage as CLI::ParseError; main() turns both into a message and an exit code.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "host/comm/communicator.hpp"
@@ -16,6 +18,11 @@ void add_power_command(CLI::App& program);
 void add_image_command(CLI::App& program);
 void add_info_command(CLI::App& program);
 void add_config_command(CLI::App& program);
+
+// A line each.
+inline void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) fmt::print("{}\n", note);
+}
 
 // For work that one process does: of many ranks the first does it, and the others have nothing to do.
 template <class Run>

@@ -3,6 +3,7 @@
 #include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
 #include "src/cli/build.hpp"
+#include "src/cli/commands.hpp"
 #include "src/io/snapshot_io.hpp"
 
 namespace maki {
@@ -19,7 +20,9 @@ const std::string& on_usual_device(const std::string& path) {
 
 LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
     : ranks_(ranks), path_(on_usual_device(path)) {
-  const Snapshot snapshot = read_snapshot(path, nullptr, ranks_);
+  ReadReport report;
+  const Snapshot snapshot = read_snapshot(path, &report, ranks_);
+  if (ranks_.rank() == 0) print_notes(report.notes);
   header_ = snapshot.header;
   IsolatedBox box{header_.box_size, {}};
   if (header_.comoving) {

@@ -7,7 +7,8 @@
 
 namespace maki {
 
-// Reads the set, of many ranks each its share, and puts it on the usual device of the rank (CPU: on its threads).
+// Reads the set, of many ranks each its share, and puts it on the usual device of the rank (CPU: on its threads). What
+// the reader has to say, the first rank prints.
 // Collective. Throws Error.
 class LoadedSet {
  public:

@@ -169,10 +169,12 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
   if (ranks > 1) what = fmt::format("a rank's share of {}", memory->shared ? "its machine" : memory->device);
   lines.push_back(fmt::format("{} has {} free{}", what, gigabytes(memory->device_free),
                               memory->shared ? "" : fmt::format(", its host {}", gigabytes(memory->host_free))));
-  lines.push_back(fmt::format("largest such run on {}: {} particles, or {} with lists made and used in batches",
-                              e.sites > 1 ? "such sites" : ranks > 1 ? "these ranks" : "it",
-                              number_text(config, largest_run(config, *memory, true)),
-                              number_text(config, largest_run(config, *memory, false))));
+  const std::uint64_t kept = largest_run(config, *memory, true), in_batches = largest_run(config, *memory, false);
+  lines.push_back(fmt::format("largest such run on {}: {} particles{}",
+                              e.sites > 1 ? "such sites" : ranks > 1 ? "these ranks" : "it", number_text(config, kept),
+                              in_batches == kept ? ""
+                                                 : fmt::format(", or {} with lists made and used in batches",
+                                                               number_text(config, in_batches))));
   return lines;
 }
 

@@ -157,11 +157,12 @@ struct Table {
     KEY(time.end_redshift).range(-0.9, 1000).only(RunKind::kCosmology).means("where the run ends");
     KEY(time.end_time).unit(Dimension::kTime).above(0).only(RunKind::kIsolated).means("when the run ends");
     KEY(time.eta).above(0).range(0, 2)
-        .means("step = eta sqrt(softening / acceleration), GADGET's ErrTolIntAccuracy is eta^2/2; auto: preset");
+        .means("step = eta sqrt(softening / acceleration), GADGET's ErrTolIntAccuracy is eta^2/2; auto: preset, less for "
+               "few particles");
     KEY(time.max_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
         .means("longest step in ln a; auto: preset");
     KEY(time.long_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
-        .means("longest step of the mesh force in ln a; auto: preset");
+        .means("longest step of the mesh force in ln a; auto: preset, less for few particles");
     KEY(time.max_step).unit(Dimension::kTime).above(0).only(RunKind::kIsolated).means("longest step; auto: none");
     KEY(time.fixed_step).above(0).range(0, 1e30)
         .means("every step is this long, in ln a or the run's unit of time; auto: steps adapt");

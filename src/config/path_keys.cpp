@@ -175,13 +175,9 @@ const PathKey* find_path_key(const std::string& name) {
 }
 
 std::string nearest_path_key(const std::string& word) {
-  const auto distance = [wanted = plain_word(word)](const PathKey& key) {
-    return edit_distance(wanted, plain_word(key.name));
-  };
-  const auto& keys = path_keys();
-  return std::min_element(keys.begin(), keys.end(), [&](const PathKey& a, const PathKey& b) {
-           return distance(a) < distance(b);
-         })->name;
+  std::vector<std::string> names;
+  for (const PathKey& key : path_keys()) names.push_back(key.name);
+  return nearest_name(names, word);
 }
 
 std::size_t parse_size(const std::string& text) {

@@ -104,7 +104,35 @@ void resolve_softening(Config& config, const InitialFacts& facts, const UnitSyst
   const double spacing =
       number_of(*config.box.size, "box.size", config, units) / std::cbrt(static_cast<double>(facts.particles));
   const double kpc = spacing / 30 * (units.length_cgs / kCmPerMpc) * 1e3;
-  config.gravity.softening = Quantity{std::round(kpc * 1e4) / 1e4, units.with_h ? "kpc/h" : "kpc"};
+  config.gravity.softening = Quantity{kpc, units.with_h ? "kpc/h" : "kpc"};
+}
+
+void shorten(Auto<double>& field, double wanted, const char* key, const std::string& reason,
+             std::vector<std::string>& notes) {
+  if (!field) field = wanted;
+  if (*field <= wanted * (1 + 1e-9)) return;
+  notes.push_back(fmt::format(
+      "Warning: {} = {} is long for {}, and its passages may spoil that; leave {} out (auto: {:.3g})", key, *field,
+      reason, key, wanted));
+}
+
+// Steps are made for many particles, of which no pair matters. A pair as close as the softening has this part of the
+// potential energy that all have on a lattice; what a passage spoils of it goes as the square of steps.
+void shorten_steps_of_few(Config& config, std::uint64_t particles, const UnitSystem& units,
+                          std::vector<std::string>& notes) {
+  constexpr double kLattice = 2.837;     // |potential| of a particle of a cubic lattice, in mass over spacing
+  constexpr double kLargestPart = 0.01;  // errors of energy stay below about this, as 16^3 particles have them
+  const auto n = static_cast<double>(particles);
+  const double spacing = number_of(*config.box.size, "box.size", config, units) / std::cbrt(n);
+  const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units);
+  const double part = 2 * spacing / (kLattice * n * softening);
+  if (part <= kLargestPart || config.time.fixed_step) return;
+  const PresetNumbers& numbers = preset_numbers(config.run.preset);
+  const double factor = std::sqrt(kLargestPart / part);
+  const std::string reason =
+      fmt::format("{} particles: one close pair has {:.0f} % of the potential energy of all", particles, 100 * part);
+  shorten(config.time.eta, factor * numbers.eta, "time.eta", reason, notes);
+  shorten(config.time.long_dlna, factor * numbers.long_dlna, "time.long_dlna", reason, notes);
 }
 
 }  // namespace
@@ -160,6 +188,7 @@ void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>
   const UnitSystem units = run_units(config, facts.file);
   resolve_box(config, facts, units);
   resolve_softening(config, facts, units);
+  if (cosmological) shorten_steps_of_few(config, facts.particles, units, notes);
   resolve_presets(config, facts.particles);
   check_numbers(config, units, facts.file);
 }

@@ -61,12 +61,6 @@ void check_name(const std::string& name) {
               fmt::format("use up to {} letters, digits, - and _", kLongestName));
 }
 
-std::string nearest_name(const std::vector<std::string>& names, const std::string& word) {
-  return *std::min_element(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-    return edit_distance(plain_word(a), plain_word(word)) < edit_distance(plain_word(b), plain_word(word));
-  });
-}
-
 void check_endpoint(const SiteAddress& site, const std::string& text, const char* key, bool any_port) {
   try {
     const wan::Endpoint endpoint = wan::Endpoint::parse(text);

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <vector>
 
 #include "kernels/device/error.hpp"
 
@@ -34,6 +33,12 @@ std::string plain_word(const std::string& text) {
     if (c != '_' && c != '-') word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   return word;
+}
+
+std::string nearest_name(const std::vector<std::string>& names, const std::string& word) {
+  return *std::min_element(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return edit_distance(plain_word(a), plain_word(word)) < edit_distance(plain_word(b), plain_word(word));
+  });
 }
 
 std::string read_text(const std::string& path, const std::string& advice) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace maki {
 
@@ -11,6 +12,9 @@ std::size_t edit_distance(const std::string& a, const std::string& b);
 
 // Without letter case, underscores and hyphens: HubbleParam and hubble_param are the same word.
 std::string plain_word(const std::string& text);
+
+// The one with the least edit_distance() to `word`, as plain words; `names` is not empty.
+std::string nearest_name(const std::vector<std::string>& names, const std::string& word);
 
 // A whole file. Throws Error with `advice` where it cannot be read.
 std::string read_text(const std::string& path, const std::string& advice);

@@ -21,7 +21,8 @@ namespace maki {
 
 namespace {
 
-using Shape = std::function<double(double)>;
+// T(k) of Eisenstein and Hu is 1 below the first, k^-2 but for a logarithm above the second; h/Mpc.
+constexpr double kTransferLow = 1e-8, kTransferHigh = 1e6;
 
 // ln P against ln k, modified Akima curve between the points, straight beyond them.
 class LogTable {
@@ -67,7 +68,7 @@ std::vector<std::pair<double, double>> read_columns(const std::string& file) {
   return rows;
 }
 
-Shape shape_from_table(const std::string& file) {
+PowerShape shape_from_table(const std::string& file) {
   auto rows = read_columns(file);
   std::sort(rows.begin(), rows.end());
   std::vector<double> log_k, log_p;
@@ -83,18 +84,20 @@ Shape shape_from_table(const std::string& file) {
     throw Error("Cannot use the power spectrum " + file, "it does not cover k = 0.02 to 2 h/Mpc with 8 points or more",
                 "write a wider table");
   }
-  return LogTable(std::move(log_k), std::move(log_p));
+  const double low = rows.front().first, high = rows.back().first;
+  return {LogTable(std::move(log_k), std::move(log_p)), low, high};
 }
 
 template <class Transfer>
-Shape shape_from_transfer(const CosmologyParameters& parameters) {
-  return [transfer = Transfer(parameters), n = parameters.n_s](double k) {
+PowerShape shape_from_transfer(const CosmologyParameters& parameters) {
+  const auto shape = [transfer = Transfer(parameters), n = parameters.n_s](double k) {
     const double t = transfer(k);
     return std::pow(k, n) * t * t;
   };
+  return {shape, kTransferLow, kTransferHigh};
 }
 
-Shape make_shape(const PowerOptions& options, const CosmologyParameters& parameters) {
+PowerShape make_shape(const PowerOptions& options, const CosmologyParameters& parameters) {
   switch (options.model) {
     case PowerModel::kTable:
       return shape_from_table(options.table_file);
@@ -103,7 +106,7 @@ Shape make_shape(const PowerOptions& options, const CosmologyParameters& paramet
         throw Error("The power law has no finite sigma8", "its index is " + std::to_string(options.power_law_index),
                     "choose one between -3 and 1");
       }
-      return [n = options.power_law_index](double k) { return std::pow(k, n); };
+      return {[n = options.power_law_index](double k) { return std::pow(k, n); }, 1, 1};
     default:
       break;
   }
@@ -122,23 +125,41 @@ double top_hat(double x) {
   return 3 * (std::sin(x) - x * std::cos(x)) / (x * x * x);
 }
 
-// Variance in spheres: int dlnk k^3 P W^2 / (2 pi^2), in x = k R. Panels follow the oscillations of W up to x = 300;
-// beyond, W^2 is replaced by its mean, 9/(2 x^4).
-double variance(const Shape& shape, double radius) {
+// d ln P/d ln k from k to e k.
+double slope(const PowerShape& shape, double k) { return std::log(shape.at(std::numbers::e * k) / shape.at(k)); }
+
+// Variance in spheres: int dlnk k^3 P W^2 / (2 pi^2), in x = k R. Panels follow the oscillations of W up to x = 100 pi;
+// beyond, W^2 is replaced by its mean, 9/(2 x^4). Below the first panel W is 1 and P a power law, above the last one P
+// is: what is left out there is added in closed form, and may be nearly all where P goes nearly as k^-3 or as k.
+double variance(const PowerShape& shape, double radius) {
   using Rule = boost::math::quadrature::gauss<double, 15>;
-  const double split = std::log(300.0);
-  const auto integrand = [&](double log_x) {
-    const double k = std::exp(log_x) / radius, x = k * radius;
-    const double w2 = log_x < split ? top_hat(x) * top_hat(x) : 4.5 / (x * x * x * x);
-    return k * k * k * shape(k) * w2;
+  const double low = std::min(shape.low, 1e-7 / radius), high = std::max(shape.high, 100 * std::numbers::pi / radius);
+  const double low_slope = slope(shape, low / std::numbers::e), high_slope = slope(shape, high);
+  if (!(low_slope > -3 && high_slope < 1)) {
+    throw Error("The power spectrum has no finite sigma8",
+                "it begins as k^" + std::to_string(low_slope) + " and ends as k^" + std::to_string(high_slope),
+                "use one that begins with a power above -3 and ends with one below 1");
+  }
+  const double begin = std::log(low * radius), split = std::log(100 * std::numbers::pi), end = std::log(high * radius);
+  const auto cubed = [&](double x) { return std::pow(x / radius, 3) * shape.at(x / radius); };
+  const auto with_window = [&](double log_x) {
+    const double x = std::exp(log_x);
+    return cubed(x) * top_hat(x) * top_hat(x);
   };
-  double sum = 0;
-  for (double left = -16; left < split;) {
+  const auto with_mean = [&](double log_x) {
+    const double x = std::exp(log_x);
+    return cubed(x) * 4.5 / (x * x * x * x);
+  };
+  double sum = with_window(begin) / (low_slope + 3);
+  for (double left = begin; left < split;) {
     const double right = std::min(split, left + std::min(0.1, std::numbers::pi * std::exp(-left)));
-    sum += Rule::integrate(integrand, left, right);
+    sum += Rule::integrate(with_window, left, right);
     left = right;
   }
-  for (int i = 0; i < 40; ++i) sum += Rule::integrate(integrand, split + 0.25 * i, split + 0.25 * (i + 1));
+  for (double left = split; left < end; left += 0.25) {
+    sum += Rule::integrate(with_mean, left, std::min(end, left + 0.25));
+  }
+  sum += with_mean(end) / (1 - high_slope);
   return sum / (2 * std::numbers::pi * std::numbers::pi);
 }
 
@@ -156,7 +177,7 @@ PowerSpectrum::PowerSpectrum(const PowerOptions& options, const CosmologyParamet
 }
 
 double PowerSpectrum::operator()(double k) const {
-  return amplitude_ * shape_(k / length_unit_) / (length_unit_ * length_unit_ * length_unit_);
+  return amplitude_ * shape_.at(k / length_unit_) / (length_unit_ * length_unit_ * length_unit_);
 }
 
 double PowerSpectrum::sigma(double radius) const {

@@ -23,22 +23,30 @@ struct PowerOptions {
   double power_law_index = -2;  // n, in (-3, 1) so that sigma8 is finite
 };
 
+// P(k) but for a factor, (Mpc/h)^3 of h/Mpc: any function between `low` and `high`, a power law below and above.
+struct PowerShape {
+  std::function<double(double)> at;
+  double low, high;
+};
+
 class PowerSpectrum {
  public:
   // The amplitude is set by parameters.sigma8: rms linear contrast in top-hat spheres of 8 Mpc/h. With sigma8 = 0 a
   // table is taken as it stands (it must then be that of z = 0); the other models need sigma8.
-  // Throws Error on unreadable or senseless tables, sigma8 < 0, an index out of range, omega_baryon not in [0, omega0).
+  // Throws Error on unreadable or senseless tables, sigma8 < 0, an index out of range, omega_baryon not in [0, omega0),
+  // and where sigma8 would be infinite: a table that begins with a slope of -3 or less, or ends with 1 or more.
   PowerSpectrum(const PowerOptions& options, const CosmologyParameters& parameters, const UnitSystem& units);
 
   // k in 1/length, P in length^3, so that <|delta_k|^2> = P/V for delta(x) = sum_k delta_k exp(ikx).
   double operator()(double k) const;
 
-  // rms linear contrast at z = 0 in top-hat spheres of a radius in length units.
+  // rms linear contrast at z = 0 in top-hat spheres of a radius in length units, of all wave numbers: beyond k = 1e-8
+  // and 1e6 h/Mpc an Eisenstein-Hu spectrum counts as a power law, beyond its range a table does.
   double sigma(double radius) const;
 
  private:
-  std::function<double(double)> shape_;  // h/Mpc -> (Mpc/h)^3, unnormalised
-  double length_unit_ = 1;               // in Mpc/h
+  PowerShape shape_;
+  double length_unit_ = 1;  // in Mpc/h
   double amplitude_ = 1;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "host/comm/agree.hpp"
 #include "kernels/device/error.hpp"
@@ -101,21 +102,77 @@ void check_masses(const Examined& set) {
   });
 }
 
-// Positions at the upper edge of the box are at the lower one.
-void wrap_edge(Examined& set, std::vector<std::string>& notes) {
+constexpr double kRounding = 1e-6;      // of the side: what single precision makes of a position at the edge
+constexpr double kLargestExcess = 0.5;  // of the side; more than a particle moves in the age of the universe
+constexpr double kLargestShare = 0.25;  // of the particles; so many lie outside where the box is 10 % too small
+
+double excess_of(const std::array<double, 3>& position, double box) {
+  double excess = 0;
+  for (const double x : position) excess = std::max({excess, -x, x - box});
+  return excess;
+}
+
+bool in_box(const std::array<double, 3>& position, double box) {
+  return std::all_of(position.begin(), position.end(), [box](double x) { return x >= 0 && x < box; });
+}
+
+// Where all lies within one side, shifted as a whole perhaps, images of it fill space as the box says.
+bool spans_more_than(double box, const Examined& set) {
+  std::array<double, 3> low, high;
+  low.fill(std::numeric_limits<double>::infinity());
+  high.fill(-std::numeric_limits<double>::infinity());
+  for (const auto& position : set.share.positions) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      low[axis] = std::min(low[axis], position[axis]);
+      high[axis] = std::max(high[axis], position[axis]);
+    }
+  }
+  set.ranks.min(low);
+  set.ranks.max(high);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (high[axis] - low[axis] > (1 + kRounding) * box) return true;
+  }
+  return false;
+}
+
+// Codes that wrap positions now and then, or only in memory, write some outside. They are refused where it is the box
+// that must be wrong.
+void wrap_into_box(Examined& set, std::vector<std::string>& notes) {
   Snapshot& s = set.share;
   const double box = s.header.box_size;
-  const auto edge = set.find([&](std::size_t i) {
-    return std::any_of(s.positions[i].begin(), s.positions[i].end(), [&](double x) { return x == box; });
-  });
-  if (edge.count == 0) return;
-  for (auto& position : s.positions) {
-    for (double& x : position) x = x == box ? 0 : x;
+  const auto outside = set.find([&](std::size_t i) { return !in_box(s.positions[i], box); });
+  if (outside.count == 0) return;
+  std::array<double, 1> excess{0};
+  for (const auto& position : s.positions) excess[0] = std::max(excess[0], excess_of(position, box));
+  set.ranks.max(excess);
+  const auto share = static_cast<double>(outside.count) / static_cast<double>(set.total());
+  const bool too_much = excess[0] > kLargestExcess * box || share > kLargestShare;
+  if (too_much && spans_more_than(box, set)) {
+    set.refuse(outside, [&](std::size_t i) {
+      const auto& x = s.positions[i];
+      return Error(fmt::format("'{}': {} lies outside the box", set.source, set.name_of(i)),
+                   fmt::format("at ({:g}, {:g}, {:g}) in a box of {:g}; {} such particles of {}, by up to {:.3g}", x[0],
+                               x[1], x[2], box, outside.count, set.total(), excess[0]),
+                   "this is no box for them: check BoxSize and the length unit, or wrap the positions into "
+                   "[0, BoxSize)");
+    });
   }
-  std::uint64_t id = edge.rank == set.ranks.rank() ? s.ids[edge.first] : 0;
-  set.ranks.broadcast(&id, sizeof(id), edge.rank);
-  notes.push_back(fmt::format("{} particles at the upper edge of the box were wrapped to 0, the first being id {}",
-                              edge.count, id));
+  std::uint64_t id = outside.rank == set.ranks.rank() ? s.ids[outside.first] : 0;
+  set.ranks.broadcast(&id, sizeof(id), outside.rank);
+  for (auto& position : s.positions) {
+    for (double& x : position) {
+      x -= std::floor(x / box) * box;
+      if (!(x < box)) x = 0;  // the sum of the box and what is next to nothing
+    }
+  }
+  if (excess[0] <= kRounding * box) {
+    notes.push_back(fmt::format("{} particles at the edge of the box were wrapped to the other, the first being id {}",
+                                outside.count, id));
+  } else {
+    notes.push_back(fmt::format("Warning: {} particles outside of the box of {:g} were wrapped into it, the first "
+                                "being id {}; they were outside by up to {:.3g}",
+                                outside.count, box, id, excess[0]));
+  }
 }
 
 void check_box(Examined& set, std::vector<std::string>& notes) {
@@ -126,32 +183,22 @@ void check_box(Examined& set, std::vector<std::string>& notes) {
                 "set BoxSize in the header");
   }
   if (!(box > 0)) return;
-  const auto outside = set.find([&](std::size_t i) {
-    return std::any_of(s.positions[i].begin(), s.positions[i].end(), [&](double x) { return x < 0 || x > box; });
-  });
-  if (outside.count > 0 && !s.header.comoving) {
-    notes.push_back(fmt::format("{} particles lie outside the BoxSize {} of this isolated set: BoxSize is ignored",
-                                outside.count, box));
-    s.header.box_size = 0;
-    return;
-  }
-  set.refuse(outside, [&](std::size_t i) {
-    const auto& x = s.positions[i];
-    return Error(fmt::format("'{}': {} lies outside the box", set.source, set.name_of(i)),
-                 fmt::format("at ({:g}, {:g}, {:g}) in a box of {:g}; {} such particles", x[0], x[1], x[2], box,
-                             outside.count),
-                 "check BoxSize and the length unit, or wrap the positions into [0, BoxSize)");
-  });
-  wrap_edge(set, notes);
+  if (s.header.comoving) return wrap_into_box(set, notes);
+  const auto outside = set.find([&](std::size_t i) { return excess_of(s.positions[i], box) > 0; });
+  if (outside.count == 0) return;
+  notes.push_back(fmt::format("{} particles lie outside the BoxSize {} of this isolated set: BoxSize is ignored",
+                              outside.count, box));
+  s.header.box_size = 0;
 }
 
-void check_distinct(const Examined& set) {
+void note_twins(const Examined& set, std::vector<std::string>& notes) {
   const auto twins = find_twins(set.share, set.ranks);
   if (!twins) return;
   const auto& x = twins->position;
-  throw Error(fmt::format("'{}': two particles at one point", set.source),
-              fmt::format("ids {} and {} at ({:.9g}, {:.9g}, {:.9g})", twins->ids[0], twins->ids[1], x[0], x[1], x[2]),
-              "remove one of them or move them apart");
+  notes.push_back(fmt::format("Warning: {} particles share their point with others, the first being ids {} and {} at "
+                              "({:.9g}, {:.9g}, {:.9g}); no force moves them apart, and "
+                              "potentials leave out what they are to each other",
+                              twins->count, twins->ids[0], twins->ids[1], x[0], x[1], x[2]));
 }
 
 }  // namespace
@@ -166,7 +213,7 @@ void check_snapshot(Snapshot& snapshot, const std::string& source, std::vector<s
   check_finite(set);
   check_masses(set);
   check_box(set, notes);
-  check_distinct(set);
+  note_twins(set, notes);
 }
 
 }  // namespace maki

@@ -75,8 +75,7 @@ void describe_set(const FileHeader& header, double mass, Lines& lines) {
   lines.add("units", "length {:g} cm, mass {:g} g, velocity {:g} cm/s{}{}", units.length_cgs, units.mass_cgs,
             units.velocity_cgs, units.with_h ? ", length and mass over h" : "",
             header.has_units ? "" : " (not in the file)");
-  const double g = set.gravitational_constant;
-  lines.add("G", "{:.8g} {}", g > 0 ? g : units.gravitational_constant(), g > 0 ? "(in the file)" : "(from the units)");
+  lines.add("G", "{:.8g} {}", set.newton(), set.gravitational_constant > 0 ? "(in the file)" : "(from the units)");
   const double ratio = mass > 0 ? gadget::mean_density_ratio(set, mass) : 0;
   if (ratio > 0) lines.add("density", "the mean is {:.6f} of Omega0 rho_crit", ratio);
 }

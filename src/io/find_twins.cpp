@@ -86,48 +86,65 @@ std::vector<Point> hand_out(const Snapshot& share, const Grid& grid, const Commu
   return points;
 }
 
-// The first point, over all ranks, at which two particles are.
-std::optional<Point> first_twin_point(const Snapshot& share, const Grid& grid, const Communicator& ranks) {
-  struct Candidate {
-    std::uint32_t found;
-    Point point;
-  } own{0, {}};
+// How many particles, over all ranks, are at points of several, and the first such point.
+struct SharedPoints {
+  std::uint64_t particles = 0;
+  Point first{};
+};
+
+// Of points in order.
+SharedPoints count_shared(const std::vector<Point>& points) {
+  SharedPoints shared;
+  for (auto begin = points.begin(); begin != points.end();) {
+    const auto end = std::find_if(begin, points.end(), [&](const Point& point) { return point != *begin; });
+    if (end - begin > 1) {
+      if (shared.particles == 0) shared.first = *begin;
+      shared.particles += static_cast<std::uint64_t>(end - begin);
+    }
+    begin = end;
+  }
+  return shared;
+}
+
+SharedPoints shared_points(const Snapshot& share, const Grid& grid, const Communicator& ranks) {
+  SharedPoints own;
   std::vector<Point> points;
   if (ranks.size() > 1) points = hand_out(share, grid, ranks);
   all_succeed(ranks, [&] {
     if (ranks.size() == 1) points = all_points(share, grid);
     __gnu_parallel::sort(points.begin(), points.end());
-    const auto twin = std::adjacent_find(points.begin(), points.end());
-    if (twin != points.end()) own = {1, *twin};
+    own = count_shared(points);
   });
-  std::vector<Candidate> all(static_cast<std::size_t>(ranks.size()));
+  std::vector<SharedPoints> all(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(&own, all.data(), sizeof(own));
-  std::optional<Point> first;
-  for (const Candidate& one : all) {
-    if (one.found && (!first || one.point < *first)) first = one.point;
+  SharedPoints whole;
+  for (const SharedPoints& one : all) {
+    if (one.particles == 0) continue;
+    if (whole.particles == 0 || one.first < whole.first) whole.first = one.first;
+    whole.particles += one.particles;
   }
-  return first;
+  return whole;
 }
 
 }  // namespace
 
 std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks) {
   const Grid grid(share, ranks);
-  const auto point = first_twin_point(share, grid, ranks);
-  if (!point) return std::nullopt;
+  const SharedPoints shared = shared_points(share, grid, ranks);
+  if (shared.particles == 0) return std::nullopt;
   struct Here {  // this rank's first two particles at the point
     std::uint64_t count;
     std::array<std::uint64_t, 2> ids;
     std::array<double, 3> position;
   } own{};
   for (std::size_t i = 0; i < share.size() && own.count < 2; ++i) {
-    if (grid.point(share.positions[i]) != *point) continue;
+    if (grid.point(share.positions[i]) != shared.first) continue;
     if (own.count == 0) own.position = share.positions[i];
     own.ids[own.count++] = share.ids[i];
   }
   std::vector<Here> all(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(&own, all.data(), sizeof(own));
-  Twins twins{};
+  Twins twins{shared.particles, {}, {}};
   std::size_t found = 0;
   for (const Here& here : all) {
     for (std::size_t i = 0; i < here.count && found < 2; ++i) {

@@ -1,4 +1,4 @@
-// Two particles at one point, which no force between them can move apart.
+// Particles at one point: no force between them moves them apart, only their velocities do.
 #pragma once
 
 #include <array>
@@ -11,12 +11,13 @@
 namespace maki {
 
 struct Twins {
-  std::array<std::uint64_t, 2> ids;
+  std::uint64_t count;  // of particles whose point is also another's
+  std::array<std::uint64_t, 2> ids;  // of the first two at the first such point
   std::array<double, 3> position;  // of the first
 };
 
-// The first two particles of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a
-// set without a box), at the first such point; the same for any number of ranks. Every rank sorts the points of all
+// Those of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a set without a box),
+// or nothing where there are none; the same for any number of ranks. Every rank sorts the points of all
 // shares that a hash gives to it, 12 bytes each, so that no rank needs memory for more than about its share, twice.
 // Positions are finite and in the box. Collective.
 std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks);

@@ -86,7 +86,7 @@ void write_metadata(hid_t file, const Part& part, const Provenance& provenance) 
   write_units(parameters, units);
   write_attribute<std::int32_t>(parameters, "ComovingIntegrationOn", header.comoving ? 1 : 0);
   write_attribute(parameters, "Hubble", 100 * 1e5 / kMpcCgs * units.length_cgs / units.velocity_cgs);
-  write_attribute(parameters, "GravityConstantInternal", header.gravitational_constant);
+  write_attribute(parameters, "GravityConstantInternal", header.newton());
 
   H5Id unit_group = create_group(file, "Units");
   const double seconds = units.length_cgs / units.velocity_cgs;

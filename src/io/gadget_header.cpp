@@ -114,9 +114,7 @@ double mean_density_ratio(const SnapshotHeader& header, double mass) {
   const double h = units.with_h ? 1 : header.hubble;
   const double hubble = 100 * h * 1e5 / mpc * units.length_cgs / units.velocity_cgs;
   const double density = mass / std::pow(header.box_size, 3);
-  const double newton =
-      header.gravitational_constant > 0 ? header.gravitational_constant : units.gravitational_constant();
-  return 8 * std::numbers::pi * newton * density / (3 * hubble * hubble) / header.omega0;
+  return 8 * std::numbers::pi * header.newton() * density / (3 * hubble * hubble) / header.omega0;
 }
 
 void complete_header(FileHeader& header, double mass, std::vector<std::string>& notes) {

@@ -32,6 +32,8 @@ struct SnapshotHeader {
   double hubble = 0;         // h
   double gravitational_constant = 0;  // 0: from the units; isolated model sets use 1
   UnitSystem units;
+
+  double newton() const { return gravitational_constant > 0 ? gravitational_constant : units.gravitational_constant(); }
 };
 
 // Arrays of one length; positions in length units (comoving; inside [0, box_size) where there is a box), velocities are

@@ -133,14 +133,6 @@ SnapshotFormat snapshot_format(const std::string& name) {
   throw Error(fmt::format("unknown snapshot format '{}'", name), "", "use hdf5, gadget1 or gadget2");
 }
 
-namespace {
-
-double newton(const SnapshotHeader& header) {
-  return header.gravitational_constant > 0 ? header.gravitational_constant : header.units.gravitational_constant();
-}
-
-}  // namespace
-
 ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acceleration,
                                   const SnapshotHeader& header) {
   ExtraDataset extra;
@@ -153,7 +145,7 @@ ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acce
   extra.velocity_scaling = 2;
   // The physical acceleration is a^-2 of this: Phi goes as 1/(a x), and the gradient brings one more 1/a.
   if (header.comoving) extra.a_scaling = -2, extra.h_scaling = 1;
-  extra.gravitational_constant = newton(header);
+  extra.gravitational_constant = header.newton();
   return extra;
 }
 
@@ -164,7 +156,7 @@ ExtraDataset potential_dataset(const std::vector<double>& potential, const Snaps
   extra.values = potential;
   extra.velocity_scaling = 2;
   if (header.comoving) extra.a_scaling = -1;
-  extra.gravitational_constant = newton(header);
+  extra.gravitational_constant = header.newton();
   return extra;
 }
 

@@ -28,8 +28,7 @@ Frame make_frame(const SnapshotHeader& header, double side, const std::array<dou
   Frame frame;
   frame.side = side;
   frame.periodic = header.comoving;
-  frame.gravitational_constant =
-      header.gravitational_constant > 0 ? header.gravitational_constant : header.units.gravitational_constant();
+  frame.gravitational_constant = header.newton();
   for (std::size_t axis = 0; axis < 3; ++axis) frame.corner[axis] = centre[axis] - 0.5 * side;
   return frame;
 }

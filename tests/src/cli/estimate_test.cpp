@@ -37,6 +37,20 @@ TEST(Estimate, OfASiteIsOfItsShare) {
   EXPECT_EQ(describe(over, site, kParticles, nullptr)[1], "over 4 sites, at each of them:");
 }
 
+// Once, where lists are what never matters: bounded, or as small as the last that fits.
+TEST(Estimate, SaysTheLargestRunOnce) {
+  MachineMemory memory;
+  memory.device_free = 64e9;
+  const auto last_line = [&](const Config& config) {
+    return describe(config, estimate_memory(config, kParticles), kParticles, &memory).back();
+  };
+  EXPECT_NE(last_line(box()).find("particles, or "), std::string::npos) << last_line(box());
+  Config bounded = box();
+  bounded.gravity.list_memory = Quantity{1, "MB"};
+  EXPECT_EQ(last_line(bounded).find(", or "), std::string::npos) << last_line(bounded);
+  EXPECT_TRUE(last_line(bounded).ends_with("^3 particles")) << last_line(bounded);
+}
+
 // Ghosts around a domain, the thinner the larger the set; one rank alone has none.
 TEST(Estimate, DeterministicRunsHaveGhosts) {
   Config same = box();

@@ -9,10 +9,23 @@
 
 #include "src/io/snapshot_io.hpp"
 #include "tests/src/cli/program_fixture.hpp"
+#include "tests/src/io/io_helpers.hpp"
 
 namespace {
 
 using namespace maki::test;
+
+// rms of the difference over rms of what is expected.
+double relative_difference(const std::vector<double>& found, const std::vector<double>& expected) {
+  EXPECT_EQ(found.size(), expected.size());
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    difference += (found[i] - expected[i]) * (found[i] - expected[i]);
+    size += expected[i] * expected[i];
+  }
+  EXPECT_GT(size, 0);
+  return std::sqrt(difference / size);
+}
 
 const std::array kCommands = {"run", "ic", "forces", "power", "image", "info", "config", "wan", "sites"};
 
@@ -33,11 +46,41 @@ TEST_F(Program, VersionSaysWhatItIs) {
   expect_words(version, {"Maki ", "commit", "backend", "compiler", "FFT", "HDF5", "MPI"});
 }
 
+// libgomp says what it read before main().
+TEST_F(Program, ThreadsThatWaitGiveUpTheirCore) {
+  const std::string show = "OMP_DISPLAY_ENV=verbose ", ours = "GOMP_SPINCOUNT = '2000'";
+  expect_words(call("--version", show), {ours, "Maki "});
+  for (const std::string users : {"GOMP_SPINCOUNT=17 ", "OMP_WAIT_POLICY=active ", "OMP_WAIT_POLICY=passive "}) {
+    const Result result = call("--version", show + users);
+    expect_words(result, {"Maki "});
+    EXPECT_EQ(result.output.find(ours), std::string::npos) << result.output;
+  }
+  // Where it cannot be started anew under its own name it goes on as it is.
+  const std::string linker = "/lib64/ld-linux-x86-64.so.2";
+  if (fs::exists(linker)) expect_words(call("--version", linker + " "), {"Maki "});
+}
+
 TEST_F(Program, WrongUsageIsTwo) {
   EXPECT_EQ(call("").code, 2);
   EXPECT_EQ(call("fly").code, 2);
   EXPECT_EQ(call("info").code, 2);
   EXPECT_EQ(call("ic --nonsense").code, 2);
+}
+
+TEST_F(Program, AnUnknownCommandNamesTheNearest) {
+  const std::vector<std::array<std::string, 3>> cases = {{"rum configs/quickstart.toml", "rum", "run"},
+                                                         {"ifno", "ifno", "info"},
+                                                         {"wan cpoy a b:1/", "cpoy", "copy"},
+                                                         {"sites chekc --quick x.toml", "chekc", "check"},
+                                                         {"wan -x bnech", "bnech", "bench"}};
+  for (const auto& [line, word, meant] : cases) {
+    const Result result = call(line);
+    EXPECT_EQ(result.code, 2) << line;
+    expect_words(result, {"there is no command '" + word + "': did you mean '" + meant + "'?"});
+    EXPECT_EQ(std::count(result.output.begin(), result.output.end(), '\n'), 1) << result.output;
+  }
+  expect_words(call("wan"), {"subcommand is required"});
+  expect_words(call("wan keygen a.key b"), {"not expected: b"});
 }
 
 TEST_F(Program, UserErrorsAreOneLineAndOne) {
@@ -70,6 +113,7 @@ TEST_F(Program, MakesInitialConditionsOfEveryFormat) {
     const Result info = call("info " + file);
     EXPECT_EQ(info.code, 0);
     expect_words(info, {"512"});
+    if (format == "hdf5") expect_words(info, {"43.0091", "(in the file)"});
     EXPECT_EQ(call("ic " + config + " -o " + file + " --format " + format).code, 1) << "overwrote " << file;
   }
   EXPECT_EQ(call("ic " + config + " -o " + path("x") + " --format tape").code, 1);
@@ -195,17 +239,82 @@ softening = 0.02
   ASSERT_EQ(call("ic " + config + " -o " + path("ic.hdf5")).code, 0);
   ASSERT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("a.hdf5") + " softening=0.02 theta=0.2").code, 0);
   ASSERT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("b.hdf5") + " softening=0.02 --direct").code, 0);
-  const auto tree = maki::read_extra_dataset(path("a.hdf5"), "Acceleration");
-  const auto pairs = maki::read_extra_dataset(path("b.hdf5"), "Acceleration");
-  ASSERT_EQ(tree.size(), pairs.size());
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < tree.size(); ++i) {
-    difference += (tree[i] - pairs[i]) * (tree[i] - pairs[i]);
-    size += pairs[i] * pairs[i];
-  }
-  EXPECT_LT(std::sqrt(difference / size), 1e-3);
-  EXPECT_GT(size, 0);
+  EXPECT_LT(relative_difference(maki::read_extra_dataset(path("a.hdf5"), "Acceleration"),
+                                maki::read_extra_dataset(path("b.hdf5"), "Acceleration")),
+            1e-3);
   EXPECT_EQ(call("forces " + path("ic.hdf5") + " -o " + path("c.hdf5")).code, 1);  // no softening
+}
+
+// What other codes write: two particles at one place, and positions outside of the box. Said by all that reads them.
+TEST_F(Program, SetsThatNeedRepairRun) {
+  maki::Snapshot set = maki::test::make_snapshot(512);
+  set.positions[300] = set.positions[301] = set.positions[12];
+  set.positions[5][0] = -1e-6;
+  set.positions[77][2] = -2.5;
+  maki::write_snapshot(path("set.hdf5"), set, {}, {.double_coordinates = true});
+  const std::vector<std::string> warnings = {"Warning: 2 particles outside of the box of 50", "by up to 2.5",
+                                             "Warning: 3 particles share their point with others"};
+  const std::string run = "run " + write("set.toml", "[initial]\nkind = \"file\"\n") + " initial.file=" +
+                          path("set.hdf5") + " output_directory=" + path("out");
+  const Result done = call(run + " end_redshift=2 output.image=false");
+  EXPECT_EQ(done.code, 0) << done.output;
+  expect_words(done, warnings);
+  const Result power = call("power " + path("set.hdf5") + " -o " + path("power.txt"));
+  EXPECT_EQ(power.code, 0) << power.output;
+  expect_words(power, warnings);
+  const Result forces = call("forces " + path("set.hdf5") + " -o " + path("a.hdf5") + " preset=precise");
+  EXPECT_EQ(forces.code, 0) << forces.output;
+  expect_words(forces, warnings);
+  ASSERT_EQ(call("forces " + path("set.hdf5") + " -o " + path("b.hdf5") + " preset=precise --ewald").code, 0);
+  for (const std::string name : {"Acceleration", "Potential"}) {
+    EXPECT_LT(relative_difference(maki::read_extra_dataset(path("a.hdf5"), name),
+                                  maki::read_extra_dataset(path("b.hdf5"), name)),
+              0.01)
+        << name;
+  }
+}
+
+// A leaf cannot divide them, nor does a list or a group depend on their number.
+TEST_F(Program, ManyParticlesAtOnePlaceRun) {
+  maki::Snapshot set = maki::test::make_snapshot(3000);
+  set.header = {};
+  set.header.comoving = false;
+  set.header.time = 0;
+  for (std::size_t i = 1000; i < 2000; ++i) set.positions[i] = set.positions[1000];
+  maki::write_snapshot(path("set.hdf5"), set, {}, {.double_coordinates = true});
+  const std::string one_place = "Warning: 1000 particles share their point with others";
+  const std::string settings = " softening=0.5 theta=0.2";
+  const Result tree = call("forces " + path("set.hdf5") + " -o " + path("a.hdf5") + settings);
+  EXPECT_EQ(tree.code, 0) << tree.output;
+  expect_words(tree, {one_place});
+  ASSERT_EQ(call("forces " + path("set.hdf5") + " -o " + path("b.hdf5") + settings + " --direct").code, 0);
+  ASSERT_EQ(call("forces " + path("set.hdf5") + " -o " + path("c.hdf5") + settings + " gravity.method=direct").code, 0);
+  for (const std::string name : {"Acceleration", "Potential"}) {
+    const auto exact = maki::read_extra_dataset(path("b.hdf5"), name);
+    EXPECT_LT(relative_difference(maki::read_extra_dataset(path("a.hdf5"), name), exact), 1e-3) << name;
+    EXPECT_LT(relative_difference(maki::read_extra_dataset(path("c.hdf5"), name), exact), 1e-4) << name;
+  }
+  const Result run = call("run " + write("set.toml", "[run]\nkind = \"isolated\"\n[initial]\nkind = \"file\"\n") +
+                          " initial.file=" + path("set.hdf5") + " output_directory=" + path("out") +
+                          " softening=0.5 end_time=0.001 output.image=false");
+  EXPECT_EQ(run.code, 0) << run.output;
+  expect_words(run, {one_place});
+}
+
+// Passages of single pairs, which hold a good part of the energy of 64 particles and none of that of many.
+TEST_F(Program, AFewParticlesKeepTheirEnergy) {
+  const std::string run = "run " + write("few.toml", "[initial]\nparticles_per_side = 4\n") + " output_directory=" +
+                          path("few") + " run.overwrite=true output.image=false output.power_spectrum=false ";
+  for (const std::string set : {"box.size=50 seed=1", "box.size=5 seed=1", "box.size=5 seed=5"}) {
+    const Result result = call(run + set);
+    const std::string words = "Largest energy error ";
+    const std::size_t at = result.output.find(words);
+    ASSERT_NE(at, std::string::npos) << result.output;
+    EXPECT_LT(std::stod(result.output.substr(at + words.size())), 0.01) << set;
+    EXPECT_EQ(result.output.find("Warning"), std::string::npos) << result.output;
+  }
+  expect_words(call(run + "box.size=50 eta=0.4 end_redshift=48"),
+               {"Warning: time.eta = 0.4 is long for 64 particles", "33 %", "leave time.eta out"});
 }
 
 }  // namespace

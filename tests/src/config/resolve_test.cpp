@@ -1,8 +1,10 @@
 // Presets, values from files, and numbers that do not fit together.
 #include "src/config/resolve.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 
@@ -90,12 +92,46 @@ TEST(Resolve, UnsetKeysTakeTheFilesValues) {
   EXPECT_EQ(config.cosmology.hubble_param, 0.7);
   ASSERT_EQ(notes.size(), 1u);  // the user's h is not the file's
   EXPECT_NEAR(number_of(*config.box.size, "box.size", config, header.units), 50000, 1e-8);
-  EXPECT_NEAR(number_of(*config.gravity.softening, "gravity.softening", config, header.units), 50000.0 / 64 / 30, 1e-3);
+  EXPECT_NEAR(number_of(*config.gravity.softening, "gravity.softening", config, header.units), 50000.0 / 64 / 30, 1e-9);
 
   config.box.size = Quantity{51, "Mpc/h"};
   EXPECT_NE(refusal(config, {kCube64, &header, 0}).find("box.size"), std::string::npos);
   header.comoving = false;
   EXPECT_NE(refusal(config, {kCube64, &header, 0}).find("run.kind"), std::string::npos);
+}
+
+TEST(Resolve, SofteningIsAThirtiethOfTheSpacingInAnyBox) {
+  for (const double mpc : {1e-9, 1e-6, 0.05, 50.0, 1e6}) {
+    Config config = box_50({fmt::format("box.size={} Mpc/h", mpc)});
+    std::vector<std::string> notes;
+    resolve(config, {kCube64, nullptr, 0}, notes);
+    const double softening = number_of(*config.gravity.softening, "gravity.softening", config, UnitSystem{});
+    EXPECT_NEAR(softening / (mpc / 64 / 30), 1, 1e-14) << mpc;
+  }
+}
+
+// As the root of the part that a close pair has of the energy of all: (2 spacings / 2.837 n softenings).
+TEST(Resolve, StepsOfFewParticlesAreShort) {
+  const PresetNumbers& standard = preset_numbers(Preset::kStandard);
+  for (const std::uint64_t side : {4, 8, 16, 64}) {
+    Config config = box_50();
+    std::vector<std::string> notes;
+    resolve(config, {side * side * side, nullptr, 0}, notes);
+    const double part = 60 / (2.837 * static_cast<double>(side * side * side));
+    const double factor = std::min(1.0, std::sqrt(0.01 / part));
+    EXPECT_NEAR(*config.time.eta, factor * standard.eta, 1e-9) << side;
+    EXPECT_NEAR(*config.time.long_dlna, factor * standard.long_dlna, 1e-9) << side;
+    Config again = config;
+    resolve(again, {side * side * side, nullptr, 0}, notes);
+    EXPECT_EQ(again, config);
+    EXPECT_EQ(notes, std::vector<std::string>());
+  }
+  Config given = box_50({"eta=0.3", "softening=26"});
+  std::vector<std::string> notes;
+  resolve(given, {64, nullptr, 0}, notes);
+  EXPECT_EQ(given.time.eta, 0.3);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("Warning: time.eta = 0.3 is long for 64 particles"), std::string::npos) << notes[0];
 }
 
 TEST(Resolve, RefusesWhatDoesNotFitTogether) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "kernels/device/error.hpp"
@@ -91,6 +92,55 @@ TEST(Power, PowerLawVarianceScalesWithRadius) {
   EXPECT_NEAR(power.sigma(16) / power.sigma(8), std::pow(2, -0.75), 1e-7);
 }
 
+// sigma^2 of P = k^n in top-hat spheres, by Weber and Schafheitlin's integral of J_3/2 squared over a power.
+double closed_variance(double n, double radius) {
+  const double integral = std::exp(std::lgamma(1 - n) + std::lgamma((n + 3) / 2) - 2 * std::lgamma(1 - n / 2) -
+                                   std::lgamma((5 - n) / 2)) *
+                          std::pow(2, n - 1);
+  return 9 * M_PI / 2 * integral / std::pow(radius, n + 3) / (2 * M_PI * M_PI);
+}
+
+TEST(Power, AmplitudeOfAPowerLawIsThatOfTheClosedForm) {
+  const CosmologyParameters p = planck();
+  for (const double n : {-2.99, -2.9, -2.5, -2.0, -1.0, 0.0, 0.5, 0.9, 0.99}) {
+    const PowerSpectrum power({.model = PowerModel::kPowerLaw, .power_law_index = n}, p, UnitSystem{});
+    EXPECT_NEAR(power(1) * closed_variance(n, 8) / (p.sigma8 * p.sigma8), 1, 1e-6) << n;
+    for (const double radius : {1e-4, 1.0, 1e4}) {
+      EXPECT_NEAR(power.sigma(radius) / p.sigma8, std::pow(radius / 8, -(n + 3) / 2), 1e-6 * power.sigma(radius)) << n;
+    }
+  }
+}
+
+// Their ends go on as power laws, which may hold most of sigma8 or all of it.
+TEST(Power, AmplitudeOfATableCountsWhatLiesBeyondIt) {
+  for (const double n : {-2.9, -1.0, 0.9}) {
+    std::ostringstream text;
+    text.precision(17);
+    for (double k = 0.01; k < 4; k *= 1.5) text << k << ' ' << std::pow(k, n) << '\n';
+    const std::string file = temporary_file(text.str());
+    const PowerSpectrum power({.model = PowerModel::kTable, .table_file = file}, planck(), UnitSystem{});
+    EXPECT_NEAR(power(1) * closed_variance(n, 8) / (0.8159 * 0.8159), 1, 1e-6) << n;
+    std::filesystem::remove(file);
+  }
+}
+
+// Far from 8 Mpc/h: spheres beyond the horizon, where sigma goes as R^-(3 + n_s)/2, and spheres far below it.
+TEST(Power, EisensteinHuVarianceIsThatOfAllWaves) {
+  CosmologyParameters p = planck();
+  const PowerSpectrum power({}, p, UnitSystem{});
+  p.n_s = 0;
+  const PowerSpectrum flat({}, p, UnitSystem{});
+  EXPECT_NEAR(std::log(flat.sigma(2e6) / flat.sigma(1e6)) / std::log(2), -1.5, 1e-3);
+  double sum = 0;  // trapezoids in ln k, at R = 0.001
+  const double step = 1e-3;
+  for (double log_k = std::log(1e-5); log_k < std::log(1e6); log_k += step) {
+    const double k = std::exp(log_k), x = 1e-3 * k;
+    const double w = x < 0.02 ? 1 - x * x / 10 : 3 * (std::sin(x) - x * std::cos(x)) / (x * x * x);
+    sum += k * k * k * power(k) * w * w * step / (2 * M_PI * M_PI);
+  }
+  EXPECT_NEAR(power.sigma(1e-3) / std::sqrt(sum), 1, 1e-5);
+}
+
 TEST(Power, FollowsTheUnits) {
   const CosmologyParameters p = planck();
   UnitSystem kpc;
@@ -131,6 +181,13 @@ TEST(Power, RefusesWhatItCannotUse) {
   for (const char* text : {"0.1 2\nnonsense\n", "0.1 2\n0.2 3\n", "0.1 -5\n", "0.01 1\n0.01 1\n", ""}) {
     const std::string file = temporary_file(text);
     EXPECT_THROW(make(file), Error) << text;
+    std::filesystem::remove(file);
+  }
+  for (const double n : {-3.1, 1.1}) {  // tables with an infinite sigma8
+    std::ostringstream text;
+    for (double k = 0.01; k < 4; k *= 1.5) text << k << ' ' << std::pow(k, n) << '\n';
+    const std::string file = temporary_file(text.str());
+    EXPECT_THROW(make(file), Error) << n;
     std::filesystem::remove(file);
   }
   EXPECT_THROW(PowerSpectrum({.model = PowerModel::kPowerLaw, .power_law_index = -3}, p, UnitSystem{}),

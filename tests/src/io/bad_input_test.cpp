@@ -132,44 +132,101 @@ TEST(BadInput, Masses) {
   }
 }
 
-TEST(BadInput, OutsideTheBox) {
-  for (const double x : {-0.001, 50.001}) {
-    Snapshot s = make_snapshot(10);
-    s.positions[1][2] = x;
-    if (x > 50) {  // the writer wraps what lies above; a smaller box shows the same
-      s = make_snapshot(10);
-      s.header.box_size = 100;
-      TempDir dir;
-      write_snapshot(dir / "s.hdf5", s, {});
-      H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-      for (const char* group : {"Header", "Parameters"}) {
-        H5Id attributes = open_group(file, group);
-        H5Adelete(attributes, "BoxSize");
-        write_attribute(attributes, "BoxSize", 40.0);
+// What is read again of a snapshot that is written as it is, but for the side of its box, and what was said to it.
+struct ReadAgain {
+  Snapshot set;
+  std::vector<std::string> notes;
+};
+ReadAgain read_with_box(const Snapshot& s, double box) {
+  TempDir dir;
+  Snapshot in_larger_box = s;  // the writer takes what lies above the box to the edge
+  in_larger_box.header.box_size = 1e9;
+  write_snapshot(dir / "s.hdf5", in_larger_box, {}, {.double_coordinates = true});
+  {
+    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    for (const char* group : {"Header", "Parameters"}) {
+      H5Id attributes = open_group(file, group);
+      H5Adelete(attributes, "BoxSize");
+      write_attribute(attributes, "BoxSize", box);
+    }
+  }
+  ReadReport report;
+  Snapshot set = read_snapshot(dir / "s.hdf5", &report);
+  return {std::move(set), report.notes};
+}
+
+TEST(BadInput, WhatARoundingPutsOutsideIsWrapped) {
+  Snapshot s = make_snapshot(1000);
+  s.positions[3] = {50, 1, 2};
+  s.positions[4] = {-3e-6, 50.00001, 2};
+  s.positions[5] = {-1e-30, 3, 4};
+  const ReadAgain again = read_with_box(s, 50);
+  EXPECT_EQ(again.set.positions[3], (std::array<double, 3>{0, 1, 2}));
+  EXPECT_NEAR(again.set.positions[4][0], 50 - 3e-6, 1e-12);
+  EXPECT_NEAR(again.set.positions[4][1], 0.00001, 1e-12);
+  EXPECT_EQ(again.set.positions[5][0], 0);
+  EXPECT_EQ(again.set.positions[6], s.positions[6]);
+  ASSERT_EQ(again.notes.size(), 1u);
+  expect_contains(again.notes[0], {"3 particles at the edge of the box", "id 16"});
+  EXPECT_EQ(again.notes[0].find("Warning"), std::string::npos);
+}
+
+TEST(BadInput, FewOutsideThePeriodicBoxAreWrappedWithAWarning) {
+  Snapshot s = make_snapshot(1000);
+  s.positions[17][1] = -0.001;
+  s.positions[18][2] = 57.5;
+  const ReadAgain again = read_with_box(s, 50);
+  EXPECT_NEAR(again.set.positions[17][1], 49.999, 1e-9);
+  EXPECT_NEAR(again.set.positions[18][2], 7.5, 1e-9);
+  ASSERT_EQ(again.notes.size(), 1u);
+  expect_contains(again.notes[0], {"Warning: 2 particles", "box of 50", "id 58", "by up to 7.5"});
+}
+
+// A set about the origin, or anywhere else, fills its box all the same.
+TEST(BadInput, AShiftedSetIsWrapped) {
+  const Snapshot s = make_snapshot(1000);
+  for (const double shift : {-25.0, 1010.0}) {
+    Snapshot shifted = s;
+    for (auto& position : shifted.positions) {
+      for (double& x : position) x += shift;
+    }
+    const ReadAgain again = read_with_box(shifted, 50);
+    ASSERT_EQ(again.notes.size(), 1u);
+    expect_contains(again.notes[0], {"Warning: ", "were wrapped into it"});
+    for (std::size_t i = 0; i < 1000; ++i) {
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        const double x = again.set.positions[i][axis], off = x - s.positions[i][axis] - shift;
+        ASSERT_TRUE(x >= 0 && x < 50) << x;
+        ASSERT_NEAR(off, 50 * std::round(off / 50), 1e-9);
       }
-      (void)file.close();
-      expect_contains(error_of([&] { read_snapshot(dir / "s.hdf5"); }),
-                      {"lies outside the box", "box of 40", "BoxSize"});
-    } else {
-      expect_contains(read_error(s), {"particle 1 (id 10)", "lies outside the box", "wrap"});
     }
   }
 }
 
-TEST(BadInput, UpperEdgeIsWrapped) {
-  TempDir dir;
-  Snapshot s = make_snapshot(10);
-  write_snapshot(dir / "s.hdf5", s, {});
-  {
-    H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-    H5Id dataset = open_dataset(file, "PartType1/Coordinates");
-    const double row[3] = {50, 1, 2};
-    write_rows(dataset, 3, 1, H5T_NATIVE_DOUBLE, row);
+TEST(BadInput, AWrongBoxIsRefused) {
+  const Snapshot s = make_snapshot(1000);
+  for (const double box : {40.0, 0.05}) {
+    expect_contains(error_of([&] { read_with_box(s, box); }),
+                    {"lies outside the box", "such particles of 1000", "no box for them", "BoxSize"});
   }
-  ReadReport report;
-  EXPECT_EQ(read_snapshot(dir / "s.hdf5", &report).positions[3][0], 0);
-  ASSERT_EQ(report.notes.size(), 1u);
-  expect_contains(report.notes[0], {"1 particles", "wrapped to 0", "id 16"});
+  Snapshot one_far = s;
+  one_far.positions[1][2] = -26;
+  expect_contains(error_of([&] { read_with_box(one_far, 50); }),
+                  {"particle 1 (id 10)", "in a box of 50; 1 such particles of 1000, by up to 26"});
+}
+
+// Which is not periodic: its edges are apart.
+TEST(BadInput, AnIsolatedSetIsNotWrapped) {
+  Snapshot s = make_snapshot(10);
+  s.header = {};
+  s.header.comoving = false;
+  s.header.time = 0;
+  s.positions[3] = {50, 1, 2};
+  EXPECT_EQ(read_with_box(s, 50).set.positions[3][0], 50);
+  const ReadAgain outside = read_with_box(s, 40);
+  EXPECT_EQ(outside.set.header.box_size, 0);
+  ASSERT_EQ(outside.notes.size(), 1u);
+  expect_contains(outside.notes[0], {"BoxSize is ignored"});
 }
 
 TEST(BadInput, ZeroParticles) {
@@ -178,12 +235,18 @@ TEST(BadInput, ZeroParticles) {
   expect_contains(read_error(s, {.format = SnapshotFormat::kGadgetBinary1}), {"holds no particles"});
 }
 
-TEST(BadInput, TwoParticlesAtOnePoint) {
+TEST(BadInput, ParticlesAtOnePointAreCounted) {
   Snapshot s = make_snapshot(1000);
   s.positions[800] = s.positions[17];
-  expect_contains(read_error(s), {"two particles at one point", "ids 58 and 2407"});
+  s.positions[5] = s.positions[6] = s.positions[7];
+  const ReadAgain again = read_with_box(s, 50);
+  EXPECT_EQ(again.set.size(), 1000u);
+  ASSERT_EQ(again.notes.size(), 1u);
+  expect_contains(again.notes[0], {"Warning: 5 particles share their point", "ids 22 and 25"});
+  s = make_snapshot(1000);
+  s.positions[800] = s.positions[17];
   s.positions[800][0] += 50 * 0x1p-31;  // two units of the last bit apart
-  EXPECT_EQ(read_error(s), "");
+  EXPECT_EQ(read_with_box(s, 50).notes, std::vector<std::string>());
 }
 
 TEST(BadInput, IncompleteSet) {

@@ -157,9 +157,7 @@ TEST_F(SnapshotRanks, FindTheSameFaultsAsOneRank) {
       {"particle 40 (id 127) has a velocity that is not a number (",
        [&](Snapshot& s) { s.velocities[40][1] = s.velocities[900][0] = nan; }},
       {"has the mass 0 (2 such particles", [](Snapshot& s) { s.masses[4] = s.masses[999] = 0; }},
-      {"particle 501 (id 1510) lies outside the box", [](Snapshot& s) { s.positions[501][2] = -1; }},
-      {"two particles at one point (ids 37 and 2977 at ",
-       [](Snapshot& s) { s.positions[990] = s.positions[10], s.positions[995] = s.positions[700]; }},
+      {"particle 501 (id 1510) lies outside the box", [](Snapshot& s) { s.positions[501][2] = -26; }},
       {"holds no particles", [](Snapshot& s) { s = make_snapshot(0); }}};
   for (const auto& [text, spoil] : faults) {
     Snapshot all = make_snapshot(1000, false);
@@ -171,6 +169,21 @@ TEST_F(SnapshotRanks, FindTheSameFaultsAsOneRank) {
     ranks.barrier();
   }
   EXPECT_EQ(error(dir / "none", ranks), error(dir / "none", Communicator::self()));
+}
+
+TEST_F(SnapshotRanks, RepairAndWarnAsOneRank) {
+  Snapshot all = make_snapshot(1000, false);
+  all.positions[990] = all.positions[10], all.positions[995] = all.positions[700];
+  all.positions[501][2] = -1, all.positions[20][0] = -3;
+  write_snapshot(dir / "s", share(all, Shares::kEven), {}, {}, {}, ranks);
+  ReadReport report, of_one;
+  const Snapshot own = read_snapshot(dir / "s", &report, ranks), whole = read_snapshot(dir / "s", &of_one);
+  EXPECT_EQ(own.positions, rows_of(whole, share_begin(1000, rank, size), share_begin(1000, rank + 1, size)).positions);
+  EXPECT_EQ(whole.positions[501][2], 49);
+  EXPECT_EQ(report.notes, of_one.notes);
+  ASSERT_EQ(report.notes.size(), 2u);
+  test::expect_contains(report.notes[0], {"Warning: 2 particles outside", "id 67", "by up to 3"});
+  test::expect_contains(report.notes[1], {"Warning: 4 particles share", "ids 37 and 2977"});
 }
 
 // What only one rank gets wrong stops all.
