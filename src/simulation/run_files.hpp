@@ -44,7 +44,7 @@ struct RunFileOptions {
   // The run goes on from a restart of this step: log and metrics are added to, and what the run had written after it is
   // written anew.
   std::optional<std::uint64_t> resumed_at;
-  std::string site_key;             // path of the sites' key file, for restarts
+  std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
   std::FILE* progress = stdout;  // nullptr: silent
 };
 
