@@ -30,7 +30,8 @@ void add_options(CLI::App& program, Options& o) {
   program.add_option("--sites", o.testbed.sites, "network namespaces, 2 to 64")->capture_default_str();
   program.add_option("--topology", o.topology, "which are joined: line (neighbours only), ring, mesh")->capture_default_str();
   program.add_option("--rtt", o.rtt, "round trip of each link")->capture_default_str();
-  program.add_option("--rate", o.rate, "of IP packets, each way; 0: unbounded")->capture_default_str();
+  program.add_option("--rate", o.rate, "of IP packets, each way; 0: unbounded; one for each link: 100Mbit,400Mbit,...")
+      ->capture_default_str();
   program.add_option("--queue", o.queue, "bytes before the line (default: rate x rtt / 2, at least 2MB)");
   program.add_option("--loss", o.testbed.link.loss, "probability of each packet")->check(CLI::Range(0.0, 1.0));
   program.add_option("--jitter", o.jitter, "each packet up to so much later, in order")->capture_default_str();
@@ -61,7 +62,10 @@ void resolve(Options& o) {
   if (topology == topologies.end()) throw wan::Error("no topology '" + o.topology + "'", "", "line, ring or mesh");
   o.testbed.topology = topology->second;
   o.testbed.link.delay = parse_seconds(o.rtt) / 2;
-  o.testbed.link.rate = parse_rate(o.rate);
+  const std::vector<std::string> rates = CLI::detail::split(o.rate, ',');
+  o.testbed.link.rate = parse_rate(rates.front());
+  if (rates.size() > 1)
+    for (const std::string& rate : rates) o.testbed.rates.push_back(parse_rate(rate));
   o.testbed.link.queue = o.queue.empty() ? 0 : parse_bytes(o.queue);
   o.testbed.link.jitter = parse_seconds(o.jitter);
   o.testbed.kernel = tcp_limits(parse_bytes(o.rmem), parse_bytes(o.wmem), o.congestion);

@@ -52,7 +52,14 @@ Testbed::Testbed(const TestbedSettings& s) {
     space.set("net.ipv4.tcp_no_metrics_save", "1");
     for (const auto& [setting, value] : s.kernel) space.set(setting, value);
   }
-  for (const auto& [a, b] : pairs_of(s)) join(a, b, s.link);
+  const auto pairs = pairs_of(s);
+  if (!s.rates.empty() && (s.topology == Topology::kMesh || s.rates.size() != pairs.size()))
+    throw wan::Error(fmt::format("{} rates for {} links", s.rates.size(), pairs.size()), "", "give one, or one for each in a line or ring");
+  for (const auto& [a, b] : pairs) {
+    LinkSettings link = s.link;
+    if (!s.rates.empty()) link.rate = s.rates[static_cast<std::size_t>(b == a + 1 ? a : b)];
+    join(a, b, link);
+  }
 }
 
 void Testbed::join(int a, int b, const LinkSettings& settings) {

@@ -20,6 +20,9 @@ struct TestbedSettings {
   int sites = 2;
   Topology topology = Topology::kLine;
   LinkSettings link;
+  // Of each link in place of link.rate, that from site 0 to site 1 first, in a ring that from the last site to the first at
+  // the end; empty: all alike. Not of a mesh.
+  std::vector<double> rates;
   // Of each site's kernel, by name. Empty: left as the namespace starts. "net.core.*" belongs to all and is not touched.
   std::map<std::string, std::string> kernel;
 };

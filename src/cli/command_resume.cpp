@@ -79,7 +79,7 @@ void check_unchanged(const Config& before, const Config& now) {
 Config configuration(const RestartInfo& info, std::vector<std::string> settings) {
   const std::string name = info.path + "/complete.toml";
   const Config before = parse_config(info.provenance.configuration, name);
-  if (!info.site_key.empty()) settings.insert(settings.begin(), "sites.key=" + info.site_key);
+  settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
   Config config = parse_config(info.provenance.configuration, name, settings);
   check_unchanged(before, config);
   config.run.output_directory = std::filesystem::path(info.path).parent_path().string();

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
 #include "src/cli/build.hpp"
@@ -12,6 +10,7 @@
 #include "src/config/check.hpp"
 #include "src/config/names.hpp"
 #include "src/config/resolve.hpp"
+#include "src/config/site_tables.hpp"
 
 namespace maki {
 
@@ -52,7 +51,7 @@ RunFileOptions run_file_options(const Prepared& run, const std::string& name) {
   if (config.run.time_limit) options.time_limit = seconds(*config.run.time_limit, "run.time_limit");
   options.restart_interval = seconds(config.run.restart_interval, "run.restart_interval");
   options.restart_steps = static_cast<std::uint64_t>(config.run.restart_steps);
-  if (!config.sites.key.empty()) options.site_key = std::filesystem::absolute(config.sites.key).string();
+  options.site_keys = key_settings(config);
   options.restarts_kept = static_cast<int>(config.run.restarts_kept);
   return options;
 }

@@ -18,17 +18,20 @@ namespace maki {
 template <class T>
 using Auto = std::optional<T>;
 
-// One of the sites of a run over several: [sites.NAME].
+// A key of [sites.path] or [sites.NAME.path] (path_keys.hpp) with its value.
+struct PathValue {
+  std::string key, value;
+  bool operator==(const PathValue&) const = default;
+};
+// One of the sites of a run over several: [sites.NAME], and of the link from it to the next one in the ring the key and
+// [sites.NAME.path].
 struct SiteAddress {
   std::string name;
   std::string address, listen;
   std::string relay, relay_key, relay_target;
+  std::string key;
+  std::vector<PathValue> path;  // in the order of path_keys()
   bool operator==(const SiteAddress&) const = default;
-};
-// A key of [sites.path] (path_keys.hpp) with its value.
-struct PathValue {
-  std::string key, value;
-  bool operator==(const PathValue&) const = default;
 };
 
 enum class RunKind { kCosmology, kIsolated };
@@ -159,7 +162,7 @@ struct Config {
     bool operator==(const Sites&) const = default;
   } sites;
   std::vector<SiteAddress> site_addresses;  // in no order
-  std::vector<PathValue> site_path;         // in the order of path_keys()
+  std::vector<PathValue> site_path;         // of links without settings of their own, in the order of path_keys()
 
   bool operator==(const Config&) const = default;
 };

@@ -192,7 +192,7 @@ struct Table {
 
   void sites() {
     KEY(sites.ring).means("one simulation over several sites: their names, in the order of their slabs in x");
-    KEY(sites.key).hide().means("key file that all sites hold (maki wan keygen)");
+    KEY(sites.key).hide().means("key file (maki wan keygen) of all links that have none of their own (sites.NAME.key)");
     KEY(sites.wait).own().unit(Dimension::kWallTime, "s").above(0)
         .means("at the start, how long the other sites are waited for; auto: until they come");
     KEY(sites.max_boundary_move).range(0, 0.5)

@@ -108,15 +108,23 @@ class Reader {
     given_.emplace_back(&key, place);
   }
 
-  // [sites.NAME] or [sites.path].
+  // [sites.NAME], [sites.path], or [sites.NAME.path] within the first.
   void read_site_table(const toml::table& table, const std::string& name, const std::string& site) {
     for (const auto& [key, value] : table) {
       const Place place{where(name, value), "sites." + site + "." + std::string(key.str())};
-      set_site(place, value_of(value, place));
+      const toml::table* const inner = value.as_table();
+      if (inner == nullptr) {
+        set_site(place, value_of(value, place));
+      } else if (key.str() == "path" && site != "path") {
+        read_site_table(*inner, name, site + ".path");
+      } else {
+        throw Error(fmt::format("{}: there is no table [{}]", place.where, place.key), "",
+                    "[sites.NAME.path] is the only one within that of a site");
+      }
     }
   }
 
-  // `place.key` is sites.TABLE.KEY.
+  // `place.key` is sites.TABLE.KEY, or sites.NAME.path.KEY.
   void set_site(const Place& place, const Value& value) {
     const std::size_t dot = place.key.find('.', 6);
     try {

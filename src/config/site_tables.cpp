@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "kernels/device/error.hpp"
 #include "src/config/key_access.hpp"
@@ -25,17 +26,29 @@ std::string text_of(const Value& value) {
   return detail::shown(value);
 }
 
-// Keys of [path] tables that stand elsewhere in [sites].
-void refuse_elsewhere(const std::string& key) {
-  if (key == "key") throw Error("the key file of all sites is sites.key");
-  if (key.starts_with("relay")) throw Error("a relay belongs to a site", "", "set it in the table of that site");
+// The key file of a link, or of all, in a [path] table, where `maki wan bench` prints it: the same as beside the table.
+void set_key_file(std::string& key, const std::string& file) {
+  if (!key.empty() && key != file)
+    throw Error(fmt::format("the key of these paths is '{}' already", key), "it stands beside this table too",
+                "leave one of the two out");
+  key = file;
 }
 
-void set_path_value(Config& config, const std::string& name, const Value& value) {
+// Keys of [path] tables that stand elsewhere in [sites].
+void refuse_elsewhere(const std::string& key, bool of_link) {
+  if (key.starts_with("relay")) throw Error("a relay belongs to a site", "", "set it in the table of that site");
+  const bool of_all = key == "certificate" || key == "private_key" || key == "authority" || key == "insecure";
+  if (of_link && of_all) throw Error("it is alike for all links", "", "set it in [sites.path]");
+}
+
+// `key_file` belongs to the table `all`, of all links or of one.
+void set_path_value(std::vector<PathValue>& all, std::string& key_file, bool of_link, const std::string& name,
+                    const Value& value) {
   const PathKey* key = find_path_key(name);
   if (key == nullptr)
     throw Error("there is no such key", "", fmt::format("did you mean '{}'?", nearest_path_key(name)));
-  refuse_elsewhere(name);
+  refuse_elsewhere(name, of_link);
+  if (name == "key") return set_key_file(key_file, text_of(value));
   PathChoices choices;
   PathValue given{name, text_of(value)};
   try {
@@ -44,7 +57,6 @@ void set_path_value(Config& config, const std::string& name, const Value& value)
     throw Error(error.what());
   }
   const auto place = [](const std::string& word) { return find_path_key(word) - path_keys().data(); };
-  auto& all = config.site_path;
   std::erase_if(all, [&](const PathValue& one) { return one.key == name; });
   const auto after = std::find_if(all.begin(), all.end(),
                                   [&](const PathValue& one) { return place(one.key) > place(name); });
@@ -84,14 +96,26 @@ void check_address(const SiteAddress& site) {
   if (!site.listen.empty()) check_endpoint(site, site.listen, "listen", true);
 }
 
-PathChoices path_choices(const Config& config) {
+// Two sites have one link, that of the first.
+void check_has_link(const Config& config, const SiteAddress& site) {
+  const auto& ring = config.sites.ring;
+  if (ring.size() != 2 || site.name != ring.back() || (site.key.empty() && site.path.empty())) return;
+  throw Error(fmt::format("sites.{0}.{1} has no meaning", site.name, site.key.empty() ? "path" : "key"),
+              "two sites have one link, which is that of the first in sites.ring",
+              fmt::format("give sites.{}.{}", ring.front(), site.key.empty() ? "path" : "key"));
+}
+
+// Of the link from `site` to the next one: its own settings go over those of all.
+PathChoices path_choices(const Config& config, const SiteAddress& site) {
   PathChoices choices;
-  for (const PathValue& value : config.site_path) find_path_key(value.key)->set(choices, value.value);
-  if (!config.sites.key.empty()) choices.security.key_files.push_back(config.sites.key);
+  for (const auto* values : {&config.site_path, &site.path})
+    for (const PathValue& value : *values) find_path_key(value.key)->set(choices, value.value);
+  const std::string& key = site.key.empty() ? config.sites.key : site.key;
+  if (!key.empty()) choices.security.key_files.push_back(key);
   try {
     choices.settings.check();
   } catch (const wan::Error& error) {
-    throw Error(fmt::format("sites.path: {}", error.what()));
+    throw Error(fmt::format("sites.{}: {}", site.path.empty() ? kPathTable : site.name + ".path", error.what()));
   }
   return choices;
 }
@@ -101,6 +125,18 @@ PathChoices path_choices(const Config& config) {
 std::size_t room_for_unmatched(const wan::PathSettings& path) {
   const double paced = path.pacing_rate, in_windows = 2.0 * path.streams * static_cast<double>(path.window);
   return std::max(path.unmatched_limit, static_cast<std::size_t>(std::min(1e15, std::max(paced, in_windows))));
+}
+
+std::string path_table_text(const std::string& table, const std::vector<PathValue>& values) {
+  if (values.empty()) return "";
+  std::string text = fmt::format("\n[{}]\n", table);
+  for (const PathValue& value : values) {
+    PathChoices choices;
+    const PathKey* key = find_path_key(value.key);
+    key->set(choices, value.value);
+    text += fmt::format("{} = {}\n", key->name, key->get(choices));
+  }
+  return text;
 }
 
 }  // namespace
@@ -115,28 +151,33 @@ const std::vector<SiteKey>& site_keys() {
        &SiteAddress::relay},
       {"relay_key", "key file of the relay", &SiteAddress::relay_key},
       {"relay_target", "the name by which the relay knows it", &SiteAddress::relay_target},
+      {"key", "key file of the link from it to the next site in the ring, which these two hold; \"\": sites.key",
+       &SiteAddress::key},
   };
   return keys;
 }
 
 void set_site_value(Config& config, const std::string& table, const std::string& key, const Value& value) {
-  if (table == kPathTable) return set_path_value(config, key, value);
+  if (table == kPathTable) return set_path_value(config.site_path, config.sites.key, false, key, value);
   check_name(table);
+  const std::string of_path = fmt::format("{}.", kPathTable);
   const auto& keys = site_keys();
   const auto known = std::find_if(keys.begin(), keys.end(), [&](const SiteKey& one) { return one.name == key; });
-  if (known == keys.end()) {
+  if (key == kPathTable) throw Error("this is a table", "", fmt::format("give [sites.{}.path] with keys of paths", table));
+  if (known == keys.end() && !key.starts_with(of_path)) {
     std::vector<std::string> names;
     for (const SiteKey& one : keys) names.push_back(one.name);
     throw Error("there is no such key", "", fmt::format("did you mean '{}'?", nearest_name(names, key)));
   }
-  const auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr) throw Error(fmt::format("{} does not fit", detail::shown(value)), "", "give text in quotes");
   auto& sites = config.site_addresses;
   auto site = std::find_if(sites.begin(), sites.end(), [&](const SiteAddress& one) { return one.name == table; });
   if (site == sites.end()) {
     sites.emplace_back().name = table;
     site = sites.end() - 1;
   }
+  if (known == keys.end()) return set_path_value(site->path, site->key, true, key.substr(of_path.size()), value);
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) throw Error(fmt::format("{} does not fit", detail::shown(value)), "", "give text in quotes");
   (*site).*(known->field) = *text;
 }
 
@@ -155,15 +196,19 @@ void check_sites(const Config& config) {
     check_name(name);
     if (std::count(ring.begin(), ring.end(), name) > 1)
       throw Error(fmt::format("sites.ring names '{}' more than once", name));
-    check_address(find_site(config, name));
+    const SiteAddress site = find_site(config, name);
+    check_address(site);
+    check_has_link(config, site);
+    path_choices(config, site);
   }
-  path_choices(config);
 }
 
 SiteAddress find_site(const Config& config, const std::string& name) {
   for (const SiteAddress& site : config.site_addresses)
     if (site.name == name) return site;
-  return {name, "", "", "", "", ""};
+  SiteAddress none;
+  none.name = name;
+  return none;
 }
 
 int place_in_ring(const Config& config, const std::string& name) {
@@ -174,18 +219,30 @@ int place_in_ring(const Config& config, const std::string& name) {
               fmt::format("give --site with one of {}", fmt::join(ring, ", ")));
 }
 
-PathChoices site_path(const Config& config) {
-  PathChoices choices = path_choices(config);
+PathChoices site_path(const Config& config, const std::string& left) {
+  const SiteAddress site = find_site(config, left);
+  PathChoices choices = path_choices(config, site);
   const auto is_limit = [](const PathValue& value) { return value.key == "unmatched_limit"; };
-  if (std::none_of(config.site_path.begin(), config.site_path.end(), is_limit))
+  if (std::ranges::none_of(config.site_path, is_limit) && std::ranges::none_of(site.path, is_limit))
     choices.settings.unmatched_limit = room_for_unmatched(choices.settings);
   const wan::Security& security = choices.security;
   if (security.key_files.empty() && security.certificate.empty() && !security.insecure) {
-    throw Error("sites.key is not set", "sites talk to those only that hold the same key",
-                "'maki wan keygen FILE' makes one: give it as sites.key, in the file or on the command line; "
+    throw Error(left.empty() ? "sites.key is not set" : fmt::format("neither sites.{}.key nor sites.key is set", left),
+                "sites talk to those only that hold the same key",
+                "'maki wan keygen FILE' makes one: give it in the file or on the command line; "
                 "sites.path.insecure = true goes without, for tests");
   }
   return choices;
+}
+
+std::vector<std::string> key_settings(const Config& config) {
+  std::vector<std::string> settings;
+  const auto add = [&](const std::string& key, const std::string& file) {
+    if (!file.empty()) settings.push_back(fmt::format("{}={}", key, std::filesystem::absolute(file).string()));
+  };
+  add("sites.key", config.sites.key);
+  for (const SiteAddress& site : config.site_addresses) add(fmt::format("sites.{}.key", site.name), site.key);
+  return settings;
 }
 
 std::string site_tables_text(const Config& config) {
@@ -196,25 +253,21 @@ std::string site_tables_text(const Config& config) {
       text += fmt::format("\n[sites.{}]\n", name);
       for (const SiteKey& key : site_keys()) {
         const std::string& value = site.*(key.field);
-        if (!value.empty()) text += fmt::format("{} = {}\n", key.name, detail::quoted(value));
+        const bool hidden = key.field == &SiteAddress::key;
+        if (!value.empty() && !hidden) text += fmt::format("{} = {}\n", key.name, detail::quoted(value));
       }
+      text += path_table_text(fmt::format("sites.{}.{}", name, kPathTable), site.path);
     }
   }
-  if (config.site_path.empty()) return text;
-  text += fmt::format("\n[sites.{}]\n", kPathTable);
-  for (const PathValue& value : config.site_path) {
-    PathChoices choices;
-    const PathKey* key = find_path_key(value.key);
-    key->set(choices, value.value);
-    text += fmt::format("{} = {}\n", key->name, key->get(choices));
-  }
-  return text;
+  return text + path_table_text(fmt::format("sites.{}", kPathTable), config.site_path);
 }
 
 std::string describe_site_tables() {
   std::string text = "\n# A table for each site of the ring, NAME.\n# [sites.NAME]\n";
   for (const SiteKey& key : site_keys()) text += fmt::format("# {}\n# {} = \"\"\n", key.meaning, key.name);
-  text += "\n# The paths between sites, as 'maki wan bench' finds them.\n# [sites.path]\n";
+  text += "\n# The link from NAME to the next site in the ring, as 'maki wan bench' finds it: any of the keys below, over "
+          "those of all.\n# [sites.NAME.path]\n";
+  text += "\n# All links.\n# [sites.path]\n";
   const PathChoices defaults;
   for (const PathKey& key : path_keys()) {
     const std::string name = key.name;

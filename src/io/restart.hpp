@@ -60,7 +60,7 @@ struct RestartInfo {
   std::vector<std::uint64_t> particles;  // of each rank's file
   std::vector<std::string> checksums;    // of each rank's file, XXH3
   int site = 0, sites = 1;   // place in the ring, and its length
-  std::string site_key;      // path of the key file that the sites hold
+  std::vector<std::string> site_keys;    // settings with the paths of the key files of links between sites
   Provenance provenance;     // of the run, with its resolved configuration
   std::uint64_t total() const;
 };

@@ -26,9 +26,10 @@ constexpr const char* kComplete = "complete.toml";
 constexpr std::size_t kBlock = std::size_t{1} << 22;
 
 toml::table to_table(const RestartInfo& info) {
-  toml::array particles, checksums;
+  toml::array particles, checksums, site_keys;
   for (const std::uint64_t count : info.particles) particles.push_back(static_cast<std::int64_t>(count));
   for (const std::string& sum : info.checksums) checksums.push_back(sum);
+  for (const std::string& key : info.site_keys) site_keys.push_back(key);
   return toml::table{{"format", static_cast<std::int64_t>(info.format)},
                      {"run", info.run},
                      {"step", static_cast<std::int64_t>(info.step)},
@@ -38,7 +39,7 @@ toml::table to_table(const RestartInfo& info) {
                      {"checksums", checksums},
                      {"site", info.site},
                      {"sites", info.sites},
-                     {"site_key", info.site_key},
+                     {"site_keys", site_keys},
                      {"version", info.provenance.version},
                      {"git_hash", info.provenance.git_hash},
                      {"compiler", info.provenance.compiler},
@@ -57,7 +58,8 @@ bool from_table(const toml::table& table, RestartInfo& info) {
   info.time = table["time"].value_or(0.0);
   info.site = table["site"].value_or(0);
   info.sites = table["sites"].value_or(1);
-  info.site_key = table["site_key"].value_or(std::string());
+  if (const toml::array* keys = table["site_keys"].as_array())
+    for (const toml::node& key : *keys) info.site_keys.push_back(key.value_or(std::string()));
   info.provenance = {table["configuration"].value_or(std::string()), table["version"].value_or(std::string()),
                      table["git_hash"].value_or(std::string()), table["compiler"].value_or(std::string()),
                      table["device"].value_or(std::string())};

@@ -163,7 +163,7 @@ void RunFiles::restart(const KeptState& kept) {
   info.step = step;
   info.time = kept.state.file_time;
   if (sites_) info.site = sites_->me(), info.sites = sites_->count();
-  info.site_key = options_.site_key;
+  info.site_keys = options_.site_keys;
   info.provenance = provenance_;
   try {
     restart_ = write_restart(options_.directory, info, to_numbers(kept.state), kept.particles, kept.escapers,

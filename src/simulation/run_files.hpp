@@ -44,9 +44,9 @@ struct RunFileOptions {
   // The run goes on from a restart of this step: log and metrics are added to, and what the run had written after it is
   // written anew.
   std::optional<std::uint64_t> resumed_at;
-  std::string run;                  // its name (src/io/run_directory.hpp), for log and restarts
-  std::string initial_file;         // that it begins with; never removed
-  std::string site_key;             // path of the sites' key file, for restarts
+  std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
+  std::string initial_file;            // that it begins with; never removed
+  std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
   std::FILE* progress = stdout;  // nullptr: silent
 };
 

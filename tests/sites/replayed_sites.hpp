@@ -60,12 +60,17 @@ class ReplayRing : public sites::Ring {
   std::array<sites::Traffic, sites::kPhases> traffic_{};
 };
 
-// call(sites) at each of them; each site has all of `ranks`, which call this together. Other errors are thrown.
-inline void replay_sites(int count, const std::function<void(sites::Sites&)>& call,
-                         const Communicator& ranks = Communicator::self()) {
+inline std::vector<std::string> replayed_names(int count) {
+  const std::vector<std::string> names = {"north", "east", "south", "west"};
+  return {names.begin(), names.begin() + count};
+}
+
+// call(sites) at each of them; each site has all of `ranks`, which call this together. Other errors are thrown. Returns
+// what was sent.
+inline ReplayRing::Sent replay_sites(int count, const std::function<void(sites::Sites&)>& call,
+                                     const Communicator& ranks = Communicator::self()) {
   ReplayRing::Sent sent;
-  const std::vector<std::string> all_names = {"north", "east", "south", "west"};
-  const std::vector<std::string> names(all_names.begin(), all_names.begin() + count);
+  const std::vector<std::string> names = replayed_names(count);
   std::vector<bool> ended(names.size());
   for (int left = count; left > 0;) {
     for (int site = 0; site < count; ++site) {
@@ -80,6 +85,7 @@ inline void replay_sites(int count, const std::function<void(sites::Sites&)>& ca
       }
     }
   }
+  return sent;
 }
 
 }  // namespace maki::test

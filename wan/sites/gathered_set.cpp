@@ -14,18 +14,33 @@ struct Facts {
   std::uint64_t most = 0;  // of a rank
   int ranks = 1;
   float mass = 0;          // of the first particle
-  bool equal = true;       // masses
+  std::uint32_t equal = 1; // 0: masses differ
 
   std::uint64_t pieces() const { return (most + kPieceParticles - 1) / kPieceParticles; }
   void add(const Facts& other) {
     if (other.particles > 0) {
-      equal = equal && other.equal && (particles == 0 || mass == other.mass);
+      equal = equal != 0 && other.equal != 0 && (particles == 0 || mass == other.mass) ? 1 : 0;
       if (particles == 0) mass = other.mass;
     }
     particles += other.particles;
     most = std::max(most, other.most);
   }
 };
+
+// A site has no more particles than ids of 64 bits let all have, nor a rank more than 2^32.
+Facts facts_in(const Message& message, const std::string& site) {
+  Facts facts{0, 0, 0, 0, 0};
+  if (message.size() == sizeof facts) facts = value_of<Facts>(message);
+  const bool fits = facts.ranks >= 1 && static_cast<std::size_t>(facts.ranks) <= Sites::kMostRanks &&
+                    facts.most <= facts.particles && facts.most <= UINT32_MAX &&
+                    facts.particles <= facts.most * static_cast<std::uint64_t>(facts.ranks) &&
+                    (facts.particles == 0 || facts.equal == 0 || facts.mass >= 0);
+  if (fits) return facts;
+  throw Error("what site " + site + " says of its particles cannot be",
+              std::to_string(facts.particles) + " on " + std::to_string(facts.ranks) + " ranks, " +
+                  std::to_string(facts.most) + " on one",
+              "run the same version at all sites");
+}
 
 std::vector<SourceParticle> download(const Stream& stream, const SourceParticle* particles, std::size_t n) {
   std::vector<SourceParticle> host(n);
@@ -35,12 +50,12 @@ std::vector<SourceParticle> download(const Stream& stream, const SourceParticle*
 
 // Of a rank. Piece by piece, so that no second copy of the particles is made.
 Facts facts_of(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  Facts facts{n, n, 1, 0, true};
-  for (std::size_t first = 0; first < n && facts.equal; first += kPieceParticles) {
+  Facts facts{n, n, 1, 0, 1};
+  for (std::size_t first = 0; first < n && facts.equal != 0; first += kPieceParticles) {
     const auto piece = download(stream, particles + first, std::min(kPieceParticles, n - first));
     if (first == 0) facts.mass = piece.front().mass;
     const auto like_first = [&facts](const SourceParticle& p) { return p.mass == facts.mass; };
-    facts.equal = std::all_of(piece.begin(), piece.end(), like_first);
+    facts.equal = std::all_of(piece.begin(), piece.end(), like_first) ? 1 : 0;
   }
   return facts;
 }
@@ -63,7 +78,6 @@ Message packed(const std::vector<SourceParticle>& particles, bool with_mass) {
 
 void unpack(const Message& message, float mass, std::vector<SourceParticle>& to) {
   const std::size_t bytes = mass > 0 ? 12 : 16;
-  if (message.size() % bytes) throw Error("half a particle came from a site", "", "run the same version at all sites");
   for (std::size_t at = 0; at < message.size(); at += bytes) {
     SourceParticle particle{0, 0, 0, mass};
     std::memcpy(&particle, message.data() + at, bytes);
@@ -109,11 +123,22 @@ void receive_pieces(Sites& sites, std::uint64_t number, const std::vector<Facts>
                     std::vector<SourceParticle>& set) {
   std::uint64_t most = 0;
   for (const Facts& one : of_sites) most = std::max(most, one.pieces());
+  const std::size_t particle_bytes = mass > 0 ? 12 : 16;
+  std::vector<std::uint64_t> left;  // of each site, on all ranks of this one
+  for (const Facts& one : of_sites) left.push_back(one.particles);
   for (std::uint64_t piece = 0; piece < most; ++piece) {
     for (int site = 0; site < sites.count(); ++site) {
       const std::uint64_t theirs = of_sites[static_cast<std::size_t>(site)].pieces();
       if (site == sites.me() || piece >= theirs) continue;
-      for (const Message& message : sites.receive_shares(site, Phase::kOutput, number)) unpack(message, mass, set);
+      for (const Message& message : sites.receive_shares(site, Phase::kOutput, number)) {
+        std::uint64_t& of_site = left[static_cast<std::size_t>(site)];
+        if (message.size() % particle_bytes != 0 || message.size() / particle_bytes > of_site)
+          throw Error("site " + sites.name(site) + " sends other particles than it has",
+                      std::to_string(message.size()) + " bytes, and " + std::to_string(of_site) + " particles are to come",
+                      "run the same version at all sites");
+        of_site -= message.size() / particle_bytes;
+        unpack(message, mass, set);
+      }
       if (piece + kWindow < theirs) sites.send_parts(site, Phase::kOutput, number, {});
     }
   }
@@ -127,7 +152,7 @@ GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticl
   std::vector<Facts> of_sites;
   Facts all;
   for (const Message& message : sites.gather(Phase::kOutput, sites.next_number(Phase::kOutput), as_bytes_of(mine))) {
-    of_sites.push_back(value_of<Facts>(message));
+    of_sites.push_back(facts_in(message, sites.name(static_cast<int>(of_sites.size()))));
     all.add(of_sites.back());
   }
   const auto most = std::max_element(of_sites.begin(), of_sites.end(),
@@ -142,7 +167,9 @@ GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticl
     return;
   }
   std::vector<SourceParticle> set;
-  set.reserve(count_ / static_cast<std::uint64_t>(ranks.size()) + n / 8);
+  // As many as others say, unless that is far from what this rank has.
+  const std::uint64_t share = count_ / static_cast<std::uint64_t>(ranks.size()) + n / 8;
+  set.reserve(std::min<std::uint64_t>(share, 8 * static_cast<std::uint64_t>(sites.count()) * (n + kPieceParticles)));
   set.resize(n);
   copy_to_host(stream, set.data(), particles, n * sizeof(SourceParticle));
   receive_pieces(sites, number, of_sites, mass, set);

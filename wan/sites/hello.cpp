@@ -1,5 +1,6 @@
 #include "wan/sites/hello.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -39,6 +40,9 @@ class Writer {
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  [[noreturn]] static void refuse() {
+    throw Error("what calls is no site of a run", "its first words are not understood", "look at the addresses of the sites");
+  }
   template <class T>
   T get() {
     need(sizeof(T));
@@ -55,18 +59,15 @@ class Reader {
     return text;
   }
   // Of something that takes `bytes` each at least.
-  std::uint64_t get_count(std::size_t bytes) {
+  std::uint64_t get_count(std::size_t bytes, std::uint64_t most) {
     const auto count = get<std::uint64_t>();
-    if (count > bytes_.size() / bytes) refuse();
+    if (count > most || count > bytes_.size() / bytes) refuse();
     return count;
   }
 
  private:
   void need(std::uint64_t bytes) const {
     if (bytes > bytes_.size()) refuse();
-  }
-  [[noreturn]] static void refuse() {
-    throw Error("what calls is no site of a run", "its first words are not understood", "look at the addresses of the sites");
   }
   std::span<const std::byte> bytes_;
 };
@@ -134,26 +135,27 @@ Message encode(const Hello& hello) {
   out.put(static_cast<std::uint64_t>(hello.ring.size()));
   for (const std::string& name : hello.ring) out.put_text(name);
   out.put_text(hello.agreement);
-  out.put(static_cast<std::uint64_t>(hello.restarts.size()));
-  for (const std::uint64_t step : hello.restarts) out.put(step);
+  const auto restarts = std::span(hello.restarts).last(std::min(hello.restarts.size(), kMostRestarts));
+  out.put(static_cast<std::uint64_t>(restarts.size()));
+  for (const std::uint64_t step : restarts) out.put(step);
   out.put(hello.clock);
   return out.take();
 }
 
 Hello decode_hello(std::span<const std::byte> bytes) {
+  if (bytes.size() > kLongestHello) Reader::refuse();
   Reader in(bytes);
-  if (in.get<std::uint64_t>() != kMagic)
-    throw Error("what calls is no site of a run", "its first words are not understood", "look at the addresses of the sites");
+  if (in.get<std::uint64_t>() != kMagic) Reader::refuse();
   Hello hello;
   hello.protocol = in.get<std::uint32_t>();
   hello.purpose = in.get<Purpose>();
   hello.version = printable(in.get_text());
   hello.name = printable(in.get_text());
   if (hello.protocol != kRingProtocol) return hello;
-  const std::uint64_t sites = in.get_count(sizeof(std::uint64_t));
+  const std::uint64_t sites = in.get_count(sizeof(std::uint64_t), kMostSites);
   for (std::uint64_t i = 0; i < sites; ++i) hello.ring.push_back(in.get_text());
   hello.agreement = in.get_text();
-  const std::uint64_t restarts = in.get_count(sizeof(std::uint64_t));
+  const std::uint64_t restarts = in.get_count(sizeof(std::uint64_t), kMostRestarts);
   for (std::uint64_t i = 0; i < restarts; ++i) hello.restarts.push_back(in.get<std::uint64_t>());
   hello.clock = in.get<double>();
   return hello;

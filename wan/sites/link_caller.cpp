@@ -6,6 +6,8 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/socket/tcp.hpp"
+#include "wan/sites/hello.hpp"
+#include "wan/sites/link_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
 
 namespace maki::sites {
@@ -95,9 +97,10 @@ bool LinkCaller::attempt() {
   const double within = within_;
   within_ = std::min(1.4 * within_, kLongest);
   const std::string here = plan_.sites[static_cast<std::size_t>(plan_.me)].name;
+  const LinkPlan link = link_to(plan_, site_);
   wan::Path path;
   try {
-    path = wan::Path::connect(there_.address, plan_.security, plan_.path, here, there_.relay, context_, within);
+    path = wan::Path::connect(there_.address, link.security, link.path, here, there_.relay, context_, within);
   } catch (const wan::PathError& error) {
     // One that was there and went (it said good-bye) may come again; one that does not want us will not.
     const std::string text = error.what(), reason = reason_in(text);

@@ -12,8 +12,6 @@
 
 namespace maki::sites {
 
-inline constexpr std::size_t kLongestHello = 16 << 20;
-
 class LinkCaller {
  public:
   struct Reached {

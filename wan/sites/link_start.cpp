@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "wan/net/error.hpp"
+#include "wan/sites/link_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
 
 namespace maki::sites {
@@ -31,10 +32,33 @@ std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& contex
   const SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
   wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{here.listen.host, here.address.port};
   try {
-    return std::make_unique<wan::Listener>(local, plan.security, plan.path, wan::ListenerLimits{}, here.relay, context);
+    const LinkPlan door = door_of(plan);
+    return std::make_unique<wan::Listener>(local, door.security, door.path, wan::ListenerLimits{}, here.relay, context);
   } catch (const wan::Error& error) {
     throw Error("site " + here.name + " cannot be called", error.what());
   }
+}
+
+// As whom a neighbour has to show itself.
+std::string key_of(const RingPlan& plan, int neighbour) {
+  try {
+    return key_id(link_to(plan, neighbour));
+  } catch (const wan::Error& error) {
+    const std::string& here = plan.sites[static_cast<std::size_t>(plan.me)].name;
+    const std::string& there = plan.sites[static_cast<std::size_t>(neighbour)].name;
+    throw Error("there is no link between sites " + here + " and " + there, error.what());
+  }
+}
+
+// Of one neighbour, for a path that came through the door of all. The streams are as many as the caller asks for, and
+// limits those that it was told.
+void settle(wan::Path& path, const LinkPlan& link) {
+  wan::PathSettings settings = link.path;
+  const wan::PathSettings now = path.settings();
+  settings.streams = now.streams;
+  settings.unmatched_limit = now.unmatched_limit;
+  settings.message_limit = now.message_limit;
+  path.change(settings);
 }
 
 }  // namespace
@@ -60,16 +84,11 @@ void say(const RingPlan& plan, const std::string& line) {
 
 LinkStart::LinkStart(const RingPlan& plan, Purpose purpose, wan::Context& context)
     : plan_(plan), ours_((check(plan), hello_of(plan, purpose))), hello_(encode(ours_)), context_(context) {
-  const int count = static_cast<int>(plan.sites.size());
-  const int right = (plan.me + 1) % count, left = (plan.me + count - 1) % count;
-  links_.resize(count == 2 ? 1 : 2);
-  links_[0].site = right;
-  // Two sites: the first one stands on the left.
-  const bool on_the_left = count > 2 || plan.me == 0;
-  links_[0].calls = (on_the_left ? caller_of(plan, plan.me, right) : caller_of(plan, right, plan.me)) != plan.me;
-  if (count > 2) {
-    links_[1].site = left;
-    links_[1].calls = caller_of(plan, left, plan.me) != plan.me;
+  for (const int neighbour : neighbours(plan)) {
+    StartedLink& link = links_.emplace_back();
+    link.site = neighbour;
+    link.calls = calls_us(plan, neighbour);
+    key_ids_.push_back(key_of(plan, neighbour));
   }
   reasons_.resize(links_.size());
   if (std::any_of(links_.begin(), links_.end(), [](const StartedLink& link) { return link.calls; }))
@@ -147,8 +166,10 @@ void LinkStart::accept() {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     StartedLink& link = links_[i];
     if (!link.calls || name(link.site) != accepted->name) continue;
+    if (!key_ids_[i].empty() && accepted->identity != key_ids_[i]) return turn_away(*accepted, key_ids_[i]);
     Candidate candidate{i, std::move(accepted->path), {}};
     try {
+      settle(candidate.path, link_to(plan_, link.site));
       candidate.path.start_send(kHelloTag, hello_);
       candidate.hello = candidate.path.start_receive_any(kHelloTag, kLongestHello);
       candidates_.push_back(std::move(candidate));
@@ -157,14 +178,23 @@ void LinkStart::accept() {
     }
     return;
   }
+  turn_away(*accepted, "");
+}
+
+// `key`: the one that it should have shown; empty: it should not call at all.
+void LinkStart::turn_away(wan::Accepted& accepted, const std::string& key) {
   try {
-    accepted->path.start_send(kHelloTag, hello_);  // so that it finds out whom it has called
+    accepted.path.start_send(kHelloTag, hello_);  // so that it finds out whom it has called
   } catch (const wan::Error&) {
   }
-  left_.push_back(std::move(accepted->path));
+  const std::string why =
+      key.empty() ? "it is no neighbour of " + name(plan_.me) + " that should call it"
+                  : "it shows the key " + accepted.identity + ", and that of this link is " + key +
+                        ": give the same sites.NAME.key at both ends";
+  if (!key.empty()) send_news(accepted.path, News::kRefused, "site " + name(plan_.me) + " turns this site away (" + why + ")");
+  left_.push_back(std::move(accepted.path));
   if (left_.size() > kMostLeft) left_.erase(left_.begin());
-  say(plan_, "a site that calls itself " + printable(accepted->name) + " was turned away: it is no neighbour of " +
-                 name(plan_.me) + " that should call it");
+  say(plan_, "a site that calls itself " + printable(accepted.name) + " was turned away: " + why);
 }
 
 void LinkStart::look_at_candidates() {

@@ -51,6 +51,7 @@ class LinkStart {
   };
 
   void accept();
+  void turn_away(wan::Accepted& accepted, const std::string& key);
   void look_at_candidates();
   void look_at_callers();
   void look_at_news();
@@ -65,6 +66,7 @@ class LinkStart {
   wan::Context& context_;
   std::unique_ptr<wan::Listener> listener_;
   std::vector<StartedLink> links_;
+  std::vector<std::string> key_ids_;  // that the neighbours hold, beside links_; empty: paths know them otherwise
   std::vector<std::string> reasons_;  // of waiting, beside links_
   std::vector<Candidate> candidates_;
   std::vector<wan::Path> left_;       // of others than our neighbours, and of those that only try their links

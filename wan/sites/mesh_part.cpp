@@ -1,5 +1,6 @@
 #include "wan/sites/mesh_part.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace maki::sites {
@@ -81,6 +82,9 @@ MeshChunk read_chunk(Reader& reader, const MeshHeader& header) {
       chunk.block.kind[static_cast<std::size_t>(mesh)].push_back(static_cast<Plane>(kind));
     }
   }
+  const auto is_empty = [](Plane kind) { return kind == Plane::kEmpty; };
+  if (std::ranges::all_of(chunk.block.kind[0], is_empty) && std::ranges::all_of(chunk.block.kind[1], is_empty))
+    refuse("a part says nothing");
   chunk.coded = reader.bytes(head.bytes);
   return chunk;
 }
@@ -111,7 +115,14 @@ MeshPart unpack(const MeshHeader& header, std::span<const std::byte> message) {
   head.pieces = head.chunks = 0;
   const Head mine = head_of(header);
   if (std::memcmp(&head, &mine, sizeof head) != 0) refuse("they are of another mesh, or of another unit of mass");
-  for (std::uint32_t i = 0; i < chunks; ++i) part.chunks.push_back(read_chunk(reader, header));
+  if (part.pieces == 0 || part.pieces > static_cast<std::uint32_t>(header.cells)) refuse("it is in too many pieces");
+  // Chunks are added at the same time: those of a part do not share planes.
+  int next_plane = 0;
+  for (std::uint32_t i = 0; i < chunks; ++i) {
+    const MeshChunk& chunk = part.chunks.emplace_back(read_chunk(reader, header));
+    if (chunk.first_plane < next_plane) refuse("its parts are not in order");
+    next_plane = chunk.first_plane + chunk.block.planes;
+  }
   if (!reader.empty()) refuse("a part is longer than it says");
   return part;
 }

@@ -1,8 +1,11 @@
 #include "wan/sites/net_ring.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 
 #include "wan/net/error.hpp"
+#include "wan/sites/link_plan.hpp"
 #include "wan/sites/net_ring_core.hpp"
 
 namespace maki::sites {
@@ -15,10 +18,21 @@ constexpr double kFarewell = 60;    // seconds of a regular end: all has been ac
 
 double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
 
+std::size_t half_of_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void check_length(const Message& message) {
+  if (message.size() > kLongestMessage)
+    throw Error("a message of " + std::to_string(message.size()) + " bytes to other sites",
+                "at most " + std::to_string(kLongestMessage) + " travel in one");
+}
+
 }  // namespace
 
 NetRing::Core::Core(const RingPlan& plan)
-    : ways{static_cast<int>(plan.sites.size()), plan.me}, context_(std::make_unique<wan::Context>(ways.count > 2 ? 2 : 1)) {
+    : ways{static_cast<int>(plan.sites.size()), plan.me}, most_held_(plan.most_held > 0 ? plan.most_held : half_of_memory()),
+      context_(std::make_unique<wan::Context>(ways.count > 2 ? 2 : 1)) {
   for (const SitePlace& site : plan.sites) names_.push_back(site.name);
   hellos.resize(plan.sites.size());
   const auto begun = Clock::now();
@@ -45,6 +59,7 @@ NetRing::Core::~Core() {
 void NetRing::Core::meet(const RingPlan& plan) {
   std::string problem;
   LinkStart start(plan, Purpose::kRun, *context_);
+  if (const std::string warning = shared_key_warning(plan); !warning.empty()) say(plan, warning);
   start.run(true, plan.wait_limit);
   for (const StartedLink& started : start.links())
     if (problem.empty()) problem = started.problem;
@@ -102,6 +117,7 @@ void NetRing::Core::greet_all(const RingPlan& plan, double limit) {
     }
     lock.unlock();
     Hello& theirs = hellos[static_cast<std::size_t>(site)] = decode_hello(receive(site, Phase::kControl, 0));
+    if (theirs.name != name(site)) throw Error("what should be site " + name(site) + " calls itself " + theirs.name);
     const auto found = differences(ours, theirs);
     if (!found.empty()) throw Error("site " + name(site) + " cannot run together with this one", found.front());
   }
@@ -110,6 +126,7 @@ void NetRing::Core::greet_all(const RingPlan& plan, double limit) {
 
 void NetRing::Core::send(int to, Phase phase, std::uint64_t number, Message message) {
   if (to < 0 || to >= ways.count || to == ways.me) throw Error("a message to site " + std::to_string(to) + " of the ring");
+  check_length(message);
   {
     const std::lock_guard lock(mutex_);
     throw_if_failed();
@@ -122,6 +139,7 @@ void NetRing::Core::send(int to, Phase phase, std::uint64_t number, Message mess
 }
 
 void NetRing::Core::publish(Phase phase, std::uint64_t number, Message message) {
+  check_length(message);
   {
     const std::lock_guard lock(mutex_);
     throw_if_failed();

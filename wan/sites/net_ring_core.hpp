@@ -70,7 +70,8 @@ class NetRing::Core {
   void run_keeper(Link& link);
   void run_lane(Lane& lane);
   bool take_message(Lane& lane, std::span<std::byte> room);  // false: it was the last one
-  SharedMessage take_pieces(Lane& lane, const Header& header, Link* onward);
+  void take_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message);
+  SharedMessage make_room(std::size_t bytes);
   void give_up(Lane& lane, const std::exception& error);
   void count_passed_on(Phase phase, std::size_t bytes);
 
@@ -87,6 +88,8 @@ class NetRing::Core {
   const std::string& name(int site) const { return names_[static_cast<std::size_t>(site)]; }
 
   std::vector<std::string> names_;
+  const std::size_t most_held_;
+  std::atomic<std::size_t> held_ = 0;  // by messages that came and that somebody still has
   std::unique_ptr<wan::Context> context_;
   std::unique_ptr<wan::Listener> listener_;
   std::deque<Link> links_;

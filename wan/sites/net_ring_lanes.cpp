@@ -10,6 +10,7 @@ namespace maki::sites {
 namespace {
 
 constexpr double kLastWords = 2;  // seconds to tell why the path ends
+constexpr std::size_t kMessageCost = 256;  // of a message beside its bytes: many empty ones take memory too
 
 // Header and, where it is small, message in one.
 std::vector<std::byte> head_of(const Header& header, std::span<const std::byte> message) {
@@ -98,16 +99,16 @@ bool NetRing::Core::take_message(Lane& lane, std::span<std::byte> room) {
   const std::span<const std::byte> head = room.first(request.size());
   const auto header = header_of(head, ways.count);
   if (!header) throw Error("it is no message of this version");
+  if (!ways.on_way(lane.origin, header->last)) throw Error("a message has lost its way");
   const bool ends_here = header->last == ways.me, for_me = ends_here || header->for_all != 0;
   Link* const onward = ends_here ? nullptr : lane.onward;
-  if (!ends_here && onward == nullptr) throw Error("a message has lost its way");
+  SharedMessage message = make_room(header->bytes);
   if (onward != nullptr) put_bytes(*onward, tag, head, nullptr);
-  SharedMessage message;
   if (header->inlined()) {
-    message = std::make_shared<Message>(head.begin() + sizeof(Header), head.end());
+    std::copy(head.begin() + sizeof(Header), head.end(), message->begin());
     if (onward != nullptr) count_passed_on(lane.phase, message->size());
   } else {
-    message = take_pieces(lane, *header, onward);
+    take_pieces(lane, *header, onward, message);
   }
   if (header->kind == Header::kEnd) return false;
   if (for_me) {
@@ -118,10 +119,25 @@ bool NetRing::Core::take_message(Lane& lane, std::span<std::byte> room) {
   return true;
 }
 
+// For what comes, until nobody has it any more.
+SharedMessage NetRing::Core::make_room(std::size_t bytes) {
+  const std::size_t cost = bytes + kMessageCost;
+  if (held_.fetch_add(cost) + cost > most_held_) {
+    held_ -= cost;
+    throw Error("there is no room for " + std::to_string(bytes) + " bytes more than the " + std::to_string(held_) +
+                " that wait to be received");
+  }
+  const SharedMessage message(new Message, [this, cost](Message* gone) {
+    delete gone;
+    held_ -= cost;
+  });
+  message->resize(bytes);
+  return message;
+}
+
 // Each piece goes on its way as it has come, while the next one comes.
-SharedMessage NetRing::Core::take_pieces(Lane& lane, const Header& header, Link* onward) {
+void NetRing::Core::take_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message) {
   const wan::Tag tag = tag_of(lane.origin, lane.phase);
-  auto message = std::make_shared<Message>(header.bytes);
   const std::span<std::byte> whole = *message;
   struct Piece {
     std::span<std::byte> bytes;
@@ -146,7 +162,6 @@ SharedMessage NetRing::Core::take_pieces(Lane& lane, const Header& header, Link*
     give_up(lane, error);
     throw wan::PathError("the path was given up");
   }
-  return message;
 }
 
 void NetRing::Core::count_passed_on(Phase phase, std::size_t bytes) {

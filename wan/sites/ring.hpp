@@ -26,6 +26,7 @@ inline constexpr std::size_t kPhases = 6;
 const char* name(Phase phase);
 
 using Message = std::vector<std::byte>;
+inline constexpr std::size_t kLongestMessage = std::size_t{128} << 20;  // parts of ranks travel in pieces (sites.hpp)
 
 // A site does not answer any more: its path is down beyond its patience, or it has left because another one is lost.
 // Every later call of the ring throws the same. The run writes a restart and ends.

@@ -21,6 +21,11 @@ struct Ways {
   bool by_right(int to) const { return (to - me + count) % count <= reach_right(); }
   int last_right() const { return (me + reach_right()) % count; }
   int last_left() const { return (me + count - reach_left()) % count; }
+  // Whether what `origin` sends as far as `last` ends here or comes by.
+  bool on_way(int origin, int last) const {
+    const int here = (me - origin + count) % count, end = (last - origin + count) % count;
+    return here <= reach_right() ? here <= end && end <= reach_right() : end <= here && count - end <= reach_left();
+  }
 };
 
 // One tag for each origin and phase: on a path their messages keep their order and wait for no others. Those that are
@@ -57,7 +62,8 @@ inline std::optional<Header> header_of(std::span<const std::byte> bytes, int sit
   std::memcpy(&header, bytes.data(), sizeof header);
   const bool known = header.kind == Header::kMessage || header.kind == Header::kEnd;
   const bool fits = header.inlined() ? bytes.size() == sizeof header + header.bytes
-                                     : bytes.size() == sizeof header && header.piece >= kSmallPiece;
+                                     : bytes.size() == sizeof header && header.bytes <= kLongestMessage &&
+                                           header.piece >= kSmallPiece && header.piece <= kLongestMessage;
   if (!known || !fits || header.last >= sites) return std::nullopt;
   return header;
 }

@@ -243,10 +243,15 @@ void SiteMesh::take(const CellBox& box, const MassUnit& unit, std::uint64_t* cou
     for (std::uint32_t i = 0; i < pieces; ++i) {
       const std::vector<Message> parts = p.sites.receive_parts(site, Phase::kMesh, number + i);
       const Stopwatch watch(p.counters.decoding);
-      for (const Message& message : parts) {
-        const MeshPart part = unpack(header, message);
-        pieces = part.pieces;
-        p.add(box, unit, part, sums);
+      try {
+        for (const Message& message : parts) {
+          const MeshPart part = unpack(header, message);
+          if (i > 0 && part.pieces != pieces) throw Error("it is in " + std::to_string(part.pieces) + " pieces at once");
+          pieces = part.pieces;
+          p.add(box, unit, part, sums);
+        }
+      } catch (const Error& error) {
+        throw Error("the mesh of site " + p.sites.name(site) + " cannot be taken", error.what());
       }
     }
     for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {

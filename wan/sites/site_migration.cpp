@@ -87,16 +87,17 @@ void SiteMigration::begin(const Stream& stream, const Slabs& slabs, Particles& p
 
 Migration SiteMigration::finish(const Stream& stream, Particles& particles, ExtraArrays extra, std::uint64_t number) {
   std::vector<Message> shares;
-  for (const int site : partners_)
-    for (Message& share : sites_.receive_shares(site, Phase::kParticles, number)) shares.push_back(std::move(share));
-  const std::size_t particle_bytes = BlockPlaces({}, extra.size()).particle_bytes;
   std::vector<std::uint64_t> counts;
-  for (const Message& share : shares) {
-    if (share.size() % particle_bytes != 0)
-      throw Error("particles of another kind came from a site",
-                  std::to_string(share.size()) + " bytes for " + std::to_string(particle_bytes) + " each",
-                  "run the same version at all sites");
-    counts.push_back(share.size() / particle_bytes);
+  const std::size_t particle_bytes = BlockPlaces({}, extra.size()).particle_bytes;
+  for (const int site : partners_) {
+    for (Message& share : sites_.receive_shares(site, Phase::kParticles, number)) {
+      if (share.size() % particle_bytes != 0)
+        throw Error("particles of another kind came from site " + sites_.name(site),
+                    std::to_string(share.size()) + " bytes for " + std::to_string(particle_bytes) + " each",
+                    "run the same version at all sites");
+      counts.push_back(share.size() / particle_bytes);
+      shares.push_back(std::move(share));
+    }
   }
   const BlockPlaces places(counts, extra.size());
   counts_.received = places.particles();

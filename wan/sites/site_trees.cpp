@@ -17,6 +17,7 @@ namespace maki::sites {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::size_t kMostRoots = std::size_t{1} << 18;  // so that the tree of domains is as deep as a walk may go
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -171,6 +172,7 @@ void SiteTrees::Parts::receive_blocks(const Stream& stream) {
       came.push_back(header->counts());
     }
   }
+  if (came.size() > kMostRoots) throw Error("trees came of " + std::to_string(came.size()) + " ranks of other sites", "", "start fewer");
   in.expect(stream, came, options.compress);
   std::size_t b = 0;
   for (std::size_t p = 0; p < parts.size(); ++p)
@@ -184,7 +186,7 @@ void SiteTrees::Parts::receive_blocks(const Stream& stream) {
 void SiteTrees::Parts::take_block(const Stream& stream, std::size_t partner, std::size_t rank, std::size_t b,
                                   const Message& part) {
   const auto rest = read_rest_of_block(part, *read_block_header(part, options.compress));
-  if (!rest) refuse(partner, rank, part.size());
+  if (!rest || !is_tree(*rest, in.blocks.counts(b))) refuse(partner, rank, part.size());
   std::byte* block = in.packed.data() + in.blocks.begin(b);
   const std::size_t payload = in.blocks.payload_bytes(b);
   copy_to_device(stream, block, part.data() + sizeof(BlockHeader), payload);

@@ -27,18 +27,24 @@ void append_tail(Message& piece, const std::vector<std::uint64_t>& sizes) {
   piece.insert(piece.end(), last.begin(), last.end());
 }
 
-[[noreturn]] void throw_garbled() {
-  throw Error("parts came from a site whose sizes do not fit", "", "run the same version at all sites");
+constexpr std::uint64_t kLargestPart = std::uint64_t{1} << 46;  // so that sums of all are no matter
+constexpr std::size_t kReserved = std::size_t{1} << 30;         // before the bytes have come
+static_assert(Sites::kPiece + (Sites::kMostRanks + 1) * sizeof(std::uint64_t) <= kLongestMessage);
+
+[[noreturn]] void throw_garbled(const std::string& site) {
+  throw Error("the sizes of the parts that came from site " + site + " do not fit", "", "run the same version at all sites");
 }
 
-std::vector<std::uint64_t> take_tail(Message& piece) {
+// `site`: whose it is.
+std::vector<std::uint64_t> take_tail(Message& piece, const std::string& site) {
   std::uint64_t count = 0;
-  if (piece.size() < sizeof count) throw_garbled();
+  if (piece.size() < sizeof count) throw_garbled(site);
   std::memcpy(&count, piece.data() + piece.size() - sizeof count, sizeof count);
-  if (count == 0 || count > piece.size() / sizeof count - 1) throw_garbled();
+  if (count == 0 || count > piece.size() / sizeof count - 1 || count > Sites::kMostRanks) throw_garbled(site);
   const std::size_t bytes = piece.size() - tail_bytes(count);
   std::vector<std::uint64_t> sizes(count);
   std::memcpy(sizes.data(), piece.data() + bytes, count * sizeof count);
+  if (std::ranges::any_of(sizes, [](std::uint64_t size) { return size > kLargestPart; })) throw_garbled(site);
   piece.resize(bytes);
   return sizes;
 }
@@ -203,7 +209,7 @@ std::vector<Message> Sites::collect(Phase phase, std::uint64_t number) {
     return one;
   });
   if (own_->gateway()) return all;
-  const auto sizes = take_tail(packed);
+  const auto sizes = take_tail(packed, name(me_));
   for_parts(sizes, 0, packed.size(), [&](std::size_t site, std::uint64_t, std::uint64_t from, std::size_t bytes) {
     all[site].assign(packed.begin() + from, packed.begin() + from + bytes);
   });
@@ -221,18 +227,18 @@ void Sites::publish_parts(Phase phase, std::uint64_t number, std::span<const std
 std::vector<Message> Sites::receive_parts(int from, Phase phase, std::uint64_t number) {
   const auto receive = [&] { return own_->share([&] { return ring_->receive(from, phase, number); }); };
   Message piece = receive();
-  const auto sizes = take_tail(piece);
+  const auto sizes = take_tail(piece, name(from));
   const std::uint64_t total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   std::vector<Message> parts(sizes.size());
   for (std::uint64_t begin = 0;; piece = receive()) {
     const std::uint64_t end = begin + piece.size();
-    if (end > total || (piece.empty() && total > 0)) throw_garbled();
+    if (end > total || (piece.empty() && total > 0)) throw_garbled(name(from));
     for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t, std::uint64_t at, std::size_t bytes) {
       Message& whole = parts[part];
       if (bytes == piece.size() && bytes == sizes[part]) {
         whole = std::move(piece);
       } else {
-        whole.reserve(sizes[part]);
+        whole.reserve(std::min<std::size_t>(sizes[part], kReserved));
         whole.insert(whole.end(), piece.begin() + at, piece.begin() + at + bytes);
       }
     });
@@ -253,26 +259,31 @@ std::vector<Message> Sites::receive_shares(int from, Phase phase, std::uint64_t 
     Message told = own_->share([&] {
       piece = ring_->receive(from, phase, number);
       std::vector<std::uint64_t> table;
-      if (sizes.empty()) table = take_tail(piece);
-      Message header;
-      table.push_back(piece.size());
+      if (sizes.empty()) table = take_tail(piece, name(from));
+      const std::uint64_t bytes = piece.size();
+      const auto front = as_bytes_of(bytes);
+      Message header(front.begin(), front.end());
       append_tail(header, table);
       return header;
     });
-    auto table = take_tail(told);
-    const std::uint64_t end = begin + table.back();
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, told.data(), sizeof bytes);
+    const std::uint64_t end = begin + bytes;
     if (sizes.empty()) {
-      table.pop_back();
-      sizes = table;
+      sizes = take_tail(told, name(from));
       total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
-      for (std::size_t p = me; p < sizes.size(); p += size) mine.emplace_back(sizes[p]);
+      mine.resize(sizes.size() > me ? (sizes.size() - me + size - 1) / size : 0);
     }
-    if (end > total || (begin == end && total > 0)) throw_garbled();
+    if (end > total || (begin == end && total > 0)) throw_garbled(name(from));
     std::vector<Communicator::Outgoing> out;
     std::vector<Communicator::Incoming> in;
     for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t to, std::uint64_t at, std::size_t bytes) {
       if (own_->gateway()) out.push_back({static_cast<int>(part % size), piece.data() + at, bytes});
-      if (part % size == me) in.push_back({0, mine[part / size].data() + to, bytes});
+      if (part % size != me) return;
+      Message& whole = mine[part / size];
+      whole.reserve(std::min<std::size_t>(sizes[part], kReserved));
+      whole.resize(to + bytes);
+      in.push_back({0, whole.data() + to, bytes});
     });
     own_->ranks.exchange(out, in);
     begin = end;

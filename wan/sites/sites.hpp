@@ -63,6 +63,7 @@ class Sites {
   // In how large pieces parts leave this site; alike on all its ranks. (Tests make it small.)
   static constexpr std::size_t kPiece = std::size_t{64} << 20;
   void set_piece(std::size_t bytes);
+  static constexpr std::size_t kMostRanks = std::size_t{1} << 16;  // of a site
 
  private:
   std::unique_ptr<Ring> ring_;

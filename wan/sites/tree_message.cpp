@@ -86,6 +86,7 @@ std::optional<BlockHeader> read_block_header(const Message& message, bool compre
       header.multipoles > kMost || header.cells > kMost || header.shape_bytes > message.size())
     return {};
   const BlockSections sections(header.counts(), compress);
+  if (compress ? header.cells > header.shape_bytes : header.cells * sizeof(std::uint32_t) != header.shape_bytes) return {};
   const std::uint64_t masses = header.mass == 0 ? sections.end - sections.masses : 0;
   if (message.size() != sizeof header + sections.shapes + header.shape_bytes + masses) return {};
   return header;
@@ -111,6 +112,28 @@ std::optional<std::vector<std::byte>> read_rest_of_block(const Message& message,
   }
   if (rest.size() != sections.end - sections.shapes) return {};
   return rest;
+}
+
+bool is_tree(std::span<const std::byte> rest, const BlockCounts& counts) {
+  std::uint64_t known = 1, level_end = 1, particles = 0, multipoles = 0;
+  int level = 0;
+  for (std::uint64_t i = 0; i < counts.cells; ++i) {
+    const std::uint32_t shape = word_at(rest, i);
+    if (i == level_end) {
+      if (known == i || ++level > kMortonLevels) return false;
+      level_end = known;
+    }
+    if (is_leaf(shape)) {
+      particles += shape;
+      continue;
+    }
+    ++multipoles;
+    if (is_divided(shape) && shape - kDividedCell <= 8)
+      known += shape - kDividedCell;
+    else if (shape != kClosedCell)
+      return false;
+  }
+  return known == counts.cells && particles == counts.particles && multipoles == counts.multipoles;
 }
 
 }  // namespace maki::sites

@@ -36,5 +36,8 @@ void finish_block_message(const BlockCounts& counts, bool compress, std::span<co
 std::optional<BlockHeader> read_block_header(const Message& message, bool compress);
 // What follows the payload in the block; nothing where the message's length is not right.
 std::optional<std::vector<std::byte>> read_rest_of_block(const Message& message, const BlockHeader& header);
+// Whether that begins with the shapes of a tree that has as many of all as the block says: a forest is built from them
+// without another look, and walked with a stack that is as deep as a tree can be.
+bool is_tree(std::span<const std::byte> rest, const BlockCounts& counts);
 
 }  // namespace maki::sites

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 
+#include "wan/sites/link_plan.hpp"
+
 namespace maki {
 namespace {
 
@@ -43,21 +45,27 @@ std::uint64_t open_files_limit() {
 std::vector<wan::Limit> limits_here(const sites::RingPlan& plan, const std::vector<sites::LinkCheck>& links,
                                     const wan::KernelLimits& kernel, std::uint64_t open_files) {
   std::vector<wan::Limit> all;
-  const auto add = [&](double rate, double round_trip) {
-    for (const wan::Limit& limit : limits_of(kernel, plan.path, rate, round_trip)) add_once(all, limit);
-  };
-  const double intended = plan.path.pacing_rate > 0 ? plan.path.pacing_rate : kAssumedRate;
-  for (const sites::LinkCheck& link : links) {
-    const double rate = std::max({link.rate_in, link.rate_out, plan.path.pacing_rate});
-    if (link.round_trip > 0) add(rate > 0 ? rate : intended, link.round_trip);
+  const std::vector<int> neighbours = sites::neighbours(plan);
+  int streams = 0;
+  for (const int neighbour : neighbours) {
+    const wan::PathSettings path = link_to(plan, neighbour).path;
+    streams += path.streams;
+    const double intended = path.pacing_rate > 0 ? path.pacing_rate : kAssumedRate;
+    const auto add = [&](double rate, double round_trip) {
+      for (const wan::Limit& limit : limits_of(kernel, path, rate, round_trip)) add_once(all, limit);
+    };
+    for (const sites::LinkCheck& link : links) {
+      if (link.site != neighbour || link.round_trip <= 0) continue;
+      const double rate = std::max({link.rate_in, link.rate_out, path.pacing_rate});
+      add(rate > 0 ? rate : intended, link.round_trip);
+    }
+    if (links.empty()) add(intended, kAssumedRoundTrip);
   }
-  if (links.empty()) add(intended, kAssumedRoundTrip);
-  const int neighbours = plan.sites.size() > 2 ? 2 : 1;
   // Streams that are made anew are there twice for a while.
-  const std::uint64_t needed = kOwnFiles + 2 * static_cast<std::uint64_t>(neighbours * plan.path.streams);
+  const std::uint64_t needed = kOwnFiles + 2 * static_cast<std::uint64_t>(streams);
   if (open_files < needed) {
     all.push_back({fmt::format("{} files may be open at once, and {} streams to {} neighbour{} need up to {}",
-                               open_files, plan.path.streams, neighbours, neighbours > 1 ? "s" : "", needed),
+                               open_files, streams, neighbours.size(), neighbours.size() > 1 ? "s" : "", needed),
                    fmt::format("ulimit -n {}", std::max<std::uint64_t>(4096, std::bit_ceil(needed)))});
   }
   return all;
@@ -99,17 +107,18 @@ std::string link_table(const sites::RingPlan& plan, const std::vector<sites::Lin
   std::size_t width = 9;
   for (const sites::LinkCheck& link : links) width = std::max(width, name_of(plan, link).size());
   const auto row = [&](const std::string& name, const std::string& reached, const std::string& configuration,
-                       const std::string& clock, const std::string& round_trip, const std::string& out,
-                       const std::string& in) {
-    return fmt::format("{:<{}}  {:<20}  {:<13}  {:>10}  {:>10}  {:>14}  {:>14}\n", name, width, reached, configuration,
-                       clock, round_trip, out, in);
+                       const std::string& clock, const std::string& round_trip, const std::string& paced,
+                       const std::string& out, const std::string& in) {
+    return fmt::format("{:<{}}  {:<20}  {:<13}  {:>10}  {:>10}  {:>14}  {:>14}  {:>14}\n", name, width, reached,
+                       configuration, clock, round_trip, paced, out, in);
   };
-  std::string text = row("neighbour", "", "configuration", "its clock", "round trip", "out", "in");
+  std::string text = row("neighbour", "", "configuration", "its clock", "round trip", "paced at", "out", "in");
   for (const sites::LinkCheck& link : links) {
     const std::string way = link.calls ? "it calls" : "we call";
     text += row(name_of(plan, link), link.reachable ? "reached, " + way : "NOT REACHED",
                 !link.reachable ? "-" : link.differences.empty() ? "the same" : "DIFFERENT", clock_cell(link),
-                time_cell(link.round_trip), rate_cell(link.rate_out), rate_cell(link.rate_in));
+                time_cell(link.round_trip), rate_cell(link_to(plan, link.site).path.pacing_rate),
+                rate_cell(link.rate_out), rate_cell(link.rate_in));
   }
   return text;
 }

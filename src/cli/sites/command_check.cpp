@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+#include <set>
+
 #include "kernels/device/error.hpp"
 #include "src/cli/setup.hpp"
 #include "src/cli/sites/check_report.hpp"
@@ -11,6 +15,7 @@
 #include "src/config/parse.hpp"
 #include "wan/net/listener.hpp"
 #include "wan/net/secure/key.hpp"
+#include "wan/sites/link_plan.hpp"
 
 namespace maki {
 namespace {
@@ -37,17 +42,23 @@ void try_out(std::vector<std::string>& problems, Call call) {
 // What can be seen without the neighbours.
 std::vector<std::string> problems_here(const sites::RingPlan& plan) {
   std::vector<std::string> problems;
-  const int count = static_cast<int>(plan.sites.size()), me = plan.me;
-  const sites::SitePlace& here = plan.sites[static_cast<std::size_t>(me)];
-  for (const std::string& file : plan.security.key_files) try_out(problems, [&] { wan::read_key(file); });
-  const int left = (me + count - 1) % count, right = (me + 1) % count;
-  const bool is_called = caller_of(plan, left, me) == left || caller_of(plan, me, right) == right;
+  const sites::SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
+  bool is_called = false;
+  std::set<std::string> keys;
+  for (const int neighbour : sites::neighbours(plan)) {
+    is_called = is_called || sites::calls_us(plan, neighbour);
+    for (const std::string& file : sites::link_to(plan, neighbour).security.key_files) keys.insert(file);
+  }
+  for (const std::string& file : keys) try_out(problems, [&] { wan::read_key(file); });
   if (!is_called) return problems;
   if (here.relay.used()) {
     try_out(problems, [&] { wan::read_key(here.relay.key_file); });
   } else if (problems.empty()) {
     const wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{"", here.address.port};
-    try_out(problems, [&] { wan::Listener(local, plan.security, plan.path); });
+    try_out(problems, [&] {
+      const sites::LinkPlan door = sites::door_of(plan);
+      wan::Listener(local, door.security, door.path);
+    });
   }
   return problems;
 }
@@ -80,14 +91,17 @@ void check(const Options& given) {
   plan.say(fmt::format("site {} of the ring {}, Maki {}", site.name, fmt::join(config.sites.ring, ", "), plan.version));
 
   std::vector<sites::LinkCheck> links;
-  std::vector<std::string> problems = problems_here(plan);
+  std::vector<std::string> problems = problems_here(plan), notes;
+  if (problems.empty())
+    if (const std::string warning = sites::shared_key_warning(plan); !warning.empty()) notes.push_back(warning);
   if (problems.empty() && !given.no_measure) {
     links = check_links(plan);
     fmt::print("\n{}", link_table(plan, links));
     problems = problems_of(plan, links);
   }
   print_limits(limits_here(plan, links, wan::KernelLimits::of_this_machine(), open_files_limit()));
-  print_list("To know:", notes_on(plan, links));
+  std::ranges::copy(notes_on(plan, links), std::back_inserter(notes));
+  print_list("To know:", notes);
   print_list("What is wrong:", problems);
   if (!problems.empty()) throw CLI::RuntimeError(kSomethingIsWrong);
   fmt::print("\n{}\n", given.no_measure ? "Nothing is wrong at this site; its neighbours were not called."

@@ -28,7 +28,9 @@ std::uint64_t common_restart(const std::vector<sites::Hello>& hellos) {
 }
 
 // The path to a neighbour, in one line.
-std::string path_line(const std::string& neighbour, const wan::PathStatus& path, double pacing_rate) {
+std::string path_line(const std::string& neighbour, const wan::Path& there) {
+  const wan::PathStatus path = there.status();
+  const double pacing_rate = there.settings().pacing_rate;
   std::string line = fmt::format("path to {}: {}, ", neighbour, path.peer);
   if (path.round_trip > 0) line += fmt::format("round trip {:.3g} ms, ", path.round_trip * 1e3);
   line += fmt::format("{} of {} streams", path.streams_up, path.streams);
@@ -52,9 +54,9 @@ std::vector<std::string> OpenSites::describe() const {
   for (int i = 0; i < sites->count(); ++i) names.push_back(sites->name(i));
   std::vector<std::string> lines = {fmt::format("site {}, number {} of {} in the ring {}", sites->name(sites->me()),
                                                 sites->me() + 1, sites->count(), fmt::join(names, ", "))};
-  lines.push_back(path_line(sites->name(sites->right()), ring->path_to(sites->right()).status(), pacing_rate));
+  lines.push_back(path_line(sites->name(sites->right()), ring->path_to(sites->right())));
   if (sites->left() != sites->right())
-    lines.push_back(path_line(sites->name(sites->left()), ring->path_to(sites->left()).status(), pacing_rate));
+    lines.push_back(path_line(sites->name(sites->left()), ring->path_to(sites->left())));
   return lines;
 }
 
@@ -72,7 +74,6 @@ OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communi
     plan.say = say;
     ring = std::make_unique<sites::NetRing>(plan);
     open.restart = common_restart(ring->hellos());
-    open.pacing_rate = plan.path.pacing_rate;
   });
   ranks.broadcast(&open.restart, sizeof open.restart, 0);
   open.sites = std::make_unique<sites::Sites>(std::move(ring), resolved.sites.ring, ranks);

@@ -28,7 +28,6 @@ struct OpenSites {
   std::unique_ptr<sites::Sites> sites;  // null in a run at one site
   std::string run;                      // its name (src/io/run_directory.hpp), the same at all sites
   std::uint64_t restart = 0;            // the latest that all sites have, of those given
-  double pacing_rate = 0;               // of each path, bytes/s; 0: no bound
 
   // For the log of rank 0: the ring, and what is known of the paths by now (round trips after a second or so).
   std::vector<std::string> describe() const;

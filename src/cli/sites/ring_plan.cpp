@@ -22,12 +22,16 @@ sites::SitePlace place_of(const SiteAddress& site) {
 }  // namespace
 
 sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, bool goes_on) {
-  const PathChoices path = site_path(resolved);
   sites::RingPlan plan;
   plan.me = site.place;
   for (const std::string& name : resolved.sites.ring) plan.sites.push_back(place_of(find_site(resolved, name)));
-  plan.path = path.settings;
-  plan.security = path.security;
+  // This site's own; keys of others need not be here.
+  const int count = static_cast<int>(plan.sites.size());
+  for (const int left : {site.place, (site.place + count - 1) % count}) {
+    sites::SitePlace& place = plan.sites[static_cast<std::size_t>(count == 2 ? 0 : left)];
+    const PathChoices link = site_path(resolved, place.name);
+    place.onward = sites::LinkPlan{link.settings, link.security};
+  }
   if (const auto& wait = resolved.sites.wait) plan.wait_limit = in_base(*wait, Dimension::kWallTime, "s");
   plan.version = fmt::format("{} ({})", MAKI_VERSION, MAKI_GIT_HASH);
   plan.agreement = fmt::format("what is to do = {}\n", goes_on ? "maki resume" : "maki run");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "kernels/device/error.hpp"
 #include "src/cli/wan/path_options.hpp"
@@ -69,6 +70,72 @@ TEST(ConfigSites, SettingsOfTheCommandLineReachThem) {
   EXPECT_EQ(place_in_ring(config, "tokyo"), 0);
 }
 
+constexpr const char* kThree = R"(
+[sites]
+ring = ["amsterdam", "tokyo", "oslo"]
+key = "our.key"
+[sites.amsterdam]
+address = "amsterdam.example:6000"
+key = "amsterdam.key"
+[sites.amsterdam.path]
+pacing = "96 Mbit/s"
+[sites.oslo.path]
+streams = 8
+[sites.path]
+streams = 32
+pacing = "800 Mbit/s"
+)";
+
+// A link has the settings of the site on its left, key by key before those of all.
+TEST(ConfigSites, LinksHaveSettingsAndKeysOfTheirOwn) {
+  const Config config = parse_config(kThree, "run.toml", {"sites.tokyo.path.pacing=384 Mbit/s", "sites.oslo.key=o.key"});
+  const auto link = [&](const char* left) { return site_path(config, left); };
+  EXPECT_DOUBLE_EQ(link("amsterdam").settings.pacing_rate, 12e6);
+  EXPECT_EQ(link("amsterdam").settings.streams, 32);
+  EXPECT_DOUBLE_EQ(link("tokyo").settings.pacing_rate, 48e6);
+  EXPECT_DOUBLE_EQ(link("oslo").settings.pacing_rate, 1e8);
+  EXPECT_EQ(link("oslo").settings.streams, 8);
+  EXPECT_DOUBLE_EQ(site_path(config).settings.pacing_rate, 1e8);
+  const auto key = [&](const char* left) { return link(left).security.key_files; };
+  EXPECT_EQ(key("amsterdam"), std::vector<std::string>{"amsterdam.key"});
+  EXPECT_EQ(key("tokyo"), std::vector<std::string>{"our.key"});
+  EXPECT_EQ(key("oslo"), std::vector<std::string>{"o.key"});
+}
+
+TEST(ConfigSites, LinksAreSafeFromTheSettingsOfOthers) {
+  const Config config = parse_config(kThree, "run.toml", {"sites.amsterdam.path.window=64 MiB"});
+  EXPECT_EQ(site_path(config, "amsterdam").settings.unmatched_limit, std::size_t{1} << 32);
+  EXPECT_EQ(site_path(config, "tokyo").settings.unmatched_limit, std::size_t{1} << 28);
+  expect_words(refusal(kThree, {"sites.oslo.path.heartbeat=10 min"}), {"sites.oslo.path"});
+}
+
+// What `maki wan bench` prints, under another heading.
+TEST(ConfigSites, WhatABenchPrintsCanBePasted) {
+  PathChoices found;
+  found.settings.streams = 12;
+  found.settings.pacing_rate = 12e6;
+  found.security.key_files = {"the.key"};
+  const std::string printed = path_toml(found), lines = printed.substr(printed.find('\n'));
+  const std::string ring = "[sites]\nring = ['a', 'b', 'c']\n";
+  const Config of_link = parse_config(ring + "[sites.b.path]" + lines, "run.toml");
+  EXPECT_EQ(path_toml(site_path(of_link, "b")), printed);
+  EXPECT_THROW(site_path(of_link, "a"), Error);
+  EXPECT_EQ(path_toml(site_path(parse_config(ring + "[sites.path]" + lines, "run.toml"), "c")), printed);
+}
+
+TEST(ConfigSites, KeysOfLinksAreKeptForARunThatGoesOn) {
+  const Config config = parse_config(kThree, "run.toml", {"sites.oslo.key=/o.key"});
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(key_settings(config), (std::vector<std::string>{"sites.key=" + here + "/our.key",
+                                                            "sites.amsterdam.key=" + here + "/amsterdam.key",
+                                                            "sites.oslo.key=/o.key"}));
+  const std::string text = to_toml(config);
+  EXPECT_EQ(text.find(".key\""), std::string::npos) << "keys are not printed";
+  const Config again = parse_config(text, "again", key_settings(config));
+  EXPECT_EQ(to_toml(again), text);
+  EXPECT_EQ(path_toml(site_path(again, "oslo")), path_toml(site_path(config, "oslo")));
+}
+
 // What the path can have on its way is not to be held back for want of memory at its end, unless somebody says so.
 TEST(ConfigSites, RoomForWhatComesUnaskedFollowsThePath) {
   const auto room = [](const std::vector<std::string>& settings) {
@@ -104,7 +171,8 @@ TEST(ConfigSites, WhatAllHaveAlike) {
   EXPECT_TRUE(has("sites.ring = [\"amsterdam\", \"tokyo\"]"));
   for (const char* own : {"run.output_directory=x", "run.overwrite=true", "run.threads=3", "run.device=1",
                           "sites.key=z", "run.time_limit=1 h", "gravity.list_memory=1 GB", "sites.amsterdam.listen=:1",
-                          "sites.amsterdam.address=b:1", "sites.path.pacing=1 MB/s"})
+                          "sites.amsterdam.address=b:1", "sites.path.pacing=1 MB/s", "sites.amsterdam.key=z",
+                          "sites.amsterdam.path.pacing=1 MB/s"})
     EXPECT_EQ(lines({own}), all) << own;
   for (const char* common : {"run.name=x", "sigma8=0.8", "initial.seed=2", "gravity.theta=0.4", "run.preset=fast",
                              "max_boundary_move=0", "ring=tokyo,amsterdam", "output.redshifts=3", "deterministic=true"})
@@ -125,7 +193,7 @@ TEST(ConfigSites, MistakesAreNamedWithTheirPlace) {
   const std::string two = kTwo;
   expect_words(refusal("[sites.path]\nstreems = 3\n"), {"run.toml line 2", "sites.path.streems", "'streams'"});
   expect_words(refusal("[sites.path]\nstreams = 300\n"), {"line 2", "sites.path.streams", "300", "1 to 256"});
-  expect_words(refusal("[sites.path]\nkey = 'a'\n"), {"line 2", "sites.key"});
+  expect_words(refusal("[sites]\nkey = 'b'\n[sites.path]\nkey = 'a'\n"), {"line 4", "sites.path.key", "'b' already"});
   expect_words(refusal("[sites.path]\nrelay = 'a:1'\n"), {"line 2", "belongs to a site"});
   expect_words(refusal("[sites.tokyo]\nadress = 'a:1'\n"), {"line 2", "sites.tokyo.adress", "'address'"});
   expect_words(refusal("[sites.tokyo]\naddress = 6000\n"), {"line 2", "sites.tokyo.address", "text in quotes"});
@@ -138,6 +206,14 @@ TEST(ConfigSites, MistakesAreNamedWithTheirPlace) {
   expect_words(refusal(two, {"sites.amsterdam.address=:6000"}), {"sites.amsterdam.address", "no host"});
   expect_words(refusal(two, {"sites.tokyo.relay_key="}), {"sites.tokyo", "relay_key is missing"});
   expect_words(refusal(two, {"sites.path.heartbeat=10 min"}), {"sites.path"});
+  expect_words(refusal("[sites.tokyo.path]\nstreems = 3\n"), {"run.toml line 2", "sites.tokyo.path.streems", "'streams'"});
+  expect_words(refusal("[sites.tokyo.pth]\nstreams = 3\n"), {"line 1", "[sites.tokyo.pth]", "[sites.NAME.path]"});
+  expect_words(refusal("[sites.tokyo]\npath = 3\n"), {"line 2", "sites.tokyo.path"});
+  expect_words(refusal("[sites.tokyo.path]\ninsecure = true\n"), {"line 2", "alike for all links", "[sites.path]"});
+  expect_words(refusal("[sites.tokyo.path]\nrelay = 'a:1'\n"), {"line 2", "belongs to a site"});
+  expect_words(refusal("[sites.tokyo]\nkey = 'a'\n[sites.tokyo.path]\nkey = 'b'\n"), {"line 4", "'a' already"});
+  expect_words(refusal(two, {"sites.tokyo.key=b.key"}), {"sites.tokyo.key", "two sites have one link", "sites.amsterdam.key"});
+  expect_words(refusal(two, {"sites.tokyo.path.streams=2"}), {"sites.tokyo.path", "sites.amsterdam.path"});
 }
 
 }  // namespace

@@ -144,6 +144,37 @@ TEST_F(LinkTest, RateIsTheLines) {
   EXPECT_LE(took, 0.2 * 1.02 + 0.1);  // others may want the cores
 }
 
+TEST_F(LinkTest, EachLineOfARingMayHaveItsOwnRate) {
+  TestbedSettings settings = fast(0.001);
+  settings.sites = 3;
+  settings.topology = Topology::kRing;
+  constexpr int kPackets = 100;  // at 8 Mbit/s 0.1 s
+  const std::vector<char> packet(1000 - kUdpHeaders);
+  for (const bool slow : {true, false}) {
+    settings.rates = slow ? std::vector{8e6, 0.0, 0.0} : std::vector{0.0, 8e6, 8e6};
+    const Testbed testbed(settings);
+    const Pair pair(testbed);
+    double best = 1;
+    for (int trial = 0; trial < (slow ? 1 : 5); ++trial) {
+      const auto start = Clock::now();
+      for (int i = 0; i < kPackets; ++i) ASSERT_GT(send(pair.a.descriptor(), packet.data(), packet.size(), 0), 0);
+      for (int i = 0; i < kPackets; ++i) {
+        char buffer[2000];
+        ASSERT_TRUE(readable(pair.b, 10)) << i;
+        ASSERT_GT(recv(pair.b.descriptor(), buffer, sizeof buffer, 0), 0);
+      }
+      best = std::min(best, seconds_since(start));
+    }
+    if (slow) {
+      EXPECT_GE(best, 0.098);
+    } else {
+      EXPECT_LE(best, 0.09);
+    }
+  }
+  settings.rates = {1e6, 1e6};
+  EXPECT_THROW(Testbed{settings}, wan::Error);
+}
+
 TEST_F(LinkTest, LosesItsShareAndTheSameOnesAgain) {
   TestbedSettings settings = fast(0.001);
   settings.link.loss = 0.1;

@@ -8,6 +8,7 @@
 #include "src/cli/sites/ring_plan.hpp"
 #include "src/config/parse.hpp"
 #include "kernels/device/error.hpp"
+#include "wan/sites/link_plan.hpp"
 
 namespace maki {
 namespace {
@@ -74,12 +75,35 @@ TEST(RingPlan, IsWhatTheConfigurationSays) {
   EXPECT_EQ(plan.sites[1].relay.target, "tokyo");
   EXPECT_EQ(plan.sites[1].relay.relay, (wan::Endpoint{"gate.example", 7000}));
   EXPECT_FALSE(plan.sites[2].callable());
-  EXPECT_EQ(plan.path.streams, 32);
-  EXPECT_EQ(plan.security.key_files, std::vector<std::string>{"our.key"});
+  EXPECT_EQ(link_to(plan, 1).path.streams, 32);
+  EXPECT_EQ(link_to(plan, 1).security.key_files, std::vector<std::string>{"our.key"});
   expect_words(plan.agreement, {"what is to do = maki run\n", "cosmology.sigma8 = 0.829\n"});
   EXPECT_EQ(plan.agreement.find("our.key"), std::string::npos);
   EXPECT_EQ(plan.agreement, plan_of({"sites.key=x", "sites.amsterdam.listen=", "run.threads=2"}, 1).agreement);
   EXPECT_NE(plan.version.find("0.1"), std::string::npos);
+}
+
+// The link between two sites is that of the one on the left, at both ends; keys of other links need not be known.
+TEST(RingPlan, BothEndsOfALinkHaveTheSame) {
+  const std::vector<std::string> settings = {"sites.key=", "sites.amsterdam.key=a", "sites.tokyo.key=t",
+                                             "sites.tokyo.path.pacing=96 Mbit/s", "sites.tokyo.path.streams=4"};
+  const auto at_tokyo = link_to(plan_of({settings.begin(), settings.end()}, 1), 2);
+  EXPECT_EQ(at_tokyo.path.streams, 4);
+  EXPECT_DOUBLE_EQ(at_tokyo.path.pacing_rate, 12e6);
+  EXPECT_EQ(at_tokyo.security.key_files, std::vector<std::string>{"t"});
+  auto with_oslo = settings;
+  with_oslo.push_back("sites.oslo.key=o");
+  const sites::RingPlan oslo = plan_of(with_oslo, 2);
+  EXPECT_EQ(link_to(oslo, 1).path, at_tokyo.path);
+  EXPECT_EQ(link_to(oslo, 1).security.key_files, std::vector<std::string>{"t"});
+  EXPECT_EQ(link_to(oslo, 0).security.key_files, std::vector<std::string>{"o"});
+  EXPECT_EQ(link_to(oslo, 0).path.streams, 32);
+  try {
+    plan_of(settings, 0);
+    FAIL();
+  } catch (const Error& error) {
+    expect_words(error.what(), {"neither sites.oslo.key nor sites.key is set"});
+  }
 }
 
 TEST(RingPlan, NeighboursThatCannotMeetAreRefused) {
@@ -92,7 +116,8 @@ TEST(CheckReport, NothingIsWrongWithWhatIsGood) {
   EXPECT_TRUE(problems_of(plan_of(), links).empty());
   EXPECT_TRUE(notes_on(plan_of(), links).empty());
   EXPECT_EQ(all_of(limits_here(plan_of(), links, good_kernel(), 4096)), "");
-  expect_words(link_table(plan_of(), links), {"tokyo", "oslo", "the same", "270 ms", "720 Mbit/s"});
+  expect_words(link_table(plan_of({"sites.oslo.path.pacing=96 Mbit/s"}), links),
+               {"tokyo", "oslo", "the same", "270 ms", "720 Mbit/s", " 800 Mbit/s", " 96 Mbit/s"});
 }
 
 TEST(CheckReport, WhatIsWrongIsNamed) {
