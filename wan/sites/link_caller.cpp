@@ -97,7 +97,7 @@ bool LinkCaller::attempt() {
   const std::string here = plan_.sites[static_cast<std::size_t>(plan_.me)].name;
   wan::Path path;
   try {
-    path = wan::Path::connect(there_.address, plan_.security, plan_.path, here, there_.relay, context_, within);
+    path = wan::Path::connect(there_.address, own_security(plan_), plan_.path, here, there_.relay, context_, within);
   } catch (const wan::PathError& error) {
     // One that was there and went (it said good-bye) may come again; one that does not want us will not.
     const std::string text = error.what(), reason = reason_in(text);

@@ -31,7 +31,7 @@ std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& contex
   const SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
   wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{here.listen.host, here.address.port};
   try {
-    return std::make_unique<wan::Listener>(local, plan.security, plan.path, wan::ListenerLimits{}, here.relay, context);
+    return std::make_unique<wan::Listener>(local, own_security(plan), plan.path, wan::ListenerLimits{}, here.relay, context);
   } catch (const wan::Error& error) {
     throw Error("site " + here.name + " cannot be called", error.what());
   }

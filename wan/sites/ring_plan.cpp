@@ -23,6 +23,12 @@ int caller_of(const RingPlan& plan, int left, int right) {
               "neither has an address where it can be called", "give one of them an address or a relay");
 }
 
+wan::Security own_security(const RingPlan& plan) {
+  wan::Security security = plan.security;
+  if (security.own_name.empty()) security.own_name = plan.sites[static_cast<std::size_t>(plan.me)].name;
+  return security;
+}
+
 void check(const RingPlan& plan) {
   const int count = static_cast<int>(plan.sites.size());
   if (count < 2) throw Error("a ring of " + std::to_string(count) + " sites", "", "two or more make one");

@@ -36,6 +36,8 @@ struct RingPlan {
 // Who of two neighbours calls: the one on the left, unless only its own address can be called. A site that is called by
 // a relay is called only where its neighbour cannot be called directly. Throws Error where neither can be called.
 int caller_of(const RingPlan& plan, int left, int right);
+// Keys of the ring may be alike at all sites: each calls itself by its name, unless it has another.
+wan::Security own_security(const RingPlan& plan);
 // Throws Error for names that are missing, too long or given twice, a place that there is not, and neighbours that
 // cannot reach each other.
 void check(const RingPlan& plan);
