@@ -2,15 +2,20 @@
 // loop in the same run. Two processes; the receiver's times. CPU seconds are those of both processes together.
 #include <CLI/CLI.hpp>
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "bench/report.hpp"
 #include "bench/socket_loop.hpp"
 #include "wan/net/log.hpp"
+#include "wan/net/secure/channel.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/tune/bench_client.hpp"
 #include "wan/net/tune/bench_server.hpp"
@@ -24,6 +29,45 @@ struct Options {
   std::string json;
   bool profile = false;  // one long transfer only
   bool tls = false;
+  double strangers = 0;  // that call the server, each second
+};
+
+// Callers without the server's key in a process of its own: so many handshakes each second, all of them refused.
+class StrangerProcess {
+ public:
+  StrangerProcess(const wan::Endpoint& to, const std::string& key_file, double rate) {
+    if (rate > 0) process_ = fork();
+    if (process_ != 0) return;
+    wan::set_log_sink([](wan::LogLevel, const std::string&) {});
+    const auto security = wan::SecurityContext::make({.key_files = {key_file}});
+    const pid_t parent = getppid();
+    for (auto next = std::chrono::steady_clock::now(); getppid() == parent; next += std::chrono::microseconds(std::llround(1e6 / rate))) {
+      std::this_thread::sleep_until(next);
+      call(to, security);
+    }
+    _exit(0);
+  }
+  ~StrangerProcess() {
+    if (process_ <= 0) return;
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+  StrangerProcess(const StrangerProcess&) = delete;
+  StrangerProcess& operator=(const StrangerProcess&) = delete;
+
+ private:
+  static void call(const wan::Endpoint& to, const std::shared_ptr<const wan::SecurityContext>& security) try {
+    const auto channel = wan::make_channel(security, wan::start_connect(wan::resolve(to).front(), {}), wan::Side::kConnecting);
+    wait_for(*channel, POLLOUT);
+    while (channel->handshake() == wan::IoStatus::kWantRead) wait_for(*channel, POLLIN);
+  } catch (const wan::Error&) {  // as it should be
+  }
+  static void wait_for(const wan::Channel& channel, short event) {
+    pollfd one{channel.descriptor(), event, 0};
+    if (poll(&one, 1, 5000) != 1) throw wan::Error("no answer");
+  }
+
+  pid_t process_ = -1;
 };
 
 // A measurement's server in a process of its own.
@@ -186,12 +230,15 @@ class Bench {
 
 void run(const Options& options) {
   const auto key_file = std::filesystem::temp_directory_path() / fmt::format("maki_bench_wan_{}.key", getpid());
+  const std::string wrong_file = key_file.string() + ".wrong";
   wan::write_key(wan::Key::make(), key_file);
+  wan::write_key(wan::Key::make(), wrong_file);
   wan::Security insecure, keyed;
   insecure.insecure = true;
   keyed.key_files = {key_file};
   try {
     const ServerProcess plain_server(insecure), tls_server(keyed);  // before any thread is there
+    const StrangerProcess strangers(tls_server.address, wrong_file, options.strangers);
     wan::set_log_sink([](wan::LogLevel, const std::string&) {});
     Loopback plain(plain_server.address, insecure, options.seconds), tls(tls_server.address, keyed, options.seconds);
     if (options.profile) {
@@ -204,9 +251,11 @@ void run(const Options& options) {
     }
   } catch (...) {
     std::filesystem::remove(key_file);
+    std::filesystem::remove(wrong_file);
     throw;
   }
   std::filesystem::remove(key_file);
+  std::filesystem::remove(wrong_file);
 }
 
 }  // namespace
@@ -217,6 +266,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "of each measurement")->capture_default_str();
   app.add_option("--json", options.json);
   app.add_flag("--profile", options.profile, "one transfer only, for profilers");
+  app.add_option("--strangers", options.strangers, "handshakes without the key that come to the encrypted server each second")->capture_default_str();
   app.add_flag("--tls", options.tls, "with --profile: encrypted");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -93,8 +93,11 @@ void add_security(std::vector<PathKey>& keys) {
   keys.push_back(KEY("private_key", kSecurity, "FILE", "its private key (PEM)", security.private_key, as_is, quoted));
   keys.push_back(KEY("authority", kSecurity, "FILE", "certificate of the authority that signed the peer's (PEM)",
                      security.authority, as_is, quoted));
-  keys.push_back(KEY("peer_name", kSecurity, "NAME", "name in the peer's certificate, where it is not the host's",
+  keys.push_back(KEY("peer_name", kSecurity, "NAME",
+                     "name in the peer's certificate, where it is not the host's; who listens lets in no other",
                      security.peer_name, as_is, quoted));
+  keys.push_back(KEY("own_name", kSecurity, "NAME", "of this side, another one than the peer's; without: this machine",
+                     security.own_name, as_is, quoted));
   keys.push_back(KEY("insecure", kSecurity, "", "no encryption, and anyone may call", security.insecure, parse_switch,
                      switch_value));
 }

@@ -5,9 +5,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "wan/net/printable.hpp"
+
 namespace maki::wan {
 
-// what() is the whole message, "problem (reason): advice".
+// what() is the whole message, "problem (reason): advice", made printable(): it may quote a peer.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& problem, const std::string& reason = "", const std::string& advice = "")
@@ -18,8 +20,9 @@ class Error : public std::runtime_error {
     std::string text = problem;
     if (!reason.empty()) text += " (" + reason + ")";
     if (!advice.empty()) text += ": " + advice;
-    return text;
+    return printable(text, kLongest);
   }
+  static constexpr std::size_t kLongest = 4000;
 };
 
 // A key or certificate is missing, unsafe or wrong, or the peer could not show that it holds the right one.

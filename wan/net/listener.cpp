@@ -13,6 +13,7 @@
 #include "wan/net/path/greeter.hpp"
 #include "wan/net/path/session_table.hpp"
 #include "wan/net/relay/hidden_listener.hpp"
+#include "wan/net/socket/crowd.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
@@ -76,7 +77,9 @@ class Listener::Core final : public Pollable {
   void welcomed(Greeter& greeter, std::unique_ptr<Channel> channel);
   void make_path(const Greeter& greeter, std::unique_ptr<Channel> channel);
   void drop(Greeter& greeter, const std::string& reason);
-  void drop_oldest();
+  void drop_surplus();
+  void known(Greeter& greeter, const std::string& identity);
+  Welcome decide(const Hello& hello, const Channel& channel);
   void remove(Greeter& greeter);
   void pause(const std::string& reason);
   bool queue_full();
@@ -92,7 +95,8 @@ class Listener::Core final : public Pollable {
   EventLoop::Timer pause_ = 0;
   SessionTable sessions_;
   RefusalLog refusals_;
-  std::list<std::unique_ptr<Greeter>> half_open_;  // the oldest first
+  std::list<std::unique_ptr<Greeter>> half_open_;
+  Crowd<Greeter> strangers_, known_;  // the same, by network and by identity
 
   std::mutex mutex_;  // of what follows
   std::condition_variable arrived_;
@@ -105,7 +109,7 @@ class Listener::Core final : public Pollable {
 
 Listener::Core::Core(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
                      const RelayRoute& relay, Context& context)
-    : context_(context), loop_(context.next_loop()), settings_(settings), limits_(limits), sessions_(settings, limits), refusals_(loop_) {
+    : context_(context), loop_(context.door()), settings_(settings), limits_(limits), sessions_(settings, limits), refusals_(loop_) {
   settings.check();
   check(limits);
   security_ = SecurityContext::make(security);
@@ -148,29 +152,50 @@ void Listener::Core::on_ready(bool, bool) {
 // The connection stays in the kernel's queue, and would be reported again at once.
 void Listener::Core::pause(const std::string& reason) {
   refusals_.note(fmt::format("port {}: {}", address_.port, reason));
-  if (!half_open_.empty()) drop_oldest();
+  if (!half_open_.empty()) drop_surplus();
   loop_.change(socket_.descriptor(), false, false);
   pause_ = loop_.after(kPause, [this] { loop_.change(socket_.descriptor(), true, false); });
 }
 
 void Listener::Core::greet(Socket socket, const Address& peer) {
-  if (half_open_.size() >= static_cast<std::size_t>(limits_.half_open)) drop_oldest();
   try {
     auto channel = make_channel(security_, std::move(socket), Side::kListening);
     Greeter::Events events;
+    events.known = [this](Greeter& greeter, const std::string& identity) { known(greeter, identity); };
     events.decide = [this](const Hello& hello, const Channel& greeted) {
-      if (hello.is_new() && queue_full()) return SessionTable::refuse(Answer::kBusy, "none of those that came was taken up");
-      return sessions_.answer(hello, greeted.identity());
+      Welcome welcome = decide(hello, greeted);
+      welcome.party = security_->party();
+      return welcome;
     };
     events.welcomed = [this](Greeter& greeter, std::unique_ptr<Channel> greeted) { welcomed(greeter, std::move(greeted)); };
     events.gone = [this](Greeter& greeter, const std::string& reason) { drop(greeter, reason); };
     half_open_.push_back(std::make_unique<Greeter>(loop_, std::move(channel), peer, settings_.handshake_timeout, std::move(events)));
+    strangers_.enter(peer.network(), *half_open_.back());
+    if (strangers_.size() > static_cast<std::size_t>(limits_.half_open)) drop_surplus();
   } catch (const Error& error) {
     refusals_.note(fmt::format("{}: {}", peer.text(), error.what()));
   }
 }
 
+// From here on strangers cannot crowd it out.
+void Listener::Core::known(Greeter& greeter, const std::string& identity) {
+  strangers_.leave(greeter);
+  known_.enter(identity, greeter);
+  if (known_.size() > static_cast<std::size_t>(limits_.half_open))
+    drop(known_.surplus(), "there are newer connections of the same peer that are being greeted");
+}
+
+Welcome Listener::Core::decide(const Hello& hello, const Channel& channel) {
+  if (hello.version == kProtocolVersion && hello.party == security_->party() && !hello.own_machine) {
+    return SessionTable::refuse(Answer::kRefused, "this call came back to its own caller, or both sides have one name (own_name)");
+  }
+  if (hello.is_new() && queue_full()) return SessionTable::refuse(Answer::kBusy, "none of those that came was taken up");
+  return sessions_.answer(hello, channel.identity());
+}
+
 void Listener::Core::remove(Greeter& greeter) {
+  strangers_.leave(greeter);
+  known_.leave(greeter);
   half_open_.remove_if([&](const auto& one) { return one.get() == &greeter; });
 }
 
@@ -180,8 +205,9 @@ void Listener::Core::drop(Greeter& greeter, const std::string& reason) {
   remove(greeter);
 }
 
-void Listener::Core::drop_oldest() {
-  drop(*half_open_.front(), fmt::format("there are {} newer connections that have not said who they are", half_open_.size() - 1));
+void Listener::Core::drop_surplus() {
+  Crowd<Greeter>& crowd = strangers_.size() > 0 ? strangers_ : known_;
+  drop(crowd.surplus(), fmt::format("there are {} other connections that have not said who they are", crowd.size() - 1));
 }
 
 void Listener::Core::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel) {

@@ -11,7 +11,9 @@
 namespace maki::wan {
 
 struct ListenerLimits {
-  int half_open = 256;       // connections that have not yet shown who they are; beyond it the oldest is dropped
+  // Connections that have not yet shown who they are, and as many again that have and are being greeted. Beyond it the oldest of the
+  // network with the most (an IPv4 address, a /64 of IPv6) is dropped; of those who are known, of the identity with the most.
+  int half_open = 256;
   int sessions = 1024;
   int streams_per_path = kMaxStreams;
 };

@@ -51,7 +51,11 @@ struct Security {
   std::vector<std::string> key_files = {};
   // Mutual certificates, PEM files: ours with its private key, and the authority that signed the peer's.
   std::string certificate = {}, private_key = {}, authority = {};
-  std::string peer_name = {};  // connecting: the name the peer's certificate must carry; empty: the host's
+  // The name that the peer's certificate must carry. Empty: connecting, the host's; listening, any of the authority.
+  std::string peer_name = {};
+  // What this side calls itself among those that hold its keys or certificates, a name for each: a call that comes back to its
+  // own caller is refused by it. Empty: this machine, which may call itself by its own addresses.
+  std::string own_name = {};
   // No encryption and no authentication: has to be asked for, and is logged. Payloads carry checksums then.
   bool insecure = false;
 };

@@ -47,7 +47,9 @@ bool calls_us(const RingPlan& plan, int neighbour) {
 
 LinkPlan link_to(const RingPlan& plan, int neighbour) {
   const SitePlace& left = plan.sites[static_cast<std::size_t>(left_of(plan, neighbour))];
-  return left.onward ? *left.onward : LinkPlan{plan.path, plan.security};
+  LinkPlan link = left.onward ? *left.onward : LinkPlan{plan.path, plan.security};
+  if (link.security.own_name.empty()) link.security.own_name = name_of(plan, plan.me);
+  return link;
 }
 
 LinkPlan door_of(const RingPlan& plan) {

@@ -12,7 +12,8 @@ namespace maki::sites {
 std::vector<int> neighbours(const RingPlan& plan);
 // Whether a neighbour calls this site; else this site calls it. Throws Error where neither can be called.
 bool calls_us(const RingPlan& plan, int neighbour);
-// The same at both ends: what the site on the left has for the way to the next one, else what all links have.
+// What the site on the left has for the way to the next one, else what all links have. The same at both ends, but for the
+// name that each calls itself by: its own in the ring, unless the settings have another.
 LinkPlan link_to(const RingPlan& plan, int neighbour);
 
 // What this site listens with for all neighbours that call it: all their keys, each once, and room for the largest of

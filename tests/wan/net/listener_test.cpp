@@ -11,8 +11,10 @@
 
 #include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
+#include "tests/wan/net/secure/service.hpp"
 #include "wan/net/log.hpp"
 #include "wan/net/path/dial.hpp"
+#include "wan/net/socket/event_loop.hpp"
 
 namespace maki::wan {
 namespace {
@@ -124,6 +126,58 @@ TEST_F(ListenerTest, DropsTheOldestOfTooManyWhoSayNothing) {
   EXPECT_EQ(RawPeer::connect_to(listener.address()).greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
 }
 
+// Strangers that come from one address in any number.
+std::vector<RawPeer> crowd_from(const std::string& address, const Endpoint& listener, int count) {
+  PathSettings settings;
+  settings.local_address = address;
+  std::vector<RawPeer> peers;
+  for (int i = 0; i < count; ++i) {
+    Socket socket = start_connect(resolve(listener).front(), settings);
+    EXPECT_TRUE(test::wait_ready(socket.descriptor(), POLLOUT));
+    peers.emplace_back(std::move(socket));
+  }
+  return peers;
+}
+
+TEST_F(ListenerTest, ACrowdFromOneAddressCrowdsOutItselfOnly) {
+  ListenerLimits limits;
+  limits.half_open = 4;
+  Listener listener = listen(limits);
+  RawPeer honest = RawPeer::connect_to(listener.address());  // slow to speak, as over a long way
+  std::vector<RawPeer> strangers = crowd_from("127.0.0.2", listener.address(), 60);
+  for (int i = 0; i < 57; ++i) EXPECT_TRUE(strangers[static_cast<std::size_t>(i)].closed());
+  EXPECT_EQ(honest.greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
+  EXPECT_EQ(strangers[59].greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
+}
+
+TEST_F(ListenerTest, WhoHasShownItsKeyIsNoStranger) {
+  test::TemporaryFolder folder;
+  const Security key = test::new_key(folder);
+  ListenerLimits limits;
+  limits.half_open = 4;
+  Listener listener({"127.0.0.1", 0}, key, {}, limits);
+  test::HandMadeStream honest(listener.address(), key);
+  test::HandMadeStream(listener.address(), key).greet(hello_of(0, 1));  // the handshake before it is over there too
+  std::vector<RawPeer> strangers = crowd_from("127.0.0.1", listener.address(), 60);
+  for (int i = 0; i < 56; ++i) EXPECT_TRUE(strangers[static_cast<std::size_t>(i)].closed());
+  EXPECT_EQ(honest.greet(hello_of(0, 1)).answer, Answer::kWelcome);
+}
+
+// Strangers cost the thread at the door; data goes over others.
+TEST_F(ListenerTest, PathsDoNotWaitForTheDoor) {
+  Context context(2);
+  test::Pair pair(test::streams(2), test::insecure(), context);
+  std::promise<void> open;
+  context.door().post([held = open.get_future().share()] { held.wait(); });
+  const auto words = test::pattern(3 << 20, 1);
+  std::vector<std::byte> heard(words.size());
+  Request receiving = pair.there.start_receive(1, heard);
+  pair.here.send(1, words);
+  receiving.wait();
+  EXPECT_EQ(heard, words);
+  open.set_value();
+}
+
 TEST_F(ListenerTest, ClosesOnThoseWhoTakeTooLong) {
   PathSettings settings;
   settings.handshake_timeout = 0.1;
@@ -141,6 +195,9 @@ TEST_F(ListenerTest, NonsenseIsClosedAndDoesNotFloodTheLog) {
   for (int i = 0; i < 300; ++i) {
     RawPeer peer = RawPeer::connect_to(listener.address());
     peer.write(std::string(kHelloBytes, static_cast<char>(i)));
+    if (static_cast<char>(i) == 0x16) {  // as TLS begins: told that there is none here
+      EXPECT_EQ(peer.read_welcome().value().answer, Answer::kRefused);
+    }
     EXPECT_TRUE(peer.closed());
   }
   const auto lines = log_.lines();

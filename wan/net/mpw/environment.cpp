@@ -82,6 +82,7 @@ const std::map<std::string, Set>& keys() {
       {"private_key", [](Environment& e, Text t) { e.security.private_key = t; }},
       {"authority", [](Environment& e, Text t) { e.security.authority = t; }},
       {"peer_name", [](Environment& e, Text t) { e.security.peer_name = t; }},
+      {"own_name", [](Environment& e, Text t) { e.security.own_name = t; }},
       {"insecure", [](Environment& e, Text t) { e.security.insecure = parse_switch(t); }},
       {"streams", [](Environment& e, Text t) { e.settings.streams = parse_integer(t, 1, kMaxStreams), e.streams_given = true; }},
       {"window", [](Environment& e, Text t) { e.settings.window = static_cast<std::size_t>(parse_size(t)); }},

@@ -47,6 +47,7 @@ class Dialling final : public Dial, public Pollable {
   bool advance();
   void judge();
   DialFailure unless_it_stood() const;
+  Hello hello() const;
   void fail(DialFailure failure, const std::string& reason);
   void end();
   std::string here() const { return peer_.text() + (plan_.relay.used() ? " (relay)" : ""); }
@@ -79,12 +80,13 @@ void Dialling::connected(Socket socket, const Address& peer) {
   try {
     watched_ = socket_.descriptor();
     loop_.watch(watched_, false, true, *this);
-    if (plan_.relay.used()) admission_ = RelayAdmission::connect_to(read_key(plan_.relay.key_file), plan_.relay.target);
+    if (plan_.relay.used())
+      admission_ = RelayAdmission::connect_to(read_key(plan_.relay.key_file), plan_.relay.target);
     enter(plan_.relay.used() ? Phase::kRelay : Phase::kSecure);
   } catch (const Error& error) {
     problem = error.what();
   }
-  if (problem) return fail(DialFailure::kFinal, *problem);
+  if (problem) return fail(unless_it_stood(), *problem);
   progress();
 }
 
@@ -94,7 +96,15 @@ void Dialling::enter(Phase phase) {
     admission_.reset();
     channel_ = make_channel(plan_.security, std::move(socket_), Side::kConnecting, plan_.host);
   }
-  if (phase == Phase::kHello) hello_ = Outgoing(encode(plan_.hello));
+  if (phase == Phase::kHello) hello_ = Outgoing(encode(hello()));
+}
+
+// Behind a relay may be anyone, wherever the relay itself is.
+Hello Dialling::hello() const {
+  Hello hello = plan_.hello;
+  hello.party = plan_.security->party();
+  hello.own_machine = !plan_.security->named() && !plan_.relay.used() && within_this_machine(watched_);
+  return hello;
 }
 
 IoStatus Dialling::step() {
@@ -119,7 +129,7 @@ void Dialling::progress() {
     failure = Failure{unless_it_stood(), error.what()};
   } catch (const Error& error) {
     const bool refused = phase_ == Phase::kRelay && !admission_->try_again();
-    failure = Failure{refused ? DialFailure::kFinal : DialFailure::kAgain, error.what()};
+    failure = Failure{refused ? unless_it_stood() : DialFailure::kAgain, error.what()};
   }
   if (failure) return fail(failure->kind, here() + ": " + failure->reason);
   end();
@@ -155,6 +165,8 @@ bool Dialling::advance() {
 void Dialling::judge() {
   welcome_ = decode_welcome(answer_.bytes());
   const std::string why = welcome_.reason.empty() ? "" : " (" + welcome_.reason + ")";
+  if (plan_.peer && welcome_.party != *plan_.peer)
+    throw Failure{DialFailure::kAgain, "another answers than the one with whom the path stands" + why};
   if (welcome_.answer == Answer::kVersion || welcome_.version != kProtocolVersion) {
     throw Failure{DialFailure::kFinal, fmt::format("the peer speaks version {} of the protocol, this program version {}: use the same at both",
                                                    welcome_.version, kProtocolVersion)};

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "wan/net/path/wire.hpp"
@@ -17,7 +18,8 @@ struct DialPlan {
   PathSettings settings;
   std::shared_ptr<const SecurityContext> security;
   RelayRoute relay;
-  Hello hello;
+  Hello hello;                     // but for who we are
+  std::optional<Party> peer;       // of a session that stands: only its answers count
 };
 
 enum class DialFailure {

@@ -1,4 +1,5 @@
 // One connection that has come in, until it has shown who it is and been answered: TLS, Hello, Welcome. Runs in one loop.
+// Who comes with TLS where there is none, or without, is told so in plain bytes, which decide nothing but what is said.
 #pragma once
 
 #include <functional>
@@ -14,9 +15,11 @@ namespace maki::wan {
 
 class Greeter final : public Pollable {
  public:
-  // decide: what to answer, once the peer is authenticated and its Hello is read. Then exactly one of the others, which may delete
-  // the Greeter: welcomed, when an Answer::kWelcome is sent in full; gone, for everything else, with the reason in words.
+  // known: the peer has shown its key or certificate; may delete other Greeters, not this one. decide: what to answer, once its Hello
+  // is read too. Then exactly one of the others, which may delete the Greeter: welcomed, when an Answer::kWelcome is sent in full;
+  // gone, for everything else, with the reason in words.
   struct Events {
+    std::function<void(Greeter&, const std::string& identity)> known = {};
     std::function<Welcome(const Hello&, const Channel&)> decide;
     std::function<void(Greeter&, std::unique_ptr<Channel>)> welcomed;
     std::function<void(Greeter&, const std::string& reason)> gone;
@@ -33,10 +36,13 @@ class Greeter final : public Pollable {
   bool decided() const { return phase_ == Phase::kWelcome; }
 
  private:
-  enum class Phase { kSecure, kHello, kWelcome };
+  enum class Phase { kFirstByte, kSecure, kHello, kWelcome };  // in this order
 
   bool advance();
   IoStatus step();
+  IoStatus look_at_first_byte();
+  void decide();
+  void discard_rest();
   void end();
   void fail(const std::string& reason);
 
@@ -44,7 +50,8 @@ class Greeter final : public Pollable {
   std::unique_ptr<Channel> channel_;
   Address peer_;
   Events events_;
-  Phase phase_ = Phase::kSecure;
+  Phase phase_ = Phase::kFirstByte;
+  std::string other_mode_;  // why no greeting can come about
   int watched_ = -1;
   EventLoop::Timer timer_ = 0;
   Incoming<kHelloBytes> question_;

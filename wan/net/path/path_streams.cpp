@@ -63,6 +63,7 @@ void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcom
   slot.dial.reset();
   if (!standing_) {
     identity_ = channel->identity();
+    plan_.peer = welcome.party;
     session_stands(welcome.session, welcome.unmatched_limit, welcome.message_limit, welcome.patience);
     if (static_cast<int>(welcome.streams) < settings_.streams) {
       log(LogLevel::kWarning, fmt::format("{} allows {} streams, not {}", peer_, welcome.streams, settings_.streams));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "wan/net/printable.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {
@@ -73,6 +74,11 @@ class Reader {
     at_ += room;
     return text;
   }
+  bool get_flag() {
+    const auto value = get<std::uint32_t>();
+    if (value > 1) fail("a switch that is neither off nor on");
+    return value == 1;
+  }
   void check_seal() const {
     const std::size_t end = block_.size() - kCheckBytes;
     std::uint64_t check;
@@ -91,19 +97,13 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-bool printable(const std::string& text) {
-  for (const char c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
-  return true;
-}
-
 // Each returns what is wrong, or nothing. The same rules hold for what is sent and for what has come.
 std::string fault_of(const Hello& hello) {
   if (hello.stream >= kMaxStreams) return fmt::format("stream number {}, at most {}", hello.stream, kMaxStreams - 1);
   if (hello.streams < 1 || hello.streams > kMaxStreams) return fmt::format("{} streams, 1 to {}", hello.streams, kMaxStreams);
   if (!std::isfinite(hello.patience) || hello.patience < 0) return "patience is not a time";
   if (hello.name.size() > kNameBytes) return fmt::format("a name of {} bytes, at most {}", hello.name.size(), kNameBytes);
-  if (!printable(hello.name)) return "control characters in the name";
+  if (printable(hello.name) != hello.name) return "control characters in the name";
   return {};
 }
 
@@ -112,7 +112,7 @@ std::string fault_of(const Welcome& welcome) {
   if (welcome.answer == Answer::kWelcome && welcome.session == SessionId{}) return "a welcome without a session id";
   if (welcome.streams < 1 || welcome.streams > kMaxStreams) return fmt::format("{} streams, 1 to {}", welcome.streams, kMaxStreams);
   if (!std::isfinite(welcome.patience) || welcome.patience < 0) return "patience is not a time";
-  if (welcome.reason.size() > kReasonBytes || !printable(welcome.reason)) return "a reason that is not a short text";
+  if (welcome.reason.size() > kReasonBytes || printable(welcome.reason) != welcome.reason) return "a reason that is not a short text";
   return {};
 }
 
@@ -144,17 +144,6 @@ std::string fault_of(const Frame& frame) {
   return fmt::format("type {} does not exist", static_cast<int>(frame.type));
 }
 
-// A reason comes from messages of any kind: it is made to fit rather than refused.
-std::string fit_reason(const std::string& reason) {
-  std::string text = reason.substr(0, kReasonBytes);
-  // A character of several bytes is not left without its end.
-  if (text.size() < reason.size())
-    while (!text.empty() && (static_cast<unsigned char>(reason[text.size()]) & 0xc0) == 0x80) text.pop_back();
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return text;
-}
-
 void refuse(const char* what, const std::string& fault) {
   if (!fault.empty()) throw Error(fmt::format("cannot send a {}", what), fault);
 }
@@ -175,6 +164,8 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
   out.put(hello.message_limit);
   out.put(hello.patience);
   out.put_text(hello.name, kNameBytes);
+  out.put(hello.party);
+  out.put(static_cast<std::uint32_t>(hello.own_machine));
   out.seal();
   return bytes;
 }
@@ -195,6 +186,8 @@ Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes) {
   hello.message_limit = in.get<std::uint64_t>();
   hello.patience = in.get<double>();
   hello.name = in.get_text(kNameBytes);
+  hello.party = in.get<Party>();
+  hello.own_machine = in.get_flag();
   in.check_rest_is_zero();
   if (const std::string fault = fault_of(hello); !fault.empty()) in.fail(fault);
   return hello;
@@ -202,7 +195,7 @@ Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes) {
 
 std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome) {
   Welcome sent = welcome;
-  sent.reason = fit_reason(welcome.reason);
+  sent.reason = printable(welcome.reason, kReasonBytes);  // of messages of any kind: it is made to fit rather than refused
   refuse("welcome", fault_of(sent));
   std::array<std::byte, kWelcomeBytes> bytes{};
   Writer out(bytes);
@@ -215,6 +208,7 @@ std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome) {
   out.put(sent.message_limit);
   out.put(sent.patience);
   out.put_text(sent.reason, kReasonBytes);
+  out.put(sent.party);
   out.seal();
   return bytes;
 }
@@ -233,6 +227,7 @@ Welcome decode_welcome(std::span<const std::byte, kWelcomeBytes> bytes) {
   welcome.message_limit = in.get<std::uint64_t>();
   welcome.patience = in.get<double>();
   welcome.reason = in.get_text(kReasonBytes);
+  welcome.party = in.get<Party>();
   in.check_rest_is_zero();
   if (const std::string fault = fault_of(welcome); !fault.empty()) in.fail(fault);
   return welcome;

@@ -8,10 +8,11 @@
 #include <string>
 
 #include "wan/net/error.hpp"
+#include "wan/net/secure/party.hpp"
 
 namespace maki::wan {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 inline constexpr std::size_t kHelloBytes = 192;
 inline constexpr std::size_t kWelcomeBytes = 192;
 inline constexpr std::size_t kFrameBytes = 64;
@@ -31,7 +32,9 @@ struct Hello {
   std::uint64_t unmatched_limit = 0;
   std::uint64_t message_limit = 0;
   double patience = 0;
-  std::string name;           // at most 63 bytes
+  std::string name;           // at most 63 bytes, printable
+  Party party{};              // who calls
+  bool own_machine = false;   // the caller, known by its machine, has dialled an address of that very machine
   bool is_new() const { return session == SessionId{}; }
 };
 
@@ -53,6 +56,7 @@ struct Welcome {
   std::uint64_t message_limit = 0;
   double patience = 0;
   std::string reason;         // at most 95 bytes, printable
+  Party party{};              // who answers
 };
 
 enum class FrameType : std::uint8_t {

@@ -51,17 +51,17 @@ class Admission final : public RelayAdmission {
   void judge() {
     const auto bytes = to_array<kVerdictBytes>(verdict_);
     const Verdict verdict = decode_verdict(bytes);
+    const bool is_signed = signed_with(key_, bytes, request_bytes_, relay_nonce_);
+    // The one refusal that a relay cannot sign: the callers see to it that it ends nothing that stands.
     if (verdict.code == Code::kKey)
       throw SecurityError("the relay does not admit us with key " + key_.id, verdict.reason,
                           "give the relay this key (maki wan relay --key), or use one that it has");
-    // Whoever knows no key can send other refusals too, but it could as well cut the connection.
-    if (verdict.code != Code::kAdmitted) {
-      try_again_ = verdict.try_again();
-      throw Error("the relay did not " + wish(), verdict.reason);
-    }
-    if (!signed_with(key_, bytes, request_bytes_, relay_nonce_))
+    if (!is_signed)
       throw SecurityError("the relay could not show that it holds key " + key_.id, "its verdict is not signed with it",
                           "check the relay's address, and that both have the same key file");
+    if (verdict.code == Code::kAdmitted) return;
+    try_again_ = verdict.try_again();
+    throw Error("the relay did not " + wish(), verdict.reason);
   }
 
   std::string wish() const {

@@ -21,7 +21,7 @@ struct RelaySettings {
   std::map<std::string, Endpoint> destinations;
   PathSettings socket;                  // window, congestion, local_address: of the sockets on both sides
   int threads = 0;                      // that move bytes; 0: as many as there are cores, at most 4
-  int half_open = 256;                  // connections that have not yet said what they want; beyond it the oldest is dropped
+  int half_open = 256;                  // connections that have not yet said what they want; beyond it the network with the most loses its oldest
   int sessions = 4096;
   int sessions_per_key = 0;             // 0: no bound of its own
   int names = 256;                      // hidden listeners

@@ -49,6 +49,7 @@ void RelayCore::stop() {
   calls_.clear();
   answers_.clear();
   dials_.clear();
+  strangers_ = {};
   asking_.clear();
   waiting_.clear();
   names_.clear();
@@ -80,14 +81,16 @@ void RelayCore::on_ready(bool, bool) {
 }
 
 void RelayCore::take(Socket socket, const Address& address) {
-  if (asking_.size() >= static_cast<std::size_t>(settings_.half_open))
-    gone(*asking_.begin()->second, "dropped: too many have not yet said what they want");
   const std::uint64_t number = next_++;
   Host& host = *this;
   asking_[number] = std::make_unique<RelayGuest>(loop_, host, keys_, number, std::move(socket), address, settings_.admission_timeout);
+  strangers_.enter(address.network(), *asking_[number]);
+  if (strangers_.size() > static_cast<std::size_t>(settings_.half_open))
+    gone(strangers_.surplus(), "dropped: too many have not yet said what they want");
 }
 
 void RelayCore::asked(RelayGuest& guest) {
+  strangers_.leave(guest);
   auto node = asking_.extract(guest.number());
   waiting_.insert(std::move(node));
   if (!guest.admitted()) return refuse(guest, Code::kKey, "the relay has no such key, or the answer was not made with it");
@@ -120,7 +123,10 @@ void RelayCore::drop(std::uint64_t guest) {
     answers_.erase(answering);
     refuse_caller(caller, "the listener's answer broke off");
   }
-  asking_.erase(guest);
+  if (const auto asking = asking_.find(guest); asking != asking_.end()) {
+    strangers_.leave(*asking->second);
+    asking_.erase(asking);
+  }
   waiting_.erase(guest);
 }
 

@@ -11,6 +11,7 @@
 #include "wan/net/relay/pump.hpp"
 #include "wan/net/relay/relay.hpp"
 #include "wan/net/relay/relay_dial.hpp"
+#include "wan/net/socket/crowd.hpp"
 
 namespace maki::wan {
 
@@ -74,6 +75,7 @@ class RelayCore final : private RelayGuest::Host, private Pollable {
   Join join_;
   std::uint64_t next_ = 1, refused_ = 0, sessions_ever_ = 0;
   Guests asking_;                 // not yet known
+  Crowd<RelayGuest> strangers_;   // the same, by where they come from
   Guests waiting_;                // for what they asked for
   std::map<std::uint64_t, std::unique_ptr<RelayDial>> dials_;   // for the caller
   std::map<std::string, Call> calls_;                           // by token

@@ -15,6 +15,7 @@ namespace {
 
 class PlainContext final : public SecurityContext {
  public:
+  explicit PlainContext(const Security& security) : SecurityContext(security) {}
   bool encrypted() const override { return false; }
 };
 
@@ -95,12 +96,14 @@ std::shared_ptr<const SecurityContext> SecurityContext::make(const Security& sec
   check_ways(security);
   if (!security.insecure) return std::make_shared<TlsContext>(security);
   log_once(LogLevel::kWarning, "insecure: paths are neither encrypted nor authenticated; anyone on the way can read and change what they carry");
-  return std::make_shared<PlainContext>();
+  return std::make_shared<PlainContext>(security);
 }
 
 std::unique_ptr<Channel> make_channel(std::shared_ptr<const SecurityContext> security, Socket socket, Side side, const std::string& peer_host) {
-  if (!security->encrypted()) return std::make_unique<PlainChannel>(std::move(socket));
+  if (!security->encrypted()) return make_plain_channel(std::move(socket));
   return make_tls_channel(std::static_pointer_cast<const TlsContext>(std::move(security)), std::move(socket), side, peer_host);
 }
+
+std::unique_ptr<Channel> make_plain_channel(Socket socket) { return std::make_unique<PlainChannel>(std::move(socket)); }
 
 }  // namespace maki::wan

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "wan/net/error.hpp"
+#include "wan/net/secure/party.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/socket/tcp.hpp"
 
@@ -19,6 +20,15 @@ class SecurityContext {
   // Throws SecurityError: nothing or more than one way given, bad files. Logs a warning for insecure.
   static std::shared_ptr<const SecurityContext> make(const Security& security);
   virtual bool encrypted() const = 0;
+  const Party& party() const { return party_; }  // who we are
+  bool named() const { return named_; }          // by Security::own_name
+
+ protected:
+  explicit SecurityContext(const Security& security) : party_(party_of(security.own_name)), named_(!security.own_name.empty()) {}
+
+ private:
+  Party party_;
+  bool named_;
 };
 
 enum class Side { kConnecting, kListening };
@@ -63,5 +73,6 @@ class Channel {
 // `peer_host`: the name to check a certificate against where Security::peer_name is empty.
 std::unique_ptr<Channel> make_channel(std::shared_ptr<const SecurityContext> security, Socket socket, Side side,
                                       const std::string& peer_host = "");
+std::unique_ptr<Channel> make_plain_channel(Socket socket);
 
 }  // namespace maki::wan

@@ -138,13 +138,14 @@ TlsChannel::TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket,
   SSL_set_app_data(ssl_.get(), &notes_);
   if (side == Side::kListening) {
     SSL_set_accept_state(ssl_.get());
+    if (!context_->peer_name().empty()) check_name_of_peer();
   } else {
     SSL_set_connect_state(ssl_.get());
     if (!context_->uses_keys()) check_name_of_peer();
   }
 }
 
-// The certificate has to carry the name that the user wrote, or else the one that was asked for.
+// The certificate has to carry the name that the user wrote, or else, connecting, the one that was asked for.
 void TlsChannel::check_name_of_peer() {
   const std::string& name = context_->peer_name().empty() ? host_ : context_->peer_name();
   if (name.empty())
@@ -156,7 +157,7 @@ void TlsChannel::check_name_of_peer() {
   const int good = address ? X509_VERIFY_PARAM_set1_ip_asc(parameters, name.c_str())
                            : X509_VERIFY_PARAM_set1_host(parameters, name.c_str(), name.size());
   if (good != 1) throw SecurityError("cannot check the peer's certificate", "'" + name + "' is no host name", "set peer_name");
-  if (!address) SSL_set_tlsext_host_name(ssl_.get(), name.c_str());
+  if (!address && side_ == Side::kConnecting) SSL_set_tlsext_host_name(ssl_.get(), name.c_str());
 }
 
 std::string TlsChannel::peer() const {

@@ -133,7 +133,7 @@ void use_certificate(SSL_CTX* context, const Security& security) {
 
 }  // namespace
 
-TlsContext::TlsContext(const Security& security) : peer_name_(security.peer_name) {
+TlsContext::TlsContext(const Security& security) : SecurityContext(security), peer_name_(security.peer_name) {
   for (const std::string& file : security.key_files) {
     Key key = read_key(file);
     if (find_key(key.id) != nullptr)
@@ -149,6 +149,7 @@ TlsContext::TlsContext(const Security& security) : peer_name_(security.peer_name
     SSL_CTX_set_verify(connecting_.get(), SSL_VERIFY_PEER, nullptr);
     return;
   }
+  SSL_CTX_set_psk_find_session_callback(listening_.get(), wan::find_key);  // has none: notes that the peer offers one
   for (SSL_CTX* context : {connecting_.get(), listening_.get()}) {
     use_certificate(context, security);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, keep_refused_name);

@@ -3,24 +3,18 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
-#include <string_view>
-
+#include "wan/net/printable.hpp"
 #include "wan/net/secure/tls.hpp"
 
 namespace maki::wan {
 
 namespace {
 
+constexpr std::size_t kLongestName = 1000;
+
 struct Words {
   std::string reason, advice;
 };
-
-// Names come from the peer: only what can be printed safely.
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
-  return text;
-}
 
 bool is_no_tls(int reason) {
   switch (reason) {
@@ -43,6 +37,9 @@ bool is_no_tls(int reason) {
 // Alerts are what the other side says before it hangs up; OpenSSL reports number n as reason 1000 + n.
 Words of_alert(int alert, const HandshakeNotes& notes, Side side) {
   const bool keys = notes.context->uses_keys();
+  if (!keys && side == Side::kListening && !notes.offered_id.empty())
+    return {fmt::format("the peer comes with the key {}, and this side uses certificates", printable(notes.offered_id)),
+            "both sides have to use keys, or both certificates"};
   switch (alert) {
     case SSL_AD_HANDSHAKE_FAILURE:
     case SSL_AD_UNKNOWN_PSK_IDENTITY:
@@ -103,7 +100,8 @@ Words of_our_side(int reason, SSL* ssl, const HandshakeNotes& notes, Side side) 
   if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
     return {"the peer shows no certificate", "both sides have to use certificates"};
   if (keys && side == Side::kListening && notes.key == nullptr) {
-    if (notes.offered_id.empty()) return {"the peer offers no key", "it has to use a key file of this side"};
+    if (notes.offered_id.empty())
+      return {"the peer offers no key", "it has to use a key file of this side; both sides have to use keys, or both certificates"};
     return {fmt::format("the peer's key {} is not among ours", printable(notes.offered_id)), "give this side a copy of that key file"};
   }
   if (reason == SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC)
@@ -143,7 +141,7 @@ std::string certificate_name(X509* certificate) {
     const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
     if (at >= 0) name = text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
   }
-  return printable(name);
+  return printable(name, kLongestName);
 }
 
 }  // namespace maki::wan

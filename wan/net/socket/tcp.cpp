@@ -107,6 +107,14 @@ std::uint16_t Address::port() const {
 
 std::string Address::text() const { return Endpoint{host(), port()}.text(); }
 
+std::string Address::network() const {
+  if (storage.ss_family != AF_INET6 || mapped(*this)) return host();
+  Address first = *this;
+  auto& six = reinterpret_cast<sockaddr_in6&>(first.storage).sin6_addr;
+  std::fill(std::begin(six.s6_addr) + 8, std::end(six.s6_addr), std::uint8_t{0});
+  return first.host() + "/64";
+}
+
 std::vector<Address> resolve(const Endpoint& endpoint) {
   if (endpoint.host.empty()) throw Error("cannot connect to '" + endpoint.text() + "'", "it names no host");
   const std::vector<Address> found = look_up(endpoint, 0);
@@ -169,6 +177,11 @@ Address peer_address(int descriptor) {
   address.length = sizeof(address.storage);
   if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return {};
   return address;
+}
+
+bool within_this_machine(int descriptor) {
+  const std::string there = peer_address(descriptor).host();
+  return there == "::1" || there.starts_with("127.") || (!there.empty() && there == local_address(descriptor).host());
 }
 
 }  // namespace maki::wan

@@ -34,6 +34,7 @@ struct Address {
   std::string text() const;     // "1.2.3.4:80", "[::1]:80"
   std::string host() const;     // without the port
   std::uint16_t port() const;
+  std::string network() const;  // whom one peer can hardly have several of: the IPv4 address, the /64 of an IPv6 one
 };
 
 // All addresses of a host, in the order of the system's preference with the families taking turns (RFC 8305). Blocks
@@ -58,5 +59,6 @@ Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlo
 Socket accept_from(int descriptor, Address& peer);
 Address local_address(int descriptor);
 Address peer_address(int descriptor);
+bool within_this_machine(int descriptor);  // connected to one of this machine's own addresses
 
 }  // namespace maki::wan

@@ -8,7 +8,7 @@
 namespace maki::wan {
 namespace {
 
-bool printable(std::string_view text) {
+bool only_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f && c != '='; });
 }
 
@@ -33,12 +33,12 @@ Words Words::parse(std::span<const std::byte> bytes) {
   };
   if (bytes.size() > kMaxWords) throw ProtocolError("the peer's measurement sent too long an order");
   Words words{std::string(next())};
-  if (words.order_.empty() || !printable(words.order_))
+  if (words.order_.empty() || !only_printable(words.order_))
     throw ProtocolError("the peer's measurement sent no order", "", "is the other side 'maki wan bench' too?");
   while (!rest.empty()) {
     const std::string_view word = next();
     const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos || !printable(word.substr(0, equals)) || !printable(word.substr(equals + 1)))
+    if (equals == std::string_view::npos || !only_printable(word.substr(0, equals)) || !only_printable(word.substr(equals + 1)))
       throw ProtocolError("the peer's measurement sent an order that cannot be read");
     words.values_[std::string(word.substr(0, equals))] = word.substr(equals + 1);
   }

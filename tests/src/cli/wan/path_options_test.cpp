@@ -95,11 +95,12 @@ TEST(PathOptions, CommandLineSetsEveryKey) {
   EXPECT_EQ(all.relay.target, "edinburgh");
 
   const PathChoices certificates =
-      read_command_line("--certificate me.pem --private-key me.key --authority ca.pem --peer-name them");
+      read_command_line("--certificate me.pem --private-key me.key --authority ca.pem --peer-name them --own-name us");
   EXPECT_EQ(certificates.security.certificate, "me.pem");
   EXPECT_EQ(certificates.security.private_key, "me.key");
   EXPECT_EQ(certificates.security.authority, "ca.pem");
   EXPECT_EQ(certificates.security.peer_name, "them");
+  EXPECT_EQ(certificates.security.own_name, "us");
   EXPECT_TRUE(read_command_line("--insecure").security.insecure);
 }
 

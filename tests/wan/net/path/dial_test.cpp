@@ -9,6 +9,7 @@
 #include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "wan/net/path/greeter.hpp"
+#include "wan/net/relay/admission_wire.hpp"
 
 namespace maki::wan {
 namespace {
@@ -121,7 +122,7 @@ TEST(Dial, TellsWhatIsFinal) {
   later.version = kProtocolVersion + 1;
   const Outcome outcome = answered(later);
   EXPECT_EQ(outcome.failure, DialFailure::kFinal);
-  EXPECT_NE(outcome.reason.find("version 2"), std::string::npos) << outcome.reason;
+  EXPECT_NE(outcome.reason.find("version " + std::to_string(later.version)), std::string::npos) << outcome.reason;
 }
 
 TEST(Dial, RefusesAnotherSessionThanTheOneAskedFor) {
@@ -139,6 +140,67 @@ TEST(Dial, NonsenseIsFinalForAPathThatNeverStood) {
     test::RawPeer peer = listener.accept();
     peer.write(std::string(kWelcomeBytes, 'x'));
     EXPECT_EQ(caller.wait().failure, join ? DialFailure::kAgain : DialFailure::kFinal);
+  }
+}
+
+TEST(Dial, OnlyThePeerCanEndAPathThatStands) {
+  for (const bool same : {true, false}) {
+    test::RawListener listener;
+    DialPlan plan = plan_to({listener.address()}, test::hello_of(0, 2, SessionId{std::byte{1}}));
+    plan.peer = party_of("peer");
+    Caller caller(plan);
+    test::RawPeer peer = listener.accept();
+    Welcome welcome = welcome_of(Answer::kUnknownSession);
+    welcome.party = party_of(same ? "peer" : "somebody else");
+    peer.write(encode(welcome));
+    EXPECT_EQ(caller.wait().failure, same ? DialFailure::kFinal : DialFailure::kAgain);
+  }
+}
+
+void by_relay(DialPlan& plan, const test::TemporaryFolder& folder) {
+  plan.relay.key_file = folder / "relay.key";
+  plan.relay.target = "amsterdam";
+}
+
+// Whoever is on the way to the relay can say these things, and knows no key.
+TEST(Dial, AForgedRefusalOfTheRelayEndsNoPathThatStands) {
+  test::TemporaryFolder folder;
+  write_key(Key::make(), folder / "relay.key");
+  for (const bool stands : {true, false}) {
+    for (const auto code : {admission::Code::kRefused, admission::Code::kKey, admission::Code::kAdmitted}) {
+      test::RawListener listener;
+      DialPlan plan = plan_to({listener.address()}, test::hello_of(0, 2, SessionId{std::byte{stands}}));
+      by_relay(plan, folder);
+      Caller caller(plan);
+      test::RawPeer forger = listener.accept();
+      forger.write(encode(admission::Challenge{}));
+      admission::RequestBytes request;
+      ASSERT_TRUE(forger.read(request));
+      forger.write(encode(admission::Verdict{code, "no such luck"}, request, {}, nullptr));
+      const Outcome outcome = caller.wait();
+      EXPECT_EQ(outcome.failure, stands ? DialFailure::kAgain : DialFailure::kFinal) << outcome.reason;
+    }
+    test::RawListener listener;
+    DialPlan plan = plan_to({listener.address()}, test::hello_of(0, 2, SessionId{std::byte{stands}}));
+    by_relay(plan, folder);
+    Caller caller(plan);
+    listener.accept().write(encode(admission::Challenge{.version = admission::kVersion + 1}));
+    EXPECT_EQ(caller.wait().failure, stands ? DialFailure::kAgain : DialFailure::kFinal);
+  }
+}
+
+TEST(Dial, SaysWhoCallsAndWhetherItMeansItsOwnMachine) {
+  for (const bool named : {true, false}) {
+    test::RawListener listener;
+    DialPlan plan = plan_to({listener.address()});
+    Security security = test::insecure();
+    if (named) security.own_name = "tokyo";
+    plan.security = SecurityContext::make(security);
+    Caller caller(plan);
+    const auto hello = listener.accept().read_hello();
+    ASSERT_TRUE(hello.has_value());
+    EXPECT_EQ(hello->party, party_of(security.own_name));
+    EXPECT_EQ(hello->own_machine, !named);
   }
 }
 

@@ -21,6 +21,8 @@ Hello some_hello() {
   hello.message_limit = ~0ull;
   hello.patience = 12.5;
   hello.name = std::string(60, 'n') + "\xc3\xa9x";  // 63 bytes, not all ASCII
+  hello.party = party_of("here");
+  hello.own_machine = true;
   return hello;
 }
 
@@ -32,6 +34,7 @@ Welcome some_welcome() {
   welcome.message_limit = 6;
   welcome.patience = 600;
   welcome.reason = "why not";
+  welcome.party = party_of("there");
   return welcome;
 }
 
@@ -67,6 +70,8 @@ TEST(Wire, HelloComesBack) {
   EXPECT_EQ(got.message_limit, sent.message_limit);
   EXPECT_EQ(got.patience, sent.patience);
   EXPECT_EQ(got.name, sent.name);
+  EXPECT_EQ(got.party, sent.party);
+  EXPECT_EQ(got.own_machine, sent.own_machine);
   EXPECT_FALSE(got.is_new());
   EXPECT_TRUE(decode_hello(encode(Hello{})).is_new());
 }
@@ -83,15 +88,16 @@ TEST(Wire, WelcomeComesBack) {
     EXPECT_EQ(got.message_limit, sent.message_limit);
     EXPECT_EQ(got.patience, sent.patience);
     EXPECT_EQ(got.reason, sent.reason);
+    EXPECT_EQ(got.party, sent.party);
   }
 }
 
 TEST(Wire, LongReasonIsCutAtAWholeCharacterAndMadePrintable) {
   Welcome welcome = some_welcome();
   welcome.answer = Answer::kRefused;
-  welcome.reason = "a\nb" + std::string(91, 'x') + "\xc3\xa9 and more";  // the two bytes of the last letter straddle the limit
+  welcome.reason = "a\nb" + std::string(85, 'x') + "\xc3\xa9 and more";  // no room for the two bytes of the last letter
   const Welcome got = decode_welcome(encode(welcome));
-  EXPECT_EQ(got.reason, "a b" + std::string(91, 'x'));
+  EXPECT_EQ(got.reason, "a\\x0ab" + std::string(85, 'x') + "...");
 }
 
 TEST(Wire, FrameComesBack) {
@@ -161,13 +167,14 @@ TEST(Wire, SealedNonsenseIsRefused) {
   EXPECT_THROW(decode_hello(with_byte(hello, 64, 64)), ProtocolError) << "name longer than its field";
   EXPECT_THROW(decode_hello(with_byte(hello, 64, 10)), ProtocolError) << "bytes behind the name";
   EXPECT_THROW(decode_hello(with_byte(hello, 70, '\n')), ProtocolError) << "control character";
+  EXPECT_THROW(decode_hello(with_byte(hello, 144, 2)), ProtocolError) << "a switch that is neither off nor on";
   EXPECT_THROW(decode_hello(with_byte(hello, 150, 1)), ProtocolError) << "padding";
   const auto welcome = encode(some_welcome());
   EXPECT_THROW(decode_welcome(with_byte(welcome, 12, 6)), ProtocolError) << "answer 6";
   EXPECT_THROW(decode_welcome(with_byte(welcome, 19, 0)), ProtocolError) << "welcome without session";
   EXPECT_THROW(decode_welcome(with_byte(welcome, 32, 0)), ProtocolError) << "no streams";
   EXPECT_THROW(decode_welcome(with_byte(welcome, 60, 96)), ProtocolError) << "reason longer than its field";
-  EXPECT_THROW(decode_welcome(with_byte(welcome, 170, 1)), ProtocolError) << "padding";
+  EXPECT_THROW(decode_welcome(with_byte(welcome, 175, 1)), ProtocolError) << "padding";
   const auto frame = encode(some_frame());
   EXPECT_THROW(decode_frame(with_byte(frame, 2, 0)), ProtocolError) << "type 0";
   EXPECT_THROW(decode_frame(with_byte(frame, 2, 9)), ProtocolError) << "type 9";

@@ -11,12 +11,16 @@ using namespace test;
 struct PathRig : Rig {
   Security security = new_key(folder, "path.key");
   PathSettings paths = streams(4);
+  Security callers = security;  // of another name: a relay could return a call to the machine it comes from
 
-  PathRig() { paths.patience = 30; }
+  PathRig() {
+    paths.patience = 30;
+    callers.own_name = "caller";
+  }
 
   // A listener registered at the relay as `name`.
   Listener hide(const std::string& name) { return Listener({}, security, paths, {}, route(name)); }
-  Path call(const std::string& name) { return Path::connect({name, 1}, security, paths, "caller", route(name)); }
+  Path call(const std::string& name) { return Path::connect({name, 1}, callers, paths, "caller", route(name)); }
 };
 
 struct Ends {
@@ -61,6 +65,19 @@ TEST(RelayPath, DestinationOfTheRelayTakesAPath) {
   rig.start();
   Ends ends = join(rig, listener, "tokyo");
   expect_exchange(ends, 5 << 20, 1);
+}
+
+// A relay on the caller's own machine too: behind it may be anyone.
+TEST(RelayPath, ACallThatARelayLeadsBackIsRefused) {
+  PathRig rig;
+  rig.start();
+  Listener listener = rig.hide("amsterdam");
+  try {
+    Path::connect({"amsterdam", 1}, rig.security, rig.paths, "caller", rig.route("amsterdam"));
+    FAIL();
+  } catch (const PathError& error) {
+    EXPECT_NE(std::string(error.what()).find("came back to its own caller"), std::string::npos) << error.what();
+  }
 }
 
 TEST(RelayPath, StreamsComeBackThroughTheRelay) {

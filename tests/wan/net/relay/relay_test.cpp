@@ -223,6 +223,23 @@ TEST(Relay, OldestHalfOpenConnectionGivesWay) {
   EXPECT_EQ(get(one.there, 10), pattern(10, 1));
 }
 
+TEST(Relay, ACrowdFromOneAddressCrowdsOutItselfOnly) {
+  Rig rig;
+  rig.settings.half_open = 4;
+  rig.start();
+  const Socket honest = connect_now(rig.at());
+  PathSettings elsewhere;
+  elsewhere.local_address = "127.0.0.2";
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 20; ++i) {
+    strangers.push_back(start_connect(resolve(rig.at()).front(), elsewhere));
+    EXPECT_TRUE(ready(strangers.back().descriptor(), POLLOUT));
+  }
+  EXPECT_TRUE(eventually([&] { return rig.relay->status().refused == 17; }));
+  const auto admission = RelayAdmission::connect_to(rig.key, "server");
+  EXPECT_EQ(finish(*admission, honest.descriptor()), IoStatus::kDone);
+}
+
 TEST(Relay, RubbishOnThePortHarmsNobody) {
   Rig rig;
   rig.start();

@@ -176,6 +176,20 @@ TEST_F(Peers, CertificateOfAnotherHostIsRefused) {
   EXPECT_THROW(make_channel(SecurityContext::make(site), std::move(a), Side::kConnecting, ""), SecurityError);
 }
 
+// Any certificate of the authority gets in only where no name is asked for.
+TEST_F(Peers, ListenersAskForANameToo) {
+  test::Authority authority(folder_, "authority");
+  const Security site = authority.issue("site", {.common_name = "x", .alternative = "DNS:site.example"});
+  const Security tokyo = authority.issue("tokyo", {.common_name = "x", .alternative = "DNS:tokyo.example"});
+  Security asking = site;
+  asking.peer_name = "tokyo.example";
+  const Meeting good = meet(tokyo, asking);
+  EXPECT_TRUE(good.connecting.done && good.listening.done) << good.connecting.error << good.listening.error;
+  const Meeting bad = meet(site, asking);
+  EXPECT_SAYS(bad.listening.error, "certificate is for 'site.example'");
+  EXPECT_SAYS(bad.connecting.error, "refuses our certificate");
+}
+
 TEST_F(Peers, CertificateOfAnotherAuthorityIsRefused) {
   test::Authority ours(folder_, "ours"), theirs(folder_, "theirs");
   const Security one = ours.issue("one", {.common_name = "site.example"});
