@@ -54,7 +54,9 @@ void check(const ListenerLimits& limits) {
   };
   at_least_one("half_open", limits.half_open);
   at_least_one("sessions", limits.sessions);
+  at_least_one("sessions_per_peer", limits.sessions_per_peer);
   at_least_one("streams_per_path", limits.streams_per_path);
+  if (limits.streams_per_peer < 0) throw Error("limit streams_per_peer is below 0");
   if (limits.streams_per_path > kMaxStreams) throw Error(fmt::format("limit streams_per_path is above {}", kMaxStreams));
 }
 
@@ -158,9 +160,9 @@ void Listener::Core::greet(Socket socket, const Address& peer) {
   try {
     auto channel = make_channel(security_, std::move(socket), Side::kListening);
     Greeter::Events events;
-    events.decide = [this](const Hello& hello, const Channel& greeted) {
+    events.decide = [this, host = peer.host()](const Hello& hello, const Channel& greeted) {
       if (hello.is_new() && queue_full()) return SessionTable::refuse(Answer::kBusy, "none of those that came was taken up");
-      return sessions_.answer(hello, greeted.identity());
+      return sessions_.answer(hello, greeted.identity(), host);
     };
     events.welcomed = [this](Greeter& greeter, std::unique_ptr<Channel> greeted) { welcomed(greeter, std::move(greeted)); };
     events.gone = [this](Greeter& greeter, const std::string& reason) { drop(greeter, reason); };

@@ -13,6 +13,10 @@ namespace maki::wan {
 struct ListenerLimits {
   int half_open = 256;       // connections that have not yet shown who they are; beyond it the oldest is dropped
   int sessions = 1024;
+  // Of one key or certificate (insecure: of one address), so that others find room. Beyond them a caller is told to come
+  // later. What it may make us hold in memory is bounded too: path/held_memory.hpp.
+  int sessions_per_peer = 128;
+  int streams_per_peer = 0;  // of all its sessions; 0: a quarter of the files that this process may open, at least 256
   int streams_per_path = kMaxStreams;
 };
 
