@@ -105,7 +105,8 @@ FrameMaker::Made FrameMaker::next() {
   else made.frame = wild();
   made.possible = kind < 196;
   made.payload = payload_of(made.frame);
-  if (made.possible) made.frame.length = static_cast<std::uint32_t>(made.payload.size());
+  if (!made.possible) return made;
+  made.frame.length = static_cast<std::uint32_t>(made.payload.size());
   if (sent_.size() < kRemembered) sent_.push_back(made.frame);
   else sent_[below(random_, kRemembered)] = made.frame;
   return made;
