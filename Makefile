@@ -9,7 +9,8 @@
 #   make wan        the wide-area library alone: build/libmaki_wan.a, and what to link with it    make test-wan  its tests
 #   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
 #   make cuda-check compile and link everything with nvcc for all architectures, and see the binary refuse a machine without a GPU
-#   make fuzz       the parsers of the wide-area module under clang's libFuzzer, RUNS=1000000 inputs each
+#   make fuzz       the parsers of the wide-area module under clang's libFuzzer, RUNS=1000000 inputs each; then its protocols
+#                   against hostile peers under sanitizers, a million frames and a million messages of copies
 #   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
 #   make sass-check read the compiled sm_90 kernels: no local memory, issue slots of the inner loops (BACKEND=cuda)
 #
@@ -328,6 +329,7 @@ CLANG := $(firstword $(shell command -v clang++ $(foreach v,19 18 17 16 15 14,cl
 ifneq (,$(CLANG))
 fuzz: $(BUILD)/fuzz/parsers
 	@bash tests/wan/fuzz/run.sh $< $(RUNS)
+	@$(MAKE) --no-print-directory sanitize-wan/address,undefined SANITIZE_ARGS='--gtest_filter=*States*'
 $(BUILD)/fuzz/parsers: $(FUZZ_OBJECTS)
 	@$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(WAN_LIBS)
 $(BUILD)/fuzz/%.cpp.o: %.cpp

@@ -55,7 +55,9 @@ void check(const ListenerLimits& limits) {
   };
   at_least_one("half_open", limits.half_open);
   at_least_one("sessions", limits.sessions);
+  at_least_one("sessions_per_peer", limits.sessions_per_peer);
   at_least_one("streams_per_path", limits.streams_per_path);
+  if (limits.streams_per_peer < 0) throw Error("limit streams_per_peer is below 0");
   if (limits.streams_per_path > kMaxStreams) throw Error(fmt::format("limit streams_per_path is above {}", kMaxStreams));
 }
 
@@ -79,7 +81,7 @@ class Listener::Core final : public Pollable {
   void drop(Greeter& greeter, const std::string& reason);
   void drop_surplus();
   void known(Greeter& greeter, const std::string& identity);
-  Welcome decide(const Hello& hello, const Channel& channel);
+  Welcome decide(const Hello& hello, const Channel& channel, const std::string& host);
   void remove(Greeter& greeter);
   void pause(const std::string& reason);
   bool queue_full();
@@ -162,8 +164,8 @@ void Listener::Core::greet(Socket socket, const Address& peer) {
     auto channel = make_channel(security_, std::move(socket), Side::kListening);
     Greeter::Events events;
     events.known = [this](Greeter& greeter, const std::string& identity) { known(greeter, identity); };
-    events.decide = [this](const Hello& hello, const Channel& greeted) {
-      Welcome welcome = decide(hello, greeted);
+    events.decide = [this, host = peer.host()](const Hello& hello, const Channel& greeted) {
+      Welcome welcome = decide(hello, greeted, host);
       welcome.party = security_->party();
       return welcome;
     };
@@ -185,12 +187,12 @@ void Listener::Core::known(Greeter& greeter, const std::string& identity) {
     drop(known_.surplus(), "there are newer connections of the same peer that are being greeted");
 }
 
-Welcome Listener::Core::decide(const Hello& hello, const Channel& channel) {
+Welcome Listener::Core::decide(const Hello& hello, const Channel& channel, const std::string& host) {
   if (hello.version == kProtocolVersion && hello.party == security_->party() && !hello.own_machine) {
     return SessionTable::refuse(Answer::kRefused, "this call came back to its own caller, or both sides have one name (own_name)");
   }
   if (hello.is_new() && queue_full()) return SessionTable::refuse(Answer::kBusy, "none of those that came was taken up");
-  return sessions_.answer(hello, channel.identity());
+  return sessions_.answer(hello, channel.identity(), host);
 }
 
 void Listener::Core::remove(Greeter& greeter) {

@@ -15,6 +15,10 @@ struct ListenerLimits {
   // network with the most (an IPv4 address, a /64 of IPv6) is dropped; of those who are known, of the identity with the most.
   int half_open = 256;
   int sessions = 1024;
+  // Of one key or certificate (insecure: of one address), so that others find room. Beyond them a caller is told to come
+  // later. What it may make us hold in memory is bounded too: path/held_memory.hpp.
+  int sessions_per_peer = 128;
+  int streams_per_peer = 0;  // of all its sessions; 0: a quarter of the files that this process may open, at least 256
   int streams_per_path = kMaxStreams;
 };
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 
+#include "wan/net/path/ranges.hpp"
+
 namespace maki::wan {
 
 struct InMessage {
@@ -19,45 +21,55 @@ struct InMessage {
   struct Piece {
     std::uint64_t offset, length;
     std::unique_ptr<std::byte[]> data;
+    Holding holding;
   };
   std::vector<Piece> pieces;   // that came before the receive
-  // Chunks that streams are reading right now. A message is complete only when nothing more is written to its memory.
-  struct Open {
-    std::uint64_t sequence, length;
-    int streams;  // a chunk sent again may be on two for a while
-  };
-  std::vector<Open> open;
+  Ranges written;              // of its bytes
+  Holding holding;             // for these
+  std::vector<Landing*> open;  // chunks that streams are reading right now
 
-  auto find_open(std::uint64_t sequence) {
-    return std::find_if(open.begin(), open.end(), [&](const Open& one) { return one.sequence == sequence; });
-  }
-  // Throws ProtocolError where the chunks of the message would be more than the message: they overlap, so that it could be
-  // complete, and its memory be used for something else, while one of them is still coming.
-  void open_chunk(const Frame& frame) {
-    if (const auto found = find_open(frame.sequence); found != open.end()) {
-      if (found->length != frame.length) throw ProtocolError("A chunk came again with another size");
-      ++found->streams;
-      return;
+  bool whole() const { return begun && received == total; }
+
+  // Throws ProtocolError for a chunk that has bytes of another, or comes again as something else.
+  void open_chunk(Landing& landing) {
+    const Frame& frame = landing.frame_;
+    const std::uint64_t end = frame.offset + frame.length;
+    Landing* again = nullptr;
+    bool overlaps = frame.length > 0 && written.overlaps(frame.offset, end - 1);
+    for (Landing* one : open) {
+      const Frame& other = one->frame_;
+      if (other.sequence != frame.sequence)
+        overlaps = overlaps || (other.offset < end && frame.offset < other.offset + other.length);
+      else if (other.offset != frame.offset || other.length != frame.length)
+        throw ProtocolError("A chunk came again as another");
+      else
+        again = one;
     }
-    std::uint64_t all = received + frame.length;
-    for (const Open& one : open) all += one.length;
-    if (all > total) throw ProtocolError("The chunks of a message overlap");
-    open.push_back({frame.sequence, frame.length, 1});
-  }
-  void abandon_chunk(std::uint64_t sequence) {
-    if (const auto found = find_open(sequence); found != open.end() && --found->streams == 0) open.erase(found);
-  }
-  void finish_chunk(std::uint64_t sequence) {
-    if (const auto found = find_open(sequence); found != open.end()) open.erase(found);
+    if (overlaps) throw ProtocolError("The chunks of a message overlap");
+    open.push_back(&landing);
+    if (again != nullptr) again->let_go();  // the peer took that stream for lost
   }
 };
+
+Landing::Landing(Inbox& inbox, const Frame& frame, std::shared_ptr<InMessage> message)
+    : inbox_(inbox), frame_(frame), message_(std::move(message)) {}
+
+Landing::~Landing() { let_go(); }
+
+void Landing::let_go() {
+  where = nullptr;
+  if (message_) inbox_.abandoned(*this);
+  message_.reset();
+  own_.reset();
+  holding_ = {};
+}
 
 Inbox::Inbox(std::uint64_t unmatched_limit, std::uint64_t message_limit,
              std::function<void(Tag, std::uint64_t)> matched)
     : unmatched_limit_(unmatched_limit), message_limit_(message_limit), matched_(std::move(matched)) {}
 
 void Inbox::set_limits(std::uint64_t unmatched, std::uint64_t message) {
-  unmatched_limit_ = unmatched;
+  unmatched_limit_ = std::max(unmatched_limit_, unmatched);  // the peer was promised the first
   message_limit_ = message;
 }
 
@@ -70,7 +82,7 @@ std::shared_ptr<InMessage> Inbox::find_or_make(const Name& name) {
 void Inbox::post(Tag tag, Receive receive) {
   const Name name{tag, next_receive_[tag]++};
   const auto found = messages_.find(name);
-  const bool here = found != messages_.end() && found->second->begun && found->second->received == found->second->total;
+  const bool here = found != messages_.end() && found->second->whole();
   if (closed_ && !here) {
     receive.operation->fail(closed_);
     return;
@@ -109,10 +121,12 @@ void Inbox::meet(InMessage& message) {
     unmatched_bytes_ -= piece.length + kUnmatchedCost;
   }
   message.pieces.clear();
+  for (const Landing* landing : message.open)
+    if (landing->own_) unmatched_bytes_ -= landing->frame_.length + kUnmatchedCost;
 }
 
 void Inbox::complete(const Name& name, InMessage& message) {
-  if (message.received < message.total || !message.begun || !message.posted) return;
+  if (!message.whole() || !message.posted) return;
   const auto operation = message.receive.operation;
   if (!message.unwanted) {
     if (message.receive.any_size)
@@ -123,14 +137,13 @@ void Inbox::complete(const Name& name, InMessage& message) {
   messages_.erase(name);
 }
 
-Landing Inbox::begin(const Frame& frame) {
+std::unique_ptr<Landing> Inbox::begin(const Frame& frame) {
   if (frame.total > message_limit_)
     throw ProtocolError(fmt::format("A message of {} bytes is announced", frame.total),
                         fmt::format("the limit here is {} bytes", message_limit_));
   const Name name{frame.tag, frame.index};
-  Landing landing;
-  landing.message = find_or_make(name);
-  InMessage& message = *landing.message;
+  std::unique_ptr<Landing> landing(new Landing(*this, frame, find_or_make(name)));
+  InMessage& message = *landing->message_;
   if (message.begun && message.total != frame.total)
     throw ProtocolError("Two chunks disagree about the size of their message");
   if (!message.begun) {
@@ -141,50 +154,68 @@ Landing Inbox::begin(const Frame& frame) {
       matched_(name.first, name.second);
     }
   }
-  if (!message.unwanted && !message.posted && unmatched_bytes_ + frame.length + kUnmatchedCost > 2 * unmatched_limit_ + kMaxPayload)
-    // A chunk sent again may be here twice for a while, hence the allowance.
-    throw ProtocolError("More data than agreed came before it was asked for",
-                        fmt::format("the limit is {} bytes", unmatched_limit_));
-  message.open_chunk(frame);
-  if (message.unwanted) return landing;
-  if (message.posted) {
-    landing.where = message.target + frame.offset;
-  } else {
-    landing.own.reset(new std::byte[std::max<std::size_t>(frame.length, 1)]);
-    landing.where = landing.own.get();
-    unmatched_bytes_ += frame.length + kUnmatchedCost;
-  }
+  message.open_chunk(*landing);
+  make_room(*landing);
   return landing;
 }
 
-bool Inbox::finish(const Frame& frame, Landing landing) {
-  InMessage& message = *landing.message;
-  message.finish_chunk(frame.sequence);
-  message.received += frame.length;
-  if (landing.own && !message.posted) {
-    message.pieces.push_back({frame.offset, frame.length, std::move(landing.own)});
-  } else if (landing.own) {  // the receive was posted meanwhile
-    unmatched_bytes_ -= frame.length + kUnmatchedCost;
-    if (!message.unwanted && frame.length > 0)
-      std::memcpy(message.target + frame.offset, landing.own.get(), frame.length);
+void Inbox::make_room(Landing& landing) {
+  const InMessage& message = *landing.message_;
+  const Frame& frame = landing.frame_;
+  if (message.unwanted) return;
+  if (message.posted) {
+    landing.where = message.target + frame.offset;
+    return;
   }
-  const bool whole = message.received == message.total;
-  complete({frame.tag, frame.index}, message);
-  return whole;
+  const std::uint64_t cost = frame.length + kUnmatchedCost;
+  if (unmatched_bytes_ + cost > unmatched_limit_)
+    throw ProtocolError("More data than agreed came before it was asked for",
+                        fmt::format("the limit is {} bytes", unmatched_limit_));
+  if (!landing.holding_.grow_to(cost, memory_))
+    throw HeldMemoryError(fmt::format("{} bytes came before they were asked for, on all paths of this peer", memory_->bytes()),
+                          "no more are held", "use fewer paths at once");
+  landing.own_.reset(new std::byte[std::max<std::size_t>(frame.length, 1)]);
+  landing.where = landing.own_.get();
+  unmatched_bytes_ += cost;
 }
 
-void Inbox::abandon(Landing landing, const Frame& frame) {
-  if (landing.own) unmatched_bytes_ -= frame.length + kUnmatchedCost;
-  landing.message->abandon_chunk(frame.sequence);
+bool Inbox::finish(std::unique_ptr<Landing> landing) {
+  const std::shared_ptr<InMessage> message = landing->message_;
+  const Frame frame = landing->frame_;
+  if (frame.length > 0) {
+    if (!message->holding.grow_to(message->written.map().size() * kRangeCost, memory_, kRangeStep))
+      throw HeldMemoryError("The chunks of a message leave too many gaps");
+    message->written.add(frame.offset, frame.offset + frame.length - 1);
+  }
+  message->received += frame.length;
+  std::erase(message->open, landing.get());
+  landing->message_.reset();  // it has landed
+  if (landing->own_ && !message->posted) {
+    message->pieces.push_back({frame.offset, frame.length, std::move(landing->own_), std::move(landing->holding_)});
+  } else if (landing->own_ && !message->unwanted && frame.length > 0) {  // the receive was posted meanwhile
+    std::memcpy(message->target + frame.offset, landing->own_.get(), frame.length);
+  }
+  complete({frame.tag, frame.index}, *message);
+  return message->whole();
+}
+
+void Inbox::abandoned(Landing& landing) {
+  InMessage& message = *landing.message_;
+  std::erase(message.open, &landing);
+  if (message.posted) return;
+  if (landing.own_) unmatched_bytes_ -= landing.frame_.length + kUnmatchedCost;
+  // Of a message that nobody waits for and of which nothing is here, nothing is kept.
+  if (!message.pieces.empty() || !message.open.empty()) return;
+  const auto found = messages_.find({landing.frame_.tag, landing.frame_.index});
+  if (found != messages_.end() && found->second.get() == &message) messages_.erase(found);
 }
 
 void Inbox::close(const std::exception_ptr& error) {
   closed_ = error;
   for (auto at = messages_.begin(); at != messages_.end();) {
     InMessage& message = *at->second;
-    const bool whole = message.begun && message.received == message.total;
     if (message.posted && !message.unwanted) message.receive.operation->fail(error);
-    at = !message.posted && whole ? std::next(at) : messages_.erase(at);
+    at = !message.posted && message.whole() ? std::next(at) : messages_.erase(at);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "wan/net/path/held_memory.hpp"
 #include "wan/net/path/operation.hpp"
 #include "wan/net/path/received_set.hpp"
 #include "wan/net/path/wire.hpp"
@@ -20,6 +21,7 @@ struct OutMessage {
   Tag tag = 0;
   std::span<const std::byte> data;      // the caller's memory, or `copy`
   std::unique_ptr<std::byte[]> copy;
+  Holding holding;                      // for it
   std::shared_ptr<Operation> operation; // null where the caller does not wait for it
 
   // The outbox's own.

@@ -124,6 +124,8 @@ void attach(const std::shared_ptr<PathCore>& core, int stream, unsigned epoch, s
   core->attach(stream, epoch, std::move(channel));
 }
 
+int open_streams(const std::shared_ptr<PathCore>& core) { return core->open_streams(); }
+
 long current_epoch(const std::shared_ptr<PathCore>& core, int stream) { return core->epoch_of(stream); }
 
 }  // namespace maki::wan

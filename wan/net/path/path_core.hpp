@@ -25,6 +25,8 @@ struct AcceptedSession {
 std::shared_ptr<PathCore> make_accepted(EventLoop& loop, const AcceptedSession& session);
 // Hands a greeted stream to its path: the Welcome has been sent in full. Any thread. `stream`, `epoch` as in the Hello.
 void attach(const std::shared_ptr<PathCore>& core, int stream, unsigned epoch, std::unique_ptr<Channel> channel);
+// How many connections it has now. Any thread.
+int open_streams(const std::shared_ptr<PathCore>& core);
 // The epoch that `stream` has now (0: never connected), -1 where the path has ended. Any thread.
 long current_epoch(const std::shared_ptr<PathCore>& core, int stream);
 

@@ -59,6 +59,7 @@ void PathCore::connect(const DialPlan& plan, double within) {
 
 void PathCore::begin_accepted(const AcceptedSession& session) {
   const auto self = shared_from_this();
+  memory_ = HeldMemory::of(session.identity.empty() ? session.peer.host() : session.identity);
   loop_.post([self, session] {
     self->self_ = self;
     self->identity_ = session.identity;
@@ -72,6 +73,7 @@ void PathCore::session_stands(const SessionId& session, std::uint64_t peer_unmat
                               double peer_patience) {
   session_ = session;
   standing_ = true;
+  inbox_.set_memory(memory_);
   if (peer_patience > 0) patience_ = std::min(patience_, peer_patience);
   outbox_.set_unmatched_limit(peer_unmatched);
   peer_message_limit_ = peer_message;
@@ -130,6 +132,7 @@ void PathCore::tear_down() {
     slot.sent += slot.stream->sent;
     slot.received += slot.stream->received;
     if (!slot.stream->ended()) slot.stream->finish();
+    --open_streams_;
     streams.push_back(std::move(slot.stream));
   }
   std::exception_ptr why;

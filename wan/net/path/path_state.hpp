@@ -35,6 +35,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   bool close(double seconds);
   void attach(int number, unsigned epoch, std::unique_ptr<Channel> channel);
   long epoch_of(int number) const;
+  int open_streams() const { return open_streams_; }
 
   // ---- of StreamHost: the loop's thread, as all that follows ----
   EventLoop& loop() override { return loop_; }
@@ -44,9 +45,8 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   void begin_writing(Chunk& chunk) override { outbox_.begin_writing(chunk); }
   void end_writing(Chunk& chunk) override { outbox_.end_writing(chunk); }
   bool has_received(std::uint64_t sequence) const override { return received_.contains(sequence); }
-  Landing begin_data(const Frame& frame) override { return inbox_.begin(frame); }
-  void finish_data(const Frame& frame, Landing landing) override;
-  void abandon_data(const Frame& frame, Landing landing) override { inbox_.abandon(std::move(landing), frame); }
+  std::unique_ptr<Landing> begin_data(const Frame& frame) override;
+  void finish_data(const Frame& frame, std::unique_ptr<Landing> landing) override;
   void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) override;
   void heard(Stream& stream) override;
   void ended(Stream& stream, const std::string& why) override;
@@ -85,6 +85,9 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   Stream* some_stream();
   void log_streams(const std::string& text);
   // path_traffic
+  bool note_received(std::uint64_t sequence);
+  template <class Work>
+  auto within_memory(Work work);
   void kick();
   bool pacing_allows(std::size_t bytes);
   void acknowledge_soon(bool at_once);
@@ -100,6 +103,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   SessionId session_{};
   std::string identity_;
   bool standing_ = false;               // a session exists
+  bool spoken_ = false;                 // the peer has sent more than a greeting
   bool quiet_ = false;                  // says nothing while it connects: the caller tries for moments only
   bool farewell_ = false, over_ = false, peer_said_goodbye_ = false;  // farewell: we have said goodbye
   double patience_ = 0;                 // the shorter of the two sides'
@@ -109,7 +113,9 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   Outbox outbox_;
   Inbox inbox_;
   ReceivedSet received_;
+  Holding received_holding_;            // for its gaps
   std::vector<Slot> slots_;
+  std::atomic<int> open_streams_{0};
   int dialing_ = 0;
   std::size_t turn_ = 0;                // which stream is asked first
   Clock::time_point heard_;             // anything of the peer
@@ -135,6 +141,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   PathSettings public_settings_;
   std::vector<unsigned> epochs_;
   std::exception_ptr end_;              // why the path is over
+  std::shared_ptr<HeldMemory> memory_;  // of the peer; set before anybody sends
   bool connected_ = false, drained_ = true, gone_ = false;
   std::atomic<std::uint64_t> peer_message_limit_{~std::uint64_t{0}};
   std::atomic<std::size_t> copied_{0};  // bytes of small messages copied since the outbox was last empty

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kFirstPause = 0.1, kLongestPause = 2;  // seconds between attempts
 constexpr int kDialsAtOnce = 128;
+constexpr double kFirstWords = 5;  // stream_timeouts that a session is kept for a peer who has sent nothing but its greeting
 
 double seconds(EventLoop::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -57,19 +58,21 @@ void PathCore::dial(int number) {
   }
 }
 
-void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address&) {
+void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer) {
   --dialing_;
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   slot.dial.reset();
   if (!standing_) {
     identity_ = channel->identity();
     plan_.peer = welcome.party;
+    memory_ = HeldMemory::of(identity_.empty() ? peer.host() : identity_);
     session_stands(welcome.session, welcome.unmatched_limit, welcome.message_limit, welcome.patience);
     if (static_cast<int>(welcome.streams) < settings_.streams) {
       log(LogLevel::kWarning, fmt::format("{} allows {} streams, not {}", peer_, welcome.streams, settings_.streams));
       settings_.streams = std::max(1, static_cast<int>(welcome.streams));
     }
   }
+  ++open_streams_;
   adopt(number, slot.tried, std::move(channel));
   {
     const std::lock_guard lock(mutex_);
@@ -115,6 +118,7 @@ void PathCore::attach(int number, unsigned epoch, std::unique_ptr<Channel> chann
     const std::lock_guard lock(mutex_);
     epochs_[static_cast<std::size_t>(number)] = std::max(epochs_[static_cast<std::size_t>(number)], epoch);
   }
+  ++open_streams_;  // at once: the listener counts before the loop takes it
   const auto shared = std::make_shared<std::unique_ptr<Channel>>(std::move(channel));
   loop_.post([self = shared_from_this(), number, epoch, shared] { self->adopt(number, epoch, std::move(*shared)); });
 }
@@ -126,10 +130,12 @@ long PathCore::epoch_of(int number) const {
 }
 
 void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channel) {
-  if (over_) return;
-  if (static_cast<std::size_t>(number) >= slots_.size()) slots_.resize(static_cast<std::size_t>(number) + 1);
+  if (!over_ && static_cast<std::size_t>(number) >= slots_.size()) slots_.resize(static_cast<std::size_t>(number) + 1);
+  if (over_ || epoch <= slots_[static_cast<std::size_t>(number)].epoch) {  // it came late
+    --open_streams_;
+    return;
+  }
   Slot& slot = slots_[static_cast<std::size_t>(number)];
-  if (epoch <= slot.epoch) return;  // an older connection that came late
   if (slot.stream) remove(number);
   if (epoch > 1) ++reconnections_;
   slot.epoch = epoch;
@@ -156,7 +162,8 @@ void PathCore::remove(int number) {
   slot.sent += slot.stream->sent;
   slot.received += slot.stream->received;
   std::shared_ptr<Stream> stream = std::move(slot.stream);
-  stream->let_go();
+  stream->stop();
+  --open_streams_;
   outbox_.stream_lost(number);
   acknowledgement_due_ = true;  // it may have been lost with the stream
   loop_.post([self = shared_from_this(), stream]() mutable { stream.reset(); });
@@ -184,6 +191,7 @@ void PathCore::ended(Stream& stream, const std::string& why) {
 
 void PathCore::heard(Stream& stream) {
   heard_ = stream.last_heard = Clock::now();
+  spoken_ = true;
 }
 
 void PathCore::set_streams(int streams) {
@@ -247,7 +255,8 @@ void PathCore::tick() {
   tick_ = loop_.after(pause, [this] { tick(); });
   const auto now = Clock::now();
   const double silent = seconds(now - heard_);
-  if (silent > patience_) {
+  // A session that was asked for and never used is not kept for a peer who may never come.
+  if (silent > (spoken_ || side_ == Side::kConnecting ? patience_ : std::min(patience_, kFirstWords * settings_.stream_timeout))) {
     give_up(lost_error(silent), true);
     return;
   }

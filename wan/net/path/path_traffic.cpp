@@ -10,7 +10,7 @@ namespace maki::wan {
 namespace {
 
 constexpr std::size_t kCopiedMessage = 64 << 10;      // a send of so much is copied and returns at once,
-constexpr std::size_t kCopiedAtMost = 64 << 20;       // as long as so much waits
+constexpr std::size_t kCopiedAtMost = 64 << 20;       // as long as no more waits
 constexpr double kAcknowledgeWithin = 0.005;          // seconds
 constexpr std::uint64_t kAcknowledgeEvery = 8 << 20;  // bytes
 constexpr double kPacingBurst = 0.01;                 // seconds of the rate that may go at once: what a late timer is forgiven
@@ -31,7 +31,8 @@ Request PathCore::send(Tag tag, std::span<const std::byte> message) {
   out->tag = tag;
   out->data = message;
   out->operation = operation;
-  if (message.size() <= kCopiedMessage && copied_.fetch_add(message.size()) + message.size() <= kCopiedAtMost) {
+  if (message.size() <= kCopiedMessage && copied_.fetch_add(message.size()) + message.size() <= kCopiedAtMost &&
+      out->holding.grow_to(message.size() + kUnmatchedCost, memory_)) {
     out->copy.reset(new std::byte[std::max<std::size_t>(message.size(), 1)]);
     if (!message.empty()) std::memcpy(out->copy.get(), message.data(), message.size());
     out->data = {out->copy.get(), message.size()};
@@ -106,11 +107,35 @@ std::shared_ptr<Chunk> PathCore::next_chunk(Stream& stream) {
 
 // ---- in ----
 
-void PathCore::finish_data(const Frame& frame, Landing landing) {
-  received_.add(frame.sequence);
+// A peer that makes us hold more than it may loses the path, and is told why; its other paths and other peers go on.
+template <class Work>
+auto PathCore::within_memory(Work work) {
+  try {
+    return work();
+  } catch (const HeldMemoryError& error) {
+    give_up(PathError(fmt::format("The path to {} was given up", peer_), error.what()), true);
+    throw;
+  }
+}
+
+// False where it had come already.
+bool PathCore::note_received(std::uint64_t sequence) {
+  return within_memory([&] {
+    if (!received_holding_.grow_to(received_.ranges().size() * kRangeCost, memory_, kRangeStep))
+      throw HeldMemoryError("The numbers of what comes in have too many gaps");
+    return received_.add(sequence);
+  });
+}
+
+std::unique_ptr<Landing> PathCore::begin_data(const Frame& frame) {
+  return within_memory([&] { return inbox_.begin(frame); });
+}
+
+void PathCore::finish_data(const Frame& frame, std::unique_ptr<Landing> landing) {
+  note_received(frame.sequence);
   received_bytes_ += frame.length;
   unacknowledged_ += frame.length;
-  const bool whole = inbox_.finish(frame, std::move(landing));
+  const bool whole = within_memory([&] { return inbox_.finish(std::move(landing)); });
   acknowledge_soon(whole || unacknowledged_ >= kAcknowledgeEvery);
 }
 
@@ -152,7 +177,7 @@ void PathCore::take_pong(const Frame& frame) {
 }
 
 void PathCore::control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) {
-  if (frame.sequenced() && !received_.add(frame.sequence)) return;  // sent again, but it had come
+  if (frame.sequenced() && !note_received(frame.sequence)) return;  // sent again, but it had come
   switch (frame.type) {
     case FrameType::kMatched:
       outbox_.matched(frame.tag, frame.index);

@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
+
+#include "wan/net/path/ranges.hpp"
 
 namespace maki::wan {
 
@@ -14,7 +15,7 @@ class ReceivedSet {
   bool add(std::uint64_t sequence);             // false where it was there already
   bool contains(std::uint64_t sequence) const;
   std::uint64_t all_up_to() const { return all_up_to_; }
-  const std::map<std::uint64_t, std::uint64_t>& ranges() const { return ranges_; }  // first -> last, beyond all_up_to
+  const Ranges::Map& ranges() const { return ranges_.map(); }  // first -> last, beyond all_up_to
 
   // Payload of a kAck frame, at most `limit` bytes: what does not fit are the highest ranges, which a later one tells.
   std::vector<std::byte> encode(std::size_t limit) const;
@@ -23,7 +24,7 @@ class ReceivedSet {
 
  private:
   std::uint64_t all_up_to_ = 0;
-  std::map<std::uint64_t, std::uint64_t> ranges_;
+  Ranges ranges_;
 };
 
 }  // namespace maki::wan

@@ -1,6 +1,7 @@
 #include "wan/net/path/session_table.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <span>
@@ -8,6 +9,13 @@
 #include "wan/net/secure/key.hpp"
 
 namespace maki::wan {
+
+SessionTable::SessionTable(const PathSettings& settings, const ListenerLimits& limits) : settings_(settings), limits_(limits) {
+  if (limits_.streams_per_peer > 0) return;
+  rlimit files{};
+  const bool known = getrlimit(RLIMIT_NOFILE, &files) == 0;
+  limits_.streams_per_peer = known ? static_cast<int>(std::clamp<rlim_t>(files.rlim_cur / 4, kMaxStreams, 1 << 20)) : kMaxStreams;
+}
 
 Welcome SessionTable::refuse(Answer answer, const std::string& reason) {
   Welcome welcome;
@@ -26,22 +34,38 @@ Welcome SessionTable::accept(const SessionId& session, int streams) const {
   return welcome;
 }
 
-Welcome SessionTable::answer(const Hello& hello, const std::string& identity) {
+Welcome SessionTable::answer(const Hello& hello, const std::string& identity, const std::string& host) {
   if (hello.version != kProtocolVersion) return refuse(Answer::kVersion);
   if (hello.stream >= static_cast<std::uint32_t>(limits_.streams_per_path)) {
     return refuse(Answer::kRefused, fmt::format("at most {} streams a path", limits_.streams_per_path));
   }
-  return hello.is_new() ? answer_new(hello, identity) : answer_join(hello, identity);
+  if (hello.is_new()) remove_ended();
+  if (const std::string why = too_many(identity, host, hello.is_new()); !why.empty()) return refuse(Answer::kBusy, why);
+  return hello.is_new() ? answer_new(hello, identity, host) : answer_join(hello, identity);
 }
 
-Welcome SessionTable::answer_new(const Hello& hello, const std::string& identity) {
-  remove_ended();
+// What a peer has too much of, over all of its sessions.
+std::string SessionTable::too_many(const std::string& identity, const std::string& host, bool one_more) const {
+  int sessions = one_more ? 1 : 0, streams = 1;
+  for (const auto& [session, entry] : entries_) {
+    if (entry.identity != identity || (identity.empty() && entry.host != host)) continue;
+    ++sessions;
+    const auto core = entry.core.lock();
+    streams += core ? open_streams(core) : 1;
+  }
+  const char* each = identity.empty() ? "insecure address" : "key";
+  if (sessions > limits_.sessions_per_peer) return fmt::format("at most {} paths at once for one {}", limits_.sessions_per_peer, each);
+  if (streams > limits_.streams_per_peer) return fmt::format("at most {} streams at once for one {}", limits_.streams_per_peer, each);
+  return {};
+}
+
+Welcome SessionTable::answer_new(const Hello& hello, const std::string& identity, const std::string& host) {
   if (entries_.size() >= static_cast<std::size_t>(limits_.sessions)) return refuse(Answer::kBusy);
   const int streams = std::clamp(static_cast<int>(std::min<std::uint32_t>(hello.streams, kMaxStreams)), 1, limits_.streams_per_path);
   if (hello.epoch == 0 || hello.stream >= static_cast<std::uint32_t>(streams)) return refuse(Answer::kRefused, "a stream that cannot be");
   SessionId session{};
   while (session == SessionId{} || entries_.contains(session)) random_bytes(session);
-  entries_[session].identity = identity;
+  entries_[session] = {.identity = identity, .host = host, .core = {}};
   return accept(session, streams);
 }
 

@@ -13,10 +13,11 @@ namespace maki::wan {
 
 class SessionTable {
  public:
-  SessionTable(const PathSettings& settings, const ListenerLimits& limits) : settings_(settings), limits_(limits) {}
+  SessionTable(const PathSettings& settings, const ListenerLimits& limits);
 
-  // A new session's place is taken by a Welcome, until settle() or give_up().
-  Welcome answer(const Hello& hello, const std::string& identity);
+  // A new session's place is taken by a Welcome, until settle() or give_up(). `host`: where the peer is, which it counts
+  // by where it has no identity.
+  Welcome answer(const Hello& hello, const std::string& identity, const std::string& host);
   void settle(const SessionId& session, const std::shared_ptr<PathCore>& core);
   void give_up(const SessionId& session);
   std::shared_ptr<PathCore> find(const SessionId& session) const;
@@ -25,14 +26,15 @@ class SessionTable {
 
  private:
   struct Entry {
-    std::string identity;
+    std::string identity, host;
     std::weak_ptr<PathCore> core;
     bool settled = false;
   };
 
   Welcome accept(const SessionId& session, int streams) const;
-  Welcome answer_new(const Hello& hello, const std::string& identity);
+  Welcome answer_new(const Hello& hello, const std::string& identity, const std::string& host);
   Welcome answer_join(const Hello& hello, const std::string& identity);
+  std::string too_many(const std::string& identity, const std::string& host, bool one_more) const;
   void remove_ended();
 
   PathSettings settings_;

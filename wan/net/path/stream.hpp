@@ -29,9 +29,8 @@ class StreamHost {
   virtual void end_writing(Chunk& chunk) = 0;
   // In.
   virtual bool has_received(std::uint64_t sequence) const = 0;
-  virtual Landing begin_data(const Frame& frame) = 0;
-  virtual void finish_data(const Frame& frame, Landing landing) = 0;
-  virtual void abandon_data(const Frame& frame, Landing landing) = 0;
+  virtual std::unique_ptr<Landing> begin_data(const Frame& frame) = 0;
+  virtual void finish_data(const Frame& frame, std::unique_ptr<Landing> landing) = 0;
   virtual void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) = 0;
   virtual void heard(Stream& stream) = 0;
   virtual void ended(Stream& stream, const std::string& why) = 0;
@@ -42,7 +41,7 @@ class Stream final : public Pollable {
   using Clock = EventLoop::Clock;
 
   Stream(StreamHost& host, int number, unsigned epoch, std::unique_ptr<Channel> channel);
-  ~Stream() override;  // lets go of its chunk and leaves the loop
+  ~Stream() override;
 
   int number() const { return number_; }
   unsigned epoch() const { return epoch_; }
@@ -52,15 +51,15 @@ class Stream final : public Pollable {
   bool ended() const { return ended_; }
   const Channel& channel() const { return *channel_; }
 
-  void start();                  // watches the socket, and reads what the channel holds already
+  void start();                  // watches the socket; nothing is read inside this call
   void send_control(const Frame& frame, std::vector<std::byte> payload = {});
   void pump();                   // writes as much as the socket takes, at most a chunk's worth at a time
   void retire();                 // sends what it has begun, then kRetire, and then nothing more
   bool all_written() const { return !writing() && control_.empty() && flushed_; }
   void break_off();              // as if the network had
   void give_up(const std::string& why) { end(why); }
-  void let_go();                 // of the chunk being written: no byte of it is read after this
-  void finish();                 // the last words, as far as the socket takes them; then nothing more is written
+  void stop();                   // nothing is read or written after this, and the host hears nothing more of it
+  void finish();                 // stop(), after the last words as far as the socket takes them
 
   const Clock::time_point born = Clock::now();
   Clock::time_point last_heard = born, last_ping{};
@@ -70,11 +69,13 @@ class Stream final : public Pollable {
 
  private:
   bool writing() const { return head_done_ < head_.size() || body_done_ < body_.size(); }
+  void let_go();                 // of the chunk being written: no byte of it is read after this
   bool load();
   void append(const Frame& frame, std::span<const std::byte> payload);
   void write_some();
   bool flush();
   void want_write(bool want);
+  void read_later();
   void read_some();
   bool read_more(std::size_t& taken);
   void take(std::span<const std::byte> bytes);
@@ -104,10 +105,10 @@ class Stream final : public Pollable {
   std::array<std::byte, 4096> staging_;
   std::array<std::byte, kFrameBytes> header_;
   std::size_t header_filled_ = 0;
-  bool in_payload_ = false, duplicate_ = false;
+  bool in_payload_ = false;
   Frame frame_;
   std::size_t payload_filled_ = 0;
-  Landing landing_;
+  std::unique_ptr<Landing> landing_;
   std::vector<std::byte> control_payload_, waste_;
   // Guards against deletion inside a callback of the host.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

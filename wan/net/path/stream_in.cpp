@@ -27,12 +27,7 @@ void Stream::on_ready(bool readable, bool writable) {
 
 void Stream::end(const std::string& why) {
   if (ended_) return;
-  ended_ = true;
-  let_go();
-  if (watched_) {
-    host_.loop().forget(channel_->descriptor());
-    watched_ = false;
-  }
+  stop();
   host_.ended(*this, why);
 }
 
@@ -44,10 +39,13 @@ void Stream::read_some() {
   }
   if (!*alive || ended_) return;
   if (taken > 0) host_.heard(*this);
-  if (taken >= turn && channel_->buffered())  // the socket may be empty, so the loop would not call
-    host_.loop().post([this, alive] {
-      if (*alive && !ended_) on_ready(true, false);
-    });
+  if (taken >= turn && channel_->buffered()) read_later();
+}
+
+void Stream::read_later() {
+  host_.loop().post([this, alive = alive_] {
+    if (*alive && !ended_) on_ready(true, false);
+  });
 }
 
 // One read; false when there is nothing more now.
@@ -56,14 +54,13 @@ bool Stream::read_more(std::size_t& taken) {
   const std::size_t missing = in_payload_ ? frame_.length - payload_filled_ : 0;
   const bool direct = missing >= kDirect;
   if (direct) {
-    if (frame_.type == FrameType::kData && !duplicate_ && host_.has_received(frame_.sequence)) duplicate_ = true;
     if (frame_.type != FrameType::kData) {
       into = std::span<std::byte>(control_payload_).subspan(payload_filled_, missing);
-    } else if (duplicate_ || landing_.where == nullptr) {
+    } else if (!landing_ || landing_->where == nullptr) {
       waste_.resize(kWaste);
       into = std::span<std::byte>(waste_).first(std::min(kWaste, missing));
     } else {
-      into = {landing_.where + payload_filled_, missing};
+      into = {landing_->where + payload_filled_, missing};
     }
   }
   const IoResult result = channel_->read(into);
@@ -100,8 +97,8 @@ void Stream::take(std::span<const std::byte> bytes) {
     const std::size_t part = std::min<std::size_t>(bytes.size(), frame_.length - payload_filled_);
     if (frame_.type != FrameType::kData) {
       std::memcpy(control_payload_.data() + payload_filled_, bytes.data(), part);
-    } else if (!duplicate_ && landing_.where != nullptr && !host_.has_received(frame_.sequence)) {
-      std::memcpy(landing_.where + payload_filled_, bytes.data(), part);
+    } else if (landing_ && landing_->where != nullptr) {
+      std::memcpy(landing_->where + payload_filled_, bytes.data(), part);
     }
     payload_filled_ += part;
     bytes = bytes.subspan(part);
@@ -114,11 +111,9 @@ void Stream::begin_frame() {
   frame_ = decode_frame(header_);
   if (peer_retired_) throw ProtocolError("Frames came after the last one of a stream");
   payload_filled_ = 0;
-  duplicate_ = false;
-  landing_ = {};
+  landing_.reset();
   if (frame_.type == FrameType::kData) {
-    duplicate_ = host_.has_received(frame_.sequence);
-    if (!duplicate_) landing_ = host_.begin_data(frame_);
+    if (!host_.has_received(frame_.sequence)) landing_ = host_.begin_data(frame_);
   } else {
     control_payload_.resize(frame_.length);
   }
@@ -135,17 +130,13 @@ void Stream::finish_frame() {
     host_.control(*this, frame_, control_payload_);
     return;
   }
-  if (duplicate_ || host_.has_received(frame_.sequence)) {
-    if (landing_.message) host_.abandon_data(frame_, std::move(landing_));
-    return;
-  }
-  if (!channel_->encrypted() && frame_.length > 0 && landing_.where != nullptr &&
-      checksum({landing_.where, frame_.length}) != frame_.checksum) {
-    host_.abandon_data(frame_, std::move(landing_));
+  auto landing = std::move(landing_);
+  if (!landing || !landing->wanted() || host_.has_received(frame_.sequence)) return;  // it came twice
+  if (!channel_->encrypted() && frame_.length > 0 && landing->where != nullptr &&
+      checksum({landing->where, frame_.length}) != frame_.checksum)
     throw ProtocolError("A chunk came with a wrong checksum", "the network altered it", "it will be sent again");
-  }
   received += frame_.length;
-  host_.finish_data(frame_, std::move(landing_));
+  host_.finish_data(frame_, std::move(landing));
 }
 
 }  // namespace maki::wan

@@ -18,15 +18,13 @@ Stream::Stream(StreamHost& host, int number, unsigned epoch, std::unique_ptr<Cha
 
 Stream::~Stream() {
   *alive_ = false;
-  let_go();
-  if (in_payload_ && landing_.message) host_.abandon_data(frame_, std::move(landing_));
-  if (watched_) host_.loop().forget(channel_->descriptor());
+  stop();
 }
 
 void Stream::start() {
   host_.loop().watch(channel_->descriptor(), true, false, *this);
   watched_ = true;
-  if (channel_->buffered()) on_ready(true, false);
+  if (channel_->buffered()) read_later();  // the socket may be empty, so the loop would not call
 }
 
 void Stream::send_control(const Frame& frame, std::vector<std::byte> payload) {
@@ -49,9 +47,15 @@ void Stream::finish() {
   } catch (const Error&) {
     // The peer is gone: there is no one left to tell.
   }
-  // Nothing may touch a caller's buffer any more, not even an event of the batch at hand.
+  stop();
+}
+
+// Not even an event of the batch at hand may touch a caller's buffer any more, or be taken for one of the stream that
+// has this one's place now.
+void Stream::stop() {
   ended_ = true;
   let_go();
+  landing_.reset();
   if (watched_) host_.loop().forget(channel_->descriptor());
   watched_ = false;
 }

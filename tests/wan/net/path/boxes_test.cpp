@@ -37,11 +37,13 @@ struct Receiver {
 
   void take(const Chunk& chunk) {
     if (received.contains(chunk.frame.sequence)) return;
-    Landing landing = box.begin(chunk.frame);
-    if (landing.where != nullptr && chunk.frame.length > 0)
-      std::memcpy(landing.where, chunk.payload().data(), chunk.frame.length);
-    received.add(chunk.frame.sequence);
-    box.finish(chunk.frame, std::move(landing));
+    take(chunk.frame, chunk.payload());
+  }
+  void take(const Frame& frame, std::span<const std::byte> payload) {
+    auto landing = box.begin(frame);
+    if (landing->where != nullptr && frame.length > 0) std::memcpy(landing->where, payload.data(), frame.length);
+    received.add(frame.sequence);
+    box.finish(std::move(landing));
   }
   std::shared_ptr<Operation> post(Tag tag, std::vector<std::byte>& into) {
     auto operation = std::make_shared<Operation>();
@@ -190,7 +192,8 @@ TEST(Inbox, AMessageThatDoesNotFitIsAnErrorOfItsReceiveOnly) {
 TEST(Inbox, RefusesContradictionsAndFloods) {
   Receiver receiver;
   Frame frame{.type = FrameType::kData, .length = 10, .sequence = 1, .tag = 1, .index = 0, .total = 100, .offset = 0};
-  receiver.box.begin(frame);
+  std::vector<std::unique_ptr<Landing>> open;
+  open.push_back(receiver.box.begin(frame));
   frame.total = 200;
   EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
   frame.total = std::uint64_t{1} << 40;
@@ -199,10 +202,106 @@ TEST(Inbox, RefusesContradictionsAndFloods) {
   frame = {.type = FrameType::kData, .length = 1 << 20, .sequence = 1, .tag = 2, .index = 0, .total = 1 << 30, .offset = 0};
   EXPECT_THROW(
       for (int i = 0; i < 20; ++i) {
-        receiver.box.begin(frame);
+        open.push_back(receiver.box.begin(frame));
         frame.offset += frame.length;
+        ++frame.sequence;
       },
       ProtocolError);
+}
+
+// Chunks whose bytes add up to their message, and leave some of it out.
+TEST(Inbox, AMessageIsWholeOnlyWhenEachOfItsBytesCame) {
+  for (const bool posted : {false, true}) {
+    Receiver receiver;
+    std::vector<std::byte> into(100, std::byte{1});
+    std::shared_ptr<Operation> operation;
+    if (posted) operation = receiver.post(1, into);
+    const auto bytes = pattern(100, 5);
+    Frame frame{.type = FrameType::kData, .length = 50, .sequence = 1, .tag = 1, .total = 100};
+    const auto take = [&](std::uint64_t offset, std::uint32_t length) {
+      frame.offset = offset;
+      frame.length = length;
+      receiver.take(frame, std::span(bytes).subspan(offset, length));
+      ++frame.sequence;
+    };
+    take(20, 50);
+    for (const auto& [offset, length] : {std::pair{20, 50}, {0, 21}, {69, 31}, {30, 10}, {0, 100}, {10, 80}})
+      EXPECT_THROW(take(static_cast<std::uint64_t>(offset), static_cast<std::uint32_t>(length)), ProtocolError);
+    take(0, 20);
+    if (!posted) operation = receiver.post(1, into);
+    EXPECT_FALSE(operation->done());
+    take(70, 30);
+    EXPECT_TRUE(operation->done());
+    EXPECT_TRUE(into == bytes);
+  }
+}
+
+// A peer that took a stream for lost sends its chunk again while the stream may still be there: one of them writes.
+TEST(Inbox, AChunkThatComesAgainIsWrittenByTheLastStreamOnly) {
+  for (const bool posted : {false, true}) {
+    Receiver receiver;
+    std::vector<std::byte> into(100);
+    std::shared_ptr<Operation> operation;
+    if (posted) operation = receiver.post(1, into);
+    Frame frame{.type = FrameType::kData, .length = 60, .sequence = 1, .tag = 1, .total = 100};
+    auto first = receiver.box.begin(frame), second = receiver.box.begin(frame);
+    EXPECT_EQ(first->where, nullptr);
+    EXPECT_FALSE(first->wanted());
+    EXPECT_TRUE(second->where != nullptr && second->wanted());
+    frame.length = 50;
+    EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
+    second.reset();
+    frame.length = 60;
+    const auto bytes = pattern(100, 5);
+    receiver.take(frame, std::span(bytes).first(60));
+    first.reset();
+    frame = {.type = FrameType::kData, .length = 40, .sequence = 2, .tag = 1, .total = 100, .offset = 60};
+    receiver.take(frame, std::span(bytes).subspan(60));
+    if (!posted) operation = receiver.post(1, into);
+    EXPECT_TRUE(operation->done());
+    EXPECT_TRUE(into == bytes);
+  }
+}
+
+TEST(Inbox, HoldsNothingOfChunksThatWereGivenUp) {
+  Receiver receiver;
+  const auto memory = HeldMemory::of("a peer of this test");
+  receiver.box.set_memory(memory);
+  Frame frame{.type = FrameType::kData, .length = 1000, .sequence = 1, .tag = 1, .total = 2000};
+  for (frame.index = 0; frame.index < 100'000; ++frame.index) receiver.box.begin(frame);
+  EXPECT_EQ(memory->bytes(), 0u);
+  const auto landing = receiver.box.begin(frame);
+  EXPECT_EQ(memory->bytes(), 1000 + kUnmatchedCost);
+}
+
+TEST(HeldMemory, EachPeerHasItsPartAndNoMore) {
+  HeldMemory::set_limits({.one_peer = 1000, .all = 3000});
+  const auto one = HeldMemory::of("one"), other = HeldMemory::of("other"), third = HeldMemory::of("third");
+  EXPECT_EQ(HeldMemory::of("one"), one);
+  EXPECT_TRUE(one->take(1000));
+  EXPECT_FALSE(one->take(1));
+  EXPECT_TRUE(other->take(1000));
+  EXPECT_TRUE(third->take(1000));
+  const auto late = HeldMemory::of("late");  // there is nothing left, but an equal part is its own
+  EXPECT_TRUE(late->take(700));
+  EXPECT_FALSE(late->take(100));
+  third->give_back(1000);
+  EXPECT_TRUE(late->take(100));
+  {
+    Holding holding;
+    EXPECT_TRUE(holding.grow_to(150, third, 100));
+    EXPECT_EQ(third->bytes(), 200u);
+    EXPECT_TRUE(holding.grow_to(180, third, 100));
+    EXPECT_EQ(third->bytes(), 200u);
+    EXPECT_FALSE(holding.grow_to(2000, third, 100));
+    const Holding moved = std::move(holding);
+    EXPECT_EQ(third->bytes(), 200u);
+  }
+  EXPECT_EQ(third->bytes(), 0u);
+  one->give_back(1000);
+  other->give_back(1000);
+  late->give_back(800);
+  HeldMemory::set_limits({});
 }
 
 TEST(Outbox, EmptyMessagesCountToo) {

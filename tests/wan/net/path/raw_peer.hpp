@@ -90,12 +90,13 @@ class RawListener {
  public:
   RawListener() : socket_(listen_on({"127.0.0.1", 0}, {})) {}
   Address address() const { return local_address(socket_.descriptor()); }
-  RawPeer accept() {
+  RawPeer accept() { return RawPeer(accept_socket()); }
+  Socket accept_socket(int milliseconds = kRawPatience) {
     Address peer;
-    wait_ready(socket_.descriptor(), POLLIN);
+    wait_ready(socket_.descriptor(), POLLIN, milliseconds);
     Socket socket = accept_from(socket_.descriptor(), peer);
     if (!socket.open()) throw Error("nobody came to the test");
-    return RawPeer(std::move(socket));
+    return socket;
   }
 
  private:

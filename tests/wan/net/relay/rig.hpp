@@ -93,6 +93,7 @@ class Server {
  public:
   Server() : socket_(listen_on({"127.0.0.1", 0}, PathSettings{})) {}
   Endpoint endpoint() const { return {"127.0.0.1", local_address(socket_.descriptor()).port()}; }
+  int socket() const { return socket_.descriptor(); }
   Socket accept() {
     Address from;
     if (!ready(socket_.descriptor(), POLLIN)) throw Error("nobody calls");

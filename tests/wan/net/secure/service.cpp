@@ -116,6 +116,15 @@ HandMadeStream::HandMadeStream(const Endpoint& to, const Security& security) {
   Socket socket = start_connect(resolve(to).front(), {});
   channel_ = make_channel(SecurityContext::make(security), std::move(socket), Side::kConnecting, to.host);
   if (!wait_for_status(*channel_, IoStatus::kWantWrite)) throw Error("no connection for the test");
+  shake_hands();
+}
+
+HandMadeStream::HandMadeStream(Socket accepted, const Security& security)
+    : channel_(make_channel(SecurityContext::make(security), std::move(accepted), Side::kListening)) {
+  shake_hands();
+}
+
+void HandMadeStream::shake_hands() {
   for (IoStatus status; (status = channel_->handshake()) != IoStatus::kDone;)
     if (status == IoStatus::kClosed || !wait_for_status(*channel_, status)) throw Error("no handshake for the test");
 }
@@ -151,13 +160,33 @@ void HandMadeStream::send_unchecked(const Frame& frame) {
 Welcome HandMadeStream::greet(const Hello& hello) {
   send(encode(hello));
   std::array<std::byte, kWelcomeBytes> bytes;
-  for (std::size_t come = 0; come < bytes.size();) {
-    const IoResult result = channel_->read(std::span(bytes).subspan(come));
-    come += result.bytes;
-    if (result.status == IoStatus::kClosed || (result.bytes == 0 && !wait_for_status(*channel_, result.status)))
-      throw Error("no welcome for the test");
-  }
+  read(bytes);
   return decode_welcome(bytes);
+}
+
+Hello HandMadeStream::hear() {
+  std::array<std::byte, kHelloBytes> bytes;
+  read(bytes);
+  return decode_hello(bytes);
+}
+
+void HandMadeStream::read(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const IoResult result = channel_->read(bytes);
+    bytes = bytes.subspan(result.bytes);
+    if (result.status == IoStatus::kClosed || (result.bytes == 0 && !wait_for_status(*channel_, result.status)))
+      throw Error("no greeting for the test");
+  }
+}
+
+bool HandMadeStream::drain() try {
+  std::array<std::byte, 1 << 14> buffer;
+  IoResult result;
+  while ((result = channel_->read(buffer)).bytes > 0) {
+  }
+  return result.status != IoStatus::kClosed;
+} catch (const SecurityError&) {
+  return false;
 }
 
 bool HandMadeStream::closed_by_peer() {

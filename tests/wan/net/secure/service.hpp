@@ -54,19 +54,25 @@ int open_descriptors();
 // Waits until there are no more than so many.
 bool descriptors_come_down_to(int count, double seconds = 60);
 
-// One stream by hand; all calls wait, but not for ever.
+// One stream by hand, of either side; all calls wait, but not for ever.
 class HandMadeStream {
  public:
   HandMadeStream(const Endpoint& to, const Security& security);
+  HandMadeStream(Socket accepted, const Security& security);
   Welcome greet(const Hello& hello);
+  Hello hear();  // of the side that accepted
   void send(std::span<const std::byte> bytes);
   void send(const Frame& frame, std::span<const std::byte> payload = {});
   // Sends the frame with its sizes as they are given, whatever encode() says of them, and its checksum right.
   void send_unchecked(const Frame& frame);
+  // Reads what is there; false where the other side has closed.
+  bool drain();
   // Reads frames until the other side closes; false where it does not.
   bool closed_by_peer();
 
  private:
+  void shake_hands();
+  void read(std::span<std::byte> bytes);
   std::unique_ptr<Channel> channel_;
 };
 

@@ -1,0 +1,228 @@
+// Peers that hold the key and mean harm: what they do ends their own path at most.
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/net/path/raw_peer.hpp"
+#include "tests/wan/net/secure/service.hpp"
+#include "wan/net/path/held_memory.hpp"
+
+namespace maki::wan {
+namespace {
+
+using test::HandMadeStream;
+
+template <class Condition>
+bool comes_true(Condition condition) {
+  for (int i = 0; i < 4000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+class Hostile : public testing::TestWithParam<bool> {
+ protected:
+  Security security() { return GetParam() ? test::new_key(folder_) : test::insecure(); }
+  Security key(const std::string& name) { return test::new_key(folder_, name); }
+  test::TemporaryFolder folder_;
+  test::Log log_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Peers, Hostile, testing::Bool(), [](const auto& info) { return info.param ? "Encrypted" : "Plain"; });
+
+Welcome welcome_of(std::uint32_t streams) {
+  Welcome welcome{.streams = streams, .unmatched_limit = 1 << 20, .message_limit = 1 << 20, .patience = 60, .reason = ""};
+  welcome.session.fill(std::byte{7});
+  return welcome;
+}
+
+// Welcome and frames in one record: the caller has them in its hands before it has a stream.
+TEST_P(Hostile, AListenerThatAsksForManyStreamsAtOnce) {
+  const Security security = this->security();
+  for (int round = 0; round < 5; ++round) {
+    test::RawListener listener;
+    auto called = std::async(std::launch::async, [&] {
+      return Path::connect({"127.0.0.1", listener.address().port()}, security, test::streams(1 + round));
+    });
+    HandMadeStream stream(listener.accept_socket(), security);
+    stream.hear();
+    std::vector<std::byte> words;
+    const auto add = [&](const auto& block) { words.insert(words.end(), block.begin(), block.end()); };
+    add(encode(welcome_of(kMaxStreams)));
+    add(encode(Frame{.type = FrameType::kStreams, .sequence = 1, .total = kMaxStreams}));
+    stream.send(words);
+    Path path = called.get();
+    EXPECT_TRUE(comes_true([&] { return path.settings().streams == kMaxStreams; }));
+    path.close(0);
+  }
+}
+
+TEST_P(Hostile, AListenerThatChangesTheNumberOfStreamsAtOnce) {
+  const Security security = this->security();
+  Listener listener({"127.0.0.1", 0}, security, {});
+  std::vector<Path> here, there;
+  for (int round = 0; round < 10; ++round) {
+    auto called = std::async(std::launch::async, [&] { return Path::connect(listener.address(), security, test::streams(1)); });
+    there.push_back(std::move(listener.accept().path));
+    there.back().change(test::streams(20));
+    here.push_back(called.get());
+    EXPECT_TRUE(comes_true([&] { return here.back().status().streams_up == 20; }));
+    here.back().close(1);
+  }
+}
+
+TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
+  const Security security = this->security();
+  Listener listener({"127.0.0.1", 0}, security, {});
+  HandMadeStream first(listener.address(), security);
+  const Welcome welcome = first.greet(test::hello(0, 1));
+  Path path = std::move(listener.accept().path);
+  std::vector<HandMadeStream> replaced;
+  for (unsigned epoch = 1; epoch <= 300; ++epoch) {
+    replaced.emplace_back(listener.address(), security);
+    ASSERT_EQ(replaced.back().greet(test::hello(1, epoch, welcome.session)).answer, Answer::kWelcome);
+    if (epoch % 2 == 0) replaced.erase(replaced.begin(), replaced.end() - 1);  // ends while its place is being taken
+    replaced.back().send({.type = FrameType::kPing});
+  }
+  EXPECT_TRUE(comes_true([&] { return path.status().stream.size() > 1 && path.status().stream[1].epoch == 300; }));
+  EXPECT_TRUE(comes_true([&] { return path.status().streams_up == 2; }));
+  first.send({.type = FrameType::kData, .length = 3, .sequence = 1, .tag = 1, .total = 3}, test::random_block(3, 1));
+  EXPECT_EQ(path.receive_any(1, 10).size, 3u);
+  path.close(0);
+}
+
+// The buffer of a message holds what memory held before: none of it may be told.
+TEST_P(Hostile, ChunksThatOverlapAndLeaveGapsMakeNoMessage) {
+  const Security security = this->security();
+  Listener listener({"127.0.0.1", 0}, security, {});
+  HandMadeStream good(listener.address(), security);
+  const Welcome welcome = good.greet(test::hello(0, 1));
+  Path path = std::move(listener.accept().path);
+  const auto bytes = test::random_block(100'000, 3);
+  Request request = path.start_receive_any(1, 200'000);
+  Frame frame{.type = FrameType::kData, .length = 50'000, .sequence = 1, .tag = 1, .total = 100'000};
+  good.send(frame, std::span(bytes).first(50'000));
+  for (std::uint64_t offset = 0; offset < 50'000; offset += 10'000) {
+    HandMadeStream bad(listener.address(), security);
+    ASSERT_EQ(bad.greet(test::hello(1, static_cast<unsigned>(1 + offset), welcome.session)).answer, Answer::kWelcome);
+    Frame overlapping = frame;
+    overlapping.sequence = 5 + offset;
+    overlapping.offset = offset;
+    bad.send(overlapping, std::span(bytes).first(50'000));
+    EXPECT_TRUE(bad.closed_by_peer());
+    EXPECT_FALSE(request.test());
+  }
+  frame.sequence = 2;
+  frame.offset = 50'000;
+  good.send(frame, std::span(bytes).subspan(50'000));
+  const Bytes whole = (request.wait(), request.take());
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), whole.view().begin(), whole.view().end()));
+  path.close(0);
+}
+
+TEST_F(Hostile, OneKeyDoesNotTakeAllSessions) {
+  const Security one = key("one"), other = key("other");
+  Security both = one;
+  both.key_files.push_back(other.key_files[0]);
+  Listener listener({"127.0.0.1", 0}, both, {}, {.sessions = 20, .sessions_per_peer = 3});
+  std::vector<HandMadeStream> streams;
+  const auto call = [&](const Security& security) {
+    streams.emplace_back(listener.address(), security);
+    return streams.back().greet(test::hello(0, 1));
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(call(one).answer, Answer::kWelcome);
+  const Welcome refused = call(one);
+  EXPECT_EQ(refused.answer, Answer::kBusy);
+  EXPECT_NE(refused.reason.find("at most 3 paths"), std::string::npos) << refused.reason;
+  EXPECT_EQ(call(other).answer, Answer::kWelcome);
+  listener.accept().path.close(0);
+  EXPECT_EQ(call(one).answer, Answer::kWelcome);
+}
+
+TEST_F(Hostile, OneKeyDoesNotTakeAllDescriptors) {
+  const Security one = key("one"), other = key("other");
+  Security both = one;
+  both.key_files.push_back(other.key_files[0]);
+  Listener listener({"127.0.0.1", 0}, both, {}, {.streams_per_peer = 6});
+  std::vector<Path> paths;
+  const auto call = [&](const Security& security) {
+    auto called = std::async(std::launch::async, [&] { return Path::connect(listener.address(), security, test::streams(4)); });
+    paths.push_back(std::move(listener.accept().path));
+    paths.push_back(called.get());
+  };
+  call(one);
+  EXPECT_TRUE(comes_true([&] { return paths[0].status().streams_up == 4; }));
+  call(one);  // gets two, and asks for the others again and again
+  EXPECT_TRUE(comes_true([&] { return paths[2].status().streams_up == 2; }));
+  call(other);
+  EXPECT_TRUE(comes_true([&] { return paths[4].status().streams_up == 4; }));
+  EXPECT_EQ(paths[2].status().streams_up, 2);
+  paths[1].close(1);
+  EXPECT_TRUE(comes_true([&] { return paths[2].status().streams_up == 4; }));
+  while (!paths.empty()) paths.pop_back();
+}
+
+TEST_F(Hostile, ASessionThatIsNeverUsedIsNotKept) {
+  PathSettings settings;
+  settings.heartbeat = 0.03;
+  settings.stream_timeout = 0.1;
+  Listener listener({"127.0.0.1", 0}, test::insecure(), settings, {.sessions_per_peer = 1});
+  HandMadeStream silent(listener.address(), test::insecure());
+  ASSERT_EQ(silent.greet(test::hello(0, 1)).answer, Answer::kWelcome);
+  const Accepted accepted = listener.accept();
+  EXPECT_TRUE(comes_true([&] {
+    return HandMadeStream(listener.address(), test::insecure()).greet(test::hello(0, 1)).answer == Answer::kWelcome;
+  }));
+}
+
+// What one key's paths may hold together is held; the path that goes beyond ends with the reason, and no other.
+TEST_F(Hostile, OneKeyDoesNotTakeAllMemory) {
+  const struct Limits {
+    Limits() { HeldMemory::set_limits({.one_peer = 8 << 20, .all = 32 << 20}); }
+    ~Limits() { HeldMemory::set_limits({}); }
+  } limits;
+  const Security one = key("one"), other = key("other");
+  Security both = one;
+  both.key_files.push_back(other.key_files[0]);
+  Listener listener({"127.0.0.1", 0}, both, {});
+  const auto megabyte = test::random_block(1 << 20, 1);
+  std::vector<HandMadeStream> streams;
+  std::vector<Path> paths;
+  std::vector<std::uint64_t> sent;
+  const auto call = [&](const Security& security) {
+    streams.emplace_back(listener.address(), security);
+    ASSERT_EQ(streams.back().greet(test::hello(0, 1)).answer, Answer::kWelcome);
+    paths.push_back(std::move(listener.accept().path));
+    sent.push_back(0);
+  };
+  const auto push = [&](std::size_t path, std::uint64_t megabytes) {
+    for (std::uint64_t i = 0; i < megabytes; ++i) {
+      const std::uint64_t n = ++sent[path];
+      streams[path].send({.type = FrameType::kData, .length = 1 << 20, .sequence = n, .tag = 9, .index = n - 1, .total = 1 << 20}, megabyte);
+    }
+  };
+  call(one);
+  call(one);
+  call(other);
+  push(0, 5);
+  ASSERT_TRUE(comes_true([&] { return paths[0].status().received >= 5 << 20; }));
+  push(1, 5);
+  push(2, 5);
+  EXPECT_TRUE(streams[1].closed_by_peer());
+  try {
+    paths[1].receive_any(10, 10);
+    FAIL() << "the path goes on";
+  } catch (const PathError& error) {
+    EXPECT_NE(std::string(error.what()).find("on all paths of this peer"), std::string::npos) << error.what();
+  }
+  for (const std::size_t path : {0, 2})
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(paths[path].receive_any(9, 1 << 20).size, 1u << 20);
+  push(2, 2);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(paths[2].receive_any(9, 1 << 20).size, 1u << 20);
+  for (Path& path : paths) path.close(0);
+}
+
+}  // namespace
+}  // namespace maki::wan
