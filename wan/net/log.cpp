@@ -1,12 +1,15 @@
 #include "wan/net/log.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <set>
 
+#include "wan/net/printable.hpp"
+
 namespace maki::wan {
 namespace {
+
+constexpr std::size_t kLongestLine = 4000;
 
 struct State {
   std::mutex mutex;
@@ -31,9 +34,7 @@ const char* name(LogLevel level) {
 }  // namespace
 
 void log(LogLevel level, const std::string& text) {
-  std::string line = text;
-  // Bytes above 127 are let through: names may be UTF-8.
-  std::replace_if(line.begin(), line.end(), [](unsigned char c) { return c < 32 || c == 127; }, '?');
+  const std::string line = printable(text, kLongestLine);
   std::lock_guard lock(state().mutex);
   if (state().sink) {
     state().sink(level, line);

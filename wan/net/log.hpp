@@ -8,8 +8,7 @@ namespace maki::wan {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
-// To the sink, or to stderr as "maki wan: warning: text". Any thread. Characters that are not printable come out as '?':
-// a line may quote a peer.
+// To the sink, or to stderr as "maki wan: warning: text". Any thread. A line may quote a peer: it is made printable() first.
 void log(LogLevel level, const std::string& text);
 
 // Where lines go from now on; an empty one: stderr. Called from any thread, one line at a time.

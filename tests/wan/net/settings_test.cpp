@@ -68,7 +68,7 @@ TEST(Log, QuotesPeersSafelyAndOnce) {
   log(LogLevel::kWarning, "peer \x1b[2J says\nhello");
   for (int i = 0; i < 3; ++i) log_once(LogLevel::kInfo, "said once by this test");
   set_log_sink({});
-  EXPECT_EQ(lines, (std::vector<std::string>{"peer ?[2J says?hello", "said once by this test"}));
+  EXPECT_EQ(lines, (std::vector<std::string>{"peer \\x1b[2J says\\x0ahello", "said once by this test"}));
 }
 
 }  // namespace
