@@ -407,6 +407,19 @@ TEST_F(Copy, DeepAndWideFolders) {
   EXPECT_EQ(difference(local() / "t/wide", served() / "t/wide"), "");
 }
 
+TEST_F(Copy, FoldersThatAreNamedAreNotHeldOpen) {
+  const auto open_now = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), {}); };
+  const auto root = std::make_shared<const Root>(served().string());
+  std::vector<Source> sources;
+  const auto before = open_now();
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = fmt::format("d{}", i);
+    write_file(served() / name / "f", "x");
+    sources.push_back(served_source(root, name));
+  }
+  EXPECT_LT(open_now() - before, 100);
+}
+
 TEST_F(Copy, LongNamesAndOddOnes) {
   const std::string longest(255, 'n');
   write_file(local() / "t" / longest, "long");
