@@ -3,12 +3,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "kernels/device/error.hpp"
 #include "src/cli/wan/copy_screen.hpp"
 #include "src/cli/wan/path_options.hpp"
 #include "src/cli/wan/remote_path.hpp"
+#include "src/cli/wan/share_options.hpp"
 #include "src/cli/wan/wan_commands.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
@@ -44,30 +46,46 @@ std::string own_name() {
   return gethostname(name, sizeof name - 1) == 0 ? std::string(name) : "";
 }
 
-wan::Path connect(const wan::Endpoint& host, const PathChoices& choices) {
-  return wan::Path::connect(host, choices.security, choices.settings, own_name(), choices.relay);
+wan::Path connect(const wan::Endpoint& host, const PathChoices& choices, double within = 0) {
+  return wan::Path::connect(host, choices.security, choices.settings, own_name(), choices.relay,
+                            wan::Context::shared(), within);
+}
+
+// No copy has more under way: nobody is to fill more memory than that.
+PathChoices read_copy_options(const PathOptions& given) {
+  PathChoices choices = read_path_options(given);
+  auto& unmatched = choices.settings.unmatched_limit;
+  unmatched = std::min(unmatched, wan::copy::PathCourier::kUnmatched);
+  return choices;
 }
 
 struct ServeOptions {
-  std::string root, listen;
-  bool read_only = false;
+  std::string listen;
+  ShareOptions shares;
+  bool perms = false;
+  wan::copy::SessionLimits limits;
   PathOptions path;
 };
 
 void run_serve(const ServeOptions& given) {
-  const PathChoices choices = read_path_options(given.path);
+  PathOptions path = given.path;
+  path.more_keys = keys_of(given.shares);
+  const PathChoices choices = read_copy_options(path);
   allow_many_files();
   end_on_signals();
   wan::copy::ServerOptions options;
-  options.root = given.root;
-  options.read_only = given.read_only;
+  set_shares(given.shares, choices.security, options);
+  options.perms = given.perms;
+  options.limits = given.limits;
+  options.limits.all = 4 * given.limits.of_each;
   options.log = say;
   wan::copy::Server server(options);
   if (given.listen.empty() && !choices.relay.used())
     throw CLI::ValidationError("give --listen ADDRESS:PORT to be called at, or a relay to be called through");
   const wan::Endpoint local = given.listen.empty() ? wan::Endpoint{} : wan::Endpoint::parse(given.listen);
   wan::Listener listener(local, choices.security, choices.settings, {}, choices.relay);
-  say(fmt::format("serving {}{} on {}{} (Ctrl-C ends it)", given.root, given.read_only ? " for reading" : "",
+  for (const std::string& line : shares_text(options)) say(line);
+  say(fmt::format("serving on {}{} (Ctrl-C ends it)",
                   choices.relay.used() ? "the relay as " + choices.relay.target : listener.address().text(),
                   choices.security.insecure ? ", without encryption" : ""));
   std::thread watching([&] {
@@ -80,7 +98,7 @@ void run_serve(const ServeOptions& given) {
 
 struct CopyCommand {
   std::vector<std::string> names;  // the sources, then the destination
-  bool checksum = false, quiet = false;
+  bool checksum = false, perms = false, quiet = false;
   PathOptions path;
 };
 
@@ -99,7 +117,7 @@ wan::copy::CopyReport copy_by(wan::copy::Client& client, const std::vector<std::
 }
 
 void run_copy(const CopyCommand& given) {
-  const PathChoices choices = read_path_options(given.path);
+  const PathChoices choices = read_copy_options(given.path);
   std::vector<std::string> sources = given.names;
   const std::string destination = sources.back();
   sources.pop_back();
@@ -120,6 +138,7 @@ void run_copy(const CopyCommand& given) {
   CopyScreen screen(progress, given.quiet);
   wan::copy::CopyOptions options;
   options.checksum = given.checksum;
+  options.perms = given.perms;
   options.progress = &progress;
   options.on_note = [&](bool failed, const std::string& text) { screen.note(failed, text); };
   const auto start = std::chrono::steady_clock::now();
@@ -140,22 +159,27 @@ struct SyncCommand {
   PathOptions path;
 };
 
+// Attempts that last so long, one after another, leave time to hear a signal.
+constexpr double kAttempt = 10;
+
 void run_sync(const SyncCommand& given) {
-  const PathChoices choices = read_path_options(given.path);
+  const PathChoices choices = read_copy_options(given.path);
   const auto to = parse_remote(given.destination);
   if (!to) throw CLI::ValidationError("the destination of a sync is remote, HOST:PORT/path");
-  end_on_signals();
+  if (!given.once) end_on_signals();
   wan::copy::SyncOptions options;
   options.folder = given.folder;
   options.destination = to->path;
   options.settle = given.settle;
   options.once = given.once;
   options.checksum = given.checksum;
-  options.connect = [&] { return connect(to->host, choices); };
+  options.connect = [&] { return connect(to->host, choices, given.once ? 0 : kAttempt); };
   options.stop = [] { return interrupted != 0; };
   options.log = say;
-  options.on_note = [](bool failed, const std::string& text) {
-    if (failed) fmt::print(stderr, "maki: not copied: {}\n", text);
+  wan::copy::PeerLog problems([](const std::string& line) { fmt::print(stderr, "maki: not copied: {}\n", line); });
+  options.on_note = [&](bool failed, const std::string& text) {
+    problems.catch_up();
+    if (failed) problems.mention("files", text);
   };
   wan::copy::Sync sync(options);
   if (!given.once) say(fmt::format("watching {} for {} (Ctrl-C ends it)", given.folder, given.destination));
@@ -169,11 +193,18 @@ void run_sync(const SyncCommand& given) {
 void add_wan_serve(CLI::App& wan) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command =
-      add_command(wan, "serve", "Serve a folder, and nothing outside of it, to copy and sync",
-                  "maki wan serve --root /data/shared --listen :6000 --key site.key", options, run_serve);
-  command->add_option("--root", options->root, "the folder; remote names count from it")->required();
+      add_command(wan, "serve", "Serve folders, and nothing outside of them, to copy and sync",
+                  "maki wan serve --root /data/shared --listen :6000 --key site.key\n"
+                  "  maki wan serve --listen :6000 --allow leiden.key:/data/leiden:rw --allow tokyo.key:/data/public",
+                  options, run_serve);
+  add_share_options(*command, options->shares);
   command->add_option("--listen", options->listen, "ADDRESS:PORT to be called at (an empty address: any); none is needed behind a relay");
-  command->add_flag("--read-only", options->read_only, "take no files");
+  command->add_flag("-p,--perms", options->perms,
+                    "take execute bits, and writing by group and others, as clients say (without: at most rw-r--r--)");
+  command->add_option("--sessions", options->limits.of_each,
+                      "clients at once with each key, and four times as many in all; each may take 200 MB of memory")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   add_path_options(*command, options->path);
 }
 
@@ -188,6 +219,9 @@ void add_wan_copy(CLI::App& wan) {
       ->required()
       ->expected(2, 4097);
   command->add_flag("--checksum", options->checksum, "compare contents also where size and time agree");
+  command->add_flag("-p,--perms", options->perms,
+                    "fetching: take execute bits, and writing by group and others, as the server says (without: at most "
+                    "rw-r--r--); of what is brought, 'maki wan serve --perms' decides");
   command->add_flag("-q,--quiet", options->quiet, "say only what was not copied");
   add_path_options(*command, options->path);
 }

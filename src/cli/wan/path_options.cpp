@@ -114,6 +114,8 @@ PathChoices read_path_options(const PathOptions& options, const PathChoices& bas
     const auto flag = options.switches.find(key.name);
     if (flag != options.switches.end() && flag->second) key.set(choices, "true");
   }
+  auto& keys = choices.security.key_files;
+  if (choices.security.certificate.empty()) keys.insert(keys.end(), options.more_keys.begin(), options.more_keys.end());
   check_whole(choices);
   return choices;
 }

@@ -16,6 +16,7 @@ struct PathOptions {
   std::string file;                                      // --config
   std::map<std::string, std::vector<std::string>> given; // by the name of the key
   std::map<std::string, bool> switches;
+  std::vector<std::string> more_keys = {};               // key files of other options; where certificates are used: none
 };
 
 void add_path_options(CLI::App& command, PathOptions& options);

@@ -18,18 +18,36 @@ Reply ask(Courier& courier, const Order& order) {
                 "name the folder that they are in");
   courier.send(kControlTag, std::move(message));
   const Reply reply = decode_reply(courier.receive(kControlTag).view());
-  if (!reply.agreed) throw Error(fmt::format("{} refuses the copy", courier.peer()), shown(reply.reason));
-  return reply;
+  if (reply.agreed) return reply;
+  const std::string reason = printable(reply.reason);
+  if (reply.later)
+    throw PathError(fmt::format("{} cannot take the copy now", courier.peer()), reason, "try again later");
+  throw Error(fmt::format("{} refuses the copy", courier.peer()), reason);
+}
+
+// The names that these paths may arrive under; none where any may.
+std::set<std::string, std::less<>> names_of(const std::vector<std::string>& paths, bool sole_file) try {
+  std::set<std::string, std::less<>> names;
+  bool any = false;
+  for (const std::string& path : paths) {
+    const std::string_view end = last_of(path);
+    any = any || (!sole_file && (end.empty() || end == "."));
+    names.emplace(last_of(relative_path(path)));
+  }
+  if (sole_file && (paths.size() != 1 || names.contains("")))
+    throw ProtocolError("the peer sends one file where others were asked for");
+  return any ? std::set<std::string, std::less<>>() : names;
+} catch (const FileProblem& problem) {
+  throw Error(problem.what());
 }
 
 // The folder of this machine that all goes into, and what is left of the destination below it.
-std::pair<Root, Destination> local_destination(const std::string& given, bool sole_file, bool checksum) {
+std::pair<Root, Destination> local_destination(const std::string& given, Destination destination) {
   namespace fs = std::filesystem;
   const fs::path path = given.empty() ? "." : given;
-  Destination destination{.path = "", .sole_file = sole_file, .checksum = checksum};
   fs::path folder = path;
   std::error_code error;
-  if (sole_file && !given.ends_with('/') && !fs::is_directory(path, error)) {
+  if (destination.sole_file && !given.ends_with('/') && !fs::is_directory(path, error)) {
     folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
     destination.path = path.filename();
   }
@@ -42,8 +60,7 @@ std::pair<Root, Destination> local_destination(const std::string& given, bool so
 
 Client::~Client() {
   if (courier_) try {
-      courier_->send(kControlTag, encode(Order{}));
-      courier_->flush();
+      courier_->send(kControlTag, encode(Order{}));  // the courier waits a moment for it to arrive
     } catch (const Error&) {
     }
 }
@@ -73,16 +90,24 @@ CopyReport Client::pull(const std::vector<std::string>& paths, const std::string
   Order order;
   order.action = Order::Action::kPull;
   order.sources = paths;
+  names_of(paths, false);  // throws for what cannot be asked for
   const Reply reply = ask(*courier_, order);
   Progress unseen;
   Claims claims;
-  auto [root, below] = local_destination(destination, reply.sole_file, options.checksum);
   try {
+    auto [root, below] = local_destination(destination, {.path = "",
+                                                         .sole_file = reply.sole_file,
+                                                         .checksum = options.checksum,
+                                                         .perms = options.perms,
+                                                         .asked = names_of(paths, reply.sole_file)});
     return Receiver(*courier_, root, claims, below, options.progress ? *options.progress : unseen, options.on_note)
         .run();
   } catch (const FileProblem& problem) {
     courier_->give_up();  // the server has begun to send
     throw Error(problem.what());
+  } catch (const Error&) {
+    courier_->give_up();
+    throw;
   }
 }
 

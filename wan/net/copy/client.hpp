@@ -13,13 +13,15 @@ namespace maki::wan::copy {
 
 struct CopyOptions {
   bool checksum = false;  // compare all files by their contents, whatever their size and time
+  bool perms = false;     // pull: take execute bits, and writing by others, as the server says
   OnNote on_note;         // called as things happen, from any thread
   Progress* progress = nullptr;
-  std::size_t batch = 8 << 20;  // bytes of a message, at most kMaxBatch
+  std::size_t batch = kMaxBatch;  // bytes of a message, at most so many
 };
 
-// One copy after another over the same connection. Throw PathError where it is lost (the same call over a new one
-// continues), Error where the server refuses; what is wrong with single files is in the report.
+// One copy after another over the same connection. Throw PathError where it is lost, or the server has no time for us
+// (the same call over a new one continues), Error where the server refuses; what is wrong with single files is in the
+// report.
 class Client {
  public:
   explicit Client(std::unique_ptr<Courier> courier) : courier_(std::move(courier)) {}
@@ -31,7 +33,8 @@ class Client {
   CopyReport push(std::vector<Source> sources, const std::string& destination, const CopyOptions& options = {});
   CopyReport push(const std::vector<std::string>& paths, const std::string& destination,
                   const CopyOptions& options = {});
-  // From paths below the server's root to one of this machine, by the same rules.
+  // From paths below the server's root to one of this machine, by the same rules. Nothing comes but files of these
+  // names, and what is below them; of a path with a slash at its end, whatever the server says that is in it.
   CopyReport pull(const std::vector<std::string>& paths, const std::string& destination,
                   const CopyOptions& options = {});
   Courier& courier() { return *courier_; }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 namespace maki::wan::copy {
@@ -12,14 +13,18 @@ namespace {
 
 constexpr std::size_t kMostFiles = 4096;
 constexpr std::uint64_t kMaxBytes = 64 << 20;
-constexpr double kMaxAge = 3;       // seconds
+constexpr std::chrono::seconds kMaxAge(3);
+constexpr std::size_t kShares = 8;  // a copy holds so small a part of the files that the process may have open
 constexpr std::size_t kSingle = 4;  // up to so many are synced one by one, which does not touch what others write
 
-// They are kept open: a part of what the process may have.
+// By all copies of the process.
+std::atomic<std::size_t> held{0};
+
+// They are kept open.
 std::size_t most_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostFiles;
-  return std::clamp<std::size_t>(limit.rlim_cur / 8, 16, kMostFiles);
+  return std::clamp<std::size_t>(limit.rlim_cur / kShares, 16, kMostFiles);
 }
 
 dev_t device_of(const Folder& folder) {
@@ -39,24 +44,28 @@ Commit::~Commit() {
   }
   changed_.notify_all();
   thread_.join();
+  held -= items_.size() + handed_.size();
 }
 
 void Commit::add(Item item) {
-  if (items_.empty()) oldest_ = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  if (items_.empty()) {
+    oldest_ = Clock::now();
+    changed_.notify_all();
+  }
   bytes_ += item.file->size();
   items_.push_back(std::move(item));
-  if (items_.size() >= most_files_ || bytes_ >= kMaxBytes) flush();
-}
-
-void Commit::look() {
-  const auto age = std::chrono::steady_clock::now() - oldest_;
-  if (!items_.empty() && std::chrono::duration<double>(age).count() > kMaxAge) flush();
+  ++held;
+  if (items_.size() >= most_files_ || bytes_ >= kMaxBytes || held > kShares / 2 * most_files_) flush(lock);
 }
 
 // Waits for those before: one group is collected while another is brought to the disk.
-void Commit::flush() {
-  std::unique_lock lock(mutex_);
+void Commit::flush(std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [this] { return !busy_; });
+  hand_over();
+}
+
+void Commit::hand_over() {
   if (items_.empty()) return;
   handed_ = std::move(items_);
   items_.clear();
@@ -65,14 +74,23 @@ void Commit::flush() {
   changed_.notify_all();
 }
 
+// A group that is old enough goes without waiting for more.
 void Commit::run() {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return busy_ || ended_; });
-    if (!busy_) return;
+  while (busy_ || !ended_) {
+    if (!busy_ && !items_.empty() && Clock::now() - oldest_ >= kMaxAge) hand_over();
+    if (!busy_) {
+      if (items_.empty())
+        changed_.wait(lock);
+      else
+        changed_.wait_until(lock, oldest_ + kMaxAge);
+      continue;
+    }
     std::vector<Item> items = std::move(handed_);
     lock.unlock();
+    const std::size_t count = items.size();
     commit(std::move(items));
+    held -= count;
     lock.lock();
     busy_ = false;
     changed_.notify_all();
@@ -112,8 +130,11 @@ void Commit::commit(std::vector<Item> items) {
 }
 
 void Commit::finish() {
-  flush();
-  flush();  // nothing is left, and the thread has done it
+  {
+    std::unique_lock lock(mutex_);
+    flush(lock);
+    flush(lock);  // nothing is left, and the thread has done it
+  }
   const bool few = folders_.size() <= kSingle;
   if (few) {
     for (const Folder& folder : folders_)

@@ -27,12 +27,13 @@ class Commit {
   Commit(Done done, Fail fail);
   ~Commit();  // what was not committed stays under its unfinished name
 
-  void add(Item item);  // a complete file
-  void look();          // now and then: nothing waits for long
+  void add(Item item);  // a complete file; it waits for others for a few seconds at most
   void finish();        // all names are on the disk too. Throws FileProblem.
 
  private:
-  void flush();
+  using Clock = std::chrono::steady_clock;
+  void flush(std::unique_lock<std::mutex>& lock);
+  void hand_over();
   void run();
   void commit(std::vector<Item> items);
   std::vector<Item> bring_to_disk(std::vector<Item> items);
@@ -40,11 +41,11 @@ class Commit {
   Done done_;
   Fail fail_;
   std::size_t most_files_;
-  std::vector<Item> items_;  // being collected
-  std::uint64_t bytes_ = 0;
-  std::chrono::steady_clock::time_point oldest_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::vector<Item> items_;  // being collected
+  std::uint64_t bytes_ = 0;
+  Clock::time_point oldest_;
   std::vector<Item> handed_;  // to the thread, which is busy with them until `busy_` is false
   bool busy_ = false, ended_ = false;
   std::thread thread_;

@@ -13,45 +13,64 @@ std::size_t posted_of(Tag tag) { return tag == kDataTag ? kBatchesPosted : tag =
 
 PathCourier::~PathCourier() {
   path_ = Path();  // closed: nothing is under way after this, and the messages' memory may go
-  for (Lane& lane : lanes_)
+  for (Lane& lane : lanes_) {
+    *all_ -= lane.bytes;
     for (Sending& sending : lane.sent) try {
         sending.request.wait();
       } catch (const Error&) {
       }
+  }
 }
 
 template <class Start>
 Request PathCourier::start(Start start) {
   const std::lock_guard lock(closing_);
-  if (given_up_) throw PathError("The connection to " + peer_ + " was given up");
+  check();
   return start();
 }
 
 void PathCourier::wait_for_oldest(Lane& lane) {
   lane.sent.front().request.wait();
   lane.bytes -= lane.sent.front().message.size;
+  *all_ -= lane.sent.front().message.size;
   lane.sent.pop_front();
+}
+
+bool PathCourier::has_room(const Lane& lane, std::size_t bytes) const {
+  return lane.sent.empty() || (lane.bytes + bytes <= kUnderWay && *all_ + bytes <= kAllUnderWay);
 }
 
 void PathCourier::send(Tag tag, Bytes message) {
   Lane& to = lane(tag);
   const std::lock_guard lock(to.sending);
-  while (!to.sent.empty() && (to.sent.front().request.test() || to.bytes + message.size > kUnderWay))
-    wait_for_oldest(to);
-  to.bytes += message.size;
+  while (!to.sent.empty() && (to.sent.front().request.test() || !has_room(to, message.size))) wait_for_oldest(to);
   const auto view = message.view();
   to.sent.push_back({start([&] { return path_.start_send(tag, view); }), std::move(message)});
+  to.bytes += view.size();
+  *all_ += view.size();
+}
+
+Request& PathCourier::next_posted(Tag tag) {
+  std::deque<Request>& posted = lane(tag).posted;
+  while (posted.size() < posted_of(tag))
+    posted.push_back(start([&] { return path_.start_receive_any(tag, limit_of(tag)); }));
+  return posted.front();
 }
 
 Bytes PathCourier::receive(Tag tag) {
-  Lane& from = lane(tag);
-  const std::lock_guard lock(from.receiving);
-  while (from.posted.size() < posted_of(tag))
-    from.posted.push_back(start([&] { return path_.start_receive_any(tag, limit_of(tag)); }));
-  Request next = from.posted.front();
-  next.wait();
-  from.posted.pop_front();
+  const std::lock_guard lock(lane(tag).receiving);
+  next_posted(tag).wait();
+  Request next = std::move(lane(tag).posted.front());
+  lane(tag).posted.pop_front();
   return next.take();
+}
+
+std::optional<Bytes> PathCourier::receive_for(Tag tag, double seconds) {
+  {
+    const std::lock_guard lock(lane(tag).receiving);
+    if (!next_posted(tag).wait_for(seconds)) return {};
+  }
+  return receive(tag);  // it is there
 }
 
 void PathCourier::flush() {
@@ -62,8 +81,8 @@ void PathCourier::flush() {
 }
 
 void PathCourier::give_up() {
-  const std::lock_guard lock(closing_);
   given_up_ = true;
+  const std::lock_guard lock(closing_);
   path_.close(0);
 }
 

@@ -3,31 +3,72 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <vector>
 
 namespace maki::wan::copy {
+namespace {
+
+constexpr std::uint64_t kBlock = 64 << 10;
+constexpr std::array<std::byte, kBlock> kZeros{};
+
+bool all_zero(std::span<const std::byte> bytes) {
+  return bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+}
+
+}  // namespace
 
 Digester::Digester() : state_(XXH3_createState()) {
   if (!state_) throw std::bad_alloc();
   XXH3_128bits_reset(state_.get());
 }
 
-void Digester::add(std::span<const std::byte> bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
+std::uint64_t Digester::block_start() const { return position_ - position_ % kBlock; }
 
-void Digester::add_zeros(std::uint64_t count) {
-  static const std::vector<std::byte> zeros(256 << 10);
-  while (count > 0) {
-    const std::size_t part = std::min<std::uint64_t>(count, zeros.size());
-    add({zeros.data(), part});
-    count -= part;
+void Digester::feed(std::span<const std::byte> bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
+
+// Something else than zero has come: where the block is, unless it follows the last one, and the zeros that it began
+// with.
+void Digester::begin_block() {
+  const std::uint64_t start = block_start();
+  if (fed_ > start) return;
+  if (fed_ != start) feed(std::as_bytes(std::span(&start, 1)));
+  feed(std::span(kZeros).first(position_ - start));
+}
+
+void Digester::add(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), kBlock - position_ % kBlock));
+    bytes = bytes.subspan(part.size());
+    const bool counts = fed_ > block_start() || !all_zero(part);
+    if (counts) {
+      begin_block();
+      feed(part);
+    }
+    position_ += part.size();
+    if (counts) fed_ = position_;
   }
 }
 
+void Digester::add_zeros(std::uint64_t count) {
+  if (fed_ > block_start()) {
+    const std::uint64_t rest = std::min(count, kBlock - position_ % kBlock);
+    feed(std::span(kZeros).first(rest));
+    fed_ = position_ += rest;
+    count -= rest;
+  }
+  position_ += count;
+}
+
 Checksum Digester::checksum() const {
+  struct {
+    XXH128_canonical_t bytes;
+    std::uint64_t size;
+  } all{};
+  XXH128_canonicalFromHash(&all.bytes, XXH3_128bits_digest(state_.get()));
+  all.size = position_;
   XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(&all, sizeof all));
   Checksum out;
-  static_assert(sizeof canonical == sizeof out);
+  static_assert(sizeof canonical == sizeof out && sizeof all == sizeof out + 8);
   std::memcpy(out.data(), &canonical, sizeof out);
   return out;
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <vector>
 
 namespace maki::wan::copy {
 namespace {
@@ -37,22 +36,15 @@ std::int64_t mtime_of(const struct stat& status) {
   return status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec;
 }
 
-std::optional<Partial> read_partial(const Folder& folder, const std::string& path) {
+std::optional<Partial> read_partial(const Folder& folder, const std::string& path, const Check& check) {
   const std::string part = part_name(last_of(path));
   const Descriptor file(openat(folder->number(), part.c_str(), O_RDONLY | kFlags));
   struct stat status;
   if (!file.open() || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return {};
   Partial partial;
   partial.mtime = mtime_of(status);
-  std::vector<std::byte> block(1 << 20);
-  for (;;) {
-    const ssize_t got = read(file.number(), block.data(), block.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return {};
-    if (got == 0) break;
-    partial.digester.add({block.data(), static_cast<std::size_t>(got)});
-    partial.size += static_cast<std::uint64_t>(got);
-  }
+  partial.size = digest_file(file.number(), static_cast<std::uint64_t>(status.st_size), partial.digester, check);
+  if (errno != 0 || partial.size == 0) return {};
   return partial;
 }
 
@@ -78,7 +70,7 @@ IncomingFile::IncomingFile(Folder folder, std::string path, std::shared_ptr<Clai
   if (fstat(file(), &status) != 0) throw_problem("cannot look at", path_, errno);
   if (begin.offset > 0) {
     if (!partial || mtime_of(status) != partial->mtime)
-      throw FileProblem("'" + shown(path_) + "' is being written by another copy; copy it again");
+      throw FileProblem("'" + printable(path_) + "' is being written by another copy; copy it again");
     digester_ = std::move(partial->digester);
   }
   // Not for nothing: it costs more than writing a small file.
@@ -94,7 +86,7 @@ IncomingFile::~IncomingFile() {
 
 std::unique_lock<std::mutex> IncomingFile::mine() {
   std::unique_lock lock(claim_->mutex);
-  if (claim_->lost) throw FileProblem("'" + shown(path_) + "' was taken over by a later copy to the same name");
+  if (claim_->lost) throw FileProblem("'" + printable(path_) + "' was taken over by a later copy to the same name");
   return lock;
 }
 
@@ -103,7 +95,7 @@ std::unique_lock<std::mutex> IncomingFile::mine() {
 void IncomingFile::open_part() {
   for (int attempt = 0; attempt < 10; ++attempt)
     if (try_open()) return;
-  throw FileProblem("'" + shown(path_) + "' is being written by another copy");
+  throw FileProblem("'" + printable(path_) + "' is being written by another copy");
 }
 
 bool IncomingFile::try_open() {
@@ -125,7 +117,7 @@ bool IncomingFile::try_open() {
   }
   if (!file.open()) throw_problem("cannot write", path_, error);
   if (flock(file.number(), LOCK_EX | LOCK_NB) != 0)
-    throw FileProblem("'" + shown(path_) + "' is being written by another copy");
+    throw FileProblem("'" + printable(path_) + "' is being written by another copy");
   return fstatat(folder_->number(), part_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == status.st_ino &&
          named.st_dev == status.st_dev;
 }
@@ -172,7 +164,7 @@ void IncomingFile::complete(const Checksum& checksum) {
   const auto lock = mine();
   if (digester_.checksum() != checksum) {
     remove_part();
-    throw FileProblem("'" + shown(path_) + "' does not have the checksum of its source: copy it again");
+    throw FileProblem("'" + printable(path_) + "' does not have the checksum of its source: copy it again");
   }
   if (ends_in_hole_ && ftruncate(file(), static_cast<off_t>(begin_.size)) != 0)
     throw_problem("cannot write", path_, errno);

@@ -10,6 +10,7 @@
 #include "wan/net/copy/digest.hpp"
 #include "wan/net/copy/records.hpp"
 #include "wan/net/copy/root.hpp"
+#include "wan/net/copy/stored_bytes.hpp"
 
 namespace maki::wan::copy {
 
@@ -20,8 +21,8 @@ struct Partial {
   Digester digester;       // after its bytes
 };
 
-// Nothing where there is none that could be continued. Throws FileProblem where it cannot be read.
-std::optional<Partial> read_partial(const Folder& folder, const std::string& path);
+// Nothing where there is none that could be continued, or it cannot be read. Throws what `check` throws.
+std::optional<Partial> read_partial(const Folder& folder, const std::string& path, const Check& check);
 
 // Nanoseconds since 1970, and back.
 std::int64_t mtime_of(const struct stat& status);

@@ -14,27 +14,13 @@
 namespace maki::wan::copy {
 namespace {
 
-std::vector<std::string> names_in(int folder, const std::string& path) {
-  struct Close {
-    void operator()(DIR* stream) const { closedir(stream); }
-  };
-  const std::unique_ptr<DIR, Close> stream(fdopendir(dup(folder)));
-  if (!stream) throw_problem("cannot list", path, errno);
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* item = readdir(stream.get())) {
-    const std::string_view name = item->d_name;
-    if (name != "." && name != ".." && !is_part_name(name)) names.emplace_back(name);
-  }
-  if (errno != 0) throw_problem("cannot list", path, errno);
-  std::sort(names.begin(), names.end(), std::greater<>());
-  return names;
-}
+constexpr std::size_t kNamesAtOnce = 1024;  // in order among themselves
+constexpr std::size_t kDeepest = 128;       // each depth holds a folder open
 
 std::string real_path(const std::string& given) {
   char* resolved = realpath(given.c_str(), nullptr);
   if (!resolved)
-    throw Error(fmt::format("cannot copy '{}'", shown(given)), std::strerror(errno),
+    throw Error(fmt::format("cannot copy '{}'", printable(given)), std::strerror(errno),
                 "name a file or folder that is there");
   const std::string path = resolved;
   std::free(resolved);
@@ -49,10 +35,10 @@ Source local_source(const std::string& given) {
   const bool contents = name.empty() || name == "." || name == "..";
   struct stat status;
   if (stat(path.c_str(), &status) != 0)
-    throw Error(fmt::format("cannot copy '{}'", shown(given)), std::strerror(errno));
+    throw Error(fmt::format("cannot copy '{}'", printable(given)), std::strerror(errno));
   if (S_ISDIR(status.st_mode)) return {std::make_shared<Root>(path), "", contents ? "" : name};
   if (!S_ISREG(status.st_mode))
-    throw Error(fmt::format("cannot copy '{}'", shown(given)), "it is neither a file nor a folder");
+    throw Error(fmt::format("cannot copy '{}'", printable(given)), "it is neither a file nor a folder");
   const std::string parent(parent_of(path));
   return {std::make_shared<Root>(parent.empty() ? "/" : parent), std::string(last_of(path)), name};
 }
@@ -66,13 +52,13 @@ Source served_source(const std::shared_ptr<const Root>& root, const std::string&
   if (S_ISREG(status.st_mode)) return {root, path, std::string(last_of(path))};
   // A folder, or a link to one that stays below the root.
   if (!S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode))
-    throw FileProblem(fmt::format("cannot copy '{}' (it is neither a file nor a folder)", shown(given)));
-  auto below = std::make_shared<Root>(root->folder(path));
-  return {below, "", contents ? "" : std::string(last_of(path))};
+    throw FileProblem(fmt::format("cannot copy '{}' (it is neither a file nor a folder)", printable(given)));
+  root->open_folder(path);
+  return {root, path, contents ? "" : std::string(last_of(path)), true};
 }
 
 Listing::Listing(std::vector<Source> sources, Notes& notes) : sources_(std::move(sources)), notes_(notes) {
-  sole_file_ = sources_.size() == 1 && !sources_[0].path.empty();
+  sole_file_ = sources_.size() == 1 && !sources_[0].path.empty() && !sources_[0].folder;
 }
 
 Listing::~Listing() = default;
@@ -91,19 +77,41 @@ std::vector<Listed> Listing::next(std::size_t most, std::size_t bytes) {
   return out;
 }
 
+std::optional<Listed> Listing::begin(const Source& source) {
+  // What a link leads to is looked at as a root of its own.
+  root_ = source.folder ? std::make_shared<Root>(source.root->folder(source.path)) : source.root;
+  const std::string path = source.folder ? "" : source.path;
+  struct stat status;
+  if (!root_->look(path, status)) throw_problem("cannot copy", source.name, ENOENT);
+  return take(root_, path, source.name, status);
+}
+
+// None are left at the end of the folder, or after what could not be read of it.
+void Listing::read_names(Level& level) {
+  if (!level.stream) return;
+  errno = 0;
+  while (level.names.size() < kNamesAtOnce) {
+    const dirent* item = readdir(level.stream.get());
+    if (!item) break;
+    const std::string_view name = item->d_name;
+    if (name != "." && name != ".." && !is_part_name(name)) level.names.emplace_back(name);
+  }
+  std::sort(level.names.begin(), level.names.end(), std::greater<>());
+  if (!level.names.empty() || errno == 0) return;
+  level.stream.reset();
+  throw_problem("cannot list", level.name, errno);
+}
+
 // The next entry; nothing at the end.
 std::optional<Listed> Listing::step() {
   for (;;) try {
       if (levels_.empty()) {
         if (source_ == sources_.size()) return {};
-        const Source& source = sources_[source_++];
-        root_ = source.root;
-        struct stat status;
-        if (!root_->look(source.path, status)) throw_problem("cannot copy", source.name, ENOENT);
-        if (auto found = take(root_, source.path, source.name, status)) return found;
+        if (auto found = begin(sources_[source_++])) return found;
         continue;
       }
       Level& level = levels_.back();
+      if (level.names.empty()) read_names(level);
       if (level.names.empty()) {
         levels_.pop_back();
         continue;
@@ -112,7 +120,7 @@ std::optional<Listed> Listing::step() {
       level.names.pop_back();
       const std::string path = join(level.path, last), name = join(level.name, last);
       struct stat status;
-      if (fstatat(level.folder.number(), last.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (fstatat(dirfd(level.stream.get()), last.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno == ENOENT) continue;  // removed since
         throw_problem("cannot look at", path, errno);
       }
@@ -133,7 +141,7 @@ std::optional<Listed> Listing::take(const std::shared_ptr<const Root>& root, con
   } else if (S_ISREG(status.st_mode)) {
     entry.size = static_cast<std::uint64_t>(status.st_size);
   } else {
-    notes_.say(false, fmt::format("'{}' left out ({})", shown(name),
+    notes_.say(false, fmt::format("'{}' left out ({})", printable(name),
                                   S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"));
     return {};
   }
@@ -141,9 +149,14 @@ std::optional<Listed> Listing::take(const std::shared_ptr<const Root>& root, con
 }
 
 void Listing::enter(const std::string& path, const std::string& name) {
+  if (levels_.size() >= kDeepest)
+    throw FileProblem(fmt::format("'{}' is left out (it lies more than {} folders deep)", printable(name), kDeepest));
+  Level level{nullptr, path, name, {}};
   Descriptor folder = root_->open_folder(path);
-  auto names = names_in(folder.number(), name);
-  levels_.push_back({std::move(folder), path, name, std::move(names)});
+  level.stream.reset(fdopendir(folder.number()));
+  if (!level.stream) throw_problem("cannot list", name, errno);
+  folder.release();  // closed with the stream
+  levels_.push_back(std::move(level));
 }
 
 }  // namespace maki::wan::copy

@@ -1,5 +1,7 @@
-// What there is to send, found as it is asked for: no more than a folder of each depth is held in memory.
+// What there is to send, found as it is asked for: of the folder at each depth a few names are held in memory.
 #pragma once
+
+#include <dirent.h>
 
 #include <memory>
 #include <optional>
@@ -15,8 +17,9 @@ namespace maki::wan::copy {
 // A file, or a folder with all that is in it.
 struct Source {
   std::shared_ptr<const Root> root;
-  std::string path;  // below the root; "" for the root itself
-  std::string name;  // what the receiver calls it; "" for the contents of a folder, without the folder itself
+  std::string path;     // below the root; "" for the root itself
+  std::string name;     // what the receiver calls it; "" for the contents of a folder, without the folder itself
+  bool folder = false;  // for certain, or by a link that stays below the root
 };
 
 // `given` as on a command line: a file or folder of this machine. A folder with a slash at its end (or ".") stands for
@@ -41,11 +44,16 @@ class Listing {
   bool sole_file() const { return sole_file_; }
 
  private:
-  struct Level {  // a folder that is being listed
-    Descriptor folder;
-    std::string path, name;          // below its root, and as the receiver calls it
-    std::vector<std::string> names;  // still to come, last first
+  struct Close {
+    void operator()(DIR* stream) const { closedir(stream); }
   };
+  struct Level {  // a folder that is being listed
+    std::unique_ptr<DIR, Close> stream;
+    std::string path, name;          // below its root, and as the receiver calls it
+    std::vector<std::string> names;  // the next ones, last first
+  };
+  static void read_names(Level& level);
+  std::optional<Listed> begin(const Source& source);
   std::optional<Listed> step();
   std::optional<Listed> take(const std::shared_ptr<const Root>& root, const std::string& path, const std::string& name,
                              const struct stat& status);

@@ -9,6 +9,7 @@ namespace {
 // The first byte of each message, so that a mixed-up one is noticed.
 enum class Type : std::uint8_t { kOrder = 0x51, kReply = 0x52, kPiece = 0x53, kAnswers = 0x54, kResults = 0x55 };
 
+constexpr std::uint8_t kRefused = 0, kAgreed = 1, kLater = 2;
 constexpr std::size_t kMaxFailures = 256;  // in one message; more come in the next one
 
 FieldReader open(std::span<const std::byte> message, Type type) {
@@ -81,7 +82,7 @@ Order decode_order(std::span<const std::byte> message) {
 Bytes encode(const Reply& reply) {
   FieldWriter out;
   out.put(Type::kReply);
-  out.put(static_cast<std::uint8_t>(reply.agreed));
+  out.put(reply.agreed ? kAgreed : reply.later ? kLater : kRefused);
   out.put(static_cast<std::uint8_t>(reply.sole_file));
   out.put_text(reply.reason, kMaxText);
   return out.message();
@@ -90,7 +91,9 @@ Bytes encode(const Reply& reply) {
 Reply decode_reply(std::span<const std::byte> message) {
   FieldReader in = open(message, Type::kReply);
   Reply reply;
-  reply.agreed = in.flag();
+  const auto word = in.number(kLater, "neither agreed nor refused");
+  reply.agreed = word == kAgreed;
+  reply.later = word == kLater;
   reply.sole_file = in.flag();
   reply.reason = in.text(kMaxText);
   in.end();

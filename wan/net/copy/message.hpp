@@ -20,13 +20,13 @@
 
 namespace maki::wan::copy {
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr Tag kControlTag = 1, kPlanTag = 2, kDataTag = 3, kBackTag = 4;
-inline constexpr std::size_t kMaxBatch = 16 << 20;   // bytes of a message of records
+inline constexpr std::size_t kMaxBatch = 8 << 20;    // bytes of a message of records
 inline constexpr std::size_t kMaxMessage = 2 << 20;  // of any other
 inline constexpr std::size_t kMaxEntries = 8192;     // of a Piece
 inline constexpr std::size_t kMaxSources = 4096;     // of an Order
-inline constexpr std::size_t kMaxText = 4600;        // a path and what is wrong with it
+inline constexpr std::size_t kMaxText = 1000;        // what is wrong with a file
 inline constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 62;
 
 struct Order {
@@ -42,7 +42,8 @@ struct Order {
 struct Reply {
   bool agreed = false;
   bool sole_file = false;  // pull, as above
-  std::string reason;
+  bool later = false;      // refused for now: the same order may be taken another time
+  std::string reason = {};
 };
 
 enum class Kind : std::uint8_t { kFile = 1, kFolder = 2 };
@@ -80,8 +81,10 @@ struct Answers {
   std::vector<Answer> answers;
 };
 
+inline constexpr std::uint64_t kNoEntry = ~std::uint64_t{0};
+
 struct Failure {
-  std::uint64_t index = 0;
+  std::uint64_t index = 0;  // kNoEntry: of none in particular
   std::string text;
 };
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kPartEnd = ".maki-part";
 
 [[noreturn]] void refuse(std::string_view path, const char* reason) {
-  throw FileProblem(fmt::format("'{}' is refused ({})", shown(path.substr(0, 200)), reason));
+  throw FileProblem(fmt::format("'{}' is refused ({})", printable(path, 200), reason));
 }
 
 void check_one(std::string_view path, std::string_view part) {
@@ -24,7 +24,7 @@ void check_one(std::string_view path, std::string_view part) {
 }  // namespace
 
 void throw_problem(const std::string& what, std::string_view path, int error_number) {
-  throw FileProblem(fmt::format("{} '{}' ({})", what, shown(path), std::strerror(error_number)));
+  throw FileProblem(fmt::format("{} '{}' ({})", what, printable(path), std::strerror(error_number)));
 }
 
 void check_path(std::string_view path) {
@@ -71,13 +71,6 @@ std::string_view last_of(std::string_view path) {
 std::string join(std::string_view folder, std::string_view name) {
   if (folder.empty() || name.empty()) return std::string(folder.empty() ? name : folder);
   return fmt::format("{}/{}", folder, name);
-}
-
-std::string shown(std::string_view name) {
-  std::string out(name);
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return out;
 }
 
 }  // namespace maki::wan::copy

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "wan/net/printable.hpp"
+
 namespace maki::wan::copy {
 
 inline constexpr std::size_t kMaxPath = 4000;  // bytes of a whole name
@@ -33,8 +35,5 @@ bool is_part_name(std::string_view name);
 std::string_view parent_of(std::string_view path);  // "" for a name without a slash
 std::string_view last_of(std::string_view path);
 std::string join(std::string_view folder, std::string_view name);  // either may be empty
-
-// For messages: control characters become '?', so that a name cannot write on a terminal.
-std::string shown(std::string_view name);
 
 }  // namespace maki::wan::copy

@@ -21,10 +21,10 @@ OutgoingFile::OutgoingFile(RecordWriter& writer, Progress& progress, std::uint64
   size_ = static_cast<std::uint64_t>(status_.st_size);
 }
 
-void OutgoingFile::send(const Answer& answer, const std::function<bool()>& stop) {
+void OutgoingFile::send(const Answer& answer, const std::function<bool()>& stop, const Check& check) {
   posix_fadvise(file_.number(), 0, 0, POSIX_FADV_SEQUENTIAL);
   Begin begin{.index = index_, .size = size_, .mtime = mtime_of(status_), .mode = status_.st_mode & 0777};
-  begin.offset = start_at(answer);
+  begin.offset = start_at(answer, check);
   begin.same = answer.wish == Wish::kCompare && begin.offset > 0;
   writer_.put(begin);
   progress_.bytes += size_ - listed_.entry.size;
@@ -37,43 +37,39 @@ void OutgoingFile::send(const Answer& answer, const std::function<bool()>& stop)
       send_block(data_end);
       continue;
     }
-    const off_t data = lseek(file_.number(), static_cast<off_t>(position_), SEEK_DATA);
-    const std::uint64_t next = data < 0 ? size_ : std::min(size_, static_cast<std::uint64_t>(data));
-    if (next - position_ >= kWorthAHole) send_hole(next);
-    const off_t hole = lseek(file_.number(), static_cast<off_t>(next), SEEK_HOLE);
-    data_end = hole < 0 ? size_ : std::min(size_, static_cast<std::uint64_t>(hole));
+    const Extent data = next_data(file_.number(), position_, size_);
+    if (data.begin - position_ >= kWorthAHole) send_hole(data.begin);
+    data_end = data.end;
   }
   check_unchanged();
   writer_.put(End{digester_.checksum()});
 }
 
 // How much of the file the receiver has, with digester_ after it.
-std::uint64_t OutgoingFile::start_at(const Answer& answer) {
-  if (answer.wish == Wish::kCompare && answer.size == size_ && matches(size_, answer.checksum)) return size_;
-  if (answer.wish == Wish::kContinue && answer.size <= size_ && matches(answer.size, answer.checksum))
-    return answer.size;
+std::uint64_t OutgoingFile::start_at(const Answer& answer, const Check& check) {
+  const bool possible = answer.wish == Wish::kCompare ? answer.size == size_ : answer.size <= size_;
+  if (answer.wish != Wish::kSend && possible && matches(answer, check)) return position_ = answer.size;
   digester_ = Digester();
   return position_ = 0;
 }
 
-bool OutgoingFile::matches(std::uint64_t size, const Checksum& checksum) {
-  if (size > (1 << 20)) writer_.flush();  // this takes a while
-  std::vector<std::byte> block(1 << 20);
-  while (position_ < size) {
-    const std::size_t got =
-        read_at(std::span(block).first(std::min<std::uint64_t>(block.size(), size - position_)), position_);
-    digester_.add({block.data(), got});
-    position_ += got;
-  }
-  return digester_.checksum() == checksum;
+bool OutgoingFile::matches(const Answer& answer, const Check& check) {
+  if (answer.size > (1 << 20)) writer_.flush();  // this takes a while
+  if (digest_file(file_.number(), answer.size, digester_, check) == answer.size)
+    return digester_.checksum() == answer.checksum;
+  if (errno != 0) throw_problem("cannot read", listed_.entry.path, errno);
+  throw_shorter();
+}
+
+void OutgoingFile::throw_shorter() const {
+  throw FileProblem("'" + printable(listed_.entry.path) + "' became shorter while it was read: copy it again");
 }
 
 std::size_t OutgoingFile::read_at(std::span<std::byte> into, std::uint64_t position) {
   for (;;) {
     const ssize_t got = pread(file_.number(), into.data(), into.size(), static_cast<off_t>(position));
     if (got > 0) return static_cast<std::size_t>(got);
-    if (got == 0)
-      throw FileProblem("'" + shown(listed_.entry.path) + "' became shorter while it was read: copy it again");
+    if (got == 0) throw_shorter();
     if (errno != EINTR) throw_problem("cannot read", listed_.entry.path, errno);
   }
 }
@@ -102,7 +98,7 @@ void OutgoingFile::check_unchanged() {
   struct stat now;
   if (fstat(file_.number(), &now) != 0) throw_problem("cannot look at", listed_.entry.path, errno);
   if (now.st_size != status_.st_size || mtime_of(now) != mtime_of(status_))
-    throw FileProblem("'" + shown(listed_.entry.path) + "' changed while it was read: copy it again");
+    throw FileProblem("'" + printable(listed_.entry.path) + "' changed while it was read: copy it again");
 }
 
 }  // namespace maki::wan::copy

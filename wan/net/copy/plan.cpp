@@ -1,5 +1,6 @@
 #include "wan/net/copy/plan.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,12 +9,22 @@
 namespace maki::wan::copy {
 namespace {
 
-constexpr std::size_t kMaxWanted = 1 << 20;  // far beyond what an honest sender lists ahead
+// So much is wanted ahead of what comes: enough for the smallest files on the longest way.
+constexpr std::size_t kWantedAhead = 1 << 15;
+constexpr std::size_t kWantedNames = 8 << 20;
+// Folders whose times are kept: their names are held until all has come.
+constexpr std::size_t kMostFolders = 1 << 19;
+constexpr std::size_t kFolderNames = 48 << 20;
 
 }  // namespace
 
-Plan::Plan(const Root& root, Claims& claims, const Destination& destination, Progress& progress, Fail fail)
-    : root_(root), claims_(claims), progress_(progress), fail_(std::move(fail)), checksum_(destination.checksum) {
+Plan::Plan(const Root& root, Claims& claims, const Destination& destination, Progress& progress, Fail fail, Check check)
+    : root_(root),
+      claims_(claims),
+      progress_(progress),
+      fail_(std::move(fail)),
+      check_(std::move(check)),
+      destination_(destination) {
   folder_ = relative_path(destination.path);
   if (destination.sole_file && !folder_.empty() && !destination.path.ends_with('/')) {
     struct stat status;
@@ -38,13 +49,45 @@ std::string Plan::place_of(const Entry& entry) const {
   return path;
 }
 
+// A peer that sends something else is no server of ours: nothing more is taken from it.
+void Plan::check_asked(const Entry& entry) const {
+  const bool sole = destination_.sole_file;
+  const std::string_view path = entry.path, name = sole ? path : path.substr(0, path.find('/'));
+  const bool one = !sole || (next_ == 0 && entry.kind == Kind::kFile);
+  if (one && (destination_.asked.empty() || destination_.asked.contains(name))) return;
+  throw ProtocolError(fmt::format("the peer sends '{}'", printable(path)), "it was not asked for",
+                      "nothing more is taken from it");
+}
+
+std::uint32_t Plan::mode_of(Kind kind, std::uint32_t given) const {
+  if (destination_.perms) return given & 0777;
+  return given & (kind == Kind::kFolder ? 0755 : 0644);
+}
+
 Answers Plan::answer(const Piece& piece) {
   if (piece.first != next_) throw ProtocolError("a list of the copy is not the one that was due");
   Answers answers;
   answers.first = next_;
-  for (const Entry& entry : piece.entries) answers.answers.push_back(answer(entry, next_++));
+  for (const Entry& entry : piece.entries) {
+    check_();
+    check_asked(entry);
+    answers.answers.push_back(answer(entry, next_++));
+  }
   if (piece.last) progress_.listed = true;
   return answers;
+}
+
+void Plan::wait_for_room() {
+  std::unique_lock lock(mutex_);
+  while (wanted_.size() >= kWantedAhead || wanted_names_ >= kWantedNames) {
+    check_();
+    changed_.wait(lock);
+  }
+}
+
+void Plan::wake() {
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
 }
 
 Answer Plan::answer(const Entry& entry, std::uint64_t index) try {
@@ -67,7 +110,7 @@ Answer Plan::answer(const Entry& entry, std::uint64_t index) try {
   ++progress_.files;
   progress_.bytes += entry.size;
   const std::lock_guard lock(mutex_);
-  if (wanted_.size() >= kMaxWanted) throw ProtocolError("the peer lists files and does not send them");
+  wanted_names_ += wanted.path.size();
   wanted_.emplace(index, std::move(wanted));
   return answer;
 } catch (const FileProblem& problem) {
@@ -81,7 +124,13 @@ void Plan::make_folder(const Entry& entry, const std::string& path) {
   // Of an earlier copy, perhaps with a mode that lets nothing in.
   if (fstat(folder->number(), &status) == 0 && (status.st_mode & 0700) != 0700)
     fchmod(folder->number(), (status.st_mode & 0777) | 0700);
-  made_.push_back({path, entry.mtime, entry.mode});
+  const std::uint32_t mode = mode_of(entry.kind, entry.mode);
+  if (made_.size() < kMostFolders && made_names_ < kFolderNames) {
+    made_.push_back({path, entry.mtime, mode});
+    made_names_ += path.size();
+  } else if (fchmod(folder->number(), mode | 0700) != 0) {
+    throw_problem("cannot set the mode of the folder", path, errno);
+  }
   const std::lock_guard lock(mutex_);
   ++counts_.folders;
 }
@@ -95,12 +144,13 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
   };
   if (root_.look(wanted.path, status)) {
     if (S_ISDIR(status.st_mode))
-      throw FileProblem("'" + shown(wanted.path) + "' is a folder, and would become a file: remove it first");
+      throw FileProblem("'" + printable(wanted.path) + "' is a folder, and would become a file: remove it first");
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-      throw FileProblem("'" + shown(wanted.path) + "' is a special file, which is not replaced");
+      throw FileProblem("'" + printable(wanted.path) + "' is a special file, which is not replaced");
     if (S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) == entry.size) {
-      if (!checksum_ && mtime_of(status) == entry.mtime) {
-        if ((status.st_mode & 0777) != entry.mode) set_properties(folder, wanted.path, entry.mtime, entry.mode);
+      if (!destination_.checksum && mtime_of(status) == entry.mtime) {
+        const std::uint32_t mode = mode_of(entry.kind, entry.mode);
+        if ((status.st_mode & 0777) != mode) set_properties(folder, wanted.path, entry.mtime, mode);
         return {};
       }
       Answer answer;
@@ -111,7 +161,7 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
     }
   }
   claim();
-  if (entry.size > 0) wanted.partial = read_partial(folder, wanted.path);
+  if (entry.size > 0) wanted.partial = read_partial(folder, wanted.path, check_);
   if (!wanted.partial) return {.wish = Wish::kSend};
   return {.wish = Wish::kContinue, .size = wanted.partial->size, .checksum = wanted.partial->digester.checksum()};
 }
@@ -120,19 +170,11 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
 bool Plan::compare(const std::string& path, std::uint64_t size, Answer& answer) const try {
   struct stat status;
   const Descriptor file = root_.open_file(path, status);
+  if (static_cast<std::uint64_t>(status.st_size) != size) return false;
   Digester digester;
-  std::vector<std::byte> block(1 << 20);
-  std::uint64_t read_bytes = 0;
-  for (;;) {
-    const ssize_t got = read(file.number(), block.data(), block.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return false;
-    if (got == 0) break;
-    digester.add({block.data(), static_cast<std::size_t>(got)});
-    read_bytes += static_cast<std::uint64_t>(got);
-  }
+  if (digest_file(file.number(), size, digester, check_) != size) return false;
   answer = {.wish = Wish::kCompare, .size = size, .checksum = digester.checksum()};
-  return read_bytes == size;
+  return true;
 } catch (const FileProblem&) {
   return false;
 }
@@ -141,17 +183,25 @@ std::optional<Wanted> Plan::take(std::uint64_t index) {
   const std::lock_guard lock(mutex_);
   auto node = wanted_.extract(index);
   if (node.empty()) return {};
+  wanted_names_ -= node.mapped().path.size();
+  changed_.notify_all();
   return std::move(node.mapped());
+}
+
+bool Plan::all_taken() const {
+  const std::lock_guard lock(mutex_);
+  return wanted_.empty();
 }
 
 void Plan::finish_folders() {
   for (auto made = made_.rbegin(); made != made_.rend(); ++made) try {
+      check_();
       const Folder folder = root_.folder(made->path);
       const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, time_of(made->mtime)};
       if (futimens(folder->number(), times) != 0 || fchmod(folder->number(), made->mode) != 0)
         throw_problem("cannot set time and mode of the folder", made->path, errno);
     } catch (const FileProblem& problem) {
-      fail_(next_, problem.what());
+      fail_(kNoEntry, problem.what());
     }
 }
 

@@ -15,8 +15,9 @@ Receiver::Receiver(Courier& courier, const Root& root, Claims& claims, const Des
       root_(root),
       progress_(progress),
       notes_(std::move(on_note)),
-      plan_(root, claims, destination, progress,
-            [this](std::uint64_t index, const std::string& text) { fail(index, text); }),
+      plan_(
+          root, claims, destination, progress,
+          [this](std::uint64_t index, const std::string& text) { fail(index, text); }, [this] { courier_.check(); }),
       commit_(
           [this](const Commit::Item&) {
             ++committed_;
@@ -26,15 +27,18 @@ Receiver::Receiver(Courier& courier, const Root& root, Claims& claims, const Des
 
 CopyReport Receiver::run() {
   Workers workers(courier_);
+  workers.on_failure = [this] { plan_.wake(); };
   workers.start([this] { answer_all(); });
   workers.run([this] { write_all(); });
   workers.finish();
+  if (!plan_.all_taken()) throw ProtocolError("the peer ended the copy before all files had come");
   end();
   return report();
 }
 
 void Receiver::answer_all() {
   for (bool last = false; !last;) {
+    plan_.wait_for_room();
     const Bytes message = courier_.receive(kPlanTag);
     const Piece piece = decode_piece(message.view());
     const Answers answers = plan_.answer(piece);
@@ -49,7 +53,6 @@ void Receiver::write_all() {
   for (bool more = true; more;) {
     const Bytes message = courier_.receive(kDataTag);
     more = take_message(message.view());
-    commit_.look();
     const std::lock_guard lock(telling_);
     send_failures();
   }
@@ -101,7 +104,8 @@ void Receiver::take(const Begin& begin) {
   try_current([&] { open(begin, std::move(*wanted)); });
 }
 
-void Receiver::open(const Begin& begin, Wanted wanted) {
+void Receiver::open(Begin begin, Wanted wanted) {
+  begin.mode = plan_.mode_of(Kind::kFile, begin.mode);
   const Folder folder = root_.make_folders(parent_of(wanted.path));
   if (begin.same) {
     set_properties(folder, wanted.path, begin.mtime, begin.mode);
@@ -157,10 +161,10 @@ void Receiver::take(const Abandon& abandon) {
   } else {
     throw ProtocolError("the peer gives up a file that was not asked for");
   }
-  if (!abandon.reason.empty()) notes_.say(true, shown(abandon.reason));
+  if (!abandon.reason.empty()) notes_.say(true, printable(abandon.reason));
 }
 
-void Receiver::take(const Note& note) { notes_.say(note.failed, shown(note.text)); }
+void Receiver::take(const Note& note) { notes_.say(note.failed, printable(note.text)); }
 
 void Receiver::fail(std::uint64_t index, const std::string& text) {
   notes_.say(true, text);
@@ -188,7 +192,7 @@ void Receiver::end() {
   try {
     commit_.finish();
   } catch (const FileProblem& problem) {
-    fail(~std::uint64_t{0}, problem.what());
+    fail(kNoEntry, problem.what());
   }
   plan_.finish_folders();
   const Counts planned = plan_.counts();

@@ -30,7 +30,7 @@ class Receiver {
   void take(const Abandon& abandon);
   void take(const Note& note);
   void advance(std::uint64_t bytes, bool moved);
-  void open(const Begin& begin, Wanted wanted);
+  void open(Begin begin, Wanted wanted);
   template <class Work>
   void try_current(Work work);
   void fail(std::uint64_t index, const std::string& text);

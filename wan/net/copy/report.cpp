@@ -65,4 +65,14 @@ void Notes::add_to(CopyReport& report) const {
   report.notes = notes_;
 }
 
+std::string summary(const Counts& counts) {
+  std::string text = fmt::format("{} file{} ({})", counts.files, counts.files == 1 ? "" : "s", size_text(counts.bytes));
+  if (counts.folders > 0) text += fmt::format(" in {} folder{}", counts.folders, counts.folders == 1 ? "" : "s");
+  if (counts.skipped > 0)
+    text += fmt::format("; {} {} there already ({})", counts.skipped, counts.skipped == 1 ? "was" : "were",
+                        size_text(counts.skipped_bytes));
+  if (counts.failed > 0) text += fmt::format("; {} failed", counts.failed);
+  return text;
+}
+
 }  // namespace maki::wan::copy

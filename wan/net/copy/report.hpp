@@ -41,6 +41,9 @@ class Meter {
 std::string size_text(std::uint64_t bytes);  // "2.10 GB", decimal
 std::string time_text(double seconds);       // "17 s", "3 min 20 s", "2 h 05 min"
 
+// "12 files (3.40 GB) in 4 folders; 2 were there; 1 failed"
+std::string summary(const Counts& counts);
+
 using OnNote = std::function<void(bool failed, const std::string& text)>;
 
 struct CopyReport {

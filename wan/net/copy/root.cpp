@@ -53,7 +53,8 @@ void Descriptor::close() {
 Root::Root(const std::string& folder, Resolve resolve) : resolve_(resolve) {
   auto root = std::make_shared<Descriptor>(::open(folder.c_str(), kFolderFlags));
   if (!root->open())
-    throw Error("cannot open the folder '" + shown(folder) + "'", std::strerror(errno), "name a folder that is there");
+    throw Error("cannot open the folder '" + printable(folder) + "'", std::strerror(errno),
+                "name a folder that is there");
   root_ = root;
 }
 
@@ -121,13 +122,13 @@ Descriptor Root::open_folder(std::string_view path) const {
 Descriptor Root::open_file(std::string_view path, struct stat& status) const {
   // Looked at before it is opened: opening alone can set off a device. Not blocking, should it be a pipe by then.
   if (!look(path, status)) throw_problem("cannot open", path, ENOENT);
-  if (S_ISLNK(status.st_mode)) throw FileProblem("'" + shown(path) + "' is a symbolic link, which is not followed");
-  if (!S_ISREG(status.st_mode)) throw FileProblem("'" + shown(path) + "' is not a regular file");
+  if (S_ISLNK(status.st_mode)) throw FileProblem("'" + printable(path) + "' is a symbolic link, which is not followed");
+  if (!S_ISREG(status.st_mode)) throw FileProblem("'" + printable(path) + "' is not a regular file");
   const Folder above = folder(parent_of(path));
   Descriptor file(openat(above->number(), std::string(last_of(path)).c_str(),
                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.open() || fstat(file.number(), &status) != 0) throw_problem("cannot open", path, errno);
-  if (!S_ISREG(status.st_mode)) throw FileProblem("'" + shown(path) + "' is not a regular file");
+  if (!S_ISREG(status.st_mode)) throw FileProblem("'" + printable(path) + "' is not a regular file");
   return file;
 }
 

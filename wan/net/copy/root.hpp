@@ -26,6 +26,7 @@ class Descriptor {
   int number() const { return number_; }
   bool open() const { return number_ >= 0; }
   void close();
+  void release() { number_ = -1; }  // someone else closes it
 
  private:
   int number_ = -1;

@@ -58,6 +58,7 @@ void Sender::list_all() {
     {
       const std::lock_guard lock(mutex_);
       listed_.push_back(std::move(work));
+      entries_ = first;
       ++in_hand_;
       all_listed_ = last;
     }
@@ -102,15 +103,26 @@ void Sender::take(Answers answers) {
 
 void Sender::take(const Results& results) {
   for (const Failure& failure : results.failures) {
+    check_failure(failure);
     // The receiver knows it already.
-    notes_.say(true, shown(failure.text));
-    const std::lock_guard lock(mutex_);
-    unwanted_.insert(failure.index);
-    some_unwanted_ = true;
+    notes_.say(true, printable(failure.text));
   }
   if (!results.done) return;
+  const std::lock_guard lock(mutex_);
+  if (!all_sent_) throw ProtocolError("the peer ended the copy before all was sent");
   counts_ = results.counts;
   done_ = true;
+}
+
+// An entry fails once, and a folder once more when it gets its time: no more is to be said of what was listed.
+void Sender::check_failure(const Failure& failure) {
+  const std::lock_guard lock(mutex_);
+  if (failure.index != kNoEntry && failure.index >= entries_)
+    throw ProtocolError("the peer tells of a failure of a file that was not listed");
+  if (++failures_ > 2 * entries_ + 1) throw ProtocolError("the peer tells of more failures than there are files");
+  if (failure.index == kNoEntry || failure.index < entries_done_) return;
+  unwanted_.insert(failure.index);
+  some_unwanted_ = true;
 }
 
 // The next piece that was answered; false when there are no more.
@@ -133,10 +145,16 @@ void Sender::send_all() {
   for (Work work; next(work);) {
     send(work);
     const std::lock_guard lock(mutex_);
+    entries_done_ = work.first + work.files.size();
+    unwanted_.erase(unwanted_.begin(), unwanted_.lower_bound(entries_done_));
     --in_hand_;
     changed_.notify_all();
   }
   tell_notes();
+  {
+    const std::lock_guard lock(mutex_);
+    all_sent_ = true;
+  }
   writer_.put(Finish{});
   writer_.flush();
 }
@@ -144,6 +162,7 @@ void Sender::send_all() {
 void Sender::send(Work& work) {
   for (std::size_t i = 0; i < work.files.size(); ++i) {
     if (work.answers[i].wish == Wish::kNothing) continue;
+    courier_.check();
     const std::uint64_t index = work.first + i, done = progress_.bytes_done;
     try {
       send_file(index, work.files[i], work.answers[i]);
@@ -163,7 +182,7 @@ void Sender::send_file(std::uint64_t index, const Listed& listed, const Answer& 
     const std::lock_guard lock(mutex_);
     return unwanted_.contains(index);
   };
-  OutgoingFile(writer_, progress_, index, listed).send(answer, stop);
+  OutgoingFile(writer_, progress_, index, listed).send(answer, stop, [this] { courier_.check(); });
   ++progress_.files_done;
 }
 

@@ -35,6 +35,7 @@ class Sender {
   void hear_all();
   void take(Answers answers);
   void take(const Results& results);
+  void check_failure(const Failure& failure);
   void send_all();
   bool next(Work& work);
   void send(Work& work);
@@ -53,9 +54,11 @@ class Sender {
   std::condition_variable changed_;
   std::deque<Work> listed_, answered_;
   std::size_t in_hand_ = 0;  // pieces listed and not yet sent
-  bool all_listed_ = false, failed_ = false, done_ = false;
+  bool all_listed_ = false, failed_ = false, all_sent_ = false, done_ = false;
+  std::uint64_t entries_ = 0, entries_done_ = 0;  // listed; of pieces that were sent
+  std::uint64_t failures_ = 0;                    // that the receiver told of
   std::atomic<bool> some_unwanted_{false};
-  std::set<std::uint64_t> unwanted_;  // files that the receiver cannot take after all
+  std::set<std::uint64_t> unwanted_;  // files, not yet sent, that the receiver cannot take after all
   Counts counts_;
 };
 

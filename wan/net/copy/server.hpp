@@ -1,64 +1,68 @@
-// Serves a folder to any number of clients at once; nothing outside of it can be named.
+// Serves folders to any number of clients at once: to each key its own, and nothing outside of it can be named.
 #pragma once
 
 #include <atomic>
-#include <list>
-#include <memory>
-#include <mutex>
+#include <map>
+#include <optional>
 #include <string>
-#include <thread>
 
 #include "wan/net/copy/claims.hpp"
-#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/peer_log.hpp"
 #include "wan/net/copy/report.hpp"
 #include "wan/net/copy/root.hpp"
+#include "wan/net/copy/sessions.hpp"
 #include "wan/net/listener.hpp"
 
 namespace maki::wan::copy {
 
-struct ServerOptions {
+// What whoever holds a key may have.
+struct Share {
   std::string root;
   bool read_only = false;
-  std::size_t batch = 8 << 20;                       // bytes of a message, at most kMaxBatch
-  std::function<void(const std::string& line)> log;  // what is copied, and what fails; any thread
+  std::string holder = {};  // as the log names it: "key site.key"
+};
+
+struct ServerOptions {
+  std::map<std::string, Share> shares;  // by identity: the id of a key, the name in a certificate
+  std::optional<Share> others;          // for everyone else who may call
+  bool perms = false;                   // take execute bits, and writing by others, as clients say
+  std::size_t batch = kMaxBatch;        // bytes of a message, at most so many
+  SessionLimits limits;
+  std::function<void(const std::string& line)> log;  // who comes, what is copied, and what fails; any thread
 };
 
 class Server {
  public:
-  // Throws Error where the root is not a folder.
+  // Throws Error where a root is not a folder.
   explicit Server(const ServerOptions& options);
-  ~Server();  // stop(), and waits
 
   void run(Listener& listener);  // until stop()
   void stop();                   // any thread; copies under way are given up
 
-  // One client, until it leaves: for run(), and for tests. `name` appears in the log.
-  void serve(Courier& courier, const std::string& name);
+  // One client, until it leaves: for run(), and for tests.
+  void serve(Courier& courier, Guest& guest);
 
  private:
-  struct Session {
-    std::unique_ptr<Courier> courier;
-    std::thread thread;
-    std::atomic<bool> ended{false};
+  struct Opened {
+    explicit Opened(const Share& given) : share(given), root(given.root) {}
+    Share share;
+    Root root;
   };
-  void start(Accepted accepted);
-  void remove_ended(bool all);
-  bool serve_one(Courier& courier, const std::string& name);
-  Reply check(const Order& order) const;
-  void take_push(Courier& courier, const std::string& name, const Order& order);
-  void give_pull(Courier& courier, const std::string& name, const Order& order);
-  void log(const std::string& line) const;
-  void log_end(const std::string& name, const char* what, const CopyReport& report) const;
+  bool serve_one(Courier& courier, Guest& guest);
+  void wait_for_turn(Courier& courier, const Guest& guest);
+  const Opened* opened(const Guest& guest) const;
+  Reply check(const Order& order, const Guest& guest) const;
+  void take_push(Courier& courier, const Guest& guest, const Order& order);
+  void give_pull(Courier& courier, const Guest& guest, const Order& order);
+  OnNote failures_of(const Guest& guest, const char* what);
 
   ServerOptions options_;
-  Root root_;
+  std::map<std::string, Opened> shares_;
+  std::optional<Opened> others_;
   Claims claims_;
+  PeerLog log_;
   std::atomic<bool> stopped_{false};
-  std::mutex mutex_;
-  std::list<std::unique_ptr<Session>> sessions_;
+  Sessions sessions_;  // last: its threads use the others
 };
-
-// "12 files (3.40 GB) in 4 folders; 2 were there; 1 failed"
-std::string summary(const Counts& counts);
 
 }  // namespace maki::wan::copy

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "wan/net/copy/incoming_file.hpp"
-#include "wan/net/copy/server.hpp"
 
 namespace maki::wan::copy {
 namespace {
@@ -15,6 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kLongestPause = 30;
+constexpr double kIdle = 10;  // seconds; a server sends away who wants nothing
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -36,7 +36,41 @@ Sync::Sync(SyncOptions options)
 }
 
 void Sync::log(const std::string& line) const {
-  if (options_.log) options_.log(line);
+  if (options_.log) options_.log(printable(line));
+}
+
+// What has worked before may work again, whatever is wrong now: a name server or a network interface can be away too.
+void Sync::connect() try {
+  if (client_) return;
+  auto client = std::make_shared<Client>(options_.connect());
+  const std::lock_guard lock(mutex_);
+  client_ = std::move(client);
+  met_ = true;
+} catch (const SecurityError&) {
+  throw;
+} catch (const PathError&) {
+  throw;
+} catch (const Error& error) {
+  if (!met_) throw;
+  throw PathError(error.what());
+}
+
+void Sync::leave() {
+  std::shared_ptr<Client> client;  // ends after the lock
+  const std::lock_guard lock(mutex_);
+  client.swap(client_);
+}
+
+void Sync::break_off_when_stopped() {
+  for (; !ended_; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
+    if (!stopped()) continue;
+    std::shared_ptr<Client> client;
+    {
+      const std::lock_guard lock(mutex_);
+      client = client_;
+    }
+    if (client) client->courier().give_up();
+  }
 }
 
 std::vector<Sync::Candidate> Sync::still_there(const std::vector<std::string>& paths) const {
@@ -55,7 +89,7 @@ std::vector<Sync::Candidate> Sync::still_there(const std::vector<std::string>& p
 
 // False where the path was lost. What failed for its own reasons is tried again after the next scan.
 bool Sync::ship(const std::vector<Candidate>& files) try {
-  if (!client_) client_ = std::make_unique<Client>(options_.connect());
+  connect();
   const auto fresh = std::make_shared<const Root>(root_->folder(""));
   std::vector<Source> sources;
   for (const Candidate& file : files) sources.push_back({fresh, file.path, file.path});
@@ -67,9 +101,11 @@ bool Sync::ship(const std::vector<Candidate>& files) try {
     for (const Candidate& file : files) watch_.mark(file.path, file.size, file.mtime);
   add(total_, report.counts);
   log(summary(report.counts));
+  shipped_ = Clock::now();
   return true;
 } catch (const PathError& error) {
-  client_.reset();
+  leave();
+  if (stopped()) return false;
   if (options_.once) throw;
   log(fmt::format("{}; connecting again", error.what()));
   return false;
@@ -104,18 +140,30 @@ void Sync::ship_once() {
 
 Counts Sync::run() {
   watch_.scan();
-  if (options_.once) {
+  struct Ending {
+    Sync& sync;
+    std::thread thread;
+    ~Ending() {
+      sync.ended_ = true;
+      thread.join();
+    }
+  } breaking_off{*this, std::thread([this] { break_off_when_stopped(); })};
+  if (options_.once)
     ship_once();
-    return total_;
-  }
+  else
+    run_until_stopped();
+  return total_;
+}
+
+void Sync::run_until_stopped() {
   auto scanned = Clock::now();
   while (!stopped()) {
     ship_until_there(still_there(watch_.ready(0.5)));
+    if (client_ && seconds_since(shipped_) > kIdle) leave();
     if (seconds_since(scanned) < options_.scan_every) continue;
     watch_.scan();
     scanned = Clock::now();
   }
-  return total_;
 }
 
 }  // namespace maki::wan::copy

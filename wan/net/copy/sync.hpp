@@ -1,8 +1,11 @@
 // Ships the files of a folder as they become complete, for as long as it runs.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -18,8 +21,8 @@ struct SyncOptions {
   double scan_every = 60;   // seconds between looks at everything
   bool once = false;        // ship what is there, and end
   bool checksum = false;
-  std::function<Path()> connect;                // called again whenever the path was lost
-  std::function<bool()> stop;                   // asked twice a second
+  std::function<Path()> connect;  // called again whenever the path was lost, or was not needed for a while
+  std::function<bool()> stop;     // asked a few times a second, also while files are under way
   std::function<void(const std::string&)> log;  // lines for the operator
   OnNote on_note;
 };
@@ -28,7 +31,8 @@ class Sync {
  public:
   explicit Sync(SyncOptions options);
   // Until stop(), or with `once` until all is shipped. A lost path is connected again, for ever (with `once`: Error).
-  // Throws Error for what waiting does not mend: a refusing server, a wrong key, a folder that is gone.
+  // Throws Error for what waiting does not mend: a refusing server, a wrong key, a folder that is gone, at first also a
+  // name that has no address.
   Counts run();
 
  private:
@@ -38,7 +42,11 @@ class Sync {
     std::int64_t mtime;
   };
   std::vector<Candidate> still_there(const std::vector<std::string>& paths) const;
+  void connect();
+  void leave();
   bool ship(const std::vector<Candidate>& files);
+  void break_off_when_stopped();
+  void run_until_stopped();
   void ship_until_there(const std::vector<Candidate>& files);
   void ship_once();
   bool pause(double seconds);
@@ -48,7 +56,11 @@ class Sync {
   SyncOptions options_;
   std::shared_ptr<const Root> root_;
   Watch watch_;
-  std::unique_ptr<Client> client_;
+  std::mutex mutex_;  // of the pointer, for the thread that breaks a copy off
+  std::shared_ptr<Client> client_;
+  std::chrono::steady_clock::time_point shipped_;
+  bool met_ = false;  // the server was reached once
+  std::atomic<bool> ended_{false};
   Counts total_;
 };
 

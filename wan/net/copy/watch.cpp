@@ -36,7 +36,7 @@ bool is_ignored(std::string_view name) {
 Watch::Watch(const std::string& folder, double settle)
     : root_(folder), folder_(folder), settle_(duration_of(settle)), events_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
   if (!events_.open())
-    throw Error("cannot watch '" + shown(folder) + "'", std::strerror(errno), "see fs.inotify.max_user_instances");
+    throw Error("cannot watch '" + printable(folder) + "'", std::strerror(errno), "see fs.inotify.max_user_instances");
 }
 
 Watch::~Watch() = default;

@@ -17,7 +17,7 @@ class Workers {
   ~Workers() { join(); }
 
   void start(std::function<void()> work) {
-    threads_.emplace_back([this, work = std::move(work)] { run(work); });
+    run([&] { threads_.emplace_back([this, work = std::move(work)] { run(work); }); });
   }
   // In the caller's thread, under the same rule.
   void run(const std::function<void()>& work) {

@@ -111,10 +111,13 @@ void PipeState::put(int end, Tag tag, Bytes message) {
 }
 
 // What had arrived is still delivered, as by a path.
-Bytes PipeState::take(int end, Tag tag) {
+Bytes PipeState::take(int end, Tag tag) { return *take_for(end, tag, 1e6); }
+
+std::optional<Bytes> PipeState::take_for(int end, Tag tag, double seconds) {
   std::unique_lock lock(mutex_);
   auto& queue = queues_[{end, tag}];
-  changed_.wait(lock, [&] { return broken_ || (!queue.empty() && tag != held_); });
+  const auto there = [&] { return broken_ || (!queue.empty() && tag != held_); };
+  if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds), there)) return {};
   if (queue.empty()) throw PathError("the connection was cut");
   Bytes message = std::move(queue.front());
   queue.pop_front();
@@ -136,6 +139,11 @@ void PipeState::release(Tag) {
   const std::lock_guard lock(mutex_);
   held_ = 0;
   changed_.notify_all();
+}
+
+bool PipeState::broken() const {
+  const std::lock_guard lock(mutex_);
+  return broken_;
 }
 
 void PipeState::cut() {

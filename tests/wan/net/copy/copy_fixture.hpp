@@ -48,14 +48,16 @@ class PipeState {
   explicit PipeState(std::uint64_t budget) : budget_(budget) {}
   void put(int end, Tag tag, Bytes message);
   Bytes take(int end, Tag tag);
+  std::optional<Bytes> take_for(int end, Tag tag, double seconds);
   void cut();
+  bool broken() const;
   // Messages of this tag wait to be taken from hold() to release(); wait_for(): until there is one.
   void hold(Tag tag);
   void wait_for(Tag tag);
   void release(Tag tag);
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<int, Tag>, std::deque<Bytes>> queues_;
   std::uint64_t budget_;
@@ -68,8 +70,10 @@ class PipeCourier : public Courier {
   PipeCourier(std::shared_ptr<PipeState> state, int end) : state_(std::move(state)), end_(end) {}
   void send(Tag tag, Bytes message) override { state_->put(1 - end_, tag, std::move(message)); }
   Bytes receive(Tag tag) override { return state_->take(end_, tag); }
+  std::optional<Bytes> receive_for(Tag tag, double seconds) override { return state_->take_for(end_, tag, seconds); }
   void flush() override {}
   void give_up() override { state_->cut(); }
+  bool given_up() const override { return state_->broken(); }
   std::string peer() const override { return "the other end"; }
 
  private:

@@ -21,7 +21,7 @@ class Service {
   Service(const fs::path& root, const Security& security, std::uint16_t port = 0)
       : security_(security), listener_({"127.0.0.1", port}, security, test::streams(4)) {
     ServerOptions options;
-    options.root = root.string();
+    options.others = Share{root.string()};
     server_ = std::make_unique<Server>(options);
     thread_ = std::thread([this] { server_->run(listener_); });
   }
@@ -221,6 +221,46 @@ TEST_F(CopySync, GoesOnAfterTheServerWasAway) {
   EXPECT_TRUE(comes([&] { return fs::exists(here_ / "served/in/b"); }));
   stop = true;
   running.join();
+}
+
+TEST_F(CopySync, GoesOnAfterANameHadNoAddress) {
+  Service service(here_ / "served", security_);
+  SyncOptions watching = options(service);
+  std::atomic<int> calls{0};
+  watching.connect = [&] {
+    // The second and third time the name server is away, as the network is; the path of the first is lost.
+    const int call = ++calls;
+    if (call == 2 || call == 3) throw Error("cannot find the address of 'there'", "try again later");
+    auto path = service.path();
+    if (call == 1) path.close(0);
+    return path;
+  };
+  std::atomic<bool> stop{false};
+  watching.stop = [&] { return stop.load(); };
+  Sync sync(watching);
+  std::thread running([&] { EXPECT_NO_THROW(sync.run()); });
+  write_file(here_ / "local/a", "A");
+  EXPECT_TRUE(comes([&] { return fs::exists(here_ / "served/in/a"); }));
+  stop = true;
+  running.join();
+  EXPECT_EQ(calls, 4);
+}
+
+TEST_F(CopySync, ANameWithoutAddressAtFirstIsAnError) {
+  Service service(here_ / "served", security_);
+  write_file(here_ / "local/a", "A");
+  SyncOptions watching = options(service);
+  watching.connect = [&]() -> Path { return Path::connect({"no-such-host.invalid", 1}, security_, test::streams(1)); };
+  EXPECT_THROW(
+      {
+        try {
+          Sync(watching).run();
+        } catch (const Error& error) {
+          EXPECT_NE(std::string(error.what()).find("no-such-host.invalid"), std::string::npos);
+          throw;
+        }
+      },
+      Error);
 }
 
 }  // namespace

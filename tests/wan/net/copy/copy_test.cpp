@@ -30,7 +30,7 @@ class Copy : public ::testing::Test {
     start({});
   }
   void start(ServerOptions options) {
-    options.root = served().string();
+    if (!options.others) options.others = Share{served().string()};
     options.batch = kSmallBatch;
     server_ = std::make_unique<Server>(options);
   }
@@ -47,7 +47,8 @@ class Copy : public ::testing::Test {
   auto with_client(Work work, std::uint64_t budget = kUnlimited) {
     auto state = std::make_shared<PipeState>(budget);
     PipeCourier far(state, 1);
-    std::thread serving([&] { server_->serve(far, "tester"); });
+    Guest guest;
+    std::thread serving([&] { server_->serve(far, guest); });
     struct End {
       PipeState& state;
       std::thread& thread;
@@ -253,7 +254,7 @@ TEST_F(Copy, AFileInPlaceOfAFolder) {
 
 TEST_F(Copy, AReadOnlyServer) {
   ServerOptions options;
-  options.read_only = true;
+  options.others = Share{served().string(), true};
   start(options);
   write_file(local() / "a", "A");
   write_file(served() / "b", "B");
@@ -279,7 +280,8 @@ TEST_F(Copy, ALaterCopyTakesOverFromOneThatHangs) {
   write_file(local() / "f", text);
   auto stuck = std::make_shared<PipeState>(kUnlimited);
   PipeCourier far(stuck, 1);
-  std::thread serving([&] { server_->serve(far, "stuck"); });
+  Guest guest;
+  std::thread serving([&] { server_->serve(far, guest); });
   PipeCourier near(stuck, 0);
   Order order;
   order.action = Order::Action::kPush;
@@ -390,6 +392,32 @@ TEST_F(Copy, ASourceThatVanishesOrGrows) {
   EXPECT_EQ(read_file(served() / "x/a"), "A");
   EXPECT_EQ(read_file(served() / "x/c"), "longer now");  // as it is when it is read
   EXPECT_FALSE(fs::exists(served() / "x/b"));
+}
+
+TEST_F(Copy, DeepAndWideFolders) {
+  std::string deep = "t";
+  for (int i = 0; i < 140; ++i) deep = join(deep, "d");
+  fs::create_directories(local() / deep);
+  for (int i = 0; i < 2500; ++i) write_file(local() / "t/wide" / fmt::format("{}", i), "x");
+  const CopyReport report = push("t", "");
+  EXPECT_EQ(report.counts.files, 2500u);
+  EXPECT_EQ(report.counts.failed, 1u);
+  ASSERT_EQ(report.problems.size(), 1u);
+  EXPECT_NE(report.problems[0].find("128 folders deep"), std::string::npos) << report.problems[0];
+  EXPECT_EQ(difference(local() / "t/wide", served() / "t/wide"), "");
+}
+
+TEST_F(Copy, FoldersThatAreNamedAreNotHeldOpen) {
+  const auto open_now = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), {}); };
+  const auto root = std::make_shared<const Root>(served().string());
+  std::vector<Source> sources;
+  const auto before = open_now();
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = fmt::format("d{}", i);
+    write_file(served() / name / "f", "x");
+    sources.push_back(served_source(root, name));
+  }
+  EXPECT_LT(open_now() - before, 100);
 }
 
 TEST_F(Copy, LongNamesAndOddOnes) {

@@ -75,11 +75,13 @@ TEST(CopyMessage, OrdersAndReplies) {
   EXPECT_EQ(order.destination, "a/b/");
   EXPECT_EQ(order.sources, some_order().sources);
   Order newer = some_order();
-  newer.version = 2;
-  EXPECT_EQ(decode_order(encode(newer).view()).version, 2u);
-  const Reply reply = decode_reply(encode(Reply{true, true, "why"}).view());
+  newer.version = kVersion + 1;
+  EXPECT_EQ(decode_order(encode(newer).view()).version, kVersion + 1);
+  const Reply reply = decode_reply(encode(Reply{.agreed = true, .sole_file = true, .reason = "why"}).view());
   EXPECT_TRUE(reply.agreed && reply.sole_file);
   EXPECT_EQ(reply.reason, "why");
+  EXPECT_FALSE(reply.later);
+  EXPECT_TRUE(decode_reply(encode(Reply{.later = true}).view()).later);
 }
 
 TEST(CopyMessage, PiecesAndAnswers) {
@@ -159,7 +161,7 @@ void decode_anything(std::span<const std::byte> message) {
 std::vector<Bytes> samples() {
   std::vector<Bytes> out;
   out.push_back(encode(some_order()));
-  out.push_back(encode(Reply{false, false, "no"}));
+  out.push_back(encode(Reply{.reason = "no"}));
   out.push_back(encode(some_piece()));
   out.push_back(encode(some_answers()));
   out.push_back(encode(some_results()));
@@ -177,7 +179,7 @@ TEST(CopyMessage, EveryCutIsRefused) {
     EXPECT_THROW(decode(longer.view()), ProtocolError);
   };
   refused(encode(some_order()), decode_order);
-  refused(encode(Reply{true, false, "no"}), decode_reply);
+  refused(encode(Reply{.later = true, .reason = "no"}), decode_reply);
   refused(encode(some_piece()), decode_piece);
   refused(encode(some_answers()), decode_answers);
   refused(encode(some_results()), decode_results);

@@ -1,0 +1,64 @@
+// A peer with a key that says what it likes, over a real path.
+#pragma once
+
+#include <future>
+#include <memory>
+
+#include "tests/wan/net/copy/copy_fixture.hpp"
+#include "tests/wan/net/path/pair.hpp"
+#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/records.hpp"
+
+namespace maki::wan::copy {
+
+class HostilePeer {
+ public:
+  HostilePeer() : pair_(test::streams(2)) {
+    ours_ = std::make_unique<PathCourier>(std::move(pair_.here));
+    theirs_ = std::make_unique<PathCourier>(std::move(pair_.there));
+  }
+  PathCourier& ours() { return *ours_; }
+  std::unique_ptr<PathCourier> take_ours() { return std::move(ours_); }
+  PathCourier& theirs() { return *theirs_; }
+
+  template <class Message>
+  void say(Tag tag, const Message& message) {
+    theirs_->send(tag, encode(message));
+  }
+  // Records, all in one message.
+  template <class Write>
+  void send_records(Write write) {
+    RecordWriter writer(kMaxBatch, [this](Bytes message) { theirs_->send(kDataTag, std::move(message)); });
+    write(writer);
+    writer.flush();
+  }
+
+ private:
+  test::Pair pair_;
+  std::unique_ptr<PathCourier> ours_, theirs_;
+};
+
+inline void put_file(RecordWriter& writer, std::uint64_t index, const std::string& text, std::uint32_t mode = 0644) {
+  writer.put(Begin{.index = index, .size = text.size(), .mtime = 1, .mode = mode});
+  std::memcpy(writer.room(text.size()).data(), text.data(), text.size());
+  writer.filled(text.size());
+  Digester digester;
+  digester.add(std::as_bytes(std::span(text)));
+  writer.put(End{digester.checksum()});
+}
+
+inline Entry file_entry(const std::string& path, std::uint64_t size, std::uint32_t mode = 0644) {
+  return {.kind = Kind::kFile, .path = path, .size = size, .mtime = 1, .mode = mode};
+}
+
+inline bool has_control_characters(const std::string& text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+// What happens soon in a program that works; the time is for busy machines.
+template <class Result>
+bool is_over(std::future<Result>& future) {
+  return future.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
+}
+
+}  // namespace maki::wan::copy

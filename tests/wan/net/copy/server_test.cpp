@@ -1,0 +1,155 @@
+// Who may have what of a server, and how much of it.
+#include "wan/net/copy/server.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/wan/net/copy/hostile_fixture.hpp"
+#include "wan/net/copy/client.hpp"
+
+namespace maki::wan::copy {
+namespace {
+
+class CopyServer : public ::testing::Test {
+ protected:
+  CopyServer() {
+    for (const char* name : {"a", "b", "c"}) {
+      fs::create_directories(here_ / name);
+      security_.key_files.push_back(test::new_key(keys_, name).key_files[0]);
+    }
+    options_.shares[id_of("a")] = {here_ / "a", false, "key a.key"};
+    options_.shares[id_of("b")] = {here_ / "b", true, "key b.key"};
+    options_.log = [this](const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      log_.push_back(line);
+    };
+    write_file(here_ / "local", "contents");
+  }
+  ~CopyServer() override { stop(); }
+  std::string id_of(const char* name) const { return read_key(keys_ / name).id; }
+  void start() {
+    listener_ = std::make_unique<Listener>(Endpoint{"127.0.0.1", 0}, security_, test::streams(2));
+    server_ = std::make_unique<Server>(options_);
+    thread_ = std::thread([this] { server_->run(*listener_); });
+  }
+  void stop() {
+    if (server_) server_->stop();
+    if (thread_.joinable()) thread_.join();
+    server_.reset();  // all sessions are over
+  }
+  Path path(const char* key) const {
+    Security security;
+    security.key_files = {keys_ / key};
+    return Path::connect(listener_->address(), security, test::streams(2), std::string("from ") + key);
+  }
+  void push(const char* key, const std::string& to) const {
+    Client client(path(key));
+    EXPECT_TRUE(client.push({(here_ / "local").string()}, to).complete());
+  }
+  // A client that begins a copy and says no more.
+  std::unique_ptr<PathCourier> begin(const char* key) const {
+    auto courier = std::make_unique<PathCourier>(path(key));
+    Order order;
+    order.action = Order::Action::kPush;
+    courier->send(kControlTag, encode(order));
+    EXPECT_TRUE(decode_reply(courier->receive(kControlTag).view()).agreed);
+    return courier;
+  }
+  bool log_has(const std::string& one, const std::string& two) {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(log_.begin(), log_.end(), [&](const auto& line) {
+      return line.find(one) != std::string::npos && line.find(two) != std::string::npos;
+    });
+  }
+
+  test::TemporaryFolder keys_;
+  Security security_;
+  Scratch here_;
+  ServerOptions options_;
+  std::mutex mutex_;
+  std::vector<std::string> log_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+};
+
+TEST_F(CopyServer, EachKeyHasItsOwnFolder) {
+  start();
+  push("a", "x/new");
+  EXPECT_EQ(read_file(here_ / "a/x/new"), "contents");
+  write_file(here_ / "b/only", "B");
+  Client reader(path("b"));
+  EXPECT_THROW(reader.push({(here_ / "local").string()}, "new"), Error);
+  EXPECT_THROW(reader.pull({"x/new"}, here_ / "got/"), Error);  // of a's folder
+  EXPECT_TRUE(reader.pull({"only"}, here_ / "got/").complete());
+  EXPECT_EQ(read_file(here_ / "got/only"), "B");
+  EXPECT_FALSE(fs::exists(here_ / "b/new"));
+  EXPECT_THROW(push("c", "new"), Error);  // may call, and has no folder
+  stop();
+  EXPECT_TRUE(log_has("key a.key", "brings into 'x/new'"));
+  EXPECT_TRUE(log_has("key a.key", "1 file (8 bytes)"));
+  EXPECT_TRUE(log_has("key b.key", "fetches 'only'"));
+  EXPECT_TRUE(log_has(id_of("c"), "is refused"));
+}
+
+TEST_F(CopyServer, OneKeyDoesNotLockOutOthers) {
+  options_.limits.of_each = 3;
+  options_.shares[id_of("b")].read_only = false;
+  start();
+  std::vector<std::unique_ptr<PathCourier>> held;
+  for (int i = 0; i < 3; ++i) held.push_back(begin("a"));
+  EXPECT_THROW(push("a", "x"), PathError);  // for now: another time it may
+  push("b", "x");
+  held.pop_back();
+  for (int i = 0;; ++i) try {
+      push("a", "x");
+      break;
+    } catch (const PathError&) {
+      ASSERT_LT(i, 600);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+}
+
+TEST_F(CopyServer, WhoHasFewTakesAPlaceOfWhoHasMost) {
+  options_.limits.all = 4;
+  options_.shares[id_of("b")].read_only = false;
+  start();
+  std::vector<std::unique_ptr<PathCourier>> held;
+  for (int i = 0; i < 4; ++i) held.push_back(begin("a"));
+  held.push_back(begin("b"));
+  EXPECT_THROW(push("a", "x"), PathError);
+}
+
+TEST_F(CopyServer, StopsAtOnceWhoeverIsThere) {
+  start();
+  std::vector<std::unique_ptr<PathCourier>> held;
+  for (int i = 0; i < 8; ++i) held.push_back(begin("a"));
+  const auto start = std::chrono::steady_clock::now();
+  stop();
+  // One after another they would take two seconds each.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(14));
+}
+
+TEST(CopyPeerLog, CountsWhatItLeavesOut) {
+  std::vector<std::string> lines;
+  PeerLog log([&](const std::string& line) { lines.push_back(line); });
+  for (int i = 0; i < 1000; ++i) log.mention("a", std::string(5000, 'x') + "\n");
+  EXPECT_EQ(lines.size(), static_cast<std::size_t>(PeerLog::kAMinute));
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 1000u);
+  log.mention("b", "b\x1b");
+  EXPECT_EQ(lines.back(), "b\\x1b");
+}
+
+TEST(CopyPeerLog, OrdersWaitForTheirTurnAfterABurst) {
+  PeerLog log({});
+  double wait = 0;
+  for (int i = 0; i < PeerLog::kBurst; ++i) wait = log.turn("a");
+  EXPECT_LE(wait, 0.3);
+  for (int i = 0; i < 40 * PeerLog::kASecond; ++i) wait = log.turn("a");
+  EXPECT_GT(wait, 5);
+  EXPECT_LE(log.turn("b"), 0.3);
+}
+
+}  // namespace
+}  // namespace maki::wan::copy
