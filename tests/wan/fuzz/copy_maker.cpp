@@ -32,7 +32,8 @@ CopyMaker::Made CopyMaker::order(copy::Order::Action action) {
 }
 
 CopyMaker::Made CopyMaker::agreement() {
-  return {copy::kControlTag, block(copy::encode(copy::Reply{!one_in(random_, 20), one_in(random_, 3), path()}).view())};
+  const copy::Reply reply{.agreed = !one_in(random_, 20), .sole_file = one_in(random_, 3), .later = one_in(random_, 20), .reason = path()};
+  return {copy::kControlTag, block(copy::encode(reply).view())};
 }
 
 copy::Piece CopyMaker::piece() {

@@ -95,7 +95,9 @@ void CopyStates::clients(std::uint64_t messages) {
     Random random(seed);
     Place place;
     Listener listener({"127.0.0.1", 0}, security, small());
-    copy::Server server({.root = place.folder.string(), .read_only = one_in(random, 4), .log = {}});
+    copy::ServerOptions options;
+    options.others = copy::Share{.root = place.folder.string(), .read_only = one_in(random, 4)};
+    copy::Server server(options);
     std::thread serving([&] { server.run(listener); });
     const auto connect = [&] { return Path::connect(listener.address(), security, small()); };
     std::uint64_t sent = 0;
