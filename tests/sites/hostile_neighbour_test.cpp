@@ -32,6 +32,7 @@ struct Neighbour {
     path = std::move(listener.accept().path);
     path.start_send(kHelloTag, hello);
     path.receive_any(kHelloTag, kLongestHello);
+    path.receive_any(tag_of(0, Phase::kControl), kPieceBytes);  // a site that left before would be waited for
     send(Phase::kControl, 0, hello);
   }
   void send_bytes(Phase phase, std::span<const std::byte> bytes) { path.start_send(tag_of(1, phase), bytes).wait(); }
