@@ -150,7 +150,7 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
     if (S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) == entry.size) {
       if (!destination_.checksum && mtime_of(status) == entry.mtime) {
         const std::uint32_t mode = mode_of(entry.kind, entry.mode);
-        if ((status.st_mode & 0777) != mode) set_properties(folder, wanted.path, entry.mtime, mode);
+        if (destination_.perms && (status.st_mode & 0777) != mode) set_properties(folder, wanted.path, entry.mtime, mode);
         return {};
       }
       Answer answer;
