@@ -108,7 +108,7 @@ ifeq ($(BACKEND),cuda)
   # be used here, on a machine with a GPU, is for that GPU alone.
   CUDA_LIST := $(filter $(CUDA_KNOWN),80 90 100 120)
   CUDA_HERE := $(filter $(CUDA_KNOWN),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .))
-  CUDA_ARCHS ?= $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),all,$(or $(sort $(CUDA_HERE)),all))
+  CUDA_ARCHS ?= $(if $(filter bundle bundle-check sass-check,$(MAKECMDGOALS)),all,$(or $(sort $(CUDA_HERE)),all))
   override CUDA_ARCHS := $(if $(filter all,$(CUDA_ARCHS)),$(CUDA_LIST),$(CUDA_ARCHS))
   GENCODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
              -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
@@ -255,7 +255,7 @@ ifeq ($(BACKEND),cuda)
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(OBJ)/archs Makefile
 	@mkdir -p $(@D)
 	@echo "  nvcc    $<"
-	@$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	@$(or $(NVCC),$(error there is a GPU and no nvcc: 'make deps-cuda' gets one, BACKEND=cpu goes without)) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 else
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)
