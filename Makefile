@@ -101,9 +101,9 @@ ifeq ($(BACKEND),cuda)
   ifeq (,$(NVCC)$(GET_TOOLKIT))
     $(error BACKEND=cuda needs nvcc: put it on PATH, set CUDA_HOME, or run 'make deps-cuda')
   endif
-  CUDA_ROOT := $(abspath $(dir $(shell readlink -f $(NVCC)))/..)
+  CUDA_ROOT := $(if $(NVCC),$(abspath $(dir $(shell readlink -f $(NVCC)))/..))
   CUDA_LIB  := $(firstword $(wildcard $(CUDA_ROOT)/lib64 $(CUDA_ROOT)/lib))
-  CUDA_KNOWN := $(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/compute_//')
+  CUDA_KNOWN := $(if $(NVCC),$(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/compute_//'))
   # A release is a fat binary with PTX for what comes later; an older toolkit gets the subset that it knows. What is made to
   # be used here, on a machine with a GPU, is for that GPU alone.
   CUDA_LIST := $(filter $(CUDA_KNOWN),80 90 100 120)
