@@ -59,9 +59,10 @@ void Plan::check_asked(const Entry& entry) const {
                       "nothing more is taken from it");
 }
 
-std::uint32_t Plan::mode_of(Kind kind, std::uint32_t given) const {
+std::uint32_t Plan::mode_of(Kind kind, std::uint32_t given, std::optional<std::uint32_t> there) const {
   if (destination_.perms) return given & 0777;
-  return given & (kind == Kind::kFolder ? 0755 : 0644);
+  if (kind == Kind::kFolder) return (given & 0755) | (there.value_or(0) & 07022);  // an interrupted copy may have made it
+  return there ? *there : given & 0644;
 }
 
 Answers Plan::answer(const Piece& piece) {
@@ -119,12 +120,14 @@ Answer Plan::answer(const Entry& entry, std::uint64_t index) try {
 }
 
 void Plan::make_folder(const Entry& entry, const std::string& path) {
-  const Folder folder = root_.make_folders(path);
   struct stat status;
+  std::optional<std::uint32_t> there;
+  if (root_.look(path, status) && S_ISDIR(status.st_mode)) there = status.st_mode & 07777;
+  const Folder folder = root_.make_folders(path);
   // Of an earlier copy, perhaps with a mode that lets nothing in.
   if (fstat(folder->number(), &status) == 0 && (status.st_mode & 0700) != 0700)
     fchmod(folder->number(), (status.st_mode & 0777) | 0700);
-  const std::uint32_t mode = mode_of(entry.kind, entry.mode);
+  const std::uint32_t mode = mode_of(entry.kind, entry.mode, there);
   if (made_.size() < kMostFolders && made_names_ < kFolderNames) {
     made_.push_back({path, entry.mtime, mode});
     made_names_ += path.size();
@@ -147,10 +150,11 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
       throw FileProblem("'" + printable(wanted.path) + "' is a folder, and would become a file: remove it first");
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
       throw FileProblem("'" + printable(wanted.path) + "' is a special file, which is not replaced");
+    if (S_ISREG(status.st_mode)) wanted.mode = status.st_mode & 0777;
     if (S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) == entry.size) {
       if (!destination_.checksum && mtime_of(status) == entry.mtime) {
-        const std::uint32_t mode = mode_of(entry.kind, entry.mode);
-        if (destination_.perms && (status.st_mode & 0777) != mode) set_properties(folder, wanted.path, entry.mtime, mode);
+        const std::uint32_t mode = mode_of(entry.kind, entry.mode, wanted.mode);
+        if (mode != wanted.mode) set_properties(folder, wanted.path, entry.mtime, mode);
         return {};
       }
       Answer answer;

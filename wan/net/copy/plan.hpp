@@ -35,6 +35,7 @@ struct Wanted {
   std::uint64_t size = 0;  // as listed
   std::shared_ptr<Claim> claim;
   std::optional<Partial> partial;  // kContinue
+  std::optional<std::uint32_t> mode;  // of the file that is there
 };
 
 class Plan {
@@ -50,7 +51,9 @@ class Plan {
   // From another. Nothing for what is not wanted.
   std::optional<Wanted> take(std::uint64_t index);
   bool all_taken() const;
-  std::uint32_t mode_of(Kind kind, std::uint32_t given) const;  // what of it is taken
+  // What is taken of a mode. Without Destination::perms a file that is there keeps its own,
+  // and a folder who else may write to it.
+  std::uint32_t mode_of(Kind kind, std::uint32_t given, std::optional<std::uint32_t> there) const;
   // When all has come: folders get their modes and times.
   void finish_folders();
   Counts counts() const;  // of folders, and what was there

@@ -105,7 +105,7 @@ void Receiver::take(const Begin& begin) {
 }
 
 void Receiver::open(Begin begin, Wanted wanted) {
-  begin.mode = plan_.mode_of(Kind::kFile, begin.mode);
+  begin.mode = plan_.mode_of(Kind::kFile, begin.mode, wanted.mode);
   const Folder folder = root_.make_folders(parent_of(wanted.path));
   if (begin.same) {
     set_properties(folder, wanted.path, begin.mtime, begin.mode);

@@ -11,11 +11,15 @@
 namespace maki::wan {
 
 struct HeldMemoryLimits {
-  std::uint64_t one_peer = std::uint64_t{1} << 30;
+  std::uint64_t one_peer = std::uint64_t{2} << 30;  // eight paths that fill what each was promised (unmatched_limit)
   std::uint64_t all = std::uint64_t{4} << 30;  // of all peers; beyond it each may still have an equal part of this
 };
 
-inline constexpr std::uint64_t kRangeCost = 64, kRangeStep = 4 << 10;  // bytes of a range of numbers, and counted at once
+// Bytes of a range of numbers, and counted at once; so many are every path's own, so that one whose receives are all
+// posted needs nothing of what others may have filled.
+inline constexpr std::uint64_t kRangeCost = 64, kRangeStep = 4 << 10, kOwnRanges = 64 << 10;
+
+constexpr std::uint64_t beyond_own(std::uint64_t bytes) { return bytes > kOwnRanges ? bytes - kOwnRanges : 0; }
 
 class HeldMemory {
  public:

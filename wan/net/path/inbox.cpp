@@ -183,7 +183,7 @@ bool Inbox::finish(std::unique_ptr<Landing> landing) {
   const std::shared_ptr<InMessage> message = landing->message_;
   const Frame frame = landing->frame_;
   if (frame.length > 0) {
-    if (!message->holding.grow_to(message->written.map().size() * kRangeCost, memory_, kRangeStep))
+    if (!message->holding.grow_to(beyond_own(message->written.map().size() * kRangeCost), memory_, kRangeStep))
       throw HeldMemoryError("The chunks of a message leave too many gaps");
     message->written.add(frame.offset, frame.offset + frame.length - 1);
   }

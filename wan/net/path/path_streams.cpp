@@ -65,7 +65,6 @@ void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcom
   if (!standing_) {
     identity_ = channel->identity();
     plan_.peer = welcome.party;
-    memory_ = HeldMemory::of(identity_.empty() ? peer.host() : identity_);
     session_stands(welcome.session, welcome.unmatched_limit, welcome.message_limit, welcome.patience);
     if (static_cast<int>(welcome.streams) < settings_.streams) {
       log(LogLevel::kWarning, fmt::format("{} allows {} streams, not {}", peer_, welcome.streams, settings_.streams));

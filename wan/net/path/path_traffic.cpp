@@ -121,7 +121,7 @@ auto PathCore::within_memory(Work work) {
 // False where it had come already.
 bool PathCore::note_received(std::uint64_t sequence) {
   return within_memory([&] {
-    if (!received_holding_.grow_to(received_.ranges().size() * kRangeCost, memory_, kRangeStep))
+    if (!received_holding_.grow_to(beyond_own(received_.ranges().size() * kRangeCost), memory_, kRangeStep))
       throw HeldMemoryError("The numbers of what comes in have too many gaps");
     return received_.add(sequence);
   });

@@ -14,6 +14,10 @@ SessionTable::SessionTable(const PathSettings& settings, const ListenerLimits& l
   if (limits_.streams_per_peer > 0) return;
   rlimit files{};
   const bool known = getrlimit(RLIMIT_NOFILE, &files) == 0;
+  if (known && files.rlim_cur < files.rlim_max) {  // each stream is an open file
+    const rlimit most{files.rlim_max, files.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &most) == 0) files = most;
+  }
   limits_.streams_per_peer = known ? static_cast<int>(std::clamp<rlim_t>(files.rlim_cur / 4, kMaxStreams, 1 << 20)) : kMaxStreams;
 }
 
@@ -51,7 +55,7 @@ std::string SessionTable::too_many(const std::string& identity, const std::strin
     if (entry.identity != identity || (identity.empty() && entry.host != host)) continue;
     ++sessions;
     const auto core = entry.core.lock();
-    streams += core ? open_streams(core) : 1;
+    streams += core ? open_streams(core) : entry.settled ? 0 : 1;
   }
   const char* each = identity.empty() ? "insecure address" : "key";
   if (sessions > limits_.sessions_per_peer) return fmt::format("at most {} paths at once for one {}", limits_.sessions_per_peer, each);

@@ -87,6 +87,9 @@ TEST_F(HostileServer, NothingBecomesExecutableUnlessAsked) {
   pull({"data"}, entries, false, options);
   EXPECT_EQ(mode_of("data/run"), 0777u);
   EXPECT_EQ(mode_of("data/d"), 0777u);
+  pull({"data"}, {file_entry("data/run", 9, 0600), entries[1]});  // other contents: what is there keeps its mode
+  EXPECT_EQ(mode_of("data/run"), 0777u);
+  EXPECT_EQ(mode_of("data/d"), 0777u);
 }
 
 TEST_F(HostileServer, ItsWordsReachNoTerminal) {
