@@ -58,7 +58,7 @@ void PathCore::dial(int number) {
   }
 }
 
-void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer) {
+void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address&) {
   --dialing_;
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   slot.dial.reset();
