@@ -11,17 +11,20 @@
 #   make cuda-check compile and link everything with nvcc for all architectures, and see the binary refuse a machine without a GPU
 #   make fuzz       the parsers of the wide-area module under clang's libFuzzer, RUNS=1000000 inputs each; then its protocols
 #                   against hostile peers under sanitizers, a million frames and a million messages of copies
+#   make test-gpu-model  the tests of the CUDA build on a modelled GPU (tests/gpu_model), without those that take minutes there
 #   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
-#   make sass-check read the compiled sm_90 kernels: no local memory, issue slots of the inner loops (BACKEND=cuda)
+#   make sass-check read the compiled kernels: no local memory for any architecture, issue slots of the inner loops (BACKEND=cuda)
 #
 #   BACKEND=auto|cuda|cpu   auto takes CUDA where a usable GPU is, and gets nvcc where that is missing; else the CPU
 #   CUDA_ARCHS="90 120"     for these; default: the GPU of this machine, else (and in a bundle) all that are supported
+#   DEVICE=model            what was made with BACKEND=cuda is linked with a modelled GPU: tests/gpu_model/README.md
 #   NCCL=yes|no             exchange between GPUs by NCCL (default: where its header and library are found; NCCL_HOME)
 #   CONFIG=configs/x.toml   what `make run` runs        ARGS="key=value ..."   passed on to it
 #   JOBS=n                  parallel compilations (default: all cores)
 
 BACKEND ?= auto
-BUILD   ?= build
+DEVICE  ?= gpu
+BUILD   ?= $(if $(filter model,$(DEVICE)),build/gpu-model,build)
 CONFIG  ?= configs/quickstart.toml
 ARGS    ?=
 JOBS    ?= $(shell nproc)
@@ -57,6 +60,7 @@ ifeq (,$(filter cuda cpu,$(BACKEND)))
   $(error BACKEND is '$(BACKEND)': use auto, cuda or cpu)
 endif
 OBJ := $(BUILD)/$(BACKEND)
+ON_MODEL := $(and $(filter model,$(DEVICE)),$(filter cuda,$(BACKEND)))
 # Warnings are errors where STRICT is set, as it is in .ci/run: another compiler may warn of what ours does not.
 STRICT ?=
 # make SANITIZE=address,undefined BUILD=build/asan build/asan/tests_wan (or thread): the wide-area module under a sanitizer.
@@ -90,12 +94,19 @@ isa_maths   = $(if $(filter kernels/tree/walk_%,$1),-ffp-contract=off,-ffast-mat
 isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i) $(isa_maths))))
 
 # What a file gets besides: the constants for tests, MPI, its instruction set, the CUDA model.
-own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter tests/wan/mpw/%,$1),-Iwan/net) $(if $(filter host/%,$1),$(MPI)) $(isa_flags) $(if $(filter tests/simt/%,$1),-fno-omit-frame-pointer) \
+own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter tests/gpu_model/%,$1),$(MODEL_FLAGS)) $(if $(filter tests/wan/mpw/%,$1),-Iwan/net) $(if $(filter host/%,$1),$(MPI)) $(isa_flags) $(if $(filter tests/simt/%,$1),-fno-omit-frame-pointer) \
             $(if $(filter tests/simt/%_test.cpp,$1),$(SIMT))
 
 # In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
 RPATH    := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
 LDLIBS   += $(RPATH)
+
+# The modelled GPU follows what goes into and out of the program's memory pool.
+MODEL_LIBRARY  := $(if $(ON_MODEL),$(OBJ)/libgpu_model.a)
+MODEL_LISTENER := $(if $(ON_MODEL),tests/gpu_model/listener.cpp)
+MODEL_HOOKS    := $(addprefix -Wl$(comma)--wrap=,_ZN4maki13pool_allocateEPKcm _ZN4maki12pool_releaseEPv _ZN4maki15pool_set_extentEPvm)
+# Its loops over a warp's lanes become vector instructions of this machine; what they round is as written.
+MODEL_FLAGS    := -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-openmp -Wno-restrict
 
 ifeq ($(BACKEND),cuda)
   ifeq (,$(NVCC)$(GET_TOOLKIT))
@@ -104,21 +115,30 @@ ifeq ($(BACKEND),cuda)
   CUDA_ROOT := $(if $(NVCC),$(abspath $(dir $(shell readlink -f $(NVCC)))/..))
   CUDA_LIB  := $(firstword $(wildcard $(CUDA_ROOT)/lib64 $(CUDA_ROOT)/lib))
   CUDA_KNOWN := $(if $(NVCC),$(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/compute_//'))
+  # The modelled GPU runs PTX; to try something there, no other code has to be made.
+  ifeq ($(DEVICE),model)
+    PTX_ONLY := $(if $(CUDA_ARCHS),,yes)
+    CUDA_ARCHS ?= 90
+  endif
   # A release is a fat binary with PTX for what comes later; an older toolkit gets the subset that it knows. What is made to
   # be used here, on a machine with a GPU, is for that GPU alone.
   CUDA_LIST := $(filter $(CUDA_KNOWN),80 90 100 120)
   CUDA_HERE := $(filter $(CUDA_KNOWN),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .))
   CUDA_ARCHS ?= $(if $(filter bundle bundle-check sass-check,$(MAKECMDGOALS)),all,$(or $(sort $(CUDA_HERE)),all))
   override CUDA_ARCHS := $(if $(filter all,$(CUDA_ARCHS)),$(CUDA_LIST),$(CUDA_ARCHS))
-  GENCODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-             -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+  GENCODE := $(foreach a,$(if $(PTX_ONLY),,$(CUDA_ARCHS)),-gencode arch=compute_$(a),code=sm_$(a)) \
+             -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))$(if $(PTX_ONLY), -no-compress)
   NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
                -Xcompiler -fopenmp,-Wall,-Wextra -diag-suppress 186 -t 2
   # A toolkit or NCCL of the distribution lies where compilers look anyway; named, it hides the C++ library's own headers.
   isystem = $(addprefix -isystem ,$(filter-out /usr/include /usr/local/include,$(patsubst %/,%,$1)))
   CXXFLAGS += $(call isystem,$(CUDA_ROOT)/include) -DMAKI_BACKEND_CUDA=1
   NVCCFLAGS += -DMAKI_BACKEND_CUDA=1
-  LDLIBS   += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart_static -lcufft -lrt -ldl
+  ifeq ($(DEVICE),model)
+    LDLIBS := -Wl,--whole-archive $(OBJ)/libgpu_model.a -Wl,--no-whole-archive $(MODEL_HOOKS) $(LDLIBS) -lzstd -lrt -ldl
+  else
+    LDLIBS += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart_static -lcufft -lrt -ldl
+  endif
   # NCCL: of NCCL_HOME, of the toolkit (deps-cuda brings it), or the system's libnccl-dev. Without it, or with NCCL=no,
   # ranks exchange by MPI; `maki --version` and a run's first lines say so.
   NCCL_ROOTS  := $(NCCL_HOME) $(CUDA_ROOT) /usr /usr/local
@@ -127,7 +147,9 @@ ifeq ($(BACKEND),cuda)
   NCCL ?= $(if $(and $(NCCL_HEADER),$(NCCL_LIB)),yes,no)
   ifeq ($(NCCL),yes)
     NVCCFLAGS += $(call isystem,$(filter-out $(CUDA_ROOT)/include/,$(dir $(NCCL_HEADER))))
-    LDLIBS += -L$(patsubst %/,%,$(dir $(NCCL_LIB))) -Wl,-rpath,$(patsubst %/,%,$(dir $(NCCL_LIB))) -lnccl
+    ifneq ($(DEVICE),model)
+      LDLIBS += -L$(patsubst %/,%,$(dir $(NCCL_LIB))) -Wl,-rpath,$(patsubst %/,%,$(dir $(NCCL_LIB))) -lnccl
+    endif
   endif
 else
   CXXFLAGS += -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP
@@ -138,10 +160,13 @@ find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev
 OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu) $(if $(filter yes,$(NCCL)),%/nccl_none.cpp,%/nccl_cuda.cu)
 MAIN    := src/main.cpp
 LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
-TESTS   := $(filter-out $(OTHER_BACKEND) tests/simt/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
+TESTS   := $(filter-out $(OTHER_BACKEND) tests/simt/% tests/gpu_model/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
 # Tests that need ranks, and what they share (*_ranks.cpp, with main_ranks.cpp): run under mpirun by tests/run_all.sh.
 RANK_TESTS := $(filter %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
 SIMT_TESTS := $(if $(filter cpu,$(BACKEND)),$(filter-out %_cuda.cu,$(call find_sources,tests/simt)))
+# The modelled GPU, and what its own tests are; tests/gpu_model/listener.cpp goes into all tests that run on it.
+MODEL       := $(filter-out %/listener.cpp tests/gpu_model/tests/%,$(call find_sources,tests/gpu_model))
+MODEL_TESTS := $(call find_sources,tests/gpu_model/tests)
 # The wide-area module, its tests and the emulated links that they run over (bench/wan_testbed, a program too).
 WAN       := $(call find_sources,wan/net)
 TESTBED   := $(call find_sources,bench/wan_testbed)
@@ -150,12 +175,13 @@ WAN_TESTS := $(filter-out tests/wan/mpw/% tests/wan/fuzz/fuzz_main.cpp,$(call fi
 MPW_PROGRAMS := $(patsubst tests/wan/mpw/%,$(BUILD)/wan_%,$(basename $(wildcard tests/wan/mpw/*.cpp tests/wan/mpw/*.c)))
 BENCHES := $(filter-out bench/wan_testbed/%,$(call find_sources,bench))
 object   = $(patsubst %,$(OBJ)/%.o,$1)
-TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
+TEST_PROGRAMS  := $(if $(ON_MODEL),$(BUILD)/tests_gpu_model $(BUILD)/tests $(BUILD)/tests_ranks,\
+                    $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks) $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
 # Each bench/bench_*.cpp is a program; what else is there goes into all of them.
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
 BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 
-.PHONY: FORCE all benches run test test-full test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check fuzz sanitize-wan clean
+.PHONY: FORCE all benches run test test-full test-gpu-model run-on-model test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check fuzz sanitize-wan clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
@@ -170,6 +196,15 @@ run: $(BUILD)/maki
 # The last line reads "N passed, N failed" (", N skipped" may follow).
 test: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
+
+# What takes minutes on an interpreter is for `make BACKEND=cuda DEVICE=model test`.
+MODEL_LONG := -Full*
+test-gpu-model:
+	@$(MAKE) --no-print-directory BACKEND=cuda DEVICE=model run-on-model
+
+run-on-model: $(TEST_PROGRAMS) $(BUILD)/maki
+	@MAKI_GPU_MODEL_DEVICES=4 MAKI_TEST_RANKS="$(or $(MAKI_TEST_RANKS),2)" MAKI_TEST_SHARDS=$(JOBS) bash tests/run_all.sh \
+	  "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='$(MODEL_LONG)'
 
 test-full: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1
@@ -220,17 +255,24 @@ $(BUILD)/wan_testbed: $(call object,$(TESTBED)) $(BUILD)/libmaki_wan.a
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(WAN_LIBS) $(RPATH)
 
+$(OBJ)/libgpu_model.a: $(call object,$(MODEL))
+	@rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) tests/gpu_model/listener.cpp tests/main.cpp) $(OBJ)/libmaki.a $(OBJ)/backend
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) -lgtest $(LDLIBS)
+
 $(BUILD)/maki: $(call object,$(MAIN)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) $(LDLIBS)
 
-$(BUILD)/tests: $(call object,$(TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
+$(BUILD)/tests: $(call object,$(TESTS) $(MODEL_LISTENER)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) -lgtest $(LDLIBS)
 
-$(BUILD)/tests_ranks: $(call object,$(RANK_TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
+$(BUILD)/tests_ranks: $(call object,$(RANK_TESTS) $(MODEL_LISTENER)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) -lgtest $(LDLIBS)
 
 $(BUILD)/tests_simt: $(call object,$(SIMT_TESTS)) $(OBJ)/tests/main.cpp.o $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
@@ -239,7 +281,7 @@ $(BUILD)/tests_simt: $(call object,$(SIMT_TESTS)) $(OBJ)/tests/main.cpp.o $(OBJ)
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(call object,$(BENCH_PARTS)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) $(LDLIBS)
 
 $(OBJ)/%.cpp.o: %.cpp $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)
@@ -264,8 +306,8 @@ $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
 endif
 
 # Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it.
-LINKED := $(BACKEND)$(if $(filter yes,$(NCCL)), with NCCL)
-$(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)" || echo FORCE)
+LINKED := $(BACKEND)$(if $(filter yes,$(NCCL)), with NCCL)$(if $(ON_MODEL), on the model)
+$(OBJ)/backend: $(MODEL_LIBRARY) $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)" || echo FORCE)
 	@mkdir -p $(@D) && echo "$(LINKED)" > $(BUILD)/backend && touch $@
 
 # Compiles anew for other architectures.

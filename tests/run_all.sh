@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: run_all.sh "PROGRAM ..." [ARGUMENT ...]   Runs each test program with the arguments and sums up; the last line
 # reads "N passed, N failed" (", N skipped" may follow). A program named tests_ranks is run alone and under mpirun, for
-# each number of ranks in MAKI_TEST_RANKS.
+# each number of ranks in MAKI_TEST_RANKS. MAKI_TEST_SHARDS=n: the program named tests runs as n parts side by side.
 set -uo pipefail
 programs=$1; shift
 passed=0 failed=0 skipped=0 status=0
@@ -10,7 +10,11 @@ last=$(mktemp); trap 'rm -f "$last"' EXIT
 run() {  # TITLE COMMAND...
   echo "== $1"; shift
   "$@" | tee "$last"
-  local code=${PIPESTATUS[0]}
+  add_up "$1" "${PIPESTATUS[0]}"
+}
+
+add_up() {  # COMMAND STATUS: what the last line in $last says
+  local code=$2
   if [[ $(tail -n 1 "$last") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
     passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
     skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
@@ -20,8 +24,29 @@ run() {  # TITLE COMMAND...
   [ "$code" = 0 ] || status=1
 }
 
+run_parts() {  # N NAME COMMAND...
+  local parts=$1 name=$2 n; shift 2
+  local -a jobs logs
+  for ((n = 0; n < parts; ++n)); do
+    logs[n]=$(mktemp)
+    GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$n "$@" > "${logs[n]}" 2>&1 &
+    jobs[n]=$!
+  done
+  for ((n = 0; n < parts; ++n)); do
+    local code=0
+    wait "${jobs[n]}" || code=$?
+    echo "== $name, part $((n + 1)) of $parts"
+    tee "$last" < "${logs[n]}"
+    rm -f "${logs[n]}"
+    add_up "$name" "$code"
+  done
+}
+
 for program in $programs; do
   name=$(basename "$program")
+  if [ "$name" = tests ] && [ "${MAKI_TEST_SHARDS:-1}" -gt 1 ]; then
+    run_parts "$MAKI_TEST_SHARDS" "$name" "$program" "$@"; continue
+  fi
   if [ "$name" != tests_ranks ]; then run "$name" "$program" "$@"; continue; fi
   mpirun=$(dirname "$program")/mpirun   # of a bundle
   [ -x "$mpirun" ] || mpirun=mpirun

@@ -53,17 +53,17 @@ void in_batches(const Stream& stream, cufftHandle plan, std::size_t lines, std::
 
 }  // namespace
 
-// Plans for one batch of m lines, which share a work area.
+// Plans for one batch of lines, which share a work area.
 template <class Real>
 struct LineFft<Real>::Plans {
   DeviceBuffer<char> work{"fft.work"};
   cufftHandle to_modes = 0, to_real = 0, both_ways = 0;
 
-  std::size_t make(cufftHandle& plan, int m, cufftType type, int from_row, int to_row) {
+  std::size_t make(cufftHandle& plan, int m, int lines, cufftType type, int from_row, int to_row) {
     std::size_t bytes = 0;
     check_fft(cufftCreate(&plan), "making an FFT plan");
     check_fft(cufftSetAutoAllocation(plan, 0), "making an FFT plan");
-    check_fft(cufftMakePlanMany(plan, 1, &m, &from_row, 1, from_row, &to_row, 1, to_row, type, m, &bytes),
+    check_fft(cufftMakePlanMany(plan, 1, &m, &from_row, 1, from_row, &to_row, 1, to_row, type, lines, &bytes),
               "making an FFT plan");
     return bytes;
   }
@@ -79,11 +79,11 @@ LineFft<Real>::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
   if (m < 2 || m % 2)
     throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
   using Api = Cufft<Real>;
-  const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2;
+  const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2, lines = static_cast<int>(batch());
   std::size_t bytes = 1;
-  bytes = std::max(bytes, plans_->make(plans_->to_modes, m, Api::to_modes, reals, reals / 2));
-  bytes = std::max(bytes, plans_->make(plans_->to_real, m, Api::to_real, reals / 2, reals));
-  bytes = std::max(bytes, plans_->make(plans_->both_ways, m, Api::both_ways, complexes, complexes));
+  bytes = std::max(bytes, plans_->make(plans_->to_modes, m, lines, Api::to_modes, reals, reals / 2));
+  bytes = std::max(bytes, plans_->make(plans_->to_real, m, lines, Api::to_real, reals / 2, reals));
+  bytes = std::max(bytes, plans_->make(plans_->both_ways, m, lines, Api::both_ways, complexes, complexes));
   plans_->work.resize(bytes);
   const cufftHandle plans[] = {plans_->to_modes, plans_->to_real, plans_->both_ways};
   for (cufftHandle plan : plans)
@@ -93,10 +93,12 @@ LineFft<Real>::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
 template <class Real>
 LineFft<Real>::~LineFft() = default;
 
-// cuFFT chooses its kernels by the batch, too: so that is always the same.
+// cuFFT chooses its kernels by the batch, too: so that is always the same. Two million values keep a GPU busy for longer than
+// a launch takes; a small mesh's lines are fewer.
 template <class Real>
 std::size_t LineFft<Real>::batch() const {
-  return static_cast<std::size_t>(m_);
+  const auto m = static_cast<std::size_t>(m_);
+  return std::clamp((std::size_t{1} << 21) / m, m, m * m);
 }
 
 template <class Real>

@@ -8,9 +8,18 @@ namespace maki::cuda {
 
 inline constexpr unsigned kWarps = 4;
 inline constexpr unsigned kBlock = kWarps * kWarpSize;
-// Blocks that a multiprocessor holds: 20 warps of 96 registers, or 16 of 128 for the longest formulas.
+// Blocks that a multiprocessor holds: 20 warps of 96 registers, or 16 of 128 for the longest formulas. For sm_80 the compiler
+// needs more registers where roots are refined, and would spill.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr bool kMoreRegisters = true;
+#else
+inline constexpr bool kMoreRegisters = false;
+#endif
 template <class Law>
-inline constexpr unsigned kBlocks = Law::kSpline || (Law::kSplit != Split::kNone && Law::kPotential) ? 4 : 5;
+inline constexpr unsigned kBlocks = Law::kSpline || (Law::kSplit != Split::kNone && Law::kPotential) ||
+                                            (kMoreRegisters && Law::kRefine && Law::kSplit != Split::kPolynomial)
+                                        ? 4
+                                        : 5;
 
 // This warp's piece of n words.
 __device__ __forceinline__ std::uint32_t begin_of_share(std::uint32_t n, unsigned warp) {

@@ -3,6 +3,8 @@
 // take some 20 cache lines with every load.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/mesh/chunk_tiles.cuh"
 #include "kernels/mesh/interpolate.hpp"
 
@@ -179,8 +181,12 @@ struct InterpolateWorker {
   }
 };
 
+// Blocks that share a multiprocessor: as many as there are registers for.
 template <int S, class Gather>
-__global__ void __launch_bounds__(kChunkThreads, 3) interpolate_kernel(InterpolateJob<Gather> job) {
+inline constexpr unsigned kGatherBlocks = S == 4 && std::is_same_v<Gather, ValueGather> ? 2 : 3;
+
+template <int S, class Gather>
+__global__ void __launch_bounds__(kChunkThreads, kGatherBlocks<S, Gather>) interpolate_kernel(InterpolateJob<Gather> job) {
   __shared__ float tile[kTileWords];
   __shared__ std::uint16_t list[kChunk];
   visit_tiles<S>(job.chunks, list, InterpolateWorker<S, Gather>{job, tile, list});

@@ -1,0 +1,210 @@
+// Arithmetic: add, sub, mul, mad, fma, div, rem, min, max, abs, neg, sqrt, ...
+#include <cmath>
+
+#include "tests/gpu_model/interpreter/handlers.hpp"
+#include "tests/gpu_model/interpreter/operations.hpp"
+
+namespace gpu_model {
+namespace {
+
+struct Add { template <class T> static T of(T a, T b) { return static_cast<T>(a + b); } };
+struct Sub { template <class T> static T of(T a, T b) { return static_cast<T>(a - b); } };
+struct Mul { template <class T> static T of(T a, T b) { return static_cast<T>(a * b); } };
+struct Mad { template <class T> static T of(T a, T b, T c) { return static_cast<T>(a * b + c); } };
+struct Neg { template <class T> static T of(T a) { return static_cast<T>(-a); } };
+struct Sqrt { template <class T> static T of(T a) { return std::sqrt(a); } };
+struct Reciprocal { template <class T> static T of(T a) { return T{1} / a; } };
+struct ReciprocalRoot { template <class T> static T of(T a) { return T{1} / std::sqrt(a); } };
+
+struct Fma {
+  static float of(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+  static double of(double a, double b, double c) { return __builtin_fma(a, b, c); }
+};
+struct Abs {
+  template <class T>
+  static T of(T a) {
+    if constexpr (std::is_floating_point_v<T>) return std::fabs(a);
+    else return static_cast<T>(a < 0 ? T{0} - a : a);
+  }
+};
+// Of a number and a NaN the number.
+struct Min {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return b != b ? a : (a < b || a != a) ? (a != a ? b : a) : b;
+    else return a < b ? a : b;
+  }
+};
+struct Max {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return b != b ? a : (a > b || a != a) ? (a != a ? b : a) : b;
+    else return a > b ? a : b;
+  }
+};
+// By zero: all bits, as GPUs do. The most negative number by -1 traps on a processor.
+struct Div {
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) return a / b;
+    else if (b == 0) return static_cast<T>(~T{0});
+    else if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(T{0} - a);
+    else return static_cast<T>(a / b);
+  }
+};
+struct Rem {
+  template <class T>
+  static T of(T a, T b) {
+    if (b == 0) return a;
+    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return 0;
+    return static_cast<T>(a % b);
+  }
+};
+struct MulHigh {
+  template <class T>
+  static T of(T a, T b) {
+    using Wide = std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+                                    std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+    return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> (8 * sizeof(T)));
+  }
+};
+
+template <class Op>
+Handler real(std::string_view type) {
+  if (type == "f32") return unary<float, Op>;
+  if (type == "f64") return unary<double, Op>;
+  return nullptr;
+}
+// Sums and products modulo 2^n: unsigned.
+template <class Op, template <class, class> class Kind>
+Handler any(std::string_view type);
+#define INTEGERS_MODULO(kind)                                                             \
+  if (type == "u16" || type == "s16") return kind<std::uint16_t, Op>;                     \
+  if (type == "u32" || type == "s32") return kind<std::uint32_t, Op>;                     \
+  if (type == "u64" || type == "s64") return kind<std::uint64_t, Op>;
+#define REALS(kind)                                                                       \
+  if (type == "f32") return kind<float, Op>;                                              \
+  if (type == "f64") return kind<double, Op>;
+#define INTEGERS(kind)                                                                    \
+  if (type == "u16") return kind<std::uint16_t, Op>;                                      \
+  if (type == "s16") return kind<std::int16_t, Op>;                                       \
+  if (type == "u32") return kind<std::uint32_t, Op>;                                      \
+  if (type == "s32") return kind<std::int32_t, Op>;                                       \
+  if (type == "u64") return kind<std::uint64_t, Op>;                                      \
+  if (type == "s64") return kind<std::int64_t, Op>;
+
+template <class Op>
+Handler sum(std::string_view type) {
+  INTEGERS_MODULO(binary)
+  REALS(binary)
+  return nullptr;
+}
+template <class Op>
+Handler ordered(std::string_view type) {
+  INTEGERS(binary)
+  REALS(binary)
+  return nullptr;
+}
+template <class Op>
+Handler divided(std::string_view type) {
+  INTEGERS(binary)
+  return nullptr;
+}
+template <class Op>
+Handler signed_one(std::string_view type) {
+  if (type == "s16") return unary<std::int16_t, Op>;
+  if (type == "s32") return unary<std::int32_t, Op>;
+  if (type == "s64") return unary<std::int64_t, Op>;
+  REALS(unary)
+  return nullptr;
+}
+template <class Op>
+Handler negated(std::string_view type) {
+  if (type == "s16") return unary<std::uint16_t, Op>;
+  if (type == "s32") return unary<std::uint32_t, Op>;
+  if (type == "s64") return unary<std::uint64_t, Op>;
+  REALS(unary)
+  return nullptr;
+}
+
+template <class Narrow, class Wide, bool kAdd>
+void wide_product(Warp& w, const Instruction& i) {
+  const auto* a = row<const Stored<Narrow>>(w, i.from[0]);
+  const auto* b = row<const Stored<Narrow>>(w, i.from[1]);
+  using U = std::make_unsigned_t<Wide>;
+  if constexpr (kAdd) {
+    const auto* c = row<const U>(w, i.from[2]);
+    each_lane(w, row<U>(w, i.to[0]), [&](unsigned l) {
+      return static_cast<U>(static_cast<U>(static_cast<Wide>(value<Narrow>(a[l])) * static_cast<Wide>(value<Narrow>(b[l]))) + c[l]);
+    });
+  } else {
+    each_lane(w, row<U>(w, i.to[0]), [&](unsigned l) {
+      return static_cast<U>(static_cast<Wide>(value<Narrow>(a[l])) * static_cast<Wide>(value<Narrow>(b[l])));
+    });
+  }
+}
+template <bool kAdd>
+Handler wide(std::string_view type) {
+  if (type == "u16") return wide_product<std::uint16_t, std::uint32_t, kAdd>;
+  if (type == "s16") return wide_product<std::int16_t, std::int32_t, kAdd>;
+  if (type == "u32") return wide_product<std::uint32_t, std::uint64_t, kAdd>;
+  if (type == "s32") return wide_product<std::int32_t, std::int64_t, kAdd>;
+  return nullptr;
+}
+
+// Two products of 16-bit halves of `a` with bytes of `b`, added to `c`.
+void dot_product_2(Warp& w, const Instruction& i) {
+  const auto* a = row<const std::uint32_t>(w, i.from[0]);
+  const auto* b = row<const std::uint32_t>(w, i.from[1]);
+  const auto* c = row<const std::uint32_t>(w, i.from[2]);
+  const unsigned low = i.extra ? 16 : 0;
+  each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) {
+    return c[l] + (a[l] & 0xffff) * (b[l] >> low & 0xff) + (a[l] >> 16) * (b[l] >> (low + 8) & 0xff);
+  });
+}
+
+}  // namespace
+
+Handler arithmetic(const Words& words, Instruction& i) {
+  const auto op = words[0], type = words.back();
+  for (const char* other : {"rz", "rm", "rp", "sat", "cc"})
+    if (has(words, other)) return nullptr;
+  i.kind = type == "f32" ? Class::kFloat : type == "f64" ? Class::kDouble : Class::kInteger;
+  if (type[0] == 'f') i.taint = Taint::kUsed;
+  if (op == "add") return sum<Add>(type);
+  if (op == "sub") return sum<Sub>(type);
+  if (op == "fma") return type == "f32" ? Handler{ternary<float, Fma>} : type == "f64" ? Handler{ternary<double, Fma>} : nullptr;
+  if (op == "mul" || op == "mad") {
+    const bool adds = op == "mad";
+    if (has(words, "wide")) return adds ? wide<true>(type) : wide<false>(type);
+    if (has(words, "hi") && !adds) return divided<MulHigh>(type);
+    if (has(words, "hi")) return nullptr;
+    if (!adds) return sum<Mul>(type);
+    if (type == "u32" || type == "s32") return ternary<std::uint32_t, Mad>;
+    if (type == "u64" || type == "s64") return ternary<std::uint64_t, Mad>;
+    if (type == "u16" || type == "s16") return ternary<std::uint16_t, Mad>;
+    return nullptr;
+  }
+  if (op == "min") return ordered<Min>(type);
+  if (op == "max") return ordered<Max>(type);
+  if (op == "abs") return signed_one<Abs>(type);
+  if (op == "neg") return negated<Neg>(type);
+  if (op == "div" || op == "rem") {
+    i.kind = Class::kSpecial;
+    if (op == "rem") return divided<Rem>(type);
+    if (type == "f32") return binary<float, Div>;
+    if (type == "f64") return binary<double, Div>;
+    return divided<Div>(type);
+  }
+  if (op == "dp2a" && has(words, "u32")) {
+    i.extra = words[1] == "hi";
+    return dot_product_2;
+  }
+  if (op == "sqrt" || op == "rcp" || op == "rsqrt") {
+    i.kind = Class::kSpecial;
+    return op == "sqrt" ? real<Sqrt>(type) : op == "rcp" ? real<Reciprocal>(type) : real<ReciprocalRoot>(type);
+  }
+  return nullptr;
+}
+
+}  // namespace gpu_model

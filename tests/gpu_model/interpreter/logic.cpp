@@ -1,0 +1,298 @@
+// Bits, comparisons, selections, moves.
+#include <bit>
+#include <cmath>
+
+#include "tests/gpu_model/interpreter/handlers.hpp"
+#include "tests/gpu_model/interpreter/operations.hpp"
+
+namespace gpu_model {
+namespace {
+
+struct And { template <class T> static T of(T a, T b) { return static_cast<T>(a & b); } };
+struct Or { template <class T> static T of(T a, T b) { return static_cast<T>(a | b); } };
+struct Xor { template <class T> static T of(T a, T b) { return static_cast<T>(a ^ b); } };
+struct Not { template <class T> static T of(T a) { return static_cast<T>(~a); } };
+struct ShiftLeft { template <class T> static T of(T a, std::uint32_t n) { return n < 8 * sizeof(T) ? static_cast<T>(a << n) : T{0}; } };
+struct ShiftRight {
+  template <class T>
+  static T of(T a, std::uint32_t n) {
+    constexpr std::uint32_t bits = 8 * sizeof(T);
+    if constexpr (std::is_signed_v<T>) return static_cast<T>(a >> (n < bits ? n : bits - 1));
+    else return n < bits ? static_cast<T>(a >> n) : T{0};
+  }
+};
+struct Permute {  // bytes of a and b by the selector's nibbles
+  static std::uint32_t of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    const std::uint64_t both = a | std::uint64_t{b} << 32;
+    std::uint32_t to = 0;
+    for (unsigned k = 0; k < 4; ++k) {
+      const unsigned s = c >> (4 * k) & 15;
+      std::uint32_t byte = static_cast<std::uint32_t>(both >> (8 * (s & 7))) & 255;
+      if (s & 8) byte = byte & 128 ? 255 : 0;
+      to |= byte << (8 * k);
+    }
+    return to;
+  }
+};
+struct FunnelLeft {
+  static std::uint32_t of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    return static_cast<std::uint32_t>((b * (std::uint64_t{1} << 32) | a) >> (32 - (c & 31)));
+  }
+};
+struct FunnelRight {
+  static std::uint32_t of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    return static_cast<std::uint32_t>((b * (std::uint64_t{1} << 32) | a) >> (c & 31));
+  }
+};
+struct Reverse {
+  template <class T>
+  static T of(T a) {
+    T to = 0;
+    for (unsigned k = 0; k < 8 * sizeof(T); ++k) to = static_cast<T>(to << 1 | (a >> k & 1));
+    return to;
+  }
+};
+
+template <class Op>
+void predicates(Warp& w, const Instruction& i) {
+  Lanes& to = *row<Lanes>(w, i.to[0]);
+  const Lanes v = Op::of(*row<Lanes>(w, i.from[0]), *row<Lanes>(w, i.from[1]));
+  to = (to & ~w.active) | (v & w.active);
+}
+void not_predicate(Warp& w, const Instruction& i) {
+  Lanes& to = *row<Lanes>(w, i.to[0]);
+  to = (to & ~w.active) | (~*row<Lanes>(w, i.from[0]) & w.active);
+}
+void move_predicate(Warp& w, const Instruction& i) {
+  Lanes& to = *row<Lanes>(w, i.to[0]);
+  to = (to & ~w.active) | (*row<Lanes>(w, i.from[0]) & w.active);
+}
+
+template <class Op>
+Handler bits(std::string_view type) {
+  if (type == "pred") return predicates<Op>;
+  if (type == "b16") return binary<std::uint16_t, Op>;
+  if (type == "b32") return binary<std::uint32_t, Op>;
+  if (type == "b64") return binary<std::uint64_t, Op>;
+  return nullptr;
+}
+
+template <class T, class Count>
+void count_bits(Warp& w, const Instruction& i) {
+  const auto* a = row<const T>(w, i.from[0]);
+  each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return static_cast<std::uint32_t>(Count::of(a[l])); });
+}
+struct Population { template <class T> static int of(T a) { return std::popcount(a); } };
+struct LeadingZeros { template <class T> static int of(T a) { return std::countl_zero(a); } };
+struct FindTop { template <class T> static int of(T a) { return 8 * static_cast<int>(sizeof(T)) - 1 - std::countl_zero(a); } };
+// How far the highest bit is from the top; -1: none is set.
+struct ShiftToTop { template <class T> static int of(T a) { return a ? std::countl_zero(a) : -1; } };
+
+template <class Count>
+Handler counted(std::string_view type) {
+  if (type == "b32" || type == "u32") return count_bits<std::uint32_t, Count>;
+  if (type == "b64" || type == "u64") return count_bits<std::uint64_t, Count>;
+  return nullptr;
+}
+
+// d, a, b, c: the lowest `length` bits of a are put into b at `place`.
+template <class T>
+void insert_bits(Warp& w, const Instruction& i) {
+  const auto *a = row<const T>(w, i.from[0]), *b = row<const T>(w, i.from[1]);
+  const auto *at = row<const std::uint32_t>(w, i.from[2]), *length = row<const std::uint32_t>(w, i.from[3]);
+  each_lane(w, row<T>(w, i.to[0]), [&](unsigned l) {
+    const unsigned place = at[l] & 255, n = length[l] & 255, width = 8 * sizeof(T);
+    if (n == 0 || place >= width) return b[l];
+    const T mask = (n >= width ? ~T{0} : (T{1} << n) - 1) << place;
+    return (b[l] & ~mask) | (a[l] << place & mask);
+  });
+}
+template <class T>
+void extract_bits(Warp& w, const Instruction& i) {  // unsigned
+  const auto* a = row<const T>(w, i.from[0]);
+  const auto *at = row<const std::uint32_t>(w, i.from[1]), *length = row<const std::uint32_t>(w, i.from[2]);
+  each_lane(w, row<T>(w, i.to[0]), [&](unsigned l) {
+    const unsigned place = at[l] & 255, n = length[l] & 255, width = 8 * sizeof(T);
+    if (n == 0 || place >= width) return T{0};
+    return (a[l] >> place) & (n >= width ? ~T{0} : (T{1} << n) - 1);
+  });
+}
+
+// ---- comparisons ----------------------------------------------------------------------------------------------------
+struct Equal { template <class T> static bool of(T a, T b) { return a == b; } };
+struct Unequal { template <class T> static bool of(T a, T b) { return a != b; } };  // of a NaN: true ("neu", and integers)
+struct Less { template <class T> static bool of(T a, T b) { return a < b; } };
+struct LessEqual { template <class T> static bool of(T a, T b) { return a <= b; } };
+struct Greater { template <class T> static bool of(T a, T b) { return a > b; } };
+struct GreaterEqual { template <class T> static bool of(T a, T b) { return a >= b; } };
+struct OrderedUnequal { template <class T> static bool of(T a, T b) { return a < b || a > b; } };
+struct EqualOrNan { template <class T> static bool of(T a, T b) { return !(a < b || a > b); } };
+struct IsNan { template <class T> static bool of(T a, T b) { return a != a || b != b; } };
+struct IsNumber { template <class T> static bool of(T a, T b) { return a == a && b == b; } };
+template <class Op>
+struct Unless { template <class T> static bool of(T a, T b) { return !Op::of(a, b); } };
+
+template <class T, class Op>
+void compare(Warp& w, const Instruction& i) {
+  const auto* a = row<const Stored<T>>(w, i.from[0]);
+  const auto* b = row<const Stored<T>>(w, i.from[1]);
+  alignas(64) std::int32_t flags[kLanes];
+#pragma GCC ivdep
+  for (unsigned l = 0; l < kLanes; ++l) flags[l] = Op::of(value<T>(a[l]), value<T>(b[l])) ? -1 : 0;
+  const Lanes found = mask_of(flags);
+  Lanes& to = *row<Lanes>(w, i.to[0]);
+  to = (to & ~w.active) | (found & w.active);
+  if (i.to[1] != kNoRow) {
+    Lanes& second = *row<Lanes>(w, i.to[1]);
+    second = (second & ~w.active) | (~found & w.active);
+  }
+}
+
+template <class Op>
+Handler compared_real(std::string_view type) {
+  if (type == "f32") return compare<float, Op>;
+  if (type == "f64") return compare<double, Op>;
+  return nullptr;
+}
+template <class Op>
+Handler compared(std::string_view type) {
+  if (type == "u16" || type == "b16") return compare<std::uint16_t, Op>;
+  if (type == "s16") return compare<std::int16_t, Op>;
+  if (type == "u32" || type == "b32") return compare<std::uint32_t, Op>;
+  if (type == "s32") return compare<std::int32_t, Op>;
+  if (type == "u64" || type == "b64") return compare<std::uint64_t, Op>;
+  if (type == "s64") return compare<std::int64_t, Op>;
+  return compared_real<Op>(type);
+}
+
+Handler comparison(std::string_view by, std::string_view type) {
+  const bool real = type[0] == 'f';
+  if (by == "eq") return compared<Equal>(type);
+  if (by == "ne") return real ? compared_real<OrderedUnequal>(type) : compared<Unequal>(type);
+  if (by == "lt" || by == "lo") return compared<Less>(type);
+  if (by == "le" || by == "ls") return compared<LessEqual>(type);
+  if (by == "gt" || by == "hi") return compared<Greater>(type);
+  if (by == "ge" || by == "hs") return compared<GreaterEqual>(type);
+  if (!real) return nullptr;
+  if (by == "equ") return compared_real<EqualOrNan>(type);
+  if (by == "neu") return compared_real<Unequal>(type);
+  if (by == "ltu") return compared_real<Unless<GreaterEqual>>(type);
+  if (by == "leu") return compared_real<Unless<Greater>>(type);
+  if (by == "gtu") return compared_real<Unless<LessEqual>>(type);
+  if (by == "geu") return compared_real<Unless<Less>>(type);
+  if (by == "num") return compared_real<IsNumber>(type);
+  if (by == "nan") return compared_real<IsNan>(type);
+  return nullptr;
+}
+
+template <class T>
+void select(Warp& w, const Instruction& i) {
+  const auto* a = row<const T>(w, i.from[0]);
+  const auto* b = row<const T>(w, i.from[1]);
+  alignas(64) std::int32_t first[kLanes];
+  expand(*row<Lanes>(w, i.from[2]), first);
+  each_lane(w, row<T>(w, i.to[0]), [&](unsigned l) { return first[l] ? a[l] : b[l]; });
+}
+
+// ---- moves ----------------------------------------------------------------------------------------------------------
+template <class T>
+void move(Warp& w, const Instruction& i) {
+  const auto* a = row<const T>(w, i.from[0]);
+  each_lane(w, row<T>(w, i.to[0]), [&](unsigned l) { return a[l]; });
+}
+void unpack_64(Warp& w, const Instruction& i) {
+  const auto* a = row<const std::uint64_t>(w, i.from[0]);
+  alignas(64) std::uint64_t v[kLanes];
+  for (unsigned l = 0; l < kLanes; ++l) v[l] = a[l];
+  if (i.to[0] != kNoRow) each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return static_cast<std::uint32_t>(v[l]); });
+  if (i.to[1] != kNoRow)
+    each_lane(w, row<std::uint32_t>(w, i.to[1]), [&](unsigned l) { return static_cast<std::uint32_t>(v[l] >> 32); });
+}
+void pack_64(Warp& w, const Instruction& i) {
+  const auto *a = row<const std::uint32_t>(w, i.from[0]), *b = row<const std::uint32_t>(w, i.from[1]);
+  each_lane(w, row<std::uint64_t>(w, i.to[0]), [&](unsigned l) { return a[l] | std::uint64_t{b[l]} << 32; });
+}
+void unpack_32(Warp& w, const Instruction& i) {
+  const auto* a = row<const std::uint32_t>(w, i.from[0]);
+  alignas(64) std::uint32_t v[kLanes];
+  for (unsigned l = 0; l < kLanes; ++l) v[l] = a[l];
+  if (i.to[0] != kNoRow) each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return v[l] & 0xffff; });
+  if (i.to[1] != kNoRow) each_lane(w, row<std::uint32_t>(w, i.to[1]), [&](unsigned l) { return v[l] >> 16; });
+}
+void pack_32(Warp& w, const Instruction& i) {
+  const auto *a = row<const std::uint32_t>(w, i.from[0]), *b = row<const std::uint32_t>(w, i.from[1]);
+  each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return (a[l] & 0xffff) | b[l] << 16; });
+}
+
+// Generic addresses: windows for memory that is not global.
+Address window(const Warp& w, const Instruction& i, unsigned lane) {
+  if (i.extra == 's') return kSharedWindow;
+  return i.extra == 'l' ? kLocalWindow + (w.number * kLanes + lane) * kLocalBytes : 0;  // parameters' addresses are generic ones
+}
+void to_generic(Warp& w, const Instruction& i) {
+  const auto* a = row<const std::uint64_t>(w, i.from[0]);
+  each_lane(w, row<std::uint64_t>(w, i.to[0]), [&](unsigned l) { return a[l] + window(w, i, l); });
+}
+void from_generic(Warp& w, const Instruction& i) {
+  const auto* a = row<const std::uint64_t>(w, i.from[0]);
+  each_lane(w, row<std::uint64_t>(w, i.to[0]), [&](unsigned l) { return a[l] - window(w, i, l); });
+}
+
+Handler moved(std::string_view type, const Instruction& i) {
+  if (type == "pred") return move_predicate;
+  const bool wide = type.ends_with("64");
+  if (i.extra == 'u') return wide ? unpack_64 : unpack_32;
+  if (i.extra == 'p') return wide ? pack_64 : pack_32;
+  return wide ? Handler{move<std::uint64_t>} : move<std::uint32_t>;
+}
+
+}  // namespace
+
+// decode.cpp has set `extra` of a move to 'u' where its destination is a vector, and to 'p' where its source is one.
+Handler logic(const Words& words, Instruction& i) {
+  const auto op = words[0], type = words.back();
+  if (op == "mov") {
+    i.kind = Class::kMove;
+    i.taint = Taint::kHalves;
+    return moved(type, i);
+  }
+  if (op == "and") return bits<And>(type);
+  if (op == "or") return bits<Or>(type);
+  if (op == "xor") return bits<Xor>(type);
+  if (op == "not") {
+    if (type == "pred") return not_predicate;
+    return type == "b16" ? Handler{unary<std::uint16_t, Not>} : type == "b32" ? unary<std::uint32_t, Not> : unary<std::uint64_t, Not>;
+  }
+  if (op == "shl") {
+    return type == "b16"   ? Handler{shift<std::uint16_t, std::uint32_t, ShiftLeft>}
+           : type == "b32" ? shift<std::uint32_t, std::uint32_t, ShiftLeft>
+                           : shift<std::uint64_t, std::uint32_t, ShiftLeft>;
+  }
+  if (op == "shr") {
+    if (type == "u16" || type == "b16") return shift<std::uint16_t, std::uint32_t, ShiftRight>;
+    if (type == "s16") return shift<std::int16_t, std::uint32_t, ShiftRight>;
+    if (type == "u32" || type == "b32") return shift<std::uint32_t, std::uint32_t, ShiftRight>;
+    if (type == "s32") return shift<std::int32_t, std::uint32_t, ShiftRight>;
+    if (type == "u64" || type == "b64") return shift<std::uint64_t, std::uint32_t, ShiftRight>;
+    return shift<std::int64_t, std::uint32_t, ShiftRight>;
+  }
+  if (op == "shf") return has(words, "wrap") ? (words[1] == "l" ? Handler{ternary<std::uint32_t, FunnelLeft>} : ternary<std::uint32_t, FunnelRight>) : nullptr;
+  if (op == "prmt" && words.size() == 2) return ternary<std::uint32_t, Permute>;
+  if (op == "brev") return type == "b32" ? Handler{unary<std::uint32_t, Reverse>} : unary<std::uint64_t, Reverse>;
+  if (op == "popc") return counted<Population>(type);
+  if (op == "clz") return counted<LeadingZeros>(type);
+  if (op == "bfind") return has(words, "shiftamt") ? counted<ShiftToTop>(type) : counted<FindTop>(type);
+  if (op == "bfi") return type == "b32" ? Handler{insert_bits<std::uint32_t>} : insert_bits<std::uint64_t>;
+  if (op == "bfe") return type == "u32" ? Handler{extract_bits<std::uint32_t>} : type == "u64" ? extract_bits<std::uint64_t> : nullptr;
+  if (op == "setp" && (words.size() == 3 || words[2] == "ftz")) return comparison(words[1], type);
+  if (op == "selp") i.taint = Taint::kHalves;
+  if (op == "selp") return type.ends_with("64") ? Handler{select<std::uint64_t>} : select<std::uint32_t>;
+  if (op == "cvta") {
+    i.kind = Class::kMove;
+    i.extra = has(words, "shared") ? 's' : has(words, "local") ? 'l' : has(words, "param") ? 'p' : 0;
+    return words[1] == "to" ? from_generic : to_generic;
+  }
+  return nullptr;
+}
+
+}  // namespace gpu_model

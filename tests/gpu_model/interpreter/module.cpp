@@ -1,0 +1,86 @@
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "tests/gpu_model/interpreter/program.hpp"
+#include "tests/gpu_model/memory/address_space.hpp"
+#include "tests/gpu_model/memory/shadow.hpp"
+
+namespace gpu_model {
+
+// Kernels are decoded when they are asked for first: a program has many more than a run needs.
+struct Module {
+  ptx::ModuleText text;
+  std::map<std::string, std::uint64_t, std::less<>> variables;
+  std::shared_ptr<const std::map<int, std::string>> files;
+  mutable std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels;  // modules live as long as the program
+};
+
+namespace {
+std::vector<const Kernel*>& decoded() {
+  static auto* instance = new std::vector<const Kernel*>;  // counted until the very end
+  return *instance;
+}
+}  // namespace
+
+const std::vector<const Kernel*>& all_kernels() { return decoded(); }
+
+namespace {
+
+void nothing(Warp&, const Instruction&) {}
+
+// MAKI_GPU_MODEL_WITHOUT=FILE:LINE (the end of a path will do) leaves out the barriers of that line: the model has to notice.
+void leave_out_barriers(Kernel& k) {
+  static const char* const place = std::getenv("MAKI_GPU_MODEL_WITHOUT");
+  if (!place || !*place) return;
+  for (Instruction& i : k.code) {
+    if (i.kind != Class::kBarrier || i.to[0] != kNoRow) continue;
+    for (const ptx::Line* line = &k.lines[static_cast<std::size_t>(i.source)]; line->line;) {
+      const auto file = k.files->find(line->file);
+      if (file != k.files->end() && (file->second + ":" + std::to_string(line->line)).ends_with(place)) {
+        i.run = nothing;
+        i.jumps = false;
+      }
+      const auto caller = k.inlined_at.find(*line);
+      if (caller == k.inlined_at.end() || caller->second == *line) break;
+      line = &caller->second;
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Module> load_module(std::string_view text, int device) {
+  auto m = std::make_shared<Module>();
+  m->text = ptx::parse(text);
+  m->files = std::make_shared<std::map<int, std::string>>(m->text.files);
+  for (const auto& v : m->text.variables) {
+    if (v.space == "shared") {
+      m->variables[v.name] = ~std::uint64_t{0};
+      continue;
+    }
+    const Address a = add_variable(device, v.name, std::max<std::size_t>(v.bytes, 1), v.alignment);
+    m->variables[v.name] = a;
+    std::memset(view(a), 0, v.bytes);
+    std::memcpy(view(a), v.initial.data(), v.initial.size());
+    note_write(0, a, v.bytes, "a variable's first value");
+  }
+  return m;
+}
+
+const Kernel* find_kernel(const Module& module, std::string_view name) {
+  if (const auto found = module.kernels.find(name); found != module.kernels.end()) return found->second.get();
+  for (const auto& text : module.text.kernels)
+    if (text.name == name) {
+      auto kernel = std::make_unique<Kernel>(decode(text, module.variables));
+      kernel->files = module.files;
+      leave_out_barriers(*kernel);
+      decoded().push_back(kernel.get());
+      return (module.kernels[text.name] = std::move(kernel)).get();
+    }
+  return nullptr;
+}
+
+KernelShape shape_of(const Kernel& kernel) { return kernel.shape; }
+
+}  // namespace gpu_model

@@ -1,0 +1,107 @@
+// A decoded kernel: an array of instructions, each with the function that carries it out for a warp.
+//
+// Registers are rows: one value for each of the 32 lanes, 4 bytes apart (16- and 32-bit types) or 8 (64-bit types); a
+// predicate is one word with a bit for each lane. Rows of a warp lie in one file of registers, rows of constants in another,
+// which all warps share. A Row names a row by its place in bytes; the top bit tells which of the files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/gpu_model/interpreter/launch.hpp"
+#include "tests/gpu_model/ptx/parse.hpp"
+
+namespace gpu_model {
+
+inline constexpr unsigned kLanes = 32;
+
+using Row = std::uint32_t;
+inline constexpr Row kConstant = 1u << 31;
+inline constexpr Row kNoRow = ~0u;
+
+struct Warp;
+struct Instruction;
+using Handler = void (*)(Warp&, const Instruction&);
+
+// Kinds of work that are counted (counts.hpp).
+enum class Class : std::uint8_t { kInteger, kFloat, kDouble, kConvert, kSpecial, kMove, kGlobal, kShared, kLocal, kParameter,
+                                  kAtomic, kWarp, kBarrier, kBranch, kCount };
+
+// What an operation does with input that nobody has written (taint.hpp).
+enum class Taint : std::uint8_t { kPassed, kHalves, kUsed, kOwn };  // kHalves: of each half of a 64-bit row for itself
+
+enum class Space : std::uint8_t { kGlobal, kShared, kLocal, kParameter, kGeneric };
+
+struct Instruction {
+  Handler run = nullptr;
+  std::array<Row, 4> to{kNoRow, kNoRow, kNoRow, kNoRow};  // of vectors: each element
+  std::array<Row, 4> from{kNoRow, kNoRow, kNoRow, kNoRow};
+  Row address = kNoRow;       // of loads, stores, atomics
+  std::int64_t offset = 0;    // added to it
+  Row guard = kNoRow;
+  std::uint32_t target = 0;   // of branches
+  bool negated = false;       // the guard
+  bool jumps = false;         // the handler sees to the guard and to the place in the program
+  bool strong = false;        // relaxed, volatile, atomic: not a race with others of the kind
+  Taint taint = Taint::kPassed;
+  std::uint8_t elements = 1;  // of a vector
+  std::uint8_t bytes = 0;     // of an element in memory
+  std::uint8_t to_bits = 32, from_bits = 32, address_bits = 64;  // registers' widths
+  std::uint8_t wide = 0;    // a bit for each operand with 64 bits
+  Space space = Space::kGlobal;
+  Class kind = Class::kInteger;
+  std::int32_t source = 0;  // index into Kernel::lines
+  std::uint16_t extra = 0;  // what the handler needs besides
+};
+
+struct SharedVariable {
+  std::uint32_t begin = 0, end = 0;
+  std::string name;
+};
+
+struct Kernel {
+  std::string name;  // demangled
+  KernelShape shape;
+  std::vector<Instruction> code;
+  std::vector<ptx::Line> lines;
+  std::map<ptx::Line, ptx::Line> inlined_at;
+  std::shared_ptr<const std::map<int, std::string>> files;
+  std::vector<char> constants;
+  std::uint32_t predicate_bytes = 0, register_bytes = 0;  // predicates lie first
+  struct SpecialRow {
+    Row row;
+    std::string name;  // %tid.x ...
+  };
+  std::vector<SpecialRow> specials;
+  std::vector<SharedVariable> shared;  // with gaps between them that nobody may use, ...
+  std::uint32_t shared_end = 0;        // ... up to here; dynamic shared memory follows
+  std::uint32_t local_bytes = 0;
+  // Since the program began, of each instruction: how often it was carried out, by how many lanes, and how many sectors of
+  // 32 bytes (global memory), wavefronts (shared memory) or lanes at one address (atomics) that took.
+  mutable std::vector<std::uint64_t> times, lanes, transactions;
+  mutable std::uint64_t launches = 0, blocks = 0, warps = 0;
+};
+
+// All that were decoded, in the order of their first launches.
+const std::vector<const Kernel*>& all_kernels();
+
+// Register rows of a kernel: virtual registers whose lifetimes do not meet share a row.
+struct Rows {
+  std::vector<Row> of_register;
+  std::uint32_t predicate_bytes = 0, register_bytes = 0;
+};
+Rows allot_rows(const ptx::KernelText& text);
+// The registers that a statement reads and writes.
+struct Uses {
+  std::vector<int> reads, writes;
+};
+Uses uses_of(const ptx::Statement& s);
+
+// `variables`: addresses of the module's. Throws std::runtime_error with the operation that is not known.
+Kernel decode(const ptx::KernelText& text, const std::map<std::string, std::uint64_t, std::less<>>& variables);
+
+}  // namespace gpu_model

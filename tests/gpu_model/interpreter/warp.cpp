@@ -1,0 +1,75 @@
+#include "tests/gpu_model/interpreter/warp.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include <cstdio>
+
+namespace gpu_model {
+
+Moment now = 0;
+
+void expand(Lanes mask, std::int32_t* flags) {
+#if defined(__AVX2__)
+  const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  for (unsigned part = 0; part < 4; ++part) {
+    const __m256i m = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(mask >> (8 * part))), bits);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(flags + 8 * part), _mm256_cmpeq_epi32(m, bits));
+  }
+#else
+  for (unsigned l = 0; l < kLanes; ++l) flags[l] = -static_cast<std::int32_t>(mask >> l & 1);
+#endif
+}
+
+Lanes mask_of(const std::int32_t* flags) {
+#if defined(__AVX2__)
+  Lanes mask = 0;
+  for (unsigned part = 0; part < 4; ++part) {
+    const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(flags + 8 * part));
+    mask |= static_cast<Lanes>(_mm256_movemask_ps(_mm256_castsi256_ps(v))) << (8 * part);
+  }
+  return mask;
+#else
+  Lanes mask = 0;
+  for (unsigned l = 0; l < kLanes; ++l) mask |= static_cast<Lanes>(flags[l] < 0) << l;
+  return mask;
+#endif
+}
+
+void set_active(Warp& w, Lanes lanes) {
+  if (w.active == lanes) return;
+  w.active = lanes;
+  expand(lanes, w.lane);
+}
+
+std::string where(const Warp& w, const Instruction& i, unsigned lane) {
+  const Block& b = *w.block;
+  const Kernel& k = *b.kernel;
+  const unsigned t = w.number * kLanes + lane, bx = b.launch->block[0], by = b.launch->block[1];
+  char text[160];
+  std::snprintf(text, sizeof text, ", block (%u,%u,%u), thread (%u,%u,%u)", b.place[0], b.place[1], b.place[2], t % bx,
+                t / bx % by, t / bx / by);
+  std::string all = "kernel " + k.name + text;
+  const ptx::Line* line = &k.lines[static_cast<std::size_t>(i.source)];
+  // What was inlined, and where.
+  for (const char* before = ", "; line->line; before = " < ") {
+    const auto name = k.files->find(line->file);
+    all += before + (name == k.files->end() ? "?" : name->second) + ":" + std::to_string(line->line);
+    const auto caller = k.inlined_at.find(*line);
+    if (caller == k.inlined_at.end() || caller->second == *line) break;
+    line = &caller->second;
+  }
+  return all;
+}
+
+void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text) {
+  report({kind, where(w, i, lane), text});
+}
+
+void fatal(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text) {
+  fault(w, i, lane, kind, text);
+  throw Stopped{kind == "misaligned" ? 716 : kind == "out of bounds" ? 700 : 719};
+}
+
+}  // namespace gpu_model

@@ -1,0 +1,185 @@
+// What a warp's lanes do together: shuffles, votes, reductions, matches, and the barriers.
+#include <algorithm>
+
+#include "tests/gpu_model/interpreter/handlers.hpp"
+#include "tests/gpu_model/interpreter/memory.hpp"
+#include "tests/gpu_model/interpreter/operations.hpp"
+
+namespace gpu_model {
+namespace {
+
+// Lanes that name another mask come on their own. False: the group waits for others.
+bool together(Warp& w, const Instruction& i, Row mask_row, Lanes& mask) {
+  const auto* masks = row<const std::uint32_t>(w, mask_row);
+  mask = masks[first_lane(w.active)];
+  Lanes same = 0;
+  for (Lanes m = w.active; m; m &= m - 1)
+    if (masks[first_lane(m)] == mask) same |= m & -m;
+  if (same != w.active) {
+    const auto here = static_cast<std::uint32_t>(&i - w.block->kernel->code.data());
+    w.groups.push_back({here, w.active & ~same, Group::kReady, 0});
+    w.stop = std::min(w.stop, here);
+    set_active(w, same);
+  }
+  return meet(w, i, mask);
+}
+
+enum Way { kUp, kDown, kButterfly, kIndex };
+
+template <Way kWay>
+void shuffle(Warp& w, const Instruction& i) {
+  Lanes mask = 0;
+  if (!together(w, i, i.from[3], mask)) return;
+  const auto* a = row<const std::uint32_t>(w, i.from[0]);
+  const auto* b = row<const std::uint32_t>(w, i.from[1]);
+  const auto* c = row<const std::uint32_t>(w, i.from[2]);
+  const Lanes source_undefined = w.tainted && !(i.from[0] & kConstant) ? taint_of(w, i.from[0], 0) : 0;
+  std::uint32_t v[kLanes];
+  Lanes in_range = 0, undefined = 0;
+  for (Lanes m = w.active; m; m &= m - 1) {
+    const unsigned l = first_lane(m), by = b[l] & 31, clamp = c[l] & 31, segment = c[l] >> 8 & 31;
+    const int limit = static_cast<int>((l & segment) | (clamp & ~segment));
+    const int from = kWay == kUp     ? static_cast<int>(l) - static_cast<int>(by)
+                     : kWay == kDown ? static_cast<int>(l + by)
+                     : kWay == kButterfly ? static_cast<int>(l ^ by)
+                                          : static_cast<int>((l & segment) | (by & ~segment));
+    const bool inside = kWay == kUp ? from >= limit : from <= limit;
+    const unsigned source = inside ? static_cast<unsigned>(from) : l;
+    if (!(mask >> source & 1))
+      fatal(w, i, l, "a lane missing from a mask", "a shuffle reads lane " + std::to_string(source) + ", which its mask leaves out");
+    v[l] = a[source];
+    in_range |= static_cast<Lanes>(inside) << l;
+    undefined |= (source_undefined >> source & 1) << l;
+  }
+  auto* to = row<std::uint32_t>(w, i.to[0]);
+  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = v[first_lane(m)];
+  if (w.tainted) set_taint(w, i.to[0], 32, w.active, undefined, 0);
+  if (i.to[1] != kNoRow) {
+    Lanes& p = *row<Lanes>(w, i.to[1]);
+    p = (p & ~w.active) | in_range;
+    if (w.tainted) set_taint(w, i.to[1], 1, w.active, 0, 0);
+  }
+}
+
+template <char kKind>
+void vote(Warp& w, const Instruction& i) {
+  Lanes mask = 0;
+  if (!together(w, i, i.from[1], mask)) return;
+  const Lanes p = (*row<Lanes>(w, i.from[0]) ^ (i.negated ? ~0u : 0)) & mask;
+  if constexpr (kKind == 'b') {
+    auto* to = row<std::uint32_t>(w, i.to[0]);
+    for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = p;
+  } else {
+    const bool yes = kKind == 'y' ? p != 0 : kKind == 'l' ? p == mask : p == 0 || p == mask;
+    Lanes& to = *row<Lanes>(w, i.to[0]);
+    to = yes ? to | w.active : to & ~w.active;
+  }
+}
+
+struct Sum { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a + b; } };
+struct Both { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a & b; } };
+struct Either { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a | b; } };
+struct OneOf { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a ^ b; } };
+template <class T>
+struct Least { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return static_cast<T>(a) < static_cast<T>(b) ? a : b; } };
+template <class T>
+struct Greatest { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return static_cast<T>(a) > static_cast<T>(b) ? a : b; } };
+
+template <class Op>
+void reduce(Warp& w, const Instruction& i) {
+  Lanes mask = 0;
+  if (!together(w, i, i.from[1], mask)) return;
+  const auto* a = row<const std::uint32_t>(w, i.from[0]);
+  std::uint32_t all = a[first_lane(mask)];
+  for (Lanes m = mask & (mask - 1); m; m &= m - 1) all = Op::of(all, a[first_lane(m)]);
+  auto* to = row<std::uint32_t>(w, i.to[0]);
+  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = all;
+}
+
+template <class T, bool kAll>
+void match(Warp& w, const Instruction& i) {
+  Lanes mask = 0;
+  if (!together(w, i, i.from[1], mask)) return;
+  const auto* a = row<const T>(w, i.from[0]);
+  std::uint32_t v[kLanes];
+  bool same = true;
+  for (Lanes m = mask; m; m &= m - 1) {
+    const unsigned l = first_lane(m);
+    v[l] = 0;
+    for (Lanes n = mask; n; n &= n - 1)
+      if (a[first_lane(n)] == a[l]) v[l] |= n & -n;
+    same = same && v[l] == mask;
+  }
+  auto* to = row<std::uint32_t>(w, i.to[0]);
+  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = kAll ? (same ? mask : 0) : v[first_lane(m)];
+  if (kAll && i.to[1] != kNoRow) {
+    Lanes& p = *row<Lanes>(w, i.to[1]);
+    p = same ? p | w.active : p & ~w.active;
+  }
+}
+
+void warp_barrier(Warp& w, const Instruction& i) {
+  Lanes mask = 0;
+  if (together(w, i, i.from[0], mask)) note_meeting(w, mask);
+}
+
+void active_mask(Warp& w, const Instruction& i) {
+  auto* to = row<std::uint32_t>(w, i.to[0]);
+  for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = w.active;
+}
+
+void nothing(Warp&, const Instruction&) {}
+void block_fence(Warp&, const Instruction&) {}  // barriers are what orders a block's threads here
+
+}  // namespace
+
+Handler of_warp(const Words& words, Instruction& i) {
+  const auto op = words[0], type = words.back();
+  i.kind = Class::kWarp;
+  if (op == "nanosleep") return nothing;
+  if (op == "activemask") return active_mask;
+  if (op == "membar" || op == "fence") {
+    i.kind = Class::kBarrier;
+    return has(words, "cta") ? block_fence : fence;
+  }
+  i.jumps = true;
+  if (op == "shfl" && has(words, "sync") && type == "b32") {
+    if (has(words, "up")) return shuffle<kUp>;
+    if (has(words, "down")) return shuffle<kDown>;
+    if (has(words, "bfly")) return shuffle<kButterfly>;
+    if (has(words, "idx")) return shuffle<kIndex>;
+  }
+  if (op == "vote") {
+    if (has(words, "ballot")) return vote<'b'>;
+    if (has(words, "any")) return vote<'y'>;
+    if (has(words, "all")) return vote<'l'>;
+    if (has(words, "uni")) return vote<'u'>;
+  }
+  if (op == "redux") {
+    if (has(words, "add")) return reduce<Sum>;
+    if (has(words, "and")) return reduce<Both>;
+    if (has(words, "or")) return reduce<Either>;
+    if (has(words, "xor")) return reduce<OneOf>;
+    if (has(words, "min")) return type == "s32" ? reduce<Least<std::int32_t>> : reduce<Least<std::uint32_t>>;
+    if (has(words, "max")) return type == "s32" ? reduce<Greatest<std::int32_t>> : reduce<Greatest<std::uint32_t>>;
+  }
+  if (op == "match") {
+    if (has(words, "any")) return type == "b64" ? match<std::uint64_t, false> : match<std::uint32_t, false>;
+    if (has(words, "all")) return type == "b64" ? match<std::uint64_t, true> : match<std::uint32_t, true>;
+  }
+  i.kind = Class::kBarrier;
+  if (op == "bar" && words.size() > 2 && words[1] == "warp") return warp_barrier;
+  if (op == "bar" || op == "barrier") {
+    if (has(words, "popc")) i.extra = 'p';
+    else if (has(words, "and")) i.extra = 'a';
+    else i.extra = 'o';
+    return wait_at_barrier;
+  }
+  i.kind = Class::kBranch;
+  if (op == "ret" || op == "exit") return end_lanes;
+  if (op == "bra") return branch;
+  i.jumps = false;
+  return nullptr;
+}
+
+}  // namespace gpu_model

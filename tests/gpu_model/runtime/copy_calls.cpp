@@ -1,0 +1,156 @@
+#include <sys/uio.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "tests/gpu_model/memory/shadow.hpp"
+#include "tests/gpu_model/report.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
+#include "tests/gpu_model/runtime/counters.hpp"
+#include "tests/gpu_model/runtime/host_pages.hpp"
+#include "tests/gpu_model/runtime/streams.hpp"
+
+using namespace gpu_model;
+
+namespace {
+
+enum class Side { kDevice, kPageLocked, kPageable };
+
+Address address(const void* p) { return reinterpret_cast<Address>(p); }
+
+Side side_of(Address a) {
+  if (on_device(a)) return Side::kDevice;
+  const Extent* const extent = find_base(a);
+  return extent && extent->kind == ExtentKind::kPageLocked ? Side::kPageLocked : Side::kPageable;
+}
+
+struct Copy {
+  Address to = 0, from = 0;
+  std::size_t bytes = 0;
+  Side to_side = Side::kPageable, from_side = Side::kPageable;
+  std::optional<XXH64_hash_t> source;  // of the host's memory when the copy was asked for
+};
+
+// Pageable memory may be gone: the system says so.
+bool read_pageable(char* to, Address from, std::size_t bytes) {
+  while (bytes > 0) {
+    const iovec own{to, bytes}, other{reinterpret_cast<void*>(from), bytes};
+    const ssize_t n = process_vm_readv(getpid(), &own, 1, &other, 1, 0);
+    if (n < 0 && (errno == EPERM || errno == ENOSYS)) {  // a container that forbids it
+      std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+      return true;
+    }
+    if (n <= 0) return false;
+    to += n, from += static_cast<Address>(n), bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+void carry_out(const Copy& c, WorkNumber work) {
+  const bool freed = (c.from_side == Side::kPageLocked && side_of(c.from) != Side::kPageLocked) ||
+                     (c.to_side == Side::kPageLocked && side_of(c.to) != Side::kPageLocked);
+  if (freed) return report({"host memory freed before its copy was done", words(work), ""});
+  if (!note_copy(work, c.to, c.from, c.bytes)) return;
+  char* const to = own_view(c.to);
+  if (c.from_side != Side::kPageable) {
+    std::memmove(to, own_view(c.from), c.bytes);
+  } else if (!read_pageable(to, c.from, c.bytes)) {
+    return report({"host memory freed before its copy was done", words(work), ""});
+  }
+  if (c.source && XXH3_64bits(to, c.bytes) != *c.source)
+    report({"host memory overwritten before its copy was done", words(work), std::to_string(c.bytes) + " bytes"});
+}
+
+bool direction_is(cudaMemcpyKind kind, bool to_device, bool from_device) {
+  switch (kind) {
+    case cudaMemcpyHostToHost: return !to_device && !from_device;
+    case cudaMemcpyHostToDevice: return to_device && !from_device;
+    case cudaMemcpyDeviceToHost: return !to_device && from_device;
+    case cudaMemcpyDeviceToDevice: return to_device && from_device;
+    case cudaMemcpyDefault: return true;
+  }
+  return false;
+}
+
+cudaError_t copy(Lock& lock, const char* call, Copy c, cudaMemcpyKind kind, cudaStream_t handle, bool wait) {
+  Stream* const stream = find_stream(handle);
+  if (!stream) {
+    report({"invalid handle", call, "the stream is none, or was destroyed"});
+    return cudaErrorInvalidResourceHandle;
+  }
+  if (c.bytes == 0) return cudaSuccess;
+  c.to_side = side_of(c.to), c.from_side = side_of(c.from);
+  const bool to_device = c.to_side == Side::kDevice, from_device = c.from_side == Side::kDevice;
+  if (!direction_is(kind, to_device, from_device)) {
+    report({"wrong direction of a copy", call,
+            "its source is " + whereabouts(c.from, next_work()) + ", its target is " + whereabouts(c.to, next_work())});
+    return cudaErrorInvalidValue;
+  }
+  // What a copy before this one will write there is no change by the host.
+  if (!from_device && !kept_from_host(c.from, c.bytes)) c.source = XXH3_64bits(own_view(c.from), c.bytes);
+  const char* const where = to_device && from_device ? "on the device" : to_device ? "to the device" : "to the host";
+  auto& bytes = to_device && from_device ? counters().bytes_on_device
+                : to_device              ? counters().bytes_to_device
+                                         : counters().bytes_to_host;
+  bytes += c.bytes;
+  const WorkNumber work = add_to(*stream, std::string("copy ") + where, [c](WorkNumber number) {
+    carry_out(c, number);
+    return Progress::kDone;
+  });
+  // A copy to pageable memory returns when it is done.
+  if (wait || c.to_side == Side::kPageable) {
+    wait_for(lock, mark_end(*stream));
+  } else if (c.to_side == Side::kPageLocked) {
+    keep_from_host(c.to, c.bytes, end_of(stream->index), words(work));
+  }
+  return cudaSuccess;
+}
+
+cudaError_t fill(void* to, int value, std::size_t bytes, cudaStream_t handle) {
+  return call([&](Lock&) {
+    Stream* const stream = find_stream(handle);
+    if (!stream) {
+      report({"invalid handle", "cudaMemset", "the stream is none, or was destroyed"});
+      return cudaErrorInvalidResourceHandle;
+    }
+    const Address a = address(to);
+    if (bytes == 0) return cudaSuccess;
+    if (side_of(a) == Side::kPageable) {
+      report({"out of bounds", "cudaMemset", whereabouts(a, next_work())});
+      return cudaErrorInvalidValue;
+    }
+    add_to(*stream, "fill", [=](WorkNumber work) {
+      if (note_write(work, a, bytes, "a fill")) std::memset(own_view(a), value, bytes);
+      return Progress::kDone;
+    });
+    return cudaSuccess;
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  return call([&](Lock& lock) {
+    return copy(lock, "cudaMemcpyAsync", {address(to), address(from), bytes, {}, {}, {}}, kind, stream, false);
+  });
+}
+
+// Between two places on the device it does not wait.
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return call([&](Lock& lock) {
+    const bool on_host = !on_device(address(to)) || !on_device(address(from));
+    return copy(lock, "cudaMemcpy", {address(to), address(from), bytes, {}, {}, {}}, kind, nullptr, on_host);
+  });
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  return fill(to, value, bytes, stream);
+}
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) { return fill(to, value, bytes, nullptr); }
+
+}

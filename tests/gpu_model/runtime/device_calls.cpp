@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "tests/gpu_model/memory/address_space.hpp"
+#include "tests/gpu_model/report.hpp"
+#include "tests/gpu_model/runtime/call.hpp"
+#include "tests/gpu_model/runtime/streams.hpp"
+
+using namespace gpu_model;
+
+namespace {
+
+constexpr int kVersion = 13000;
+constexpr int kRegisters = 65536;
+constexpr int kGridYZ = 65535;
+
+bool exists(int device) { return device >= 0 && device < device_count(); }
+int bus_of(int device) { return 0x18 + device; }
+
+// False: the model does not know it.
+bool attribute(cudaDeviceAttr which, int device, int& value) {
+  const Gpu& g = gpu();
+  switch (which) {
+    case cudaDevAttrMaxThreadsPerBlock:
+    case cudaDevAttrMaxBlockDimX:
+    case cudaDevAttrMaxBlockDimY: value = kThreadsOfBlock; break;
+    case cudaDevAttrMaxBlockDimZ: value = 64; break;
+    case cudaDevAttrMaxGridDimX: value = 0x7fffffff; break;
+    case cudaDevAttrMaxGridDimY:
+    case cudaDevAttrMaxGridDimZ: value = kGridYZ; break;
+    case cudaDevAttrMaxSharedMemoryPerBlock: value = kSharedOfAll; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: value = static_cast<int>(g.shared_of_block); break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: value = static_cast<int>(g.shared_of_unit); break;
+    case cudaDevAttrReservedSharedMemoryPerBlock: value = kReservedShared; break;
+    case cudaDevAttrWarpSize: value = 32; break;
+    case cudaDevAttrMaxRegistersPerBlock:
+    case cudaDevAttrMaxRegistersPerMultiprocessor: value = kRegisters; break;
+    case cudaDevAttrClockRate: value = g.clock_khz; break;
+    case cudaDevAttrMemoryClockRate: value = g.memory_khz; break;
+    case cudaDevAttrGlobalMemoryBusWidth: value = g.bus_bits; break;
+    case cudaDevAttrL2CacheSize: value = static_cast<int>(g.cache); break;
+    case cudaDevAttrMultiProcessorCount: value = g.units; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: value = static_cast<int>(g.threads_of_unit); break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: value = static_cast<int>(g.blocks_of_unit); break;
+    case cudaDevAttrComputeCapabilityMajor: value = g.major; break;
+    case cudaDevAttrComputeCapabilityMinor: value = g.minor; break;
+    case cudaDevAttrUnifiedAddressing: value = 1; break;
+    case cudaDevAttrPciBusId: value = bus_of(device); break;
+    case cudaDevAttrPciDeviceId:
+    case cudaDevAttrPciDomainId: value = 0; break;
+    default: return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = device_count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device();
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (!exists(device)) return remember(cudaErrorInvalidDevice);
+  select_device(device);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
+  if (!exists(device)) return remember(cudaErrorInvalidDevice);
+  if (attribute(which, device, *value)) return cudaSuccess;
+  report({"not modelled", "cudaDeviceGetAttribute", "attribute no. " + std::to_string(which)});
+  return remember(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* to, int device) {
+  if (!exists(device)) return remember(cudaErrorInvalidDevice);
+  const Gpu& g = gpu();
+  *to = {};
+  std::snprintf(to->name, sizeof to->name, "%s", g.name.c_str());
+  std::memcpy(to->uuid.bytes, "modelled GPU   ", 15);
+  to->uuid.bytes[15] = static_cast<char>(device);
+  to->totalGlobalMem = g.memory;
+  to->sharedMemPerBlock = kSharedOfAll;
+  to->sharedMemPerBlockOptin = g.shared_of_block;
+  to->sharedMemPerMultiprocessor = g.shared_of_unit;
+  to->reservedSharedMemPerBlock = kReservedShared;
+  to->regsPerBlock = to->regsPerMultiprocessor = kRegisters;
+  to->warpSize = 32;
+  to->maxThreadsPerBlock = kThreadsOfBlock;
+  to->maxThreadsDim[0] = to->maxThreadsDim[1] = kThreadsOfBlock;
+  to->maxThreadsDim[2] = 64;
+  to->maxGridSize[0] = 0x7fffffff;
+  to->maxGridSize[1] = to->maxGridSize[2] = kGridYZ;
+  to->totalConstMem = 65536;
+  to->major = g.major;
+  to->minor = g.minor;
+  to->multiProcessorCount = g.units;
+  to->maxThreadsPerMultiProcessor = static_cast<int>(g.threads_of_unit);
+  to->maxBlocksPerMultiProcessor = static_cast<int>(g.blocks_of_unit);
+  to->memoryBusWidth = g.bus_bits;
+  to->l2CacheSize = static_cast<int>(g.cache);
+  to->pciBusID = bus_of(device);
+  to->concurrentKernels = to->unifiedAddressing = to->canMapHostMemory = to->streamPrioritiesSupported = 1;
+  to->asyncEngineCount = 3;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* to, int bytes, int device) {
+  if (!exists(device)) return remember(cudaErrorInvalidDevice);
+  const int written = std::snprintf(to, static_cast<std::size_t>(std::max(bytes, 0)), "0000:%02X:00.0", bus_of(device));
+  return written < bytes ? cudaSuccess : remember(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least) *least = 0;
+  if (greatest) *greatest = -5;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = kVersion;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = kVersion;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  return call([](Lock& lock) {
+    wait_for_device(lock, current_device());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  return call([&](Lock&) {
+    *total = gpu().memory;
+    *free = gpu().memory - device_bytes_used(current_device());
+    return cudaSuccess;
+  });
+}
+
+}

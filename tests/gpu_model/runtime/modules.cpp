@@ -1,0 +1,80 @@
+#include "tests/gpu_model/runtime/modules.hpp"
+
+#include <cxxabi.h>
+#include <fatbinary_section.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace gpu_model {
+namespace {
+
+constexpr std::size_t kNameLength = 120;
+
+std::unordered_map<const void*, Entry>& entries() {
+  static auto* e = new std::unordered_map<const void*, Entry>;
+  return *e;
+}
+
+std::string name_of(const char* symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
+  std::string name = status == 0 ? text.get() : symbol;
+  if (name.starts_with("void ")) name.erase(0, 5);
+  if (name.size() > kNameLength) name = name.substr(0, kNameLength) + "...";
+  return name;
+}
+
+}  // namespace
+
+Entry* find_entry(const void* function) {
+  const auto found = entries().find(function);
+  return found == entries().end() ? nullptr : &found->second;
+}
+
+const Kernel& kernel_of(Entry& entry) {
+  const auto device = static_cast<std::size_t>(current_device());
+  auto& module = entry.image->modules[device];
+  if (!module) module = load_module(entry.image->ptx, current_device());
+  const Kernel* kernel = find_kernel(*module, entry.symbol);
+  if (!kernel) throw std::runtime_error("the module has no kernel " + entry.symbol);
+  return *kernel;
+}
+
+}  // namespace gpu_model
+
+using namespace gpu_model;
+
+// Called by nvcc's code before main().
+extern "C" {
+
+void** __cudaRegisterFatBinary(void* wrapper) {
+  const auto& w = *static_cast<const __fatBinC_Wrapper_t*>(wrapper);
+  try {
+    if (w.magic != static_cast<int>(FATBINC_MAGIC)) throw std::runtime_error("a fat binary of a format that is not known");
+    return reinterpret_cast<void**>(new Image(image_in(w.data)));
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "modelled GPU: %s\n", e.what());
+    std::exit(2);
+  }
+}
+
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}  // kernels may be launched until the process ends
+
+void __cudaRegisterFunction(void** image, const char* function, char*, const char* symbol, int, uint3*, uint3*, dim3*, dim3*,
+                            int*) {
+  Entry& e = entries()[function];
+  if (e.image) return;  // the same kernel of another translation unit
+  e.image = reinterpret_cast<Image*>(image);
+  e.symbol = symbol;
+  e.name = name_of(symbol);
+}
+
+// The program may not copy to variables by their names (no such call is modelled): kernels find them in their module.
+void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+
+}

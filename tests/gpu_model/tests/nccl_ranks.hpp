@@ -1,0 +1,173 @@
+// Ranks for tests of the modelled NCCL: a test that needs some starts its program again, once for each of them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+#include <nccl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/gpu_model/report.hpp"
+
+extern char** environ;
+
+namespace gpu_model::nccl_test {
+
+using Kinds = std::vector<std::string>;
+
+inline Kinds kinds_of_faults() {
+  Kinds kinds;
+  for (const Fault& fault : take_faults()) kinds.push_back(fault.kind);
+  return kinds;
+}
+
+inline std::string variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text ? text : "";
+}
+
+// This process as a rank of the test; of the first process, which only starts the others, -1.
+inline int rank() {
+  const std::string text = variable("NCCL_TEST_RANK");
+  return text.empty() ? -1 : std::stoi(text);
+}
+
+inline ncclUniqueId unique_id() {
+  ncclUniqueId id;
+  const std::string hex = variable("NCCL_TEST_ID");
+  for (std::size_t i = 0; i < sizeof id; ++i)
+    id.internal[i] = static_cast<char>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
+  return id;
+}
+
+// Runs the present test in `ranks` processes that see `devices` GPUs, rank r with the r-th seed from `seed` on.
+inline void run_ranks(int ranks, int devices, int seed = 1) {
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  std::string hex;
+  for (const char c : id.internal) {
+    const char* const digits = "0123456789abcdef";
+    hex += digits[static_cast<unsigned char>(c) / 16];
+    hex += digits[static_cast<unsigned char>(c) % 16];
+  }
+  const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+  const std::string filter = std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
+  std::vector<pid_t> processes;
+  for (int r = 0; r < ranks; ++r) {
+    std::vector<std::string> set{"NCCL_TEST_RANK=" + std::to_string(r), "NCCL_TEST_ID=" + hex,
+                                 "MAKI_GPU_MODEL_DEVICES=" + std::to_string(devices),
+                                 "MAKI_GPU_MODEL_SEED=" + std::to_string(seed + r)};
+    std::vector<char*> environment;
+    for (std::string& s : set) environment.push_back(s.data());
+    for (char** e = environ; *e; ++e) {
+      if (std::strncmp(*e, "MAKI_GPU_MODEL_", 15) != 0) environment.push_back(*e);
+    }
+    environment.push_back(nullptr);
+    std::string program = "/proc/self/exe", option = filter, brief = "--gtest_brief=1";
+    char* arguments[] = {program.data(), option.data(), brief.data(), nullptr};
+    pid_t process = 0;
+    ASSERT_EQ(posix_spawn(&process, program.c_str(), nullptr, nullptr, arguments, environment.data()), 0);
+    processes.push_back(process);
+  }
+  for (const pid_t process : processes) {
+    int status = 0;
+    ASSERT_EQ(waitpid(process, &status, 0), process);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "of a rank: " << status;
+  }
+}
+
+inline bool until(const std::function<bool()>& done) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+  }
+  return true;
+}
+
+struct Bytes {
+  explicit Bytes(std::size_t n, unsigned char fill = 0) : n(n) {
+    EXPECT_EQ(cudaMalloc(&data, n + 1), cudaSuccess);
+    put(std::vector<unsigned char>(n, fill));
+  }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  ~Bytes() { cudaFree(data); }
+  void put(const std::vector<unsigned char>& v) { cudaMemcpy(data, v.data(), v.size(), cudaMemcpyHostToDevice); }
+  std::vector<unsigned char> get() const {
+    std::vector<unsigned char> v(n);
+    cudaMemcpy(v.data(), data, n, cudaMemcpyDeviceToHost);
+    return v;
+  }
+  void* data = nullptr;
+  std::size_t n;
+};
+
+// A rank's communicator, by calls that do not block, and its stream.
+class Rank {
+ public:
+  explicit Rank(int ranks) {
+    int devices = 0;
+    EXPECT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(rank() % devices), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const ncclUniqueId id = unique_id();
+    const ncclResult_t begun = ncclCommInitRankConfig(&comm, ranks, id, rank(), &config);
+    EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
+  }
+  ncclResult_t state() const {
+    ncclResult_t state = ncclInternalError;
+    EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+    return state;
+  }
+  ncclResult_t settled() const {
+    ncclResult_t last = ncclInProgress;
+    EXPECT_TRUE(until([&] { return (last = state()) != ncclInProgress; }));
+    return last;
+  }
+  void leave() {
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    const ncclResult_t begun = ncclCommFinalize(comm);
+    EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
+    EXPECT_EQ(settled(), ncclSuccess);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  }
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+
+  // A few bytes from one rank to another: both are past the communicator's start.
+  void tell(int peer) {
+    const ncclResult_t begun = ncclSend(word_.data, word_.n, ncclChar, peer, comm, stream);
+    EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
+  }
+  void hear_from(std::vector<int> peers) {
+    for (const int peer : peers) {
+      const ncclResult_t begun = ncclRecv(word_.data, word_.n, ncclChar, peer, comm, stream);
+      EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess);
+      EXPECT_EQ(settled(), ncclSuccess);
+    }
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  }
+
+ private:
+  Bytes word_{4};
+};
+
+inline std::vector<unsigned char> pattern(int from, int to, int round, std::size_t n) {
+  std::vector<unsigned char> v(n);
+  for (std::size_t i = 0; i < n; ++i)
+    v[i] = static_cast<unsigned char>(i * 7 + i / 251 + static_cast<unsigned>(from * 31 + to * 5 + round));
+  return v;
+}
+
+}  // namespace gpu_model::nccl_test

@@ -1,0 +1,225 @@
+// The modelled NCCL between processes.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+#include <nccl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/gpu_model/tests/nccl_ranks.hpp"
+
+namespace gpu_model::nccl_test {
+namespace {
+
+TEST(ModelledNccl, AllToAllInManyRounds) {
+  constexpr int kRanks = 3, kRounds = 12;
+  if (rank() < 0) {
+    for (const int seed : {1, 7}) run_ranks(kRanks, kRanks, seed);
+    return;
+  }
+  Rank me(kRanks);
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  const auto length = [](int from, int to, int round) {
+    return std::size_t(from * 7 + to * 5 + round * 3) % 5 * (round % 4 == 3 ? 300'000 : 1000);
+  };
+  int late = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::unique_ptr<Bytes>> out, in;
+    for (int peer = 0; peer < kRanks; ++peer) {
+      const auto sent = pattern(rank(), peer, round, length(rank(), peer, round));
+      out.push_back(std::make_unique<Bytes>(sent.size()));
+      out.back()->put(sent);
+      in.push_back(std::make_unique<Bytes>(length(peer, rank(), round)));
+    }
+    ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+    for (int peer = 0; peer < kRanks; ++peer) {
+      // Each message in two parts, which keep their order.
+      const std::size_t a = in[peer]->n / 3, b = out[peer]->n / 3;
+      auto *const to = static_cast<char*>(in[peer]->data), *const from = static_cast<char*>(out[peer]->data);
+      ASSERT_EQ(ncclRecv(to, a, ncclChar, peer, me.comm, me.stream), ncclSuccess);
+      ASSERT_EQ(ncclRecv(to + a, in[peer]->n - a, ncclChar, peer, me.comm, me.stream), ncclSuccess);
+      ASSERT_EQ(ncclSend(from, b, ncclChar, peer, me.comm, me.stream), ncclSuccess);
+      ASSERT_EQ(ncclSend(from + b, out[peer]->n - b, ncclChar, peer, me.comm, me.stream), ncclSuccess);
+    }
+    const ncclResult_t end = ncclGroupEnd();
+    if (end == ncclInProgress) {
+      ++late;
+      EXPECT_EQ(cudaStreamQuery(me.stream), cudaSuccess) << "nothing is on the stream yet";
+      EXPECT_EQ(ncclSend(me.comm, 1, ncclChar, 0, me.comm, me.stream), ncclInvalidArgument) << "too early";
+    } else {
+      ASSERT_EQ(end, ncclSuccess);
+    }
+    ASSERT_EQ(me.settled(), ncclSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(me.stream), cudaSuccess);
+    for (int peer = 0; peer < kRanks; ++peer)
+      EXPECT_EQ(in[peer]->get(), pattern(peer, rank(), round, in[peer]->n)) << "from " << peer;
+  }
+  EXPECT_GT(late, 0);
+  EXPECT_LT(late, kRounds);
+  me.leave();
+  EXPECT_EQ(kinds_of_faults(), Kinds{});
+}
+
+// Much more than the rings hold goes both ways at once; communicators that block.
+TEST(ModelledNccl, LargeMessagesBothWays) {
+  if (rank() < 0) return run_ranks(2, 2);
+  constexpr std::size_t kBytes = 5'000'000;
+  ASSERT_EQ(cudaSetDevice(rank()), cudaSuccess);
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitRank(&comm, 2, unique_id(), rank()), ncclSuccess);
+  int count = 0, number = -1, device = -1;
+  EXPECT_EQ(ncclCommCount(comm, &count), ncclSuccess);
+  EXPECT_EQ(ncclCommUserRank(comm, &number), ncclSuccess);
+  EXPECT_EQ(ncclCommCuDevice(comm, &device), ncclSuccess);
+  EXPECT_EQ(count * 100 + number * 10 + device, 200 + rank() * 11);
+  const int peer = 1 - rank();
+  Bytes out(kBytes), in(kBytes);
+  out.put(pattern(rank(), peer, 0, kBytes));
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ncclGroupStart();
+  ncclSend(out.data, kBytes / 4, ncclFloat, peer, comm, stream);
+  ncclRecv(in.data, kBytes / 4, ncclFloat, peer, comm, stream);
+  ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(in.get(), pattern(peer, rank(), 0, kBytes));
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  EXPECT_EQ(kinds_of_faults(), Kinds{});
+  ncclResult_t state = ncclSuccess;
+  EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclInvalidArgument);
+  EXPECT_EQ(kinds_of_faults(), Kinds{"NCCL use"}) << "destroyed";
+}
+
+TEST(ModelledNccl, SizesThatDifferAreAFault) {
+  if (rank() < 0) return run_ranks(2, 2);
+  Rank me(2);
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  Bytes buffer(100, static_cast<unsigned char>(rank()));
+  if (rank() == 0) ncclSend(buffer.data, 60, ncclChar, 1, me.comm, me.stream);
+  else ncclRecv(buffer.data, 100, ncclChar, 0, me.comm, me.stream);
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  me.leave();
+  EXPECT_EQ(kinds_of_faults(), rank() == 0 ? Kinds{} : Kinds{"NCCL message"});
+  if (rank() == 1) {
+    EXPECT_EQ(buffer.get()[59], 0);
+    EXPECT_EQ(buffer.get()[60], 0xff) << "has not come";
+  }
+}
+
+TEST(ModelledNccl, BuffersOfAGroupThatOverlapAreAFault) {
+  if (rank() < 0) return run_ranks(1, 1);
+  Rank me(1);
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  Bytes buffer(100);
+  ncclGroupStart();
+  ncclSend(buffer.data, 60, ncclChar, 0, me.comm, me.stream);
+  ncclRecv(static_cast<char*>(buffer.data) + 59, 60 - 20, ncclChar, 0, me.comm, me.stream);
+  ncclGroupEnd();
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  me.leave();
+  EXPECT_EQ(kinds_of_faults(), (Kinds{"NCCL message", "NCCL message"})) << "overlap, and sizes";
+}
+
+TEST(ModelledNccl, BufferThatIsTooShortStopsTheGpu) {
+  if (rank() < 0) return run_ranks(1, 1);
+  Rank me(1);
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  Bytes buffer(1000), other(4000);
+  for (int twice = 0; twice < 2; ++twice) {  // the second one is never carried out
+    ncclGroupStart();
+    ncclRecv(buffer.data, 4000, ncclChar, 0, me.comm, me.stream);
+    ncclSend(other.data, 4000, ncclChar, 0, me.comm, me.stream);
+    ncclGroupEnd();
+    ASSERT_EQ(me.settled(), ncclSuccess);
+  }
+  EXPECT_EQ(cudaStreamSynchronize(me.stream), cudaErrorIllegalAddress);
+  EXPECT_EQ(kinds_of_faults(), Kinds{"out of bounds"});
+  EXPECT_EQ(me.state(), ncclUnhandledCudaError);
+  EXPECT_EQ(ncclCommAbort(me.comm), ncclSuccess);
+}
+
+TEST(ModelledNccl, AbortEndsWhatWaitsAndPeersLearnOfIt) {
+  if (rank() < 0) return run_ranks(2, 2);
+  Rank me(2);
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  Bytes buffer(1'000'000);
+  const ncclComm_t comm = me.comm;
+  if (rank() == 1) {
+    me.hear_from({0});
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // rank 0's next group is on its stream by then
+  } else {
+    me.tell(1);
+    EXPECT_EQ(me.settled(), ncclSuccess);
+    ncclRecv(buffer.data, buffer.n, ncclChar, 1, comm, me.stream);
+    ncclResult_t state = ncclSuccess;
+    EXPECT_TRUE(until([&] { return (state = me.state()) != ncclSuccess && state != ncclInProgress; }));
+    EXPECT_EQ(state, ncclRemoteError);
+    EXPECT_NE(std::string(ncclGetLastError(comm)).find("rank 1"), std::string::npos);
+    EXPECT_EQ(cudaStreamQuery(me.stream), cudaErrorNotReady) << "still waiting";
+  }
+  EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(me.stream), cudaSuccess);
+  EXPECT_EQ(kinds_of_faults(), Kinds{});
+}
+
+TEST(ModelledNccl, ProcessThatEndedIsARemoteError) {
+  if (rank() < 0) return run_ranks(3, 3);
+  Rank me(3);
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  if (rank() == 1) {
+    me.hear_from({0, 2});
+    _exit(0);
+  }
+  me.tell(1);
+  ncclResult_t state = ncclSuccess;
+  EXPECT_TRUE(until([&] { return (state = me.state()) != ncclSuccess && state != ncclInProgress; }));
+  EXPECT_EQ(state, ncclRemoteError);
+  EXPECT_EQ(ncclCommAbort(me.comm), ncclSuccess);
+}
+
+TEST(ModelledNccl, RanksNeedGpusOfTheirOwn) {
+  if (rank() < 0) return run_ranks(3, 2);
+  Rank me(3);
+  EXPECT_EQ(me.settled(), ncclInvalidUsage);
+  EXPECT_NE(std::string(ncclGetLastError(me.comm)).find("Duplicate GPU"), std::string::npos);
+  EXPECT_EQ(ncclCommAbort(me.comm), ncclSuccess);
+}
+
+// Rank 1 enters late.
+TEST(ModelledNccl, StartIsInProgressUntilAllAreThere) {
+  if (rank() < 0) return run_ranks(2, 2);
+  if (rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  Rank me(2);
+  Bytes buffer(8);
+  if (rank() == 0) {
+    EXPECT_EQ(me.state(), ncclInProgress);
+    EXPECT_EQ(ncclSend(buffer.data, 8, ncclChar, 1, me.comm, me.stream), ncclInvalidArgument);
+  }
+  ASSERT_EQ(me.settled(), ncclSuccess);
+  EXPECT_EQ(ncclSend(buffer.data, 8, ncclChar, 2, me.comm, me.stream), ncclInvalidArgument) << "no such rank";
+  me.leave();
+}
+
+TEST(ModelledNccl, ErrorsAndVersion) {
+  if (rank() >= 0) return;
+  int version = 0;
+  EXPECT_EQ(ncclGetVersion(&version), ncclSuccess);
+  EXPECT_EQ(version, NCCL_VERSION_CODE);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+  EXPECT_EQ(std::string(ncclGetErrorString(ncclRemoteError)), "remote process exited or there was a network error");
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRank(&comm, 1, ncclUniqueId{}, 0), ncclInvalidArgument);
+  EXPECT_NE(std::string(ncclGetLastError(nullptr)), "");
+  ncclConfig_t config{};
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 2), ncclInvalidArgument);
+}
+
+}  // namespace
+}  // namespace gpu_model::nccl_test

@@ -1,0 +1,84 @@
+// Kernels with one fault each, beside their repaired twins: the model must find the fault whatever the order of threads, at
+// its line, and must let the twin pass.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/device/cooperative.cuh"
+#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/error.hpp"
+#include "tests/gpu_model/report.hpp"
+#include "tests/gpu_model/runtime/errors.hpp"
+
+namespace gpu_model::planted {
+
+using namespace maki;
+using Lines = std::vector<int>;
+
+inline constexpr unsigned kBlock = 64, kGrid = 2, kCount = kBlock * kGrid, kRuns = 20;
+
+struct Planned {
+  std::string kind;       // how it begins
+  Lines lines;            // the fault is reported at one of them
+  const char* text = "";  // part of what is said
+  int thread = -1;        // where only one can be
+};
+
+struct Data {
+  const unsigned* in;  // 0, 1, 2 ... kCount
+  unsigned* out;       // kCount
+  unsigned* one;       // a single word
+};
+using Kernel = void (*)(Data);
+
+class Planted : public testing::Test {
+ protected:
+  Planted() : in_("numbers", kCount), out_("results", kCount), one_("one word", 1) {
+    std::vector<unsigned> values(kCount);
+    for (unsigned i = 0; i < kCount; ++i) values[i] = i;
+    in_.upload(stream_, values);
+  }
+
+  std::vector<Fault> run(Kernel kernel, std::size_t shared_bytes) {
+    const Expected quiet;
+    one_.fill_zero(stream_);
+    kernel<<<kGrid, kBlock, shared_bytes, native(stream_)>>>(Data{in_.data(), out_.data(), one_.data()});
+    (void)cudaStreamSynchronize(native(stream_));
+    forget_errors();
+    return take_faults();
+  }
+
+  // Each launch draws another order.
+  void expect_found(const Planned& expected, Kernel broken, Kernel repaired, std::size_t shared_bytes = 0,
+                    const char* own_file = __builtin_FILE()) {
+    for (unsigned n = 0; n < kRuns; ++n) {
+      const auto faults = run(broken, shared_bytes);
+      ASSERT_FALSE(faults.empty()) << "not found";
+      const auto found = std::find_if(faults.begin(), faults.end(), [&](const Fault& f) { return f.kind.starts_with(expected.kind); });
+      const Fault& fault = found == faults.end() ? faults.front() : *found;
+      SCOPED_TRACE(fault.kind + ": " + fault.where + ": " + fault.text);
+      EXPECT_NE(found, faults.end());
+      const bool listed = std::any_of(expected.lines.begin(), expected.lines.end(), [&](int line) {
+        return fault.where.find(std::string(own_file) + ":" + std::to_string(line)) != std::string::npos;
+      });
+      EXPECT_TRUE(listed);
+      EXPECT_NE(fault.text.find(expected.text), std::string::npos);
+      if (expected.thread >= 0)
+        EXPECT_NE(fault.where.find("thread (" + std::to_string(expected.thread) + ",0,0)"), std::string::npos);
+      const auto none = run(repaired, shared_bytes);
+      EXPECT_TRUE(none.empty()) << none.front().kind << ": " << none.front().where << ": " << none.front().text;
+    }
+  }
+
+  Stream stream_;
+  DeviceBuffer<unsigned> in_, out_, one_;
+};
+
+__device__ inline unsigned global_thread() { return blockIdx.x * kBlock + threadIdx.x; }
+
+}  // namespace gpu_model::planted

@@ -1,0 +1,340 @@
+// The modelled CUDA runtime: streams, events, copies, and the faults that it reports.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/gpu_model/report.hpp"
+#include "tests/gpu_model/runtime/counters.hpp"
+#include "tests/gpu_model/runtime/errors.hpp"
+#include "tests/gpu_model/runtime/queue.hpp"
+
+namespace gpu_model {
+namespace {
+
+struct TestStream {
+  cudaStream_t handle = nullptr;
+  explicit TestStream(unsigned flags = cudaStreamNonBlocking) {
+    EXPECT_EQ(cudaStreamCreateWithFlags(&handle, flags), cudaSuccess);
+  }
+  ~TestStream() {
+    cudaStreamSynchronize(handle);
+    cudaStreamDestroy(handle);
+  }
+  TestStream(const TestStream&) = delete;
+  TestStream& operator=(const TestStream&) = delete;
+  void wait() const { EXPECT_EQ(cudaStreamSynchronize(handle), cudaSuccess); }
+};
+
+struct TestEvent {
+  cudaEvent_t handle = nullptr;
+  TestEvent() { EXPECT_EQ(cudaEventCreate(&handle), cudaSuccess); }
+  ~TestEvent() { cudaEventDestroy(handle); }
+  TestEvent(const TestEvent&) = delete;
+  TestEvent& operator=(const TestEvent&) = delete;
+  void record(const TestStream& s) const { EXPECT_EQ(cudaEventRecord(handle, s.handle), cudaSuccess); }
+};
+
+// `n` numbers on the device or in page-locked memory.
+struct Numbers {
+  int* data = nullptr;
+  bool on_device;
+  Numbers(bool device, std::size_t n) : on_device(device) {
+    void* p = nullptr;
+    EXPECT_EQ(device ? cudaMalloc(&p, n * sizeof(int)) : cudaMallocHost(&p, n * sizeof(int)), cudaSuccess);
+    data = static_cast<int*>(p);
+  }
+  ~Numbers() { on_device ? cudaFree(data) : cudaFreeHost(data); }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+};
+
+std::string kinds() {
+  std::string all;
+  for (const Fault& f : take_faults()) all += (all.empty() ? "" : "; ") + f.kind;
+  return all;
+}
+
+cudaError_t to_device(const Numbers& to, const int* from, std::size_t n, const TestStream& s) {
+  return cudaMemcpyAsync(to.data, from, n * sizeof(int), cudaMemcpyHostToDevice, s.handle);
+}
+cudaError_t to_host(int* to, const Numbers& from, std::size_t n, const TestStream& s) {
+  return cudaMemcpyAsync(to, from.data, n * sizeof(int), cudaMemcpyDeviceToHost, s.handle);
+}
+
+// Work that writes down when it is carried out.
+void note(std::vector<int>& order, int number, const TestStream& s) {
+  queue_work(s.handle, "note", [&order, number](WorkNumber) {
+    order.push_back(number);
+    return Progress::kDone;
+  });
+}
+
+TEST(ModelledRuntime, CopiesThereAndBack) {
+  const TestStream s;
+  const Numbers device(true, 1000);
+  std::vector<int> in(1000), out(1000);
+  for (int i = 0; i < 1000; ++i) in[static_cast<std::size_t>(i)] = i;
+  EXPECT_EQ(to_device(device, in.data(), 1000, s), cudaSuccess);
+  EXPECT_EQ(to_host(out.data(), device, 1000, s), cudaSuccess);  // returns when it is done: `out` is pageable
+  EXPECT_EQ(in, out);
+  EXPECT_EQ(cudaMemset(device.data, 1, 4000), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(out.data(), device.data, 4000, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(out, std::vector<int>(1000, 0x01010101));
+}
+
+TEST(ModelledRuntime, WorkWaitsUntilItIsWaitedFor) {
+  const TestStream s;
+  std::vector<int> order;
+  note(order, 1, s);
+  note(order, 2, s);
+  EXPECT_TRUE(order.empty());
+  const auto waits = counters().waits.load();
+  s.wait();
+  EXPECT_EQ(order, (std::vector{1, 2}));
+  s.wait();
+  EXPECT_EQ(counters().waits, waits + 1);
+}
+
+TEST(ModelledRuntime, EventsOrderStreamsAndNothingElseDoes) {
+  bool early = false, late = false;  // the work that nobody waits for
+  for (int n = 0; n < 200; ++n) {
+    const TestStream a, b;
+    const TestEvent event;
+    std::vector<int> order;
+    note(order, 1, a);
+    event.record(a);
+    note(order, 2, a);
+    EXPECT_EQ(cudaStreamWaitEvent(b.handle, event.handle, 0), cudaSuccess);
+    note(order, 3, b);
+    b.wait();
+    early |= order.size() == 3;
+    late |= order == std::vector{1, 3};
+    std::erase(order, 2);
+    EXPECT_EQ(order, (std::vector{1, 3}));
+    a.wait();
+  }
+  const char* order = std::getenv("MAKI_GPU_MODEL_ORDER");
+  EXPECT_TRUE(late);
+  EXPECT_NE(early, order && std::string(order) == "late");
+}
+
+TEST(ModelledRuntime, BlockingStreamsWaitForTheLegacyStream) {
+  const TestStream blocking(cudaStreamDefault), other;
+  std::vector<int> order;
+  note(order, 1, blocking);
+  queue_work(nullptr, "note", [&](WorkNumber) {
+    order.push_back(2);
+    return Progress::kDone;
+  });
+  note(order, 3, blocking);
+  blocking.wait();
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+}
+
+TEST(ModelledRuntime, PollingEnds) {
+  const TestStream a, b;
+  const TestEvent event;
+  std::vector<int> order;
+  for (int i = 0; i < 20; ++i) note(order, i, a);
+  event.record(a);
+  int asked = 1;
+  while (cudaEventQuery(event.handle) == cudaErrorNotReady) ++asked;
+  EXPECT_EQ(order.size(), 20u);
+  EXPECT_GT(asked, 5);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNotReady);
+  note(order, 0, b);
+  while (cudaStreamQuery(b.handle) == cudaErrorNotReady) continue;
+  EXPECT_EQ(order.size(), 21u);
+  cudaGetLastError();
+}
+
+TEST(ModelledRuntime, WorkThatCannotGoOnIsAskedAgain) {
+  const TestStream a, b;
+  int asked = 0;
+  queue_work(a.handle, "message", [&](WorkNumber) { return ++asked < 5 ? Progress::kNotYet : Progress::kDone; });
+  std::vector<int> order;
+  note(order, 1, b);
+  a.wait();
+  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(order.size(), 1u);  // it was tried meanwhile
+}
+
+TEST(ModelledRuntime, TimeGoesOnWithWork) {
+  const TestStream s;
+  const TestEvent begin, end;
+  std::vector<int> order;
+  begin.record(s);
+  note(order, 1, s);
+  end.record(s);
+  float ms = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&ms, begin.handle, end.handle), cudaErrorNotReady);
+  EXPECT_EQ(cudaEventSynchronize(end.handle), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&ms, begin.handle, end.handle), cudaSuccess);
+  EXPECT_GT(ms, 0);
+  cudaGetLastError();
+}
+
+TEST(ModelledRuntime, SourceChangedBeforeItsCopy) {
+  const TestStream s;
+  const Numbers device(true, 8), locked(false, 8);
+  std::vector<int> pageable(8, 1);
+  EXPECT_EQ(to_device(device, pageable.data(), 8, s), cudaSuccess);
+  pageable[3] = 2;
+  s.wait();
+  EXPECT_EQ(kinds(), "host memory overwritten before its copy was done");
+  EXPECT_EQ(to_device(device, locked.data, 8, s), cudaSuccess);
+  locked.data[3] = 2;
+  s.wait();
+  EXPECT_EQ(kinds(), "host memory overwritten before its copy was done");
+  EXPECT_EQ(to_device(device, locked.data, 8, s), cudaSuccess);
+  s.wait();
+  locked.data[3] = 3;
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST(ModelledRuntime, TargetUsedBeforeItsCopy) {
+  const TestStream s, other;
+  const Numbers device(true, 4), locked(false, 8);
+  const std::vector<int> in{1, 2, 3, 4};
+  EXPECT_EQ(to_device(device, in.data(), 4, s), cudaSuccess);
+  locked.data[5] = 7;
+  EXPECT_EQ(to_host(locked.data, device, 4, s), cudaSuccess);
+  EXPECT_EQ(locked.data[5], 7);  // not of the copy
+  locked.data[6] = 8;
+  other.wait();
+  EXPECT_EQ(kinds(), "");
+  const int early = static_cast<volatile int*>(locked.data)[1];
+  EXPECT_TRUE(early == -1 || early == 2);
+  EXPECT_EQ(kinds(), "host memory read before its copy was done");
+  EXPECT_EQ(to_host(locked.data, device, 4, s), cudaSuccess);
+  locked.data[2] = 9;
+  EXPECT_EQ(kinds(), "host memory written before its copy was done");
+  EXPECT_EQ(to_host(locked.data, device, 4, s), cudaSuccess);
+  s.wait();
+  EXPECT_EQ(std::vector(locked.data, locked.data + 4), in);
+  EXPECT_EQ(locked.data[6], 8);
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST(ModelledRuntime, CopiesThroughPageLockedMemoryFollowEachOther) {
+  const TestStream s;
+  const Numbers a(true, 4), b(true, 4), locked(false, 4);
+  const std::vector<int> in{1, 2, 3, 4};
+  std::vector<int> out(4);
+  EXPECT_EQ(to_device(a, in.data(), 4, s), cudaSuccess);
+  EXPECT_EQ(to_host(locked.data, a, 4, s), cudaSuccess);
+  EXPECT_EQ(to_device(b, locked.data, 4, s), cudaSuccess);
+  EXPECT_EQ(to_host(out.data(), b, 4, s), cudaSuccess);
+  EXPECT_EQ(out, in);
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST(ModelledRuntime, RacesBetweenStreams) {
+  const TestStream a, b;
+  const TestEvent event;
+  const Numbers device(true, 16);
+  std::vector<int> out(16);
+  EXPECT_EQ(cudaMemsetAsync(device.data, 0, 64, a.handle), cudaSuccess);
+  EXPECT_EQ(to_host(out.data(), device, 16, b), cudaSuccess);
+  a.wait();
+  EXPECT_EQ(kinds(), "a race between streams");
+  EXPECT_EQ(cudaMemsetAsync(device.data, 0, 64, a.handle), cudaSuccess);
+  event.record(a);
+  EXPECT_EQ(cudaStreamWaitEvent(b.handle, event.handle, 0), cudaSuccess);
+  EXPECT_EQ(to_host(out.data(), device, 16, b), cudaSuccess);
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST(ModelledRuntime, EventsThatWereNeverRecorded) {
+  const TestStream s;
+  const TestEvent event, other;
+  EXPECT_EQ(cudaEventQuery(event.handle), cudaSuccess);
+  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(cudaStreamWaitEvent(s.handle, event.handle, 0), cudaSuccess);
+  EXPECT_EQ(kinds(), "event never recorded");
+  EXPECT_EQ(cudaEventSynchronize(event.handle), cudaSuccess);
+  EXPECT_EQ(kinds(), "event never recorded");
+  float ms = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&ms, event.handle, other.handle), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(kinds(), "event never recorded");
+  cudaGetLastError();
+}
+
+TEST(ModelledRuntime, MemoryThatIsNotThere) {
+  void* p = nullptr;
+  EXPECT_EQ(cudaMalloc(&p, std::size_t{1} << 40), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(cudaFree(nullptr), cudaSuccess);
+  std::size_t before = 0, after = 0, total = 0;
+  EXPECT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
+  EXPECT_EQ(cudaMalloc(&p, 1000), cudaSuccess);
+  EXPECT_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
+  EXPECT_GE(before - after, 1000u);
+  EXPECT_EQ(cudaFree(p), cudaSuccess);
+  EXPECT_EQ(cudaFree(p), cudaErrorInvalidValue);
+  EXPECT_EQ(kinds(), "memory freed twice");
+  int own = 0;
+  EXPECT_EQ(cudaFree(&own), cudaErrorInvalidValue);
+  EXPECT_EQ(kinds(), "freed what was not allocated");
+  EXPECT_EQ(cudaMemcpy(&own, &own, 4, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(kinds(), "wrong direction of a copy");
+  const Numbers device(true, 4);
+  std::vector<int> out(8);
+  EXPECT_EQ(cudaMemcpy(out.data(), device.data, 32, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(kinds(), "out of bounds");
+  cudaGetLastError();
+}
+
+TEST(ModelledRuntime, AFailedDeviceStaysFailed) {
+  const TestStream s;
+  queue_work(s.handle, "fails", [](WorkNumber) -> Progress { throw Stopped{cudaErrorIllegalAddress}; });
+  EXPECT_EQ(cudaStreamSynchronize(s.handle), cudaErrorIllegalAddress);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+  void* p = nullptr;
+  EXPECT_EQ(cudaMalloc(&p, 4), cudaErrorIllegalAddress);
+  forget_errors();
+  EXPECT_EQ(cudaStreamSynchronize(s.handle), cudaSuccess);
+}
+
+TEST(ModelledRuntime, HandlesThatAreGone) {
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(kinds(), "invalid handle");
+  cudaGetLastError();
+}
+
+using ModelledRuntimeDeathTest = testing::Test;
+
+TEST(ModelledRuntimeDeathTest, HostCodeThatFollowsADevicePointer) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const Numbers device(true, 4);
+        const volatile int* p = device.data;
+        std::exit(p[1]);
+      },
+      testing::ExitedWithCode(86), "host code follows a device pointer.*at byte 4 of memory of GPU 0");
+}
+
+TEST(ModelledRuntimeDeathTest, StreamsBelongToADevice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  setenv("MAKI_GPU_MODEL_DEVICES", "2", 1);
+  EXPECT_EXIT(
+      {
+        const TestStream s;
+        cudaSetDevice(1);
+        const TestEvent event;
+        std::exit(cudaEventRecord(event.handle, s.handle) == cudaErrorInvalidResourceHandle ? 0 : 1);
+      },
+      testing::ExitedWithCode(86), "wrong device: cudaEventRecord");
+  unsetenv("MAKI_GPU_MODEL_DEVICES");
+}
+
+}  // namespace
+}  // namespace gpu_model
