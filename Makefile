@@ -41,7 +41,7 @@ endif
 # ---- packages -------------------------------------------------------------------------------------------------------
 PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
             libfmt-dev libspdlog-dev libboost-dev libboost-context-dev libboost-math-dev librandom123-dev libpng-dev \
-            zlib1g-dev libssl-dev libxxhash-dev libgtest-dev libbenchmark-dev binutils libopenmpi-dev openmpi-bin
+            zlib1g-dev libzstd-dev libssl-dev libxxhash-dev libgtest-dev libbenchmark-dev binutils libopenmpi-dev openmpi-bin
 PACKAGES += $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),patchelf)
 MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
 
@@ -187,7 +187,7 @@ benches: $(BENCH_PROGRAMS)
 
 # make run and make test do everything on a fresh machine: the packages first, then themselves again with them.
 ifneq (,$(MISSING)$(GET_TOOLKIT))
-run test test-full test-wan wan bench bundle bundle-check: deps $(GET_TOOLKIT)
+run test test-full test-wan test-gpu-model wan bench bundle bundle-check: deps $(GET_TOOLKIT)
 	@$(MAKE) --no-print-directory $(if $(GET_TOOLKIT),BACKEND=cuda) $@
 else
 run: $(BUILD)/maki

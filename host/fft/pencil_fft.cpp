@@ -158,7 +158,6 @@ void PencilFft<Real>::forward(const Stream& stream, Real* mesh) {
       planes(stream, Pencils::kY, work, &Fft::forward));
   run(stream, y_to_x_, work, mesh, 1, {0, [](std::size_t, std::size_t) {}},
       planes(stream, Pencils::kX, mesh, &Fft::forward));
-  stream.synchronize();
 }
 
 template <class Real>
@@ -170,7 +169,6 @@ void PencilFft<Real>::backward(const Stream& stream, Real* mesh) {
       planes(stream, Pencils::kY, work, &Fft::backward));
   run(stream, y_to_z_, work, mesh, 3, {0, [](std::size_t, std::size_t) {}},
       planes(stream, Pencils::kZ, mesh, &Fft::modes_to_real));
-  stream.synchronize();
 }
 
 template class PencilFft<float>;

@@ -1,4 +1,4 @@
-// Atomic operations, lane by lane.
+// Atomic operations, lane by lane, in an order that is drawn: lanes that come together to one word find it so.
 #include <algorithm>
 #include <cstring>
 
@@ -28,8 +28,10 @@ void change(Warp& w, const Instruction& i) {
   const T* second = i.from[1] == kNoRow ? v : row<const T>(w, i.from[1]);
   T old[kLanes];
   unsigned conflicts = 0;
-  for (Lanes m = w.active; m; m &= m - 1) {
-    const unsigned l = first_lane(m);
+  const auto turned = static_cast<unsigned>(choices().below(kLanes));
+  for (unsigned n = 0; n < kLanes; ++n) {
+    const unsigned l = n ^ turned;
+    if (!(w.active >> l & 1)) continue;
     std::memcpy(&old[l], p.at[l], sizeof(T));
     const T changed = Op::of(old[l], v[l], second[l]);
     std::memcpy(p.at[l], &changed, sizeof(T));

@@ -335,13 +335,19 @@ void run(const Launch& launch) {
     begin_block(b, launch, static_cast<std::uint32_t>(next));
     running.push_back(&b);
   }
+  std::uint64_t taken = 0;
   while (!running.empty()) {
     const std::size_t turn = draw.below(running.size());
     Block& b = *running[turn];
     bool more = true;
-    for (std::size_t steps = 1 + draw.below(2 * b.warps.size()); more && steps > 0; --steps)
-      more = advance(b, draw, static_cast<int>(64 + draw.below(512)));
+    for (std::size_t steps = 1 + draw.below(2 * b.warps.size()); more && steps > 0; --steps) {
+      const auto turns = static_cast<int>(64 + draw.below(512));
+      taken += static_cast<std::uint64_t>(turns);
+      more = advance(b, draw, turns);
+    }
+    if (taken > patience()) give_up(b);
     if (more) continue;
+    taken = 0;
     if (next < blocks) {
       begin_block(b, launch, static_cast<std::uint32_t>(next++));
     } else {

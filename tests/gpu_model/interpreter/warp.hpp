@@ -128,6 +128,10 @@ std::string where(const Warp& w, const Instruction& i, unsigned lane);
 void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text);
 [[noreturn]] void fatal(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text);
 
+// Warp instructions that a launch may take without a block of it coming to its end: MAKI_GPU_MODEL_PATIENCE.
+std::uint64_t patience();
+[[noreturn]] void give_up(const Block& b);  // for a launch that has taken more
+
 // schedule.cpp
 void branch(Warp& w, const Instruction& i);
 void end_lanes(Warp& w, const Instruction& i);

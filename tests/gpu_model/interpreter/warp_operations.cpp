@@ -128,6 +128,8 @@ void active_mask(Warp& w, const Instruction& i) {
   for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = w.active;
 }
 
+void trap(Warp& w, const Instruction& i) { fatal(w, i, first_lane(w.active), "a trap", "the kernel ends the launch itself"); }
+
 void nothing(Warp&, const Instruction&) {}
 void block_fence(Warp&, const Instruction&) {}  // barriers are what orders a block's threads here
 
@@ -137,6 +139,7 @@ Handler of_warp(const Words& words, Instruction& i) {
   const auto op = words[0], type = words.back();
   i.kind = Class::kWarp;
   if (op == "nanosleep") return nothing;
+  if (op == "trap") return trap;
   if (op == "activemask") return active_mask;
   if (op == "membar" || op == "fence") {
     i.kind = Class::kBarrier;

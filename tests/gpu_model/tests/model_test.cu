@@ -1,0 +1,336 @@
+// Whole kernels, and the model's manners: orders and seeds, copies, arguments, launches, what a fault says.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/gpu_model/tests/each_thread.cuh"
+#include "tests/gpu_model/tests/faults.hpp"
+
+namespace gpu_model {
+namespace {
+
+using namespace maki;
+
+std::vector<unsigned> numbers(unsigned n) {
+  std::vector<unsigned> values(n);
+  for (unsigned i = 0; i < n; ++i) values[i] = i * i % 17;
+  return values;
+}
+
+__global__ void scan_kernel(const unsigned* in, unsigned* out) {
+  __shared__ unsigned totals[32];
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned sum = in[i];
+  for (unsigned d = 1; d < 32; d *= 2) {
+    const unsigned left = __shfl_up_sync(kAllLanes, sum, d);
+    if (lane >= d) sum += left;
+  }
+  if (lane == 31) totals[warp] = sum;
+  __syncthreads();
+  for (unsigned w = 0; w < warp; ++w) sum += totals[w];
+  out[i] = sum;
+}
+
+TEST(Model, ScanOfABlock) {
+  const Stream stream;
+  for (const unsigned block : {32u, 128u, 1024u}) {
+    const unsigned grid = 3;
+    const auto values = numbers(block * grid);
+    DeviceBuffer<unsigned> in("in"), out("out", values.size());
+    in.upload(stream, values);
+    for (int n = 0; n < 5; ++n) {
+      launch_blocks(stream, "scan", {grid, block}, scan_kernel, in.data(), out.data());
+      const auto result = out.download(stream);
+      for (unsigned b = 0; b < grid; ++b) {
+        unsigned sum = 0;
+        for (unsigned i = 0; i < block; ++i) ASSERT_EQ(result[b * block + i], sum += values[b * block + i]);
+      }
+    }
+  }
+}
+
+// Halving in dynamic shared memory: the last steps within a warp.
+template <class T>
+__global__ void reduce_kernel(const T* in, T* out) {
+  T* sums = dynamic_shared<T>();
+  sums[threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];
+  for (unsigned half = blockDim.x / 2; half >= 32; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+  }
+  if (threadIdx.x >= 32) return;
+  for (unsigned half = 16; half > 0; half /= 2) {
+    __syncwarp();
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) atomicAdd(out, sums[0]);
+}
+
+TEST(Model, SumOfAllBlocks) {
+  const Stream stream;
+  const unsigned block = 256, grid = 5;
+  const auto values = numbers(block * grid);
+  DeviceBuffer<unsigned> in("in"), out("out", 1);
+  in.upload(stream, values);
+  for (int n = 0; n < 5; ++n) {
+    out.fill_zero(stream);
+    launch_blocks(stream, "reduce", {grid, block, block * sizeof(unsigned)}, reduce_kernel<unsigned>, in.data(),
+                  out.data());
+    ASSERT_EQ(out.download(stream)[0], std::accumulate(values.begin(), values.end(), 0u));
+  }
+}
+
+// Double-buffered tiles: the sum of all values, by every thread of every block.
+__global__ void tiles_kernel(const uint4* in, unsigned tiles, unsigned* out) {
+  uint4* shared = dynamic_shared<uint4>();
+  const unsigned n = blockDim.x;
+  copy_async<16>(shared + threadIdx.x, in + threadIdx.x);
+  commit_copies();
+  unsigned sum = 0;
+  for (unsigned t = 0; t < tiles; ++t) {
+    if (t + 1 < tiles) copy_async<16>(shared + (t + 1) % 2 * n + threadIdx.x, in + (t + 1) * n + threadIdx.x);
+    commit_copies();
+    wait_copies<1>();
+    __syncthreads();
+    for (unsigned i = 0; i < n; ++i) {
+      const uint4 v = shared[t % 2 * n + i];
+      sum += v.x + v.y + v.z + v.w;
+    }
+    __syncthreads();
+  }
+  out[blockIdx.x * n + threadIdx.x] = sum;
+}
+
+TEST(Model, DoubleBufferedTiles) {
+  const Stream stream;
+  const unsigned block = 64, grid = 2, tiles = 5;
+  const auto values = numbers(4 * block * tiles);
+  DeviceBuffer<unsigned> in("in"), out("out", grid * block);
+  in.upload(stream, values);
+  for (int n = 0; n < 5; ++n) {
+    launch_blocks(stream, "tiles", {grid, block, 2 * block * sizeof(uint4)}, tiles_kernel,
+                  reinterpret_cast<const uint4*>(in.data()), tiles, out.data());
+    for (const unsigned sum : out.download(stream)) ASSERT_EQ(sum, std::accumulate(values.begin(), values.end(), 0u));
+  }
+}
+
+// A copy is made at the wait and not before: what its thread writes to the source in between arrives with it.
+__global__ void late_copy(unsigned* word, unsigned* out) {
+  unsigned* shared = dynamic_shared<unsigned>();
+  if (threadIdx.x != 0) return;
+  copy_async<4>(shared, word);
+  commit_copies();
+  *word = 5;
+  wait_copies<0>();
+  *out = *shared;
+}
+
+TEST(Model, CopiesLandAtTheWait) {
+  const Stream stream;
+  DeviceBuffer<unsigned> word("word", 1), out("out", 1);
+  word.fill_zero(stream);
+  launch_blocks(stream, "copy", {1, 32, 4}, late_copy, word.data(), out.data());
+  EXPECT_EQ(out.download(stream)[0], 5u);
+}
+
+__constant__ unsigned of_module[5] = {2, 3, 5, 7, 11};
+__device__ unsigned changed_by_kernels = 10;
+
+struct Large {
+  unsigned words[40];
+};
+
+__global__ void constants_kernel(Large large, unsigned* out) {
+  unsigned local[40];
+  for (unsigned i = 0; i < 40; ++i) local[i] = large.words[(i + threadIdx.x) % 40];
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = local[threadIdx.x % 7] * of_module[i % 5];
+  atomicAdd(&changed_by_kernels, 1u);
+}
+__global__ void read_changed(unsigned* out) { *out = changed_by_kernels; }
+
+// Arguments are copied when the kernel is launched, variables of a module live from launch to launch.
+TEST(Model, ArgumentsVariablesAndLocalArrays) {
+  const Stream stream;
+  Large large;
+  for (unsigned i = 0; i < 40; ++i) large.words[i] = 100 + i;
+  DeviceBuffer<unsigned> out("out", 128), changed("changed", 1);
+  constants_kernel<<<2, 64, 0, native(stream)>>>(large, out.data());
+  for (unsigned& word : large.words) word = 0;
+  read_changed<<<1, 1, 0, native(stream)>>>(changed.data());
+  const auto result = out.download(stream);
+  for (unsigned i = 0; i < 128; ++i) {
+    const unsigned t = i % 64;
+    ASSERT_EQ(result[i], (100 + (t % 7 + t) % 40) * std::vector{2u, 3u, 5u, 7u, 11u}[i % 5]);
+  }
+  EXPECT_EQ(changed.download(stream)[0], 138u);
+}
+
+// ---- orders ---------------------------------------------------------------------------------------------------------
+__global__ void tickets(unsigned* next, unsigned* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = atomicAdd(next, 1u); }
+
+// The tickets that the threads of two blocks draw.
+std::vector<unsigned> order_of_threads() {
+  const Stream stream;
+  DeviceBuffer<unsigned> next("next", 1), out("out", 128);
+  next.fill_zero(stream);
+  launch_blocks(stream, "tickets", {2, 64}, tickets, next.data(), out.data());
+  return out.download(stream);
+}
+
+// Each launch draws another one: of blocks, of warps, and of the lanes that come to one word together.
+TEST(Model, OrdersAreDrawn) {
+  std::set<std::vector<unsigned>> orders;
+  std::set<bool> first_block, first_warp, first_lane;
+  for (int n = 0; n < 40; ++n) {
+    const auto order = order_of_threads();
+    orders.insert(order);
+    first_block.insert(order[0] < order[64]);
+    first_warp.insert(order[0] < order[32]);
+    first_lane.insert(order[0] < order[1]);
+    auto sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    for (unsigned i = 0; i < 128; ++i) ASSERT_EQ(sorted[i], i);
+  }
+  EXPECT_GT(orders.size(), 10u);
+  EXPECT_EQ(first_block.size(), 2u);
+  EXPECT_EQ(first_warp.size(), 2u);
+  EXPECT_EQ(first_lane.size(), 2u);
+}
+
+// For the next test, which starts this program.
+TEST(Model, DISABLED_PrintsAnOrder) {
+  std::printf("order");
+  for (int n = 0; n < 3; ++n)
+    for (const unsigned ticket : order_of_threads()) std::printf(" %u", ticket);
+  std::printf("\n");
+}
+
+std::string order_with_seed(const std::string& seed) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  FILE* out = popen(("MAKI_GPU_MODEL_SEED=" + seed + " '" + program +
+                     "' --gtest_also_run_disabled_tests --gtest_filter=Model.DISABLED_PrintsAnOrder")
+                        .c_str(),
+                    "r");
+  std::string order;
+  char line[4096];
+  while (out && std::fgets(line, sizeof line, out))
+    if (std::string(line).starts_with("order")) order = line;
+  EXPECT_EQ(pclose(out), 0);
+  EXPECT_GT(order.size(), 100u);
+  return order;
+}
+
+TEST(Model, TheSameSeedGivesTheSameOrder) {
+  const std::string first = order_with_seed("5");
+  EXPECT_EQ(order_with_seed("5"), first);
+  EXPECT_NE(order_with_seed("6"), first);
+}
+
+// Every thread waits until all have come: without turns this would not end.
+__global__ void wait_for_all(unsigned* come, unsigned all) {
+  atomicAdd(come, 1u);
+  while (atomicAdd(come, 0u) < all) {
+  }
+}
+
+TEST(Model, ThreadsThatWaitGiveWay) {
+  const Stream stream;
+  DeviceBuffer<unsigned> come("come", 1);
+  for (const unsigned block : {32u, 128u}) {
+    come.fill_zero(stream);
+    launch_blocks(stream, "wait", {1, block}, wait_for_all, come.data(), block);
+    EXPECT_EQ(come.download(stream)[0], block);
+  }
+}
+
+using ModelDeathTest = testing::Test;
+
+TEST(ModelDeathTest, KernelsThatDoNotEnd) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  setenv("MAKI_GPU_MODEL_PATIENCE", "1000000", 1);
+  EXPECT_EXIT(
+      {
+        const Stream stream;
+        DeviceBuffer<unsigned> come("come", 1);
+        come.fill_zero(stream);
+        wait_for_all<<<1, 32, 0, native(stream)>>>(come.data(), 33);
+        std::exit(cudaStreamSynchronize(native(stream)) == cudaSuccess ? 0 : 1);
+      },
+      testing::ExitedWithCode(86), "a kernel that does not end: .*wait_for_all.*model_test.cu:");
+  unsetenv("MAKI_GPU_MODEL_PATIENCE");
+}
+
+// ---- launches and what is said about them ---------------------------------------------------------------------------
+struct Square {
+  const unsigned* in;
+  unsigned* out;
+  MAKI_HD void operator()(std::size_t i) const { out[i] = in[i] * in[i]; }
+};
+
+TEST(Model, FlatWork) {
+  const Stream stream;
+  const auto values = numbers(1000);
+  DeviceBuffer<unsigned> in("some.input"), out("some.output", values.size());
+  in.upload(stream, values);
+  const Square square{in.data(), out.data()};
+  launch(stream, "square", values.size(), square);
+  const auto result = out.download(stream);
+  for (unsigned i = 0; i < 1000; ++i) ASSERT_EQ(result[i], values[i] * values[i]);
+  const auto faults = faults_of([&] { launch(stream, "square", values.size() + 1, square); });
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].kind, "out of bounds");
+  EXPECT_NE(faults[0].text.find("some.input"), std::string::npos) << faults[0].text;
+}
+
+__global__ void nothing() {}
+
+TEST(Model, LaunchesThatNoDeviceTakes) {
+  const Stream stream;
+  for (const auto& [block, bytes] :
+       {std::pair{1025u, std::size_t{0}}, {0u, std::size_t{0}}, {32u, std::size_t{1} << 18}}) {
+    cudaError_t code = cudaSuccess;
+    const auto faults = faults_of([&] {
+      nothing<<<1, block, bytes, native(stream)>>>();
+      code = cudaGetLastError();
+    });
+    EXPECT_NE(code, cudaSuccess);
+    ASSERT_EQ(faults.size(), 1u) << block << " " << bytes;
+    EXPECT_EQ(faults[0].kind, "launch over a limit");
+  }
+}
+
+constexpr int kTooFar = __LINE__;
+__global__ void too_far(unsigned* out) {
+  out[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+
+__global__ void ends_itself(const unsigned* in) {
+  if (in[threadIdx.x] == 7) __trap();
+}
+
+TEST(Model, FaultsSayEverything) {
+  const Stream stream;
+  DeviceBuffer<unsigned> out("some.array", 100);
+  const auto faults = faults_of([&] { too_far<<<2, 64, 0, native(stream)>>>(out.data()); });
+  ASSERT_EQ(faults.size(), 1u);
+  const std::string text = to_string(faults[0]);
+  for (const std::string& part : {std::string("too_far"), std::string("block (1,0,0)"), std::string("thread (36,0,0)"),
+                                  std::string("out of bounds"), std::string("writes 4 bytes"), std::string("some.array"),
+                                  std::string("400 bytes"), "tests/gpu_model/tests/model_test.cu:" + std::to_string(kTooFar + 2)})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  DeviceBuffer<unsigned> in("in");
+  in.upload(stream, std::vector<unsigned>{1, 7});
+  const auto traps = faults_of([&] { ends_itself<<<1, 2, 0, native(stream)>>>(in.data()); });
+  ASSERT_EQ(traps.size(), 1u);
+  EXPECT_EQ(traps[0].kind, "a trap") << to_string(traps[0]);
+  EXPECT_NE(traps[0].where.find("thread (1,0,0)"), std::string::npos) << to_string(traps[0]);
+}
+
+}  // namespace
+}  // namespace gpu_model
