@@ -228,14 +228,18 @@ void Listener::Core::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel
 
 void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> channel) {
   const Hello& hello = greeter.hello();
-  AcceptedSession session{greeter.welcome().session, channel->identity(), hello.name, hello, greeter.peer(), settings_};
+  AcceptedSession session{greeter.welcome().session, channel->identity(), hello.name, hello, greeter.peer(), settings_, {}};
   session.settings.streams = static_cast<int>(greeter.welcome().streams);
+  session.settings.unmatched_limit = greeter.welcome().unmatched_limit;
+  session.promised = sessions_.take_promised(session.session);
+  Accepted accepted{{}, session.name, session.identity};
   EventLoop& loop = context_.next_loop();
-  const auto core = make_accepted(loop, session);
-  sessions_.settle(session.session, core);
+  const auto core = make_accepted(loop, std::move(session));
+  sessions_.settle(greeter.welcome().session, core);
   attach(core, static_cast<int>(hello.stream), hello.epoch, std::move(channel));
   std::lock_guard lock(mutex_);
-  accepted_.push_back({{Path(core), session.name, session.identity}, &loop});
+  accepted.path = Path(core);
+  accepted_.push_back({std::move(accepted), &loop});
   arrived_.notify_one();
 }
 

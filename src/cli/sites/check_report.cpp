@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 
 #include "wan/sites/link_plan.hpp"
 
@@ -16,6 +17,7 @@ constexpr double kClocksApart = 5;           // seconds
 constexpr double kAssumedRate = 1.25e8;      // bytes/s
 constexpr double kAssumedRoundTrip = 0.3;    // seconds
 constexpr std::uint64_t kOwnFiles = 128;     // of a run besides its streams
+constexpr std::uint64_t kPartOfAKey = 4;     // one key's streams may take the fourth part of all files (wan::ListenerLimits)
 
 const std::string& name_of(const sites::RingPlan& plan, const sites::LinkCheck& link) {
   return plan.sites[static_cast<std::size_t>(link.site)].name;
@@ -32,6 +34,19 @@ std::string clock_cell(const sites::LinkCheck& link) {
 void add_once(std::vector<wan::Limit>& all, const wan::Limit& limit) {
   const auto same = [&](const wan::Limit& one) { return one.remedy == limit.remedy; };
   if (std::none_of(all.begin(), all.end(), same)) all.push_back(limit);
+}
+
+// The most that call this site with one key; where certificates or nothing tell callers apart, all of them.
+int streams_of_a_key(const sites::RingPlan& plan) {
+  std::map<std::string, int> streams;
+  for (const int neighbour : sites::neighbours(plan)) {
+    if (!calls_us(plan, neighbour)) continue;
+    const sites::LinkPlan link = link_to(plan, neighbour);
+    streams[link.security.key_files.empty() ? "" : link.security.key_files.front()] += link.path.streams;
+  }
+  int most = 0;
+  for (const auto& [key, count] : streams) most = std::max(most, count);
+  return most;
 }
 
 }  // namespace
@@ -62,7 +77,9 @@ std::vector<wan::Limit> limits_here(const sites::RingPlan& plan, const std::vect
     if (links.empty()) add(intended, kAssumedRoundTrip);
   }
   // Streams that are made anew are there twice for a while.
-  const std::uint64_t needed = kOwnFiles + 2 * static_cast<std::uint64_t>(streams);
+  std::uint64_t needed = kOwnFiles + 2 * static_cast<std::uint64_t>(streams);
+  if (const int most = streams_of_a_key(plan); most > wan::kMaxStreams)  // so many any key may have
+    needed = std::max(needed, kPartOfAKey * static_cast<std::uint64_t>(most));
   if (open_files < needed) {
     all.push_back({fmt::format("{} files may be open at once, and {} streams to {} neighbour{} need up to {}",
                                open_files, streams, neighbours.size(), neighbours.size() > 1 ? "s" : "", needed),

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 using copy::Scratch;
 
 constexpr std::uint64_t kFew = 900, kMany = 250'000;  // messages of a test; four of them are a million
-constexpr std::uint64_t kOfARound = 150;
+constexpr std::uint64_t kOfACopy = 150;
+constexpr int kCopies = 12;  // of a round, which has a listener and folders of its own
 
 PathSettings small() {
   PathSettings settings = test::streams(1);
@@ -42,7 +43,7 @@ class HostileCopier {
   }
   // Messages until there are enough, or the path ends; what is not taken waits at the other side.
   void go_on() try {
-    while (sent_ < kOfARound && sending_.size() < 100) {
+    while (sent_ < kOfACopy && sending_.size() < 100) {
       say(maker_.next());
       const Tag tag = 1 + below(random_, 4);
       Request& taking = taking_[tag];
@@ -101,7 +102,7 @@ void CopyStates::clients(std::uint64_t messages) {
     std::thread serving([&] { server.run(listener); });
     const auto connect = [&] { return Path::connect(listener.address(), security, small()); };
     std::uint64_t sent = 0;
-    for (int copies = 0; copies < 3; ++copies) {
+    for (int copies = 0; copies < kCopies; ++copies) {
       HostileCopier copier(random, connect());
       using Action = copy::Order::Action;
       if (!one_in(random, 8)) copier.say(copier.maker().order(one_in(random, 2) ? Action::kPush : Action::kPull));
@@ -125,26 +126,28 @@ void CopyStates::servers(std::uint64_t messages) {
     Random random(seed);
     Place place;
     Listener listener({"127.0.0.1", 0}, security, small());
-    const bool pulls = one_in(random, 2);
-    auto copied = std::async(std::launch::async, [&] {
-      copy::Client client(Path::connect(listener.address(), security, small()));
-      if (pulls) client.pull({"a", "tree"}, (place.folder / "got").string());
-      else client.push({(place.folder / "tree").string(), (place.folder / "a").string()}, "there/");
-    });
-    std::uint64_t sent = 1;
-    {
-      HostileCopier copier(random, std::move(listener.accept().path));
-      if (!one_in(random, 8)) copier.say(copier.maker().agreement());
-      copier.go_on();
-      sent += copier.sent();
-    }
-    if (copied.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
-      std::fputs("the copy hangs\n", stderr);
-      std::abort();  // nothing would end it
-    }
-    try {
-      copied.get();
-    } catch (const Error&) {  // that is how it should end
+    std::uint64_t sent = 0;
+    for (int copies = 0; copies < kCopies; ++copies) {
+      const bool pulls = one_in(random, 2);
+      auto copied = std::async(std::launch::async, [&] {
+        copy::Client client(Path::connect(listener.address(), security, small()));
+        if (pulls) client.pull({"a", "tree"}, (place.folder / "got").string());
+        else client.push({(place.folder / "tree").string(), (place.folder / "a").string()}, "there/");
+      });
+      {
+        HostileCopier copier(random, std::move(listener.accept().path));
+        if (!one_in(random, 8)) copier.say(copier.maker().agreement());
+        copier.go_on();
+        sent += copier.sent();
+      }
+      if (copied.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
+        std::fputs("the copy hangs\n", stderr);
+        std::abort();  // nothing would end it
+      }
+      try {
+        copied.get();
+      } catch (const Error&) {  // that is how it should end
+      }
     }
     place.expect_kept();
     return sent;

@@ -25,8 +25,8 @@ void print_note() {
 void print_note_at_death() {
   if (__sanitizer_set_death_callback != nullptr) return __sanitizer_set_death_callback(print_note);
   struct sigaction action {};
-  action.sa_handler = [](int) { print_note(); };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // then the signal comes again, and ends the process
+  action.sa_handler = [](int signal) { print_note(), raise(signal); };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // so that it ends the process this time
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
 }
 

@@ -12,6 +12,7 @@ namespace maki::wan::copy {
 namespace {
 
 constexpr double kSurplusOrder = 5;  // seconds that one too many has to say what it wants
+constexpr double kLook = 0.05;       // seconds until it is seen that there is something else than newcomers
 
 // "'a', 'b' and 3 more"
 std::string list_of(const std::vector<std::string>& names) {
@@ -39,7 +40,7 @@ void Server::stop() {
 
 void Server::run(Listener& listener) {
   while (!stopped_) {
-    if (auto accepted = listener.accept_for(0.5)) try {
+    if (auto accepted = listener.accept_for(kLook)) try {
         const std::string peer = accepted->path.status().peer;
         const std::string name =
             accepted->name.empty() ? peer : fmt::format("{} ({})", printable(accepted->name), peer);

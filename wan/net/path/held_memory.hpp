@@ -1,5 +1,5 @@
-// Memory that a peer makes this process hold unasked: what it sends before its receive is posted, and copies of short
-// messages that it does not acknowledge. Counted for each peer (its key or certificate; its address where paths are
+// Memory that a peer may make this process hold unasked: what each of its paths was promised for data that come before
+// their receive is posted, and copies of short messages that it does not acknowledge. Counted for each peer (its key or certificate; its address where paths are
 // insecure) over all of its paths, so that none uses up what the others need. Any thread.
 #pragma once
 
@@ -11,9 +11,12 @@
 namespace maki::wan {
 
 struct HeldMemoryLimits {
-  std::uint64_t one_peer = std::uint64_t{2} << 30;  // eight paths that fill what each was promised (unmatched_limit)
+  std::uint64_t one_peer = std::uint64_t{2} << 30;  // an eighth of it is not promised: for copies and gaps
   std::uint64_t all = std::uint64_t{4} << 30;  // of all peers; beyond it each may still have an equal part of this
 };
+
+// Promised to each path, where it wants so much.
+inline constexpr std::uint64_t kLeastPromise = 4 << 20;
 
 // Bytes of a range of numbers, and counted at once; so many are every path's own, so that one whose receives are all
 // posted needs nothing of what others may have filled.
@@ -25,12 +28,17 @@ class HeldMemory {
  public:
   static std::shared_ptr<HeldMemory> of(const std::string& peer);  // the same for all who ask while anybody has it
   static void set_limits(const HeldMemoryLimits& limits);          // of the process, from now on
+  static void make_room(std::uint64_t unmatched_limit);  // raises them, so that a path that is alone may have all of it
   ~HeldMemory();
   HeldMemory(const HeldMemory&) = delete;
 
   bool take(std::uint64_t bytes);  // false, and nothing taken, where that would be too much
   void give_back(std::uint64_t bytes);
   std::uint64_t bytes() const { return bytes_; }
+  static std::uint64_t peers();  // that anybody has
+  // What one more path may be promised of the `wanted` bytes: no more than half of what is left when each of the `others`
+  // that may come has the least. 0 where there is not even that.
+  std::uint64_t room_for_path(std::uint64_t wanted, std::uint64_t others) const;
 
  private:
   HeldMemory();
@@ -52,6 +60,8 @@ class Holding {
 
   // So much in all, or a little more: it grows in steps. False where that would be too much; true without a `memory`.
   bool grow_to(std::uint64_t bytes, const std::shared_ptr<HeldMemory>& memory, std::uint64_t step = 1);
+  void shrink_to(std::uint64_t bytes);
+  std::uint64_t bytes() const { return bytes_; }
 
  private:
   void swap(Holding& other) {

@@ -21,7 +21,6 @@ struct InMessage {
   struct Piece {
     std::uint64_t offset, length;
     std::unique_ptr<std::byte[]> data;
-    Holding holding;
   };
   std::vector<Piece> pieces;   // that came before the receive
   Ranges written;              // of its bytes
@@ -61,17 +60,11 @@ void Landing::let_go() {
   if (message_) inbox_.abandoned(*this);
   message_.reset();
   own_.reset();
-  holding_ = {};
 }
 
 Inbox::Inbox(std::uint64_t unmatched_limit, std::uint64_t message_limit,
              std::function<void(Tag, std::uint64_t)> matched)
     : unmatched_limit_(unmatched_limit), message_limit_(message_limit), matched_(std::move(matched)) {}
-
-void Inbox::set_limits(std::uint64_t unmatched, std::uint64_t message) {
-  unmatched_limit_ = std::max(unmatched_limit_, unmatched);  // the peer was promised the first
-  message_limit_ = message;
-}
 
 std::shared_ptr<InMessage> Inbox::find_or_make(const Name& name) {
   auto& message = messages_[name];
@@ -123,6 +116,7 @@ void Inbox::meet(InMessage& message) {
   message.pieces.clear();
   for (const Landing* landing : message.open)
     if (landing->own_) unmatched_bytes_ -= landing->frame_.length + kUnmatchedCost;
+  if (closed_) promised_.shrink_to(unmatched_bytes_);
 }
 
 void Inbox::complete(const Name& name, InMessage& message) {
@@ -171,9 +165,6 @@ void Inbox::make_room(Landing& landing) {
   if (unmatched_bytes_ + cost > unmatched_limit_)
     throw ProtocolError("More data than agreed came before it was asked for",
                         fmt::format("the limit is {} bytes", unmatched_limit_));
-  if (!landing.holding_.grow_to(cost, memory_))
-    throw HeldMemoryError(fmt::format("{} bytes came before they were asked for, on all paths of this peer", memory_->bytes()),
-                          "no more are held", "use fewer paths at once");
   landing.own_.reset(new std::byte[std::max<std::size_t>(frame.length, 1)]);
   landing.where = landing.own_.get();
   unmatched_bytes_ += cost;
@@ -191,7 +182,7 @@ bool Inbox::finish(std::unique_ptr<Landing> landing) {
   std::erase(message->open, landing.get());
   landing->message_.reset();  // it has landed
   if (landing->own_ && !message->posted) {
-    message->pieces.push_back({frame.offset, frame.length, std::move(landing->own_), std::move(landing->holding_)});
+    message->pieces.push_back({frame.offset, frame.length, std::move(landing->own_)});
   } else if (landing->own_ && !message->unwanted && frame.length > 0) {  // the receive was posted meanwhile
     std::memcpy(message->target + frame.offset, landing->own_.get(), frame.length);
   }
@@ -212,11 +203,16 @@ void Inbox::abandoned(Landing& landing) {
 
 void Inbox::close(const std::exception_ptr& error) {
   closed_ = error;
+  unmatched_bytes_ = 0;
   for (auto at = messages_.begin(); at != messages_.end();) {
     InMessage& message = *at->second;
     if (message.posted && !message.unwanted) message.receive.operation->fail(error);
-    at = !message.posted && message.whole() ? std::next(at) : messages_.erase(at);
+    const bool kept = !message.posted && message.whole();
+    if (kept)
+      for (const auto& piece : message.pieces) unmatched_bytes_ += piece.length + kUnmatchedCost;
+    at = kept ? std::next(at) : messages_.erase(at);
   }
+  promised_.shrink_to(unmatched_bytes_);
 }
 
 }  // namespace maki::wan

@@ -22,7 +22,7 @@ struct Receive {
   bool any_size = false;
 };
 
-// What came before its receive was posted is more than may be held of this peer: the path has to end.
+// The gaps in what came are more than may be held of this peer: the path has to end.
 class HeldMemoryError : public Error {
  public:
   using Error::Error;
@@ -51,15 +51,15 @@ class Landing {
   const Frame frame_;
   std::shared_ptr<InMessage> message_;
   std::unique_ptr<std::byte[]> own_;  // before the receive is posted
-  Holding holding_;                   // for it
 };
 
 class Inbox {
  public:
   // `matched(tag, index)` is called when a message and its receive have met.
   Inbox(std::uint64_t unmatched_limit, std::uint64_t message_limit, std::function<void(Tag, std::uint64_t)> matched);
-  void set_limits(std::uint64_t unmatched, std::uint64_t message);
-  void set_memory(std::shared_ptr<HeldMemory> memory) { memory_ = std::move(memory); }  // none: not counted
+  void set_message_limit(std::uint64_t bytes) { message_limit_ = bytes; }
+  void set_memory(std::shared_ptr<HeldMemory> memory) { memory_ = std::move(memory); }  // for gaps; none: not counted
+  void set_promised(Holding promised) { promised_ = std::move(promised); }  // unmatched_limit, for as long as it may be filled
 
   void post(Tag tag, Receive receive);
   // Throws ProtocolError where a chunk contradicts its message, overlaps another or exceeds the limits, and HeldMemoryError.
@@ -79,12 +79,14 @@ class Inbox {
   void complete(const Name& name, InMessage& message);
   void abandoned(Landing& landing);
 
-  std::uint64_t unmatched_limit_, message_limit_;
+  const std::uint64_t unmatched_limit_;  // the peer was promised it
+  std::uint64_t message_limit_;
   std::function<void(Tag, std::uint64_t)> matched_;
   std::map<Tag, std::uint64_t> next_receive_;
   std::map<Name, std::shared_ptr<InMessage>> messages_;
   std::uint64_t unmatched_bytes_ = 0;
   std::shared_ptr<HeldMemory> memory_;
+  Holding promised_;
   std::exception_ptr closed_;
 };
 

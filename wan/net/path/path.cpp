@@ -113,10 +113,10 @@ bool Path::close(double seconds) {
 
 // ---- for the listening side ----
 
-std::shared_ptr<PathCore> make_accepted(EventLoop& loop, const AcceptedSession& session) {
+std::shared_ptr<PathCore> make_accepted(EventLoop& loop, AcceptedSession session) {
   const std::string peer = session.name.empty() ? session.peer.text() : session.name + " at " + session.peer.text();
   auto core = std::make_shared<PathCore>(loop, session.settings, Side::kListening, peer);
-  core->begin_accepted(session);
+  core->begin_accepted(std::move(session));
   return core;
 }
 
@@ -125,6 +125,8 @@ void attach(const std::shared_ptr<PathCore>& core, int stream, unsigned epoch, s
 }
 
 int open_streams(const std::shared_ptr<PathCore>& core) { return core->open_streams(); }
+
+bool is_open(const std::shared_ptr<PathCore>& core, int stream) { return core->is_open(stream); }
 
 long current_epoch(const std::shared_ptr<PathCore>& core, int stream) { return core->epoch_of(stream); }
 

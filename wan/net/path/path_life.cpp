@@ -24,7 +24,7 @@ PathCore::PathCore(EventLoop& loop, const PathSettings& settings, Side side, std
              [this](Tag tag, std::uint64_t index) {
                outbox_.add_control({.type = FrameType::kMatched, .tag = tag, .index = index});
              }),
-      heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()), public_settings_(settings) {
+      connections_(kMaxStreams), heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()), public_settings_(settings) {
   slots_.resize(static_cast<std::size_t>(settings.streams));
   epochs_.resize(kMaxStreams);
 }
@@ -57,14 +57,14 @@ void PathCore::connect(const DialPlan& plan, double within) {
   if (end_) std::rethrow_exception(end_);
 }
 
-void PathCore::begin_accepted(const AcceptedSession& session) {
+void PathCore::begin_accepted(AcceptedSession session) {
   const auto self = shared_from_this();
+  inbox_.set_promised(std::move(session.promised));
   memory_ = HeldMemory::of(session.identity.empty() ? session.peer.host() : session.identity);
-  loop_.post([self, session] {
+  loop_.post([self, id = session.session, identity = session.identity, hello = session.hello] {
     self->self_ = self;
-    self->identity_ = session.identity;
-    self->session_stands(session.session, session.hello.unmatched_limit, session.hello.message_limit,
-                         session.hello.patience);
+    self->identity_ = identity;
+    self->session_stands(id, hello.unmatched_limit, hello.message_limit, hello.patience);
     self->tick();
   });
 }
@@ -124,7 +124,8 @@ void PathCore::tear_down() {
     *timer = 0;
   }
   std::vector<std::unique_ptr<Stream>> streams;
-  for (Slot& slot : slots_) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
     loop_.cancel(slot.retry);
     slot.retry = 0;
     slot.dial.reset();
@@ -132,7 +133,7 @@ void PathCore::tear_down() {
     slot.sent += slot.stream->sent;
     slot.received += slot.stream->received;
     if (!slot.stream->ended()) slot.stream->finish();
-    --open_streams_;
+    count_connection(static_cast<int>(i), -1);
     streams.push_back(std::move(slot.stream));
   }
   std::exception_ptr why;

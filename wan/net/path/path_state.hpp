@@ -25,7 +25,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
 
   // ---- any thread ----
   void connect(const DialPlan& plan, double within);  // waits for the session (0: with patience); throws
-  void begin_accepted(const AcceptedSession& session);
+  void begin_accepted(AcceptedSession session);
   Request send(Tag tag, std::span<const std::byte> message);
   Request receive(Tag tag, Receive receive);
   PathStatus status();
@@ -36,6 +36,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   void attach(int number, unsigned epoch, std::unique_ptr<Channel> channel);
   long epoch_of(int number) const;
   int open_streams() const { return open_streams_; }
+  bool is_open(int number) const { return connections_[static_cast<std::size_t>(number)] > 0; }
 
   // ---- of StreamHost: the loop's thread, as all that follows ----
   EventLoop& loop() override { return loop_; }
@@ -79,6 +80,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   void set_options(const Channel& channel, const PathSettings& settings);
   void set_streams(int streams);
   void remove(int number);
+  void count_connection(int number, int change);
   void tick();
   void check_streams(Clock::time_point now);
   int streams_up() const;
@@ -115,7 +117,8 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   ReceivedSet received_;
   Holding received_holding_;            // for its gaps
   std::vector<Slot> slots_;
-  std::atomic<int> open_streams_{0};
+  std::atomic<int> open_streams_{0};    // that have connections
+  std::vector<std::atomic<int>> connections_;  // of each stream: two where one has not yet made way for the next
   int dialing_ = 0;
   std::size_t turn_ = 0;                // which stream is asked first
   Clock::time_point heard_;             // anything of the peer

@@ -71,7 +71,7 @@ void PathCore::dialed(int number, std::unique_ptr<Channel> channel, const Welcom
       settings_.streams = std::max(1, static_cast<int>(welcome.streams));
     }
   }
-  ++open_streams_;
+  count_connection(number, 1);
   adopt(number, slot.tried, std::move(channel));
   {
     const std::lock_guard lock(mutex_);
@@ -117,9 +117,14 @@ void PathCore::attach(int number, unsigned epoch, std::unique_ptr<Channel> chann
     const std::lock_guard lock(mutex_);
     epochs_[static_cast<std::size_t>(number)] = std::max(epochs_[static_cast<std::size_t>(number)], epoch);
   }
-  ++open_streams_;  // at once: the listener counts before the loop takes it
+  count_connection(number, 1);  // at once: the listener counts before the loop takes it
   const auto shared = std::make_shared<std::unique_ptr<Channel>>(std::move(channel));
   loop_.post([self = shared_from_this(), number, epoch, shared] { self->adopt(number, epoch, std::move(*shared)); });
+}
+
+void PathCore::count_connection(int number, int change) {
+  const int before = connections_[static_cast<std::size_t>(number)].fetch_add(change);
+  if (before == 0 || before + change == 0) open_streams_ += change;
 }
 
 long PathCore::epoch_of(int number) const {
@@ -131,7 +136,7 @@ long PathCore::epoch_of(int number) const {
 void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channel) {
   if (!over_ && static_cast<std::size_t>(number) >= slots_.size()) slots_.resize(static_cast<std::size_t>(number) + 1);
   if (over_ || epoch <= slots_[static_cast<std::size_t>(number)].epoch) {  // it came late
-    --open_streams_;
+    count_connection(number, -1);
     return;
   }
   Slot& slot = slots_[static_cast<std::size_t>(number)];
@@ -162,7 +167,7 @@ void PathCore::remove(int number) {
   slot.received += slot.stream->received;
   std::shared_ptr<Stream> stream = std::move(slot.stream);
   stream->stop();
-  --open_streams_;
+  count_connection(number, -1);
   outbox_.stream_lost(number);
   acknowledgement_due_ = true;  // it may have been lost with the stream
   loop_.post([self = shared_from_this(), stream]() mutable { stream.reset(); });
@@ -223,7 +228,7 @@ void PathCore::change(const PathSettings& settings) {
       const std::lock_guard lock(mutex_);
       public_settings_ = settings;
     }
-    inbox_.set_limits(settings.unmatched_limit, settings.message_limit);
+    inbox_.set_message_limit(settings.message_limit);
     PathSettings options = settings;
     options.window = 0;  // counts from the next connection
     for (const Slot& slot : slots_)

@@ -11,6 +11,7 @@
 namespace maki::wan {
 
 SessionTable::SessionTable(const PathSettings& settings, const ListenerLimits& limits) : settings_(settings), limits_(limits) {
+  HeldMemory::make_room(settings.unmatched_limit);
   if (limits_.streams_per_peer > 0) return;
   rlimit files{};
   const bool known = getrlimit(RLIMIT_NOFILE, &files) == 0;
@@ -28,11 +29,11 @@ Welcome SessionTable::refuse(Answer answer, const std::string& reason) {
   return welcome;
 }
 
-Welcome SessionTable::accept(const SessionId& session, int streams) const {
+Welcome SessionTable::accept(const SessionId& session, const Entry& entry, int streams) const {
   Welcome welcome;
   welcome.session = session;
   welcome.streams = static_cast<std::uint32_t>(streams);
-  welcome.unmatched_limit = settings_.unmatched_limit;
+  welcome.unmatched_limit = entry.unmatched_limit;
   welcome.message_limit = settings_.message_limit;
   welcome.patience = settings_.patience;
   return welcome;
@@ -44,33 +45,48 @@ Welcome SessionTable::answer(const Hello& hello, const std::string& identity, co
     return refuse(Answer::kRefused, fmt::format("at most {} streams a path", limits_.streams_per_path));
   }
   if (hello.is_new()) remove_ended();
-  if (const std::string why = too_many(identity, host, hello.is_new()); !why.empty()) return refuse(Answer::kBusy, why);
-  return hello.is_new() ? answer_new(hello, identity, host) : answer_join(hello, identity);
+  const Count there = count(identity, host);
+  const char* each = identity.empty() ? "insecure address" : "key";
+  if (there.sessions + (hello.is_new() ? 1 : 0) > limits_.sessions_per_peer)
+    return refuse(Answer::kBusy, fmt::format("at most {} paths at once for one {}", limits_.sessions_per_peer, each));
+  if (there.streams + (replaces(hello, identity) ? 0 : 1) > limits_.streams_per_peer)
+    return refuse(Answer::kBusy, fmt::format("at most {} streams at once for one {}", limits_.streams_per_peer, each));
+  return hello.is_new() ? answer_new(hello, identity, host, there) : answer_join(hello, identity);
 }
 
-// What a peer has too much of, over all of its sessions.
-std::string SessionTable::too_many(const std::string& identity, const std::string& host, bool one_more) const {
-  int sessions = one_more ? 1 : 0, streams = 1;
+// What a peer has, over all of its sessions.
+SessionTable::Count SessionTable::count(const std::string& identity, const std::string& host) const {
+  Count there;
   for (const auto& [session, entry] : entries_) {
     if (entry.identity != identity || (identity.empty() && entry.host != host)) continue;
-    ++sessions;
+    ++there.sessions;
     const auto core = entry.core.lock();
-    streams += core ? open_streams(core) : entry.settled ? 0 : 1;
+    there.streams += core ? open_streams(core) : entry.settled ? 0 : 1;
   }
-  const char* each = identity.empty() ? "insecure address" : "key";
-  if (sessions > limits_.sessions_per_peer) return fmt::format("at most {} paths at once for one {}", limits_.sessions_per_peer, each);
-  if (streams > limits_.streams_per_peer) return fmt::format("at most {} streams at once for one {}", limits_.streams_per_peer, each);
-  return {};
+  return there;
 }
 
-Welcome SessionTable::answer_new(const Hello& hello, const std::string& identity, const std::string& host) {
+// A stream that comes again before its last connection is known to be lost counts once.
+bool SessionTable::replaces(const Hello& hello, const std::string& identity) const {
+  const auto found = hello.is_new() ? entries_.end() : entries_.find(hello.session);
+  const auto core = found != entries_.end() && found->second.identity == identity ? found->second.core.lock() : nullptr;
+  return core && is_open(core, static_cast<int>(hello.stream));
+}
+
+Welcome SessionTable::answer_new(const Hello& hello, const std::string& identity, const std::string& host, const Count& there) {
   if (entries_.size() >= static_cast<std::size_t>(limits_.sessions)) return refuse(Answer::kBusy);
   const int streams = std::clamp(static_cast<int>(std::min<std::uint32_t>(hello.streams, kMaxStreams)), 1, limits_.streams_per_path);
   if (hello.epoch == 0 || hello.stream >= static_cast<std::uint32_t>(streams)) return refuse(Answer::kRefused, "a stream that cannot be");
+  Entry entry{.identity = identity, .host = host, .core = {}, .promised = {}};
+  const auto memory = HeldMemory::of(identity.empty() ? host : identity);
+  const int others = std::max(0, limits_.sessions_per_peer - there.sessions - 1);
+  entry.unmatched_limit = memory->room_for_path(settings_.unmatched_limit, static_cast<std::uint64_t>(others));
+  if (entry.unmatched_limit == 0 || !entry.promised.grow_to(entry.unmatched_limit, memory))
+    return refuse(Answer::kBusy, fmt::format("{} paths of this {} have all the memory that there is for it", there.sessions,
+                                             identity.empty() ? "insecure address" : "key"));
   SessionId session{};
   while (session == SessionId{} || entries_.contains(session)) random_bytes(session);
-  entries_[session] = {.identity = identity, .host = host, .core = {}};
-  return accept(session, streams);
+  return accept(session, entries_[session] = std::move(entry), streams);
 }
 
 Welcome SessionTable::answer_join(const Hello& hello, const std::string& identity) {
@@ -84,7 +100,7 @@ Welcome SessionTable::answer_join(const Hello& hello, const std::string& identit
   const long epoch = current_epoch(core, static_cast<int>(hello.stream));
   if (epoch < 0) return refuse(Answer::kUnknownSession);
   if (static_cast<long>(hello.epoch) <= epoch) return refuse(Answer::kStale);
-  return accept(hello.session, limits_.streams_per_path);
+  return accept(hello.session, entry, limits_.streams_per_path);
 }
 
 void SessionTable::settle(const SessionId& session, const std::shared_ptr<PathCore>& core) {
@@ -92,6 +108,8 @@ void SessionTable::settle(const SessionId& session, const std::shared_ptr<PathCo
   entry.core = core;
   entry.settled = true;
 }
+
+Holding SessionTable::take_promised(const SessionId& session) { return std::move(entries_[session].promised); }
 
 void SessionTable::give_up(const SessionId& session) { entries_.erase(session); }
 

@@ -152,6 +152,11 @@ TEST(CheckReport, SettingsThatHurtComeWithTheirRemedy) {
   expect_words(all_of(limits_here(plan_of({"sites.path.window=4 MB"}), links, kernel, 4096)),
                {"sysctl -w net.core.rmem_max=4194304"});
   expect_words(all_of(limits_here(plan_of(), links, good_kernel(), 200)), {"200 files", "ulimit -n 4096"});
+  // A key's streams may take a quarter of all files: both neighbours call this site with the same one, or each with its own.
+  const auto own = plan_of({"sites.path.streams=256", "sites.amsterdam.key=another.key"});
+  EXPECT_EQ(all_of(limits_here(own, links, good_kernel(), 1500)), "");
+  expect_words(all_of(limits_here(plan_of({"sites.path.streams=256"}), links, good_kernel(), 1500)),
+               {"1500 files", "need up to 2048", "ulimit -n 4096"});
   // Unmeasured: as if far away.
   expect_words(all_of(limits_here(plan_of(), {}, kernel, 4096)), {"tcp_slow_start_after_idle=0"});
   auto near = good_link(1);

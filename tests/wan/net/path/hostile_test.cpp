@@ -6,7 +6,6 @@
 #include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "tests/wan/net/secure/service.hpp"
-#include "wan/net/path/held_memory.hpp"
 
 namespace maki::wan {
 namespace {
@@ -175,53 +174,6 @@ TEST_F(Hostile, ASessionThatIsNeverUsedIsNotKept) {
   EXPECT_TRUE(comes_true([&] {
     return HandMadeStream(listener.address(), test::insecure()).greet(test::hello(0, 1)).answer == Answer::kWelcome;
   }));
-}
-
-// What one key's paths may hold together is held; the path that goes beyond ends with the reason, and no other.
-TEST_F(Hostile, OneKeyDoesNotTakeAllMemory) {
-  const struct Limits {
-    Limits() { HeldMemory::set_limits({.one_peer = 8 << 20, .all = 32 << 20}); }
-    ~Limits() { HeldMemory::set_limits({}); }
-  } limits;
-  const Security one = key("one"), other = key("other");
-  Security both = one;
-  both.key_files.push_back(other.key_files[0]);
-  Listener listener({"127.0.0.1", 0}, both, {});
-  const auto megabyte = test::random_block(1 << 20, 1);
-  std::vector<HandMadeStream> streams;
-  std::vector<Path> paths;
-  std::vector<std::uint64_t> sent;
-  const auto call = [&](const Security& security) {
-    streams.emplace_back(listener.address(), security);
-    ASSERT_EQ(streams.back().greet(test::hello(0, 1)).answer, Answer::kWelcome);
-    paths.push_back(std::move(listener.accept().path));
-    sent.push_back(0);
-  };
-  const auto push = [&](std::size_t path, std::uint64_t megabytes) {
-    for (std::uint64_t i = 0; i < megabytes; ++i) {
-      const std::uint64_t n = ++sent[path];
-      streams[path].send({.type = FrameType::kData, .length = 1 << 20, .sequence = n, .tag = 9, .index = n - 1, .total = 1 << 20}, megabyte);
-    }
-  };
-  call(one);
-  call(one);
-  call(other);
-  push(0, 5);
-  ASSERT_TRUE(comes_true([&] { return paths[0].status().received >= 5 << 20; }));
-  push(1, 5);
-  push(2, 5);
-  EXPECT_TRUE(streams[1].closed_by_peer());
-  try {
-    paths[1].receive_any(10, 10);
-    FAIL() << "the path goes on";
-  } catch (const PathError& error) {
-    EXPECT_NE(std::string(error.what()).find("on all paths of this peer"), std::string::npos) << error.what();
-  }
-  for (const std::size_t path : {0, 2})
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(paths[path].receive_any(9, 1 << 20).size, 1u << 20);
-  push(2, 2);
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(paths[2].receive_any(9, 1 << 20).size, 1u << 20);
-  for (Path& path : paths) path.close(0);
 }
 
 }  // namespace
