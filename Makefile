@@ -1,7 +1,7 @@
 # Maki: GPU-first gravitational N-body.
 #
 #   make run        build, then run the main job (configs/quickstart.toml)
-#   make test       build and pass the tests (the CPU build also runs the CUDA kernels, on a model of a GPU: tests/simt)
+#   make test       build and pass the tests
 #   make test-full  the long measurements too
 #   make bench      print a table of speeds, write JSON to build/bench/
 #   make bundle     a directory that runs on another x86-64 Linux machine with nothing installed: build/bundle/
@@ -40,7 +40,7 @@ endif
 
 # ---- packages -------------------------------------------------------------------------------------------------------
 PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
-            libfmt-dev libspdlog-dev libboost-dev libboost-context-dev libboost-math-dev librandom123-dev libpng-dev \
+            libfmt-dev libspdlog-dev libboost-dev libboost-math-dev librandom123-dev libpng-dev \
             zlib1g-dev libzstd-dev libssl-dev libxxhash-dev libgtest-dev libbenchmark-dev binutils libopenmpi-dev openmpi-bin
 PACKAGES += $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),patchelf)
 MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
@@ -78,9 +78,6 @@ DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(
 PKG      := fftw3f fftw3 hdf5-serial libpng zlib fmt openssl libxxhash
 # wan/net stands alone: a library of its own needs no more than these.
 WAN_LIBS := -lfmt -lssl -lcrypto -lxxhash -lpthread
-# tests/simt compiles the CUDA kernels for the CPU: calls in place of loads and stores, which tests/simt answers itself.
-SIMT     := -O1 -g -fno-openmp -fsanitize=thread --param tsan-instrument-func-entry-exit=0 -Wno-tsan \
-            -Wno-unknown-pragmas -DMAKI_SIMT=1 -include tests/simt/cuda_model.hpp
 CXXFLAGS += $(CXXBASE) $(WARNINGS) $(if $(MISSING),,$(shell pkg-config --cflags $(PKG) | sed 's/-I/-isystem /g'))
 # MPI's C functions are all that is used; only host/ sees its header.
 MPI      := -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1 $(if $(MISSING),,$(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g'))
@@ -93,9 +90,8 @@ ISA_scalar := -Wno-psabi
 isa_maths   = $(if $(filter kernels/tree/walk_%,$1),-ffp-contract=off,-ffast-math)
 isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i) $(isa_maths))))
 
-# What a file gets besides: the constants for tests, MPI, its instruction set, the CUDA model.
-own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter tests/gpu_model/%,$1),$(MODEL_FLAGS)) $(if $(filter tests/wan/mpw/%,$1),-Iwan/net) $(if $(filter host/%,$1),$(MPI)) $(isa_flags) $(if $(filter tests/simt/%,$1),-fno-omit-frame-pointer) \
-            $(if $(filter tests/simt/%_test.cpp,$1),$(SIMT))
+# What a file gets besides: the constants for tests, MPI, its instruction set, the modelled GPU.
+own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter tests/gpu_model/%,$1),$(MODEL_FLAGS)) $(if $(filter tests/wan/mpw/%,$1),-Iwan/net) $(if $(filter host/%,$1),$(MPI)) $(isa_flags)
 
 # In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
 RPATH    := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
@@ -128,7 +124,7 @@ ifeq ($(BACKEND),cuda)
   override CUDA_ARCHS := $(if $(filter all,$(CUDA_ARCHS)),$(CUDA_LIST),$(CUDA_ARCHS))
   GENCODE := $(foreach a,$(if $(PTX_ONLY),,$(CUDA_ARCHS)),-gencode arch=compute_$(a),code=sm_$(a)) \
              -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))$(if $(PTX_ONLY), -no-compress)
-  NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
+  NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
                -Xcompiler -fopenmp,-Wall,-Wextra -diag-suppress 186 -t 2
   # A toolkit or NCCL of the distribution lies where compilers look anyway; named, it hides the C++ library's own headers.
   isystem = $(addprefix -isystem ,$(filter-out /usr/include /usr/local/include,$(patsubst %/,%,$1)))
@@ -160,10 +156,9 @@ find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev
 OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu) $(if $(filter yes,$(NCCL)),%/nccl_none.cpp,%/nccl_cuda.cu)
 MAIN    := src/main.cpp
 LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
-TESTS   := $(filter-out $(OTHER_BACKEND) tests/simt/% tests/gpu_model/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
+TESTS   := $(filter-out $(OTHER_BACKEND) tests/gpu_model/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
 # Tests that need ranks, and what they share (*_ranks.cpp, with main_ranks.cpp): run under mpirun by tests/run_all.sh.
 RANK_TESTS := $(filter %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
-SIMT_TESTS := $(if $(filter cpu,$(BACKEND)),$(filter-out %_cuda.cu,$(call find_sources,tests/simt)))
 # The modelled GPU, and what its own tests are; tests/gpu_model/listener.cpp goes into all tests that run on it.
 MODEL       := $(filter-out %/listener.cpp tests/gpu_model/tests/%,$(call find_sources,tests/gpu_model))
 MODEL_TESTS := $(call find_sources,tests/gpu_model/tests)
@@ -176,7 +171,7 @@ MPW_PROGRAMS := $(patsubst tests/wan/mpw/%,$(BUILD)/wan_%,$(basename $(wildcard 
 BENCHES := $(filter-out bench/wan_testbed/%,$(call find_sources,bench))
 object   = $(patsubst %,$(OBJ)/%.o,$1)
 TEST_PROGRAMS  := $(if $(ON_MODEL),$(BUILD)/tests_gpu_model $(BUILD)/tests $(BUILD)/tests_ranks,\
-                    $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks) $(if $(SIMT_TESTS),$(BUILD)/tests_simt)
+                    $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks)
 # Each bench/bench_*.cpp is a program; what else is there goes into all of them.
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
 BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
@@ -198,7 +193,7 @@ test: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
 
 # What takes minutes on an interpreter is for `make BACKEND=cuda DEVICE=model test`.
-MODEL_LONG := -Full*
+MODEL_LONG := -Full*:Cosmology.*:Isolated.*:Program.AFew*:SameBits.OfMore*:GravityWithGhosts.TheSameBits*:PencilMeshes.MassesAre*:Balance.*:SitesRun.LeavesOneSet*:SiteMesh.FewBytesGo
 test-gpu-model:
 	@$(MAKE) --no-print-directory BACKEND=cuda DEVICE=model run-on-model
 
@@ -274,11 +269,6 @@ $(BUILD)/tests_ranks: $(call object,$(RANK_TESTS) $(MODEL_LISTENER)) $(OBJ)/libm
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) -lgtest $(LDLIBS)
 
-$(BUILD)/tests_simt: $(call object,$(SIMT_TESTS)) $(OBJ)/tests/main.cpp.o $(OBJ)/libmaki.a $(OBJ)/backend
-	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset \
-	  -lgtest -lboost_context $(LDLIBS)
-
 $(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(call object,$(BENCH_PARTS)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) $(LDLIBS)
@@ -297,7 +287,8 @@ ifeq ($(BACKEND),cuda)
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(OBJ)/archs Makefile
 	@mkdir -p $(@D)
 	@echo "  nvcc    $<"
-	@$(or $(NVCC),$(error there is a GPU and no nvcc: 'make deps-cuda' gets one, BACKEND=cpu goes without)) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	@$(or $(NVCC),$(error there is a GPU and no nvcc: 'make deps-cuda' gets one, BACKEND=cpu goes without)) $(NVCCFLAGS) \
+	  $(if $(filter tests/gpu_model/%,$<),-gencode arch=compute_90$(comma)code=compute_90,$(GENCODE)) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 else
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)

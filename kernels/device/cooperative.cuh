@@ -1,4 +1,4 @@
-// What cooperative kernels need beyond the CUDA language itself. Only for CUDA code (nvcc, or tests/simt).
+// What cooperative kernels need beyond the CUDA language itself. Only for CUDA code.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,8 @@ inline constexpr unsigned kAllLanes = 0xffffffffu;
 // The block's dynamic shared memory (LaunchShape::shared_bytes), aligned to 16 bytes.
 template <class T>
 __device__ __forceinline__ T* dynamic_shared() {
-#if defined(MAKI_SIMT)
-  return static_cast<T*>(simt::dynamic_shared());
-#else
   extern __shared__ uint4 maki_dynamic_shared[];
   return reinterpret_cast<T*>(maki_dynamic_shared);
-#endif
 }
 
 // Asynchronous copies from global to shared memory; kBytes is 4, 8 or 16, both ends aligned to it. A thread's copies
@@ -32,28 +28,16 @@ __device__ __forceinline__ T* dynamic_shared() {
 template <int kBytes>
 __device__ __forceinline__ void copy_async(void* shared, const void* global) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
-#if defined(MAKI_SIMT)
-  simt::copy_async(shared, global, kBytes);
-#else
   __pipeline_memcpy_async(shared, global, kBytes);
-#endif
 }
 
 __device__ __forceinline__ void commit_copies() {
-#if defined(MAKI_SIMT)
-  simt::commit_copies();
-#else
   __pipeline_commit();
-#endif
 }
 
 template <int kPending>
 __device__ __forceinline__ void wait_copies() {
-#if defined(MAKI_SIMT)
-  simt::wait_copies(kPending);
-#else
   __pipeline_wait_prior(kPending);
-#endif
 }
 
 }  // namespace maki

@@ -10,8 +10,6 @@
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 #endif
-// MAKI_SIMT: the kernels' CUDA code is compiled by the host compiler for tests/simt, which puts its model of the CUDA
-// language (cuda_model.hpp, with simt::launch) in front of the whole file.
 
 namespace maki {
 
@@ -55,27 +53,6 @@ void launch_blocks(const Stream& stream, const char* name, LaunchShape shape, vo
     allow_shared_memory(name, reinterpret_cast<const void*>(kernel), shape.shared_bytes);
   kernel<<<shape.grid, shape.block, shape.shared_bytes, static_cast<cudaStream_t>(stream.native())>>>(arguments...);
   check_launch(name);
-}
-
-#elif defined(MAKI_SIMT)
-
-// Under the model too. The further parameter gives it a name of its own in a program that also holds the one below.
-template <class F, bool kModel = true>
-void launch(const Stream&, const char* name, std::size_t n, F f) {
-  constexpr unsigned block = 256;
-  if (n == 0) return;
-  simt::launch(name, static_cast<unsigned>((n + block - 1) / block), block, 0, [=] {
-    const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    F own = f;
-    if (i < n) own(i);
-  });
-}
-
-template <class... Parameters, class... Arguments>
-void launch_blocks(const Stream&, const char* name, LaunchShape shape, void (*kernel)(Parameters...),
-                   Arguments... arguments) {
-  if (shape.grid == 0) return;
-  simt::launch(name, shape.grid, shape.block, shape.shared_bytes, [=] { kernel(arguments...); });
 }
 
 #else

@@ -100,7 +100,6 @@ void* pool_allocate(const char* name, std::size_t bytes) {
 }
 void pool_release(void* block) noexcept { pool().release(block); }
 void pool_set_extent(void* block, std::size_t bytes) noexcept { pool().set_extent(block, bytes); }
-std::vector<PoolBlock> pool_blocks() { return pool().blocks(); }
 void pool_watch(const std::vector<std::vector<std::string>>& left_out) { pool().watch(left_out); }
 void pool_set_limit(std::size_t bytes) { pool().set_limit(bytes); }
 void pool_trim() { pool().trim(); }

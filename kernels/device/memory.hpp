@@ -38,13 +38,12 @@ class PoolLane {
 inline constexpr int kLanes = 16;  // of a thread
 inline constexpr int kMeshLane = 1;
 
-// A live block as its owner sees it. In order of addresses; tests/simt checks every access of a kernel against them.
+// A live block as its owner sees it.
 struct PoolBlock {
   const char* name;
   const char* begin;
   std::size_t bytes;  // the extent, without what rounding and headroom added
 };
-std::vector<PoolBlock> pool_blocks();
 
 struct PoolUse {
   std::string name;

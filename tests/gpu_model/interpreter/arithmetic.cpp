@@ -14,6 +14,10 @@ struct Mad { template <class T> static T of(T a, T b, T c) { return static_cast<
 struct Neg { template <class T> static T of(T a) { return static_cast<T>(-a); } };
 struct Sqrt { template <class T> static T of(T a) { return std::sqrt(a); } };
 struct Reciprocal { template <class T> static T of(T a) { return T{1} / a; } };
+struct Exponential { template <class T> static T of(T a) { return std::exp2(a); } };
+struct Logarithm { template <class T> static T of(T a) { return std::log2(a); } };
+struct Sine { template <class T> static T of(T a) { return std::sin(a); } };
+struct Cosine { template <class T> static T of(T a) { return std::cos(a); } };
 struct ReciprocalRoot { template <class T> static T of(T a) { return T{1} / std::sqrt(a); } };
 
 struct Fma {
@@ -203,6 +207,13 @@ Handler arithmetic(const Words& words, Instruction& i) {
   if (op == "sqrt" || op == "rcp" || op == "rsqrt") {
     i.kind = Class::kSpecial;
     return op == "sqrt" ? real<Sqrt>(type) : op == "rcp" ? real<Reciprocal>(type) : real<ReciprocalRoot>(type);
+  }
+  if (type == "f32" && words.size() > 2 && words[1] == "approx") {
+    i.kind = Class::kSpecial;
+    if (op == "ex2") return unary<float, Exponential>;
+    if (op == "lg2") return unary<float, Logarithm>;
+    if (op == "sin") return unary<float, Sine>;
+    if (op == "cos") return unary<float, Cosine>;
   }
   return nullptr;
 }

@@ -50,6 +50,12 @@ void convert(Warp& w, const Instruction& i) {
   each_lane(w, row<ToRow>(w, i.to[0]), [&](unsigned l) { return v[l]; });
 }
 
+template <class T>
+void saturate(Warp& w, const Instruction& i) {
+  const auto* a = row<const T>(w, i.from[0]);
+  each_lane(w, row<T>(w, i.to[0]), [&](unsigned l) { return a[l] > 0 ? (a[l] < 1 ? a[l] : T{1}) : T{0}; });
+}
+
 template <class To, class From, Rounding kHow>
 Handler in_rows(const Instruction& i) {
   if constexpr (std::is_floating_point_v<To> && std::is_floating_point_v<From>) {
@@ -103,6 +109,13 @@ Handler conversion(const Words& words, Instruction& i) {
   if (words[0] != "cvt" || words.size() < 3) return nullptr;
   i.kind = Class::kConvert;
   Rounding how = kNone;
+  if (words.size() > 3 && words[words.size() - 3] == "sat") {
+    i.taint = Taint::kUsed;
+    return words.back() != words[words.size() - 2] ? nullptr
+           : words.back() == "f32"                 ? Handler{saturate<float>}
+           : words.back() == "f64"                 ? saturate<double>
+                                                   : nullptr;
+  }
   for (std::size_t k = 1; k + 2 < words.size(); ++k) {
     if (words[k] == "rzi") how = kToZero;
     else if (words[k] == "rni") how = kNearest;

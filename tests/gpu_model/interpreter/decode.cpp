@@ -268,7 +268,7 @@ Kernel Decoder::kernel() {
     }
   }
   k_.lines = text_.lines;
-  k_.inlined_at = text_.inlined_at;
+  k_.callers = text_.callers;
   const std::size_t n = k_.code.size();
   k_.times.assign(n, 0), k_.lanes.assign(n, 0), k_.transactions.assign(n, 0);
   return std::move(k_);

@@ -35,15 +35,13 @@ void leave_out_barriers(Kernel& k) {
   if (!place || !*place) return;
   for (Instruction& i : k.code) {
     if (i.kind != Class::kBarrier || i.to[0] != kNoRow) continue;
-    for (const ptx::Line* line = &k.lines[static_cast<std::size_t>(i.source)]; line->line;) {
-      const auto file = k.files->find(line->file);
-      if (file != k.files->end() && (file->second + ":" + std::to_string(line->line)).ends_with(place)) {
+    for (int n = i.source; n >= 0; n = k.callers[static_cast<std::size_t>(n)]) {
+      const ptx::Line& line = k.lines[static_cast<std::size_t>(n)];
+      const auto file = k.files->find(line.file);
+      if (file != k.files->end() && (file->second + ":" + std::to_string(line.line)).ends_with(place)) {
         i.run = nothing;
         i.jumps = false;
       }
-      const auto caller = k.inlined_at.find(*line);
-      if (caller == k.inlined_at.end() || caller->second == *line) break;
-      line = &caller->second;
     }
   }
 }
@@ -63,7 +61,7 @@ std::shared_ptr<const Module> load_module(std::string_view text, int device) {
     m->variables[v.name] = a;
     std::memset(view(a), 0, v.bytes);
     std::memcpy(view(a), v.initial.data(), v.initial.size());
-    note_write(0, a, v.bytes, "a variable's first value");
+    note_first_values(a, v.bytes);
   }
   return m;
 }

@@ -68,7 +68,7 @@ struct Kernel {
   KernelShape shape;
   std::vector<Instruction> code;
   std::vector<ptx::Line> lines;
-  std::map<ptx::Line, ptx::Line> inlined_at;
+  std::vector<int> callers;  // ptx::KernelText
   std::shared_ptr<const std::map<int, std::string>> files;
   std::vector<char> constants;
   std::uint32_t predicate_bytes = 0, register_bytes = 0;  // predicates lie first

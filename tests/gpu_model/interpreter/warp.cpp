@@ -1,12 +1,11 @@
 #include "tests/gpu_model/interpreter/warp.hpp"
 
-#include <cstdlib>
-
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace gpu_model {
 
@@ -53,14 +52,13 @@ std::string where(const Warp& w, const Instruction& i, unsigned lane) {
   std::snprintf(text, sizeof text, ", block (%u,%u,%u), thread (%u,%u,%u)", b.place[0], b.place[1], b.place[2], t % bx,
                 t / bx % by, t / bx / by);
   std::string all = "kernel " + k.name + text;
-  const ptx::Line* line = &k.lines[static_cast<std::size_t>(i.source)];
   // What was inlined, and where.
-  for (const char* before = ", "; line->line; before = " < ") {
-    const auto name = k.files->find(line->file);
-    all += before + (name == k.files->end() ? "?" : name->second) + ":" + std::to_string(line->line);
-    const auto caller = k.inlined_at.find(*line);
-    if (caller == k.inlined_at.end() || caller->second == *line) break;
-    line = &caller->second;
+  const char* before = ", ";
+  for (int n = i.source; n >= 0 && k.lines[static_cast<std::size_t>(n)].line; before = " < ") {
+    const ptx::Line& line = k.lines[static_cast<std::size_t>(n)];
+    const auto name = k.files->find(line.file);
+    all += before + (name == k.files->end() ? "?" : name->second) + ":" + std::to_string(line.line);
+    n = k.callers[static_cast<std::size_t>(n)];
   }
   return all;
 }

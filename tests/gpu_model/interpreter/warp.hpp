@@ -132,6 +132,7 @@ void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string
 std::uint64_t patience();
 [[noreturn]] void give_up(const Block& b);  // for a launch that has taken more
 
+void begin_block(Block& b, const Launch& launch, std::uint32_t index);
 // schedule.cpp
 void branch(Warp& w, const Instruction& i);
 void end_lanes(Warp& w, const Instruction& i);

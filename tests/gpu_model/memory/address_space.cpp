@@ -195,7 +195,15 @@ void pool_block_made(Address a, std::size_t bytes, const std::string& name) {
   if (base == s.base.end() || a >= base->second.end) return;  // the pool of another kind of memory
   base->second.cut = true;
   forget_gone();
-  s.blocks[a] = Block{{a, a + bytes, ExtentKind::kPoolBlock, base->second.device, next_work(), ~0u, name, false}, next_work()};
+  Extent extent;
+  extent.begin = a, extent.end = a + bytes;
+  extent.kind = ExtentKind::kPoolBlock;
+  extent.device = base->second.device;
+  extent.made = next_work();
+  extent.name = name;
+  Block& block = s.blocks[a];
+  static_cast<Extent&>(block) = extent;
+  block.since = next_work();
   if (first_queued() == next_work()) poison(a, bytes);
 }
 

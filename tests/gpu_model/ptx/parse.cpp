@@ -41,6 +41,7 @@ class Parser {
   Tokens t_;
   ModuleText module_;
   KernelText* kernel_ = nullptr;
+  std::map<Line, int> last_of_;  // the index of each line of the kernel where it was named last
   std::vector<Names> scopes_;
   std::size_t alignment_ = 1;
 };
@@ -158,6 +159,8 @@ void Parser::kernel() {
   kernel_ = &module_.kernels.emplace_back();
   kernel_->name = t_.take();
   kernel_->lines.emplace_back();
+  kernel_->callers.push_back(-1);
+  last_of_.clear();
   parameters();
   while (!t_.is("{")) {
     const auto word = t_.take();
@@ -210,16 +213,23 @@ void Parser::line_of_source() {
     return line;
   };
   const Line line = place();
+  int caller = -1;
   while (t_.line() == here && t_.accept(",")) {
     if (t_.accept("function_name")) {
       t_.next();
       if (t_.accept("+")) number();
     } else {
       t_.expect("inlined_at");
-      kernel_->inlined_at[line] = place();
+      // The call itself was named last before: a line has many calls inlined, and each of them many lines.
+      const Line call = place();
+      const auto [known, is_new] = last_of_.try_emplace(call, static_cast<int>(kernel_->lines.size()));
+      if (is_new) kernel_->lines.push_back(call), kernel_->callers.push_back(-1);
+      caller = known->second;
     }
   }
+  last_of_[line] = static_cast<int>(kernel_->lines.size());
   kernel_->lines.push_back(line);
+  kernel_->callers.push_back(caller);
 }
 
 void Parser::body() {

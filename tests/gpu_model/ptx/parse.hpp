@@ -71,7 +71,7 @@ struct KernelText {
   std::vector<Statement> statements;
   std::map<std::string, std::size_t> labels;  // statement that follows
   std::vector<Line> lines;
-  std::map<Line, Line> inlined_at;
+  std::vector<int> callers;  // of each line that was inlined, the index of the line that it was inlined at; -1: none
   unsigned max_threads = 0;
 };
 

@@ -28,6 +28,6 @@ std::vector<T> in_each_thread(void (*kernel)(T*, Parameters...), Arguments... ar
   return first;
 }
 
-inline MAKI_HD unsigned some_number(unsigned i) { return i * 2654435761u >> 7; }
+MAKI_HD unsigned some_number(unsigned i) { return i * 2654435761u >> 7; }
 
 }  // namespace gpu_model

@@ -12,8 +12,7 @@
 #include "kernels/device/cooperative.cuh"
 #include "kernels/device/cuda_check.cuh"
 #include "kernels/device/error.hpp"
-#include "tests/gpu_model/report.hpp"
-#include "tests/gpu_model/runtime/errors.hpp"
+#include "tests/gpu_model/tests/faults.hpp"
 
 namespace gpu_model::planted {
 
@@ -45,12 +44,10 @@ class Planted : public testing::Test {
   }
 
   std::vector<Fault> run(Kernel kernel, std::size_t shared_bytes) {
-    const Expected quiet;
     one_.fill_zero(stream_);
-    kernel<<<kGrid, kBlock, shared_bytes, native(stream_)>>>(Data{in_.data(), out_.data(), one_.data()});
-    (void)cudaStreamSynchronize(native(stream_));
-    forget_errors();
-    return take_faults();
+    return faults_of([&] {
+      kernel<<<kGrid, kBlock, shared_bytes, native(stream_)>>>(Data{in_.data(), out_.data(), one_.data()});
+    });
   }
 
   // Each launch draws another order.

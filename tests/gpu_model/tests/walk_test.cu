@@ -1,8 +1,11 @@
-// The GPU's walk under the model of its execution, against the CPU's lists.
+// The GPU's walk against the walk of one group on the CPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
+#include "kernels/tree/walk_cpu.hpp"
 #include "kernels/tree/walk_cuda.cuh"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
@@ -29,53 +32,89 @@ std::vector<ListWords> sorted(std::vector<ListWords> lists) {
   return lists;
 }
 
-std::vector<ListWords> cpu_lists(TreeSet& t, const WalkOptions& options) {
-  InteractionLists lists;
-  walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
-  return sorted(words_of(t.stream, lists));
+// The geometry of a tree's cells, in the host's memory.
+struct HostCells {
+  std::vector<std::vector<std::uint32_t>> places;
+  std::vector<std::vector<float>> lengths;
+  std::vector<std::uint32_t> count, first_child;
+  std::vector<std::uint8_t> child_count;
+
+  explicit HostCells(TreeSet& t)
+      : count(t.tree.count.download(t.stream)), first_child(t.tree.first_child.download(t.stream)),
+        child_count(t.tree.child_count.download(t.stream)) {
+    const CellGeometryView g = t.tree.geometry.view();
+    const auto copy = [&](const auto* from, auto& all) {
+      all.emplace_back(t.tree.cells);
+      copy_to_host(t.stream, all.back().data(), from, t.tree.cells * sizeof(*from));
+    };
+    for (const auto* a : {g.comx, g.comy, g.comz, g.x, g.y, g.z}) copy(a, places);
+    for (const auto* a : {g.hx, g.hy, g.hz, g.size, g.offset}) copy(a, lengths);
+  }
+  WalkTree view(const WalkOptions& o) const {
+    return {places[0].data(),  places[1].data(),  places[2].data(),  places[3].data(), places[4].data(),
+            places[5].data(),  lengths[0].data(), lengths[1].data(), lengths[2].data(), lengths[3].data(),
+            lengths[4].data(), count.data(),      first_child.data(), child_count.data(), o.rule(),
+            o.r_cut > 0,       o.small_cell};
+  }
+};
+
+// In the CPU's order, which does not depend on cells that no list names.
+std::vector<ListWords> lists_in_order(TreeSet& t, const WalkOptions& options) {
+  const HostCells cells(t);
+  std::vector<ListWords> lists;
+  for (const Group& group : t.groups.download(t.stream)) {
+    const std::uint32_t room = t.tree.cells + 8;
+    ListWords words{std::vector<std::uint32_t>(room), std::vector<std::uint32_t>(room)};
+    WalkOutput out{words.cells.data(), words.leaves.data(), room, 0, 0};
+    EXPECT_TRUE(walk_scalar::walk_group(cells.view(options), group, out));
+    words.cells.resize(out.cell_words);
+    words.leaves.resize(out.leaf_words);
+    lists.push_back(words);
+  }
+  return lists;
 }
 
-// Walks all groups as the GPU does, and expects the CPU's words.
-void expect_cpu_lists(TreeSet& t, const WalkOptions& options) {
+std::vector<ListWords> expected_lists(TreeSet& t, const WalkOptions& options) { return sorted(lists_in_order(t, options)); }
+
+void expect_right_lists(TreeSet& t, const WalkOptions& options) {
   InteractionLists lists;
-  cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
-  const auto expected = cpu_lists(t, options);
+  walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
+  const auto expected = expected_lists(t, options);
   EXPECT_EQ(sorted(words_of(t.stream, lists)), expected);
   std::uint64_t words = 0;
   for (const ListWords& list : expected) words += list.cells.size() + list.leaves.size();
   EXPECT_EQ(lists.used, words);  // without gaps
 }
 
-TEST(WalkOnGpu, ListsAreTheCpusForEveryGroupSize) {
+TEST(WalkKernel, ListsForEveryGroupSize) {
   for (const std::uint32_t size : {1u, 2u, 31u, 32u, 33u, 64u, 128u, 256u, 2048u}) {
     SCOPED_TRACE(size);
     const std::size_t n = size < 31 ? 150 : size < 256 ? 700 : 2500;
     TreeSet plummer(testing::plummer_set(n, size), size, 0);
-    expect_cpu_lists(plummer, options_of(0.7f));
+    expect_right_lists(plummer, options_of(0.7f));
     TreeSet periodic(testing::uniform_set(n, size), size, kPeriodicMinLevel);
-    expect_cpu_lists(periodic, options_of(0.5f, 0.12f));
+    expect_right_lists(periodic, options_of(0.5f, 0.12f));
   }
 }
 
-TEST(WalkOnGpu, ListsAreTheCpusForEverySet) {
+TEST(WalkKernel, ListsForEverySet) {
   for (const float theta : {0.3f, 1.0f}) {
     TreeSet clustered(testing::clustered_set(900, 2), 32, 0, 4);
-    expect_cpu_lists(clustered, options_of(theta));
+    expect_right_lists(clustered, options_of(theta));
     TreeSet uniform(testing::uniform_set(900, 3, 0.25, 0.75), 32, 0, 16);
-    expect_cpu_lists(uniform, options_of(theta));
+    expect_right_lists(uniform, options_of(theta));
     TreeSet clustered_periodic(testing::clustered_set(900, 4), 64, kPeriodicMinLevel);
-    expect_cpu_lists(clustered_periodic, options_of(theta, 0.05f));
+    expect_right_lists(clustered_periodic, options_of(theta, 0.05f));
   }
 }
 
-// The CPU's order, which does not depend on cells that no list names: sums of forces are rounded in it.
-TEST(WalkOnGpu, OneByOneTheWordsStandInTheCpusOrder) {
+// Sums of forces are rounded in the order of the words.
+TEST(WalkKernel, OneByOneTheWordsStandInTheCpusOrder) {
   const auto expect_order = [](TreeSet& t, WalkOptions options) {
     options.one_by_one = true;
-    InteractionLists on_gpu, on_cpu;
-    cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), on_gpu);
-    walk_tree(t.stream, t.tree, options, t.all_groups(), on_cpu);
-    EXPECT_EQ(words_of(t.stream, on_gpu), words_of(t.stream, on_cpu));
+    InteractionLists lists;
+    walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
+    EXPECT_EQ(words_of(t.stream, lists), lists_in_order(t, options));
   };
   TreeSet clustered(testing::clustered_set(900, 4), 64, kPeriodicMinLevel);
   expect_order(clustered, options_of(0.7f, 0.1f));
@@ -85,45 +124,44 @@ TEST(WalkOnGpu, OneByOneTheWordsStandInTheCpusOrder) {
   expect_order(plummer, options_of(0.5f));
 }
 
-TEST(WalkOnGpu, TreesOfOneParticleOneLeafAndOnePoint) {
+TEST(WalkKernel, TreesOfOneParticleOneLeafAndOnePoint) {
   for (const std::size_t n : {1u, 2u, 8u, 9u}) {
     TreeSet few(testing::uniform_set(n, 7, 0.3, 0.7), 4, 0);
-    expect_cpu_lists(few, options_of(0.5f));
+    expect_right_lists(few, options_of(0.5f));
     TreeSet periodic(testing::uniform_set(n, 7), 4, kPeriodicMinLevel);
-    expect_cpu_lists(periodic, options_of(0.5f, 0.1f));
+    expect_right_lists(periodic, options_of(0.5f, 0.1f));
   }
   TreeSet one_leaf(testing::uniform_set(300, 8, 0.3, 0.7), 1, 0, 300);
-  expect_cpu_lists(one_leaf, options_of(0.5f));
+  expect_right_lists(one_leaf, options_of(0.5f));
   TreeSet point(std::vector<SourceParticle>(40, {0x80000000u, 0x80000001u, 0x7fffffffu, 1.0f}), 16, 0);
-  expect_cpu_lists(point, options_of(0.5f));
+  expect_right_lists(point, options_of(0.5f));
 }
 
-TEST(WalkOnGpu, NothingInReachIsAnEmptyList) {
+TEST(WalkKernel, NothingInReachIsAnEmptyList) {
   TreeSet t(testing::uniform_set(500, 9, 0.3, 0.4), 64, kPeriodicMinLevel);
   std::vector<Group> groups = t.groups.download(t.stream);
   for (std::size_t g = 0; g < groups.size(); g += 2) groups[g].x = groups[g].y = 0xe0000000u;  // far from all particles
   t.groups.upload(t.stream, groups);
-  expect_cpu_lists(t, options_of(0.5f, 0.01f));
+  expect_right_lists(t, options_of(0.5f, 0.01f));
   InteractionLists lists;
-  cuda::walk_tree(t.stream, t.tree, options_of(0.5f, 0.01f), {t.groups.data(), t.group_count(), nullptr, 0, 1, false},
-                  lists);
+  walk_tree(t.stream, t.tree, options_of(0.5f, 0.01f), {t.groups.data(), t.group_count(), nullptr, 0, 1, false}, lists);
   EXPECT_EQ(lists.used, 0u);
   EXPECT_EQ(lists.ranges.download(t.stream)[0].cells + lists.ranges.download(t.stream)[0].leaves, 0u);
-  cuda::walk_tree(t.stream, t.tree, options_of(0.5f), {t.groups.data(), t.group_count(), nullptr, 0, 0, false}, lists);
+  walk_tree(t.stream, t.tree, options_of(0.5f), {t.groups.data(), t.group_count(), nullptr, 0, 0, false}, lists);
   EXPECT_EQ(lists.used, 0u);
 }
 
-TEST(WalkOnGpu, SelectedGroupsAreAppended) {
+TEST(WalkKernel, SelectedGroupsAreAppended) {
   TreeSet t(testing::clustered_set(1500, 8), 32, 0);
   const WalkOptions loose = options_of(0.9f), strict = options_of(0.5f);
-  const auto before = cpu_lists(t, loose), after = cpu_lists(t, strict);
+  const auto before = expected_lists(t, loose), after = expected_lists(t, strict);
   InteractionLists lists;
-  cuda::walk_tree(t.stream, t.tree, loose, t.all_groups(), lists);
-  const std::vector<std::uint32_t> chosen{3, 17, 4, static_cast<std::uint32_t>(t.groups.size()) - 1};
+  walk_tree(t.stream, t.tree, loose, t.all_groups(), lists);
+  const std::vector<std::uint32_t> chosen{3, 17, 4, t.group_count() - 1};
   DeviceBuffer<std::uint32_t> selected("selected");
   selected.upload(t.stream, chosen);
   const std::uint64_t used = lists.used, redone = lists.redone;
-  cuda::walk_tree(t.stream, t.tree, strict, {t.groups.data(), t.group_count(), selected.data(), 0, 4, true}, lists);
+  walk_tree(t.stream, t.tree, strict, {t.groups.data(), t.group_count(), selected.data(), 0, 4, true}, lists);
   std::uint64_t added = 0;
   const auto now = sorted(words_of(t.stream, lists));
   for (std::size_t g = 0; g < now.size(); ++g) {
@@ -136,12 +174,11 @@ TEST(WalkOnGpu, SelectedGroupsAreAppended) {
 }
 
 // Room for some of the appended lists, and not for all: those written stay, and the words in use are kept.
-TEST(WalkOnGpu, AppendingWithoutRoomKeepsWhatIsThere) {
+TEST(WalkKernel, AppendingWithoutRoomKeepsWhatIsThere) {
   TreeSet t(testing::clustered_set(1500, 8), 32, 0);
   const WalkOptions options = options_of(0.8f);
-  const auto expected = cpu_lists(t, options);
   InteractionLists lists;
-  cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
+  walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
   DeviceBuffer<std::uint32_t> tight("lists.words", lists.used + 3 * lists.used / t.groups.size());
   copy_on_device(t.stream, tight.data(), lists.words.data(), lists.used * sizeof(std::uint32_t));
   lists.words.swap(tight);
@@ -151,17 +188,16 @@ TEST(WalkOnGpu, AppendingWithoutRoomKeepsWhatIsThere) {
   selected.upload(t.stream, chosen);
   lists.redone = 0;
   const auto count = static_cast<std::uint32_t>(chosen.size());
-  cuda::walk_tree(t.stream, t.tree, options, {t.groups.data(), t.group_count(), selected.data(), 0, count, true},
-                  lists);
-  EXPECT_EQ(sorted(words_of(t.stream, lists)), expected);
+  walk_tree(t.stream, t.tree, options, {t.groups.data(), t.group_count(), selected.data(), 0, count, true}, lists);
+  EXPECT_EQ(sorted(words_of(t.stream, lists)), expected_lists(t, options));
   EXPECT_GT(lists.redone, 0u);
   EXPECT_LT(lists.redone, count);  // some had room at once
 }
 
-TEST(WalkOnGpu, ShortRoomIsCountedAndChangesNothing) {
+TEST(WalkKernel, ShortRoomIsCountedAndChangesNothing) {
   TreeSet t(testing::clustered_set(700, 12), 32, 0);
   const WalkOptions options = options_of(0.6f);
-  const auto expected = cpu_lists(t, options);
+  const auto expected = expected_lists(t, options);
   const std::uint64_t groups = t.groups.size();
   const struct {
     cuda::WalkRoom room;
@@ -186,25 +222,25 @@ TEST(WalkOnGpu, ShortRoomIsCountedAndChangesNothing) {
   }
 }
 
-TEST(WalkOnGpu, ASteadyWalkCostsOneSmallReadBackAndNoAllocation) {
+TEST(WalkKernel, ASteadyWalkCostsOneSmallReadBackAndNoAllocation) {
   TreeSet t(testing::plummer_set(800, 21), 32, 0);
   InteractionLists lists;
-  for (int k = 0; k < 2; ++k) cuda::walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
+  for (int k = 0; k < 2; ++k) walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
   lists.redone = 0;
   const std::uint64_t allocations = pool_report().system_allocations;
   reset_transfer_counters();
-  cuda::walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
+  walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
   EXPECT_LE(transfer_counters().to_host, 64u);
   EXPECT_EQ(transfer_counters().to_device, 0u);
   EXPECT_EQ(pool_report().system_allocations, allocations);
   EXPECT_EQ(lists.redone, 0u);
   lists.words.release();  // as a rebuild does: the room is foreseen
-  cuda::walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
+  walk_tree(t.stream, t.tree, options_of(0.8f), t.all_groups(), lists);
   EXPECT_EQ(lists.redone, 0u);
 }
 
 // As in an imported tree: what lies below some cells is not there.
-TEST(WalkOnGpu, ClosedCellsAreMultipolesHoweverNear) {
+TEST(WalkKernel, ClosedCellsAreMultipolesHoweverNear) {
   TreeSet t(testing::clustered_set(900, 6), 32, kPeriodicMinLevel);
   std::vector<std::uint32_t> count = t.tree.count.download(t.stream);
   std::vector<std::uint8_t> children = t.tree.child_count.download(t.stream);
@@ -216,28 +252,29 @@ TEST(WalkOnGpu, ClosedCellsAreMultipolesHoweverNear) {
   }
   t.tree.count.upload(t.stream, count);
   t.tree.child_count.upload(t.stream, children);
-  expect_cpu_lists(t, options_of(0.5f, 0.2f));
-  expect_cpu_lists(t, options_of(0.8f));
+  expect_right_lists(t, options_of(0.5f, 0.2f));
+  expect_right_lists(t, options_of(0.8f));
   std::size_t seen = 0;
-  for (const ListWords& list : cpu_lists(t, options_of(0.8f))) {
+  for (const ListWords& list : expected_lists(t, options_of(0.8f))) {
     for (const std::uint32_t word : list.leaves) EXPECT_FALSE(closed.contains(word));
     for (const std::uint32_t word : list.cells) seen += closed.contains(word);
   }
   EXPECT_GT(seen, t.groups.size());
 }
 
-TEST(WalkOnGpu, TwentyOrdersOfThreadsMakeTheSameLists) {
+// Each launch draws another order.
+TEST(WalkKernel, EveryOrderOfThreadsMakesTheSameLists) {
   TreeSet t(testing::clustered_set(500, 31), 32, kPeriodicMinLevel);
   const WalkOptions options = options_of(0.6f, 0.2f);
   std::vector<ListWords> first;
-  simt::for_seeds(20, [&](std::uint64_t seed) {
+  for (unsigned n = 0; n < 20; ++n) {
     InteractionLists lists;
-    cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists, {cuda::walk::kWideLimit, seed % 2 ? 4u : 0u});
+    cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists, {cuda::walk::kWideLimit, n % 2 ? 4u : 0u});
     const auto words = words_of(t.stream, lists);  // in the order in which they stand
     if (first.empty()) first = words;
-    ASSERT_EQ(words, first) << "seed " << seed;
-  });
-  EXPECT_EQ(sorted(first), cpu_lists(t, options));
+    ASSERT_EQ(words, first);
+  }
+  EXPECT_EQ(sorted(first), expected_lists(t, options));
 }
 
 }  // namespace
