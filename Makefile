@@ -192,14 +192,24 @@ run: $(BUILD)/maki
 test: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
 
-# What takes minutes on an interpreter is for `make BACKEND=cuda DEVICE=model test`.
-MODEL_LONG := -Full*:Cosmology.*:Isolated.*:Program.AFew*:SameBits.OfMore*:GravityWithGhosts.TheSameBits*:PencilMeshes.MassesAre*:Balance.*:SitesRun.LeavesOneSet*:SiteMesh.FewBytesGo
+# On the modelled GPU: its own tests, those of kernels and of what ranks exchange (what takes minutes on an interpreter is
+# for `make BACKEND=cuda DEVICE=model test`), and the program itself.
+SUITES_ON_MODEL := BlockPool BoxCopy BrickAround CoarseCells Construction DevicePayload DirectSum Domain* Double* Drift Escapers \
+                   EvaluateLists ExactSum* Exchange ExclusiveScan GatheredSetRanks Group* HostMemory InfluenceFunction JoinedSources Kick \
+                   LetForest LineFft LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
+                   OwnGroups Packing ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Self SampleCost SiteMigration* \
+                   SiteTrees* SortByKey StepReductions Walk WholeCells
+LONG_ON_MODEL   := LocalEssentialTree.ForcesAreNoWorse* SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*
+with_colons      = $(subst $() ,:,$(strip $1))
 test-gpu-model:
 	@$(MAKE) --no-print-directory BACKEND=cuda DEVICE=model run-on-model
 
 run-on-model: $(TEST_PROGRAMS) $(BUILD)/maki
-	@MAKI_GPU_MODEL_DEVICES=4 MAKI_TEST_RANKS="$(or $(MAKI_TEST_RANKS),2)" MAKI_TEST_SHARDS=$(JOBS) bash tests/run_all.sh \
-	  "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='$(MODEL_LONG)'
+	@$(BUILD)/tests_gpu_model --gtest_brief=1 2>/dev/null
+	@MAKI_GPU_MODEL_DEVICES=2 MAKI_TEST_RANKS=2 MAKI_TEST_SHARDS=$(JOBS) bash tests/run_all.sh "$(BUILD)/tests $(BUILD)/tests_ranks" \
+	  --gtest_brief=1 --gtest_filter='$(call with_colons,$(SUITES_ON_MODEL:%=%.*))-Full*:$(call with_colons,$(LONG_ON_MODEL))'
+	@$(BUILD)/maki run configs/quickstart.toml run.output_directory=$(BUILD)/quickstart initial.particles_per_side=16 \
+	  time.end_redshift=30 output.redshifts=30
 
 test-full: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1
