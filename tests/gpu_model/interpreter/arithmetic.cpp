@@ -80,8 +80,6 @@ Handler real(std::string_view type) {
   return nullptr;
 }
 // Sums and products modulo 2^n: unsigned.
-template <class Op, template <class, class> class Kind>
-Handler any(std::string_view type);
 #define INTEGERS_MODULO(kind)                                                             \
   if (type == "u16" || type == "s16") return kind<std::uint16_t, Op>;                     \
   if (type == "u32" || type == "s32") return kind<std::uint32_t, Op>;                     \
