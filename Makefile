@@ -13,7 +13,7 @@
 #                   against hostile peers under sanitizers, a million frames and a million messages of copies
 #   make test-gpu-model  the tests of the CUDA build on a modelled GPU (tests/gpu_model), without those that take minutes there
 #   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
-#   make sass-check read the compiled kernels: no local memory for any architecture, issue slots of the inner loops (BACKEND=cuda)
+#   make sass-check read the compiled kernels: local memory, issue slots of the inner loops (BACKEND=cuda)
 #
 #   BACKEND=auto|cuda|cpu   auto takes CUDA where a usable GPU is, and gets nvcc where that is missing; else the CPU
 #   CUDA_ARCHS="90 120"     for these; default: the GPU of this machine, else (and in a bundle) all that are supported

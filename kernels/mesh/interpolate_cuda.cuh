@@ -182,8 +182,13 @@ struct InterpolateWorker {
 };
 
 // Blocks that share a multiprocessor: as many as there are registers for.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr unsigned kGradientBlocks = 2;
+#else
+inline constexpr unsigned kGradientBlocks = 3;
+#endif
 template <int S, class Gather>
-inline constexpr unsigned kGatherBlocks = S == 4 && std::is_same_v<Gather, ValueGather> ? 2 : 3;
+inline constexpr unsigned kGatherBlocks = S < 4 ? 3 : std::is_same_v<Gather, ValueGather> ? 1 : kGradientBlocks;
 
 template <int S, class Gather>
 __global__ void __launch_bounds__(kChunkThreads, kGatherBlocks<S, Gather>) interpolate_kernel(InterpolateJob<Gather> job) {
