@@ -13,7 +13,7 @@
 #                   against hostile peers under sanitizers, a million frames and a million messages of copies
 #   make test-gpu-model  the tests of the CUDA build on a modelled GPU (tests/gpu_model), without those that take minutes there
 #   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
-#   make sass-check read the compiled kernels: local memory, issue slots of the inner loops (BACKEND=cuda)
+#   make sass-check read the compiled kernels: no local memory for any architecture, issue slots of the inner loops (BACKEND=cuda)
 #
 #   BACKEND=auto|cuda|cpu   auto takes CUDA where a usable GPU is, and gets nvcc where that is missing; else the CPU
 #   CUDA_ARCHS="90 120"     for these; default: the GPU of this machine, else (and in a bundle) all that are supported
@@ -33,7 +33,6 @@ VERSION := 0.1.0
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.SECONDARY:
 ifeq (,$(filter -j%,$(MAKEFLAGS)))
 MAKEFLAGS += -j$(JOBS)
 endif
@@ -97,13 +96,6 @@ own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter tests/gpu_model/
 RPATH    := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
 LDLIBS   += $(RPATH)
 
-# The modelled GPU follows what goes into and out of the program's memory pool.
-MODEL_LIBRARY  := $(if $(ON_MODEL),$(OBJ)/libgpu_model.a)
-MODEL_LISTENER := $(if $(ON_MODEL),tests/gpu_model/listener.cpp)
-MODEL_HOOKS    := $(addprefix -Wl$(comma)--wrap=,_ZN4maki13pool_allocateEPKcm _ZN4maki12pool_releaseEPv _ZN4maki15pool_set_extentEPvm)
-# Its loops over a warp's lanes become vector instructions of this machine; what they round is as written.
-MODEL_FLAGS    := -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-openmp -Wno-restrict
-
 ifeq ($(BACKEND),cuda)
   ifeq (,$(NVCC)$(GET_TOOLKIT))
     $(error BACKEND=cuda needs nvcc: put it on PATH, set CUDA_HOME, or run 'make deps-cuda')
@@ -111,30 +103,23 @@ ifeq ($(BACKEND),cuda)
   CUDA_ROOT := $(if $(NVCC),$(abspath $(dir $(shell readlink -f $(NVCC)))/..))
   CUDA_LIB  := $(firstword $(wildcard $(CUDA_ROOT)/lib64 $(CUDA_ROOT)/lib))
   CUDA_KNOWN := $(if $(NVCC),$(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/compute_//'))
-  # The modelled GPU runs PTX; to try something there, no other code has to be made.
-  ifeq ($(DEVICE),model)
-    PTX_ONLY := $(if $(CUDA_ARCHS),,yes)
-    CUDA_ARCHS ?= 90
-  endif
   # A release is a fat binary with PTX for what comes later; an older toolkit gets the subset that it knows. What is made to
   # be used here, on a machine with a GPU, is for that GPU alone.
   CUDA_LIST := $(filter $(CUDA_KNOWN),80 90 100 120)
   CUDA_HERE := $(filter $(CUDA_KNOWN),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .))
   CUDA_ARCHS ?= $(if $(filter bundle bundle-check sass-check,$(MAKECMDGOALS)),all,$(or $(sort $(CUDA_HERE)),all))
   override CUDA_ARCHS := $(if $(filter all,$(CUDA_ARCHS)),$(CUDA_LIST),$(CUDA_ARCHS))
-  GENCODE := $(foreach a,$(if $(PTX_ONLY),,$(CUDA_ARCHS)),-gencode arch=compute_$(a),code=sm_$(a)) \
-             -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))$(if $(PTX_ONLY), -no-compress)
-  NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
+  # A modelled GPU runs PTX and nothing else.
+  CODE := $(if $(ON_MODEL),90,$(CUDA_ARCHS))
+  GENCODE := $(if $(ON_MODEL),,$(foreach a,$(CODE),-gencode arch=compute_$(a),code=sm_$(a))) \
+             -gencode arch=compute_$(lastword $(CODE)),code=compute_$(lastword $(CODE))
+  NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
                -Xcompiler -fopenmp,-Wall,-Wextra -diag-suppress 186 -t 2
   # A toolkit or NCCL of the distribution lies where compilers look anyway; named, it hides the C++ library's own headers.
   isystem = $(addprefix -isystem ,$(filter-out /usr/include /usr/local/include,$(patsubst %/,%,$1)))
   CXXFLAGS += $(call isystem,$(CUDA_ROOT)/include) -DMAKI_BACKEND_CUDA=1
   NVCCFLAGS += -DMAKI_BACKEND_CUDA=1
-  ifeq ($(DEVICE),model)
-    LDLIBS := -Wl,--whole-archive $(OBJ)/libgpu_model.a -Wl,--no-whole-archive $(MODEL_HOOKS) $(LDLIBS) -lzstd -lrt -ldl
-  else
-    LDLIBS += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart_static -lcufft -lrt -ldl
-  endif
+  LDLIBS   += $(if $(ON_MODEL),,-L$(CUDA_LIB) -Wl$(comma)-rpath$(comma)$(CUDA_LIB) -lcudart_static -lcufft) -lrt -ldl
   # NCCL: of NCCL_HOME, of the toolkit (deps-cuda brings it), or the system's libnccl-dev. Without it, or with NCCL=no,
   # ranks exchange by MPI; `maki --version` and a run's first lines say so.
   NCCL_ROOTS  := $(NCCL_HOME) $(CUDA_ROOT) /usr /usr/local
@@ -143,9 +128,8 @@ ifeq ($(BACKEND),cuda)
   NCCL ?= $(if $(and $(NCCL_HEADER),$(NCCL_LIB)),yes,no)
   ifeq ($(NCCL),yes)
     NVCCFLAGS += $(call isystem,$(filter-out $(CUDA_ROOT)/include/,$(dir $(NCCL_HEADER))))
-    ifneq ($(DEVICE),model)
-      LDLIBS += -L$(patsubst %/,%,$(dir $(NCCL_LIB))) -Wl,-rpath,$(patsubst %/,%,$(dir $(NCCL_LIB))) -lnccl
-    endif
+    NCCL_FOLDER := $(patsubst %/,%,$(dir $(NCCL_LIB)))
+    LDLIBS += $(if $(ON_MODEL),,-L$(NCCL_FOLDER) -Wl$(comma)-rpath$(comma)$(NCCL_FOLDER) -lnccl)
   endif
 else
   CXXFLAGS += -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_OMP
@@ -159,9 +143,6 @@ LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels hos
 TESTS   := $(filter-out $(OTHER_BACKEND) tests/gpu_model/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
 # Tests that need ranks, and what they share (*_ranks.cpp, with main_ranks.cpp): run under mpirun by tests/run_all.sh.
 RANK_TESTS := $(filter %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
-# The modelled GPU, and what its own tests are; tests/gpu_model/listener.cpp goes into all tests that run on it.
-MODEL       := $(filter-out %/listener.cpp tests/gpu_model/tests/%,$(call find_sources,tests/gpu_model))
-MODEL_TESTS := $(call find_sources,tests/gpu_model/tests)
 # The wide-area module, its tests and the emulated links that they run over (bench/wan_testbed, a program too).
 WAN       := $(call find_sources,wan/net)
 TESTBED   := $(call find_sources,bench/wan_testbed)
@@ -170,13 +151,14 @@ WAN_TESTS := $(filter-out tests/wan/mpw/% tests/wan/fuzz/fuzz_main.cpp,$(call fi
 MPW_PROGRAMS := $(patsubst tests/wan/mpw/%,$(BUILD)/wan_%,$(basename $(wildcard tests/wan/mpw/*.cpp tests/wan/mpw/*.c)))
 BENCHES := $(filter-out bench/wan_testbed/%,$(call find_sources,bench))
 object   = $(patsubst %,$(OBJ)/%.o,$1)
-TEST_PROGRAMS  := $(if $(ON_MODEL),$(BUILD)/tests_gpu_model $(BUILD)/tests $(BUILD)/tests_ranks,\
-                    $(BUILD)/tests $(BUILD)/tests_wan $(BUILD)/tests_ranks)
+TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_$(if $(ON_MODEL),gpu_model,wan) $(BUILD)/tests_ranks
 # Each bench/bench_*.cpp is a program; what else is there goes into all of them.
 BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$(BENCHES)))
 BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 
-.PHONY: FORCE all benches run test test-full test-gpu-model run-on-model test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check fuzz sanitize-wan clean
+include tests/gpu_model/rules.mk
+
+.PHONY: FORCE all benches run test test-full test-gpu-model test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check fuzz sanitize-wan clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
@@ -191,25 +173,6 @@ run: $(BUILD)/maki
 # The last line reads "N passed, N failed" (", N skipped" may follow).
 test: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
-
-# On the modelled GPU: its own tests, those of kernels and of what ranks exchange (what takes minutes on an interpreter is
-# for `make BACKEND=cuda DEVICE=model test`), and the program itself.
-SUITES_ON_MODEL := BlockPool BoxCopy BrickAround CoarseCells Construction DevicePayload DirectSum Domain* Double* Drift Escapers \
-                   EvaluateLists ExactSum* Exchange ExclusiveScan GatheredSetRanks Group* HostMemory InfluenceFunction JoinedSources Kick \
-                   LetForest LineFft LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
-                   OwnGroups Packing ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Self SampleCost SiteMigration* \
-                   SiteTrees* SortByKey StepReductions Walk WholeCells
-LONG_ON_MODEL   := LocalEssentialTree.ForcesAreNoWorse* SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*
-with_colons      = $(subst $() ,:,$(strip $1))
-test-gpu-model:
-	@$(MAKE) --no-print-directory BACKEND=cuda DEVICE=model run-on-model
-
-run-on-model: $(TEST_PROGRAMS) $(BUILD)/maki
-	@$(BUILD)/tests_gpu_model --gtest_brief=1 2>/dev/null
-	@MAKI_GPU_MODEL_DEVICES=2 MAKI_TEST_RANKS=2 MAKI_TEST_SHARDS=$(JOBS) bash tests/run_all.sh "$(BUILD)/tests $(BUILD)/tests_ranks" \
-	  --gtest_brief=1 --gtest_filter='$(call with_colons,$(SUITES_ON_MODEL:%=%.*))-Full*:$(call with_colons,$(LONG_ON_MODEL))'
-	@$(BUILD)/maki run configs/quickstart.toml run.output_directory=$(BUILD)/quickstart initial.particles_per_side=16 \
-	  time.end_redshift=30 output.redshifts=30
 
 test-full: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1
@@ -247,6 +210,8 @@ $(BUILD)/tests_wan: $(call object,$(WAN_TESTS) $(filter-out %/main.cpp,$(TESTBED
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(WAN_LIBS) $(RPATH)
 
+# Named here, their objects are kept.
+$(call object,$(wildcard tests/wan/mpw/*.c*)):
 $(BUILD)/wan_%: $(OBJ)/tests/wan/mpw/%.cpp.o $(BUILD)/libmaki_wan.a
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $^ $(WAN_LIBS) $(RPATH)
@@ -260,28 +225,21 @@ $(BUILD)/wan_testbed: $(call object,$(TESTBED)) $(BUILD)/libmaki_wan.a
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(WAN_LIBS) $(RPATH)
 
-$(OBJ)/libgpu_model.a: $(call object,$(MODEL))
-	@rm -f $@ && ar rcs $@ $^
-
-$(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) tests/gpu_model/listener.cpp tests/main.cpp) $(OBJ)/libmaki.a $(OBJ)/backend
-	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) -lgtest $(LDLIBS)
-
 $(BUILD)/maki: $(call object,$(MAIN)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
-$(BUILD)/tests: $(call object,$(TESTS) $(MODEL_LISTENER)) $(OBJ)/libmaki.a $(OBJ)/backend
+$(BUILD)/tests: $(call object,$(TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) -lgtest $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
 
-$(BUILD)/tests_ranks: $(call object,$(RANK_TESTS) $(MODEL_LISTENER)) $(OBJ)/libmaki.a $(OBJ)/backend
+$(BUILD)/tests_ranks: $(call object,$(RANK_TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) -lgtest $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(call object,$(BENCH_PARTS)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$(filter-out $(MODEL_LIBRARY),$^)) $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
 $(OBJ)/%.cpp.o: %.cpp $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)
@@ -297,8 +255,7 @@ ifeq ($(BACKEND),cuda)
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(OBJ)/archs Makefile
 	@mkdir -p $(@D)
 	@echo "  nvcc    $<"
-	@$(or $(NVCC),$(error there is a GPU and no nvcc: 'make deps-cuda' gets one, BACKEND=cpu goes without)) $(NVCCFLAGS) \
-	  $(if $(filter tests/gpu_model/%,$<),-gencode arch=compute_90$(comma)code=compute_90,$(GENCODE)) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	@$(or $(NVCC),$(error there is a GPU and no nvcc: 'make deps-cuda' gets one, BACKEND=cpu goes without)) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 else
 $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)
@@ -308,7 +265,7 @@ endif
 
 # Relinks when the program in $(BUILD) was made for the other backend, or with NCCL and not without it.
 LINKED := $(BACKEND)$(if $(filter yes,$(NCCL)), with NCCL)$(if $(ON_MODEL), on the model)
-$(OBJ)/backend: $(MODEL_LIBRARY) $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)" || echo FORCE)
+$(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)" || echo FORCE)
 	@mkdir -p $(@D) && echo "$(LINKED)" > $(BUILD)/backend && touch $@
 
 # Compiles anew for other architectures.

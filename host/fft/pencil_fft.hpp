@@ -39,7 +39,7 @@ class PencilFft {
 
   // Cells as lines [x][y][z] of cells(), real_row() floats apart, become modes as lines [ky][kz][x] of modes(),
   // mode_row() floats apart; kz = 0 ... m/2, and i means wave number i - m above m/2 along x and y. Signs as in
-  // RealFft3d, not normalised. `mesh` holds size() reals and is aligned to 64 bytes. Return when done.
+  // RealFft3d, not normalised. `mesh` holds size() reals and is aligned to 64 bytes. Work on `stream`.
   void forward(const Stream& stream, Real* mesh);
   void backward(const Stream& stream, Real* mesh);
 

@@ -94,11 +94,11 @@ template <class Real>
 LineFft<Real>::~LineFft() = default;
 
 // cuFFT chooses its kernels by the batch, too: so that is always the same. Two million values keep a GPU busy for longer than
-// a launch takes; a small mesh's lines are fewer.
+// a launch takes; the lines of a small mesh's modes are fewer.
 template <class Real>
 std::size_t LineFft<Real>::batch() const {
   const auto m = static_cast<std::size_t>(m_);
-  return std::clamp((std::size_t{1} << 21) / m, m, m * m);
+  return std::clamp((std::size_t{1} << 21) / m, m, m * (m / 2 + 1));
 }
 
 template <class Real>

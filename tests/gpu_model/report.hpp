@@ -2,8 +2,6 @@
 // the same line, once), kept for tests that expect it, and makes the program end with exit code 86 unless it was taken.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,33 +19,13 @@ struct Stopped {
   int code = 719;  // a cudaError_t
 };
 
-// While it lives, faults are kept, but not written: somebody expects them.
-class Expected {
- public:
-  Expected();
-  ~Expected();
-};
+// Whether faults are also written to stderr, as they are found; at first they are.
+void write_faults(bool yes);
 
 // All that were found since the last call, in order.
 std::vector<Fault> take_faults();
 
 // Called once when the program ends, also where it fails by its faults.
 void at_program_end(void (*function)());
-
-// A number that is drawn for every choice that a real machine leaves open; MAKI_GPU_MODEL_SEED sets the first.
-class Choices {
- public:
-  explicit Choices(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x632be59bd9b4e019ull) {}
-  std::uint64_t next() {  // xorshift64*
-    state_ ^= state_ >> 12, state_ ^= state_ << 25, state_ ^= state_ >> 27;
-    return state_ * 0x2545f4914f6cdd1dull;
-  }
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>((static_cast<unsigned __int128>(next()) * n) >> 64); }
-
- private:
-  std::uint64_t state_;
-};
-Choices& choices();            // of the runtime: which work is carried out next
-std::uint64_t choices_seed();  // MAKI_GPU_MODEL_SEED, else 1
 
 }  // namespace gpu_model

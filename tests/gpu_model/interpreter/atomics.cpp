@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/gpu_model/choices.hpp"
 #include "tests/gpu_model/interpreter/handlers.hpp"
 #include "tests/gpu_model/interpreter/memory.hpp"
 #include "tests/gpu_model/interpreter/operations.hpp"

@@ -14,7 +14,7 @@ void begin_copy(Warp& w, const Instruction& i) {
   const auto* read = i.from[1] == kNoRow ? nullptr : row<const std::uint32_t>(w, i.from[1]);
   Block& b = *w.block;
   Address target[kLanes], source[kLanes];
-  Lanes unused[4];
+  Lanes unused[4] = {};
   for (Lanes m = w.active; m; m &= m - 1) {
     const unsigned l = first_lane(m);
     PendingCopy c;

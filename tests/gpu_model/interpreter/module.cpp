@@ -2,7 +2,7 @@
 #include <cstring>
 #include <memory>
 
-#include "tests/gpu_model/interpreter/program.hpp"
+#include "tests/gpu_model/interpreter/warp.hpp"
 #include "tests/gpu_model/memory/address_space.hpp"
 #include "tests/gpu_model/memory/shadow.hpp"
 
@@ -26,8 +26,6 @@ std::vector<const Kernel*>& decoded() {
 const std::vector<const Kernel*>& all_kernels() { return decoded(); }
 
 namespace {
-
-void nothing(Warp&, const Instruction&) {}
 
 // MAKI_GPU_MODEL_WITHOUT=FILE:LINE (the end of a path will do) leaves out the barriers of that line: the model has to notice.
 void leave_out_barriers(Kernel& k) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "tests/gpu_model/choices.hpp"
 #include "tests/gpu_model/interpreter/launch.hpp"
 #include "tests/gpu_model/interpreter/memory.hpp"
 #include "tests/gpu_model/interpreter/taint.hpp"
@@ -178,24 +179,21 @@ bool advance(Block& b, Choices& draw, int turns) {
 
 }  // namespace
 
+void nothing(Warp&, const Instruction&) {}
+
 void branch(Warp& w, const Instruction& i) {
-  if (i.guard == kNoRow) {
-    w.pc = i.target;
-  } else {
+  Lanes m = w.active;
+  if (i.guard != kNoRow) {
     if (w.tainted) check_guard(w, i);
-    Lanes m = *row<Lanes>(w, i.guard);
-    if (i.negated) m = ~m;
-    m &= w.active;
-    if (!m) return;
-    if (m == w.active) {
-      w.pc = i.target;
-    } else {
-      w.groups.push_back({i.target, m, Group::kReady, 0});
-      w.groups.push_back({w.pc, w.active & ~m, Group::kReady, 0});
-      w.active = 0;
-      w.leave = true;
-    }
-    return;
+    m &= *row<Lanes>(w, i.guard) ^ (i.negated ? ~0u : 0);
+  }
+  if (m == w.active) {
+    w.pc = i.target;
+  } else if (m) {
+    w.groups.push_back({i.target, m, Group::kReady, 0});
+    w.groups.push_back({w.pc, w.active & ~m, Group::kReady, 0});
+    w.active = 0;
+    w.leave = true;
   }
 }
 

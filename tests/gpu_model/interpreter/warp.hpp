@@ -6,21 +6,18 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "tests/gpu_model/interpreter/program.hpp"
 #include "tests/gpu_model/memory/address_space.hpp"
+#include "tests/gpu_model/memory/cells.hpp"
 #include "tests/gpu_model/report.hpp"
 
 namespace gpu_model {
 
 using Lanes = std::uint32_t;  // a bit for each lane
-// Counts the synchronisations of a launch; an access remembers when it was.
-using Moment = std::uint32_t;
-
 struct Block;
 
 struct Group {
@@ -75,19 +72,6 @@ struct Warp {
   }
 };
 
-// What is remembered of the accesses to a word.
-struct Access {
-  std::uint32_t work = 0, block = 0;
-  Moment moment = 0;
-  std::uint16_t thread = 0;
-  std::uint8_t bytes = 0;  // of writes: which of the word's bytes are written
-  std::uint8_t flags = 0;
-  enum : std::uint8_t { kStrong = 1, kByLanes = 2, kByWarps = 4, kByBlocks = 8, kBytes = 16 };  // by several; each byte has its own
-};
-struct Cell {
-  Access write, read;
-};
-
 struct Block {
   const Kernel* kernel = nullptr;
   const Launch* launch = nullptr;
@@ -135,6 +119,7 @@ std::uint64_t patience();
 void begin_block(Block& b, const Launch& launch, std::uint32_t index);
 // schedule.cpp
 void branch(Warp& w, const Instruction& i);
+void nothing(Warp& w, const Instruction& i);
 void end_lanes(Warp& w, const Instruction& i);
 // Brings the lanes of `mask` together; false: the group waits (and the operation is carried out again when all are there).
 bool meet(Warp& w, const Instruction& i, Lanes mask);

@@ -130,8 +130,6 @@ void active_mask(Warp& w, const Instruction& i) {
 
 void trap(Warp& w, const Instruction& i) { fatal(w, i, first_lane(w.active), "a trap", "the kernel ends the launch itself"); }
 
-void nothing(Warp&, const Instruction&) {}
-void block_fence(Warp&, const Instruction&) {}  // barriers are what orders a block's threads here
 
 }  // namespace
 
@@ -143,7 +141,7 @@ Handler of_warp(const Words& words, Instruction& i) {
   if (op == "activemask") return active_mask;
   if (op == "membar" || op == "fence") {
     i.kind = Class::kBarrier;
-    return has(words, "cta") ? block_fence : fence;
+    return has(words, "cta") ? nothing : fence;  // barriers are what orders a block's threads here
   }
   i.jumps = true;
   if (op == "shfl" && has(words, "sync") && type == "b32") {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/gpu_model/choices.hpp"
 #include "tests/gpu_model/libraries/nccl_messages.hpp"
 #include "tests/gpu_model/libraries/nccl_shared.hpp"
 #include "tests/gpu_model/report.hpp"

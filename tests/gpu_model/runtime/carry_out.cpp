@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/gpu_model/choices.hpp"
 #include "tests/gpu_model/report.hpp"
 #include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/gpu_model/runtime/device.hpp"

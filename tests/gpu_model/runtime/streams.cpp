@@ -65,8 +65,6 @@ Stream& thread_stream(int device) {
 
 MarkPointer push_mark(Stream& stream) {
   const Place end = end_of(stream.index);
-  if (!stream.queue.empty())
-    if (const MarkPointer& last = stream.queue.back().reach; last && last->place.clock == end.clock) return last;
   auto mark = std::make_shared<Mark>(Mark{&stream, end, false, 0});
   stream.queue.push_back({0, nullptr, mark, nullptr});
   return mark;

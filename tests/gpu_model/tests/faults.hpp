@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -14,12 +15,29 @@ namespace gpu_model {
 // What the model finds wrong with the work that `queue` gives to the GPU. The device is well again afterwards.
 template <class Queue>
 std::vector<Fault> faults_of(const Queue& queue) {
-  const Expected quiet;
   queue();
   (void)cudaDeviceSynchronize();
   forget_errors();
   return take_faults();
 }
+
+// The kinds of all that were found since faults were last taken.
+using Kinds = std::vector<std::string>;
+inline Kinds kinds_of_faults() {
+  Kinds kinds;
+  for (const Fault& fault : take_faults()) kinds.push_back(fault.kind);
+  return kinds;
+}
+
+// Of a program that dies of a fault, what it wrote is looked at.
+class DeathTest : public testing::Test {
+ protected:
+  DeathTest() {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    write_faults(true);
+  }
+  ~DeathTest() override { write_faults(false); }
+};
 
 inline std::string to_string(const Fault& f) { return f.kind + ": " + f.where + ": " + f.text; }
 

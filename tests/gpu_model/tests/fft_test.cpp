@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/gpu_model/report.hpp"
 #include "tests/gpu_model/runtime/device.hpp"
+#include "tests/gpu_model/tests/faults.hpp"
 
 namespace gpu_model {
 namespace {
@@ -76,14 +76,6 @@ std::vector<Complex> definition(const std::vector<Complex>& v, int a, int b, int
                   v[(x * b + y) * c + z] * std::polar(1.0, phase(k, x, a) + phase(l, y, b) + phase(m, z, c));
   return sums;
 }
-
-std::vector<std::string> kinds_of_faults() {
-  std::vector<std::string> kinds;
-  for (const Fault& fault : take_faults()) kinds.push_back(fault.kind);
-  return kinds;
-}
-
-using Kinds = std::vector<std::string>;
 
 TEST(ModelledFft, MeshInPlaceIsTheDefinitionAndBack) {
   constexpr int a = 4, b = 6, c = 10, row = 2 * (c / 2 + 1);

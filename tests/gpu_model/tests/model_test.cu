@@ -250,7 +250,7 @@ TEST(Model, ThreadsThatWaitGiveWay) {
   }
 }
 
-using ModelDeathTest = testing::Test;
+using ModelDeathTest = DeathTest;
 
 void wait_for_one_too_many() {
   const Stream stream;
@@ -260,8 +260,7 @@ void wait_for_one_too_many() {
   std::exit(cudaStreamSynchronize(native(stream)) == cudaSuccess ? 0 : 1);
 }
 
-TEST(ModelDeathTest, KernelsThatDoNotEnd) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST_F(ModelDeathTest, KernelsThatDoNotEnd) {
   setenv("MAKI_GPU_MODEL_PATIENCE", "1000000", 1);
   EXPECT_EXIT(wait_for_one_too_many(), testing::ExitedWithCode(86), "a kernel that does not end: .*wait_for_all");
   unsetenv("MAKI_GPU_MODEL_PATIENCE");

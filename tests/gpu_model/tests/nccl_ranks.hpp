@@ -15,19 +15,11 @@
 #include <thread>
 #include <vector>
 
-#include "tests/gpu_model/report.hpp"
+#include "tests/gpu_model/tests/faults.hpp"
 
 extern char** environ;
 
 namespace gpu_model::nccl_test {
-
-using Kinds = std::vector<std::string>;
-
-inline Kinds kinds_of_faults() {
-  Kinds kinds;
-  for (const Fault& fault : take_faults()) kinds.push_back(fault.kind);
-  return kinds;
-}
 
 inline std::string variable(const char* name) {
   const char* const text = std::getenv(name);

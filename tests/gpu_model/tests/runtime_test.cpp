@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/gpu_model/report.hpp"
 #include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/gpu_model/runtime/errors.hpp"
 #include "tests/gpu_model/runtime/queue.hpp"
+#include "tests/gpu_model/tests/faults.hpp"
 
 namespace gpu_model {
 namespace {
@@ -50,12 +50,6 @@ struct Numbers {
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
 };
-
-std::string kinds() {
-  std::string all;
-  for (const Fault& f : take_faults()) all += (all.empty() ? "" : "; ") + f.kind;
-  return all;
-}
 
 cudaError_t to_device(const Numbers& to, const int* from, std::size_t n, const TestStream& s) {
   return cudaMemcpyAsync(to.data, from, n * sizeof(int), cudaMemcpyHostToDevice, s.handle);
@@ -184,15 +178,15 @@ TEST(ModelledRuntime, SourceChangedBeforeItsCopy) {
   EXPECT_EQ(to_device(device, pageable.data(), 8, s), cudaSuccess);
   pageable[3] = 2;
   s.wait();
-  EXPECT_EQ(kinds(), "host memory overwritten before its copy was done");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"host memory overwritten before its copy was done"});
   EXPECT_EQ(to_device(device, locked.data, 8, s), cudaSuccess);
   locked.data[3] = 2;
   s.wait();
-  EXPECT_EQ(kinds(), "host memory overwritten before its copy was done");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"host memory overwritten before its copy was done"});
   EXPECT_EQ(to_device(device, locked.data, 8, s), cudaSuccess);
   s.wait();
   locked.data[3] = 3;
-  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
 
 TEST(ModelledRuntime, TargetUsedBeforeItsCopy) {
@@ -205,18 +199,18 @@ TEST(ModelledRuntime, TargetUsedBeforeItsCopy) {
   EXPECT_EQ(locked.data[5], 7);  // not of the copy
   locked.data[6] = 8;
   other.wait();
-  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(kinds_of_faults(), Kinds{});
   const int early = static_cast<volatile int*>(locked.data)[1];
   EXPECT_TRUE(early == -1 || early == 2);
-  EXPECT_EQ(kinds(), "host memory read before its copy was done");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"host memory read before its copy was done"});
   EXPECT_EQ(to_host(locked.data, device, 4, s), cudaSuccess);
   locked.data[2] = 9;
-  EXPECT_EQ(kinds(), "host memory written before its copy was done");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"host memory written before its copy was done"});
   EXPECT_EQ(to_host(locked.data, device, 4, s), cudaSuccess);
   s.wait();
   EXPECT_EQ(std::vector(locked.data, locked.data + 4), in);
   EXPECT_EQ(locked.data[6], 8);
-  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
 
 TEST(ModelledRuntime, CopiesThroughPageLockedMemoryFollowEachOther) {
@@ -229,7 +223,7 @@ TEST(ModelledRuntime, CopiesThroughPageLockedMemoryFollowEachOther) {
   EXPECT_EQ(to_device(b, locked.data, 4, s), cudaSuccess);
   EXPECT_EQ(to_host(out.data(), b, 4, s), cudaSuccess);
   EXPECT_EQ(out, in);
-  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
 
 TEST(ModelledRuntime, RacesBetweenStreams) {
@@ -240,26 +234,26 @@ TEST(ModelledRuntime, RacesBetweenStreams) {
   EXPECT_EQ(cudaMemsetAsync(device.data, 0, 64, a.handle), cudaSuccess);
   EXPECT_EQ(to_host(out.data(), device, 16, b), cudaSuccess);
   a.wait();
-  EXPECT_EQ(kinds(), "a race between streams");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"a race between streams"});
   EXPECT_EQ(cudaMemsetAsync(device.data, 0, 64, a.handle), cudaSuccess);
   event.record(a);
   EXPECT_EQ(cudaStreamWaitEvent(b.handle, event.handle, 0), cudaSuccess);
   EXPECT_EQ(to_host(out.data(), device, 16, b), cudaSuccess);
-  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
 
 TEST(ModelledRuntime, EventsThatWereNeverRecorded) {
   const TestStream s;
   const TestEvent event, other;
   EXPECT_EQ(cudaEventQuery(event.handle), cudaSuccess);
-  EXPECT_EQ(kinds(), "");
+  EXPECT_EQ(kinds_of_faults(), Kinds{});
   EXPECT_EQ(cudaStreamWaitEvent(s.handle, event.handle, 0), cudaSuccess);
-  EXPECT_EQ(kinds(), "event never recorded");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"event never recorded"});
   EXPECT_EQ(cudaEventSynchronize(event.handle), cudaSuccess);
-  EXPECT_EQ(kinds(), "event never recorded");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"event never recorded"});
   float ms = 0;
   EXPECT_EQ(cudaEventElapsedTime(&ms, event.handle, other.handle), cudaErrorInvalidResourceHandle);
-  EXPECT_EQ(kinds(), "event never recorded");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"event never recorded"});
   cudaGetLastError();
 }
 
@@ -276,16 +270,16 @@ TEST(ModelledRuntime, MemoryThatIsNotThere) {
   EXPECT_GE(before - after, 1000u);
   EXPECT_EQ(cudaFree(p), cudaSuccess);
   EXPECT_EQ(cudaFree(p), cudaErrorInvalidValue);
-  EXPECT_EQ(kinds(), "memory freed twice");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"memory freed twice"});
   int own = 0;
   EXPECT_EQ(cudaFree(&own), cudaErrorInvalidValue);
-  EXPECT_EQ(kinds(), "freed what was not allocated");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"freed what was not allocated"});
   EXPECT_EQ(cudaMemcpy(&own, &own, 4, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
-  EXPECT_EQ(kinds(), "wrong direction of a copy");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"wrong direction of a copy"});
   const Numbers device(true, 4);
   std::vector<int> out(8);
   EXPECT_EQ(cudaMemcpy(out.data(), device.data, 32, cudaMemcpyDeviceToHost), cudaSuccess);
-  EXPECT_EQ(kinds(), "out of bounds");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"out of bounds"});
   cudaGetLastError();
 }
 
@@ -305,14 +299,13 @@ TEST(ModelledRuntime, HandlesThatAreGone) {
   EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
-  EXPECT_EQ(kinds(), "invalid handle");
+  EXPECT_EQ(kinds_of_faults(), Kinds{"invalid handle"});
   cudaGetLastError();
 }
 
-using ModelledRuntimeDeathTest = testing::Test;
+using ModelledRuntimeDeathTest = DeathTest;
 
-TEST(ModelledRuntimeDeathTest, HostCodeThatFollowsADevicePointer) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST_F(ModelledRuntimeDeathTest, HostCodeThatFollowsADevicePointer) {
   EXPECT_EXIT(
       {
         const Numbers device(true, 4);
@@ -322,8 +315,7 @@ TEST(ModelledRuntimeDeathTest, HostCodeThatFollowsADevicePointer) {
       testing::ExitedWithCode(86), "host code follows a device pointer.*at byte 4 of memory of GPU 0");
 }
 
-TEST(ModelledRuntimeDeathTest, StreamsBelongToADevice) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST_F(ModelledRuntimeDeathTest, StreamsBelongToADevice) {
   setenv("MAKI_GPU_MODEL_DEVICES", "2", 1);
   EXPECT_EXIT(
       {

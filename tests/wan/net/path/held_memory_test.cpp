@@ -13,18 +13,9 @@
 namespace maki::wan {
 namespace {
 
-using test::HandMadeStream;
+using test::comes_true, test::HandMadeStream;
 
 constexpr std::uint64_t kMiB = 1 << 20, kOnePeer = 64 * kMiB;
-
-template <class Condition>
-bool comes_true(Condition condition) {
-  for (int i = 0; i < 4000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
 
 // Begins when the paths of other tests are gone.
 struct Limits {

@@ -10,16 +10,7 @@
 namespace maki::wan {
 namespace {
 
-using test::HandMadeStream;
-
-template <class Condition>
-bool comes_true(Condition condition) {
-  for (int i = 0; i < 4000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
+using test::comes_true, test::HandMadeStream;
 
 class Hostile : public testing::TestWithParam<bool> {
  protected:

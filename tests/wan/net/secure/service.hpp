@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -48,6 +49,16 @@ class Service {
 Path connect(const Service& service, const Security& security);
 // A message there and back, the same.
 void expect_echo(Path& path);
+
+// Waits for it, 40 s at most.
+template <class Condition>
+bool comes_true(Condition condition) {
+  for (int i = 0; i < 4000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
 
 // How many descriptors this process has open.
 int open_descriptors();

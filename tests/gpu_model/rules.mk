@@ -1,0 +1,42 @@
+# The modelled GPU for the Makefile: DEVICE=model links it in place of the CUDA libraries.
+MODEL       := $(filter-out %/listener.cpp tests/gpu_model/tests/%,$(call find_sources,tests/gpu_model))
+MODEL_TESTS := $(call find_sources,tests/gpu_model/tests)
+# Its loops over a warp's lanes become vector instructions of this machine; what they round is as written.
+MODEL_FLAGS := -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-openmp -Wno-restrict
+# It follows what goes into and out of the program's memory pool.
+MODEL_HOOKS := $(addprefix -Wl$(comma)--wrap=,_ZN4maki13pool_allocateEPKcm _ZN4maki12pool_releaseEPv _ZN4maki15pool_set_extentEPvm)
+
+ifdef ON_MODEL
+# Parts of it are only called when the program begins and ends: all of it is linked.
+LDLIBS     := -Wl,--whole-archive $(OBJ)/libgpu_model.a -Wl,--no-whole-archive $(MODEL_HOOKS) $(LDLIBS) -lzstd
+TESTS      += tests/gpu_model/listener.cpp
+RANK_TESTS += tests/gpu_model/listener.cpp
+$(OBJ)/backend: $(OBJ)/libgpu_model.a
+endif
+
+$(OBJ)/libgpu_model.a: $(call object,$(MODEL))
+	@rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) tests/gpu_model/listener.cpp tests/main.cpp) $(OBJ)/libmaki.a $(OBJ)/backend
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
+
+# What an interpreter does in minutes: tests of the model, of kernels and of what ranks exchange, and the program itself.
+# `make BACKEND=cuda DEVICE=model test` runs all there are.
+SUITES_ON_MODEL := BlockPool BoxCopy BrickAround CoarseCells Construction DevicePayload DirectSum Domain* Double* Drift Escapers \
+                   EvaluateLists ExactSum* Exchange ExclusiveScan GatheredSetRanks Group* HostMemory InfluenceFunction JoinedSources Kick \
+                   LetForest LineFft LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
+                   OwnGroups Packing ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Self SampleCost SiteMigration* \
+                   SiteTrees* SortByKey StepReductions Walk WholeCells
+LONG_ON_MODEL   := LocalEssentialTree.ForcesAreNoWorse* SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*
+with_colons      = $(subst $() ,:,$(strip $1))
+.PHONY: run-on-model
+test-gpu-model:
+	@$(MAKE) --no-print-directory BACKEND=cuda DEVICE=model run-on-model
+
+run-on-model: $(TEST_PROGRAMS) $(BUILD)/maki
+	@$(BUILD)/tests_gpu_model --gtest_brief=1
+	@MAKI_GPU_MODEL_DEVICES=2 MAKI_TEST_RANKS=2 MAKI_TEST_SHARDS=$(JOBS) bash tests/run_all.sh "$(BUILD)/tests $(BUILD)/tests_ranks" \
+	  --gtest_brief=1 --gtest_filter='$(call with_colons,$(SUITES_ON_MODEL:%=%.*))-Full*:$(call with_colons,$(LONG_ON_MODEL))'
+	@$(BUILD)/maki run configs/quickstart.toml run.output_directory=$(BUILD)/quickstart initial.particles_per_side=16 \
+	  time.end_redshift=30 output.redshifts=30
