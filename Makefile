@@ -13,6 +13,7 @@
 #                   against hostile peers under sanitizers, a million frames and a million messages of copies
 #   make test-gpu-model  the tests of the CUDA build on a modelled GPU (tests/gpu_model), without those that take minutes there
 #   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
+#   make docs       docs/configuration.toml from the table of keys
 #   make sass-check read the compiled kernels: no local memory for any architecture, issue slots of the inner loops (BACKEND=cuda)
 #
 #   BACKEND=auto|cuda|cpu   auto takes CUDA where a usable GPU is, and gets nvcc where that is missing; else the CPU
@@ -81,7 +82,7 @@ CXXFLAGS += $(CXXBASE) $(WARNINGS) $(if $(MISSING),,$(shell pkg-config --cflags 
 # MPI's C functions are all that is used; only host/ sees its header.
 MPI      := -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1 $(if $(MISSING),,$(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g'))
 LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG) ompi-c)) -lfftw3f_omp -lfftw3_omp -lpthread
-# One translation unit for each instruction set, chosen at run time (DESIGN section 4).
+# One translation unit for each instruction set, chosen at run time (docs/design.md, "One source, two backends").
 ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512
 ISA_avx2   := -mavx2 -mfma
 ISA_scalar := -Wno-psabi
@@ -158,7 +159,7 @@ BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 
 include tests/gpu_model/rules.mk
 
-.PHONY: FORCE all benches run test test-full test-gpu-model test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check fuzz sanitize-wan clean
+.PHONY: FORCE all benches run test test-full test-gpu-model docs test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check fuzz sanitize-wan clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
@@ -171,6 +172,9 @@ run: $(BUILD)/maki
 	$(BUILD)/maki run $(CONFIG) $(ARGS)
 
 # The last line reads "N passed, N failed" (", N skipped" may follow).
+docs: $(BUILD)/maki
+	@$(BUILD)/maki config > docs/configuration.toml
+
 test: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
 

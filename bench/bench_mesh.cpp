@@ -1,5 +1,5 @@
 // Speed of the long-range force: each phase in milliseconds, and the bytes it has to move over the time it takes,
-// beside a device-to-device copy in the same run. Then the table of pair errors of DESIGN section 3.
+// beside a device-to-device copy in the same run. Then the table of pair errors of docs/design.md, "Force split".
 //   bench_mesh [--json FILE] [--particles N a side] [--repeat N] [--no-errors]
 #include <CLI/CLI.hpp>
 #include <algorithm>

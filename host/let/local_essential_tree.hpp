@@ -1,5 +1,5 @@
 // Local essential trees: of each rank's tree, the cells and particles that another rank's particles need
-// (Salmon & Warren 1994; DESIGN section 6).
+// (Salmon & Warren 1994; docs/design.md, "Many ranks").
 //
 // What arrives stays a forest: one Octree whose cell 0 is the root of a small tree of domains, whose other cells are
 // the ranks' trees, each cut where this rank's domain needs no more of it. Lists over it are made by walk_tree and used
@@ -22,7 +22,7 @@ struct LetOptions {
   // with (1 + skin) of the distance: what particles may move until the forest is too coarse.
   float skin = 0.1f;
   // The cutoff is taken longer by this fraction of itself, for cells that come within reach until the next rebuild. The
-  // split's force is next to nothing there (DESIGN section 3), so it need not be what particles move.
+  // split's force is next to nothing there (docs/design.md, "Force split"), so it need not be what particles move.
   float reach_skin = 0.02f;
   // Positions and second moments in 16 bits (compression.hpp): half the bytes of a reuse step, two thirds of a
   // rebuild's. Alike on all ranks. Error of forces (50 000 particles in a Plummer sphere or in clumps, 8 ranks, theta

@@ -1,5 +1,5 @@
 // The pair formula: what a point mass, or a cell with its quadrupole, does to a target. Written once, for scalars
-// (tests, CUDA) and for the vectors of every instruction set. DESIGN section 3.
+// (tests, CUDA) and for the vectors of every instruction set. docs/design.md, "Force split".
 //
 // T is a type with + - * and, found by argument-dependent lookup:
 //   reciprocal_root(x, Root<r>)    1 / sqrt(x); with r = false 12 bits or more are enough

@@ -1,5 +1,5 @@
 // The force law between two points: Newton, softened, and split into a short-range part (tree) and a long-range part
-// (mesh). DESIGN section 3.
+// (mesh). docs/design.md, "Force split".
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct ForceLaw {
   std::array<float, kMaxSplitOrder + 1> force{};          // c_j
   std::array<float, kMaxSplitOrder + 2> potential{};      // coefficients of l(u): p = 1/s - l(u) / r_cut
   double adjustment = 0;       // size of the last coefficient's change relative to Newton at r_cut
-  bool refine_root = true;     // CPU, AVX-512: a Newton step after the 14-bit reciprocal root (DESIGN section 5)
+  bool refine_root = true;     // CPU, AVX-512: a Newton step after the 14-bit reciprocal root (bench/NOTES.md, pair formula)
 };
 
 // The spline's support in units of its Plummer length (GADGET: the same depth of a particle's potential).

@@ -1,5 +1,5 @@
 // The inner loops of assignment and interpolation on the CPU: plain arrays in and out, one translation unit for each
-// instruction set (DESIGN section 4). No std types cross this line.
+// instruction set (docs/design.md, "One source, two backends"). No std types cross this line.
 #pragma once
 
 #include <cstddef>

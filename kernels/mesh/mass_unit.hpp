@@ -1,5 +1,5 @@
-// How masses become integers, so that the mesh of given particles does not depend on the order of additions (DESIGN
-// section 3).
+// How masses become integers, so that the mesh of given particles does not depend on the order of additions
+// (docs/design.md, "Numbers").
 //
 // A particle has a whole number of units. They are split over the cells in x, each share over the cells in y, both
 // exactly (integer products, the rest to one cell); what falls in a row is multiplied by the z weights, which are

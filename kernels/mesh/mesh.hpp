@@ -1,5 +1,5 @@
 // The long-range force of a periodic box on a mesh: assignment, Poisson solve with the optimal influence function,
-// interpolation (Hockney & Eastwood 1988, chapters 5 and 8). DESIGN section 3.
+// interpolation (Hockney & Eastwood 1988, chapters 5 and 8). docs/design.md, "Force split".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// When a cell serves a group as a multipole, and when it is out of reach (DESIGN section 2): the one place where this
-// is decided, with the same roundings on every instruction set and backend, so that all make the same lists.
+// When a cell serves a group as a multipole, and when it is out of reach (docs/design.md, "Force split"): the one
+// place where this is decided, with the same roundings on every instruction set and backend, so that all make the
+// same lists.
 //
 // Lengths are floats in units of the last bit of a coordinate, 2^-32 sides: scaling by a power of two is exact. The
 // other products are never fused with a sum; units that could fuse them are compiled with -ffp-contract=off. V is

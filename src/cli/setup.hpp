@@ -34,7 +34,7 @@ Prepared prepare(Config config, bool with_particles = true, const Communicator& 
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
 // The box of an isolated set: the set lies in its middle half, so that it may double its extent before the box does
-// (DESIGN section 3). The side is a power of two of the length unit: fractions of it are exact. The centre is the
+// (docs/design.md, "Numbers"). The side is a power of two of the length unit: fractions of it are exact. The centre is the
 // origin where the set lies about it, else the middle of its extent. Collective; a share may be empty.
 struct IsolatedBox {
   double side = 0;

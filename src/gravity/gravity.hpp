@@ -35,8 +35,8 @@ struct GravityOptions {
   int fixed_reuse = 0;            // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
   double reuse_tolerance = 1.5;   // kept lists' error over a fresh list's
   std::size_t list_budget = 0;    // bytes for kept lists; 0: no limit; above it lists are made and used in batches
-  // Over many ranks. Work is balanced by interaction counts instead of times, so that a run repeats itself (DESIGN
-  // section 6).
+  // Over many ranks. Work is balanced by interaction counts instead of times, so that a run repeats itself
+  // (docs/design.md, "Many ranks").
   bool deterministic = false;
   // Periodic: > 0 makes accelerations the same bits for any division of the particles among ranks and sites, and any
   // number of these, on one instruction set (ghost_tree.hpp, which this is the level of: whole_cell_level()). Lists are

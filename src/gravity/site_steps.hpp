@@ -1,6 +1,6 @@
 // What the sites of a run tell each other of every evaluation of forces: the sums that steps, rebuilds and slabs are
-// decided from. Sent when an evaluation ends, used by the next but one, so that nobody waits for them (DESIGN section
-// 2): the same numbers in the same order at all sites lead to the same decisions.
+// decided from. Sent when an evaluation ends, used by the next but one, so that nobody waits for them
+// (docs/design.md, "The walk of a step"): the same numbers in the same order at all sites lead to the same decisions.
 #pragma once
 
 #include <cstdint>

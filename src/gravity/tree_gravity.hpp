@@ -1,4 +1,5 @@
-// Tree, groups and interaction lists over time: built, kept, repaired, and measured (DESIGN section 2).
+// Tree, groups and interaction lists over time: built, kept, repaired, and measured
+// (docs/design.md, "The walk of a step").
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace maki {
 
 namespace {
 
-// A softening of fewer units of the last bit is refused (DESIGN section 3).
+// A softening of fewer units of the last bit is refused (docs/design.md, "Numbers").
 constexpr double kFewestUnits = 256;
 
 // 1/2 sum m v^2 and sum m / r.

@@ -1,4 +1,4 @@
-// Kick-drift-kick leapfrog in two nested scales of time (DESIGN section 3).
+// Kick-drift-kick leapfrog in two nested scales of time (docs/design.md, "Numbers").
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,8 @@ struct StepReport {
 // A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by
 // the mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of
 // a step, positions at its end. Lengths are chosen from the reductions of the step before the last one and earlier
-// ones (DESIGN section 2), which are over all ranks: one of maxima a step, one sum a long step; and over all sites of a
-// run (`steps`), which have the older ones from each other by then. All calls are collective.
+// ones (docs/design.md, "The walk of a step"), which are over all ranks: one of maxima a step, one sum a long step; and
+// over all sites of a run (`steps`), which have the older ones from each other by then. All calls are collective.
 class Integrator {
  public:
   Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,

@@ -1,5 +1,5 @@
-// Messages between the gateways of sites that form a ring (SUSHI, section 2.1; DESIGN section 7). Only the first rank
-// of a site's job has one.
+// Messages between the gateways of sites that form a ring (SUSHI, section 2.1; docs/design.md, "Many sites"). Only
+// the first rank of a site's job has one.
 #pragma once
 
 #include <array>

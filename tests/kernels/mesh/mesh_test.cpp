@@ -48,7 +48,7 @@ std::vector<SourceParticle> random_particles(std::size_t n, bool equal_masses) {
   return particles;
 }
 
-// The rows of DESIGN section 3: no worse than the prototype by more than a fifth.
+// The table's rows in docs/design.md, "Force split": no worse than the prototype by more than a fifth.
 TEST(ParticleMesh, PairErrorIsThatOfTheDesign) {
   for (int i : {0, 2, 5, 6}) {
     const test::PairErrorRow row = test::pair_error_table()[i];

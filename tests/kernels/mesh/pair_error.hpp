@@ -1,4 +1,4 @@
-// Error of the mesh force of one pair: the measure of DESIGN section 3's table.
+// Error of the mesh force of one pair: the measure of the table in docs/design.md, "Force split".
 #pragma once
 
 #include <algorithm>

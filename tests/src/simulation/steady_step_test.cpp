@@ -141,7 +141,7 @@ void expect_budget(const Watcher& watcher, std::size_t particles, const char* wh
   EXPECT_LE(a_particle(watcher.kept), 99);  // SUSHI: 60, and 0.75 cells of 52
 }
 
-// The budget of DESIGN section 5, early, with rebuilds, energies and both ranges.
+// The budget of docs/design.md, "Memory", early, with rebuilds, energies and both ranges.
 TEST(Memory, OfAnEarlyBoxIsWithinTheBudget) {
   const Prepared run = box(64, 49);
   SimulationOptions options = simulation_options(run);
