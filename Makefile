@@ -40,8 +40,8 @@ endif
 
 # ---- packages -------------------------------------------------------------------------------------------------------
 PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
-            libfmt-dev libspdlog-dev libboost-dev libboost-math-dev librandom123-dev libpng-dev \
-            zlib1g-dev libzstd-dev libssl-dev libxxhash-dev libgtest-dev libbenchmark-dev binutils libopenmpi-dev openmpi-bin
+            libfmt-dev libboost-dev libboost-math-dev librandom123-dev libpng-dev \
+            zlib1g-dev libzstd-dev libssl-dev libxxhash-dev libgtest-dev binutils libopenmpi-dev openmpi-bin
 PACKAGES += $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),patchelf)
 MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
 

@@ -243,21 +243,6 @@ std::span<std::uint32_t> Domains::axis(int a, std::uint32_t parent) {
   return {starts_.data() + (s.data() - starts_.data()), s.size()};
 }
 
-DomainBox Domains::box_of(int rank) const {
-  const auto r = static_cast<std::uint32_t>(rank);
-  const std::uint32_t column = r / factors_.z, slab = column / factors_.y;
-  const std::uint32_t parent[3] = {0, slab, column};
-  const std::uint32_t place[3] = {slab, column % factors_.y, r % factors_.z};
-  DomainBox box;
-  for (int a = 0; a < 3; ++a) {
-    const auto i = static_cast<std::size_t>(a);
-    const std::span<const std::uint32_t> starts = axis(a, parent[i]);
-    box.low[i] = starts[place[i]];
-    box.high[i] = place[i] + 1 < starts.size() ? starts[place[i] + 1] : kSide;
-  }
-  return box;
-}
-
 void Domains::double_box() {
   const std::uint32_t parents[3] = {1, factors_.x, factors_.x * factors_.y};
   for (int a = 0; a < 3; ++a)
@@ -284,14 +269,6 @@ Domains multisect(std::span<const SamplePoint> samples, std::span<const float> w
   if (imbalance(load) > smoothing.jump_above) cutter.smoothing.fraction = 1;
   cutter.cut(points, 0, 0);
   return cutter.domains;
-}
-
-std::vector<double> weight_of_domains(const Domains& domains, std::span<const SamplePoint> samples,
-                                      std::span<const float> weights) {
-  std::vector<double> sums(static_cast<std::size_t>(domains.count()));
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    sums[domains.rank_of(samples[i][0], samples[i][1], samples[i][2])] += weights.empty() ? 1.0 : weights[i];
-  return sums;
 }
 
 double imbalance(std::span<const double> weights) {

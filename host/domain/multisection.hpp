@@ -39,7 +39,6 @@ class Domains {
   Factors factors() const { return factors_; }
   int count() const { return static_cast<int>(factors_.count()); }
   std::uint32_t rank_of(std::uint32_t x, std::uint32_t y, std::uint32_t z) const { return view().rank_of(x, y, z); }
-  DomainBox box_of(int rank) const;
   // Of this object's arrays, on the host.
   DomainView view() const { return view_of(starts_.data()); }
   // All starts, x then y then z, and the view of a copy of them that lies elsewhere.
@@ -91,9 +90,6 @@ Domains multisect(std::span<const SamplePoint> samples, std::span<const float> w
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, const Domains& previous,
                   const Smoothing& smoothing);
 
-// Weight of the samples in each domain.
-std::vector<double> weight_of_domains(const Domains& domains, std::span<const SamplePoint> samples,
-                                      std::span<const float> weights);
 // The largest over the mean; 1 where there is no weight.
 double imbalance(std::span<const double> weights);
 

@@ -1,7 +1,6 @@
 #include "host/fft/bricks.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace maki {
 namespace {
@@ -41,16 +40,6 @@ Lines lines_of(const PencilBox& box, std::size_t row) { return {counted(box.alon
 Lines message_of(const BrickPiece& piece) { return {piece.count[1] * piece.count[2], piece.count[2]}; }
 
 }  // namespace
-
-PencilBox brick_around(const std::array<double, 3>& lower, const std::array<double, 3>& upper, int m, int ghosts) {
-  PencilBox brick;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (!(lower[axis] < upper[axis])) return {};
-    brick.along[axis].first = static_cast<int>(std::floor(lower[axis] * m)) - ghosts;
-    brick.along[axis].end = static_cast<int>(std::ceil(upper[axis] * m)) + ghosts;
-  }
-  return brick;
-}
 
 std::vector<BrickPiece> brick_pieces(const PencilBox& brick, const PencilBox& pencils, int m, bool periodic) {
   std::array<std::vector<Stretch>, 3> along;

@@ -17,10 +17,6 @@
 
 namespace maki {
 
-// The cells that [lower, upper) touches and `ghosts` more on every side, lengths in sides of the mesh; empty where the
-// domain is.
-PencilBox brick_around(const std::array<double, 3>& lower, const std::array<double, 3>& upper, int m, int ghosts);
-
 // A part of a brick and the cells of the mesh that it is: where it begins in the brick, and where in the pencils.
 struct BrickPiece {
   std::array<std::size_t, 3> in_brick, in_pencils, count;

@@ -39,7 +39,6 @@ class ParticleBlocks {
 
   const CellBox& box() const { return box_; }
   const BlockAxis& axis(int a) const { return axes_[a]; }
-  int tile_side() const { return tile_side_; }
   std::size_t bytes() const;
 
   // Sorts indices of the particles, which lie within the box, by block; they are read again by gather().

@@ -65,12 +65,6 @@ void launch_rows(const Stream& stream, const char* name, const RowBlock& rows, i
   launch(stream, name, items, detail::RowsOf<F>{f, rows, length, stride});
 }
 
-// Modes z = 0 ... m/2; index counts complex numbers.
-template <class F>
-void launch_modes(const Stream& stream, const char* name, int m, F f) {
-  launch_rows(stream, name, {0, 0, m, m}, m / 2 + 1, m / 2 + 1, f);
-}
-
 // Cells z = 0 ... m - 1; index counts floats of the padded mesh.
 template <class F>
 void launch_cells(const Stream& stream, const char* name, int m, F f) {

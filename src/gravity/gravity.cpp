@@ -287,7 +287,6 @@ void Gravity::set_law(const ForceLaw& law) {
 
 void Gravity::request_rebuild() { parts_->tree.request_rebuild(); }
 void Gravity::box_doubled() { parts_->tree.box_doubled(); }
-void Gravity::masses_changed() { parts_->mass_unit.reset(); }
 
 const GravityCounts& Gravity::counts() const {
   return parts_->options.direct ? parts_->direct_counts : parts_->tree.counts();

@@ -113,7 +113,6 @@ class Gravity {
   void set_law(const ForceLaw& law);  // new softening (also after double_box)
   void request_rebuild();             // the next short_range builds anew
   void box_doubled();                 // to be said after double_box(); the next short_range builds anew
-  void masses_changed();              // to be said when masses change but not the number of particles
   const GravityCounts& counts() const;
   const GravityOptions& options() const;
   // Of a run over sites, else null: whose slab is where.

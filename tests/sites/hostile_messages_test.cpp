@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "kernels/device/buffer.hpp"
 #include "kernels/mesh/count_masses.hpp"
 #include "tests/host/domain/fields.hpp"
 #include "tests/kernels/tree/sets.hpp"
@@ -55,8 +56,9 @@ void gathered_set(Sites& sites) {
     for (std::uint32_t i = 0; i < 60; ++i) both[i % 3 == 0 ? 0 : 1].push_back({i << 26, i << 20, i << 10, 0.5f});
     return both;
   }();
-  const auto& mine = sets[static_cast<std::size_t>(sites.me())];
   const Stream stream;
+  DeviceBuffer<SourceParticle> mine("test.source");
+  mine.upload(stream, sets[static_cast<std::size_t>(sites.me())]);
   const GatheredSet all(sites, stream, mine.data(), mine.size());
   const Message text = from_site(sites, 1, Message(5, std::byte{1}));
   EXPECT_LT(text.size(), 1000u);

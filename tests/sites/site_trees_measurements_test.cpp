@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "host/let/estimates.hpp"
+#include "tests/host/let/expected_sizes.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/sites/tree_sites.hpp"
 

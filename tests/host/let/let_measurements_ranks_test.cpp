@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdio>
 
-#include "host/let/estimates.hpp"
+#include "tests/host/let/expected_sizes.hpp"
 #include "tests/host/let/let_set_ranks.hpp"
 #include "tests/kernels/tree/sets.hpp"
 

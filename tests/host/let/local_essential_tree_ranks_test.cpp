@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "host/let/estimates.hpp"
+#include "tests/host/let/expected_sizes.hpp"
 #include "tests/host/let/let_set_ranks.hpp"
 #include "tests/kernels/tree/sets.hpp"
 

@@ -84,7 +84,6 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   void tick();
   void check_streams(Clock::time_point now);
   int streams_up() const;
-  Stream* some_stream();
   void log_streams(const std::string& text);
   // path_traffic
   bool note_received(std::uint64_t sequence);

@@ -55,7 +55,6 @@ class Stream final : public Pollable {
   void send_control(const Frame& frame, std::vector<std::byte> payload = {});
   void pump();                   // writes as much as the socket takes, at most a chunk's worth at a time
   void retire();                 // sends what it has begun, then kRetire, and then nothing more
-  bool all_written() const { return !writing() && control_.empty() && flushed_; }
   void break_off();              // as if the network had
   void give_up(const std::string& why) { end(why); }
   void stop();                   // nothing is read or written after this, and the host hears nothing more of it
