@@ -16,7 +16,6 @@ __global__ void __launch_bounds__(kWarps* kWarpSize) bin_kernel(BinPlanes all) {
   ModeShare* const shares = of_warp[warp];
   BinSum* const mine = all.sums + std::size_t{plane} * static_cast<unsigned>(all.bins);
   for (unsigned b = lane; b < static_cast<unsigned>(all.bins); b += kWarpSize) mine[b] = {0, 0, 0};
-  __syncwarp();
   const int x = all.part.rows.first_x + static_cast<int>(plane);
   for (int j = 0; j < all.part.rows.count_y; ++j) {
     const int y = all.part.rows.first_y + j, n2_xy = all.squared(x, y);
@@ -26,7 +25,7 @@ __global__ void __launch_bounds__(kWarps* kWarpSize) bin_kernel(BinPlanes all) {
       const std::uint32_t bin = z < all.part.length ? all.bin(n2_xy, z) : BinPlanes::kNoBin;
       const bool counts = bin != BinPlanes::kNoBin;
       if (counts) shares[lane] = all.share(x, y, z, n2_xy, row[z]);
-      __syncwarp();  // the shares are read by other lanes
+      __syncwarp();  // the shares, and the empty bins, are read by other lanes
       const unsigned same = __match_any_sync(kAllLanes, bin);
       if (counts && static_cast<unsigned>(__ffs(static_cast<int>(same))) == lane + 1) {
         BinSum sum = mine[bin];
