@@ -1,33 +1,83 @@
+// Copies on the GPU. Where the axis along which the source's elements stand side by side is not the target's, tiles of
+// both axes are turned over in shared memory, so that a warp reads and writes elements side by side.
 #include "kernels/device/box_copy.hpp"
-#include "kernels/device/launch.cuh"
+#include "kernels/device/cooperative.cuh"
 
 namespace maki {
 namespace {
 
-// One thread a cell, in the order of the target. Neighbouring lines of the source are met again in the cache.
+template <bool kAdd, class T>
+__device__ __forceinline__ void put(T& place, const T& value) {
+  if constexpr (kAdd)
+    place += value;
+  else
+    place = value;
+}
+
+// One thread a cell, in the order of the target.
 template <class T, bool kAdd>
 struct CopyCell {
   const T* from;
   T* to;
   std::size_t count1, count2, from0, from1, from2, to0, to1;
-  MAKI_HD void operator()(std::size_t cell) const {
+  __device__ void operator()(std::size_t cell) const {
     const std::size_t k = cell % count2, line = cell / count2;
     const std::size_t j = line % count1, i = line / count1;
-    const T value = from[from0 * i + from1 * j + from2 * k];
-    T& place = to[to0 * i + to1 * j + k];
-    if constexpr (kAdd)
-      place += value;
-    else
-      place = value;
+    put<kAdd>(to[to0 * i + to1 * j + k], from[from0 * i + from1 * j + from2 * k]);
   }
 };
+
+constexpr unsigned kTile = kWarpSize;  // cells a side
+constexpr unsigned kTileRows = 8;      // read or written at a time
+constexpr std::size_t kFewest = 8;     // cells along both axes that are worth a tile
+
+// A box that is turned over, by its axes: the one along which the source's elements stand side by side, the target's last,
+// and the other.
+struct TurnedBox {
+  std::size_t count_source, count_last;
+  std::size_t from_last, from_other;  // elements to the next one in the source along those axes
+  std::size_t to_source, to_other;    // likewise in the target
+  unsigned tiles_source, tiles_last;
+};
+
+__device__ __forceinline__ unsigned cells_here(std::size_t left) {
+  return left < kTile ? static_cast<unsigned>(left) : kTile;
+}
+
+// One tile a block, a row of the tile at a time to a warp.
+template <class T, bool kAdd>
+__global__ void __launch_bounds__(kTile* kTileRows) turn_kernel(TurnedBox box, const T* from, T* to) {
+  __shared__ T tile[kTile][kTile + 1];  // columns lie in different banks
+  const unsigned lane = threadIdx.x % kTile, row = threadIdx.x / kTile;
+  const unsigned line = blockIdx.x / box.tiles_source;
+  const std::size_t source = std::size_t{blockIdx.x % box.tiles_source} * kTile;
+  const std::size_t last = std::size_t{line % box.tiles_last} * kTile, other = line / box.tiles_last;
+  const unsigned sources = cells_here(box.count_source - source), lasts = cells_here(box.count_last - last);
+  const T* const read = from + box.from_other * other + box.from_last * (last + row) + source + lane;
+  T* const written = to + box.to_other * other + box.to_source * (source + row) + last + lane;
+#pragma unroll
+  for (unsigned r = 0; r < kTile; r += kTileRows)
+    if (lane < sources && row + r < lasts) tile[row + r][lane] = read[r * box.from_last];
+  __syncthreads();
+#pragma unroll
+  for (unsigned r = 0; r < kTile; r += kTileRows)
+    if (lane < lasts && row + r < sources) put<kAdd>(written[r * box.to_source], tile[lane][row + r]);
+}
+
+unsigned tiles_along(std::size_t count) { return static_cast<unsigned>((count + kTile - 1) / kTile); }
 
 template <bool kAdd, class T>
 void launch_box(const Stream& stream, const char* name, const BoxCopy& box, const T* from, T* to) {
   const auto& [count, from_step, to_step] = box;
-  launch(stream, name, count[0] * count[1] * count[2],
-         CopyCell<T, kAdd>{from, to, count[1], count[2], from_step[0], from_step[1], from_step[2], to_step[0],
-                           to_step[1]});
+  const std::size_t source = from_step[1] == 1 ? 1 : 0, other = 1 - source;  // where it is not the last axis
+  if (from_step[2] == 1 || from_step[source] != 1 || count[source] < kFewest || count[2] < kFewest)
+    return launch(stream, name, count[0] * count[1] * count[2],
+                  CopyCell<T, kAdd>{from, to, count[1], count[2], from_step[0], from_step[1], from_step[2], to_step[0],
+                                    to_step[1]});
+  const TurnedBox turned{count[source],  count[2],       from_step[2],               from_step[other],
+                         to_step[source], to_step[other], tiles_along(count[source]), tiles_along(count[2])};
+  const auto blocks = static_cast<unsigned>(count[other] * turned.tiles_source * turned.tiles_last);
+  launch_blocks(stream, name, {blocks, kTile * kTileRows, 0}, turn_kernel<T, kAdd>, turned, from, to);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "kernels/measure/power_parts.cuh"
+#include "kernels/measure/power_bins.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,44 +12,6 @@ namespace maki {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-
-struct BinSum {
-  double waves, power;
-  std::uint64_t modes;
-};
-
-// One plane of modes adds up its own bins, in a fixed order.
-struct BinPlane {
-  PowerModes part;
-  BinSum* sums;                // planes x bins
-  const std::uint32_t* bin_of; // by |n|^2, for |n| < m / 2
-  const float* deconvolution;  // 1 / U along one axis, by n = 0 ... m - 1
-  int m, bins;
-
-  MAKI_HD int wave(int i) const { return i <= m / 2 ? i : i - m; }
-  MAKI_HD void operator()(std::size_t plane) const {
-    BinSum* mine = sums + plane * static_cast<std::size_t>(bins);
-    for (int b = 0; b < bins; ++b) mine[b] = {0, 0, 0};
-    const int x = part.rows.first_x + static_cast<int>(plane), limit = m / 2 * (m / 2);
-    for (int j = 0; j < part.rows.count_y; ++j) {
-      const int y = part.rows.first_y + j;
-      const int n2_xy = wave(x) * wave(x) + wave(y) * wave(y);
-      const Complex* row = part.mesh + (plane * static_cast<std::size_t>(part.rows.count_y) +
-                                        static_cast<std::size_t>(j)) * static_cast<std::size_t>(part.stride);
-      for (int z = 0; z < part.length; ++z) {
-        const int n2 = n2_xy + wave(z) * wave(z);
-        if (n2 == 0 || n2 >= limit) continue;
-        const double factor = static_cast<double>(deconvolution[x]) * deconvolution[y] * deconvolution[z];
-        const double power = (static_cast<double>(row[z].re) * row[z].re + static_cast<double>(row[z].im) * row[z].im);
-        const int weight = (part.half == PowerModes::Half::kY ? y : z) ? 2 : 1;  // -k is in the half that is not stored
-        BinSum& bin = mine[bin_of[n2]];
-        bin.waves += weight * std::sqrt(static_cast<double>(n2));
-        bin.power += weight * power * factor * factor;
-        bin.modes += static_cast<std::uint64_t>(weight);
-      }
-    }
-  }
-};
 
 struct FoldParticle {
   const SourceParticle* from;
@@ -143,7 +105,7 @@ PowerSums sum_power(const Stream& stream, const PowerModes& modes, const Measure
   deconvolution.upload(stream, deconvolution_table(m));
   const auto count = static_cast<std::size_t>(modes.rows.count_x), per_plane = static_cast<std::size_t>(bins);
   DeviceBuffer<BinSum> sums("power.sums", count * per_plane);
-  launch(stream, "power.bin", count, BinPlane{modes, sums.data(), bin_of.data(), deconvolution.data(), m, bins});
+  bin_planes(stream, {modes, sums.data(), bin_of.data(), deconvolution.data(), m, bins});
   const std::vector<BinSum> planes = sums.download(stream);
   PowerSums out{std::vector<double>(per_plane), std::vector<double>(per_plane), std::vector<std::uint64_t>(per_plane)};
   for (std::size_t x = 0; x < count; ++x) {

@@ -16,8 +16,8 @@ struct WalkOptions {
   float theta = 0.5f;
   float r_cut = 0;
   std::uint32_t small_cell = 6;  // cells of at most this many are taken particle by particle: a quadrupole costs four
-  // The words of a list stand in the same order whatever cells there are that it does not name. A GPU's walk then takes
-  // up to four times as many steps; the CPU's is always so.
+  // The words of a list stand in the same order whatever cells there are that it does not name. A GPU then walks four
+  // groups a warp instead of one; the CPU's walk is always so.
   bool one_by_one = false;
 
   OpeningRule rule() const {

@@ -1,6 +1,7 @@
-// The walk on the GPU: one warp a group, in steps of up to 32 cells (walk_step.cuh).
+// The walk on the GPU: one warp a group, in steps of up to 32 cells (walk_step.cuh); or, where the order of the words is
+// to be the same whatever cells they leave out, four groups a warp (walk_octets.cuh).
 //
-// What a step decides goes to the warp's slice of a staging buffer, 32 bytes a step. When the group is done its length
+// What a step decides goes to the group's slice of a staging buffer, 8 bytes an octet. When the group is done its length
 // is known: the warp reserves exactly that room in `words` and writes the list from the staged decisions. A
 // group whose steps do not fit the slice is walked once more, straight into its room; one for which `words` has
 // no room is handed back to the host, which makes room for all of them.
@@ -9,118 +10,18 @@
 #include <algorithm>
 
 #include "kernels/device/device.hpp"
-#include "kernels/tree/walk_step.cuh"
+#include "kernels/tree/walk_octets.cuh"
 
 namespace maki::cuda {
 namespace walk {
 
-inline constexpr unsigned kWarps = 8;          // of a block
-inline constexpr unsigned kBlocksPerUnit = 6;  // that share a multiprocessor
 inline constexpr unsigned kFirstSlice = 192;                          // steps, before the first walk
 inline constexpr std::size_t kStagingBudget = std::size_t{64} << 20;  // bytes
 
-struct Work {
-  const Group* groups;
-  const std::uint32_t* selected;  // or nullptr: all of [begin, begin + count)
-  std::uint32_t begin, count;
-  unsigned wide_limit;  // kWideLimit or less
-};
-
-// What comes back to the host.
-struct Record {
-  unsigned long long words;    // that all these groups want
-  unsigned long long missing;  // those of groups that found no room
-  unsigned refused;            // such groups
-  unsigned redone;             // groups whose steps did not fit the slice
-  unsigned longest;            // steps of one group
-};
-
-// Four octets' decisions: of each its first cell, the cells that are multipoles (8 bits), and the leaves (8 bits).
-struct alignas(8) StagedOctet {
-  std::uint32_t first, decisions;
-};
-
-struct Output {
-  ListRange* ranges;
-  std::uint32_t* words;
-  std::uint64_t base, capacity;  // words in use before, room in all
-  StagedOctet* staging;          // 4 * slice for each warp of the grid
-  unsigned slice;                // steps
-  Record* record;
-  std::uint32_t* refused;  // indices of groups
-};
-
-struct ListLength {
-  std::uint32_t cells = 0, leaves = 0;
-};
-
-struct WarpCounts {
-  unsigned longest = 0;  // steps of one group
-  unsigned redone = 0;   // groups walked twice
-};
-
-// Writes the words of a list, step by step.
-struct Write {
-  std::uint32_t* cells;  // the next word of each kind
-  std::uint32_t* leaves;
-  __device__ void operator()(const Step& step) {
-    const unsigned mine = 1u << lane_index();
-    const std::uint32_t word = step.first + lane_index() % 8;
-    if (step.cells & mine) cells[__popc(step.cells & lanes_below())] = word;
-    if (step.leaves & mine) leaves[__popc(step.leaves & lanes_below())] = word;
-    cells += __popc(step.cells);
-    leaves += __popc(step.leaves);
-  }
-};
-
-// The first walk of a group: counts, and stages as many steps as there is room for.
-struct Stage {
-  StagedOctet* next;  // this lane's octet of the step to come
-  unsigned slice;
-  unsigned steps = 0;
-  ListLength length{};
-  __device__ void operator()(const Step& step) {
-    if (steps < slice && lane_index() % 8 == 0) {
-      const unsigned cells = step.cells >> lane_index() & 255u, leaves = step.leaves >> lane_index() & 255u;
-      *next = {step.first, cells | leaves << 8};
-    }
-    next += 4;
-    length.cells += __popc(step.cells);
-    length.leaves += __popc(step.leaves);
-    ++steps;
-  }
-};
-
-// Gives the staged steps to `write`. All lanes.
-__device__ inline void write_staged(const Stage& stage, Write& write) {
-  const unsigned sibling = lane_index() % 8;
-  const StagedOctet* mine = stage.next - 4 * stage.steps;
-  StagedOctet next = *mine;
-  for (unsigned steps = stage.steps; steps > 0; --steps) {
-    const StagedOctet now = next;
-    mine += 4;
-    if (steps > 1) next = *mine;  // on its way while this step is written
-    write({now.first, __ballot_sync(kAllLanes, now.decisions >> sibling & 1u),
-           __ballot_sync(kAllLanes, now.decisions >> (8 + sibling) & 1u)});
-  }
-}
-
-// Reserves the room of a group's list; false where there is none left. All lanes.
-__device__ inline bool reserve(const Output& out, std::uint32_t group, const ListLength& length, std::uint64_t& begin) {
-  const unsigned long long wanted = static_cast<unsigned long long>(length.cells) + length.leaves;
-  unsigned long long before = 0;
-  if (lane_index() == 0) before = atomicAdd(&out.record->words, wanted);
-  begin = out.base + __shfl_sync(kAllLanes, before, 0);
-  const bool room = begin + wanted <= out.capacity;
-  if (lane_index() == 0) {
-    if (room) {
-      out.ranges[group] = {begin, length.cells, length.leaves};
-    } else {
-      atomicAdd(&out.record->missing, wanted);
-      out.refused[atomicAdd(&out.record->refused, 1u)] = group;
-    }
-  }
-  return room;
+// Octets that may wait for a group in this tree, one taken at a time. The levels of a forest are not known.
+inline unsigned octet_queue_for(const Octree& tree) {
+  const bool is_known = !tree.level_begin.empty() && tree.level_begin.back() == tree.cells;
+  return octet_queue(is_known ? static_cast<unsigned>(tree.level_begin.size()) - 1 : kWalkLevels);
 }
 
 // One group from its box to its words. All lanes.
@@ -128,15 +29,15 @@ template <bool kCutoff>
 __device__ inline void make_list(const Tree& tree, const Work& work, const Output& out, std::uint32_t group,
                                  StagedOctet* octets, Queue& queue, WarpCounts& counts) {
   const WalkTarget target = walk_target(work.groups[group]);
-  Stage stage{octets + lane_index() / 8, out.slice};
+  Stage<4> stage{octets, out.slice};
   walk_group<kCutoff>(tree, target, work.wide_limit, queue, stage);
   std::uint64_t begin;
   counts.longest = max(counts.longest, stage.steps);
-  if (!reserve(out, group, stage.length, begin)) return;
+  if (!reserve<kWarpSize>(out, true, group, stage.length, begin)) return;
   Write write{out.words + begin, out.words + begin + stage.length.cells};
   __syncwarp();  // the staged decisions, and the queue, are read by other lanes
   if (stage.steps <= out.slice) {
-    write_staged(stage, write);
+    write_staged(octets, 4 * stage.steps, write);
   } else {
     ++counts.redone;
     walk_group<kCutoff>(tree, target, work.wide_limit, queue, write);
@@ -172,6 +73,18 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit) walk_kernel
 
 }  // namespace walk
 
+inline void launch_walk(const Stream& stream, unsigned blocks, const WalkOptions& options, unsigned queue,
+                        const walk::Tree& tree, const walk::Work& work, const walk::Output& out) {
+  using namespace walk;
+  const bool cutoff = options.r_cut > 0;
+  const LaunchShape shape{blocks, kWarps * kWarpSize, options.one_by_one ? octet_queue_bytes(queue) : 0};
+  if (options.one_by_one)
+    launch_blocks(stream, "walk_tree", shape, cutoff ? octets_kernel<true> : octets_kernel<false>, tree, work, out,
+                  queue);
+  else
+    launch_blocks(stream, "walk_tree", shape, cutoff ? walk_kernel<true> : walk_kernel<false>, tree, work, out);
+}
+
 // What tests set to force the rare paths; 0 leaves the choice to the walk.
 struct WalkRoom {
   unsigned wide_limit = walk::kWideLimit;
@@ -182,28 +95,29 @@ inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& opt
                       InteractionLists& lists, const WalkRoom& room = {}) {
   using namespace walk;
   lists.begin_walk(stream, request);
-  const unsigned warps = kWarps * kBlocksPerUnit * static_cast<unsigned>(std::max(1, unit_count()));
+  const unsigned warps = kWarps * (options.one_by_one ? kOctetBlocksPerUnit : kBlocksPerUnit) *
+                         static_cast<unsigned>(std::max(1, unit_count()));
   // The slice follows the longest walk so far, so that a steady run neither repeats walks nor allocates.
   const auto most = static_cast<unsigned>(kStagingBudget / (4 * sizeof(StagedOctet)) / warps);
   const unsigned wanted = lists.scratch == 0 ? kFirstSlice : (lists.scratch + lists.scratch / 8 + 63) / 64 * 64;
   const unsigned slice = room.slice > 0 ? room.slice : std::min(most, wanted);
+  const unsigned of_block = options.one_by_one ? kOctetsOfBlock : kWarps;
   const auto blocks_for = [&](std::uint32_t groups) {
-    return std::min((groups + kWarps - 1) / kWarps, warps / kWarps);
+    return std::min((groups + of_block - 1) / of_block, warps / kWarps);
   };
   DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * kWarps * blocks_for(request.count));
   DeviceBuffer<Record> record("lists.scratch", 1);
   DeviceBuffer<std::uint32_t> refused("lists.scratch", request.count), again("lists.scratch");
   const Tree view{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
                   tree.child_count.data(), options.rule(),    options.small_cell};
-  Work work{request.groups, request.selected, request.begin, request.count,
-            options.one_by_one ? 0 : room.wide_limit};
+  const unsigned queue = octet_queue_for(tree);
+  Work work{request.groups, request.selected, request.begin, request.count, room.wide_limit};
   for (;;) {
     lists.words.resize(lists.words.capacity());  // all of it may be written
     record.fill_zero(stream);
     const Output out{lists.ranges.data(), lists.words.data(), lists.used, lists.words.capacity(), staging.data(), slice,
                      record.data(),       refused.data()};
-    launch_blocks(stream, "walk_tree", {blocks_for(work.count), kWarps * kWarpSize, 0},
-                  options.r_cut > 0 ? walk_kernel<true> : walk_kernel<false>, view, work, out);
+    launch_walk(stream, blocks_for(work.count), options, queue, view, work, out);
     Record found;
     copy_to_host(stream, &found, record.data(), sizeof found);
     const std::uint64_t total = lists.used + found.words;

@@ -1,4 +1,4 @@
-// The heart of the GPU's walk: one warp tests up to 32 cells at a time.
+// The heart of the GPU's walk: a warp tests up to 32 cells at a time, those of one group or eight of each of four groups.
 #pragma once
 
 #include "kernels/device/cooperative.cuh"
@@ -6,12 +6,16 @@
 
 namespace maki::cuda::walk {
 
-// Octets of siblings wait in shared memory, and the last four are taken at a time, a cell for each lane. Last in, first
-// out keeps four octets waiting nearly always (lanes are 85 to 98 % busy) with room that does not grow with the tree.
-inline constexpr unsigned kQueue = 320;        // octets that may wait
+// Octets of siblings wait in shared memory, and the last of them are taken, a cell for each lane: four for a warp that
+// walks one group, one for eight lanes that do. Last in, first out keeps four octets waiting nearly always (lanes are
+// 85 to 98 % busy) with room that does not grow with the tree.
+inline constexpr unsigned kQueue = 320;        // octets that may wait, of a group to a warp
 // With more waiting than this, octets are taken one at a time: each level below then leaves seven more at most, where
 // taking four leaves up to 28. So the queue cannot overflow.
 inline constexpr unsigned kWideLimit = kQueue - 28 - 7 * (kWalkLevels - 1);
+
+// Octets that may wait where they are taken one at a time, in a tree of so many levels.
+MAKI_HD unsigned octet_queue(unsigned levels) { return 1 + 7 * levels; }
 
 struct Tree {
   CellGeometryView g;
@@ -49,12 +53,18 @@ __device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32
       opening_distance(tree.rule, g.size[c], g.offset[c]));
 }
 
-// Takes octets from the queue, tests their cells, and appends what is opened. All lanes.
-template <bool kCutoff>
-__device__ inline Step next_step(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Queue& queue,
+// Takes octets from the queue, tests their cells, and appends what is opened. All lanes of the warp. kOctets: how many
+// of the warp's octets of lanes share a group and its queue, 4 or 1; `waiting` and the step are the same in all of these,
+// and a step of a group without octets waiting decides nothing. Taken one at a time, octets are met in the same order
+// whatever cells there are beyond those that are opened.
+template <bool kCutoff, unsigned kOctets, class Octets>
+__device__ inline Step next_step(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Octets& queue,
                                  unsigned& waiting) {
-  const unsigned octet = lane_index() / 8, sibling = lane_index() % 8;
-  const unsigned taken = waiting <= wide_limit ? min(waiting, 4u) : 1u;
+  static_assert(kOctets == 1 || kOctets == 4);
+  const unsigned octet = kOctets == 1 ? 0 : lane_index() / 8, sibling = lane_index() % 8;
+  const unsigned together = kOctets == 1 ? 255u << (lane_index() & 24u) : kAllLanes;
+  const unsigned most = kOctets == 1 || waiting > wide_limit ? 1u : 4u;
+  const unsigned taken = min(waiting, most);
   waiting -= taken;
   Step step{0, 0, 0};
   unsigned siblings = 0;
@@ -77,9 +87,9 @@ __device__ inline Step next_step(const Tree& tree, const WalkTarget& target, uns
     far = is_far(tree, target, c) || count == kClosedCell;
   }
   const bool opened = listed && !far && children > 0;
-  const unsigned open = __ballot_sync(kAllLanes, opened);
-  step.cells = __ballot_sync(kAllLanes, far && !small);
-  step.leaves = __ballot_sync(kAllLanes, listed) & ~(open | step.cells);
+  const unsigned open = __ballot_sync(kAllLanes, opened) & together;
+  step.cells = __ballot_sync(kAllLanes, far && !small) & together;
+  step.leaves = __ballot_sync(kAllLanes, listed) & together & ~(open | step.cells);
   if (opened) {
     const unsigned at = waiting + __popc(open & lanes_below());
     queue.first[at] = first_child;
@@ -90,7 +100,7 @@ __device__ inline Step next_step(const Tree& tree, const WalkTarget& target, uns
   return step;
 }
 
-// Gives every step of one group's walk to `take`. All lanes.
+// Gives every step of a walk of one group by the warp to `take`. All lanes.
 template <bool kCutoff, class Take>
 __device__ inline void walk_group(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Queue& queue,
                                   Take& take) {
@@ -101,7 +111,7 @@ __device__ inline void walk_group(const Tree& tree, const WalkTarget& target, un
     queue.count[0] = static_cast<std::uint8_t>(top);
   }
   __syncwarp();
-  for (unsigned waiting = 1; waiting > 0;) take(next_step<kCutoff>(tree, target, wide_limit, queue, waiting));
+  for (unsigned waiting = 1; waiting > 0;) take(next_step<kCutoff, 4>(tree, target, wide_limit, queue, waiting));
 }
 
 }  // namespace maki::cuda::walk

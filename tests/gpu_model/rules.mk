@@ -1,6 +1,8 @@
 # The modelled GPU for the Makefile: DEVICE=model links it in place of the CUDA libraries.
 MODEL       := $(filter-out %/listener.cpp tests/gpu_model/tests/%,$(call find_sources,tests/gpu_model))
 MODEL_TESTS := $(call find_sources,tests/gpu_model/tests)
+# Tests of every build that barriers.sh needs for kernels that have no test of their own in tests/gpu_model/tests.
+BARRIER_TESTS := tests/kernels/device/box_copy_test.cpp tests/kernels/measure/power_bins_test.cpp
 # Its loops over a warp's lanes become vector instructions of this machine; what they round is as written.
 MODEL_FLAGS := -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-openmp -Wno-restrict
 # It follows what goes into and out of the program's memory pool.
@@ -17,7 +19,7 @@ endif
 $(OBJ)/libgpu_model.a: $(call object,$(MODEL))
 	@rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) tests/gpu_model/listener.cpp tests/main.cpp) $(OBJ)/libmaki.a $(OBJ)/backend
+$(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) $(BARRIER_TESTS) tests/gpu_model/listener.cpp tests/main.cpp) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
 

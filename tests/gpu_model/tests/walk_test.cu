@@ -124,6 +124,53 @@ TEST(WalkKernel, OneByOneTheWordsStandInTheCpusOrder) {
   expect_order(plummer, options_of(0.5f));
 }
 
+// Seven of eight siblings wait at every level while the last is opened, down to the deepest level: the most octets that a
+// queue has to hold.
+std::vector<SourceParticle> deep_set() {
+  std::vector<SourceParticle> set;
+  for (int level = 1; level < kMortonLevels; ++level) {
+    const std::uint32_t side = 1u << (32 - level), corner = 0u - 2 * side;  // of the last cell of the level above
+    for (std::uint32_t sibling = 0; sibling < 7; ++sibling)
+      for (const std::uint32_t inside : {side / 8, side / 8 * 7})
+        set.push_back({corner + (sibling & 4 ? side : 0) + inside, corner + (sibling & 2 ? side : 0) + inside,
+                       corner + (sibling & 1 ? side : 0) + inside, 1.0f});
+  }
+  return set;
+}
+
+TEST(WalkKernel, OneByOneShortRoomAndDeepTreesKeepTheOrder) {
+  const auto expect_order = [](TreeSet& t, WalkOptions options) {
+    options.one_by_one = true;
+    const auto expected = lists_in_order(t, options);
+    const std::uint64_t groups = t.groups.size();
+    for (const unsigned slice : {0u, 8u, 1u}) {
+      SCOPED_TRACE(::testing::Message() << "slice " << slice);
+      InteractionLists lists;
+      // The first walk finds no words at all, the second has room.
+      for (const std::uint64_t refused : {groups, std::uint64_t{0}}) {
+        lists.redone = 0;
+        cuda::walk_tree(t.stream, t.tree, options, t.all_groups(), lists, {cuda::walk::kWideLimit, slice});
+        EXPECT_EQ(words_of(t.stream, lists), expected);
+        EXPECT_GE(lists.redone, refused);
+        if (slice == 0) EXPECT_EQ(lists.redone, refused);
+        if (slice == 8 && t.tree.cells > 100) EXPECT_GT(lists.redone, refused);
+      }
+    }
+  };
+  TreeSet clustered(testing::clustered_set(700, 12), 32, 0);
+  expect_order(clustered, options_of(0.6f));
+  TreeSet deep(deep_set(), 32, 0, 1);
+  ASSERT_GE(deep.tree.level_begin.size(), static_cast<std::size_t>(kMortonLevels));
+  expect_order(deep, options_of(0.05f));
+  TreeSet one_leaf(testing::uniform_set(300, 8, 0.3, 0.7), 1, 0, 300);
+  expect_order(one_leaf, options_of(0.5f));
+  TreeSet far(testing::uniform_set(500, 9, 0.3, 0.4), 64, kPeriodicMinLevel);
+  std::vector<Group> groups = far.groups.download(far.stream);
+  for (std::size_t g = 0; g < groups.size(); g += 2) groups[g].x = groups[g].y = 0xe0000000u;  // nothing in reach
+  far.groups.upload(far.stream, groups);
+  expect_order(far, options_of(0.5f, 0.01f));
+}
+
 TEST(WalkKernel, TreesOfOneParticleOneLeafAndOnePoint) {
   for (const std::size_t n : {1u, 2u, 8u, 9u}) {
     TreeSet few(testing::uniform_set(n, 7, 0.3, 0.7), 4, 0);

@@ -11,12 +11,21 @@
 namespace maki {
 namespace {
 
-using Complex = std::complex<float>;
+template <class T>
+T value_of(std::size_t i) {
+  if constexpr (requires(T t) { t.imag(); }) {
+    using Part = typename T::value_type;
+    return {static_cast<Part>(i), -static_cast<Part>(i)};
+  } else {
+    return static_cast<T>(i);
+  }
+}
 
-// A box of 5 x 11 x 19 out of a padded array with its axes in each of the orders, into a compact and a padded one.
-TEST(BoxCopy, MovesEveryCellInEveryOrder) {
+// A box out of a padded array with its axes in each of the orders, into a compact and a padded one.
+template <class T>
+void expect_every_cell_in_every_order(const std::array<std::size_t, 3>& count) {
   const Stream& stream = test::test_stream();
-  const std::array<std::size_t, 3> count{5, 11, 19};
+  const T untouched = value_of<T>(7777777);
   std::array<std::size_t, 3> order{0, 1, 2};
   do {
     for (const std::size_t padding : {std::size_t{0}, std::size_t{3}}) {
@@ -25,21 +34,30 @@ TEST(BoxCopy, MovesEveryCellInEveryOrder) {
       box.from_step[order[1]] = count[order[2]] + padding;
       box.from_step[order[0]] = box.from_step[order[1]] * count[order[1]];
       box.to_step = {count[1] * (count[2] + padding), count[2] + padding, 1};
-      std::vector<Complex> from(count[order[0]] * box.from_step[order[0]]);
-      for (std::size_t i = 0; i < from.size(); ++i) from[i] = {float(i), -float(i)};
-      DeviceBuffer<Complex> source("test.from"), target("test.to");
+      std::vector<T> from(count[order[0]] * box.from_step[order[0]]);
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = value_of<T>(i);
+      DeviceBuffer<T> source("test.from"), target("test.to");
       source.upload(stream, from);
-      target.upload(stream, std::vector<Complex>(count[0] * box.to_step[0], Complex(-7)));
+      target.upload(stream, std::vector<T>(count[0] * box.to_step[0], untouched));
       copy_box(stream, box, source.data(), target.data());
-      const std::vector<Complex> to = target.download(stream);
+      const std::vector<T> to = target.download(stream);
       for (std::size_t i = 0; i < count[0]; ++i)
         for (std::size_t j = 0; j < count[1]; ++j)
           for (std::size_t k = 0; k < box.to_step[1]; ++k)
             ASSERT_EQ(to[box.to_step[0] * i + box.to_step[1] * j + k],
                       k < count[2] ? from[box.from_step[0] * i + box.from_step[1] * j + box.from_step[2] * k]
-                                   : Complex(-7));
+                                   : untouched);
     }
   } while (std::next_permutation(order.begin(), order.end()));
+}
+
+// Boxes below, at and above the size of a GPU's tiles along each axis.
+TEST(BoxCopy, MovesEveryCellInEveryOrder) {
+  for (const auto& count : {std::array<std::size_t, 3>{5, 11, 19}, {33, 64, 70}, {8, 40, 32}, {1, 65, 9}, {37, 3, 31}})
+    expect_every_cell_in_every_order<std::complex<float>>(count);
+  expect_every_cell_in_every_order<std::complex<double>>({12, 35, 41});
+  expect_every_cell_in_every_order<std::uint64_t>({12, 35, 41});
+  expect_every_cell_in_every_order<float>({12, 35, 41});
 }
 
 TEST(BoxCopy, AddsToWhatIsThere) {
@@ -54,6 +72,22 @@ TEST(BoxCopy, AddsToWhatIsThere) {
   for (std::size_t line = 0; line < 6; ++line)
     for (std::size_t k = 0; k < 6; ++k)
       EXPECT_EQ(sums[6 * line + k], (std::uint64_t{1} << 40) + (k < 4 ? 4 * line + k : 0));
+}
+
+// The source's first axis becomes the target's last.
+TEST(BoxCopy, AddsWhatIsTurnedOver) {
+  const Stream& stream = test::test_stream();
+  const std::size_t rows = 34, columns = 45;
+  std::vector<std::uint64_t> from(rows * columns), to(columns * rows, std::uint64_t{1} << 40);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = i;
+  DeviceBuffer<std::uint64_t> source("test.from"), target("test.to");
+  source.upload(stream, from);
+  target.upload(stream, to);
+  add_box(stream, {{1, columns, rows}, {0, 1, columns}, {0, rows, 1}}, source.data(), target.data());
+  const std::vector<std::uint64_t> sums = target.download(stream);
+  for (std::size_t c = 0; c < columns; ++c)
+    for (std::size_t r = 0; r < rows; ++r)
+      EXPECT_EQ(sums[rows * c + r], (std::uint64_t{1} << 40) + columns * r + c);
 }
 
 TEST(BoxCopy, AnEmptyBoxIsNoWork) {

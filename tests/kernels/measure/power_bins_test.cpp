@@ -1,0 +1,82 @@
+#include "kernels/measure/power_bins.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/test_stream.hpp"
+
+namespace maki {
+namespace {
+
+struct Case {
+  PowerModes::Half half;
+  int m, count_x, first_y, count_y, length;
+  double bins_a_wave;  // 0: one bin for all
+};
+
+std::vector<std::uint32_t> bins_by_square(const Case& c) {
+  std::vector<std::uint32_t> bins(static_cast<std::size_t>(c.m / 2) * (c.m / 2));
+  for (std::size_t n2 = 0; n2 < bins.size(); ++n2)
+    bins[n2] = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(n2)) * c.bins_a_wave);
+  return bins;
+}
+
+// Sums of roots are rounded in the order of the modes. Powers are whole numbers here, so that they are exact.
+TEST(PowerBins, EachPlanesModesAreAddedInTheirOrder) {
+  const Stream& stream = test::test_stream();
+  using Half = PowerModes::Half;
+  for (const Case& c : {Case{Half::kZ, 80, 5, 0, 80, 41, 1.0}, Case{Half::kZ, 80, 3, 70, 10, 41, 0.1},
+                        Case{Half::kY, 80, 6, 0, 41, 80, 1.0}, Case{Half::kY, 48, 9, 3, 20, 48, 0.0},
+                        Case{Half::kZ, 8, 7, 0, 8, 5, 1.0}}) {
+    SCOPED_TRACE(::testing::Message() << c.m << " " << c.bins_a_wave);
+    const std::vector<std::uint32_t> bin_of = bins_by_square(c);
+    const int bins = static_cast<int>(*std::max_element(bin_of.begin(), bin_of.end())) + 1;
+    const int stride = c.length + 3;
+    std::vector<Complex> mesh(static_cast<std::size_t>(c.count_x) * c.count_y * stride);
+    for (std::size_t i = 0; i < mesh.size(); ++i)
+      mesh[i] = {static_cast<float>(i * 7919 % 1009), static_cast<float>(i * 104729 % 907)};
+    std::vector<float> deconvolution(static_cast<std::size_t>(c.m));
+    for (std::size_t n = 0; n < deconvolution.size(); ++n) deconvolution[n] = n % 3 ? 1.0f : 2.0f;
+
+    DeviceBuffer<Complex> modes("test.modes");
+    DeviceBuffer<std::uint32_t> table("test.bins");
+    DeviceBuffer<float> factors("test.factors");
+    DeviceBuffer<BinSum> sums("test.sums", static_cast<std::size_t>(c.count_x) * bins);
+    modes.upload(stream, mesh);
+    table.upload(stream, bin_of);
+    factors.upload(stream, deconvolution);
+    const PowerModes part{modes.data(), nullptr, {1, c.first_y, c.count_x, c.count_y}, c.length, stride, c.half};
+    bin_planes(stream, {part, sums.data(), table.data(), factors.data(), c.m, bins});
+    const std::vector<BinSum> found = sums.download(stream);
+
+    for (int plane = 0; plane < c.count_x; ++plane) {
+      std::vector<BinSum> expected(static_cast<std::size_t>(bins));
+      for (int j = 0; j < c.count_y; ++j)
+        for (int z = 0; z < c.length; ++z) {
+          const int x = 1 + plane, y = c.first_y + j;
+          const auto wave = [&](int i) { return i <= c.m / 2 ? i : i - c.m; };
+          const int n2 = wave(x) * wave(x) + wave(y) * wave(y) + wave(z) * wave(z);
+          if (n2 == 0 || n2 >= c.m / 2 * (c.m / 2)) continue;
+          const unsigned weight = (c.half == Half::kY ? y : z) > 0 ? 2 : 1;
+          const Complex& mode = mesh[(static_cast<std::size_t>(plane) * c.count_y + j) * stride + z];
+          const double factor = deconvolution[x] * deconvolution[y] * deconvolution[z];
+          BinSum& bin = expected[bin_of[n2]];
+          bin.waves += weight * std::sqrt(static_cast<double>(n2));
+          bin.power += weight * (mode.re * mode.re + mode.im * mode.im) * factor * factor;
+          bin.modes += weight;
+        }
+      for (int b = 0; b < bins; ++b) {
+        const BinSum& sum = found[static_cast<std::size_t>(plane) * bins + b];
+        ASSERT_EQ(sum.waves, expected[b].waves) << "plane " << plane << " bin " << b;
+        ASSERT_EQ(sum.power, expected[b].power) << "plane " << plane << " bin " << b;
+        ASSERT_EQ(sum.modes, expected[b].modes) << "plane " << plane << " bin " << b;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace maki
