@@ -26,15 +26,6 @@ struct Work {
   unsigned wide_limit;  // kWideLimit or less
 };
 
-// What comes back to the host.
-struct Record {
-  unsigned long long words;    // that all these groups want
-  unsigned long long missing;  // those of groups that found no room
-  unsigned refused;            // such groups
-  unsigned redone;             // groups whose steps did not fit the slice
-  unsigned longest;            // steps of one group
-};
-
 // Four octets' decisions: of each its first cell, the cells that are multipoles (8 bits), and the leaves (8 bits).
 struct alignas(8) StagedOctet {
   std::uint32_t first, decisions;
@@ -46,7 +37,7 @@ struct Output {
   std::uint64_t base, capacity;  // words in use before, room in all
   StagedOctet* staging;          // 4 * slice for each warp of the grid
   unsigned slice;                // steps
-  Record* record;
+  WalkRecord* record;
   std::uint32_t* refused;  // indices of groups
 };
 
@@ -116,6 +107,7 @@ __device__ inline bool reserve(const Output& out, std::uint32_t group, const Lis
     if (room) {
       out.ranges[group] = {begin, length.cells, length.leaves};
     } else {
+      out.ranges[group] = {out.base, 0, 0};  // until it is walked again
       atomicAdd(&out.record->missing, wanted);
       out.refused[atomicAdd(&out.record->refused, 1u)] = group;
     }
@@ -178,38 +170,53 @@ struct WalkRoom {
   unsigned slice = 0;
 };
 
-inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
-                      InteractionLists& lists, const WalkRoom& room = {}) {
+// One pass over the groups of `work`: lists behind those in use, or into `refused` where there is no room. Nobody waits.
+inline void walk_groups(const Stream& stream, Octree& tree, const WalkOptions& options, const walk::Work& work,
+                        InteractionLists& lists, unsigned wanted_slice, WalkRecord* record, std::uint32_t* refused) {
   using namespace walk;
-  lists.begin_walk(stream, request);
   const unsigned warps = kWarps * kBlocksPerUnit * static_cast<unsigned>(std::max(1, unit_count()));
+  const unsigned blocks = std::min((work.count + kWarps - 1) / kWarps, warps / kWarps);
   // The slice follows the longest walk so far, so that a steady run neither repeats walks nor allocates.
   const auto most = static_cast<unsigned>(kStagingBudget / (4 * sizeof(StagedOctet)) / warps);
   const unsigned wanted = lists.scratch == 0 ? kFirstSlice : (lists.scratch + lists.scratch / 8 + 63) / 64 * 64;
-  const unsigned slice = room.slice > 0 ? room.slice : std::min(most, wanted);
-  const auto blocks_for = [&](std::uint32_t groups) {
-    return std::min((groups + kWarps - 1) / kWarps, warps / kWarps);
-  };
-  DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * kWarps * blocks_for(request.count));
-  DeviceBuffer<Record> record("lists.scratch", 1);
-  DeviceBuffer<std::uint32_t> refused("lists.scratch", request.count), again("lists.scratch");
+  const unsigned slice = wanted_slice > 0 ? wanted_slice : std::min(most, wanted);
+  DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * kWarps * blocks);
   const Tree view{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
                   tree.child_count.data(), options.rule(),    options.small_cell};
-  Work work{request.groups, request.selected, request.begin, request.count,
-            options.one_by_one ? 0 : room.wide_limit};
-  for (;;) {
-    lists.words.resize(lists.words.capacity());  // all of it may be written
-    record.fill_zero(stream);
-    const Output out{lists.ranges.data(), lists.words.data(), lists.used, lists.words.capacity(), staging.data(), slice,
-                     record.data(),       refused.data()};
-    launch_blocks(stream, "walk_tree", {blocks_for(work.count), kWarps * kWarpSize, 0},
-                  options.r_cut > 0 ? walk_kernel<true> : walk_kernel<false>, view, work, out);
-    Record found;
-    copy_to_host(stream, &found, record.data(), sizeof found);
+  lists.words.resize(lists.words.capacity());  // all of it may be written
+  const Output out{lists.ranges.data(), lists.words.data(), lists.used, lists.words.capacity(), staging.data(), slice,
+                   record,              refused};
+  launch_blocks(stream, "walk_tree", {blocks, kWarps * kWarpSize, 0},
+                options.r_cut > 0 ? walk_kernel<true> : walk_kernel<false>, view, work, out);
+}
+
+inline walk::Work work_of(const WalkRequest& request, const WalkOptions& options, const WalkRoom& room) {
+  return {request.groups, request.selected, request.begin, request.count, options.one_by_one ? 0 : room.wide_limit};
+}
+
+// The record has to be zero.
+inline void begin_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                       InteractionLists& lists, WalkRecord* record, DeviceBuffer<std::uint32_t>& refused,
+                       const WalkRoom& room = {}) {
+  lists.begin_walk(stream, request);
+  refused.resize(request.count);
+  walk_groups(stream, tree, options, work_of(request, options, room), lists, room.slice, record, refused.data());
+}
+
+// Takes note of what was found, and walks again what has found no room, until all has: false then.
+inline bool end_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                     InteractionLists& lists, WalkRecord found, DeviceBuffer<std::uint32_t>& refused,
+                     const WalkRoom& room = {}) {
+  walk::Work work = work_of(request, options, room);
+  DeviceBuffer<std::uint32_t> again("lists.scratch");
+  for (bool at_once = true;; at_once = false) {
     const std::uint64_t total = lists.used + found.words;
     lists.scratch = std::max(lists.scratch, found.longest);
     lists.redone += found.redone;
-    if (found.refused == 0) return lists.end_walk(request, total);
+    if (found.refused == 0) {
+      lists.end_walk(request, total);
+      return at_once;
+    }
     if (request.append) {  // what was written stays, and the rest is walked again
       lists.redone += found.refused;
       lists.used = total - found.missing;
@@ -221,7 +228,22 @@ inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& opt
       lists.redone += work.count;
     }
     lists.reserve(stream, total);
+    DeviceBuffer<WalkRecord> record("lists.scratch", 1);
+    record.fill_zero(stream);
+    walk_groups(stream, tree, options, work, lists, room.slice, record.data(), refused.data());
+    copy_to_host(stream, &found, record.data(), sizeof found);
   }
+}
+
+inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                      InteractionLists& lists, const WalkRoom& room = {}) {
+  DeviceBuffer<WalkRecord> record("lists.scratch", 1);
+  DeviceBuffer<std::uint32_t> refused("lists.scratch");
+  record.fill_zero(stream);
+  begin_walk(stream, tree, options, request, lists, record.data(), refused, room);
+  WalkRecord found;
+  copy_to_host(stream, &found, record.data(), sizeof found);
+  end_walk(stream, tree, options, request, lists, found, refused, room);
 }
 
 }  // namespace maki::cuda
