@@ -10,6 +10,7 @@
 #include "kernels/device/async_copy.hpp"
 #include "kernels/device/block_pool.hpp"
 #include "kernels/device/error.hpp"
+#include "kernels/device/pinned.hpp"
 #include "kernels/device/stream.hpp"
 
 #if defined(__CUDACC__)
@@ -90,6 +91,12 @@ class ThreadNumber {
 thread_local const ThreadNumber thread_number;
 thread_local int current_lane = 0;
 
+#if defined(__CUDACC__)
+// Results of kernels are small. They come by page-locked memory: a copy to any other is carried out in two.
+constexpr std::size_t kSmallCopy = 4096;
+thread_local PinnedBuffer small_copies;
+#endif
+
 }  // namespace
 
 PoolLane::PoolLane(int lane) : outer_(current_lane) { current_lane = lane; }
@@ -123,8 +130,12 @@ void copy_to_host(const Stream& stream, void* to, const void* from, std::size_t 
   transfers().to_host += bytes;
   ++transfers().waits;
 #if defined(__CUDACC__)
-  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, native(stream)), "copy to the host");
+  const bool small = bytes <= kSmallCopy;
+  if (small) small_copies.reserve(kSmallCopy);
+  void* const first = small ? small_copies.data() : to;
+  check_cuda(cudaMemcpyAsync(first, from, bytes, cudaMemcpyDeviceToHost, native(stream)), "copy to the host");
   stream.synchronize();
+  if (small) std::memcpy(to, first, bytes);
 #else
   (void)stream;
   std::memcpy(to, from, bytes);

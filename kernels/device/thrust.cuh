@@ -1,14 +1,19 @@
-// How this code calls Thrust: on a stream, with temporary memory from the pool.
+// How this code calls Thrust and CUB: on a stream, with temporary memory from the pool.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
+#include "kernels/device/buffer.hpp"
 #include "kernels/device/macros.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/device/stream.hpp"
 
 #if defined(__CUDACC__)
+#include <cub/device/device_reduce.cuh>
 #include <thrust/system/cuda/execution_policy.h>
+
+#include "kernels/device/cuda_check.cuh"
 #else
 #include <thrust/system/omp/execution_policy.h>
 #endif
@@ -36,14 +41,40 @@ inline auto thrust_policy(const Stream& stream, PoolAllocator& allocator) {
 inline auto thrust_policy(const Stream&, PoolAllocator& allocator) { return thrust::omp::par(allocator); }
 #endif
 
-// op over f(0), ..., f(n-1), beginning with `init`; the result comes back to the host (counted, and waited for).
+// op over f(0), ..., f(n-1), beginning with `init`, into *out, which is device memory: nothing comes to the host, and
+// nobody waits. n below 2^32. (Thrust's own reduction waits twice: for the sum, and for the copy of it.)
+template <class T, class F, class Op>
+void reduce_into(const Stream& stream, const char* name, std::size_t n, F f, T init, Op op, T* out) {
+  const thrust::counting_iterator<std::size_t> first(0);
+#if defined(__CUDACC__)
+  const auto reduce = [&](void* scratch, std::size_t& bytes) {
+    check_cuda(cub::DeviceReduce::TransformReduce(scratch, bytes, first, out, static_cast<std::uint32_t>(n), op, f,
+                                                  init, native(stream)),
+               name);
+  };
+  std::size_t bytes = 0;
+  reduce(nullptr, bytes);
+  DeviceBuffer<char> scratch(name, bytes);
+  reduce(scratch.data(), bytes);
+#else
+  PoolAllocator allocator{name};
+  *out = thrust::transform_reduce(thrust_policy(stream, allocator), first, first + static_cast<std::ptrdiff_t>(n), f,
+                                  init, op);
+#endif
+}
+
+// The same, and the result comes back to the host (counted, and waited for).
 template <class T, class F, class Op>
 T reduce_over(const Stream& stream, const char* name, std::size_t n, F f, T init, Op op) {
-  PoolAllocator allocator{name};
-  count_to_host(sizeof(T));
-  const thrust::counting_iterator<std::size_t> first(0);
-  return thrust::transform_reduce(thrust_policy(stream, allocator), first, first + static_cast<std::ptrdiff_t>(n), f,
-                                  init, op);
+#if defined(__CUDACC__)
+  DeviceBuffer<T> out(name, 1);
+  reduce_into(stream, name, n, f, init, op, out.data());
+  copy_to_host(stream, &init, out.data(), sizeof init);
+#else
+  count_to_host(sizeof init);
+  reduce_into(stream, name, n, f, init, op, &init);
+#endif
+  return init;
 }
 
 }  // namespace maki

@@ -73,10 +73,10 @@ void gather_sample(const Stream& stream, const GroupSample& sample, const Source
   launch(stream, "gather_sample", sample.count, Gather{sample, particles, packed, packed_groups});
 }
 
-SampleError sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration,
-                         ConstVectorView packed_reference) {
-  return reduce_over(stream, "sample_error", sample.count, Compare{sample, acceleration, packed_reference},
-                     SampleError{}, AddErrors{});
+void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration,
+                  ConstVectorView packed_reference, SampleError* error) {
+  reduce_into(stream, "sample_error", sample.count, Compare{sample, acceleration, packed_reference}, SampleError{},
+              AddErrors{}, error);
 }
 
 }  // namespace maki

@@ -30,7 +30,8 @@ struct SampleError {
   double difference = 0;  // sum |a - reference|^2
   double reference = 0;   // sum |reference|^2
 };
-SampleError sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration,
-                         ConstVectorView packed_reference);
+// Into *error, which is device memory.
+void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration,
+                  ConstVectorView packed_reference, SampleError* error);
 
 }  // namespace maki

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/device/launch.cuh"
 #include "kernels/device/thrust.cuh"
 
 namespace maki {
@@ -78,17 +79,44 @@ struct LargerReach {
   MAKI_HD std::int64_t operator()(std::int64_t a, std::int64_t b) const { return a > b ? a : b; }
 };
 
-// |p|^2 in parts of its maximum: 2^31 of them, or fewer where the total would not fit into 63 bits.
-double square_momentum_scale(double max_momentum, std::uint64_t total) {
+// |p|^2 in parts of its maximum: 2^31 of them, or fewer where the total would not fit into 63 bits. 0 where there is no
+// maximum to speak of.
+MAKI_HD double square_momentum_scale(double max_momentum, std::uint64_t total) {
+  if (!(max_momentum > 0)) return 0;
   const double most = 9223372036854775808.0 / static_cast<double>(total);
-  return std::min(2147483648.0, most) / (max_momentum * max_momentum);
+  return (most < 2147483648.0 ? most : 2147483648.0) / (max_momentum * max_momentum);
+}
+
+MAKI_HD std::uint64_t scaled_square(ConstVectorView momentum, std::size_t i, double scale) {
+  return static_cast<std::uint64_t>(square(momentum.x[i], momentum.y[i], momentum.z[i]) * scale + 0.5);
 }
 
 struct ScaledSquareMomentum {
   ConstVectorView momentum;
   double scale;
+  MAKI_HD std::uint64_t operator()(std::size_t i) const { return scaled_square(momentum, i, scale); }
+};
+
+// The scale is where kernels can read it: the host does not know it yet.
+struct SquareMomentumByScale {
+  ConstVectorView momentum;
+  const double* scale;
   MAKI_HD std::uint64_t operator()(std::size_t i) const {
-    return static_cast<std::uint64_t>(square(momentum.x[i], momentum.y[i], momentum.z[i]) * scale + 0.5);
+    return *scale > 0 ? scaled_square(momentum, i, *scale) : 0;
+  }
+};
+
+struct MeasuresOnDevice {
+  StepMeasures measures;
+  double scale;
+};
+
+// Of squares, before their roots are taken.
+struct StoreScale {
+  MeasuresOnDevice* all;
+  std::uint64_t total;
+  MAKI_HD void operator()(std::size_t) const {
+    all->scale = square_momentum_scale(sqrt(all->measures.maxima.momentum), total);
   }
 };
 
@@ -179,17 +207,22 @@ struct AddMomenta {
   }
 };
 
+MaximaOf maxima_of(const Particles& particles, const VectorArray& short_range, const VectorArray* long_range) {
+  return {particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)};
+}
+
+StepMaxima roots_of(StepMaxima squares) {
+  squares.acceleration = std::sqrt(squares.acceleration);
+  squares.momentum = std::sqrt(squares.momentum);
+  return squares;
+}
+
 }  // namespace
 
 StepMaxima step_maxima(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                        const VectorArray* long_range) {
-  StepMaxima maxima = reduce_over(
-      stream, "step_maxima", particles.size(),
-      MaximaOf{particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)}, StepMaxima{},
-      LargerOfEach{});
-  maxima.acceleration = std::sqrt(maxima.acceleration);
-  maxima.momentum = std::sqrt(maxima.momentum);
-  return maxima;
+  return roots_of(reduce_over(stream, "step_maxima", particles.size(), maxima_of(particles, short_range, long_range),
+                              StepMaxima{}, LargerOfEach{}));
 }
 
 std::int64_t largest_reach(const Stream& stream, const Particles& particles) {
@@ -203,6 +236,22 @@ std::uint64_t square_momentum_units(const Stream& stream, const Particles& parti
   return reduce_over(stream, "mean_square_momentum", particles.size(),
                      ScaledSquareMomentum{particles.momentum.view(), square_momentum_scale(max_momentum, total)},
                      std::uint64_t{0}, AddIntegers{});
+}
+
+StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
+                           const VectorArray* long_range) {
+  const std::uint64_t n = particles.size();
+  DeviceBuffer<MeasuresOnDevice> all("step_measures", 1);
+  StepMeasures& on_device = all.data()->measures;
+  reduce_into(stream, "step_maxima", n, maxima_of(particles, short_range, long_range), StepMaxima{}, LargerOfEach{},
+              &on_device.maxima);
+  launch(stream, "square_momentum_scale", 1, StoreScale{all.data(), n});
+  reduce_into(stream, "mean_square_momentum", n, SquareMomentumByScale{particles.momentum.view(), &all.data()->scale},
+              std::uint64_t{0}, AddIntegers{}, &on_device.square_momentum_units);
+  StepMeasures measures;
+  copy_to_host(stream, &measures, &on_device, sizeof measures);
+  measures.maxima = roots_of(measures.maxima);
+  return measures;
 }
 
 double mean_square_momentum(std::uint64_t units, double max_momentum, std::uint64_t total) {

@@ -29,6 +29,14 @@ std::int64_t largest_reach(const Stream& stream, const Particles& particles);
 std::uint64_t square_momentum_units(const Stream& stream, const Particles& particles, double max_momentum,
                                     std::uint64_t total);
 double mean_square_momentum(std::uint64_t units, double max_momentum, std::uint64_t total);
+// step_maxima(), and square_momentum_units() by this set's own largest momentum: for a set that is all here, with one
+// wait instead of two.
+struct StepMeasures {
+  StepMaxima maxima;
+  std::uint64_t square_momentum_units = 0;
+};
+StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
+                           const VectorArray* long_range);
 // For a set that is all here.
 double mean_square_momentum(const Stream& stream, const Particles& particles, double max_momentum);
 

@@ -24,6 +24,10 @@ std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOp
   return select_flagged(stream, flags.data(), flags.size(), stale);
 }
 
+void add_list_statistics(const Stream& stream, const Octree& tree, const ListView& lists, ListStatistics* total) {
+  total->add(list_statistics(stream, tree, lists));
+}
+
 ListStatistics list_statistics(const Stream&, const Octree& tree, const ListView& lists) {
   ListStatistics total;
 #pragma omp parallel

@@ -9,7 +9,16 @@ std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOp
 }
 
 ListStatistics list_statistics(const Stream& stream, const Octree& tree, const ListView& lists) {
-  return cuda::list_statistics(stream, tree, lists);
+  DeviceBuffer<ListStatistics> total("lists.scratch", 1);
+  total.fill_zero(stream);
+  add_list_statistics(stream, tree, lists, total.data());
+  ListStatistics found;
+  copy_to_host(stream, &found, total.data(), sizeof found);
+  return found;
+}
+
+void add_list_statistics(const Stream& stream, const Octree& tree, const ListView& lists, ListStatistics* total) {
+  cuda::add_list_statistics(stream, tree, lists, total);
 }
 
 }  // namespace maki

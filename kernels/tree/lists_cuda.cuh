@@ -47,14 +47,19 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
   }
 }
 
-// The sums of ListStatistics as CUDA's atomics have them.
+// ListStatistics as CUDA's atomics have them.
 struct Totals {
   unsigned long long particle_pairs, cell_pairs, words, longest, members;
 };
 
+__device__ inline unsigned long long* counter(std::uint64_t& sum) {
+  static_assert(sizeof sum == sizeof(unsigned long long));
+  return reinterpret_cast<unsigned long long*>(&sum);
+}
+
 // Adds the statistics of lists.count groups to `totals`.
 __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
-    statistics_kernel(const std::uint32_t* cell_count, ListView lists, Totals* totals) {
+    statistics_kernel(const std::uint32_t* cell_count, ListView lists, ListStatistics* totals) {
   __shared__ Totals of_warp[kWarps];
   ListStatistics mine;
   for (std::uint32_t i = first_item(); i < lists.count; i += item_stride()) {
@@ -77,11 +82,11 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
     sum.longest = max(sum.longest, of_warp[w].longest);
     sum.members += of_warp[w].members;
   }
-  atomicAdd(&totals->particle_pairs, sum.particle_pairs);
-  atomicAdd(&totals->cell_pairs, sum.cell_pairs);
-  atomicAdd(&totals->words, sum.words);
-  atomicMax(&totals->longest, sum.longest);
-  atomicAdd(&totals->members, sum.members);
+  atomicAdd(counter(totals->particle_pairs), sum.particle_pairs);
+  atomicAdd(counter(totals->cell_pairs), sum.cell_pairs);
+  atomicAdd(counter(totals->words), sum.words);
+  atomicMax(counter(totals->longest), sum.longest);
+  atomicAdd(counter(totals->members), sum.members);
 }
 
 }  // namespace lists
@@ -96,14 +101,9 @@ inline std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const
   return select_flagged(stream, flags.data(), n, stale);
 }
 
-inline ListStatistics list_statistics(const Stream& stream, const Octree& tree, const ListView& view) {
-  DeviceBuffer<lists::Totals> totals("lists.scratch", 1);
-  totals.fill_zero(stream);
+inline void add_list_statistics(const Stream& stream, const Octree& tree, const ListView& view, ListStatistics* total) {
   launch_blocks(stream, "list_statistics", lists::shape_for(view.count), lists::statistics_kernel, tree.count.data(),
-                view, totals.data());
-  lists::Totals found;
-  copy_to_host(stream, &found, totals.data(), sizeof found);
-  return {found.particle_pairs, found.cell_pairs, found.words, found.longest, found.members};
+                view, total);
 }
 
 }  // namespace maki::cuda

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/device/results.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/opening.hpp"
 
@@ -60,6 +61,31 @@ struct InteractionLists {
 void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                InteractionLists& lists);
 
+// What a walk on the device tells the host.
+struct WalkRecord {
+  unsigned long long words;    // that all these groups want
+  unsigned long long missing;  // those of groups that found no room
+  unsigned refused;            // such groups
+  unsigned redone;             // groups whose steps did not fit the slice
+  unsigned longest;            // steps of one group
+};
+
+// A walk that the host has not heard of yet whether all lists found room. Those that did not are empty.
+struct QueuedWalk {
+  WalkRequest request{};
+  DeviceBuffer<std::uint32_t> refused{"lists.scratch"};  // indices of such groups
+  Result<WalkRecord> record;
+};
+
+// walk_tree() in two parts, with no wait in the first: lists are there for kernels on the same stream, and what they lead
+// to is good if finish_walk() says so, which has to be called when `results` have been fetched and before these lists are
+// walked for again. Where it says no, all lists are there now (with room for as many another time), and what has been
+// made of them has to be made again. `request.selected` stays until then.
+QueuedWalk queue_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                      InteractionLists& lists, Results& results);
+bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options, QueuedWalk& walk,
+                 InteractionLists& lists, Results& results);
+
 // Cell c, a multipole of the target's list, no longer satisfies the opening criterion by more than `margin`.
 MAKI_HD bool has_come_near(const OpeningRule& rule, float margin, const WalkTarget& t, const CellGeometryView& g,
                            std::uint32_t c) {
@@ -110,5 +136,7 @@ struct ListStatistics {
   }
 };
 ListStatistics list_statistics(const Stream& stream, const Octree& tree, const ListView& lists);
+// The same, added to *total, which is device memory: nobody waits.
+void add_list_statistics(const Stream& stream, const Octree& tree, const ListView& lists, ListStatistics* total);
 
 }  // namespace maki

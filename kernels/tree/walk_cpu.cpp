@@ -99,4 +99,15 @@ void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, c
   lists.end_walk(request, total);
 }
 
+// A walk on the CPU is done when it is called.
+QueuedWalk queue_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                      InteractionLists& lists, Results&) {
+  walk_tree(stream, tree, options, request, lists);
+  QueuedWalk done;
+  done.request = request;
+  return done;
+}
+
+bool finish_walk(const Stream&, Octree&, const WalkOptions&, QueuedWalk&, InteractionLists&, Results&) { return true; }
+
 }  // namespace maki

@@ -1,6 +1,24 @@
 #include "kernels/tree/walk_cuda.cuh"
 
-void maki::walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
-                     InteractionLists& lists) {
-  return cuda::walk_tree(stream, tree, options, request, lists);
+namespace maki {
+
+void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+               InteractionLists& lists) {
+  cuda::walk_tree(stream, tree, options, request, lists);
 }
+
+QueuedWalk queue_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                      InteractionLists& lists, Results& results) {
+  QueuedWalk walk;
+  walk.request = request;
+  walk.record = results.make<WalkRecord>(stream);
+  cuda::begin_walk(stream, tree, options, request, lists, walk.record.place, walk.refused);
+  return walk;
+}
+
+bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options, QueuedWalk& walk,
+                 InteractionLists& lists, Results& results) {
+  return cuda::end_walk(stream, tree, options, walk.request, lists, results[walk.record], walk.refused);
+}
+
+}  // namespace maki

@@ -91,39 +91,54 @@ struct WalkRoom {
   unsigned slice = 0;
 };
 
-inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
-                      InteractionLists& lists, const WalkRoom& room = {}) {
+// One pass over the groups of `work`: lists behind those in use, or into `refused` where there is no room. Nobody waits.
+inline void walk_groups(const Stream& stream, Octree& tree, const WalkOptions& options, const walk::Work& work,
+                        InteractionLists& lists, unsigned wanted_slice, WalkRecord* record, std::uint32_t* refused) {
   using namespace walk;
-  lists.begin_walk(stream, request);
   const unsigned warps = kWarps * (options.one_by_one ? kOctetBlocksPerUnit : kBlocksPerUnit) *
                          static_cast<unsigned>(std::max(1, unit_count()));
+  const unsigned of_block = options.one_by_one ? kOctetsOfBlock : kWarps;
+  const unsigned blocks = std::min((work.count + of_block - 1) / of_block, warps / kWarps);
   // The slice follows the longest walk so far, so that a steady run neither repeats walks nor allocates.
   const auto most = static_cast<unsigned>(kStagingBudget / (4 * sizeof(StagedOctet)) / warps);
   const unsigned wanted = lists.scratch == 0 ? kFirstSlice : (lists.scratch + lists.scratch / 8 + 63) / 64 * 64;
-  const unsigned slice = room.slice > 0 ? room.slice : std::min(most, wanted);
-  const unsigned of_block = options.one_by_one ? kOctetsOfBlock : kWarps;
-  const auto blocks_for = [&](std::uint32_t groups) {
-    return std::min((groups + of_block - 1) / of_block, warps / kWarps);
-  };
-  DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * kWarps * blocks_for(request.count));
-  DeviceBuffer<Record> record("lists.scratch", 1);
-  DeviceBuffer<std::uint32_t> refused("lists.scratch", request.count), again("lists.scratch");
+  const unsigned slice = wanted_slice > 0 ? wanted_slice : std::min(most, wanted);
+  DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * kWarps * blocks);
   const Tree view{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
                   tree.child_count.data(), options.rule(),    options.small_cell};
-  const unsigned queue = octet_queue_for(tree);
-  Work work{request.groups, request.selected, request.begin, request.count, room.wide_limit};
-  for (;;) {
-    lists.words.resize(lists.words.capacity());  // all of it may be written
-    record.fill_zero(stream);
-    const Output out{lists.ranges.data(), lists.words.data(), lists.used, lists.words.capacity(), staging.data(), slice,
-                     record.data(),       refused.data()};
-    launch_walk(stream, blocks_for(work.count), options, queue, view, work, out);
-    Record found;
-    copy_to_host(stream, &found, record.data(), sizeof found);
+  lists.words.resize(lists.words.capacity());  // all of it may be written
+  const Output out{lists.ranges.data(), lists.words.data(), lists.used, lists.words.capacity(), staging.data(), slice,
+                   record,              refused};
+  launch_walk(stream, blocks, options, octet_queue_for(tree), view, work, out);
+}
+
+inline walk::Work work_of(const WalkRequest& request, const WalkRoom& room) {
+  return {request.groups, request.selected, request.begin, request.count, room.wide_limit};
+}
+
+// The record has to be zero.
+inline void begin_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                       InteractionLists& lists, WalkRecord* record, DeviceBuffer<std::uint32_t>& refused,
+                       const WalkRoom& room = {}) {
+  lists.begin_walk(stream, request);
+  refused.resize(request.count);
+  walk_groups(stream, tree, options, work_of(request, room), lists, room.slice, record, refused.data());
+}
+
+// Takes note of what was found, and walks again what has found no room, until all has: false then.
+inline bool end_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                     InteractionLists& lists, WalkRecord found, DeviceBuffer<std::uint32_t>& refused,
+                     const WalkRoom& room = {}) {
+  walk::Work work = work_of(request, room);
+  DeviceBuffer<std::uint32_t> again("lists.scratch");
+  for (bool at_once = true;; at_once = false) {
     const std::uint64_t total = lists.used + found.words;
     lists.scratch = std::max(lists.scratch, found.longest);
     lists.redone += found.redone;
-    if (found.refused == 0) return lists.end_walk(request, total);
+    if (found.refused == 0) {
+      lists.end_walk(request, total);
+      return at_once;
+    }
     if (request.append) {  // what was written stays, and the rest is walked again
       lists.redone += found.refused;
       lists.used = total - found.missing;
@@ -135,7 +150,22 @@ inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& opt
       lists.redone += work.count;
     }
     lists.reserve(stream, total);
+    DeviceBuffer<WalkRecord> record("lists.scratch", 1);
+    record.fill_zero(stream);
+    walk_groups(stream, tree, options, work, lists, room.slice, record.data(), refused.data());
+    copy_to_host(stream, &found, record.data(), sizeof found);
   }
+}
+
+inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
+                      InteractionLists& lists, const WalkRoom& room = {}) {
+  DeviceBuffer<WalkRecord> record("lists.scratch", 1);
+  DeviceBuffer<std::uint32_t> refused("lists.scratch");
+  record.fill_zero(stream);
+  begin_walk(stream, tree, options, request, lists, record.data(), refused, room);
+  WalkRecord found;
+  copy_to_host(stream, &found, record.data(), sizeof found);
+  end_walk(stream, tree, options, request, lists, found, refused, room);
 }
 
 }  // namespace maki::cuda

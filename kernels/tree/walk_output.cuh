@@ -15,15 +15,6 @@ struct Work {
   unsigned wide_limit;  // kWideLimit or less
 };
 
-// What comes back to the host.
-struct Record {
-  unsigned long long words;    // that all these groups want
-  unsigned long long missing;  // those of groups that found no room
-  unsigned refused;            // such groups
-  unsigned redone;             // groups whose steps did not fit the slice
-  unsigned longest;            // steps of one group
-};
-
 // An octet's decisions: its first cell, the cells that are multipoles (8 bits), and the leaves (8 bits).
 struct alignas(8) StagedOctet {
   std::uint32_t first, decisions;
@@ -35,7 +26,7 @@ struct Output {
   std::uint64_t base, capacity;  // words in use before, room in all
   StagedOctet* staging;          // a slice for each group that is walked at a time
   unsigned slice;                // steps of a group that it has room for
-  Record* record;
+  WalkRecord* record;
   std::uint32_t* refused;  // indices of groups
 };
 
@@ -110,6 +101,7 @@ __device__ inline bool reserve(const Output& out, bool wants, std::uint32_t grou
     if (room) {
       out.ranges[group] = {begin, length.cells, length.leaves};
     } else {
+      out.ranges[group] = {out.base, 0, 0};  // until it is walked again
       atomicAdd(&out.record->missing, wanted);
       out.refused[atomicAdd(&out.record->refused, 1u)] = group;
     }

@@ -29,22 +29,31 @@ void KeptLists::make(const Stream& stream, Octree& tree, const WalkOptions& walk
 }
 
 std::uint32_t KeptLists::repair(const Stream& stream, Octree& tree, const WalkOptions& walk,
-                                const DeviceBuffer<Group>& groups) {
+                                const DeviceBuffer<Group>& groups, Results& results) {
   const std::uint32_t all = count_of(groups);
-  DeviceBuffer<std::uint32_t> stale("lists.stale");
-  const std::uint32_t n = find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, stale,
-                                            StaleCells::kDivisible);
+  Repair repair;
+  const std::uint32_t n = find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, repair.stale,
+                                      StaleCells::kDivisible);
   if (n == 0) return 0;
+  repair.before = lists_.used;
+  repair.mean = static_cast<double>(fresh_words_) / all;
+  WalkRequest request{groups.data(), all, repair.stale.data(), 0, n, true};
   // Where the room is used up all are walked, rather than old and new lists held side by side while they grow.
-  const std::uint64_t before = lists_.used;
-  const double mean = static_cast<double>(fresh_words_) / all;
-  if (static_cast<double>(before) + longer_ * mean * n > static_cast<double>(lists_.words.capacity())) {
-    walk_tree(stream, tree, walk, {groups.data(), all, nullptr, 0, all, false}, lists_);
-    return all;
-  }
-  walk_tree(stream, tree, walk, {groups.data(), all, stale.data(), 0, n, true}, lists_);
-  longer_ = kLittleMore * static_cast<double>(lists_.used - before) / n / mean;
-  return n;
+  const double foreseen = static_cast<double>(repair.before) + longer_ * repair.mean * n;
+  if (foreseen > static_cast<double>(lists_.words.capacity())) request = {groups.data(), all, nullptr, 0, all, false};
+  repair.walk = queue_walk(stream, tree, walk, request, lists_, results);
+  repair_ = std::move(repair);
+  return request.count;
+}
+
+bool KeptLists::finish_repair(const Stream& stream, Octree& tree, const WalkOptions& walk, Results& results) {
+  if (!repair_) return true;
+  const bool good = finish_walk(stream, tree, walk, repair_->walk, lists_, results);
+  const WalkRequest& request = repair_->walk.request;
+  if (request.append)
+    longer_ = kLittleMore * static_cast<double>(lists_.used - repair_->before) / request.count / repair_->mean;
+  repair_.reset();
+  return good;
 }
 
 std::uint32_t KeptLists::outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,

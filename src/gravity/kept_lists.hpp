@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
@@ -15,8 +16,11 @@ class KeptLists {
   void make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
             std::size_t budget);
   // Groups whose lists no longer satisfy the opening criterion, by cells that a new walk can divide, are walked again;
-  // gives how many.
-  std::uint32_t repair(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups);
+  // gives how many. The lists are good if finish_repair() says so, which is due when `results` have been fetched; where
+  // it says no they are good now, and are to be evaluated again.
+  std::uint32_t repair(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
+                       Results& results);
+  bool finish_repair(const Stream& stream, Octree& tree, const WalkOptions& walk, Results& results);
   // How many groups have come so near to a closed cell of an imported tree that only a new import can help.
   std::uint32_t outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,
                          const DeviceBuffer<Group>& groups) const;
@@ -38,7 +42,15 @@ class KeptLists {
   std::uint64_t take_redone();  // groups walked twice because room was short, since the last call
 
  private:
+  struct Repair {
+    DeviceBuffer<std::uint32_t> stale{"lists.stale"};  // the groups
+    std::uint64_t before = 0;                          // words in use
+    double mean = 0;                                   // words of a list
+    QueuedWalk walk;
+  };
+
   InteractionLists lists_;
+  std::optional<Repair> repair_;   // not finished
   std::uint64_t fresh_words_ = 0;  // of all lists as they were last made
   double longer_ = 0;              // expected words of a list that is walked again, over their mean
 };

@@ -26,17 +26,25 @@ void ListProbes::gather(const Stream& stream, const DeviceBuffer<Group>& groups,
 }
 
 void ListProbes::evaluate_strict(const Stream& stream, Octree& tree, const WalkOptions& strict, const ForceLaw& law,
-                                 bool quadrupoles, SourceView sources, bool add) {
+                                 bool quadrupoles, SourceView sources, bool add, Results& results) {
   const auto probes = static_cast<std::uint32_t>(indices_.size());
-  walk_tree(stream, tree, strict, {groups_.data(), probes, nullptr, 0, probes, false}, lists_);
+  const WalkRequest request{groups_.data(), probes, nullptr, 0, probes, false};
+  walked_.push_back({&tree, queue_walk(stream, tree, strict, request, lists_, results)});
   sources.targets = particles_.data();
   const ListView view{groups_.data(), lists_.ranges.data(), lists_.words.data(), nullptr, probes};
   evaluate_lists(stream, law, quadrupoles, sources, view, {strict_.view(), nullptr, add});
 }
 
-SampleError ListProbes::compare(const Stream& stream, const DeviceBuffer<Group>& groups,
-                                ConstVectorView acceleration) const {
-  return sample_error(stream, sample_of(groups, indices_, offsets_), acceleration, strict_.view());
+void ListProbes::compare(const Stream& stream, const DeviceBuffer<Group>& groups, ConstVectorView acceleration,
+                         SampleError* error) const {
+  sample_error(stream, sample_of(groups, indices_, offsets_), acceleration, strict_.view(), error);
+}
+
+bool ListProbes::finish(const Stream& stream, const WalkOptions& strict, Results& results) {
+  bool good = true;
+  for (Walked& w : walked_) good = finish_walk(stream, *w.tree, strict, w.walk, lists_, results) && good;
+  walked_.clear();
+  return good;
 }
 
 }  // namespace maki

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/force/force.hpp"
 #include "kernels/measure/probe_error.hpp"
@@ -19,12 +20,17 @@ class ListProbes {
 
   // Takes the members as they are now; from here on their groups and particles may be anywhere else.
   void gather(const Stream& stream, const DeviceBuffer<Group>& groups, const SourceParticle* particles);
-  // The sample's forces by lists of opening angle `strict.theta` over `tree`; `add`: to those of another tree.
+  // The sample's forces by lists of opening angle `strict.theta` over `tree`; `add`: to those of another tree. Good if
+  // finish() says so when `results` have been fetched.
   void evaluate_strict(const Stream& stream, Octree& tree, const WalkOptions& strict, const ForceLaw& law,
-                       bool quadrupoles, SourceView sources, bool add);
+                       bool quadrupoles, SourceView sources, bool add, Results& results);
 
-  // Between `acceleration` and the strict one.
-  SampleError compare(const Stream& stream, const DeviceBuffer<Group>& groups, ConstVectorView acceleration) const;
+  // Between `acceleration` and the strict one, into *error (device memory).
+  void compare(const Stream& stream, const DeviceBuffer<Group>& groups, ConstVectorView acceleration,
+               SampleError* error) const;
+
+  // False: lists had too little room, and have more now; from gather() on all has to be done again.
+  bool finish(const Stream& stream, const WalkOptions& strict, Results& results);
 
   bool empty() const { return indices_.empty(); }
 
@@ -34,7 +40,12 @@ class ListProbes {
   DeviceBuffer<Group> groups_{"probes.groups"};           // the sample, as ranges of particles_
   DeviceBuffer<SourceParticle> particles_{"probes.particles"};
   VectorArray strict_{"probes.strict"};
-  InteractionLists lists_;
+  InteractionLists lists_;  // of one tree after the other
+  struct Walked {
+    Octree* tree;
+    QueuedWalk walk;
+  };
+  std::vector<Walked> walked_;  // not finished
 };
 
 }  // namespace maki

@@ -1,7 +1,6 @@
 #include "src/gravity/tree_gravity.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -133,10 +132,11 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
   else
     evaluate_forests(stream, particles, fresh, out);
   if (fresh && !batched_ && options_.fixed_reuse == 0) probes_.choose(stream, groups_, options_.group_size);
-  StepSums sums = over_ranks(probe(stream, particles, out));
+  StepSums sums = over_ranks(settle(stream, particles, out));
+  take_force_seconds();
   if (sums.outgrown > 0) {
     renew_imports(stream, particles, out);
-    sums = over_ranks(probe(stream, particles, out));
+    sums = over_ranks(settle(stream, particles, out));
   }
   judge(sums, fresh);
   if (must_replace()) replace_lists(stream, particles, out);
@@ -232,9 +232,23 @@ std::size_t TreeGravity::budget_of(const Sources& sources) const {
 // New lists, or kept ones repaired, and their evaluation.
 void TreeGravity::serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out) {
   if (groups_.empty()) return;
-  const auto begun = std::chrono::steady_clock::now();
+  begin_force(stream);
   walk_and_evaluate(stream, sources, fresh || lists_gone_, out);
-  force_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  end_force(stream);
+}
+
+void TreeGravity::begin_force(const Stream& stream) { force_clock_.mark(stream); }
+
+void TreeGravity::end_force(const Stream& stream) {
+  force_clock_.mark(stream);
+  ++force_spans_;
+}
+
+// The host has waited for this step's work.
+void TreeGravity::take_force_seconds() {
+  for (std::size_t k = 0; k < force_spans_; ++k) force_seconds_ += force_clock_.seconds(2 * k, 2 * k + 1);
+  force_clock_.clear();
+  force_spans_ = 0;
 }
 
 void TreeGravity::walk_and_evaluate(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out) {
@@ -252,7 +266,7 @@ void TreeGravity::walk_and_evaluate(const Stream& stream, const Sources& sources
     sources.lists.make(stream, sources.tree, walk, groups_, budget);
   } else if (options_.fixed_reuse == 0) {
     const PhaseTimers::Scope scope(timers_, "walk", stream);
-    const std::uint64_t rewalked = sources.lists.repair(stream, sources.tree, walk, groups_);
+    const std::uint64_t rewalked = sources.lists.repair(stream, sources.tree, walk, groups_, results_);
     // Most groups that are walked again over the one tree are so over the other.
     counts_.rewalked_groups = std::max(counts_.rewalked_groups, rewalked);
   }
@@ -263,7 +277,7 @@ void TreeGravity::walk_and_evaluate(const Stream& stream, const Sources& sources
   }
   evaluate_kept(stream, sources, out);
   work_.end(stream);
-  count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
+  count_later(stream, sources);
 }
 
 // Lists that do not fit the budget are made and used a batch at a time, and not kept.
@@ -317,6 +331,16 @@ void TreeGravity::move_messages(const Stream& stream) {
   StreamMark evaluated;
   evaluated.set(stream);
   while (!let_.progress() && !evaluated.reached()) std::this_thread::yield();
+}
+
+// Of kept lists, when the host comes to settle().
+void TreeGravity::count_later(const Stream& stream, const Sources& sources) {
+  counted_.push_back(results_.make<ListStatistics>(stream));
+  add_list_statistics(stream, sources.tree, sources.lists.view(groups_), counted_.back().place);
+}
+
+void TreeGravity::count_now(const Stream& stream, const Sources& sources) {
+  count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
 }
 
 void TreeGravity::count(const ListStatistics& s) {

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "host/comm/communicator.hpp"
 #include "host/let/local_essential_tree.hpp"
+#include "kernels/device/results.hpp"
+#include "kernels/device/timer.hpp"
 #include "kernels/device/work_clock.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/particles/morton.hpp"
@@ -105,7 +108,15 @@ class TreeGravity {
                           const ForceOutput& out);
   void move_messages(const Stream& stream);
   void count(const ListStatistics& statistics);
-  SampleError probe(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  void count_later(const Stream& stream, const Sources& sources);
+  void count_now(const Stream& stream, const Sources& sources);
+  std::vector<Sources> all_sources(const Particles& particles);
+  bool has_probes() const;
+  Result<SampleError> probe(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  SampleError settle(const Stream& stream, const Particles& particles, const ForceOutput& out);
+  void begin_force(const Stream& stream);
+  void end_force(const Stream& stream);
+  void take_force_seconds();
   StepSums over_ranks(const SampleError& error) const;
   void report(const StepSums& sums);
   void ask_for_rebuild();
@@ -142,6 +153,10 @@ class TreeGravity {
   std::uint32_t outgrown_sites_ = 0;  // the same, of other sites
   bool asks_rebuild_ = false;  // of all sites, as this one cannot wait
   std::unique_ptr<OtherSites> sites_;  // null in a run of one
+  Results results_{"gravity.results"};  // of this step's kernels, until settle()
+  std::vector<Result<ListStatistics>> counted_;  // in results_
+  StreamClock force_clock_;    // marks 2 k and 2 k + 1: what force_seconds_ is made of
+  std::size_t force_spans_ = 0;
   double force_seconds_ = 0;   // of this step
   TreeDrift drift_;            // that imported trees allow
   bool costs_known_ = false;   // all ranks' lists tell what the particles cost; alike on all ranks

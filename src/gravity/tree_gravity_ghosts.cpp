@@ -1,6 +1,4 @@
 // Evaluation over one tree of own particles and ghosts (GravityOptions::ghost_level).
-#include <chrono>
-
 #include "src/gravity/tree_gravity.hpp"
 
 namespace maki {
@@ -56,20 +54,20 @@ void TreeGravity::evaluate_kept_tree(const Stream& stream, const Particles& part
     return;
   }
   evaluate_groups(stream, sources, ghosts_->outer(), joined);
-  count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
+  count_later(stream, sources);
 }
 
 void TreeGravity::evaluate_groups(const Stream& stream, const Sources& sources,
                                   const DeviceBuffer<std::uint32_t>& which, const ForceOutput& out) {
   const PhaseTimers::Scope scope(timers_, "evaluate", stream);
-  const auto begun = std::chrono::steady_clock::now();
+  begin_force(stream);
   work_.begin(stream);
   ListView lists = sources.lists.view(groups_);
   lists.selected = which.data();
   lists.count = static_cast<std::uint32_t>(which.size());
   evaluate_in_slices(stream, sources, lists, true, out);
   work_.end(stream);
-  force_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  end_force(stream);
 }
 
 // Selected with a tree of own particles that serves for nothing else. On a reuse step its cells stay as they were:

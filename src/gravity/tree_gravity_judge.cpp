@@ -1,5 +1,6 @@
 // How good kept lists and imported trees still are, and what follows from it.
 #include <algorithm>
+#include <utility>
 
 #include "host/domain/sampling.hpp"
 #include "src/gravity/tree_gravity.hpp"
@@ -12,20 +13,54 @@ constexpr double kStrictTheta = 0.4;
 
 }  // namespace
 
-// What the probes' forces are off by; nothing where they are not asked for.
-SampleError TreeGravity::probe(const Stream& stream, const Particles& particles, const ForceOutput& out) {
-  if (options_.fixed_reuse != 0 || batched_ || groups_.empty() || probes_.empty()) return {};
+std::vector<TreeGravity::Sources> TreeGravity::all_sources(const Particles& particles) {
+  std::vector<Sources> all{local(particles)};
+  if (has_imported()) all.push_back(imported(particles));
+  if (has_sites()) all.push_back(from_sites(particles));
+  return all;
+}
+
+bool TreeGravity::has_probes() const {
+  return options_.fixed_reuse == 0 && !batched_ && !groups_.empty() && !probes_.empty();
+}
+
+// What the probes' forces are off by.
+Result<SampleError> TreeGravity::probe(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   const PhaseTimers::Scope scope(timers_, "probe", stream);
   const WalkOptions strict = walk_options(kStrictTheta * options_.theta);
   probes_.gather(stream, groups_, particles.source.data());
-  const auto add = [&](const Sources& sources) {
+  for (const Sources& sources : all_sources(particles))
     probes_.evaluate_strict(stream, sources.tree, strict, options_.law, options_.quadrupoles, sources.view,
-                            sources.imported());
-  };
-  add(local(particles));
-  if (has_imported()) add(imported(particles));
-  if (has_sites()) add(from_sites(particles));
-  return probes_.compare(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z});
+                            sources.imported(), results_);
+  const auto error = results_.make<SampleError>(stream);
+  probes_.compare(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z}, error.place);
+  return error;
+}
+
+// All that the host wants to know of an evaluation comes with one wait: whether lists had room, what they hold, and
+// what the probes are off by (nothing where they are not asked for). Where room was short, which is rare, lists are
+// there after it, and what was made of them is made again.
+SampleError TreeGravity::settle(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  for (;;) {
+    Result<SampleError> error;
+    if (has_probes()) error = probe(stream, particles, out);
+    if (!error.place && counted_.empty()) return {};
+    results_.fetch(stream);
+    bool good = true;
+    if (!groups_.empty())
+      for (const Sources& sources : all_sources(particles))
+        good = sources.lists.finish_repair(stream, sources.tree, walk_options(options_.theta), results_) && good;
+    const bool probed = !error.place || probes_.finish(stream, walk_options(kStrictTheta * options_.theta), results_);
+    if (good && probed) {
+      for (const auto& counted : std::exchange(counted_, {})) count(results_[counted]);
+      return error.place ? results_[error] : SampleError{};
+    }
+    counted_.clear();
+    for (const Sources& sources : all_sources(particles)) {
+      evaluate_kept(stream, sources, out);
+      count_later(stream, sources);
+    }
+  }
 }
 
 StepSums TreeGravity::over_ranks(const SampleError& error) const {
@@ -104,7 +139,7 @@ void TreeGravity::renew_imports(const Stream& stream, const Particles& particles
   exchange_trees(stream, particles, true);
   const auto again = [&](const Sources& sources) {
     evaluate_kept(stream, sources, out);
-    count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
+    count_now(stream, sources);
   };
   if (!groups_.empty()) again(local(particles));
   finish_exchange(stream);
@@ -135,15 +170,19 @@ void TreeGravity::replace_lists(const Stream& stream, const Particles& particles
       sources.lists.make(stream, sources.tree, walk_options(options_.theta), groups_, budget_of(sources));
     }
     evaluate_kept(stream, sources, out);
-    count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
+    count_now(stream, sources);
   };
   if (!groups_.empty()) replace(local(particles));
   if (!groups_.empty() && has_imported()) replace(imported(particles));
   if (!groups_.empty() && has_sites()) replace(from_sites(particles));
   counts_.rewalked_groups = groups_.size();
   SampleError error;
-  if (!groups_.empty() && !probes_.empty())
-    error = probes_.compare(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z});
+  if (!groups_.empty() && !probes_.empty()) {
+    const auto found = results_.make<SampleError>(stream);
+    probes_.compare(stream, groups_, {out.acceleration.x, out.acceleration.y, out.acceleration.z}, found.place);
+    results_.fetch(stream);
+    error = results_[found];
+  }
   report(over_ranks(error));
 }
 

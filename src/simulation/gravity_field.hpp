@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "src/gravity/gravity.hpp"
@@ -48,6 +49,7 @@ class GravityField : public ForceField {
   // half before they could know.
   void short_range(double t, bool want_potential) override;
   void long_range(double t, bool want_potential) override;
+  void all_are_within(double reach) override { known_reach_ = reach; }
   void prepare_potentials() override { gravity_.know_total_mass(stream_, particles_); }
   void both_ranges(double t, bool want_potential) override;
   bool has_mesh() const override { return gravity_.has_mesh(); }
@@ -73,6 +75,7 @@ class GravityField : public ForceField {
   };
   Reach measure_reach(double t);
   void keep_in_box(double t);
+  bool all_are_inside();
   bool may_double() const;
   void take_out(double t, bool from_here);
   Left sums_over_all(const HostParticles& out);
@@ -89,6 +92,7 @@ class GravityField : public ForceField {
   std::function<void(const std::string&)> say_;
   Communicator ranks_;
   SiteSteps* site_steps_;  // null in a run of one site
+  std::optional<double> known_reach_;  // sides: of the positions to come, from those who know
   std::uint64_t total_;   // particles of all ranks of all sites
   double softening_ = 0;  // sides, of the law in use
   Escapers escapers_;

@@ -17,6 +17,8 @@ namespace {
 
 // Of the largest acceleration from one step to the next, as far as the choice of steps believes it.
 constexpr double kLargestGrowth = 1.25;
+// Of kicks and drifts in single precision, and more.
+constexpr double kRoundings = 1e-4;
 
 }  // namespace
 
@@ -68,7 +70,9 @@ StepReport Integrator::advance(double target, Potentials potentials) {
   kick_short(0.5 * (begin + end));
   {
     const PhaseTimers::Scope scope(timers_, "drift", stream_);
-    drift(stream_, particles_, timeline_.drift_factor(begin, end) / frame_.side);
+    const double factor = timeline_.drift_factor(begin, end) / frame_.side;
+    drift(stream_, particles_, factor);
+    if (farthest_) farthest_->reach += std::fabs(factor) * farthest_->momentum;
   }
   if (steps_) {
     steps_->decided(end);
@@ -175,8 +179,9 @@ double Integrator::safe_step(double step, const StepMeasure& from) const {
 void Integrator::kick_short(double to) {
   if (to == short_kicked_to_) return;
   const PhaseTimers::Scope scope(timers_, "kick", stream_);
-  const double scale = frame_.acceleration_unit();
-  kick(stream_, particles_, forces_.short_acceleration(), scale * timeline_.kick_factor(short_kicked_to_, to));
+  const double factor = frame_.acceleration_unit() * timeline_.kick_factor(short_kicked_to_, to);
+  kick(stream_, particles_, forces_.short_acceleration(), factor);
+  if (farthest_) farthest_->momentum += std::fabs(factor) * farthest_->acceleration;
   short_kicked_to_ = to;
 }
 
@@ -191,26 +196,40 @@ void Integrator::kick_long(double to) {
 
 void Integrator::evaluate(bool boundary, bool want_potential) {
   has_potential_ = want_potential;
+  if (farthest_) forces_.all_are_within(farthest_->reach * (1 + kRoundings));
   if (boundary && forces_.has_mesh())
     forces_.both_ranges(time_, want_potential);
   else
     forces_.short_range(time_, want_potential);
 }
 
+// With a mesh, accelerations of one range alone may be larger; and nobody asks.
+void Integrator::know_reach(const StepMaxima& maxima) {
+  if (!forces_.has_mesh())
+    farthest_ = {static_cast<double>(maxima.reach) / kSideToUnits, maxima.momentum, maxima.acceleration};
+}
+
 void Integrator::measure(bool boundary) {
   const PhaseTimers::Scope scope(timers_, "reductions", stream_);
   const VectorArray* far = forces_.has_mesh() ? &forces_.long_acceleration() : nullptr;
-  const StepMaxima maxima =
-      largest_of_ranks(ranks_, step_maxima(stream_, particles_, forces_.short_acceleration(), far));
+  const bool alone = ranks_.size() == 1 && !steps_;
+  StepMeasures measures;
+  if (alone && boundary)
+    measures = step_measures(stream_, particles_, forces_.short_acceleration(), far);
+  else
+    measures.maxima = largest_of_ranks(ranks_, step_maxima(stream_, particles_, forces_.short_acceleration(), far));
+  const StepMaxima& maxima = measures.maxima;
   if (!std::isfinite(maxima.acceleration) || !std::isfinite(maxima.momentum))
     throw Error(fmt::format("a particle's {} is not a finite number",
                             std::isfinite(maxima.momentum) ? "acceleration" : "momentum"),
                 timeline_.is_comoving() ? fmt::format("at scale factor {:.6g}", timeline_.scale_factor(time_))
                                         : fmt::format("at time {:.6g}", time_),
                 "check masses, units and softening of the initial conditions; if they are sound, use a smaller eta");
+  know_reach(maxima);
   const std::uint64_t total = forces_.total();
-  const std::uint64_t units =
-      boundary ? over_ranks(ranks_, square_momentum_units(stream_, particles_, maxima.momentum, total)) : 0;
+  std::uint64_t units = measures.square_momentum_units;
+  if (!alone && boundary)
+    units = over_ranks(ranks_, square_momentum_units(stream_, particles_, maxima.momentum, total));
   if (steps_) {
     SiteStep& mine = steps_->mine();
     mine.acceleration = maxima.acceleration * frame_.acceleration_unit();

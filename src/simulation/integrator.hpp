@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "kernels/measure/step_reductions.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/gravity/site_steps.hpp"
 #include "src/simulation/frame.hpp"
@@ -26,6 +28,9 @@ class ForceField {
     short_range(t, want_potential);
     long_range(t, want_potential);
   }
+  // No particle is further from the middle than `reach` (sides) on any axis when forces are next asked for: said where
+  // it is known, so that it need not be measured.
+  virtual void all_are_within(double /*reach*/) {}
   // What sites have to ask each other once for potentials, before they are wanted.
   virtual void prepare_potentials() {}
   virtual bool has_mesh() const = 0;  // without one, neither is called
@@ -84,6 +89,7 @@ class Integrator {
   void kick_long(double to);
   void evaluate(bool boundary, bool want_potential);
   void measure(bool boundary);
+  void know_reach(const StepMaxima& maxima);
   void take_measure_of_sites();
   void collect_in_flight();
   StepMeasure expected_measure() const;
@@ -107,6 +113,13 @@ class Integrator {
   bool has_potential_ = false;  // of the last evaluation
   StepMeasure told_last_, told_before_;  // as in IntegratorState
   std::vector<StepMeasure> in_flight_;   // of all sites, from before the run was resumed
+  // What no particle exceeds: of the last measure, and what kicks and drifts since then may have added.
+  struct Bounds {
+    double reach;         // |x - 1/2| on any axis, sides
+    double momentum;      // |p|, velocity units
+    double acceleration;  // mass / side^2
+  };
+  std::optional<Bounds> farthest_;
   StepMeasure last_, before_last_, older_;  // made at the end of the last step, of the one before it, and so on
 };
 

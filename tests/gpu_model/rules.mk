@@ -28,7 +28,7 @@ $(BUILD)/tests_gpu_model: $(call object,$(MODEL_TESTS) $(BARRIER_TESTS) tests/gp
 SUITES_ON_MODEL := BlockPool BoxCopy CoarseCells Construction DevicePayload DirectSum Domain* Double* Drift Escapers \
                    EvaluateLists ExactSum* Exchange ExclusiveScan GatheredSetRanks Group* HostMemory InfluenceFunction JoinedSources Kick \
                    LetForest LineFft LocalEssentialTree Mass* MeasuredPower Migrate Morton OccupiedRun Octree OutsideMasses OverRanks \
-                   OwnGroups Packing ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Self SampleCost SiteMigration* \
+                   OwnGroups Packing ParticleMesh Particles PencilFft PencilMesh Projection RealFft3d Results Self SampleCost SiteMigration* \
                    SiteTrees* SortByKey StepReductions Walk WholeCells
 LONG_ON_MODEL   := LocalEssentialTree.ForcesAreNoWorse* SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*
 with_colons      = $(subst $() ,:,$(strip $1))

@@ -81,6 +81,34 @@ TEST(StepReductions, AgreeWithPlainLoops) {
   for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_NEAR(sums.momentum[axis].value(), total[axis], 1e-9);
 }
 
+TEST(StepReductions, MeasuresOfOneWaitAreThoseOfTwo) {
+  const Stream& stream = test::test_stream();
+  for (const std::size_t n : {std::size_t{1}, std::size_t{5000}}) {
+    Set set = random_set(stream, n);
+    const StepMaxima maxima = step_maxima(stream, set.particles, set.near, &set.far);
+    const std::uint64_t units = square_momentum_units(stream, set.particles, maxima.momentum, n);
+    const std::uint64_t waits = transfer_counters().waits;
+    const StepMeasures both = step_measures(stream, set.particles, set.near, &set.far);
+    EXPECT_EQ(transfer_counters().waits, waits + 1);
+    EXPECT_EQ(both.maxima.acceleration, maxima.acceleration);
+    EXPECT_EQ(both.maxima.momentum, maxima.momentum);
+    EXPECT_EQ(both.maxima.reach, maxima.reach);
+    EXPECT_EQ(both.square_momentum_units, units);
+  }
+}
+
+TEST(StepReductions, MeasuresOfASetAtRestAndOfOneThatIsNoNumber) {
+  const Stream& stream = test::test_stream();
+  Set set = random_set(stream, 100);
+  set.particles.momentum.fill_zero(stream);
+  EXPECT_EQ(step_measures(stream, set.particles, set.near, &set.far).square_momentum_units, 0u);
+  const float bad = NAN;
+  copy_to_device(stream, set.particles.momentum.y.data() + 42, &bad, sizeof bad);
+  const StepMeasures measures = step_measures(stream, set.particles, set.near, nullptr);
+  EXPECT_TRUE(std::isnan(measures.maxima.momentum));
+  EXPECT_EQ(measures.square_momentum_units, 0u);
+}
+
 TEST(StepReductions, EnergiesTakeBothPotentials) {
   const Stream& stream = test::test_stream();
   Set set = random_set(stream, 3);

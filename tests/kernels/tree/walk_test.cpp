@@ -87,6 +87,55 @@ TEST(Walk, AnAppendedListReplacesTheOldOne) {
   EXPECT_EQ(w.covered(4).size(), before.size());
 }
 
+// A walk that nobody has waited for, with no room for lists at first and in appending: whole after finish_walk(), and so
+// at once another time. Until then lists without room are empty, and the others good.
+TEST(Walk, QueuedListsAreThoseOfAWalkThatIsWaitedFor) {
+  WalkOptions options;
+  const Walked known(testing::clustered_set(3000, 8), options, 0);
+  Walked w(testing::clustered_set(3000, 8), options, 0);
+  const auto n = static_cast<std::uint32_t>(w.groups.size());
+  DeviceBuffer<std::uint32_t> selected("selected");
+  selected.upload(w.stream, std::vector<std::uint32_t>{3, 5});
+  Results results("test.results");
+  const auto whole = [&](const WalkRequest& request, bool at_once_for_sure) {
+    QueuedWalk walk = queue_walk(w.stream, w.tree, options, request, w.lists, results);
+    results.fetch(w.stream);
+    const std::vector<ListRange> early = w.lists.ranges.download(w.stream);
+    const bool at_once = finish_walk(w.stream, w.tree, options, walk, w.lists, results);
+    EXPECT_TRUE(at_once || !at_once_for_sure);
+    const std::vector<ListRange> late = w.lists.ranges.download(w.stream);
+    for (const std::uint32_t g : {3u, 5u}) {
+      const std::uint32_t words = early[g].cells + early[g].leaves;
+      EXPECT_TRUE(words == late[g].cells + late[g].leaves || (words == 0 && !at_once));
+    }
+    for (std::uint32_t g = 0; g < n; ++g) EXPECT_EQ(w.covered(g), known.covered(g));
+    EXPECT_EQ(w.lists.used, w.lists.words.size());
+  };
+  w.lists = InteractionLists{};
+  whole(w.all_groups(), false);
+  whole(w.all_groups(), true);
+  w.lists.words.resize(w.lists.used);
+  for (int k = 0; k < 40; ++k) whole({w.groups.data(), n, selected.data(), 0, 2, true}, false);  // beyond the room
+}
+
+// Lists that are counted later are counted as those that are waited for, and sums of two calls add up.
+TEST(Walk, StatisticsThatNobodyWaitsForAreTheSame) {
+  WalkOptions options;
+  Walked w(testing::uniform_set(3000, 8, 0.25, 0.75), options, 0);
+  const ListView view{w.groups.data(), w.lists.ranges.data(), w.lists.words.data(), nullptr,
+                      static_cast<std::uint32_t>(w.groups.size())};
+  const ListStatistics once = list_statistics(w.stream, w.tree, view);
+  Results results("test.results");
+  const auto later = results.make<ListStatistics>(w.stream);
+  add_list_statistics(w.stream, w.tree, view, later.place);
+  add_list_statistics(w.stream, w.tree, view, later.place);
+  results.fetch(w.stream);
+  EXPECT_EQ(results[later].particle_pairs, 2 * once.particle_pairs);
+  EXPECT_EQ(results[later].words, 2 * once.words);
+  EXPECT_EQ(results[later].longest, once.longest);
+  EXPECT_EQ(results[later].members, 2 * once.members);
+}
+
 TEST(Walk, FreshListsAreNotStaleAndMovedCellsMakeThemSo) {
   WalkOptions options;
   Walked w(testing::uniform_set(4000, 8, 0.25, 0.75), options, 0);

@@ -24,6 +24,7 @@ class FakeForces : public ForceField {
     ++short_calls;
     evaluate(t, short_law_, short_);
   }
+  void all_are_within(double reach) override { known_reach = reach; }
   void long_range(double t, bool) override {
     ++long_calls;
     evaluate(t, long_law_, long_);
@@ -33,6 +34,7 @@ class FakeForces : public ForceField {
   const VectorArray& short_acceleration() const override { return short_; }
   const VectorArray& long_acceleration() const override { return long_; }
 
+  double known_reach = -1;  // the last that was said
   int short_calls = 0;
   int long_calls = 0;
 

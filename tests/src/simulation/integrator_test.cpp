@@ -138,6 +138,32 @@ TEST(Integrator, KeplerOrbitKeepsItsEnergy) {
   EXPECT_NEAR(energy, -0.5 / a, 1e-4 * 0.5 / a);
 }
 
+// What the integrator says of the reach before each evaluation holds, and is no more than a step's way too large.
+TEST(Integrator, KnowsHowFarParticlesAreFromTheMiddle) {
+  StepOptions options;
+  options.fixed_step = 0.02;
+  SmallRun run(Timeline::newtonian(), options, 3);
+  run.place({{0.1, -0.05, 0}, {-0.12, 0.1, 0.02}}, {{2, 1, 0}, {-1, 0, 1}}, {1, 2});
+  double known = -1;
+  int evaluations = 0;
+  run.forces([&](double, const FakeForces::Vectors& x, const std::vector<float>&, FakeForces::Vectors& a) {
+    double reach = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        reach = std::max(reach, std::fabs(x[i][axis]));
+        a[i][axis] = -30 * x[i][axis];
+      }
+    known = run.field->known_reach;
+    if (++evaluations == 1) return;  // before anything is known
+    EXPECT_GE(known, reach - 1e-9);
+    EXPECT_LE(known, reach + 0.04);
+  });
+  run.integrator->start(0, false);
+  EXPECT_EQ(known, -1);
+  run.advance_to(1);
+  EXPECT_GT(evaluations, 40);
+}
+
 TEST(Integrator, HitsTargetsExactlyWithEqualSteps) {
   SmallRun run(flat_universe(), fixed(0.013));
   run.place({{0, 0, 0}}, {{1, 0, 0}}, {1});
