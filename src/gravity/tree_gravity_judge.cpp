@@ -51,11 +51,12 @@ SampleError TreeGravity::settle(const Stream& stream, const Particles& particles
       for (const Sources& sources : all_sources(particles))
         good = sources.lists.finish_repair(stream, sources.tree, walk_options(options_.theta), results_) && good;
     const bool probed = !error.place || probes_.finish(stream, walk_options(kStrictTheta * options_.theta), results_);
-    if (good && probed) {
-      for (const auto& counted : std::exchange(counted_, {})) count(results_[counted]);
-      return error.place ? results_[error] : SampleError{};
+    const auto counted = std::exchange(counted_, {});
+    if (good) {
+      for (const auto& statistics : counted) count(results_[statistics]);
+      if (probed) return error.place ? results_[error] : SampleError{};
+      continue;
     }
-    counted_.clear();
     for (const Sources& sources : all_sources(particles)) {
       evaluate_kept(stream, sources, out);
       count_later(stream, sources);
