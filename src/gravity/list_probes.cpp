@@ -22,6 +22,7 @@ void ListProbes::choose(const Stream& stream, const DeviceBuffer<Group>& groups,
 }
 
 void ListProbes::gather(const Stream& stream, const DeviceBuffer<Group>& groups, const SourceParticle* particles) {
+  queued_ = 0;
   gather_sample(stream, sample_of(groups, indices_, offsets_), particles, particles_.data(), groups_.data());
 }
 
@@ -29,9 +30,12 @@ void ListProbes::evaluate_strict(const Stream& stream, Octree& tree, const WalkO
                                  bool quadrupoles, SourceView sources, bool add, Results& results) {
   const auto probes = static_cast<std::uint32_t>(indices_.size());
   const WalkRequest request{groups_.data(), probes, nullptr, 0, probes, false};
-  walked_.push_back({&tree, queue_walk(stream, tree, strict, request, lists_, results)});
+  if (queued_ == walks_.size()) walks_.emplace_back();
+  StrictWalk& walk = walks_[queued_++];
+  walk.tree = &tree;
+  walk.queued = queue_walk(stream, tree, strict, request, walk.lists, results);
   sources.targets = particles_.data();
-  const ListView view{groups_.data(), lists_.ranges.data(), lists_.words.data(), nullptr, probes};
+  const ListView view{groups_.data(), walk.lists.ranges.data(), walk.lists.words.data(), nullptr, probes};
   evaluate_lists(stream, law, quadrupoles, sources, view, {strict_.view(), nullptr, add});
 }
 
@@ -42,8 +46,11 @@ void ListProbes::compare(const Stream& stream, const DeviceBuffer<Group>& groups
 
 bool ListProbes::finish(const Stream& stream, const WalkOptions& strict, Results& results) {
   bool good = true;
-  for (Walked& w : walked_) good = finish_walk(stream, *w.tree, strict, w.walk, lists_, results) && good;
-  walked_.clear();
+  for (std::size_t i = 0; i < queued_; ++i) {
+    StrictWalk& walk = walks_[i];
+    good = finish_walk(stream, *walk.tree, strict, walk.queued, walk.lists, results) && good;
+  }
+  queued_ = 0;
   return good;
 }
 

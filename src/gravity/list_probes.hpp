@@ -1,6 +1,7 @@
 // How wrong are kept lists? A sample of the groups is also walked with a much smaller opening angle.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -40,12 +41,13 @@ class ListProbes {
   DeviceBuffer<Group> groups_{"probes.groups"};           // the sample, as ranges of particles_
   DeviceBuffer<SourceParticle> particles_{"probes.particles"};
   VectorArray strict_{"probes.strict"};
-  InteractionLists lists_;  // of one tree after the other
-  struct Walked {
-    Octree* tree;
-    QueuedWalk walk;
+  struct StrictWalk {
+    Octree* tree = nullptr;
+    InteractionLists lists;
+    QueuedWalk queued;
   };
-  std::vector<Walked> walked_;  // not finished
+  std::vector<StrictWalk> walks_;  // one for each tree; kept for their room
+  std::size_t queued_ = 0;         // of them since gather(), not finished
 };
 
 }  // namespace maki
