@@ -11,7 +11,8 @@
 #   make cuda-check compile and link everything with nvcc for all architectures, and see the binary refuse a machine without a GPU
 #   make fuzz       the parsers of the wide-area module under clang's libFuzzer, RUNS=1000000 inputs each; then its protocols
 #                   against hostile peers under sanitizers, a million frames and a million messages of copies
-#   make test-gpu-model  the tests of the CUDA build on a modelled GPU (tests/gpu_model), without those that take minutes there
+#   make test-gpu-model  the tests of the CUDA build on a modelled GPU (tests/gpu_model), without those that take minutes
+#                   there; test-gpu-model-full  all of them
 #   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
 #   make docs       docs/configuration.toml from the table of keys
 #   make sass-check read the compiled kernels: no local memory for any architecture, issue slots of the inner loops (BACKEND=cuda)
@@ -179,6 +180,7 @@ test: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
 
 test-full: $(TEST_PROGRAMS) $(BUILD)/maki
+	@$(if $(and $(NVCC),$(filter cpu,$(BACKEND))),$(MAKE) --no-print-directory test-gpu-model-full)
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1
 
 test-wan: $(BUILD)/tests_wan

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "host/comm/followed_transfers.hpp"
 #include "host/comm/nccl_ranks.hpp"
 #include "host/comm/payload_transfer.hpp"
 #include "host/comm/staged_transfer.hpp"
@@ -89,13 +90,16 @@ std::size_t staging_piece(const Communicator& ranks) {
 DevicePayload::DevicePayload(const Communicator& ranks, PayloadPath path) : ranks_(ranks), path_(path) {
   if (ranks.size() == 1) return;  // nothing is sent
   if (path == PayloadPath::kStaged) staging_ = std::make_shared<StagingPool>();
-  if (path == PayloadPath::kNccl && !ranks_.nccl()) ranks_.nccl() = start_nccl(ranks_);
+  if (path != PayloadPath::kNccl) return;
+  if (!ranks_.nccl()) ranks_.nccl() = start_nccl(ranks_);
+  followed_ = std::make_shared<FollowedTransfers>(ranks_);
 }
 
 std::size_t DevicePayload::bytes() const { return staging_ ? staging_->bytes() : 0; }
 
-DevicePayload::Transfer::Transfer(const Communicator& ranks, std::unique_ptr<PayloadTransfer> parts)
-    : ranks_(ranks), parts_(std::move(parts)) {}
+DevicePayload::Transfer::Transfer(const Communicator& ranks, std::shared_ptr<FollowedTransfers> followed,
+                                  std::unique_ptr<PayloadTransfer> parts)
+    : ranks_(ranks), followed_(std::move(followed)), parts_(std::move(parts)) {}
 DevicePayload::Transfer::Transfer(Transfer&&) noexcept = default;
 DevicePayload::Transfer& DevicePayload::Transfer::operator=(Transfer&&) noexcept = default;
 DevicePayload::Transfer::~Transfer() = default;
@@ -104,9 +108,19 @@ bool DevicePayload::Transfer::progress() {
   return !parts_ || parts_->look() == Communicator::Look::kDone;
 }
 
-void DevicePayload::Transfer::finish(const Stream&) {
+bool DevicePayload::Transfer::needs_host() const { return parts_ && parts_->needs_host(); }
+
+void DevicePayload::Transfer::finish(const Stream& stream) {
   if (!parts_) return;
-  ranks_.wait("an exchange of device memory", [&] { return parts_->look(); }, [&] { return parts_->pending(); });
+  using Look = Communicator::Look;
+  bool followed = false;
+  const auto look = [&] {
+    const Look seen = parts_->look();
+    if (seen != Look::kDone) followed = parts_->follow(stream);
+    return followed ? Look::kDone : seen;
+  };
+  ranks_.wait("an exchange of device memory", look, [&] { return parts_->pending(); });
+  if (followed) followed_->add(std::move(parts_));
   parts_.reset();
 }
 
@@ -115,7 +129,7 @@ DevicePayload::Transfer DevicePayload::begin(const Stream& stream, std::span<con
   auto sent = part(out, ranks_.rank(), [](const Outgoing& message) { return message.to; });
   auto received = part(in, ranks_.rank(), [](const Incoming& message) { return message.from; });
   copy_own(stream, sent.own, received.own);
-  if (sent.others.empty() && received.others.empty()) return Transfer(ranks_, nullptr);
+  if (sent.others.empty() && received.others.empty()) return Transfer(ranks_, followed_, nullptr);
   traffic_.messages += sent.others.size();
   traffic_.bytes += sent.bytes;
   std::unique_ptr<PayloadTransfer> transfer;
@@ -132,7 +146,7 @@ DevicePayload::Transfer DevicePayload::begin(const Stream& stream, std::span<con
                                                   staging_piece(ranks_));
       break;
   }
-  return Transfer(ranks_, std::move(transfer));
+  return Transfer(ranks_, followed_, std::move(transfer));
 }
 
 void DevicePayload::exchange(const Stream& stream, std::span<const Outgoing> out, std::span<const Incoming> in,

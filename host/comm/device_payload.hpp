@@ -30,6 +30,7 @@ struct PayloadChoice {
 };
 PayloadChoice choose_payload_path(const Communicator& ranks);
 
+class FollowedTransfers;
 class PayloadTransfer;
 class StagingPool;
 
@@ -54,14 +55,19 @@ class DevicePayload {
     // Moves messages on without waiting: cheap, and to be called now and then while other work is done, because some
     // networks and all staging move in such calls only. Whether all has come and gone.
     bool progress();
-    // Waits for the rest. What was received is there for work queued on `stream` afterwards. Throws Error as
-    // Communicator::exchange() for a peer that does not come, or sends another size.
+    // Whether messages move on in progress() only.
+    bool needs_host() const;
+    // What was received is there for work queued on `stream` afterwards. The host waits for the rest, but where GPUs
+    // exchange by themselves (kNccl) only `stream` does. Throws Error as Communicator::exchange() for a peer that does
+    // not come, or sends another size; where only the stream waits, Stream::synchronize() throws it.
     void finish(const Stream& stream);
 
    private:
     friend class DevicePayload;
-    Transfer(const Communicator& ranks, std::unique_ptr<PayloadTransfer> parts);
+    Transfer(const Communicator& ranks, std::shared_ptr<FollowedTransfers> followed,
+             std::unique_ptr<PayloadTransfer> parts);
     Communicator ranks_;
+    std::shared_ptr<FollowedTransfers> followed_;
     std::unique_ptr<PayloadTransfer> parts_;  // null: nothing is left to do
   };
 
@@ -86,7 +92,8 @@ class DevicePayload {
  private:
   Communicator ranks_;
   PayloadPath path_;
-  std::shared_ptr<StagingPool> staging_;  // null without staging
+  std::shared_ptr<StagingPool> staging_;         // null without staging
+  std::shared_ptr<FollowedTransfers> followed_;  // null but with NCCL
   Traffic traffic_;
 };
 

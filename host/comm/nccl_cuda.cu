@@ -106,6 +106,11 @@ class NcclTransfer final : public PayloadTransfer {
     done_ = after_.reached();
     return done_ ? Look::kDone : Look::kNothing;
   }
+  bool follow(const Stream& stream) override {
+    if (queued_) after_.hold_back(stream);
+    return queued_;
+  }
+  bool needs_host() const override { return !queued_; }
   std::vector<int> pending() const override { return peers_; }
 
  private:

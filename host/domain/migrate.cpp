@@ -42,7 +42,6 @@ DeviceBuffer<std::byte> exchange_blocks(const Stream& stream, const Communicator
   communicator.exchange(out, in);
   DeviceBuffer<std::byte> arrived("migrate.packed");
   arrived.upload(stream, to);
-  stream.synchronize();  // the host array ends here
   return arrived;
 }
 

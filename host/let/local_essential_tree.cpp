@@ -182,6 +182,8 @@ bool LocalEssentialTree::progress() {
   return parts_->arrived;
 }
 
+bool LocalEssentialTree::needs_host() const { return !parts_->arrived && parts_->transfer->needs_host(); }
+
 void LocalEssentialTree::finish(const Stream& stream) {
   Parts& p = *parts_;
   if (!p.under_way) return;

@@ -63,6 +63,8 @@ class LocalEssentialTree {
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles);
   // Moves messages on while other work goes on; cheap. Whether there is nothing left to move.
   bool progress();
+  // Whether messages move on in progress() only.
+  bool needs_host() const;
   // Waits for what was begun. Afterwards the forest is there for work queued on `stream`.
   void finish(const Stream& stream);
 

@@ -18,6 +18,8 @@ class StreamMark {
   void set(const Stream& stream);
   // Whether the work before it is done. Throws DeviceError where that work failed.
   bool reached() const;
+  // Work queued on `later` from now on begins after the mark is reached. The host does not wait. Throws DeviceError.
+  void hold_back(const Stream& later) const;
 
  private:
   void* event_ = nullptr;  // cudaEvent_t, or nullptr

@@ -8,5 +8,6 @@ StreamMark::StreamMark(StreamMark&&) noexcept = default;
 StreamMark& StreamMark::operator=(StreamMark&&) noexcept = default;
 void StreamMark::set(const Stream&) {}
 bool StreamMark::reached() const { return true; }
+void StreamMark::hold_back(const Stream&) const {}
 
 }  // namespace maki

@@ -29,11 +29,10 @@ void StreamMark::set(const Stream& stream) {
   check_cuda(cudaEventRecord(event_of(event_), native(stream)), "marking a stream's place");
 }
 
-bool StreamMark::reached() const {
-  const cudaError_t code = cudaEventQuery(event_of(event_));
-  if (!succeeded(code) && code == cudaErrorNotReady) return false;
-  check_cuda(code, "work on the GPU");
-  return true;
+bool StreamMark::reached() const { return is_reached(event_of(event_)); }
+
+void StreamMark::hold_back(const Stream& later) const {
+  check_cuda(cudaStreamWaitEvent(native(later), event_of(event_), 0), "waiting for another stream");
 }
 
 }  // namespace maki

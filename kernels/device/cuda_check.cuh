@@ -23,6 +23,14 @@ inline void check_cuda(cudaError_t code, const char* what) {
                       "look for an earlier message; compute-sanitizer finds bad accesses");
 }
 
+// Throws DeviceError where the work before it failed.
+inline bool is_reached(cudaEvent_t event) {
+  const cudaError_t code = cudaEventQuery(event);
+  if (!succeeded(code) && code == cudaErrorNotReady) return false;
+  check_cuda(code, "work on the GPU");
+  return true;
+}
+
 inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
 
 }  // namespace maki

@@ -61,6 +61,7 @@ int thread_count() { return omp_get_max_threads(); }
 Stream::Stream(StreamPriority) {}
 Stream::~Stream() = default;
 void Stream::synchronize() const {}
+void set_stream_waiter(StreamWaiter) {}  // nothing is ever queued
 void Stream::wait_for(const Stream&) const {}
 
 }  // namespace maki

@@ -9,6 +9,7 @@
 namespace maki {
 namespace {
 int selected = 0;
+thread_local StreamWaiter stream_waiter = nullptr;
 }
 
 const char* backend_name() { return "cuda"; }
@@ -70,6 +71,17 @@ int unit_count() {
   return units;
 }
 
+unsigned blocks_with_shared_memory(std::size_t bytes) {
+  const auto attribute = [](cudaDeviceAttr which) {
+    int value = 0;
+    check_cuda(cudaDeviceGetAttribute(&value, which, selected), "asking the GPU for its shared memory");
+    return static_cast<std::size_t>(value);
+  };
+  if (bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)) return 0;
+  return static_cast<unsigned>(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) /
+                               (bytes + attribute(cudaDevAttrReservedSharedMemoryPerBlock)));
+}
+
 int thread_count() { return omp_get_max_threads(); }
 
 Stream::Stream(StreamPriority priority) {
@@ -90,12 +102,24 @@ Stream::Stream(StreamPriority priority) {
 
 // Blocks that its work has used go to other streams after this. A failure has nobody to tell.
 Stream::~Stream() {
-  succeeded(cudaStreamSynchronize(static_cast<cudaStream_t>(native_)));
+  try {
+    synchronize();
+  } catch (const Error&) {
+  }
   succeeded(cudaEventDestroy(static_cast<cudaEvent_t>(reached_)));
   succeeded(cudaStreamDestroy(static_cast<cudaStream_t>(native_)));
 }
 
-void Stream::synchronize() const { check_cuda(cudaStreamSynchronize(maki::native(*this)), "work on the GPU"); }
+void set_stream_waiter(StreamWaiter waiter) { stream_waiter = waiter; }
+
+void Stream::synchronize() const {
+  if (stream_waiter) {
+    const auto event = static_cast<cudaEvent_t>(reached_);
+    check_cuda(cudaEventRecord(event, maki::native(*this)), "marking a stream's place");
+    if (stream_waiter([event] { return is_reached(event); })) return;
+  }
+  check_cuda(cudaStreamSynchronize(maki::native(*this)), "work on the GPU");
+}
 
 void Stream::wait_for(const Stream& other) const {
   const auto event = static_cast<cudaEvent_t>(other.reached_);

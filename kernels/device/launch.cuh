@@ -25,6 +25,8 @@ struct LaunchShape {
 void check_launch(const char* name);
 // Lets a kernel have more dynamic shared memory than the 48 KiB that all may have.
 void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes);
+// Blocks that one multiprocessor has shared memory for, each with `bytes` of it; 0 where no block may have as much.
+unsigned blocks_with_shared_memory(std::size_t bytes);
 
 namespace detail {
 template <class F>

@@ -1,10 +1,12 @@
 #include "kernels/device/memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "kernels/device/async_copy.hpp"
@@ -91,10 +93,36 @@ class ThreadNumber {
 thread_local const ThreadNumber thread_number;
 thread_local int current_lane = 0;
 
-#if defined(__CUDACC__)
-// Results of kernels are small. They come by page-locked memory: a copy to any other is carried out in two.
+// Results of kernels and tables of the host are small. They go by page-locked memory: a copy from or to any other waits
+// for the host, or is carried out in two.
 constexpr std::size_t kSmallCopy = 4096;
+
+#if defined(__CUDACC__)
 thread_local PinnedBuffer small_copies;
+
+// Slots of page-locked memory, used in turn: the caller's memory may end at once, and nobody waits.
+class SmallUploads {
+ public:
+  // False where the slot whose turn it is has not been read yet.
+  bool queue(const Stream& stream, void* to, const void* from, std::size_t bytes) {
+    memory_.reserve(kSlots * kSmallCopy);
+    const std::size_t slot = next_++ % kSlots;
+    if (read_[slot] && !read_[slot]->reached()) return false;
+    if (!read_[slot]) read_[slot].emplace();
+    void* const place = memory_.data() + slot * kSmallCopy;
+    std::memcpy(place, from, bytes);
+    queue_copy_to_device(stream, to, place, bytes);
+    read_[slot]->set(stream);
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kSlots = 64;
+  PinnedBuffer memory_;
+  std::array<std::optional<StreamMark>, kSlots> read_;
+  std::size_t next_ = 0;
+};
+thread_local SmallUploads small_uploads;
 #endif
 
 }  // namespace
@@ -114,8 +142,11 @@ PoolReport pool_report() { return pool().report(); }
 
 void copy_to_device(const Stream& stream, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+#if defined(__CUDACC__)
+  if (bytes <= kSmallCopy && small_uploads.queue(stream, to, from, bytes)) return;
+#endif
   transfers().to_device += bytes;
-  ++transfers().waits;
+  if (bytes > kSmallCopy) ++transfers().waits;
 #if defined(__CUDACC__)
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, native(stream)), "copy to the device");
   stream.synchronize();  // `from` is pageable memory of the caller

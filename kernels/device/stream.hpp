@@ -1,6 +1,8 @@
 // An ordered queue of device work. On the CPU work is done when it is called, so the queue is always empty.
 #pragma once
 
+#include <functional>
+
 namespace maki {
 
 // Where work of several streams is ready at a time, that of kBackground waits for the others.
@@ -13,7 +15,8 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  void synchronize() const;                 // throws DeviceError: a failure in earlier work shows here
+  // Throws DeviceError: a failure in earlier work shows here. With a StreamWaiter also what that throws.
+  void synchronize() const;
   // Work queued here from now on begins after all that `other` holds now. The host does not wait. Throws DeviceError.
   void wait_for(const Stream& other) const;
   void* native() const { return native_; }  // cudaStream_t, or nullptr
@@ -22,5 +25,12 @@ class Stream {
   void* native_ = nullptr;
   void* reached_ = nullptr;  // the event that others wait for
 };
+
+// What streams hold may wait for other processes (NCCL), which may be lost: whoever queued it waits for a stream in the
+// place of synchronize(). Returns once `reached` says true, or at once, and false, where nothing of the kind is under way.
+// Throws Error where the others are lost, and the streams then come to their ends.
+using StreamWaiter = bool (*)(const std::function<bool()>& reached);
+// Of the calling thread; nullptr for none.
+void set_stream_waiter(StreamWaiter waiter);
 
 }  // namespace maki

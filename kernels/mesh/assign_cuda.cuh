@@ -38,7 +38,7 @@ __device__ __forceinline__ void stage_particle(const AssignJob& job, const Targe
 }
 
 // The warp adds its share of the `count` particles in the list. kRounds: what each gives to a cell is rounded.
-template <int S, bool kRounds, class Target>
+template <int S, bool kRounds, unsigned kThreads, class Target>
 __device__ __forceinline__ void add_share(const AssignJob& job, const Target& target, const SourceParticle* chunk,
                                           const std::uint16_t* list, unsigned count, std::uint32_t* stage) {
   using Lanes = CloudLanes<S>;
@@ -53,7 +53,8 @@ __device__ __forceinline__ void add_share(const AssignJob& job, const Target& ta
   Count sum[Lanes::kCells] = {};
   typename Target::Place place{};
   bool any = false;  // something is in `sum`
-  const unsigned warp = threadIdx.x / kWarpSize, share = (count + kChunkWarps - 1) / kChunkWarps;
+  constexpr unsigned kWarps = kThreads / kWarpSize;
+  const unsigned warp = threadIdx.x / kWarpSize, share = (count + kWarps - 1) / kWarps;
   const unsigned begin = min(count, warp * share), end = min(count, begin + share);
   for (unsigned first = begin; first < end; first += kWarpSize) {
     const unsigned here = end - first < kWarpSize ? end - first : kWarpSize;
@@ -87,7 +88,7 @@ __device__ __forceinline__ void add_share(const AssignJob& job, const Target& ta
   if (any && active) target.template add<S>(place, cell, sum);
 }
 
-template <int S, bool kRounds>
+template <int S, bool kRounds, unsigned kThreads>
 struct AssignWorker {
   const AssignJob& job;
   std::uint32_t *words, *stage;  // shared: the tile, empty between calls, and this warp's stage
@@ -95,35 +96,49 @@ struct AssignWorker {
 
   __device__ __forceinline__ void in_tile(const Cell3& origin, const SourceParticle* chunk, unsigned count) const {
     const std::uint32_t m = job.chunks.m;
-    add_share<S, kRounds>(job, TileTarget{words, origin, m}, chunk, list, count, stage);
+    add_share<S, kRounds, kThreads>(job, TileTarget{words, origin, m}, chunk, list, count, stage);
     __syncthreads();
-    visit_cells(origin, m, FlushCell{words, job.counts, job.chunks.extent});
+    visit_cells<kThreads>(origin, m, FlushCell{words, job.counts, job.chunks.extent});
   }
   __device__ __forceinline__ void without_tile(const SourceParticle* chunk, unsigned count) const {
-    add_share<S, kRounds>(job, MeshTarget{job.counts, job.chunks.m, job.chunks.extent}, chunk, list, count, stage);
+    add_share<S, kRounds, kThreads>(job, MeshTarget{job.counts, job.chunks.m, job.chunks.extent}, chunk, list, count, stage);
   }
 };
 
 // Words of shared memory: the tile, the warps' stages, the list of 16-bit indices.
 template <int S>
 inline constexpr unsigned kStageWords = CloudLanes<S>::kWords * kStageRow;
-template <int S>
-inline constexpr unsigned kAssignWords = 2 * kTileWords + kChunkWarps * kStageWords<S> + kChunk / 2;
+template <int S, unsigned kThreads>
+inline constexpr unsigned kAssignWords = 2 * kTileWords + kThreads / kWarpSize * kStageWords<S> + kChunk<kThreads> / 2;
 
-template <int S, bool kRounds>
-__global__ void __launch_bounds__(kChunkThreads, 3) assign_kernel(AssignJob job) {
+template <int S, bool kRounds, unsigned kThreads>
+__global__ void __launch_bounds__(kThreads, kThreads == kChunkThreads ? 3 : 1) assign_kernel(AssignJob job) {
   std::uint32_t* const words = dynamic_shared<std::uint32_t>();
   std::uint32_t* const stages = words + 2 * kTileWords;
-  auto* const list = reinterpret_cast<std::uint16_t*>(stages + kChunkWarps * kStageWords<S>);
-  for (unsigned i = threadIdx.x; i < 2 * kTileWords; i += kChunkThreads) words[i] = 0;
-  visit_tiles<S>(job.chunks, list,
-                 AssignWorker<S, kRounds>{job, words, stages + threadIdx.x / kWarpSize * kStageWords<S>, list});
+  auto* const list = reinterpret_cast<std::uint16_t*>(stages + kThreads / kWarpSize * kStageWords<S>);
+  for (unsigned i = threadIdx.x; i < 2 * kTileWords; i += kThreads) words[i] = 0;
+  visit_tiles<S, kThreads>(
+      job.chunks, list,
+      AssignWorker<S, kRounds, kThreads>{job, words, stages + threadIdx.x / kWarpSize * kStageWords<S>, list});
 }
 
+template <int S, unsigned kThreads>
+void launch_assign(const Stream& stream, const AssignJob& job) {
+  launch_blocks(stream, "mesh.assign", {chunk_count<kThreads>(job.chunks.n), kThreads, 4 * kAssignWords<S, kThreads>},
+                job.half ? assign_kernel<S, true, kThreads> : assign_kernel<S, false, kThreads>, job);
+}
+
+// Blocks of twice the threads share a tile where more warps fit a multiprocessor so: of clouds of 4^3 cells two blocks of
+// 70 kB need 142 kB, which compute capability 8.6, 8.9 and 12.0 do not have, and one of 98 kB is what they do.
 template <int S>
 void launch_assign(const Stream& stream, const AssignJob& job) {
-  launch_blocks(stream, "mesh.assign", {chunk_count(job.chunks.n), kChunkThreads, 4 * kAssignWords<S>},
-                job.half ? assign_kernel<S, true> : assign_kernel<S, false>, job);
+  constexpr unsigned kTwice = 2 * kChunkThreads;
+  if constexpr (S == 4) {
+    if (2 * blocks_with_shared_memory(4 * kAssignWords<S, kTwice>) >
+        blocks_with_shared_memory(4 * kAssignWords<S, kChunkThreads>))
+      return launch_assign<S, kTwice>(stream, job);
+  }
+  launch_assign<S, kChunkThreads>(stream, job);
 }
 
 // Adds all particles to `counts`, quanta of mass in the cells of the box, last axis contiguous; the mesh has from 8 to

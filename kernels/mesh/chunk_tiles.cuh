@@ -20,10 +20,11 @@
 
 namespace maki::cuda {
 
+// Threads of a block, in multiples of this; a chunk is kPerThread particles for each of them.
 inline constexpr unsigned kChunkThreads = 256;
-inline constexpr unsigned kChunkWarps = kChunkThreads / kWarpSize;
-inline constexpr unsigned kChunk = 2048;  // particles a block
-inline constexpr unsigned kPerThread = kChunk / kChunkThreads;
+inline constexpr unsigned kPerThread = 8;
+template <unsigned kThreads>
+inline constexpr unsigned kChunk = kThreads * kPerThread;
 inline constexpr unsigned kFewest = 64;     // particles that are worth a tile
 inline constexpr unsigned kMaxMisses = 16;  // tiles in vain; then all that is left goes without
 // A tile is 16^3 cells. With rows of 20 words and planes of 336 the cells of two planes of a 4^3 cloud lie in 32 banks.
@@ -61,7 +62,10 @@ ChunkJob chunk_job(const SourceParticle* particles, std::size_t n, const CellBox
           {box.extent[0], box.extent[1], box.extent[2]}};
 }
 
-inline unsigned chunk_count(std::size_t n) { return static_cast<unsigned>((n + kChunk - 1) / kChunk); }
+template <unsigned kThreads>
+unsigned chunk_count(std::size_t n) {
+  return static_cast<unsigned>((n + kChunk<kThreads> - 1) / kChunk<kThreads>);
+}
 
 __device__ __forceinline__ std::int32_t wrapped_once(std::int32_t cell, std::uint32_t m) {
   const auto side = static_cast<std::int32_t>(m);
@@ -103,18 +107,21 @@ __device__ __forceinline__ std::uint32_t tile_word(const Cell3& at) {
   return static_cast<std::uint32_t>(at.x * kTilePlane + at.y * kTileRow + at.z);
 }
 
-// visit(word of the tile, index of the mesh's plane x, y, z) for all cells of the tile: those of one y and z for each
-// thread, neighbours in z for neighbouring threads.
-template <class Visit>
+// visit(word of the tile, index of the mesh's plane x, y, z) for all cells of the tile: of one y and z, and some planes
+// in a row, for each thread; neighbours in z for neighbouring threads.
+template <unsigned kThreads, class Visit>
 __device__ __forceinline__ void visit_cells(const Cell3& origin, std::uint32_t m, const Visit& visit) {
-  static_assert(kChunkThreads == kTileSide * kTileSide);
-  const int tile_y = static_cast<int>(threadIdx.x) / kTileSide, tile_z = static_cast<int>(threadIdx.x) % kTileSide;
+  constexpr int kLines = kTileSide * kTileSide, kPlanes = kTileSide * kLines / static_cast<int>(kThreads);
+  static_assert(kPlanes * static_cast<int>(kThreads) == kTileSide * kLines);
+  const int line = static_cast<int>(threadIdx.x) % kLines, first = static_cast<int>(threadIdx.x) / kLines * kPlanes;
+  const int tile_y = line / kTileSide, tile_z = line % kTileSide;
   const auto side = static_cast<std::int32_t>(m);
-  Cell3 cell{origin.x, origin.y + tile_y, origin.z + tile_z};
+  Cell3 cell{origin.x + first, origin.y + tile_y, origin.z + tile_z};
+  while (cell.x >= side) cell.x -= side;
   while (cell.y >= side) cell.y -= side;  // more than once where the mesh is smaller than the tile
   while (cell.z >= side) cell.z -= side;
 #pragma unroll 8
-  for (int tile_x = 0; tile_x < kTileSide; ++tile_x) {
+  for (int tile_x = first; tile_x < first + kPlanes; ++tile_x) {
     visit(tile_word({tile_x, tile_y, tile_z}), cell);
     cell.x = cell.x + 1 == side ? 0 : cell.x + 1;
   }
@@ -180,26 +187,27 @@ __device__ __forceinline__ unsigned fitting(const OwnParticles& own, unsigned ma
   return fit;
 }
 
-// Calls, with all threads of the block each time,
+// Calls, with all kThreads threads of the block each time,
 //   worker.in_tile(origin, chunk, count): particles chunk[list[0, count)] have their clouds in the tile at `origin`;
 //   worker.without_tile(chunk, count), once and last.
 // A barrier lies before and behind each. `list` is shared, of kChunk items.
-template <int S, class Worker>
+template <int S, unsigned kThreads, class Worker>
 __device__ __forceinline__ void visit_tiles(const ChunkJob& job, std::uint16_t* list, const Worker& worker) {
+  constexpr unsigned kItems = kChunk<kThreads>;
   __shared__ unsigned first_left, length;
-  const std::size_t chunk_first = static_cast<std::size_t>(blockIdx.x) * kChunk;
+  const std::size_t chunk_first = static_cast<std::size_t>(blockIdx.x) * kItems;
   const SourceParticle* const chunk = job.particles + chunk_first;
   OwnParticles own;
   // Of this thread's particles: not looked at yet, and those that get no tile.
   unsigned left = load_own<S>(job, chunk_first, own), rest = 0;
   for (unsigned misses = 0;;) {
-    if (threadIdx.x == 0) first_left = kChunk, length = 0;
+    if (threadIdx.x == 0) first_left = kItems, length = 0;
     __syncthreads();
-    const unsigned mine = __reduce_min_sync(kAllLanes, left ? own_index(__ffs(static_cast<int>(left)) - 1) : kChunk);
-    if (threadIdx.x % kWarpSize == 0 && mine < kChunk) atomicMin(&first_left, mine);
+    const unsigned mine = __reduce_min_sync(kAllLanes, left ? own_index(__ffs(static_cast<int>(left)) - 1) : kItems);
+    if (threadIdx.x % kWarpSize == 0 && mine < kItems) atomicMin(&first_left, mine);
     __syncthreads();
     const unsigned pick = first_left;
-    if (pick == kChunk) break;
+    if (pick == kItems) break;
     if (misses == kMaxMisses) {
       rest |= left;
       break;

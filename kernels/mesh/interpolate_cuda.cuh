@@ -149,7 +149,7 @@ struct InterpolateWorker {
       const Fractions at{mesh_position<S>(p.x, c.m, c.half_cells).fraction,
                          mesh_position<S>(p.y, c.m, c.half_cells).fraction,
                          mesh_position<S>(p.z, c.m, c.half_cells).fraction};
-      job.gather.template particle<S>(static_cast<std::size_t>(blockIdx.x) * kChunk + list[i], at,
+      job.gather.template particle<S>(static_cast<std::size_t>(blockIdx.x) * kChunk<kChunkThreads> + list[i], at,
                                       values_at(first_cell<S>(c, p.x, p.y, p.z)));
     }
   }
@@ -171,7 +171,7 @@ struct InterpolateWorker {
   };
 
   __device__ __forceinline__ void in_tile(const Cell3& origin, const SourceParticle* chunk, unsigned count) const {
-    visit_cells(origin, job.chunks.m, LoadCell{job.mesh, tile, job.row, job.chunks.extent});
+    visit_cells<kChunkThreads>(origin, job.chunks.m, LoadCell{job.mesh, tile, job.row, job.chunks.extent});
     __syncthreads();
     each(chunk, count, InTile{tile, origin, job.chunks.m});
   }
@@ -193,8 +193,8 @@ inline constexpr unsigned kGatherBlocks = S < 4 ? 3 : std::is_same_v<Gather, Val
 template <int S, class Gather>
 __global__ void __launch_bounds__(kChunkThreads, kGatherBlocks<S, Gather>) interpolate_kernel(InterpolateJob<Gather> job) {
   __shared__ float tile[kTileWords];
-  __shared__ std::uint16_t list[kChunk];
-  visit_tiles<S>(job.chunks, list, InterpolateWorker<S, Gather>{job, tile, list});
+  __shared__ std::uint16_t list[kChunk<kChunkThreads>];
+  visit_tiles<S, kChunkThreads>(job.chunks, list, InterpolateWorker<S, Gather>{job, tile, list});
 }
 
 template <int S, class Gather>
@@ -202,7 +202,7 @@ void launch_interpolate(const Stream& stream, const char* name, const MeshView& 
                         std::size_t n, const Gather& gather) {
   const InterpolateJob<Gather> job{chunk_job<S>(particles, n, mesh.box, mesh.shifted ? 1 : 0), mesh.values,
                                    static_cast<std::uint32_t>(mesh.row), gather};
-  launch_blocks(stream, name, {chunk_count(n), kChunkThreads, 0}, interpolate_kernel<S, Gather>, job);
+  launch_blocks(stream, name, {chunk_count<kChunkThreads>(n), kChunkThreads, 0}, interpolate_kernel<S, Gather>, job);
 }
 
 template <class Gather>

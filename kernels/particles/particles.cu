@@ -109,7 +109,6 @@ void upload_particles(const Stream& stream, Particles& particles, const std::vec
   for (std::size_t axis = 0; axis < 3; ++axis) {
     for (std::size_t i = 0; i < n; ++i) component[i] = momenta[i][axis];
     axes[axis]->upload(stream, component);
-    stream.synchronize();  // the host array is used again
   }
   particles.id.upload(stream, ids);
   stream.synchronize();

@@ -89,7 +89,7 @@ struct Gravity::Parts {
   ~Parts() {
     try {
       mesh_stream.synchronize();
-    } catch (const DeviceError&) {  // it has been told where the results were waited for
+    } catch (const Error&) {  // it has been told where the results were waited for
     }
   }
 
@@ -118,7 +118,7 @@ class Fork {
     if (joined_) return;
     try {
       side_.synchronize();
-    } catch (const DeviceError&) {  // the exception that brought us here speaks first
+    } catch (const Error&) {  // the exception that brought us here speaks first
     }
   }
   void join(const Stream& into) {

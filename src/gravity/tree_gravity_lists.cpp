@@ -139,7 +139,7 @@ void TreeGravity::move_messages(const Stream& stream) {
   if (let_.progress() || host_computes()) return;
   StreamMark evaluated;
   evaluated.set(stream);
-  while (!let_.progress() && !evaluated.reached()) std::this_thread::yield();
+  while (!let_.progress() && let_.needs_host() && !evaluated.reached()) std::this_thread::yield();
 }
 
 // Of kept lists, when the host comes to settle().

@@ -32,13 +32,24 @@ SUITES_ON_MODEL := BlockPool BoxCopy CoarseCells Construction DevicePayload Dire
                    SiteTrees* SortByKey StepReductions Walk WholeCells
 LONG_ON_MODEL   := LocalEssentialTree.ForcesAreNoWorse* SiteTrees.PeriodicForces* SiteTrees.ForcesWithout* SiteTrees.Clumps*
 with_colons      = $(subst $() ,:,$(strip $1))
-.PHONY: run-on-model
-test-gpu-model:
-	@$(MAKE) --no-print-directory BACKEND=cuda DEVICE=model run-on-model
+SHORT_ON_MODEL   = $(call with_colons,$(SUITES_ON_MODEL:%=%.*))-Full*:$(call with_colons,$(LONG_ON_MODEL))
+# Numbers of ranks, of which each has a GPU; tests.
+tests_on_model   = MAKI_GPU_MODEL_DEVICES=3 MAKI_TEST_RANKS="$1" MAKI_TEST_SHARDS=$(JOBS) \
+                   bash tests/run_all.sh "$(BUILD)/tests $(BUILD)/tests_ranks" --gtest_brief=1 --gtest_filter='$2'
+SEEDS_ON_MODEL  := 2 3 4 5 6 7 8 9 10
+.PHONY: test-gpu-model-full run-on-model run-all-on-model
+test-gpu-model test-gpu-model-full:
+	@$(MAKE) --no-print-directory BACKEND=cuda DEVICE=model $(if $(filter %-full,$@),run-all-on-model,run-on-model)
 
 run-on-model: $(TEST_PROGRAMS) $(BUILD)/maki
-	@$(BUILD)/tests_gpu_model --gtest_brief=1
-	@MAKI_GPU_MODEL_DEVICES=2 MAKI_TEST_RANKS=2 MAKI_TEST_SHARDS=$(JOBS) bash tests/run_all.sh "$(BUILD)/tests $(BUILD)/tests_ranks" \
-	  --gtest_brief=1 --gtest_filter='$(call with_colons,$(SUITES_ON_MODEL:%=%.*))-Full*:$(call with_colons,$(LONG_ON_MODEL))'
+	@$(BUILD)/tests_gpu_model --gtest_brief=1 --gtest_filter='-Full*'
+	@$(call tests_on_model,2,$(SHORT_ON_MODEL))
 	@$(BUILD)/maki run configs/quickstart.toml run.output_directory=$(BUILD)/quickstart initial.particles_per_side=16 \
 	  time.end_redshift=30 output.redshifts=30
+
+# An hour or two: all tests, and the short ones in nine other orders of blocks and streams.
+run-all-on-model: $(TEST_PROGRAMS) $(BUILD)/maki
+	@$(BUILD)/tests_gpu_model --gtest_brief=1
+	@$(call tests_on_model,1 2 3,-Full*)
+	@for seed in $(SEEDS_ON_MODEL); do echo "== seed $$seed"; \
+	   MAKI_GPU_MODEL_SEED=$$seed $(call tests_on_model,3,$(SHORT_ON_MODEL)) || exit 1; done

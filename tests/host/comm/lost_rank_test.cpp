@@ -78,7 +78,7 @@ std::size_t times(const std::string& text, const std::string& words) {
 }
 
 TEST(LostRank, StoppedInEachKindOfCallIsNamedOnceAndAllEnd) {
-  for (const char* calls : {"barrier", "sum", "exchange", "row"}) {
+  for (const char* calls : {"barrier", "sum", "exchange", "row", "payload"}) {
     SCOPED_TRACE(calls);
     const Job job = lose_rank(calls, SIGSTOP, "MAKI_RANK_TIMEOUT=2");
     expect_end(job, "maki: error: rank 0: rank 2 is not heard from");

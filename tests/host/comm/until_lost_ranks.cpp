@@ -4,13 +4,16 @@
 
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "host/comm/device_payload.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "tests/test_stream.hpp"
 
 namespace maki::test {
 namespace {
@@ -21,6 +24,18 @@ void pass_around(const Communicator& ranks) {
   const Communicator::Outgoing to{(ranks.rank() + 1) % ranks.size(), out.data(), out.size()};
   const Communicator::Incoming from{(ranks.rank() + ranks.size() - 1) % ranks.size(), in.data(), in.size()};
   ranks.exchange({&to, 1}, {&from, 1});
+}
+
+// The same between device memories; by NCCL only the stream waits, and the host for that.
+void pass_around(DevicePayload& payload) {
+  const Stream& stream = test_stream();
+  DeviceBuffer<char> out("sent", 100000), in("received", out.size());
+  out.fill_zero(stream);
+  const int ranks = payload.ranks().size(), rank = payload.ranks().rank();
+  const Communicator::Outgoing to{(rank + 1) % ranks, out.data(), out.size()};
+  const Communicator::Incoming from{(rank + ranks - 1) % ranks, in.data(), in.size()};
+  payload.exchange(stream, {&to, 1}, {&from, 1});
+  stream.synchronize();
 }
 
 [[noreturn]] void exhaust_memory() {
@@ -34,6 +49,8 @@ void pass_around(const Communicator& ranks) {
 int run_until_lost(const std::string& calls) {
   const auto world = Communicator::world();
   const auto pair = world.split(world.rank() / 2, 0);
+  std::optional<DevicePayload> payload;
+  if (calls == "payload") payload.emplace(world);
   std::printf("rank %d is process %d\n", world.rank(), static_cast<int>(getpid()));
   std::fflush(stdout);
   for (const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -46,8 +63,9 @@ int run_until_lost(const std::string& calls) {
     std::vector<double> values{1.0 * world.rank()};
     if (calls == "sum") world.sum(values);
     if (calls == "exchange") pass_around(world);
+    if (payload) pass_around(*payload);
     if (calls == "row") pair.barrier();
-    if (calls != "exchange") world.barrier();
+    if (calls != "exchange" && !payload) world.barrier();
     if (calls == "work") return 0;
   }
   return 0;
