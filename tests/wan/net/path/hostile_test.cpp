@@ -129,6 +129,8 @@ TEST_F(Hostile, OneKeyDoesNotTakeAllSessions) {
   EXPECT_EQ(call(other).answer, Answer::kWelcome);
   listener.accept().path.close(0);
   EXPECT_EQ(call(one).answer, Answer::kWelcome);
+  const ListenerLimits usual;
+  EXPECT_LE(usual.sessions_per_peer, usual.sessions / 8);
 }
 
 TEST_F(Hostile, OneKeyDoesNotTakeAllDescriptors) {
