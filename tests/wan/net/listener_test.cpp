@@ -163,19 +163,43 @@ TEST_F(ListenerTest, WhoHasShownItsKeyIsNoStranger) {
   EXPECT_EQ(honest.greet(hello_of(0, 1)).answer, Answer::kWelcome);
 }
 
+// Whoever tells of the first refusal waits: it is the thread that shook hands with the stranger.
+class HeldRefusal {
+ public:
+  HeldRefusal() {
+    set_log_sink([this](LogLevel, const std::string& line) {
+      if (line.find("refused 127.0.0.1") != 0 || told_.exchange(true)) return;
+      held_.set_value();
+      open_.get_future().wait();
+    });
+  }
+  ~HeldRefusal() { set_log_sink({}); }
+  bool comes() { return held_.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready; }
+  void let_go() { open_.set_value(); }
+
+ private:
+  std::atomic<bool> told_{false};
+  std::promise<void> held_, open_;
+};
+
 // Strangers cost the thread at the door; data goes over others.
-TEST_F(ListenerTest, PathsDoNotWaitForTheDoor) {
-  Context context(2);
-  test::Pair pair(test::streams(2), test::insecure(), context);
-  std::promise<void> open;
-  context.door().post([held = open.get_future().share()] { held.wait(); });
+TEST_F(ListenerTest, PathsGoOnWhileAStrangerIsRefused) {
+  test::TemporaryFolder folder;
+  const Security key = test::new_key(folder), wrong = test::new_key(folder, "wrong");
+  Context context(1);
+  test::Pair pair(test::streams(2), key, context);
+  HeldRefusal refusal;
+  EXPECT_THROW(test::HandMadeStream(pair.listener.address(), wrong), Error);
+  ASSERT_TRUE(refusal.comes());
   const auto words = test::pattern(3 << 20, 1);
   std::vector<std::byte> heard(words.size());
-  Request receiving = pair.there.start_receive(1, heard);
-  pair.here.send(1, words);
+  Request receiving = pair.there.start_receive(1, heard), sending = pair.here.start_send(1, words);
+  EXPECT_TRUE(receiving.wait_for(60));
+  EXPECT_TRUE(sending.wait_for(60));
+  refusal.let_go();
   receiving.wait();
+  sending.wait();
   EXPECT_EQ(heard, words);
-  open.set_value();
 }
 
 TEST_F(ListenerTest, ClosesOnThoseWhoTakeTooLong) {

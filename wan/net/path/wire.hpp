@@ -12,12 +12,12 @@
 
 namespace maki::wan {
 
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 inline constexpr std::size_t kHelloBytes = 192;
 inline constexpr std::size_t kWelcomeBytes = 192;
 inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::size_t kMaxPayload = 4 << 20;   // of a data frame
-inline constexpr std::size_t kUnmatchedCost = 256;    // what a chunk counts beside its bytes while nobody has asked for it
+inline constexpr std::size_t kUnmatchedCost = 512;    // what a chunk counts beside its bytes while nobody has asked for it
 inline constexpr std::size_t kMaxControl = 64 << 10;  // of any other frame
 
 using SessionId = std::array<std::byte, 16>;

@@ -111,10 +111,13 @@ TEST_F(HostileClient, MoreFailuresThanFiles) {
   write_file(here_ / "served/file", "contents");
   pull("file");
   peer_.theirs().receive(kPlanTag);  // it is listed now
-  for (int i = 0; i < 2; ++i)
-    peer_.say(
-        kBackTag,
-        Results{.failures = std::vector<Failure>(256, {0, std::string(900, '\x1b')}), .done = false, .counts = {}});
+  try {
+    for (int i = 0; i < 2; ++i)
+      peer_.say(
+          kBackTag,
+          Results{.failures = std::vector<Failure>(256, {0, std::string(900, '\x1b')}), .done = false, .counts = {}});
+  } catch (const PathError&) {  // the first ones were too many already
+  }
   EXPECT_TRUE(is_over(serving_));
   const std::lock_guard lock(mutex_);
   EXPECT_LT(log_.size(), 12u);

@@ -1,5 +1,6 @@
 // Outbox and inbox against each other, without a network: chunks are lost, come twice and come in any order.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cstring>
 #include <random>
@@ -270,6 +271,40 @@ TEST(Inbox, HoldsNothingOfChunksThatWereGivenUp) {
   std::vector<std::unique_ptr<Landing>> landings;
   for (unsigned i = 0; i < (1 << 20) / (1000 + kUnmatchedCost); ++i, ++frame.index) landings.push_back(receiver.box.begin(frame));
   EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
+}
+
+std::size_t bytes_in_use() {
+  const auto heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
+// Filled with the smallest that there is, a limit is still one of memory.
+void fill_with(std::uint32_t length, bool one_message) {
+  SCOPED_TRACE(testing::Message() << length << " bytes, " << (one_message ? "chunks" : "messages"));
+  Receiver receiver;
+  const auto bytes = pattern(length, 6);
+  Frame frame{.type = FrameType::kData, .length = length, .sequence = 1, .tag = 1, .total = one_message ? 1 << 30 : length};
+  const std::size_t before = bytes_in_use();
+  std::size_t count = 0;
+  EXPECT_THROW(
+      for (;; ++count, ++frame.sequence) {
+        receiver.take(frame, bytes);
+        if (one_message)
+          frame.offset += 2 * length;
+        else
+          ++frame.index;
+      },
+      ProtocolError);
+  EXPECT_EQ(count, (1 << 20) / (length + kUnmatchedCost));
+  EXPECT_LT(bytes_in_use(), before + (1 << 20));
+}
+
+TEST(Inbox, SmallMessagesTakeNoMoreMemoryThanTheyCount) {
+  for (const std::uint32_t length : {0, 1, 25, 1000}) fill_with(length, false);
+}
+
+TEST(Inbox, SmallChunksTakeNoMoreMemoryThanTheyCount) {
+  for (const std::uint32_t length : {1, 25, 1000}) fill_with(length, true);
 }
 
 TEST(Outbox, EmptyMessagesCountToo) {

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <numeric>
+#include <random>
 #include <thread>
 
 #include "tests/wan/net/path/pair.hpp"
@@ -53,6 +56,36 @@ TEST(HeldMemory, EachPeerHasItsPartAndNoMore) {
   one->give_back(1000);
   other->give_back(1000);
   late->give_back(800);
+}
+
+// Paths of one peer belong to several threads, and listeners promise meanwhile.
+TEST(HeldMemory, ManyThreadsHaveNoMoreTogether) {
+  const Limits limits({.one_peer = 1000, .all = 1500});
+  std::array<std::atomic<std::uint64_t>, 2> had{};
+  std::atomic<int> times{0};
+  const auto take_and_give = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < 3000; ++i) {
+      const unsigned peer = random() % 2;
+      const auto memory = HeldMemory::of(std::to_string(peer));
+      const std::uint64_t bytes = 1 + random() % 600;
+      EXPECT_LE(memory->room_for_path(bytes, 1), bytes);
+      Holding holding;
+      if (!holding.grow_to(bytes, memory)) continue;
+      ++times;
+      EXPECT_LE(had[peer] += bytes, 1000u);
+      had[peer] -= bytes;
+      if (i % 2 == 0) holding.shrink_to(bytes / 2);
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned seed = 0; seed < 6; ++seed) threads.emplace_back(take_and_give, seed);
+  threads.clear();
+  EXPECT_GT(times, 0);
+  EXPECT_EQ(HeldMemory::peers(), 0u);
+  const auto memory = HeldMemory::of("0");
+  EXPECT_TRUE(memory->take(1000));  // nothing is left behind
+  memory->give_back(1000);
 }
 
 TEST(HeldMemory, ManyPathsOfAPeerAreEachPromisedAPart) {

@@ -16,6 +16,12 @@ class Hostile : public testing::TestWithParam<bool> {
  protected:
   Security security() { return GetParam() ? test::new_key(folder_) : test::insecure(); }
   Security key(const std::string& name) { return test::new_key(folder_, name); }
+  // Streams made by hand give no sign of life.
+  static PathSettings patient() {
+    PathSettings settings;
+    settings.stream_timeout = 300;
+    return settings;
+  }
   test::TemporaryFolder folder_;
   test::Log log_;
 };
@@ -65,7 +71,7 @@ TEST_P(Hostile, AListenerThatChangesTheNumberOfStreamsAtOnce) {
 
 TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
   const Security security = this->security();
-  Listener listener({"127.0.0.1", 0}, security, {});
+  Listener listener({"127.0.0.1", 0}, security, patient());
   HandMadeStream first(listener.address(), security);
   const Welcome welcome = first.greet(test::hello(0, 1));
   Path path = std::move(listener.accept().path);
@@ -86,7 +92,7 @@ TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
 // The buffer of a message holds what memory held before: none of it may be told.
 TEST_P(Hostile, ChunksThatOverlapAndLeaveGapsMakeNoMessage) {
   const Security security = this->security();
-  Listener listener({"127.0.0.1", 0}, security, {});
+  Listener listener({"127.0.0.1", 0}, security, patient());
   HandMadeStream good(listener.address(), security);
   const Welcome welcome = good.greet(test::hello(0, 1));
   Path path = std::move(listener.accept().path);
@@ -129,6 +135,8 @@ TEST_F(Hostile, OneKeyDoesNotTakeAllSessions) {
   EXPECT_EQ(call(other).answer, Answer::kWelcome);
   listener.accept().path.close(0);
   EXPECT_EQ(call(one).answer, Answer::kWelcome);
+  const ListenerLimits usual;
+  EXPECT_LE(usual.sessions_per_peer, usual.sessions / 8);
 }
 
 TEST_F(Hostile, OneKeyDoesNotTakeAllDescriptors) {

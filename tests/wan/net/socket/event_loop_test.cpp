@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <future>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -223,6 +225,13 @@ TEST(Context, HandsItsLoopsOutInTurn) {
   EXPECT_EQ(&first, &context.next_loop());
   EXPECT_EQ(&Context::shared(), &Context::shared());
   EXPECT_THROW(Context(0), Error);
+}
+
+TEST(Context, SharedHasAThreadForEachCore) {
+  std::set<EventLoop*> loops;
+  for (int i = 0; i < 16; ++i) loops.insert(&Context::shared().next_loop());
+  EXPECT_EQ(loops.size(), std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
+  EXPECT_FALSE(loops.contains(&Context::shared().door()));
 }
 
 }  // namespace
