@@ -1,6 +1,5 @@
 #include "host/let/local_essential_tree.hpp"
 
-#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -8,14 +7,13 @@
 #include "host/comm/device_payload.hpp"
 #include "host/let/ends.hpp"
 #include "host/let/whole_cells.hpp"
+#include "kernels/device/wall_clock.hpp"
 
 namespace maki {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr int kTag = 4701;  // other messages between the same ranks may be under way at the same time
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // What a rank tells the others of its tree.
 struct RootBox {
@@ -55,7 +53,7 @@ struct LocalEssentialTree::Parts {
 
   bool under_way = false, with_shapes = false, arrived = true;
   std::optional<DevicePayload::Transfer> transfer;  // none where there are no messages
-  Clock::time_point begun;
+  WallClock::time_point begun;
 
   Parts(const Communicator& r, const LetOptions& o) : ranks(r), options(o), payload(r) {}
 
@@ -123,7 +121,7 @@ void LocalEssentialTree::Parts::send(const Stream& stream, Octree& tree, const S
     received.push_back({from[b], in.packed.data() + in.blocks.begin(b), let_message_bytes(in.blocks, b, shapes)});
   count(sent, received);
   under_way = true;
-  begun = Clock::now();
+  begun = WallClock::now();
   arrived = sent.empty() && received.empty();
   if (!arrived) transfer.emplace(payload.begin(stream, sent, received, kTag));
 }
@@ -137,7 +135,7 @@ void LocalEssentialTree::Parts::progress() {
 void LocalEssentialTree::Parts::wait(const Stream& stream) {
   if (!transfer) return;
   progress();
-  const auto begin = Clock::now();
+  const auto begin = WallClock::now();
   transfer->finish(stream);
   transfer.reset();
   if (arrived) return;

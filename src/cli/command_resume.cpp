@@ -176,7 +176,7 @@ void resume_simulation(const Options& given) {
   const Stream stream;
   SimulationOptions options = simulation_options(ready.run);
   if (!config.gravity.list_memory) options.gravity.list_budget = ready.admission.list_budget;
-  Simulation simulation(stream, *ready.from, options, timeline_of(ready.run), files, ranks, ring.sites.get());
+  Simulation simulation(stream, *ready.from, options, timeline_of(ready.run), files, {ranks, ring.sites.get()});
   ready.from.reset();
   for (const std::string& name : remove_restarts_after(*config.run.output_directory, ready.info.step, ranks))
     files.message(fmt::format("{} is of a later step and is removed.", name));

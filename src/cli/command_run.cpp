@@ -86,7 +86,7 @@ void run_simulation(const Options& given) {
   SimulationOptions options = simulation_options(run);
   if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
   Timeline timeline = timeline_of(run);
-  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, ranks, ring.sites.get());
+  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, {ranks, ring.sites.get()});
   const RunResult result = simulation.run();
   files->finish(result, simulation.timers());
   if (ring.sites && !result.site_lost) ring.sites->close();

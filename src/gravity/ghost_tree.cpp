@@ -4,19 +4,24 @@
 
 namespace maki {
 
-// One array, where they come from two.
-const SourceParticle* GhostTree::gathered(const Stream& stream, const Ghosts& ghosts) {
-  if (ghosts.from_sites == 0) return ghosts.of_ranks;
-  if (ghosts.from_ranks == 0) return ghosts.of_sites;
-  ghosts_.resize(ghosts.from_ranks + ghosts.from_sites, 0.1);
-  copy_on_device(stream, ghosts_.data(), ghosts.of_ranks, ghosts.from_ranks * sizeof(SourceParticle));
-  copy_on_device(stream, ghosts_.data() + ghosts.from_ranks, ghosts.of_sites,
-                 ghosts.from_sites * sizeof(SourceParticle));
-  return ghosts_.data();
+// One array, where they come from several.
+std::span<const SourceParticle> GhostTree::gathered(const Stream& stream, const Ghosts& ghosts) {
+  std::size_t all = 0;
+  for (const auto& part : ghosts) all += part.size();
+  for (const auto& part : ghosts)
+    if (part.size() == all) return part;
+  ghosts_.resize(all, 0.1);
+  std::size_t at = 0;
+  for (const auto& part : ghosts) {
+    copy_on_device(stream, ghosts_.data() + at, part.data(), part.size_bytes());
+    at += part.size();
+  }
+  return {ghosts_.data(), all};
 }
 
 void GhostTree::join(const Stream& stream, const SourceParticle* own, std::size_t count, const Ghosts& ghosts) {
-  sources_.join(stream, own, count, gathered(stream, ghosts), ghosts.from_ranks + ghosts.from_sites);
+  const auto others = gathered(stream, ghosts);
+  sources_.join(stream, own, count, others.data(), others.size());
 }
 
 void GhostTree::build(const Stream& stream, DeviceBuffer<Group>& groups) {
@@ -45,7 +50,7 @@ void GhostTree::refit_own(const Stream& stream, const SourceParticle* own, Devic
 
 void GhostTree::refit_ghosts(const Stream& stream, const Ghosts& ghosts, DeviceBuffer<Group>& groups) {
   if (!has_ghosts()) return;
-  sources_.refresh_others(stream, gathered(stream, ghosts));
+  sources_.refresh_others(stream, gathered(stream, ghosts).data());
   sweep_part(stream, sources_.data(), tree_, cells_with_ghosts_.data(), 1);
   refit_groups(stream, sources_.data(), groups);
 }

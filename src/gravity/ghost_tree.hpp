@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "kernels/force/force.hpp"
 #include "kernels/particles/joined_sources.hpp"
@@ -23,13 +25,8 @@ class GhostTree {
   // Reads ghost_level, leaf_size, group_size.
   explicit GhostTree(const GravityOptions& options) : options_(options) {}
 
-  // Ghosts as they came: from ranks of this site, and from other sites.
-  struct Ghosts {
-    const SourceParticle* of_ranks = nullptr;
-    std::size_t from_ranks = 0;
-    const SourceParticle* of_sites = nullptr;
-    std::size_t from_sites = 0;
-  };
+  // Ghosts as they came, from some or from others: device memory.
+  using Ghosts = std::vector<std::span<const SourceParticle>>;
 
   // Anew, where no particle has moved since ghosts were selected, of at least one own particle; clear() where there is
   // none. `groups`: those with own particles.
@@ -59,7 +56,7 @@ class GhostTree {
   void give_back(const Stream& stream, const ForceOutput& own) const;
 
  private:
-  const SourceParticle* gathered(const Stream& stream, const Ghosts& ghosts);
+  std::span<const SourceParticle> gathered(const Stream& stream, const Ghosts& ghosts);
 
   GravityOptions options_;
   JoinedSources sources_;

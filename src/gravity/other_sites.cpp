@@ -48,8 +48,9 @@ double thinnest_slab(double r_cut, int ghost_level, int sites) {
   return std::max(r_cut * (1 + kReachSkin + 2 * TreeDrift::kMostOfCutoff), r_cut * (1 + kReachSkin) + ghosts);
 }
 
-OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options)
-    : options_(options),
+OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options, PhaseTimers& timers)
+    : TreeImports(timers, "export to sites", "wait for sites"),
+      options_(options),
       steps_(steps),
       limits_(limits_of(options, steps.sites().count())),
       slabs_(slabs_at_first(steps.sites().count(), options, limits_.thinnest)),
@@ -137,24 +138,19 @@ void OtherSites::measure_density(std::uint64_t mine) {
   drift_.begin(all, soft ? kFirstDriftOfSoftening * options_.law.softening : 1);
 }
 
-void OtherSites::send_trees(const Stream& stream, Octree& tree, const SourceParticle* particles,
-                            const WalkOptions& walk, bool fresh) {
+void OtherSites::begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
+                       bool fresh) {
   if (fresh)
     trees_.rebuild(stream, tree, particles, walk, slabs_, static_cast<float>(drift_.use()), steps_.number());
   else
     trees_.update(stream, tree, particles, steps_.number());
 }
 
-void OtherSites::take_trees(const Stream& stream) {
-  trees_.finish(stream);
-  cells_ = trees_.forest().cells;
-}
-
-void OtherSites::tell(const Communicator& ranks, const StepSums& sums, double interactions, double seconds,
-                      std::uint32_t outgrown, bool asks_rebuild, std::vector<std::uint32_t> x) {
+void OtherSites::tell(const StepSums& sums, double interactions, double seconds, bool asks_rebuild,
+                      std::vector<std::uint32_t> x) {
   std::array<double, 2> most = {seconds, asks_rebuild ? 1.0 : 0.0}, all = {interactions, static_cast<double>(outgrown)};
-  ranks.max(most);
-  ranks.sum(all);
+  steps_.sites().ranks().max(most);
+  steps_.sites().ranks().sum(all);
   work_ += all[0];
   seconds_ += options_.deterministic ? all[0] : most[0];
   SiteStep& mine = steps_.mine();

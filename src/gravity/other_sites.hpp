@@ -7,9 +7,9 @@
 
 #include "kernels/particles/particles.hpp"
 #include "src/gravity/gravity.hpp"
-#include "src/gravity/kept_lists.hpp"
 #include "src/gravity/site_steps.hpp"
 #include "src/gravity/tree_drift.hpp"
+#include "src/gravity/tree_imports.hpp"
 #include "wan/sites/site_migration.hpp"
 #include "wan/sites/site_trees.hpp"
 
@@ -18,10 +18,10 @@ namespace maki {
 // Slabs are never thinner (sides), however they move. `ghost_level` as in GravityOptions.
 double thinnest_slab(double r_cut, int ghost_level, int sites);
 
-class OtherSites {
+class OtherSites final : public TreeImports {
  public:
   // Throws Error where slabs would be too thin for the cutoff.
-  OtherSites(SiteSteps& steps, const GravityOptions& options);
+  OtherSites(SiteSteps& steps, const GravityOptions& options, PhaseTimers& timers);
 
   // At the beginning of an evaluation, from sums that all sites have: whether they rebuild now. Alike at all sites.
   bool rebuild_is_wanted();
@@ -32,17 +32,11 @@ class OtherSites {
   // The box of an isolated set has doubled about its middle: at all sites before the same evaluation, which rebuilds.
   void double_box();
 
-  // This site's tree goes on its way; then what has come is there as a forest.
-  void send_trees(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
-                  bool fresh);
-  void take_trees(const Stream& stream);
-  sites::SiteTrees& trees() { return trees_; }
-  KeptLists& lists() { return lists_; }
-  std::uint32_t cells() const { return cells_; }
+  const SourceParticle* particles() const override { return trees_.particles(); }
+  std::uint64_t particle_count() const override { return trees_.particle_count(); }
 
   // What this evaluation adds to this site's sums. `x`: samples of what the particles cost, after a rebuild. Collective.
-  void tell(const Communicator& ranks, const StepSums& sums, double interactions, double seconds, std::uint32_t outgrown,
-            bool asks_rebuild, std::vector<std::uint32_t> x);
+  void tell(const StepSums& sums, double interactions, double seconds, bool asks_rebuild, std::vector<std::uint32_t> x);
 
   const sites::Slabs& slabs() const { return slabs_; }
   // Throws Error where one is too thin for the cutoff.
@@ -51,6 +45,10 @@ class OtherSites {
   SiteSteps& steps() { return steps_; }
 
  private:
+  void begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
+             bool fresh) override;
+  void finish(const Stream& stream) override { trees_.finish(stream); }
+  Octree& forest() override { return trees_.forest(); }
   bool is_wasteful(double mean_list);
   void measure_density(std::uint64_t mine);
 
@@ -60,8 +58,6 @@ class OtherSites {
   sites::Slabs slabs_;
   sites::SiteTrees trees_;
   sites::SiteMigration migration_;
-  KeptLists lists_;
-  std::uint32_t cells_ = 0;
   RebuildJudge judge_;
   TreeDrift drift_;                     // beyond their slab, for the trees that come; alike at all sites
   std::uint64_t rebuilt_at_ = 0;        // evaluation

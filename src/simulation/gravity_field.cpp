@@ -50,20 +50,19 @@ void Escapers::append_to(Snapshot& snapshot, double time) const {
   snapshot.ids.insert(snapshot.ids.end(), ids.begin(), ids.end());
 }
 
-GravityField::GravityField(const Stream& stream, Gravity& gravity, Particles& particles, const Timeline& timeline,
-                           const StepOptions& options, const ThetaSchedule& theta, Frame& frame,
-                           std::function<void(const std::string&)> say, const Communicator& ranks, SiteSteps* steps)
-    : stream_(stream),
+GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& particles, const Timeline& timeline,
+                           Frame& frame, const FieldOptions& options)
+    : stream_(run.stream),
       gravity_(gravity),
       particles_(particles),
       timeline_(timeline),
-      steps_(options),
-      schedule_(theta),
+      steps_(options.steps),
+      schedule_(options.theta),
       theta_(gravity.options().theta),
       frame_(frame),
-      say_(std::move(say)),
-      ranks_(ranks),
-      site_steps_(steps),
+      say_(options.say),
+      ranks_(run.ranks),
+      site_steps_(run.sites),
       total_(over_ranks(ranks_, std::uint64_t{particles.size()})),
       softening_(gravity.options().law.softening) {
   if (!site_steps_) return;

@@ -35,15 +35,19 @@ struct Escapers : EscaperRows {
   void append_to(Snapshot& snapshot, double time) const;  // where they are at `time`
 };
 
+struct FieldOptions {
+  const StepOptions& steps;
+  ThetaSchedule theta;
+  // Gets sentences for the log, the same on all ranks: the box has doubled, particles have left.
+  std::function<void(const std::string&)> say;
+};
+
 class GravityField : public ForceField {
  public:
-  // All references outlive this. `say` gets sentences for the log: the box has doubled, particles have left; the same
-  // on all ranks. Collective, as all else that is not const. `steps`: of a run over several sites, else null; then what
-  // is said of all ranks is of all sites' ranks.
-  GravityField(const Stream& stream, Gravity& gravity, Particles& particles, const Timeline& timeline,
-               const StepOptions& options, const ThetaSchedule& theta, Frame& frame,
-               std::function<void(const std::string&)> say, const Communicator& ranks = Communicator::self(),
-               SiteSteps* steps = nullptr);
+  // All references outlive this. Collective, as all else that is not const. In a run over several sites what is said of
+  // all ranks is of all sites' ranks.
+  GravityField(const RunContext& run, Gravity& gravity, Particles& particles, const Timeline& timeline, Frame& frame,
+               const FieldOptions& options);
 
   // Throws Error where all particles have left the box, and over several sites where one has come beyond its middle
   // half before they could know.

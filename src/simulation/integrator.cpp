@@ -22,18 +22,17 @@ constexpr double kRoundings = 1e-4;
 
 }  // namespace
 
-Integrator::Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
-                       const StepOptions& options, const Frame& frame, PhaseTimers& timers, const Communicator& ranks,
-                       SiteSteps* steps)
-    : stream_(stream),
+Integrator::Integrator(const RunContext& run, Particles& particles, ForceField& forces, const Timeline& timeline,
+                       const StepOptions& options, const Frame& frame)
+    : stream_(run.stream),
       particles_(particles),
       forces_(forces),
       timeline_(timeline),
       options_(options),
       frame_(frame),
-      timers_(timers),
-      ranks_(ranks),
-      steps_(steps) {}
+      timers_(run.timers),
+      ranks_(run.ranks),
+      steps_(run.sites) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
   time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;

@@ -5,12 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "host/comm/communicator.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/particles/particles.hpp"
-#include "src/gravity/site_steps.hpp"
 #include "src/simulation/frame.hpp"
-#include "src/simulation/phase_timers.hpp"
+#include "src/simulation/run_context.hpp"
 #include "src/simulation/run_state.hpp"
 #include "src/simulation/step_criterion.hpp"
 
@@ -55,12 +53,12 @@ struct StepReport {
 // the mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of
 // a step, positions at its end. Lengths are chosen from the reductions of the step before the last one and earlier
 // ones (docs/design.md, "The walk of a step"), which are over all ranks: one of maxima a step, one sum a long step; and
-// over all sites of a run (`steps`), which have the older ones from each other by then. All calls are collective.
+// over all sites of a run, which have the older ones from each other by then. All calls are collective.
 class Integrator {
  public:
-  Integrator(const Stream& stream, Particles& particles, ForceField& forces, const Timeline& timeline,
-             const StepOptions& options, const Frame& frame, PhaseTimers& timers,
-             const Communicator& ranks = Communicator::self(), SiteSteps* steps = nullptr);
+  // All references outlive this.
+  Integrator(const RunContext& run, Particles& particles, ForceField& forces, const Timeline& timeline,
+             const StepOptions& options, const Frame& frame);
 
   // Sets the clock to t, with positions and momenta both of that time, and evaluates both ranges.
   // Throws Error where an acceleration or a momentum is not a number.

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
 #include "host/comm/agree.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "kernels/device/wall_clock.hpp"
 
 namespace maki {
 
@@ -18,10 +18,6 @@ namespace {
 // Times closer than this, relative, are one.
 constexpr double kSameTime = 1e-9;
 constexpr double kFewestSofteningUnits = 256;
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 double on_timeline(const Timeline& timeline, double file_time) {
   return timeline.is_comoving() ? std::log(file_time) : file_time;
@@ -49,13 +45,13 @@ Snapshot OutputState::snapshot() const {
 }
 
 Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
-                       RunObserver& observer, const Communicator& ranks, sites::Sites* sites)
+                       RunObserver& observer, const RunPlace& place)
     : stream_(stream),
       options_(options),
       timeline_(std::move(timeline)),
       observer_(observer),
-      ranks_(ranks),
-      site_steps_(sites ? std::make_unique<SiteSteps>(*sites) : nullptr),
+      ranks_(place.ranks),
+      site_steps_(place.sites ? std::make_unique<SiteSteps>(*place.sites) : nullptr),
       header_(initial.header),
       frame_(make_frame(initial.header, options.side, options.centre)),
       energy_(initial.header.comoving) {
@@ -66,13 +62,13 @@ Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationO
 }
 
 Simulation::Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options,
-                       Timeline timeline, RunObserver& observer, const Communicator& ranks, sites::Sites* sites)
+                       Timeline timeline, RunObserver& observer, const RunPlace& place)
     : stream_(stream),
       options_(options),
       timeline_(std::move(timeline)),
       observer_(observer),
-      ranks_(ranks),
-      site_steps_(sites ? std::make_unique<SiteSteps>(*sites) : nullptr),
+      ranks_(place.ranks),
+      site_steps_(place.sites ? std::make_unique<SiteSteps>(*place.sites) : nullptr),
       header_(from.state.header),
       frame_(from.state.frame),
       energy_(header_.comoving),
@@ -95,11 +91,10 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
 
 void Simulation::assemble() {
   gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_, site_steps_.get());
-  field_ = std::make_unique<GravityField>(stream_, *gravity_, particles_, timeline_, options_.steps, options_.theta,
-                                          frame_, [this](const std::string& text) { observer_.message(text); }, ranks_,
-                                          site_steps_.get());
-  integrator_ = std::make_unique<Integrator>(stream_, particles_, *field_, timeline_, options_.steps, frame_, timers_,
-                                             ranks_, site_steps_.get());
+  const RunContext run{stream_, timers_, ranks_, site_steps_.get()};
+  const FieldOptions field{options_.steps, options_.theta, [this](const std::string& text) { observer_.message(text); }};
+  field_ = std::make_unique<GravityField>(run, *gravity_, particles_, timeline_, frame_, field);
+  integrator_ = std::make_unique<Integrator>(run, particles_, *field_, timeline_, options_.steps, frame_);
 }
 
 Simulation::~Simulation() = default;
@@ -173,7 +168,7 @@ RunResult Simulation::run_to_end() {
 }
 
 void Simulation::begin() {
-  const auto clock = std::chrono::steady_clock::now();
+  const auto clock = WallClock::now();
   const StepReport report = integrator_->start(on_timeline(timeline_, header_.time), options_.energy_interval > 0);
   first_momentum_ = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
                                                      gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr));
@@ -245,7 +240,7 @@ void Simulation::tell_of_unkept_lists() {
 
 void Simulation::one_step(double target) {
   timers_.reset();
-  const auto clock = std::chrono::steady_clock::now();
+  const auto clock = WallClock::now();
   Potentials potentials = Potentials::kNever;
   if (options_.energy_interval > 0) {
     const bool due = result_.steps + 1 - last_energy_step_ >= static_cast<std::uint64_t>(options_.energy_interval);
@@ -276,7 +271,7 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
 
   finish_energy(metrics);
   if (report.has_potential || kinetic_is_due(report)) {
-    const auto clock = std::chrono::steady_clock::now();
+    const auto clock = WallClock::now();
     sample_energy(metrics, report.has_potential, at_output);
     seconds += seconds_since(clock);
   }

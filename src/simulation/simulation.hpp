@@ -74,15 +74,15 @@ class Simulation {
  public:
   // `initial` is this rank's share; it may be empty, but not that of all ranks. `initial.header.comoving` has to be
   // timeline.is_comoving(). Throws Error where the end is not after the start, the softening is below 256 units of the
-  // last bit, or the set does not fit. `sites`: of a run over several of them, of which these ranks are one; `initial` is
-  // then in this site's slab, all sites call alike, and what is said of all ranks below is of all sites' ranks.
+  // last bit, or the set does not fit. Over several sites `initial` is in this site's slab, all sites call alike, and what
+  // is said of all ranks below is of all sites' ranks.
   Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
-             RunObserver& observer, const Communicator& ranks = Communicator::self(), sites::Sites* sites = nullptr);
+             RunObserver& observer, const RunPlace& place = {});
   // Goes on from a state that an observer was told, with this rank's part of it: any part, for particles go to the
   // ranks where they belong. Of `options`, side and centre are not used. Throws Error where the end of the run, or its
   // outputs up to here, are no longer what they were.
   Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options, Timeline timeline,
-             RunObserver& observer, const Communicator& ranks = Communicator::self(), sites::Sites* sites = nullptr);
+             RunObserver& observer, const RunPlace& place = {});
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;

@@ -1,7 +1,6 @@
 #include "wan/sites/site_trees.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -11,15 +10,13 @@
 #include "host/let/ends.hpp"
 #include "host/let/whole_cells.hpp"
 #include "kernels/device/error.hpp"
+#include "kernels/device/wall_clock.hpp"
 #include "wan/sites/tree_message.hpp"
 
 namespace maki::sites {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostRoots = std::size_t{1} << 18;  // so that the tree of domains is as deep as a walk may go
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // Of fixed-point ends `from` and `to` (up to 2^32) and what is added on both sides; never less than that.
 void set_interval(std::uint64_t from, std::uint64_t to, float drift, std::uint32_t& centre, float& half) {
@@ -56,7 +53,7 @@ struct SiteTrees::Parts {
 
   bool under_way = false, with_shapes = false;
   std::uint64_t number = 0;
-  Clock::time_point begun;
+  WallClock::time_point begun;
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
   Parts(Sites& s, const LetOptions& o) : sites(s), options(o) {}
@@ -123,7 +120,7 @@ void SiteTrees::Parts::send(const Stream& stream, Octree& tree, const SourcePart
   counts.cells_sent = out.blocks.total().cells;
   counts.particles_sent = out.blocks.total().particles;
   under_way = true;
-  begun = Clock::now();
+  begun = WallClock::now();
   const auto links = [&](std::size_t p) {
     const int ahead = (partners[p] - sites.me() + sites.count()) % sites.count();
     return std::min(ahead, sites.count() - ahead);
@@ -139,7 +136,7 @@ void SiteTrees::Parts::send(const Stream& stream, Octree& tree, const SourcePart
 }
 
 std::vector<Message> SiteTrees::Parts::receive(int from) {
-  const auto begin = Clock::now();
+  const auto begin = WallClock::now();
   std::vector<Message> parts = sites.receive_parts(from, Phase::kTrees, number);
   counts.waited_seconds += seconds_since(begin);
   for (const Message& part : parts) {

@@ -76,7 +76,7 @@ class SitesRun : public ::testing::Test {
     options.progress = nullptr;
     RunProducts files(options, {"", "Maki 0", "abc", "g++", "cpu"}, run, ranks, sites);
     const SimulationOptions simulation_of = simulation_options(run);
-    Simulation simulation(stream, std::move(run.initial), simulation_of, timeline_of(run), files, ranks, sites);
+    Simulation simulation(stream, std::move(run.initial), simulation_of, timeline_of(run), files, {ranks, sites});
     const RunResult result = simulation.run();
     files.finish(result, simulation.timers());
     return result;

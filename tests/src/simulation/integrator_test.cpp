@@ -30,7 +30,7 @@ struct SmallRun {
   }
   void forces(FakeForces::Law near, FakeForces::Law far = nullptr) {
     field.emplace(stream, particles, std::move(near), std::move(far));
-    integrator.emplace(stream, particles, *field, timeline, options, frame, timers);
+    integrator.emplace(RunContext{stream, timers}, particles, *field, timeline, options, frame);
   }
   void advance_to(double target) {
     while (integrator->time() < target) reports.push_back(integrator->advance(target, Potentials::kNever));

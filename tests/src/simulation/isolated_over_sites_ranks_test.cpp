@@ -85,8 +85,8 @@ TEST(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
     mine.initial = even_share(run.initial, here.ranks);
     keep_own_slab(mine, *here.sites, here.ranks);
     options = simulation_options(mine);
-    Simulation simulation(stream, std::move(mine.initial), options, timeline_of(run), keeper, here.ranks,
-                          here.sites.get());
+    Simulation simulation(stream, std::move(mine.initial), options, timeline_of(run), keeper,
+                          {here.ranks, here.sites.get()});
     whole.result = simulation.run();
     whole.state = simulation.snapshot();
     here.sites->close();
@@ -98,7 +98,8 @@ TEST(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
   for (std::size_t i = 0; i < keeper.kept.size(); i += keeper.kept.size() / 4) {
     const SitesOfRanks here(world, world.size());
     Recorder recorder(rest);
-    Simulation simulation(stream, keeper.kept[i], options, timeline_of(run), recorder, here.ranks, here.sites.get());
+    Simulation simulation(stream, keeper.kept[i], options, timeline_of(run), recorder,
+                          {here.ranks, here.sites.get()});
     const RunResult result = simulation.run();
     here.sites->close();
     EXPECT_EQ(result.steps, whole.result.steps) << i;

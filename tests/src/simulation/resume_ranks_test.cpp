@@ -54,9 +54,9 @@ class ResumeOfMany : public testing::Test {
     const SimulationOptions options = simulation_options(run);
     std::optional<Simulation> simulation;
     if (from)
-      simulation.emplace(stream, *from, options, timeline_of(run), keeper, ranks, ring);
+      simulation.emplace(stream, *from, options, timeline_of(run), keeper, RunPlace(ranks, ring));
     else
-      simulation.emplace(stream, std::move(run.initial), options, timeline_of(run), keeper, ranks, ring);
+      simulation.emplace(stream, std::move(run.initial), options, timeline_of(run), keeper, RunPlace(ranks, ring));
     const RunResult result = simulation->run();
     if (ring) ring->close();
     return result;

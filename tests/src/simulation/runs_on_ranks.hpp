@@ -65,7 +65,7 @@ inline Ends run_on(const Communicator& ranks, const Prepared& run, Snapshot shar
   const Stream& stream = test::test_stream();
   Ends ends;
   Recorder recorder(ends);
-  Simulation simulation(stream, std::move(share), options, timeline_of(run), recorder, ranks, sites);
+  Simulation simulation(stream, std::move(share), options, timeline_of(run), recorder, {ranks, sites});
   ends.result = simulation.run();
   ends.state = simulation.snapshot();
   return ends;

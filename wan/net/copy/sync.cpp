@@ -7,16 +7,13 @@
 #include <thread>
 
 #include "wan/net/copy/incoming_file.hpp"
+#include "wan/net/wall_clock.hpp"
 
 namespace maki::wan::copy {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kLongestPause = 30;
 constexpr double kIdle = 10;  // seconds; a server sends away who wants nothing
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 void add(Counts& total, const Counts& counts) {
   total.files += counts.files;
@@ -101,7 +98,7 @@ bool Sync::ship(const std::vector<Candidate>& files) try {
     for (const Candidate& file : files) watch_.mark(file.path, file.size, file.mtime);
   add(total_, report.counts);
   log(summary(report.counts));
-  shipped_ = Clock::now();
+  shipped_ = WallClock::now();
   return true;
 } catch (const PathError& error) {
   leave();
@@ -112,7 +109,7 @@ bool Sync::ship(const std::vector<Candidate>& files) try {
 }
 
 bool Sync::pause(double seconds) {
-  const auto start = Clock::now();
+  const auto start = WallClock::now();
   while (!stopped() && seconds_since(start) < seconds) std::this_thread::sleep_for(std::chrono::milliseconds(200));
   return !stopped();
 }
@@ -128,7 +125,7 @@ void Sync::ship_until_there(const std::vector<Candidate>& files) {
 // Files that were changed just now get their time to settle.
 void Sync::ship_once() {
   std::vector<std::string> paths;
-  const auto start = Clock::now();
+  const auto start = WallClock::now();
   do {
     const auto more = watch_.ready(0.2);
     paths.insert(paths.end(), more.begin(), more.end());
@@ -156,13 +153,13 @@ Counts Sync::run() {
 }
 
 void Sync::run_until_stopped() {
-  auto scanned = Clock::now();
+  auto scanned = WallClock::now();
   while (!stopped()) {
     ship_until_there(still_there(watch_.ready(0.5)));
     if (client_ && seconds_since(shipped_) > kIdle) leave();
     if (seconds_since(scanned) < options_.scan_every) continue;
     watch_.scan();
-    scanned = Clock::now();
+    scanned = WallClock::now();
   }
 }
 

@@ -5,16 +5,13 @@
 
 #include "wan/net/log.hpp"
 #include "wan/net/path/path_state.hpp"
+#include "wan/net/wall_clock.hpp"
 
 namespace maki::wan {
 namespace {
 
 constexpr double kFarewell = 2;  // seconds that the peer has to answer a goodbye
 constexpr double kMoment = 10;   // an attempt of at most so many seconds is one of many: its error tells enough
-
-double seconds_since(EventLoop::Clock::time_point then) {
-  return std::chrono::duration<double>(EventLoop::Clock::now() - then).count();
-}
 
 }  // namespace
 

@@ -2,14 +2,9 @@
 
 #include <algorithm>
 
+#include "wan/net/wall_clock.hpp"
+
 namespace maki::wan {
-namespace {
-
-using Clock = EventLoop::Clock;
-
-double seconds_since(Clock::time_point when) { return std::chrono::duration<double>(Clock::now() - when).count(); }
-
-}  // namespace
 
 RelayPump::RelayPump(const std::string& thread_name, double idle_timeout, Ended ended)
     : idle_timeout_(idle_timeout), ended_(std::move(ended)), loop_(thread_name) {
@@ -31,7 +26,7 @@ void RelayPump::add(std::uint64_t number, Socket caller, Socket target) {
 void RelayPump::start(std::uint64_t number, Socket caller, Socket target) {
   auto session = std::make_unique<RelaySession>(loop_, pipes_, std::move(caller), std::move(target), bytes_,
                                                 [this, number](const std::string& how) { this->ended(number, how); });
-  sessions_.emplace(number, Running{std::move(session), Clock::now()});
+  sessions_.emplace(number, Running{std::move(session), WallClock::now()});
 }
 
 void RelayPump::ended(std::uint64_t number, const std::string& how) {

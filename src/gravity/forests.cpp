@@ -1,0 +1,31 @@
+#include "src/gravity/forests.hpp"
+
+#include <ranges>
+
+namespace maki {
+
+void Forests::evaluate(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out) {
+  if (fresh) {
+    own_.build(stream, particles);
+    own_.make_groups_of(stream, particles, forces_.groups());
+  } else {
+    own_.refit(stream, particles, forces_.groups());
+  }
+  // To the furthest first.
+  for (TreeImports* const imports : std::views::reverse(imports_))
+    imports->send(stream, own_.octree(), particles.source.data(), forces_.walk(), fresh);
+  forces_.serve(stream, own(particles), fresh, out);
+  for (TreeImports* const imports : imports_) {
+    imports->take(stream);
+    if (!imports->empty()) forces_.serve(stream, imports->sources(particles), fresh, out);
+  }
+}
+
+std::vector<Sources> Forests::all(const Particles& particles) {
+  std::vector<Sources> sources{own(particles)};
+  for (TreeImports* const imports : imports_)
+    if (!imports->empty()) sources.push_back(imports->sources(particles));
+  return sources;
+}
+
+}  // namespace maki

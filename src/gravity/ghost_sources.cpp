@@ -1,0 +1,78 @@
+#include "src/gravity/ghost_sources.hpp"
+
+#include <ranges>
+
+namespace maki {
+
+void GhostSources::evaluate(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out) {
+  send(stream, particles, fresh);
+  if (fresh)
+    evaluate_new_tree(stream, particles, out.potential != nullptr);
+  else
+    evaluate_kept_tree(stream, particles, out.potential != nullptr);
+  if (forces_.batched() && options_.fixed_reuse > 1) ++unkept_lists_;
+  if (forces_.groups().empty()) return;
+  ghosts_.give_back(stream, out);
+  forces_.set_members(particles.size());  // ghosts in these groups are others' members
+}
+
+void GhostSources::evaluate_new_tree(const Stream& stream, const Particles& particles, bool want_potential) {
+  const GhostTree::Ghosts ghosts = take(stream);
+  forces_.groups().resize(0);
+  if (particles.size() == 0) return ghosts_.clear();
+  {
+    const PhaseTimers::Scope scope(timers_, "build", stream);
+    ghosts_.join(stream, particles.source.data(), particles.size(), ghosts);
+    ghosts_.build(stream, forces_.groups());
+  }
+  forces_.serve(stream, joined(), true, ghosts_.output(want_potential));
+  split_groups(stream);
+}
+
+// Where there are new lists that are kept.
+void GhostSources::split_groups(const Stream& stream) {
+  if (!forces_.batched() && ghosts_.has_ghosts()) ghosts_.split(stream, forces_.own_lists().view(forces_.groups()));
+}
+
+// Inner groups while ghosts are on their way, then the others.
+void GhostSources::evaluate_kept_tree(const Stream& stream, const Particles& particles, bool want_potential) {
+  DeviceBuffer<Group>& groups = forces_.groups();
+  const ForceOutput out = groups.empty() ? ForceOutput{} : ghosts_.output(want_potential);
+  const auto refit = [&](const auto& what) {
+    if (groups.empty()) return;
+    const PhaseTimers::Scope scope(timers_, "sweep", stream);
+    what();
+  };
+  const bool in_parts = !groups.empty() && ghosts_.has_ghosts() && !forces_.lists_are_gone();
+  refit([&] { ghosts_.refit_own(stream, particles.source.data(), groups); });
+  if (in_parts) forces_.evaluate_part(stream, joined(), ghosts_.inner(), out);
+  const GhostTree::Ghosts ghosts = take(stream);
+  refit([&] { ghosts_.refit_ghosts(stream, ghosts, groups); });
+  if (!in_parts) {
+    forces_.serve(stream, joined(), false, out);
+    if (forces_.lists_are_gone() && !groups.empty()) split_groups(stream);
+    return;
+  }
+  forces_.evaluate_part(stream, joined(), ghosts_.outer(), out);
+  forces_.count_later(stream, joined());
+}
+
+// Selected with a tree of own particles that serves for nothing else. While lists are kept its cells stay as they were:
+// particles alone are sent. To the furthest first.
+void GhostSources::send(const Stream& stream, const Particles& particles, bool fresh) {
+  if (imports_.empty()) return own_.forget_order();
+  if (fresh) own_.build(stream, particles);
+  for (TreeImports* const imports : std::views::reverse(imports_))
+    imports->send(stream, own_.octree(), particles.source.data(), forces_.walk(), fresh);
+}
+
+GhostTree::Ghosts GhostSources::take(const Stream& stream) {
+  GhostTree::Ghosts ghosts;
+  for (TreeImports* const imports : imports_) {
+    imports->take(stream);
+    ghosts.emplace_back(imports->particles(), imports->particle_count());
+  }
+  return ghosts;
+}
+
+}  // namespace maki

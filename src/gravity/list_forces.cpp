@@ -1,0 +1,213 @@
+#include "src/gravity/list_forces.hpp"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "kernels/device/async_copy.hpp"
+#include "kernels/device/device.hpp"
+
+namespace maki {
+namespace {
+
+// Pieces in which lists are evaluated on the CPU while messages are on their way.
+constexpr std::uint32_t kSlices = 16;
+
+// Those of [begin, end).
+ListView part_of(ListView lists, std::uint32_t begin, std::uint32_t end) {
+  if (lists.selected) {
+    lists.selected += begin;
+  } else {
+    lists.groups += begin;
+    lists.ranges += begin;
+  }
+  lists.count = end - begin;
+  return lists;
+}
+
+bool host_computes() { return std::string(backend_name()) == "cpu"; }
+
+}  // namespace
+
+WalkOptions ListForces::walk(double theta) const {
+  WalkOptions walk;
+  walk.theta = static_cast<float>(theta);
+  walk.r_cut = options_.law.r_cut;
+  walk.one_by_one = options_.ghost_level > 0;  // sums are rounded in the order of the words
+  return walk;
+}
+
+void ListForces::release_lists() {
+  own_lists_.release();
+  for (TreeImports* const imports : imports_) imports->lists().release();
+}
+
+void ListForces::begin() {
+  statistics_ = {};
+  rewalked_ = 0;
+  lists_gone_ = std::exchange(batched_, false);
+  seconds_ = 0;
+  for (TreeImports* const imports : imports_) imports->outgrown = 0;
+}
+
+std::uint64_t ListForces::take_redone() {
+  std::uint64_t redone = own_lists_.take_redone();
+  for (TreeImports* const imports : imports_) redone += imports->lists().take_redone();
+  return redone;
+}
+
+// Each tree's lists leave room for the others' as they last were; the last ones get what is left.
+std::size_t ListForces::budget_of(const Sources& sources) const {
+  const std::size_t all = options_.list_budget;
+  if (all == 0) return 0;
+  std::size_t taken = own_lists_.bytes();
+  for (TreeImports* const imports : imports_) taken += imports->lists().bytes();
+  taken -= sources.lists.bytes();
+  return std::max(all > taken ? all - taken : 0, all / 8);
+}
+
+void ListForces::serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out) {
+  if (groups_.empty()) return;
+  begin_span(stream);
+  walk_and_evaluate(stream, sources, fresh || lists_gone_, out);
+  end_span(stream);
+}
+
+void ListForces::begin_span(const Stream& stream) {
+  clock_.mark(stream);
+  work_.begin(stream);
+}
+
+void ListForces::end_span(const Stream& stream) {
+  work_.end(stream);
+  clock_.mark(stream);
+  ++spans_;
+}
+
+void ListForces::take_seconds() {
+  for (std::size_t k = 0; k < spans_; ++k) seconds_ += clock_.seconds(2 * k, 2 * k + 1);
+  clock_.clear();
+  spans_ = 0;
+}
+
+void ListForces::walk_and_evaluate(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out) {
+  if (fresh) {
+    const std::size_t budget = budget_of(sources);
+    const std::uint32_t batch = sources.lists.batch_within(stream, sources.tree, walk(), groups_, budget);
+    if (batch < groups_.size()) return serve_in_batches(stream, sources, batch, out);
+    const PhaseTimers::Scope scope(timers_, "walk", stream);
+    sources.lists.make(stream, sources.tree, walk(), groups_, budget);
+  } else if (options_.fixed_reuse == 0) {
+    const PhaseTimers::Scope scope(timers_, "walk", stream);
+    const std::uint64_t rewalked = sources.lists.repair(stream, sources.tree, walk(), groups_, results_);
+    // Most groups that are walked again over the one tree are so over the other.
+    rewalked_ = std::max(rewalked_, rewalked);
+  }
+  if (!fresh && sources.imported()) {
+    const PhaseTimers::Scope scope(timers_, "walk", stream);
+    sources.imports->outgrown = sources.lists.outgrown(stream, sources.tree, walk(), groups_);
+  }
+  evaluate_kept(stream, sources, out);
+  count_later(stream, sources);
+}
+
+// Lists that do not fit the budget are made and used a batch at a time, and not kept.
+void ListForces::serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch,
+                                  const ForceOutput& out) {
+  const auto all = static_cast<std::uint32_t>(groups_.size());
+  ListStatistics total;
+  for (std::uint32_t begin = 0; begin < all; begin += batch) {
+    ListView view{};
+    {
+      const PhaseTimers::Scope scope(timers_, "walk", stream);
+      view = sources.lists.make_batch(stream, sources.tree, walk(), groups_, begin, std::min(batch, all - begin));
+    }
+    {
+      const PhaseTimers::Scope scope(timers_, "evaluate", stream);
+      evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view, view,
+                     {out.acceleration, out.potential, sources.imported()});
+    }
+    total.add(list_statistics(stream, sources.tree, view));
+    move_messages_beside(stream);
+  }
+  sources.lists.release();
+  count(total);
+  batched_ = true;
+}
+
+void ListForces::evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out) {
+  const PhaseTimers::Scope scope(timers_, "evaluate", stream);
+  evaluate(stream, sources, sources.lists.view(groups_), out);
+}
+
+void ListForces::evaluate_part(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>& which,
+                               const ForceOutput& out) {
+  const PhaseTimers::Scope scope(timers_, "evaluate", stream);
+  ListView lists = sources.lists.view(groups_);
+  lists.selected = which.data();
+  lists.count = static_cast<std::uint32_t>(which.size());
+  begin_span(stream);
+  evaluate(stream, sources, lists, out);
+  end_span(stream);
+}
+
+void ListForces::evaluate_anew(const Stream& stream, const Sources& sources, const ForceOutput& out) {
+  {
+    const PhaseTimers::Scope scope(timers_, "walk", stream);
+    sources.lists.make(stream, sources.tree, walk(), groups_, budget_of(sources));
+  }
+  evaluate_kept(stream, sources, out);
+  count_now(stream, sources);
+}
+
+// While messages may be on their way they are moved on in between.
+void ListForces::evaluate(const Stream& stream, const Sources& sources, const ListView& lists, const ForceOutput& out) {
+  const std::uint32_t slices = host_computes() && move_messages() ? std::min(kSlices, lists.count) : 1;
+  for (std::uint32_t slice = 0; slice < slices; ++slice) {
+    const auto begin = static_cast<std::uint32_t>(std::uint64_t{lists.count} * slice / slices);
+    const auto end = static_cast<std::uint32_t>(std::uint64_t{lists.count} * (slice + 1) / slices);
+    evaluate_lists(stream, options_.law, options_.quadrupoles, sources.view, part_of(lists, begin, end),
+                   {out.acceleration, out.potential, sources.imported()});
+    move_messages_beside(stream);
+  }
+}
+
+// Whether some are left that have to be moved on.
+bool ListForces::move_messages() const {
+  bool left = false;
+  for (TreeImports* const imports : imports_) left = imports->move() || left;
+  return left;
+}
+
+// While what is queued on `stream` is evaluated: staged messages move in calls only, and the host would only wait for
+// the GPU. On the CPU it is done when we come here.
+void ListForces::move_messages_beside(const Stream& stream) const {
+  if (!move_messages() || host_computes()) return;
+  StreamMark evaluated;
+  evaluated.set(stream);
+  while (move_messages() && !evaluated.reached()) std::this_thread::yield();
+}
+
+void ListForces::count_later(const Stream& stream, const Sources& sources) {
+  counted_.push_back(results_.make<ListStatistics>(stream));
+  add_list_statistics(stream, sources.tree, sources.lists.view(groups_), counted_.back().place);
+}
+
+void ListForces::count_now(const Stream& stream, const Sources& sources) {
+  count(list_statistics(stream, sources.tree, sources.lists.view(groups_)));
+}
+
+void ListForces::take_counted(bool good) {
+  const auto counted = std::exchange(counted_, {});
+  if (!good) return;
+  for (const auto& statistics : counted) count(results_[statistics]);
+}
+
+void ListForces::count(const ListStatistics& s) {
+  const std::uint64_t members = statistics_.members > 0 ? statistics_.members : s.members;  // of any tree the same
+  statistics_.add(s);
+  statistics_.members = members;
+}
+
+}  // namespace maki

@@ -1,0 +1,42 @@
+// The tree of a rank's own particles: they are sorted, it is built, and swept anew while it is kept.
+#pragma once
+
+#include "kernels/device/timer.hpp"
+#include "kernels/particles/morton.hpp"
+#include "kernels/tree/octree.hpp"
+#include "src/gravity/gravity.hpp"
+#include "src/gravity/sources.hpp"
+
+namespace maki {
+
+class OwnTree {
+ public:
+  // Reads periodic, leaf_size and group_size of `options`, which stay.
+  OwnTree(const GravityOptions& options, PhaseTimers& timers) : options_(options), timers_(timers) {}
+
+  // Into Morton order, with `carried` (may be null).
+  void sort(const Stream& stream, Particles& particles, VectorArray* carried);
+  // The tree of particles as they have been sorted, swept.
+  void build(const Stream& stream, const Particles& particles);
+  // Where none is wanted.
+  void forget_order() { sorter_.release_keys(); }
+  // Groups of the tree as built; none where there are no particles.
+  void make_groups_of(const Stream& stream, const Particles& particles, DeviceBuffer<Group>& groups);
+  // Particles have moved.
+  void refit(const Stream& stream, const Particles& particles, DeviceBuffer<Group>& groups);
+
+  Octree& octree() { return tree_; }
+  SourceView view(const Particles& particles) const {
+    return {particles.source.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()};
+  }
+
+ private:
+  int min_level() const { return options_.periodic ? kPeriodicMinLevel : 0; }
+
+  const GravityOptions& options_;
+  PhaseTimers& timers_;
+  MortonSorter sorter_;
+  Octree tree_;
+};
+
+}  // namespace maki

@@ -1,0 +1,21 @@
+// A tree whose sources act on this rank's groups, and the lists over it.
+#pragma once
+
+#include "kernels/force/force.hpp"
+#include "kernels/tree/octree.hpp"
+#include "src/gravity/kept_lists.hpp"
+
+namespace maki {
+
+class TreeImports;
+
+struct Sources {
+  Octree& tree;
+  SourceView view;
+  KeptLists& lists;
+  TreeImports* imports = nullptr;  // where the tree came from; null: it is of own particles
+  // Forces of imported sources are added to those of the own tree's.
+  bool imported() const { return imports != nullptr; }
+};
+
+}  // namespace maki

@@ -1,0 +1,14 @@
+// Wall-clock time.
+#pragma once
+
+#include <chrono>
+
+namespace maki::wan {
+
+using WallClock = std::chrono::steady_clock;
+
+inline double seconds_since(WallClock::time_point begin) {
+  return std::chrono::duration<double>(WallClock::now() - begin).count();
+}
+
+}  // namespace maki::wan
