@@ -13,7 +13,7 @@
 
 #include "bench/report.hpp"
 #include "kernels/device/error.hpp"
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/gravity/reference/ewald.hpp"
 #include "src/simulation/frame.hpp"

@@ -12,7 +12,7 @@
 
 #include "bench/report.hpp"
 #include "kernels/mesh/count_masses.hpp"
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/simulation/frame.hpp"
 #include "wan/sites/mesh_codec.hpp"

@@ -17,7 +17,7 @@
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/simulation/frame.hpp"

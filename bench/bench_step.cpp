@@ -12,7 +12,7 @@
 #include "bench/sphere_set.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/tree/types.hpp"
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/simulation/frame.hpp"

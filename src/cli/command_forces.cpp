@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "kernels/device/error.hpp"
-#include "src/cli/build.hpp"
+#include "src/run/build.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/forces.hpp"
-#include "src/cli/setup.hpp"
+#include "src/run/forces.hpp"
+#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"
 #include "src/io/snapshot_io.hpp"

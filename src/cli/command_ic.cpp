@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "host/comm/communicator.hpp"
-#include "src/cli/build.hpp"
+#include "src/run/build.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"
 #include "src/io/snapshot_io.hpp"

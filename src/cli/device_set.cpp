@@ -2,7 +2,7 @@
 
 #include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
-#include "src/cli/build.hpp"
+#include "src/run/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/io/snapshot_io.hpp"
 

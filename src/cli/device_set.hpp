@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/cli/products.hpp"
+#include "src/run/products.hpp"
 
 namespace maki {
 

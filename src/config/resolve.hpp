@@ -15,7 +15,7 @@ namespace maki {
 struct InitialFacts {
   std::uint64_t particles = 0;
   const SnapshotHeader* file = nullptr;
-  double isolated_side = 0;  // of an isolated set: the box that suits it (src/cli/setup.hpp)
+  double isolated_side = 0;  // of an isolated set: the box that suits it (src/run/setup.hpp)
 };
 
 // Fills all keys that have a rule and checks the physics. Adds sentences on what was taken from where to `notes`.

@@ -11,7 +11,7 @@
 #include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/gravity/tree_drift.hpp"
-#include "src/simulation/phase_timers.hpp"
+#include "src/timing/phase_timers.hpp"
 
 namespace maki {
 

@@ -9,7 +9,7 @@
 #include "src/gravity/gravity.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/simulation/energy.hpp"
-#include "src/simulation/phase_timers.hpp"
+#include "src/timing/phase_timers.hpp"
 #include "src/simulation/rank_records.hpp"
 
 namespace maki {

@@ -9,7 +9,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "src/gravity/gravity.hpp"
-#include "src/simulation/phase_timers.hpp"
+#include "src/timing/phase_timers.hpp"
 
 namespace maki {
 

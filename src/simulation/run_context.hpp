@@ -4,7 +4,7 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/device/stream.hpp"
 #include "src/gravity/site_steps.hpp"
-#include "src/simulation/phase_timers.hpp"
+#include "src/timing/phase_timers.hpp"
 
 namespace maki {
 

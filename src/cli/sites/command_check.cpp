@@ -7,10 +7,10 @@
 #include <set>
 
 #include "kernels/device/error.hpp"
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/cli/sites/check_report.hpp"
-#include "src/cli/sites/ring_plan.hpp"
-#include "src/cli/sites/site_share.hpp"
+#include "src/run/sites/ring_plan.hpp"
+#include "src/run/sites/site_share.hpp"
 #include "src/cli/sites/sites_commands.hpp"
 #include "src/config/parse.hpp"
 #include "wan/net/listener.hpp"

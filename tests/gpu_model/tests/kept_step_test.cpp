@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "tests/gpu_model/runtime/counters.hpp"

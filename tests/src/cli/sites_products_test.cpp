@@ -5,7 +5,7 @@
 #include <random>
 #include <sstream>
 
-#include "src/cli/products.hpp"
+#include "src/run/products.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/test_stream.hpp"

@@ -11,9 +11,9 @@
 #include <map>
 #include <sstream>
 
-#include "src/cli/products.hpp"
-#include "src/cli/sites/site_share.hpp"
-#include "src/cli/start_run.hpp"
+#include "src/run/products.hpp"
+#include "src/run/sites/site_share.hpp"
+#include "src/run/start_run.hpp"
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/sites/sites_of_ranks.hpp"

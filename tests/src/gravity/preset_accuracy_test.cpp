@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "src/cli/forces.hpp"
+#include "src/run/forces.hpp"
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/force_errors.hpp"

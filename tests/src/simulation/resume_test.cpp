@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/device/error.hpp"
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/ic/models.hpp"

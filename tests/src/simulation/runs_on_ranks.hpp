@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/cli/setup.hpp"
-#include "src/cli/sites/site_share.hpp"
-#include "src/cli/start_run.hpp"
+#include "src/run/setup.hpp"
+#include "src/run/sites/site_share.hpp"
+#include "src/run/start_run.hpp"
 #include "src/config/parse.hpp"
 #include "src/simulation/simulation.hpp"
 #include "tests/sites/sites_of_ranks.hpp"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/device/memory.hpp"
-#include "src/cli/estimate.hpp"
-#include "src/cli/setup.hpp"
+#include "src/run/estimate.hpp"
+#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/simulation/memory_report.hpp"

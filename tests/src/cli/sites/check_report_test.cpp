@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "src/cli/sites/ring_plan.hpp"
+#include "src/run/sites/ring_plan.hpp"
 #include "src/config/parse.hpp"
 #include "kernels/device/error.hpp"
 #include "wan/sites/link_plan.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 #include "wan/sites/sites.hpp"
 

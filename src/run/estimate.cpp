@@ -1,4 +1,4 @@
-#include "src/cli/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include "host/let/whole_cells.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/tree/octree.hpp"
-#include "src/cli/products.hpp"
+#include "src/run/products.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 
 namespace maki {

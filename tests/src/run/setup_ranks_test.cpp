@@ -1,5 +1,5 @@
 // What all ranks make of one configuration.
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 
 #include <gtest/gtest.h>
 

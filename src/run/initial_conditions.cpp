@@ -1,4 +1,4 @@
-#include "src/cli/initial_conditions.hpp"
+#include "src/run/initial_conditions.hpp"
 
 #include <cmath>
 #include <stdexcept>

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 
 namespace maki {
 

@@ -1,4 +1,4 @@
-#include "src/cli/sites/ring_plan.hpp"
+#include "src/run/sites/ring_plan.hpp"
 
 #include <fmt/format.h>
 

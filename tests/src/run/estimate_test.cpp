@@ -1,4 +1,4 @@
-#include "src/cli/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 #include <gtest/gtest.h>
 

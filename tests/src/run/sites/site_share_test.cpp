@@ -1,5 +1,5 @@
 // Each site's part of the initial conditions.
-#include "src/cli/sites/site_share.hpp"
+#include "src/run/sites/site_share.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/device/stream.hpp"
-#include "src/cli/sites/open_sites.hpp"
+#include "src/run/sites/open_sites.hpp"
 #include "src/config/parse.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/sites/site_threads.hpp"

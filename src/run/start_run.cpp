@@ -1,12 +1,12 @@
-#include "src/cli/start_run.hpp"
+#include "src/run/start_run.hpp"
 
 #include <fmt/format.h>
 
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
-#include "src/cli/build.hpp"
-#include "src/cli/estimate.hpp"
-#include "src/cli/products.hpp"
+#include "src/run/build.hpp"
+#include "src/run/estimate.hpp"
+#include "src/run/products.hpp"
 #include "src/config/check.hpp"
 #include "src/config/names.hpp"
 #include "src/config/resolve.hpp"

@@ -1,7 +1,7 @@
 // What a configuration says of the ring, as wan/sites takes it.
 #pragma once
 
-#include "src/cli/sites/open_sites.hpp"
+#include "src/run/sites/open_sites.hpp"
 #include "wan/sites/ring_plan.hpp"
 
 namespace maki {

@@ -2,7 +2,7 @@
 // set is far smaller than what a run sends, and nobody waits for another one's disk.
 #pragma once
 
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 #include "wan/sites/sites.hpp"
 #include "wan/sites/slabs.hpp"
 

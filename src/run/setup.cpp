@@ -1,4 +1,4 @@
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/tree/octree.hpp"
-#include "src/cli/initial_conditions.hpp"
+#include "src/run/initial_conditions.hpp"
 #include "src/config/check.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"

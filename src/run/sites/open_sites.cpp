@@ -1,4 +1,4 @@
-#include "src/cli/sites/open_sites.hpp"
+#include "src/run/sites/open_sites.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <span>
 
 #include "host/comm/agree.hpp"
-#include "src/cli/sites/ring_plan.hpp"
+#include "src/run/sites/ring_plan.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/io/run_directory.hpp"
 #include "wan/sites/net_ring.hpp"

@@ -2,7 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/device/error.hpp"
-#include "src/cli/sites/open_sites.hpp"
+#include "src/run/sites/open_sites.hpp"
 #include "src/config/site_tables.hpp"
 
 namespace maki {

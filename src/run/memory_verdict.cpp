@@ -10,7 +10,7 @@
 #include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/host_memory.hpp"
-#include "src/cli/estimate.hpp"
+#include "src/run/estimate.hpp"
 
 namespace maki {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/cli/spin_count.hpp"
+#include "src/run/spin_count.hpp"
 
 #include <sys/auxv.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "src/cli/sites/site_share.hpp"
+#include "src/run/sites/site_share.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/cli/products.hpp"
+#include "src/run/products.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/cli/build.hpp"
+#include "src/run/build.hpp"
 
 #include <fftw3.h>
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 // From configurations to the parameters of other rooms.
-#include "src/cli/setup.hpp"
+#include "src/run/setup.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "kernels/device/error.hpp"
-#include "src/cli/forces.hpp"
+#include "src/run/forces.hpp"
 #include "src/config/parse.hpp"
 
 namespace maki {

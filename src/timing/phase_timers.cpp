@@ -1,4 +1,4 @@
-#include "src/simulation/phase_timers.hpp"
+#include "src/timing/phase_timers.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/cli/forces.hpp"
+#include "src/run/forces.hpp"
 
 #include <numeric>
 
