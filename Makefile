@@ -8,6 +8,7 @@
 #                   (BUNDLE_WITHOUT="libcufft ..." leaves out libraries that are there already)
 #   make wan        the wide-area library alone: build/libmaki_wan.a, and what to link with it    make test-wan  its tests
 #   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
+#   make install    PREFIX=/usr/local: maki, the wide-area library with its headers, configurations, pages; DESTDIR for packagers
 #   make cuda-check compile and link everything with nvcc for all architectures, and see the binary refuse a machine without a GPU
 #   make fuzz       the parsers of the wide-area module under clang's libFuzzer, RUNS=1000000 inputs each; then its protocols
 #                   against hostile peers under sanitizers, a million frames and a million messages of copies
@@ -15,6 +16,8 @@
 #                   there; test-gpu-model-full  all of them
 #   make sanitize-wan   the tests of the wide-area module under address, undefined-behaviour and thread sanitizers
 #   make docs       docs/configuration.toml from the table of keys
+#   make layer-check    who includes whom (docs/design.md)    make format, format-check    the style, by clang-format
+#   make compile_commands.json    for editors and clang-tidy    make tidy FILES="..."    clang-tidy over these
 #   make sass-check read the compiled kernels: no local memory for any architecture, issue slots of the inner loops (BACKEND=cuda)
 #
 #   BACKEND=auto|cuda|cpu   auto takes CUDA where a usable GPU is, and gets nvcc where that is missing; else the CPU
@@ -23,6 +26,7 @@
 #   NCCL=yes|no             exchange between GPUs by NCCL (default: where its header and library are found; NCCL_HOME)
 #   CONFIG=configs/x.toml   what `make run` runs        ARGS="key=value ..."   passed on to it
 #   JOBS=n                  parallel compilations (default: all cores)
+#   MPI_HOME=/prefix, MPICC=mpicc.mpich, HDF5_HOME=, FFTW_HOME=, OPENSSL_HOME= ...   libraries elsewhere: .ci/packages.mk
 
 BACKEND ?= auto
 DEVICE  ?= gpu
@@ -38,13 +42,6 @@ VERSION := 0.1.0
 ifeq (,$(filter -j%,$(MAKEFLAGS)))
 MAKEFLAGS += -j$(JOBS)
 endif
-
-# ---- packages -------------------------------------------------------------------------------------------------------
-PACKAGES := g++ make pkg-config ca-certificates git libfftw3-dev libhdf5-dev libthrust-dev libtomlplusplus-dev libcli11-dev \
-            libfmt-dev libboost-dev libboost-math-dev librandom123-dev libpng-dev \
-            zlib1g-dev libzstd-dev libssl-dev libxxhash-dev libgtest-dev binutils libopenmpi-dev openmpi-bin
-PACKAGES += $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),patchelf)
-MISSING  := $(shell for p in $(PACKAGES); do dpkg-query -W -f '$${Status}\n' $$p 2>/dev/null | grep -q '^install ok installed' || echo $$p; done)
 
 # ---- CUDA -----------------------------------------------------------------------------------------------------------
 CUDA_WHEELS := $(abspath build/cuda-toolkit)
@@ -67,6 +64,8 @@ STRICT ?=
 # make SANITIZE=address,undefined BUILD=build/asan build/asan/tests_wan (or thread): the wide-area module under a sanitizer.
 SANITIZE ?=
 
+include .ci/packages.mk
+
 # ---- compilers and flags --------------------------------------------------------------------------------------------
 CCACHE   := $(shell command -v ccache 2>/dev/null)
 CXXBASE  := -std=c++20 -O3 -g1 -fopenmp -I. -I$(OBJ)/generated
@@ -75,14 +74,12 @@ CXXBASE  += $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -O1)
 WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror) -Wno-stringop-overflow
 # Constants of the command line that tests and messages use.
 DEFINES  := -DMAKI_OBJECT_DIR='"$(abspath $(OBJ))"' -DMAKI_BINARY='"$(abspath $(BUILD))/maki"' -DMAKI_SOURCE_DIR='"$(CURDIR)"'
-# Of HDF5 the build without MPI, also where both are installed (src/io/gadget_write.hpp says why).
-PKG      := fftw3f fftw3 hdf5-serial libpng zlib fmt openssl libxxhash
 # wan/net stands alone: a library of its own needs no more than these.
-WAN_LIBS := -lfmt -lssl -lcrypto -lxxhash -lpthread
-CXXFLAGS += $(CXXBASE) $(WARNINGS) $(if $(MISSING),,$(shell pkg-config --cflags $(PKG) | sed 's/-I/-isystem /g'))
+WAN_LIBS := $(WAN_PACKAGE_LIBS) -lpthread
+CXXFLAGS += $(CXXBASE) $(WARNINGS) $(PACKAGE_CFLAGS)
 # MPI's C functions are all that is used; only host/ sees its header.
-MPI      := -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1 $(if $(MISSING),,$(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g'))
-LDLIBS   += $(if $(MISSING),,$(shell pkg-config --libs $(PKG) ompi-c)) -lfftw3f_omp -lfftw3_omp -lpthread
+MPI      := -DOMPI_SKIP_MPICXX=1 -DMPICH_SKIP_MPICXX=1 $(MPI_CFLAGS)
+LDLIBS   += $(PACKAGE_LIBS) $(MPI_LIBS) -lpthread
 # One translation unit for each instruction set, chosen at run time (docs/design.md, "One source, two backends").
 ISA_avx512 := -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512
 ISA_avx2   := -mavx2 -mfma
@@ -160,14 +157,15 @@ BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 
 include tests/gpu_model/rules.mk
 
-.PHONY: FORCE all benches run test test-full test-gpu-model docs test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check fuzz sanitize-wan clean
+.PHONY: FORCE all benches run test test-full test-gpu-model docs test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check install clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
 # make run and make test do everything on a fresh machine: the packages first, then themselves again with them.
-ifneq (,$(MISSING)$(GET_TOOLKIT))
-run test test-full test-wan test-gpu-model wan bench bundle bundle-check: deps $(GET_TOOLKIT)
-	@$(MAKE) --no-print-directory $(if $(GET_TOOLKIT),BACKEND=cuda) $@
+ifneq (,$(if $(DEPS_DONE),,$(MISSING))$(GET_TOOLKIT))
+test-gpu-model: $(if $(MISSING),deps) $(GET_TOOLKIT)
+run test test-full test-wan wan bench bundle bundle-check: $(if $(MISSING),deps) $(GET_TOOLKIT)
+	@$(MAKE) --no-print-directory DEPS_DONE=yes $(if $(GET_TOOLKIT),BACKEND=cuda) $@
 else
 run: $(BUILD)/maki
 	$(BUILD)/maki run $(CONFIG) $(ARGS)
@@ -175,6 +173,8 @@ run: $(BUILD)/maki
 # The last line reads "N passed, N failed" (", N skipped" may follow).
 docs: $(BUILD)/maki
 	@$(BUILD)/maki config > docs/configuration.toml
+
+test-full: export MAKI_TEST_RANKS ?= 1 2 3 4 7 8
 
 test: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
@@ -214,7 +214,7 @@ $(BUILD)/libmaki_wan.a: $(call object,$(WAN)) $(OBJ)/backend
 
 $(BUILD)/tests_wan: $(call object,$(WAN_TESTS) $(filter-out %/main.cpp,$(TESTBED)) tests/main.cpp) $(BUILD)/libmaki_wan.a | $(MPW_PROGRAMS)
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(WAN_LIBS) $(RPATH)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(WAN_LIBS) $(RPATH)
 
 # Named here, their objects are kept.
 $(call object,$(wildcard tests/wan/mpw/*.c*)):
@@ -235,24 +235,29 @@ $(BUILD)/maki: $(call object,$(MAIN)) $(OBJ)/libmaki.a $(OBJ)/backend
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
-$(BUILD)/tests: $(call object,$(TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
+$(BUILD)/tests: $(call object,$(TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(LDLIBS)
 
-$(BUILD)/tests_ranks: $(call object,$(RANK_TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend
+$(BUILD)/tests_ranks: $(call object,$(RANK_TESTS)) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) -lgtest $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(LDLIBS)
 
-$(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(call object,$(BENCH_PARTS)) $(OBJ)/libmaki.a $(OBJ)/backend
+$(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(call object,$(BENCH_PARTS)) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
 	@echo "  link    $@"
 	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
-$(OBJ)/%.cpp.o: %.cpp $(OBJ)/generated/build_info.hpp Makefile
+# PREFIX/bin, lib, include/maki, share/maki/configs, share/doc/maki.
+PREFIX ?= /usr/local
+install: $(BUILD)/maki $(BUILD)/libmaki_wan.a
+	@WAN_LIBS="$(WAN_LIBS)" VERSION=$(VERSION) bash .ci/install $(BUILD) "$(PREFIX)" "$(DESTDIR)"
+
+$(OBJ)/%.cpp.o: %.cpp $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
 	@mkdir -p $(@D)
 	@echo "  c++     $<"
 	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -c $< -o $@
 
-$(OBJ)/%.c.o: %.c Makefile
+$(OBJ)/%.c.o: %.c $(OBJ)/generated/build_info.hpp Makefile
 	@mkdir -p $(@D)
 	@echo "  cc      $<"
 	@$(CC) -std=c99 -pedantic -O2 -g1 $(WARNINGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(call own_flags,$<) -MMD -MP -c $< -o $@
@@ -263,7 +268,7 @@ $(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(OBJ)/archs Makefile
 	@echo "  nvcc    $<"
 	@$(or $(NVCC),$(error there is a GPU and no nvcc: 'make deps-cuda' gets one, BACKEND=cpu goes without)) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 else
-$(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp Makefile
+$(OBJ)/%.cu.o: %.cu $(OBJ)/generated/build_info.hpp $(FLAGS) Makefile
 	@mkdir -p $(@D)
 	@echo "  c++     $<"
 	@$(CCACHE) $(CXX) $(CXXFLAGS) $(call own_flags,$<) -MMD -MP -x c++ -c $< -o $@
@@ -293,14 +298,7 @@ $(OBJ)/generated/git_hash.hpp: $(OBJ)/generated/build_info.hpp ;
 FORCE:
 
 deps:
-ifneq (,$(MISSING))
-	@echo "Missing Debian packages: $(MISSING)"
-	@if [ "$$(id -u)" = 0 ]; then run=; elif sudo -n true 2>/dev/null || { command -v sudo >/dev/null && [ -t 0 ]; }; then run=sudo; else \
-	  echo "Neither root nor sudo: ask an administrator to run"; echo "  apt-get install $(MISSING)"; exit 1; fi; \
-	  $$run apt-get update && $$run env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(MISSING)
-else
-	@echo "All packages are installed."
-endif
+	@$(SEARCH) --install
 
 # NVIDIA's Python wheels hold nvcc and the libraries; no root, nothing outside build/.
 # cuFFT opens nvJitLink and nvrtc when it runs.
@@ -323,41 +321,7 @@ sass-check:
 	@echo "sass-check: this is the CPU build; use 'make BACKEND=cuda sass-check'"; exit 1
 endif
 
-# What reads bytes of others, and what that needs; clang only, because libFuzzer is a part of it.
-FUZZ_SOURCES := tests/wan/fuzz/fuzz_main.cpp tests/wan/fuzz/parsers.cpp wan/net/settings.cpp wan/net/log.cpp wan/net/printable.cpp \
-                wan/net/path/wire.cpp \
-                wan/net/path/received_set.cpp wan/net/secure/key.cpp wan/net/relay/admission_wire.cpp wan/net/tune/words.cpp \
-                $(wildcard $(addprefix wan/net/copy/,message.cpp records.cpp names.cpp digest.cpp))
-FUZZ_OBJECTS := $(patsubst %,$(BUILD)/fuzz/%.o,$(FUZZ_SOURCES))
-FUZZ_FLAGS   := -std=c++20 -O1 -g1 -I. -fsanitize=address,undefined -fno-sanitize-recover=all
-RUNS ?= 1000000
-CLANG := $(firstword $(shell command -v clang++ $(foreach v,19 18 17 16 15 14,clang++-$v) 2>/dev/null))
-ifneq (,$(CLANG))
-fuzz: $(BUILD)/fuzz/parsers
-	@bash tests/wan/fuzz/run.sh $< $(RUNS)
-	@$(MAKE) --no-print-directory sanitize-wan/address,undefined SANITIZE_ARGS='--gtest_filter=*States*'
-$(BUILD)/fuzz/parsers: $(FUZZ_OBJECTS)
-	@$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(WAN_LIBS)
-$(BUILD)/fuzz/%.cpp.o: %.cpp
-	@mkdir -p $(@D)
-	@echo "  clang   $<"
-	@$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
--include $(FUZZ_OBJECTS:.o=.d)
-else
-fuzz:
-	@echo "fuzz: libFuzzer comes with clang, and there is no clang++ here: apt-get install clang"; exit 1
-endif
-
-# Full* too: the attacks on a listener are what these are for. Each has a build of its own.
-SANITIZE_WAN := address,undefined thread
-sanitize-wan: $(addprefix sanitize-wan/,$(SANITIZE_WAN))
-sanitize-wan/%: FORCE
-	@$(MAKE) --no-print-directory BACKEND=cpu SANITIZE=$* BUILD=$(BUILD)/$(firstword $(subst $(comma), ,$*)) \
-	  $(BUILD)/$(firstword $(subst $(comma), ,$*))/tests_wan
-	@echo "== tests_wan under -fsanitize=$*"
-	@ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=tests/wan/tsan.supp \
-	  $(BUILD)/$(firstword $(subst $(comma), ,$*))/tests_wan --gtest_brief=1 $(SANITIZE_ARGS)
+include .ci/checks.mk
 
 clean:
 	rm -rf $(BUILD)

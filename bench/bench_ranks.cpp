@@ -159,7 +159,7 @@ struct Case {
 };
 
 void run_job(const std::string& program, const Options& options, Case& job) {
-  const auto beside = std::filesystem::path(program).parent_path() / "mpirun";  // of a bundle
+  const auto beside = std::filesystem::path(program).parent_path() / "mpirun";  // of a bundle, or not that on PATH
   std::string command = fmt::format("OMP_NUM_THREADS={} {}{} --oversubscribe --bind-to none -n {} {} --threads {} "
                                     "--repeat {} --config {}",
                                     job.threads, std::filesystem::exists(beside) ? beside.string() : "mpirun",

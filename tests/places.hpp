@@ -25,7 +25,8 @@ inline std::string source_directory() {
   return std::filesystem::exists(above / "configs") ? above.string() : std::string(MAKI_SOURCE_DIR);
 }
 
-// What comes before a program that `ranks` ranks are to run: that of a bundle where there is one.
+// What comes before a program that `ranks` ranks are to run: one beside this program where there is one (a bundle, or an MPI that is not
+// the one on PATH).
 inline std::string launcher(int ranks) {
   const auto bundled = directory_of_this_program() / "mpirun";
   return (std::filesystem::exists(bundled) ? bundled.string() : "mpirun") +

@@ -38,7 +38,9 @@ int process_of(const std::string& mark, int rank) {
     const auto has = [&](const std::string& setting) {
       return variables.find('\0' + setting + '\0') != std::string::npos;
     };
-    if (has(mark) && has("OMPI_COMM_WORLD_RANK=" + std::to_string(rank))) return process;
+    if (!has(mark)) continue;
+    for (const char* name : {"OMPI_COMM_WORLD_RANK=", "PMI_RANK="})  // Open MPI's, MPICH's
+      if (has(name + std::to_string(rank))) return process;
   }
   return 0;
 }
