@@ -128,14 +128,15 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
                 job.half ? assign_kernel<S, true, kThreads> : assign_kernel<S, false, kThreads>, job);
 }
 
-// Blocks of twice the threads share a tile where more warps fit a multiprocessor so: of clouds of 4^3 cells two blocks of
-// 70 kB need 142 kB, which compute capability 8.6, 8.9 and 12.0 do not have, and one of 98 kB is what they do.
+// A block alone on its multiprocessor has twice the threads on its tile: of clouds of 4^3 cells two blocks of 70 kB need
+// 142 kB, which compute capability 8.6, 8.9 and 12.0 do not have, and one of 98 kB fits. (Elsewhere registers leave room
+// for one of those too, and for three of the others.)
 template <int S>
 void launch_assign(const Stream& stream, const AssignJob& job) {
   constexpr unsigned kTwice = 2 * kChunkThreads;
   if constexpr (S == 4) {
-    if (2 * blocks_with_shared_memory(4 * kAssignWords<S, kTwice>) >
-        blocks_with_shared_memory(4 * kAssignWords<S, kChunkThreads>))
+    if (blocks_with_shared_memory(4 * kAssignWords<S, kChunkThreads>) == 1 &&
+        blocks_with_shared_memory(4 * kAssignWords<S, kTwice>) == 1)
       return launch_assign<S, kTwice>(stream, job);
   }
   launch_assign<S, kChunkThreads>(stream, job);
