@@ -106,7 +106,7 @@ class Communicator {
 
   // How long a call waits with nothing heard before it asks whether the others are at work, and gives up where none is;
   // MAKI_RANK_TIMEOUT (seconds), else 120. A process that is stopped or gone is noticed after a twelfth of the job's
-  // (host/comm/signs_of_life.hpp), and a rank at work may take as long as it wants. A communicator's copies and later
+  // (host/comm/heartbeat.hpp), and a rank at work may take as long as it wants. A communicator's copies and later
   // splits follow.
   void set_timeout(double seconds);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "host/comm/roll_call.hpp"
+#include "host/comm/survivor_check.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {

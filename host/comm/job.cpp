@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "host/comm/roll_call.hpp"
+#include "host/comm/survivor_check.hpp"
 
 namespace maki {
 

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "host/comm/job.hpp"
-#include "host/comm/roll_call.hpp"
-#include "host/comm/signs_of_life.hpp"
+#include "host/comm/survivor_check.hpp"
+#include "host/comm/heartbeat.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {
@@ -64,7 +64,7 @@ Ranks start(int expected) {
   }
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
-  open_roll_call();
+  open_survivor_check();
   find_place();
   Ranks like;
   if (const char* text = std::getenv("MAKI_RANK_TIMEOUT")) {
@@ -73,7 +73,7 @@ Ranks start(int expected) {
       throw Error(std::string("MAKI_RANK_TIMEOUT is '") + text + "'", "it is a time in seconds, above 0");
     }
   }
-  open_signs_of_life(like.timeout);  // collective calls follow: all ranks have met then
+  open_heartbeat(like.timeout);  // collective calls follow: all ranks have met then
   MPI_Comm last = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &last), "MPI_Comm_dup");
   at_end = describe(last, like);

@@ -35,7 +35,7 @@ void release(Ranks& ranks);
 // One spell of waiting: ever longer pauses between looks at the requests, so that ranks that share a core leave it to
 // those that work, and an end after the timeout.
 //
-// When it ends: at once when a rank is lost (signs_of_life.hpp) or another one has given up; after the timeout, unless
+// When it ends: at once when a rank is lost (heartbeat.hpp) or another one has given up; after the timeout, unless
 // a rank says that it is at work, which is waited for as long as it takes, with a line on standard error now and then.
 // So a long computation or a slow file is no fault, and a stopped process is one.
 class Patience {

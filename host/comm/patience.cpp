@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "host/comm/mpi_ranks.hpp"
-#include "host/comm/roll_call.hpp"
-#include "host/comm/signs_of_life.hpp"
+#include "host/comm/survivor_check.hpp"
+#include "host/comm/heartbeat.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {
@@ -47,7 +47,7 @@ void Patience::pause(const std::function<std::vector<int>()>& pending) {
   looked_ = now;
   waited_ += std::min(since, kGap);
   if (waited_.count() > ranks_.timeout / 2) say_waiting(true);
-  if (any_lost() || roll_is_called()) give_up(pending());
+  if (any_lost() || survivor_check_is_called()) give_up(pending());
   if (waited_.count() > ranks_.timeout && !others_are_at_work()) give_up(pending());
 }
 
@@ -55,12 +55,12 @@ void Patience::pause(const std::function<std::vector<int>()>& pending) {
 bool Patience::others_are_at_work() {
   if (asked_.count() == 0) {
     answers_.clear();
-    for (const Sign& sign : signs()) answers_.push_back(sign.answers);
+    for (const Heartbeat& sign : heartbeats()) answers_.push_back(sign.answers);
     ask_all();
     asked_ = waited_;
   }
   if (waited_ < asked_ + kAnswer) return true;
-  const std::vector<Sign> now = signs();
+  const std::vector<Heartbeat> now = heartbeats();
   std::vector<int> at_work;
   int speaker = -1;  // the lowest of those that wait
   for (int r = 0; r < static_cast<int>(now.size()); ++r) {
@@ -79,11 +79,11 @@ bool Patience::others_are_at_work() {
 
 void Patience::give_up(const std::vector<int>& pending) const {
   say_ending();
-  const std::vector<Sign> before = signs();
+  const std::vector<Heartbeat> before = heartbeats();
   ask_all();
-  const std::vector<bool> here = call_roll();
-  const std::vector<Sign> after = signs();
-  // Those at work do not hear the roll call, but answer.
+  const std::vector<bool> here = check_survivors();
+  const std::vector<Heartbeat> after = heartbeats();
+  // Those at work do not hear the check of survivors, but answer.
   std::vector<int> missing;
   for (std::size_t r = 0; r < here.size(); ++r) {
     if (!here[r] && after[r].answers == before[r].answers) missing.push_back(static_cast<int>(r));

@@ -127,7 +127,7 @@ void add_settings(std::vector<PathKey>& keys) {
                      settings.patience, parse_seconds, seconds_text));
   keys.push_back(KEY("stream_timeout", kSettings, "TIME", "a stream that is silent for so long is reconnected",
                      settings.stream_timeout, parse_seconds, seconds_text));
-  keys.push_back(KEY("heartbeat", kSettings, "TIME", "between signs of life on an idle stream", settings.heartbeat,
+  keys.push_back(KEY("heartbeat", kSettings, "TIME", "between heartbeats on an idle stream", settings.heartbeat,
                      parse_seconds, seconds_text));
   keys.push_back(KEY("connect_timeout", kSettings, "TIME", "of one attempt to connect", settings.connect_timeout,
                      parse_seconds, seconds_text));

@@ -116,7 +116,7 @@ TEST(LinkKeys, OneKeyForAllIsUsedAndNamed) {
   const wan::test::TemporaryFolder folder;
   const wan::Security one = wan::test::new_key(folder, "one");
   plans.for_all([&](RingPlan& plan) { plan.security = one; });
-  hide_b(plans);  // the door of site a has it once
+  hide_b(plans);  // the listening of site a has it once
   auto rings = start(plans);
   talk(rings);
   close_all(rings);

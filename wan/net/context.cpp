@@ -29,10 +29,10 @@ EventLoop& Context::next_loop() {
   return *loops_[turn];
 }
 
-EventLoop& Context::door() {
+EventLoop& Context::handshakes() {
   const std::lock_guard lock(mutex_);
-  if (!door_) door_ = std::make_unique<EventLoop>("maki-wan-door");
-  return *door_;
+  if (!handshakes_) handshakes_ = std::make_unique<EventLoop>("maki-handshakes");
+  return *handshakes_;
 }
 
 // Never destroyed, for paths may be static objects that close after it. So its threads may still be in OpenSSL while the

@@ -19,7 +19,7 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   EventLoop& next_loop();  // in turn; a path stays with its loop
-  EventLoop& door();       // for listeners, and for connections until they belong to a path
+  EventLoop& handshakes();       // for listeners, and for connections until they belong to a path
 
   // For callers that need no Context of their own: a thread for each core, at most eight.
   static Context& shared();
@@ -27,7 +27,7 @@ class Context {
  private:
   std::mutex mutex_;  // of all that follows
   std::vector<std::unique_ptr<EventLoop>> loops_;
-  std::unique_ptr<EventLoop> door_;
+  std::unique_ptr<EventLoop> handshakes_;
   std::size_t next_ = 0;
 };
 

@@ -111,7 +111,7 @@ class Listener::Core final : public Pollable {
 
 Listener::Core::Core(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
                      const RelayRoute& relay, Context& context)
-    : context_(context), loop_(context.door()), settings_(settings), limits_(limits), sessions_(settings, limits), refusals_(loop_) {
+    : context_(context), loop_(context.handshakes()), settings_(settings), limits_(limits), sessions_(settings, limits), refusals_(loop_) {
   settings.check();
   check(limits);
   security_ = SecurityContext::make(security);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "wan/net/mpw/calls.hpp"
-#include "wan/net/mpw/guard.hpp"
+#include "wan/net/mpw/error_boundary.hpp"
 #include "wan/net/mpw/table.hpp"
 
 namespace mpw = maki::wan::mpw;

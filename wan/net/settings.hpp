@@ -34,7 +34,7 @@ struct PathSettings {
   std::uint16_t local_port_last = 0;
   double connect_timeout = 10;           // of one attempt
   double handshake_timeout = 10;
-  double heartbeat = 1;                  // between signs of life on an idle stream
+  double heartbeat = 1;                  // between heartbeats on an idle stream
   double stream_timeout = 6;             // a stream silent for so long is taken for dead, and reconnected
   double patience = 600;                 // a path whose peer is silent for so long is given up
   std::size_t unmatched_limit = std::size_t{1} << 28;  // memory for what arrives before its receive is posted

@@ -52,24 +52,24 @@ LinkPlan link_to(const RingPlan& plan, int neighbour) {
   return link;
 }
 
-LinkPlan door_of(const RingPlan& plan) {
-  LinkPlan door;
+LinkPlan listening_plan(const RingPlan& plan) {
+  LinkPlan listening;
   bool first = true;
   for (const int neighbour : neighbours(plan)) {
     if (!calls_us(plan, neighbour)) continue;
     const LinkPlan link = link_to(plan, neighbour);
     if (std::exchange(first, false)) {
-      door = link;
+      listening = link;
       for (const std::string& file : link.security.key_files) wan::read_key(file);
       continue;
     }
-    for (const std::string& file : link.security.key_files) add_key(door.security.key_files, file);
-    door.path.window = std::max(door.path.window, link.path.window);
-    door.path.unmatched_limit = std::max(door.path.unmatched_limit, link.path.unmatched_limit);
-    door.path.message_limit = std::max(door.path.message_limit, link.path.message_limit);
-    door.path.patience = std::max(door.path.patience, link.path.patience);
+    for (const std::string& file : link.security.key_files) add_key(listening.security.key_files, file);
+    listening.path.window = std::max(listening.path.window, link.path.window);
+    listening.path.unmatched_limit = std::max(listening.path.unmatched_limit, link.path.unmatched_limit);
+    listening.path.message_limit = std::max(listening.path.message_limit, link.path.message_limit);
+    listening.path.patience = std::max(listening.path.patience, link.path.patience);
   }
-  return door;
+  return listening;
 }
 
 std::string key_id(const LinkPlan& link) {

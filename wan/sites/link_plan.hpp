@@ -18,7 +18,7 @@ LinkPlan link_to(const RingPlan& plan, int neighbour);
 
 // What this site listens with for all neighbours that call it: all their keys, each once, and room for the largest of
 // their settings. Throws wan::SecurityError for keys that cannot be used.
-LinkPlan door_of(const RingPlan& plan);
+LinkPlan listening_plan(const RingPlan& plan);
 
 // Of a neighbour's link, as a path tells it of its peer; empty where links have no keys. A neighbour is who its key says
 // and not who it says: another site of the ring may hold a key that this one knows. Throws wan::SecurityError.

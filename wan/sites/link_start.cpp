@@ -32,8 +32,8 @@ std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& contex
   const SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
   wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{here.listen.host, here.address.port};
   try {
-    const LinkPlan door = door_of(plan);
-    return std::make_unique<wan::Listener>(local, door.security, door.path, wan::ListenerLimits{}, here.relay, context);
+    const LinkPlan listening = listening_plan(plan);
+    return std::make_unique<wan::Listener>(local, listening.security, listening.path, wan::ListenerLimits{}, here.relay, context);
   } catch (const wan::Error& error) {
     throw Error("site " + here.name + " cannot be called", error.what());
   }
@@ -50,7 +50,7 @@ std::string key_of(const RingPlan& plan, int neighbour) {
   }
 }
 
-// Of one neighbour, for a path that came through the door of all. The streams are as many as the caller asks for, and
+// Of one neighbour, for a path that came through the listening of all. The streams are as many as the caller asks for, and
 // limits those that it was told.
 void settle(wan::Path& path, const LinkPlan& link) {
   wan::PathSettings settings = link.path;
@@ -158,7 +158,7 @@ std::string LinkStart::why_waiting(std::size_t i) const {
   return "it has not called port " + std::to_string(listener_->address().port) + " of this site yet";
 }
 
-// One look at the door, which also is the pause between two turns.
+// One look at the listening, which also is the pause between two turns.
 void LinkStart::accept() {
   if (!listener_) return;
   auto accepted = listener_->accept_for(kTurn);

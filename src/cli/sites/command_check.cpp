@@ -56,8 +56,8 @@ std::vector<std::string> problems_here(const sites::RingPlan& plan) {
   } else if (problems.empty()) {
     const wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{"", here.address.port};
     try_out(problems, [&] {
-      const sites::LinkPlan door = sites::door_of(plan);
-      wan::Listener(local, door.security, door.path);
+      const sites::LinkPlan listening = sites::listening_plan(plan);
+      wan::Listener(local, listening.security, listening.path);
     });
   }
   return problems;

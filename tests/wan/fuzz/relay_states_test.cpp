@@ -23,9 +23,9 @@ Block damaged(Block block, Random& random) {
 }
 
 // One admission, right or not, and what comes after it.
-class HostileGuest {
+class HostileRelayClient {
  public:
-  HostileGuest(Random& random, const Rig& rig) : random_(random), rig_(rig), socket_(test::connect_now(rig.at())) {}
+  HostileRelayClient(Random& random, const Rig& rig) : random_(random), rig_(rig), socket_(test::connect_now(rig.at())) {}
 
   void ask() {
     const auto heard = test::get(socket_, admission::kChallengeBytes);
@@ -76,24 +76,24 @@ void expect_passed_on(Rig& rig, std::list<Socket>& arrived) {
       if (recv(one.descriptor(), heard, sizeof heard, MSG_PEEK | MSG_DONTWAIT) == std::ssize(heard) && std::equal(words.begin(), words.end(), heard)) return true;
     }
     return false;
-  })) << "an honest guest is not passed on";
+  })) << "an honest client is not passed on";
 }
 
-void guests(std::uint64_t count) {
-  run_rounds("hostile guests of a relay", count, [&](std::uint64_t seed) {
+void clients(std::uint64_t count) {
+  run_rounds("hostile clients of a relay", count, [&](std::uint64_t seed) {
     Random random(seed);
     Rig rig;
     rig.settings.answer_timeout = rig.settings.admission_timeout = 1;
     rig.start();
-    std::list<HostileGuest> guests;
+    std::list<HostileRelayClient> clients;
     std::list<Socket> arrived;
     for (std::uint64_t i = 0; i < kOfARound; ++i) {
       try {
-        guests.emplace_back(random, rig).ask();
+        clients.emplace_back(random, rig).ask();
       } catch (const Error&) {  // the relay dropped it, or had no time
       }
-      guests.remove_if([&](HostileGuest& guest) { return one_in(random, 3) && !guest.go_on(); });
-      if (guests.size() > kOpen) guests.erase(std::next(guests.begin(), static_cast<long>(below(random, guests.size()))));
+      clients.remove_if([&](HostileRelayClient& client) { return one_in(random, 3) && !client.go_on(); });
+      if (clients.size() > kOpen) clients.erase(std::next(clients.begin(), static_cast<long>(below(random, clients.size()))));
       while (test::ready(rig.server.socket(), POLLIN, 0)) arrived.push_back(rig.server.accept());
       while (arrived.size() > kOpen) arrived.pop_front();
     }
@@ -102,8 +102,8 @@ void guests(std::uint64_t count) {
   });
 }
 
-TEST(RelayStates, HostileGuests) { guests(kFew); }
-TEST(FullRelayStates, HostileGuests) { guests(kMany); }
+TEST(RelayStates, HostileRelayClients) { clients(kFew); }
+TEST(FullRelayStates, HostileRelayClients) { clients(kMany); }
 
 }  // namespace
 }  // namespace maki::wan::fuzz

@@ -182,7 +182,7 @@ class HeldRefusal {
   std::promise<void> held_, open_;
 };
 
-// Strangers cost the thread at the door; data goes over others.
+// Strangers cost the thread at the handshakes; data goes over others.
 TEST_F(ListenerTest, PathsGoOnWhileAStrangerIsRefused) {
   test::TemporaryFolder folder;
   const Security key = test::new_key(folder), wrong = test::new_key(folder, "wrong");

@@ -11,18 +11,18 @@
 namespace maki::wan::copy {
 namespace {
 
-Reply ask(Courier& courier, const Order& order) {
+Reply ask(MessageChannel& channel, const Order& order) {
   Bytes message = encode(order);
   if (order.sources.size() > kMaxSources || message.size > kMaxMessage)
     throw Error("too many files are named at once", fmt::format("{}", order.sources.size()),
                 "name the folder that they are in");
-  courier.send(kControlTag, std::move(message));
-  const Reply reply = decode_reply(courier.receive(kControlTag).view());
+  channel.send(kControlTag, std::move(message));
+  const Reply reply = decode_reply(channel.receive(kControlTag).view());
   if (reply.agreed) return reply;
   const std::string reason = printable(reply.reason);
   if (reply.later)
-    throw PathError(fmt::format("{} cannot take the copy now", courier.peer()), reason, "try again later");
-  throw Error(fmt::format("{} refuses the copy", courier.peer()), reason);
+    throw PathError(fmt::format("{} cannot take the copy now", channel.peer()), reason, "try again later");
+  throw Error(fmt::format("{} refuses the copy", channel.peer()), reason);
 }
 
 // The names that these paths may arrive under; none where any may.
@@ -59,22 +59,22 @@ std::pair<Root, Destination> local_destination(const std::string& given, Destina
 }  // namespace
 
 Client::~Client() {
-  if (courier_) try {
-      courier_->send(kControlTag, encode(Order{}));  // the courier waits a moment for it to arrive
+  if (channel_) try {
+      channel_->send(kControlTag, encode(Order{}));  // the channel waits a moment for it to arrive
     } catch (const Error&) {
     }
 }
 
 CopyReport Client::push(std::vector<Source> sources, const std::string& destination, const CopyOptions& options) {
   Progress unseen;
-  Sender sender(*courier_, std::move(sources), options.progress ? *options.progress : unseen, options.on_note,
+  Sender sender(*channel_, std::move(sources), options.progress ? *options.progress : unseen, options.on_note,
                 options.batch);
   Order order;
   order.action = Order::Action::kPush;
   order.checksum = options.checksum;
   order.sole_file = sender.sole_file();
   order.destination = destination;
-  ask(*courier_, order);
+  ask(*channel_, order);
   return sender.run();
 }
 
@@ -91,22 +91,22 @@ CopyReport Client::pull(const std::vector<std::string>& paths, const std::string
   order.action = Order::Action::kPull;
   order.sources = paths;
   names_of(paths, false);  // throws for what cannot be asked for
-  const Reply reply = ask(*courier_, order);
+  const Reply reply = ask(*channel_, order);
   Progress unseen;
-  Claims claims;
+  Leases leases;
   try {
     auto [root, below] = local_destination(destination, {.path = "",
                                                          .sole_file = reply.sole_file,
                                                          .checksum = options.checksum,
                                                          .perms = options.perms,
                                                          .asked = names_of(paths, reply.sole_file)});
-    return Receiver(*courier_, root, claims, below, options.progress ? *options.progress : unseen, options.on_note)
+    return Receiver(*channel_, root, leases, below, options.progress ? *options.progress : unseen, options.on_note)
         .run();
   } catch (const FileProblem& problem) {
-    courier_->give_up();  // the server has begun to send
+    channel_->give_up();  // the server has begun to send
     throw Error(problem.what());
   } catch (const Error&) {
-    courier_->give_up();
+    channel_->give_up();
     throw;
   }
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/listing.hpp"
 #include "wan/net/copy/report.hpp"
 
@@ -24,8 +24,8 @@ struct CopyOptions {
 // report.
 class Client {
  public:
-  explicit Client(std::unique_ptr<Courier> courier) : courier_(std::move(courier)) {}
-  explicit Client(Path path) : Client(std::make_unique<PathCourier>(std::move(path))) {}
+  explicit Client(std::unique_ptr<MessageChannel> channel) : channel_(std::move(channel)) {}
+  explicit Client(Path path) : Client(std::make_unique<PathChannel>(std::move(path))) {}
   ~Client();
 
   // A folder goes into `destination` with its name, or without where its Source has none; a single file becomes
@@ -37,10 +37,10 @@ class Client {
   // names, and what is below them; of a path with a slash at its end, whatever the server says that is in it.
   CopyReport pull(const std::vector<std::string>& paths, const std::string& destination,
                   const CopyOptions& options = {});
-  Courier& courier() { return *courier_; }
+  MessageChannel& channel() { return *channel_; }
 
  private:
-  std::unique_ptr<Courier> courier_;
+  std::unique_ptr<MessageChannel> channel_;
 };
 
 }  // namespace maki::wan::copy

@@ -54,13 +54,13 @@ void set_properties(const Folder& folder, const std::string& path, std::int64_t 
   set_time_and_mode(file.number(), mtime, mode, path);
 }
 
-IncomingFile::IncomingFile(Folder folder, std::string path, std::shared_ptr<Claim> claim, const Begin& begin,
+IncomingFile::IncomingFile(Folder folder, std::string path, std::shared_ptr<Lease> lease, const Begin& begin,
                            std::optional<Partial> partial)
     : folder_(std::move(folder)),
       path_(std::move(path)),
       name_(last_of(path_)),
       part_(part_name(name_)),
-      claim_(std::move(claim)),
+      lease_(std::move(lease)),
       begin_(begin),
       position_(begin.offset),
       started_(begin.offset) {
@@ -80,13 +80,13 @@ IncomingFile::IncomingFile(Folder folder, std::string path, std::shared_ptr<Clai
 }
 
 IncomingFile::~IncomingFile() {
-  const std::lock_guard lock(claim_->mutex);
-  claim_->file.close();
+  const std::lock_guard lock(lease_->mutex);
+  lease_->file.close();
 }
 
 std::unique_lock<std::mutex> IncomingFile::mine() {
-  std::unique_lock lock(claim_->mutex);
-  if (claim_->lost) throw FileProblem("'" + printable(path_) + "' was taken over by a later copy to the same name");
+  std::unique_lock lock(lease_->mutex);
+  if (lease_->lost) throw FileProblem("'" + printable(path_) + "' was taken over by a later copy to the same name");
   return lock;
 }
 
@@ -99,7 +99,7 @@ void IncomingFile::open_part() {
 }
 
 bool IncomingFile::try_open() {
-  Descriptor& file = claim_->file;
+  Descriptor& file = lease_->file;
   file = Descriptor(openat(folder_->number(), part_.c_str(), O_RDWR | O_CREAT | kFlags, 0600));
   if (!file.open() && errno == EACCES &&
       fchmodat(folder_->number(), part_.c_str(), 0600, 0) == 0)  // left with its final mode
@@ -180,7 +180,7 @@ void IncomingFile::publish() {
   const auto lock = mine();
   if (renameat(folder_->number(), part_.c_str(), folder_->number(), name_.c_str()) != 0)
     throw_problem("cannot give its name to", path_, errno);
-  claim_->file.close();
+  lease_->file.close();
 }
 
 }  // namespace maki::wan::copy

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "wan/net/copy/claims.hpp"
+#include "wan/net/copy/leases.hpp"
 #include "wan/net/copy/digest.hpp"
 #include "wan/net/copy/records.hpp"
 #include "wan/net/copy/root.hpp"
@@ -33,7 +33,7 @@ timespec time_of(std::int64_t nanoseconds);
 class IncomingFile {
  public:
   // Of `folder`; `path` is the whole final name. `partial` is what begin.offset was agreed upon with.
-  IncomingFile(Folder folder, std::string path, std::shared_ptr<Claim> claim, const Begin& begin,
+  IncomingFile(Folder folder, std::string path, std::shared_ptr<Lease> lease, const Begin& begin,
                std::optional<Partial> partial);
   ~IncomingFile();
   IncomingFile(const IncomingFile&) = delete;
@@ -51,14 +51,14 @@ class IncomingFile {
  private:
   void open_part();
   bool try_open();
-  std::unique_lock<std::mutex> mine();  // throws where the claim was lost
+  std::unique_lock<std::mutex> mine();  // throws where the lease was lost
   void remove_part();
   void make_room(int error, std::uint64_t size);
-  int file() const { return claim_->file.number(); }
+  int file() const { return lease_->file.number(); }
 
   Folder folder_;
   std::string path_, name_, part_;
-  std::shared_ptr<Claim> claim_;
+  std::shared_ptr<Lease> lease_;
   Begin begin_;
   std::uint64_t position_ = 0, started_ = 0;  // started_: bytes that the disk has been told to begin with
   bool ends_in_hole_ = false;

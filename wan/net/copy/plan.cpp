@@ -18,9 +18,9 @@ constexpr std::size_t kFolderNames = 48 << 20;
 
 }  // namespace
 
-Plan::Plan(const Root& root, Claims& claims, const Destination& destination, Progress& progress, Fail fail, Check check)
+Plan::Plan(const Root& root, Leases& leases, const Destination& destination, Progress& progress, Fail fail, Check check)
     : root_(root),
-      claims_(claims),
+      leases_(leases),
       progress_(progress),
       fail_(std::move(fail)),
       check_(std::move(check)),
@@ -142,8 +142,8 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
   const Folder folder = root_.make_folders(parent_of(wanted.path));
   struct stat status, above;
   if (fstat(folder->number(), &above) != 0) throw_problem("cannot look at the folder of", wanted.path, errno);
-  const auto claim = [&] {
-    wanted.claim = claims_.take(above.st_dev, above.st_ino, std::string(last_of(wanted.path)));
+  const auto lease = [&] {
+    wanted.lease = leases_.take(above.st_dev, above.st_ino, std::string(last_of(wanted.path)));
   };
   if (root_.look(wanted.path, status)) {
     if (S_ISDIR(status.st_mode))
@@ -159,12 +159,12 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
       }
       Answer answer;
       if (entry.size > 0 && compare(wanted.path, entry.size, answer)) {
-        claim();  // should it turn out to be another, it is written anew
+        lease();  // should it turn out to be another, it is written anew
         return answer;
       }
     }
   }
-  claim();
+  lease();
   if (entry.size > 0) wanted.partial = read_partial(folder, wanted.path, check_);
   if (!wanted.partial) return {.wish = Wish::kSend};
   return {.wish = Wish::kContinue, .size = wanted.partial->size, .checksum = wanted.partial->digester.checksum()};

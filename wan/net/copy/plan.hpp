@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "wan/net/copy/claims.hpp"
+#include "wan/net/copy/leases.hpp"
 #include "wan/net/copy/incoming_file.hpp"
 #include "wan/net/copy/message.hpp"
 #include "wan/net/copy/report.hpp"
@@ -33,7 +33,7 @@ struct Wanted {
   std::string path;  // below the root
   Wish wish = Wish::kSend;
   std::uint64_t size = 0;  // as listed
-  std::shared_ptr<Claim> claim;
+  std::shared_ptr<Lease> lease;
   std::optional<Partial> partial;  // kContinue
   std::optional<std::uint32_t> mode;  // of the file that is there
 };
@@ -42,7 +42,7 @@ class Plan {
  public:
   using Fail = std::function<void(std::uint64_t index, const std::string& text)>;
   // Makes the folder that all goes into. Throws FileProblem where that cannot be.
-  Plan(const Root& root, Claims& claims, const Destination& destination, Progress& progress, Fail fail, Check check);
+  Plan(const Root& root, Leases& leases, const Destination& destination, Progress& progress, Fail fail, Check check);
 
   // From one thread. Makes folders, reads what there is of files. Throws ProtocolError for what was not asked for too.
   Answers answer(const Piece& piece);
@@ -72,7 +72,7 @@ class Plan {
   bool compare(const std::string& path, std::uint64_t size, Answer& answer) const;
 
   const Root& root_;
-  Claims& claims_;
+  Leases& leases_;
   Progress& progress_;
   Fail fail_;
   Check check_;

@@ -9,15 +9,15 @@ namespace {
 
 }  // namespace
 
-Receiver::Receiver(Courier& courier, const Root& root, Claims& claims, const Destination& destination,
+Receiver::Receiver(MessageChannel& channel, const Root& root, Leases& leases, const Destination& destination,
                    Progress& progress, OnNote on_note)
-    : courier_(courier),
+    : channel_(channel),
       root_(root),
       progress_(progress),
       notes_(std::move(on_note)),
       plan_(
-          root, claims, destination, progress,
-          [this](std::uint64_t index, const std::string& text) { fail(index, text); }, [this] { courier_.check(); }),
+          root, leases, destination, progress,
+          [this](std::uint64_t index, const std::string& text) { fail(index, text); }, [this] { channel_.check(); }),
       commit_(
           [this](const Commit::Item&) {
             ++committed_;
@@ -26,7 +26,7 @@ Receiver::Receiver(Courier& courier, const Root& root, Claims& claims, const Des
           [this](const Commit::Item& item, const std::string& text) { fail(item.index, text); }) {}
 
 CopyReport Receiver::run() {
-  Workers workers(courier_);
+  Workers workers(channel_);
   workers.on_failure = [this] { plan_.wake(); };
   workers.start([this] { answer_all(); });
   workers.run([this] { write_all(); });
@@ -39,11 +39,11 @@ CopyReport Receiver::run() {
 void Receiver::answer_all() {
   for (bool last = false; !last;) {
     plan_.wait_for_room();
-    const Bytes message = courier_.receive(kPlanTag);
+    const Bytes message = channel_.receive(kPlanTag);
     const Piece piece = decode_piece(message.view());
     const Answers answers = plan_.answer(piece);
     const std::lock_guard lock(telling_);
-    courier_.send(kBackTag, encode(answers));
+    channel_.send(kBackTag, encode(answers));
     send_failures();
     last = piece.last;
   }
@@ -51,7 +51,7 @@ void Receiver::answer_all() {
 
 void Receiver::write_all() {
   for (bool more = true; more;) {
-    const Bytes message = courier_.receive(kDataTag);
+    const Bytes message = channel_.receive(kDataTag);
     more = take_message(message.view());
     const std::lock_guard lock(telling_);
     send_failures();
@@ -114,7 +114,7 @@ void Receiver::open(Begin begin, Wanted wanted) {
     ++progress_.files_done;
     return;
   }
-  file_ = std::make_unique<IncomingFile>(folder, wanted.path, wanted.claim, begin,
+  file_ = std::make_unique<IncomingFile>(folder, wanted.path, wanted.lease, begin,
                                          begin.offset > 0 ? std::move(wanted.partial) : std::nullopt);
 }
 
@@ -184,7 +184,7 @@ void Receiver::send_failures() {
       results.failures.assign(failures_.begin(), failures_.begin() + static_cast<std::ptrdiff_t>(count));
       failures_.erase(failures_.begin(), failures_.begin() + static_cast<std::ptrdiff_t>(count));
     }
-    courier_.send(kBackTag, encode(results));
+    channel_.send(kBackTag, encode(results));
   }
 }
 
@@ -206,8 +206,8 @@ void Receiver::end() {
   Results results;
   results.done = true;
   results.counts = counts_;
-  courier_.send(kBackTag, encode(results));
-  courier_.flush();
+  channel_.send(kBackTag, encode(results));
+  channel_.flush();
 }
 
 CopyReport Receiver::report() const {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "wan/net/copy/commit.hpp"
-#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/plan.hpp"
 #include "wan/net/copy/report.hpp"
 
@@ -14,7 +14,7 @@ namespace maki::wan::copy {
 class Receiver {
  public:
   // Throws FileProblem where the destination cannot be had.
-  Receiver(Courier& courier, const Root& root, Claims& claims, const Destination& destination, Progress& progress,
+  Receiver(MessageChannel& channel, const Root& root, Leases& leases, const Destination& destination, Progress& progress,
            OnNote on_note);
   // To the end. Throws PathError, ProtocolError; what is wrong with single files is in the report.
   CopyReport run();
@@ -38,7 +38,7 @@ class Receiver {
   CopyReport report() const;
   void end();
 
-  Courier& courier_;
+  MessageChannel& channel_;
   const Root& root_;
   Progress& progress_;
   Notes notes_;

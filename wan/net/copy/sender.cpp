@@ -11,8 +11,8 @@ constexpr std::size_t kPieceBytes = 1 << 20;
 
 }  // namespace
 
-Sender::Sender(Courier& courier, std::vector<Source> sources, Progress& progress, OnNote on_note, std::size_t batch)
-    : courier_(courier),
+Sender::Sender(MessageChannel& channel, std::vector<Source> sources, Progress& progress, OnNote on_note, std::size_t batch)
+    : channel_(channel),
       progress_(progress),
       notes_(std::move(on_note)),
       listing_notes_([this](bool failed, const std::string& text) {
@@ -21,11 +21,11 @@ Sender::Sender(Courier& courier, std::vector<Source> sources, Progress& progress
         untold_.push_back({failed, text});
       }),
       listing_(std::move(sources), listing_notes_),
-      writer_(std::min(batch, kMaxBatch), [this](Bytes message) { courier_.send(kDataTag, std::move(message)); }) {}
+      writer_(std::min(batch, kMaxBatch), [this](Bytes message) { channel_.send(kDataTag, std::move(message)); }) {}
 
 CopyReport Sender::run() {
   {
-    Workers workers(courier_);
+    Workers workers(channel_);
     workers.on_failure = [this] {
       const std::lock_guard lock(mutex_);
       failed_ = true;
@@ -62,14 +62,14 @@ void Sender::list_all() {
       ++in_hand_;
       all_listed_ = last;
     }
-    courier_.send(kPlanTag, encode(piece));
+    channel_.send(kPlanTag, encode(piece));
   }
   changed_.notify_all();
 }
 
 void Sender::hear_all() {
   while (!done_) {
-    const Bytes message = courier_.receive(kBackTag);
+    const Bytes message = channel_.receive(kBackTag);
     if (is_results(message.view()))
       take(decode_results(message.view()));
     else
@@ -162,7 +162,7 @@ void Sender::send_all() {
 void Sender::send(Work& work) {
   for (std::size_t i = 0; i < work.files.size(); ++i) {
     if (work.answers[i].wish == Wish::kNothing) continue;
-    courier_.check();
+    channel_.check();
     const std::uint64_t index = work.first + i, done = progress_.bytes_done;
     try {
       send_file(index, work.files[i], work.answers[i]);
@@ -182,7 +182,7 @@ void Sender::send_file(std::uint64_t index, const Listed& listed, const Answer& 
     const std::lock_guard lock(mutex_);
     return unwanted_.contains(index);
   };
-  OutgoingFile(writer_, progress_, index, listed).send(answer, stop, [this] { courier_.check(); });
+  OutgoingFile(writer_, progress_, index, listed).send(answer, stop, [this] { channel_.check(); });
   ++progress_.files_done;
 }
 

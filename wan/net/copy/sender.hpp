@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/listing.hpp"
 #include "wan/net/copy/records.hpp"
 #include "wan/net/copy/report.hpp"
@@ -17,7 +17,7 @@ namespace maki::wan::copy {
 
 class Sender {
  public:
-  Sender(Courier& courier, std::vector<Source> sources, Progress& progress, OnNote on_note,
+  Sender(MessageChannel& channel, std::vector<Source> sources, Progress& progress, OnNote on_note,
          std::size_t batch = 8 << 20);
   bool sole_file() const { return listing_.sole_file(); }
   // Of something that will not be copied, before run().
@@ -42,7 +42,7 @@ class Sender {
   void send_file(std::uint64_t index, const Listed& listed, const Answer& answer);
   void tell_notes();
 
-  Courier& courier_;
+  MessageChannel& channel_;
   Progress& progress_;
   Notes notes_;
   std::mutex untold_mutex_;

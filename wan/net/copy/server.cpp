@@ -28,7 +28,7 @@ std::string list_of(const std::vector<std::string>& names) {
 Server::Server(const ServerOptions& options)
     : options_(options),
       log_(options.log),
-      sessions_(options.limits, [this](Courier& courier, Guest& guest) { serve(courier, guest); }) {
+      sessions_(options.limits, [this](MessageChannel& channel, ClientState& client) { serve(channel, client); }) {
   for (const auto& [identity, share] : options.shares) shares_.try_emplace(identity, share);
   if (options.others) others_.emplace(*options.others);
 }
@@ -53,60 +53,60 @@ void Server::run(Listener& listener) {
   }
 }
 
-const Server::Opened* Server::opened(const Guest& guest) const {
-  const auto found = shares_.find(guest.identity);
+const Server::Opened* Server::opened(const ClientState& client) const {
+  const auto found = shares_.find(client.identity);
   if (found != shares_.end()) return &found->second;
   return others_ ? &*others_ : nullptr;
 }
 
-void Server::serve(Courier& courier, Guest& guest) {
-  const Opened* own = opened(guest);
-  const std::string holder = own && !own->share.holder.empty() ? own->share.holder : guest.identity;
-  if (!holder.empty()) guest.name += ", " + printable(holder);
-  log_.mention(guest.identity, fmt::format("{} is here", guest.name));
+void Server::serve(MessageChannel& channel, ClientState& client) {
+  const Opened* own = opened(client);
+  const std::string holder = own && !own->share.holder.empty() ? own->share.holder : client.identity;
+  if (!holder.empty()) client.name += ", " + printable(holder);
+  log_.mention(client.identity, fmt::format("{} is here", client.name));
   try {
-    while (serve_one(courier, guest)) guest.since = Guest::Clock::now();
-    log_.mention(guest.identity, fmt::format("{} has left", guest.name));
+    while (serve_one(channel, client)) client.since = ClientState::Clock::now();
+    log_.mention(client.identity, fmt::format("{} has left", client.name));
   } catch (const std::exception& error) {
-    courier.give_up();
-    log_.mention(guest.identity, fmt::format("{} is gone: {}", guest.name, error.what()));
+    channel.give_up();
+    log_.mention(client.identity, fmt::format("{} is gone: {}", client.name, error.what()));
   }
 }
 
 // False where there are no more orders to come.
-bool Server::serve_one(Courier& courier, Guest& guest) {
-  const double patience = guest.surplus ? kSurplusOrder : options_.limits.order;
-  const auto message = courier.receive_for(kControlTag, patience);
+bool Server::serve_one(MessageChannel& channel, ClientState& client) {
+  const double patience = client.surplus ? kSurplusOrder : options_.limits.order;
+  const auto message = channel.receive_for(kControlTag, patience);
   if (!message) throw PathError("it asked for nothing", fmt::format("for {:g} s", patience));
   const Order order = decode_order(message->view());
   if (order.action == Order::Action::kBye && order.version == kVersion) return false;
-  wait_for_turn(courier, guest);
-  const Reply reply = check(order, guest);
+  wait_for_turn(channel, client);
+  const Reply reply = check(order, client);
   if (!reply.agreed) {
-    courier.send(kControlTag, encode(reply));
-    log_.mention(guest.identity, fmt::format("{} is refused: {}", guest.name, reply.reason));
+    channel.send(kControlTag, encode(reply));
+    log_.mention(client.identity, fmt::format("{} is refused: {}", client.name, reply.reason));
     return true;
   }
-  guest.copying = true;
+  client.copying = true;
   if (order.action == Order::Action::kPush)
-    take_push(courier, guest, order);
+    take_push(channel, client, order);
   else
-    give_pull(courier, guest, order);
-  guest.copying = false;
+    give_pull(channel, client, order);
+  client.copying = false;
   return true;
 }
 
-void Server::wait_for_turn(Courier& courier, const Guest& guest) {
-  const auto due = Guest::Clock::now() + std::chrono::duration<double>(log_.turn(guest.identity));
-  while (Guest::Clock::now() < due) {
-    courier.check();
+void Server::wait_for_turn(MessageChannel& channel, const ClientState& client) {
+  const auto due = ClientState::Clock::now() + std::chrono::duration<double>(log_.turn(client.identity));
+  while (ClientState::Clock::now() < due) {
+    channel.check();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
 
-Reply Server::check(const Order& order, const Guest& guest) const {
+Reply Server::check(const Order& order, const ClientState& client) const {
   Reply reply;
-  const Opened* own = opened(guest);
+  const Opened* own = opened(client);
   if (order.version != kVersion) {
     reply.reason = fmt::format("its copies have version {}, yours {}: use the same release on both sides", kVersion,
                                order.version);
@@ -114,7 +114,7 @@ Reply Server::check(const Order& order, const Guest& guest) const {
     reply.reason = "it has no folder for you";
   } else if (order.action == Order::Action::kPush && own->share.read_only) {
     reply.reason = "it serves for reading only";
-  } else if (guest.surplus) {
+  } else if (client.surplus) {
     reply.reason = "it has as many copies under way as it takes";
     reply.later = true;
   } else {
@@ -123,36 +123,36 @@ Reply Server::check(const Order& order, const Guest& guest) const {
   return reply;
 }
 
-OnNote Server::failures_of(const Guest& guest, const char* what) {
-  return [this, &guest, what](bool failed, const std::string& text) {
-    if (failed) log_.mention(guest.identity, fmt::format("{} {}: {}", what, guest.name, text));
+OnNote Server::failures_of(const ClientState& client, const char* what) {
+  return [this, &client, what](bool failed, const std::string& text) {
+    if (failed) log_.mention(client.identity, fmt::format("{} {}: {}", what, client.name, text));
   };
 }
 
 // Each copy has a Root of its own: which folders are there may have changed since the last one.
-void Server::take_push(Courier& courier, const Guest& guest, const Order& order) {
-  log_.record(fmt::format("{} brings into '{}'", guest.name, printable(order.destination, 200)));
-  const Root root(opened(guest)->root.folder(""));
+void Server::take_push(MessageChannel& channel, const ClientState& client, const Order& order) {
+  log_.record(fmt::format("{} brings into '{}'", client.name, printable(order.destination, 200)));
+  const Root root(opened(client)->root.folder(""));
   Progress progress;
   std::optional<Receiver> receiver;
   Reply reply{.agreed = true};
   try {
-    receiver.emplace(courier, root, claims_,
+    receiver.emplace(channel, root, leases_,
                      Destination{.path = order.destination,
                                  .sole_file = order.sole_file,
                                  .checksum = order.checksum,
                                  .perms = options_.perms},
-                     progress, failures_of(guest, "from"));
+                     progress, failures_of(client, "from"));
   } catch (const FileProblem& problem) {
     reply = {.agreed = false, .reason = problem.what()};
   }
-  courier.send(kControlTag, encode(reply));
-  if (receiver) log_.record(fmt::format("from {}: {}", guest.name, summary(receiver->run().counts)));
+  channel.send(kControlTag, encode(reply));
+  if (receiver) log_.record(fmt::format("from {}: {}", client.name, summary(receiver->run().counts)));
 }
 
-void Server::give_pull(Courier& courier, const Guest& guest, const Order& order) {
-  log_.record(fmt::format("{} fetches {}", guest.name, list_of(order.sources)));
-  const auto root = std::make_shared<const Root>(opened(guest)->root.folder(""));
+void Server::give_pull(MessageChannel& channel, const ClientState& client, const Order& order) {
+  log_.record(fmt::format("{} fetches {}", client.name, list_of(order.sources)));
+  const auto root = std::make_shared<const Root>(opened(client)->root.folder(""));
   std::vector<Source> sources;
   std::vector<std::string> problems;
   for (const std::string& path : order.sources) try {
@@ -162,14 +162,14 @@ void Server::give_pull(Courier& courier, const Guest& guest, const Order& order)
     }
   if (sources.empty()) {
     const std::string reason = problems.empty() ? "no file was named" : problems[0];
-    courier.send(kControlTag, encode(Reply{.agreed = false, .reason = reason}));
+    channel.send(kControlTag, encode(Reply{.agreed = false, .reason = reason}));
     return;
   }
   Progress progress;
-  Sender sender(courier, std::move(sources), progress, failures_of(guest, "to"), options_.batch);
+  Sender sender(channel, std::move(sources), progress, failures_of(client, "to"), options_.batch);
   for (const std::string& problem : problems) sender.report_problem(problem);
-  courier.send(kControlTag, encode(Reply{.agreed = true, .sole_file = sender.sole_file() && problems.empty()}));
-  log_.record(fmt::format("to {}: {}", guest.name, summary(sender.run().counts)));
+  channel.send(kControlTag, encode(Reply{.agreed = true, .sole_file = sender.sole_file() && problems.empty()}));
+  log_.record(fmt::format("to {}: {}", client.name, summary(sender.run().counts)));
 }
 
 }  // namespace maki::wan::copy

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "wan/net/copy/claims.hpp"
+#include "wan/net/copy/leases.hpp"
 #include "wan/net/copy/peer_log.hpp"
 #include "wan/net/copy/report.hpp"
 #include "wan/net/copy/root.hpp"
@@ -40,7 +40,7 @@ class Server {
   void stop();                   // any thread; copies under way are given up
 
   // One client, until it leaves: for run(), and for tests.
-  void serve(Courier& courier, Guest& guest);
+  void serve(MessageChannel& channel, ClientState& client);
 
  private:
   struct Opened {
@@ -48,18 +48,18 @@ class Server {
     Share share;
     Root root;
   };
-  bool serve_one(Courier& courier, Guest& guest);
-  void wait_for_turn(Courier& courier, const Guest& guest);
-  const Opened* opened(const Guest& guest) const;
-  Reply check(const Order& order, const Guest& guest) const;
-  void take_push(Courier& courier, const Guest& guest, const Order& order);
-  void give_pull(Courier& courier, const Guest& guest, const Order& order);
-  OnNote failures_of(const Guest& guest, const char* what);
+  bool serve_one(MessageChannel& channel, ClientState& client);
+  void wait_for_turn(MessageChannel& channel, const ClientState& client);
+  const Opened* opened(const ClientState& client) const;
+  Reply check(const Order& order, const ClientState& client) const;
+  void take_push(MessageChannel& channel, const ClientState& client, const Order& order);
+  void give_pull(MessageChannel& channel, const ClientState& client, const Order& order);
+  OnNote failures_of(const ClientState& client, const char* what);
 
   ServerOptions options_;
   std::map<std::string, Opened> shares_;
   std::optional<Opened> others_;
-  Claims claims_;
+  Leases leases_;
   PeerLog log_;
   std::atomic<bool> stopped_{false};
   Sessions sessions_;  // last: its threads use the others

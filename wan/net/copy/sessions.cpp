@@ -26,13 +26,13 @@ void Sessions::stop() {
 
 void Sessions::start(Path path, const std::string& name, const std::string& identity) {
   auto session = std::make_unique<Session>();
-  session->guest.name = name;
-  session->guest.identity = identity;
+  session->client.name = name;
+  session->client.identity = identity;
   const std::lock_guard lock(mutex_);
   auto& under_way = under_way_[identity];
   if (!under_way) under_way = std::make_shared<UnderWay>(0);
-  session->courier = std::make_shared<PathCourier>(std::move(path), under_way);
-  session->guest.surplus = !make_room(identity);
+  session->channel = std::make_shared<PathChannel>(std::move(path), under_way);
+  session->client.surplus = !make_room(identity);
   session->thread = std::thread([this, running = session.get()] { host(*running); });
   if (stopped_) dismiss(*session);
   sessions_.push_back(std::move(session));
@@ -40,17 +40,17 @@ void Sessions::start(Path path, const std::string& name, const std::string& iden
 
 // The path is closed here, which may wait for the peer: nobody else does.
 void Sessions::host(Session& session) {
-  std::shared_ptr<PathCourier> courier;
+  std::shared_ptr<PathChannel> channel;
   {
     const std::lock_guard lock(mutex_);
-    courier = session.courier;
+    channel = session.channel;
   }
-  serve_(*courier, session.guest);
+  serve_(*channel, session.client);
   {
     const std::lock_guard lock(mutex_);
-    session.courier.reset();
+    session.channel.reset();
   }
-  courier.reset();
+  channel.reset();
   session.ended = true;
 }
 
@@ -59,7 +59,7 @@ bool Sessions::make_room(const std::string& identity) {
   std::map<std::string, int> count;
   int all = 0;
   for (const auto& session : sessions_)
-    if (session->counts()) ++count[session->guest.identity], ++all;
+    if (session->counts()) ++count[session->client.identity], ++all;
   const int own = count[identity];
   const bool among_own = own >= limits_.of_each;
   if (!among_own && all < limits_.all) return true;
@@ -70,28 +70,28 @@ bool Sessions::make_room(const std::string& identity) {
     return found != sessions_.end();
   };
   if (give_way([&](const Session& session) {
-        return (!among_own || session.guest.identity == identity) && is_idle(session);
+        return (!among_own || session.client.identity == identity) && is_idle(session);
       }))
     return true;
   const auto most =
       std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (among_own || most->second <= own + 1) return false;
-  return give_way([&](const Session& session) { return session.guest.identity == most->first; });
+  return give_way([&](const Session& session) { return session.client.identity == most->first; });
 }
 
 bool Sessions::is_idle(const Session& session) {
-  if (!session.guest.copying && Guest::Clock::now() - session.guest.since.load() > kIdle) return true;
-  const PathStatus status = session.courier->path().status();
+  if (!session.client.copying && ClientState::Clock::now() - session.client.since.load() > kIdle) return true;
+  const PathStatus status = session.channel->path().status();
   return status.streams_up == 0 && status.silent > kGone;
 }
 
 // With mutex_ held. Saying goodbye may take a while.
 void Sessions::dismiss(Session& session) {
-  if (!session.courier || session.farewell.joinable()) return;
+  if (!session.channel || session.farewell.joinable()) return;
   session.leaving = true;
-  session.farewell = std::thread([&session, courier = session.courier]() mutable {
-    courier->give_up();
-    courier.reset();
+  session.farewell = std::thread([&session, channel = session.channel]() mutable {
+    channel->give_up();
+    channel.reset();
     session.leaving = false;
   });
 }

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/message_channel.hpp"
 
 namespace maki::wan::copy {
 
@@ -22,7 +22,7 @@ struct SessionLimits {
   double order = 30;  // seconds that a client has to say what it wants, at first and after each copy
 };
 
-struct Guest {
+struct ClientState {
   using Clock = std::chrono::steady_clock;
   std::string name;      // for messages
   std::string identity;  // as authenticated
@@ -34,7 +34,7 @@ struct Guest {
 class Sessions {
  public:
   // `serve` is called in a thread for each client, and returns when it is through with it. Throws nothing.
-  using Serve = std::function<void(Courier&, Guest&)>;
+  using Serve = std::function<void(MessageChannel&, ClientState&)>;
   Sessions(const SessionLimits& limits, Serve serve) : limits_(limits), serve_(std::move(serve)) {}
   ~Sessions();  // stop(), and waits
 
@@ -46,11 +46,11 @@ class Sessions {
 
  private:
   struct Session {
-    Guest guest;
-    std::shared_ptr<PathCourier> courier;  // null once it is over
+    ClientState client;
+    std::shared_ptr<PathChannel> channel;  // null once it is over
     std::thread thread, farewell;
     std::atomic<bool> ended{false}, leaving{false};  // leaving: `farewell` is being said
-    bool counts() const { return courier && !farewell.joinable() && !guest.surplus; }
+    bool counts() const { return channel && !farewell.joinable() && !client.surplus; }
   };
   void host(Session& session);
   bool make_room(const std::string& identity);

@@ -66,7 +66,7 @@ void Sync::break_off_when_stopped() {
       const std::lock_guard lock(mutex_);
       client = client_;
     }
-    if (client) client->courier().give_up();
+    if (client) client->channel().give_up();
   }
 }
 

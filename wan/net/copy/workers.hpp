@@ -7,13 +7,13 @@
 #include <thread>
 #include <vector>
 
-#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/message_channel.hpp"
 
 namespace maki::wan::copy {
 
 class Workers {
  public:
-  explicit Workers(Courier& courier) : courier_(courier) {}
+  explicit Workers(MessageChannel& channel) : channel_(channel) {}
   ~Workers() { join(); }
 
   void start(std::function<void()> work) {
@@ -26,7 +26,7 @@ class Workers {
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!first_) first_ = std::current_exception();
-      courier_.give_up();
+      channel_.give_up();
       if (on_failure) on_failure();
     }
   }
@@ -44,7 +44,7 @@ class Workers {
   std::function<void()> on_failure;  // set before start: wakes those who wait for each other
 
  private:
-  Courier& courier_;
+  MessageChannel& channel_;
   std::mutex mutex_;
   std::exception_ptr first_;
   std::vector<std::thread> threads_;

@@ -5,7 +5,7 @@
 #include "wan/net/group.hpp"
 #include "wan/net/mpw.h"
 #include "wan/net/mpw/calls.hpp"
-#include "wan/net/mpw/guard.hpp"
+#include "wan/net/mpw/error_boundary.hpp"
 #include "wan/net/mpw/table.hpp"
 #include "wan/net/socket/tcp.hpp"
 

@@ -90,7 +90,7 @@ void Dialer::run() {
     try {
       path = Path::connect(plan_.peer, plan_.security, plan_.settings, plan_.name, {}, Context::shared(), plan_.attempt);
     } catch (const PathError& failure) {
-      // Before its time is over an attempt is ended by a refusal, or by a peer that has just closed its door.
+      // Before its time is over an attempt is ended by a refusal, or by a peer that has just closed its port.
       closed = failure.seconds_down() == 0;
       may_come = closed || std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() >= plan_.attempt;
       error = std::current_exception();

@@ -7,8 +7,8 @@ constexpr double kCloseSeconds = 60;
 
 }  // namespace
 
-Link::Link(Path path, std::shared_ptr<Door> door, std::string name, int channels)
-    : path_(std::move(path)), door_(std::move(door)), name_(std::move(name)), channels_(channels), open_channels_(channels) {}
+Link::Link(Path path, std::shared_ptr<SharedListener> listener, std::string name, int channels)
+    : path_(std::move(path)), shared_listener_(std::move(listener)), name_(std::move(name)), channels_(channels), open_channels_(channels) {}
 
 template <class Use>
 auto Link::with_path(Use use) {
@@ -52,12 +52,12 @@ bool Link::live() {
 
 void Link::close() {
   Path path;
-  std::shared_ptr<Door> door;
+  std::shared_ptr<SharedListener> listener;
   {
     const std::lock_guard lock(mutex_);
     path = std::move(path_);
     path_ = Path();
-    door = std::move(door_);
+    listener = std::move(shared_listener_);
   }
   if (path.valid()) path.close(kCloseSeconds);
 }

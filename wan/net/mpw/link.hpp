@@ -5,14 +5,14 @@
 #include <mutex>
 #include <string>
 
-#include "wan/net/mpw/door.hpp"
+#include "wan/net/mpw/shared_listener.hpp"
 #include "wan/net/path.hpp"
 
 namespace maki::wan::mpw {
 
 class Link {
  public:
-  Link(Path path, std::shared_ptr<Door> door, std::string name, int channels);
+  Link(Path path, std::shared_ptr<SharedListener> listener, std::string name, int channels);
   const std::string& name() const { return name_; }  // of the peer, for messages
 
   // Any thread. Throw Error once it is closed.
@@ -37,7 +37,7 @@ class Link {
 
   std::mutex mutex_;
   Path path_;
-  std::shared_ptr<Door> door_;
+  std::shared_ptr<SharedListener> shared_listener_;
   const std::string name_;
   const int channels_;
   int open_channels_;

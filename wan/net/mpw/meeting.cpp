@@ -61,8 +61,8 @@ class Meeting {
   const MeetingPlan& plan_;
   const Greeting mine_;
   Expected expected_;
-  std::shared_ptr<Door> door_;
-  std::string no_door_;            // why there is none
+  std::shared_ptr<SharedListener> shared_listener_;
+  std::string why_not_;            // why there is none
   std::unique_ptr<Dialer> dialer_;
   std::list<Candidate> candidates_;
   Clock::time_point begun_ = Clock::now();
@@ -70,7 +70,7 @@ class Meeting {
 };
 
 Meeting::~Meeting() {
-  if (door_) door_->forget(expected_);
+  if (shared_listener_) shared_listener_->forget(expected_);
   Dialer::leave(std::move(dialer_));
 }
 
@@ -86,12 +86,12 @@ void Meeting::open_door() {
   try {
     Environment environment = plan_.environment;
     environment.settings = plan_.settings;
-    door_ = Door::open(plan_.ports.front(), environment);
-    door_->expect(expected_);
+    shared_listener_ = SharedListener::open(plan_.ports.front(), environment);
+    shared_listener_->expect(expected_);
   } catch (const SecurityError&) {
     throw;
   } catch (const Error& error) {
-    no_door_ = error.what();
+    why_not_ = error.what();
   }
 }
 
@@ -104,7 +104,7 @@ void Meeting::prepare() {
   if (plan_.manner != Manner::kCall) open_door();
   if (plan_.manner != Manner::kWait) {
     start_calling(plan_.host);
-  } else if (!door_) {  // another process of this host has the port: perhaps it is the peer
+  } else if (!shared_listener_) {  // another process of this host has the port: perhaps it is the peer
     log(LogLevel::kInfo, fmt::format("port {} is taken on this host: calling whoever has it", plan_.ports.front()));
     start_calling("localhost");
   }
@@ -123,8 +123,8 @@ void Meeting::add(Path path, bool called) {
 }
 
 void Meeting::collect() {
-  while (door_) {
-    auto accepted = door_->take(expected_);
+  while (shared_listener_) {
+    auto accepted = shared_listener_->take(expected_);
     if (!accepted) break;
     add(std::move(accepted->path), false);
   }
@@ -161,7 +161,7 @@ bool Meeting::settled(Candidate& candidate) {
 }
 
 Met Meeting::take(Candidate& candidate) {
-  Met met{std::move(candidate.path), partners(mine_.ports, candidate.theirs.ports), candidate.called ? nullptr : door_};
+  Met met{std::move(candidate.path), partners(mine_.ports, candidate.theirs.ports), candidate.called ? nullptr : shared_listener_};
   PathSettings settings = plan_.settings;
   if (!candidate.called) settings.streams = met.path.settings().streams;  // as the calling side has it
   met.path.change(settings);
@@ -183,7 +183,7 @@ void Meeting::give_up() const {
   const std::string failure = dialer_ ? dialer_->last_failure() : "";
   throw Error(fmt::format("No path to {} port {} came about {}", plan_.host, port, waited),
               fmt::format("{}; {}", failure.empty() ? "it was called without an answer" : failure,
-                          door_ ? "nobody came to that port here" : no_door_),
+                          shared_listener_ ? "nobody came to that port here" : why_not_),
               "see that the other side runs, names the same port, and that one of the two can be reached; " + longer);
 }
 
@@ -204,7 +204,7 @@ Met Meeting::run() {
     }
     const double waited = std::chrono::duration<double>(Clock::now() - begun_).count();
     if (waited > plan_.environment.wait) give_up();
-    if (waited > 10 && !told_ && door_ && candidates_.empty()) {
+    if (waited > 10 && !told_ && shared_listener_ && candidates_.empty()) {
       log(LogLevel::kInfo, fmt::format("waiting for a peer to come to port {}", plan_.ports.front()));
       told_ = true;
     }

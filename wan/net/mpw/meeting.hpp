@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/mpw/door.hpp"
+#include "wan/net/mpw/shared_listener.hpp"
 #include "wan/net/mpw/environment.hpp"
 #include "wan/net/path.hpp"
 
@@ -32,7 +32,7 @@ struct MeetingPlan {
 struct Met {
   Path path;
   std::vector<int> ports;      // of `plan.ports` those with a partner, in the order of the path's channels
-  std::shared_ptr<Door> door;  // where the path came in; open as long as lost streams are to come back
+  std::shared_ptr<SharedListener> listener;  // where the path came in; open as long as lost streams are to come back
 };
 
 // Throws Error where no path came about within the environment's `wait` (kCall: connect_timeout), SecurityError.

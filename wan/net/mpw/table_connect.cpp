@@ -33,7 +33,7 @@ MeetingPlan Table::plan_for(const std::string& host, const std::vector<int>& cha
 // Gives the channels that found partners their tags, and takes them out of `channels`.
 void Table::assign(std::vector<int>& channels, Met met) {
   const std::string name = met.path.status().peer;
-  const auto link = std::make_shared<Link>(std::move(met.path), std::move(met.door), name, static_cast<int>(met.ports.size()));
+  const auto link = std::make_shared<Link>(std::move(met.path), std::move(met.listener), name, static_cast<int>(met.ports.size()));
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < met.ports.size(); ++i) {
     const auto found = std::find_if(channels.begin(), channels.end(), [&](int number) { return channel(number).port == met.ports[i]; });

@@ -1,4 +1,4 @@
-// Streams that come and go: dialing, reconnecting, retiring, signs of life.
+// Streams that come and go: dialing, reconnecting, retiring, heartbeats.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -29,7 +29,7 @@ void Stream::start() {
 
 void Stream::send_control(const Frame& frame, std::vector<std::byte> payload) {
   if (retire_sent_ || ended_) return;
-  // A peer that asks for signs of life and does not read them gets no more.
+  // A peer that asks for heartbeats and does not read them gets no more.
   if (frame.type == FrameType::kPong && control_.size() >= kMostWaiting) return;
   control_.push_back({frame, std::move(payload)});
 }

@@ -83,62 +83,62 @@ void RelayCore::on_ready(bool, bool) {
 void RelayCore::take(Socket socket, const Address& address) {
   const std::uint64_t number = next_++;
   Host& host = *this;
-  asking_[number] = std::make_unique<RelayGuest>(loop_, host, keys_, number, std::move(socket), address, settings_.admission_timeout);
+  asking_[number] = std::make_unique<RelayClient>(loop_, host, keys_, number, std::move(socket), address, settings_.admission_timeout);
   strangers_.enter(address.network(), *asking_[number]);
   if (strangers_.size() > static_cast<std::size_t>(settings_.half_open))
     gone(strangers_.surplus(), "dropped: too many have not yet said what they want");
 }
 
-void RelayCore::asked(RelayGuest& guest) {
-  strangers_.leave(guest);
-  auto node = asking_.extract(guest.number());
+void RelayCore::asked(RelayClient& client) {
+  strangers_.leave(client);
+  auto node = asking_.extract(client.number());
   waiting_.insert(std::move(node));
-  if (!guest.admitted()) return refuse(guest, Code::kKey, "the relay has no such key, or the answer was not made with it");
-  switch (guest.request().want) {
-    case Want::kConnect: return connect(guest);
-    case Want::kListen: return enroll(guest);
-    case Want::kAnswer: return answer(guest);
+  if (!client.admitted()) return refuse(client, Code::kKey, "the relay has no such key, or the answer was not made with it");
+  switch (client.request().want) {
+    case Want::kConnect: return connect(client);
+    case Want::kListen: return enroll(client);
+    case Want::kAnswer: return answer(client);
   }
 }
 
-// A guest that went away takes what was on its way with it.
-void RelayCore::gone(RelayGuest& guest, const std::string& why) {
+// A client that went away takes what was on its way with it.
+void RelayCore::gone(RelayClient& client, const std::string& why) {
   ++refused_;
-  note(fmt::format("{}: {}", guest.address().text(), why));
-  drop(guest.number());
+  note(fmt::format("{}: {}", client.address().text(), why));
+  drop(client.number());
 }
 
-void RelayCore::drop(std::uint64_t guest) {
-  dials_.erase(guest);
+void RelayCore::drop(std::uint64_t client) {
+  dials_.erase(client);
   for (auto call = calls_.begin(); call != calls_.end();) {
-    if (call->second.caller != guest) {
+    if (call->second.caller != client) {
       ++call;
       continue;
     }
     loop_.cancel(call->second.timer);
     call = calls_.erase(call);
   }
-  if (const auto answering = answers_.find(guest); answering != answers_.end()) {
+  if (const auto answering = answers_.find(client); answering != answers_.end()) {
     const std::uint64_t caller = answering->second;
     answers_.erase(answering);
     refuse_caller(caller, "the listener's answer broke off");
   }
-  if (const auto asking = asking_.find(guest); asking != asking_.end()) {
+  if (const auto asking = asking_.find(client); asking != asking_.end()) {
     strangers_.leave(*asking->second);
     asking_.erase(asking);
   }
-  waiting_.erase(guest);
+  waiting_.erase(client);
 }
 
-void RelayCore::refuse(RelayGuest& guest, Code code, const std::string& reason) {
+void RelayCore::refuse(RelayClient& client, Code code, const std::string& reason) {
   ++refused_;
-  note(fmt::format("{} (key {}) refused: {}", guest.address().text(), guest.request().key_id, reason));
-  guest.decide({code, reason}, [this](RelayGuest& told) { drop(told.number()); });
+  note(fmt::format("{} (key {}) refused: {}", client.address().text(), client.request().key_id, reason));
+  client.decide({code, reason}, [this](RelayClient& told) { drop(told.number()); });
 }
 
 void RelayCore::refuse_caller(std::uint64_t caller, const std::string& reason) {
-  const auto guest = waiting_.find(caller);
-  if (guest != waiting_.end()) refuse(*guest->second, Code::kUnreachable, reason);
+  const auto client = waiting_.find(caller);
+  if (client != waiting_.end()) refuse(*client->second, Code::kUnreachable, reason);
 }
 
 // Strangers must not be able to fill a disk.
@@ -152,11 +152,11 @@ void RelayCore::note(const std::string& text) {
   if (++notes_ <= kNotesPerSecond) log(LogLevel::kInfo, text);
 }
 
-bool RelayCore::room_for(RelayGuest& guest) {
-  const std::string& key = guest.request().key_id;
+bool RelayCore::room_for(RelayClient& client) {
+  const std::string& key = client.request().key_id;
   const auto coming = dials_.size() + calls_.size() + answers_.size();
   if (sessions_.size() + coming >= static_cast<std::size_t>(settings_.sessions)) {
-    refuse(guest, Code::kBusy, fmt::format("the relay has its {} sessions already", settings_.sessions));
+    refuse(client, Code::kBusy, fmt::format("the relay has its {} sessions already", settings_.sessions));
     return false;
   }
   if (settings_.sessions_per_key == 0) return true;
@@ -164,25 +164,25 @@ bool RelayCore::room_for(RelayGuest& guest) {
   const auto waiting = [&key](const auto& one) { return one.second->request().key_id == key && one.second->request().want == Want::kConnect; };
   const auto count = std::count_if(sessions_.begin(), sessions_.end(), mine) + std::count_if(waiting_.begin(), waiting_.end(), waiting);
   if (count <= settings_.sessions_per_key) return true;  // this one is among those who wait
-  refuse(guest, Code::kBusy, fmt::format("this key has its {} sessions already", settings_.sessions_per_key));
+  refuse(client, Code::kBusy, fmt::format("this key has its {} sessions already", settings_.sessions_per_key));
   return false;
 }
 
-void RelayCore::connect(RelayGuest& guest) {
-  if (!room_for(guest)) return;
-  const std::string& name = guest.request().name;
-  if (const auto found = destinations_.find(name); found != destinations_.end()) return dial(guest, found->second);
-  if (const auto found = names_.find(name); found != names_.end()) return call(guest, found->second);
-  refuse(guest, Code::kNobody, fmt::format("nobody is there as '{}' now", name));
+void RelayCore::connect(RelayClient& client) {
+  if (!room_for(client)) return;
+  const std::string& name = client.request().name;
+  if (const auto found = destinations_.find(name); found != destinations_.end()) return dial(client, found->second);
+  if (const auto found = names_.find(name); found != names_.end()) return call(client, found->second);
+  refuse(client, Code::kNobody, fmt::format("nobody is there as '{}' now", name));
 }
 
-void RelayCore::dial(RelayGuest& guest, const std::vector<Address>& addresses) {
+void RelayCore::dial(RelayClient& client, const std::vector<Address>& addresses) {
   PathSettings settings = settings_.socket;
   settings.connect_timeout = settings_.answer_timeout / static_cast<double>(addresses.size());
-  const std::uint64_t caller = guest.number();
+  const std::uint64_t caller = client.number();
   dials_[caller] = std::make_unique<RelayDial>(
       loop_, addresses, settings, RelayDial::Ask(),
-      [this, caller, name = guest.request().name](Socket socket) {
+      [this, caller, name = client.request().name](Socket socket) {
         const std::string to = fmt::format("'{}' at {}", name, peer_address(socket.descriptor()).text());
         dials_.erase(caller);
         join(caller, std::move(socket), to);
@@ -193,10 +193,10 @@ void RelayCore::dial(RelayGuest& guest, const std::vector<Address>& addresses) {
       });
 }
 
-void RelayCore::call(RelayGuest& guest, Registered& listener) {
+void RelayCore::call(RelayClient& client, Registered& listener) {
   const std::string token = make_token();
   Call& call = calls_[token];
-  call = {guest.number(), guest.request().name, listener.key_id, 0};
+  call = {client.number(), client.request().name, listener.key_id, 0};
   call.timer = loop_.after(settings_.answer_timeout, [this, token] {
     const std::uint64_t caller = calls_.at(token).caller;
     calls_.erase(token);
@@ -205,15 +205,15 @@ void RelayCore::call(RelayGuest& guest, Registered& listener) {
   listener.control->call(token);
 }
 
-void RelayCore::answer(RelayGuest& guest) {
-  const auto found = calls_.find(guest.request().name);
-  if (found == calls_.end() || found->second.key_id != guest.request().key_id)
-    return refuse(guest, Code::kRefused, "no call waits for this answer");
+void RelayCore::answer(RelayClient& client) {
+  const auto found = calls_.find(client.request().name);
+  if (found == calls_.end() || found->second.key_id != client.request().key_id)
+    return refuse(client, Code::kRefused, "no call waits for this answer");
   const Call call = found->second;
   loop_.cancel(call.timer);
   calls_.erase(found);
-  answers_[guest.number()] = call.caller;
-  guest.decide({}, [this, call](RelayGuest& answering) {
+  answers_[client.number()] = call.caller;
+  client.decide({}, [this, call](RelayClient& answering) {
     Socket socket = answering.take();
     const std::string to = fmt::format("'{}' (hidden) at {}", call.name, answering.address().text());
     answers_.erase(answering.number());
@@ -227,10 +227,10 @@ void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to)
   const auto found = waiting_.find(caller);
   if (found == waiting_.end()) return;
   auto kept = std::make_shared<Socket>(std::move(target));
-  found->second->decide({}, [this, kept, to](RelayGuest& guest) {
-    const std::uint64_t number = guest.number();
-    const Session session{guest.request().key_id, guest.address().text(), to};
-    Socket socket = guest.take();
+  found->second->decide({}, [this, kept, to](RelayClient& client) {
+    const std::uint64_t number = client.number();
+    const Session session{client.request().key_id, client.address().text(), to};
+    Socket socket = client.take();
     drop(number);
     ++sessions_ever_;
     log(LogLevel::kInfo, fmt::format("session {} begins: {} (key {}) to {}", number, session.from, session.key_id, session.to));
@@ -249,26 +249,26 @@ void RelayCore::ended(const SessionReport& report) {
   sessions_.erase(found);
 }
 
-void RelayCore::enroll(RelayGuest& guest) {
-  const std::string& name = guest.request().name;
+void RelayCore::enroll(RelayClient& client) {
+  const std::string& name = client.request().name;
   if (destinations_.count(name) > 0)
-    return refuse(guest, Code::kRefused, fmt::format("'{}' is one of the relay's own destinations", name));
+    return refuse(client, Code::kRefused, fmt::format("'{}' is one of the relay's own destinations", name));
   if (const auto found = names_.find(name); found != names_.end()) {
-    if (found->second.key_id != guest.request().key_id)
-      return refuse(guest, Code::kRefused, fmt::format("'{}' is registered with another key", name));
+    if (found->second.key_id != client.request().key_id)
+      return refuse(client, Code::kRefused, fmt::format("'{}' is registered with another key", name));
     if (found->second.control->silent() < kAlive)
-      return refuse(guest, Code::kBusy, fmt::format("'{}' is registered by {}, which is alive", name, found->second.from.text()));
+      return refuse(client, Code::kBusy, fmt::format("'{}' is registered by {}, which is alive", name, found->second.from.text()));
   } else if (names_.size() >= static_cast<std::size_t>(settings_.names)) {
-    return refuse(guest, Code::kBusy, "the relay has all the names that it can");
+    return refuse(client, Code::kBusy, "the relay has all the names that it can");
   }
-  guest.decide({}, [this](RelayGuest& told) { enrolled(told); });
+  client.decide({}, [this](RelayClient& told) { enrolled(told); });
 }
 
-void RelayCore::enrolled(RelayGuest& guest) {
-  const std::string name = guest.request().name, key = guest.request().key_id;
-  const Address from = guest.address();
-  Socket socket = guest.take();
-  drop(guest.number());
+void RelayCore::enrolled(RelayClient& client) {
+  const std::string name = client.request().name, key = client.request().key_id;
+  const Address from = client.address();
+  Socket socket = client.take();
+  drop(client.number());
   names_.erase(name);
   log(LogLevel::kInfo, fmt::format("'{}' registered by {} (key {})", name, from.text(), key));
   auto control = std::make_unique<ControlChannel>(loop_, std::move(socket), ControlChannel::Called(),

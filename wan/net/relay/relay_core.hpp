@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "wan/net/relay/control.hpp"
-#include "wan/net/relay/guest.hpp"
+#include "wan/net/relay/relay_client.hpp"
 #include "wan/net/relay/pump.hpp"
 #include "wan/net/relay/relay.hpp"
 #include "wan/net/relay/relay_dial.hpp"
@@ -15,7 +15,7 @@
 
 namespace maki::wan {
 
-class RelayCore final : private RelayGuest::Host, private Pollable {
+class RelayCore final : private RelayClient::Host, private Pollable {
  public:
   // Any thread; then everything in the loop's.
   RelayCore(EventLoop& loop, const RelaySettings& settings);
@@ -46,24 +46,24 @@ class RelayCore final : private RelayGuest::Host, private Pollable {
     std::string key_id;
     std::string from, to;
   };
-  using Guests = std::map<std::uint64_t, std::unique_ptr<RelayGuest>>;  // in the order of their arrival
+  using Clients = std::map<std::uint64_t, std::unique_ptr<RelayClient>>;  // in the order of their arrival
 
   void on_ready(bool readable, bool writable) override;
   void take(Socket socket, const Address& address);
-  void asked(RelayGuest& guest) override;
-  void gone(RelayGuest& guest, const std::string& why) override;
-  void refuse(RelayGuest& guest, Code code, const std::string& reason);
+  void asked(RelayClient& client) override;
+  void gone(RelayClient& client, const std::string& why) override;
+  void refuse(RelayClient& client, Code code, const std::string& reason);
   void refuse_caller(std::uint64_t caller, const std::string& reason);
-  void drop(std::uint64_t guest);
+  void drop(std::uint64_t client);
 
-  void connect(RelayGuest& guest);
-  bool room_for(RelayGuest& guest);
-  void dial(RelayGuest& guest, const std::vector<Address>& addresses);
-  void call(RelayGuest& guest, Registered& listener);
-  void answer(RelayGuest& guest);
+  void connect(RelayClient& client);
+  bool room_for(RelayClient& client);
+  void dial(RelayClient& client, const std::vector<Address>& addresses);
+  void call(RelayClient& client, Registered& listener);
+  void answer(RelayClient& client);
   void join(std::uint64_t caller, Socket target, const std::string& to);
-  void enroll(RelayGuest& guest);
-  void enrolled(RelayGuest& guest);
+  void enroll(RelayClient& client);
+  void enrolled(RelayClient& client);
   void unenroll(const std::string& name, const std::string& reason);
   void note(const std::string& text);
 
@@ -74,12 +74,12 @@ class RelayCore final : private RelayGuest::Host, private Pollable {
   Socket socket_;
   Join join_;
   std::uint64_t next_ = 1, refused_ = 0, sessions_ever_ = 0;
-  Guests asking_;                 // not yet known
-  Crowd<RelayGuest> strangers_;   // the same, by where they come from
-  Guests waiting_;                // for what they asked for
+  Clients asking_;                 // not yet known
+  Crowd<RelayClient> strangers_;   // the same, by where they come from
+  Clients waiting_;                // for what they asked for
   std::map<std::uint64_t, std::unique_ptr<RelayDial>> dials_;   // for the caller
   std::map<std::string, Call> calls_;                           // by token
-  std::map<std::uint64_t, std::uint64_t> answers_;              // answering guest -> caller
+  std::map<std::uint64_t, std::uint64_t> answers_;              // answering client -> caller
   std::map<std::string, Registered> names_;
   std::map<std::uint64_t, Session> sessions_;
   EventLoop::Timer pause_ = 0;

@@ -59,7 +59,7 @@ bool RelaySession::flow(End& from) {
   End& to = other(from);
   if (failed_ == &to) return true;  // nobody is there
   const std::uint64_t before = from.onward.bytes();
-  Conduit::Result result = Conduit::Result::kFlowing;
+  SplicePipe::Result result = SplicePipe::Result::kFlowing;
   try {
     result = from.onward.move(from.socket.descriptor(), to.socket.descriptor());
   } catch (const Error& error) {
@@ -69,10 +69,10 @@ bool RelaySession::flow(End& from) {
     total_.fetch_add(from.onward.bytes() - before, std::memory_order_relaxed);
     last_moved_ = Clock::now();
   }
-  if (failed_ == &from && (result != Conduit::Result::kFlowing || from.onward.finished()))
+  if (failed_ == &from && (result != SplicePipe::Result::kFlowing || from.onward.finished()))
     return end(std::string("reset by ") + from.name), false;
-  if (result == Conduit::Result::kSourceFailed) return end(std::string("reset by ") + from.name), false;
-  if (result == Conduit::Result::kTargetFailed) return fail(to);
+  if (result == SplicePipe::Result::kSourceFailed) return end(std::string("reset by ") + from.name), false;
+  if (result == SplicePipe::Result::kTargetFailed) return fail(to);
   if (caller_.onward.finished() && target_.onward.finished()) return end("closed"), false;
   return true;
 }

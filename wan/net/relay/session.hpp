@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "wan/net/relay/conduit.hpp"
+#include "wan/net/relay/splice_pipe.hpp"
 #include "wan/net/socket/event_loop.hpp"
 
 namespace maki::wan {
@@ -38,7 +38,7 @@ class RelaySession {
     RelaySession& session;
     const char* name;
     Socket socket;
-    Conduit onward;        // to the other end
+    SplicePipe onward;        // to the other end
     bool watched = false;
     bool hung_up = false;  // reported while nothing could be done about it
   };

@@ -12,7 +12,7 @@
 #include <random>
 #include <string>
 
-#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/names.hpp"
 
 namespace maki::wan::copy {
@@ -65,9 +65,9 @@ class PipeState {
   Tag held_ = 0;
 };
 
-class PipeCourier : public Courier {
+class PipeChannel : public MessageChannel {
  public:
-  PipeCourier(std::shared_ptr<PipeState> state, int end) : state_(std::move(state)), end_(end) {}
+  PipeChannel(std::shared_ptr<PipeState> state, int end) : state_(std::move(state)), end_(end) {}
   void send(Tag tag, Bytes message) override { state_->put(1 - end_, tag, std::move(message)); }
   Bytes receive(Tag tag) override { return state_->take(end_, tag); }
   std::optional<Bytes> receive_for(Tag tag, double seconds) override { return state_->take_for(end_, tag, seconds); }

@@ -83,9 +83,9 @@ TEST_F(CopyPath, RefusalsLeaveTheConnectionUsable) {
 TEST_F(CopyPath, StreamsThatDieCostNothing) {
   write_file(here_ / "local/large", random_text(32 << 20, 6));
   Service service(here_ / "served", security_);
-  auto courier = std::make_unique<PathCourier>(service.path());
-  Path& path = courier->path();
-  Client client(std::move(courier));
+  auto channel = std::make_unique<PathChannel>(service.path());
+  Path& path = channel->path();
+  Client client(std::move(channel));
   std::atomic<bool> done{false};
   std::thread breaking([&] {
     for (int i = 0; !done; ++i) {

@@ -27,7 +27,7 @@ class HostileClient : public ::testing::Test {
   }
   void serve() {
     server_ = std::make_unique<Server>(options_);
-    serving_ = std::async(std::launch::async, [this] { server_->serve(peer_.ours(), guest_); });
+    serving_ = std::async(std::launch::async, [this] { server_->serve(peer_.ours(), client_); });
   }
   void push() {
     Order order;
@@ -62,7 +62,7 @@ class HostileClient : public ::testing::Test {
   ServerOptions options_;
   std::mutex mutex_;
   std::vector<std::string> log_;
-  Guest guest_;
+  ClientState client_;
   std::unique_ptr<Server> server_;
   std::future<void> serving_;
 };
@@ -173,8 +173,8 @@ TEST_F(HostileClient, PushesNothingExecutableUnlessAllowed) {
     HostilePeer peer;
     options_.perms = perms;
     Server server(options_);
-    Guest guest;
-    auto serving = std::async(std::launch::async, [&] { server.serve(peer.ours(), guest); });
+    ClientState client;
+    auto serving = std::async(std::launch::async, [&] { server.serve(peer.ours(), client); });
     Order order;
     order.action = Order::Action::kPush;
     peer.say(kControlTag, order);

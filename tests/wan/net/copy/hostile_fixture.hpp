@@ -6,7 +6,7 @@
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
 #include "tests/wan/net/path/pair.hpp"
-#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/records.hpp"
 
 namespace maki::wan::copy {
@@ -14,12 +14,12 @@ namespace maki::wan::copy {
 class HostilePeer {
  public:
   HostilePeer() : pair_(test::streams(2)) {
-    ours_ = std::make_unique<PathCourier>(std::move(pair_.here));
-    theirs_ = std::make_unique<PathCourier>(std::move(pair_.there));
+    ours_ = std::make_unique<PathChannel>(std::move(pair_.here));
+    theirs_ = std::make_unique<PathChannel>(std::move(pair_.there));
   }
-  PathCourier& ours() { return *ours_; }
-  std::unique_ptr<PathCourier> take_ours() { return std::move(ours_); }
-  PathCourier& theirs() { return *theirs_; }
+  PathChannel& ours() { return *ours_; }
+  std::unique_ptr<PathChannel> take_ours() { return std::move(ours_); }
+  PathChannel& theirs() { return *theirs_; }
 
   template <class Message>
   void say(Tag tag, const Message& message) {
@@ -35,7 +35,7 @@ class HostilePeer {
 
  private:
   test::Pair pair_;
-  std::unique_ptr<PathCourier> ours_, theirs_;
+  std::unique_ptr<PathChannel> ours_, theirs_;
 };
 
 inline void put_file(RecordWriter& writer, std::uint64_t index, const std::string& text, std::uint32_t mode = 0644) {

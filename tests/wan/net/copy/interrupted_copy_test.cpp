@@ -96,10 +96,10 @@ TEST_F(InterruptedCopy, ALaterCopyTakesOverFromOneThatHangs) {
   const std::string text = random_text(2 << 20, 11);
   write_file(local() / "f", text);
   auto stuck = std::make_shared<PipeState>(kUnlimited);
-  PipeCourier far(stuck, 1);
-  Guest guest;
-  std::thread serving([&] { server_->serve(far, guest); });
-  PipeCourier near(stuck, 0);
+  PipeChannel far(stuck, 1);
+  ClientState client;
+  std::thread serving([&] { server_->serve(far, client); });
+  PipeChannel near(stuck, 0);
   Order order;
   order.action = Order::Action::kPush;
   order.sole_file = true;
@@ -163,11 +163,11 @@ TEST_F(InterruptedCopy, ASourceThatVanishesOrGrows) {
   const auto root = std::make_shared<const Root>((local() / "t").string());
   // Listed, but gone by the time that it is asked for: between the two there is a round trip.
   auto state = std::make_shared<PipeState>(kUnlimited);
-  PipeCourier far(state, 1), near(state, 0);
+  PipeChannel far(state, 1), near(state, 0);
   Progress progress;
-  Claims claims;
+  Leases leases;
   const Root there(served().string());
-  Receiver receiver(far, there, claims, {.path = "x/"}, progress, {});
+  Receiver receiver(far, there, leases, {.path = "x/"}, progress, {});
   Progress sent;
   Sender sender(near, {{root, "", ""}}, sent, {}, kSmallBatch);
   state->hold(kBackTag);

@@ -48,13 +48,13 @@ class CopyServer : public ::testing::Test {
     EXPECT_TRUE(client.push({(here_ / "local").string()}, to).complete());
   }
   // A client that begins a copy and says no more.
-  std::unique_ptr<PathCourier> begin(const char* key) const {
-    auto courier = std::make_unique<PathCourier>(path(key));
+  std::unique_ptr<PathChannel> begin(const char* key) const {
+    auto channel = std::make_unique<PathChannel>(path(key));
     Order order;
     order.action = Order::Action::kPush;
-    courier->send(kControlTag, encode(order));
-    EXPECT_TRUE(decode_reply(courier->receive(kControlTag).view()).agreed);
-    return courier;
+    channel->send(kControlTag, encode(order));
+    EXPECT_TRUE(decode_reply(channel->receive(kControlTag).view()).agreed);
+    return channel;
   }
   bool log_has(const std::string& one, const std::string& two) {
     const std::lock_guard lock(mutex_);
@@ -97,7 +97,7 @@ TEST_F(CopyServer, OneKeyDoesNotLockOutOthers) {
   options_.limits.of_each = 3;
   options_.shares[id_of("b")].read_only = false;
   start();
-  std::vector<std::unique_ptr<PathCourier>> held;
+  std::vector<std::unique_ptr<PathChannel>> held;
   for (int i = 0; i < 3; ++i) held.push_back(begin("a"));
   EXPECT_THROW(push("a", "x"), PathError);  // for now: another time it may
   push("b", "x");
@@ -115,7 +115,7 @@ TEST_F(CopyServer, WhoHasFewTakesAPlaceOfWhoHasMost) {
   options_.limits.all = 4;
   options_.shares[id_of("b")].read_only = false;
   start();
-  std::vector<std::unique_ptr<PathCourier>> held;
+  std::vector<std::unique_ptr<PathChannel>> held;
   for (int i = 0; i < 4; ++i) held.push_back(begin("a"));
   held.push_back(begin("b"));
   EXPECT_THROW(push("a", "x"), PathError);
@@ -123,7 +123,7 @@ TEST_F(CopyServer, WhoHasFewTakesAPlaceOfWhoHasMost) {
 
 TEST_F(CopyServer, StopsAtOnceWhoeverIsThere) {
   start();
-  std::vector<std::unique_ptr<PathCourier>> held;
+  std::vector<std::unique_ptr<PathChannel>> held;
   for (int i = 0; i < 8; ++i) held.push_back(begin("a"));
   const auto start = std::chrono::steady_clock::now();
   stop();

@@ -41,9 +41,9 @@ class TwoFolders : public ::testing::Test {
   template <class Work>
   auto with_client(Work work, std::uint64_t budget = kUnlimited) {
     auto state = std::make_shared<PipeState>(budget);
-    PipeCourier far(state, 1);
-    Guest guest;
-    std::thread serving([&] { server_->serve(far, guest); });
+    PipeChannel far(state, 1);
+    ClientState seen_from_there;
+    std::thread serving([&] { server_->serve(far, seen_from_there); });
     struct End {
       PipeState& state;
       std::thread& thread;
@@ -52,7 +52,7 @@ class TwoFolders : public ::testing::Test {
         thread.join();
       }
     } end{*state, serving};
-    Client client(std::make_unique<PipeCourier>(state, 0));
+    Client client(std::make_unique<PipeChannel>(state, 0));
     return work(client);
   }
   CopyReport push(const std::string& what, const std::string& to, std::uint64_t budget = kUnlimited) {

@@ -52,7 +52,7 @@ TEST_F(Meetings, OneSideWaitsTheOtherNamesIt) {
   expect_one_path(plan("localhost", Manner::kCall, {port}), plan("0.0.0.0", Manner::kWait, {port}));
 }
 
-// Each listens and each calls, here through one door: two paths stand, one stays.
+// Each listens and each calls, here through one handshakes: two paths stand, one stays.
 TEST_F(Meetings, BothNameEachOther) {
   const int port = test::free_ports({0});
   for (int i = 0; i < 10; ++i)

@@ -157,7 +157,7 @@ TEST_P(Faults, TheLinkBreaks) {
   exchange(link.here, link.there, {.seed = 3, .pause = 0.004});
 }
 
-// Nothing is closed, nothing passes: only the missing signs of life tell.
+// Nothing is closed, nothing passes: only the missing heartbeats tell.
 TEST_P(Faults, TheLinkGoesSilentAndComesBack) {
   Linked link(impatient(4), security());
   std::thread silence([&] {

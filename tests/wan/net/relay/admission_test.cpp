@@ -5,7 +5,7 @@
 #include "tests/wan/net/relay/rig.hpp"
 #include "wan/net/relay/admission_wire.hpp"
 #include "wan/net/relay/control.hpp"
-#include "wan/net/relay/gate.hpp"
+#include "wan/net/relay/admission_check.hpp"
 
 namespace maki::wan {
 namespace {
@@ -30,7 +30,7 @@ Nonce nonce_of(unsigned char fill) {
 }
 
 // Both sides by turns until the gate has a request.
-void ask(SocketPair& sockets, RelayGate& gate, RelayAdmission& admission) {
+void ask(SocketPair& sockets, AdmissionCheck& gate, RelayAdmission& admission) {
   for (int i = 0; i < 10; ++i) {
     const IoStatus status = gate.receive(sockets.relay.descriptor());
     if (status == IoStatus::kDone) return;
@@ -42,7 +42,7 @@ void ask(SocketPair& sockets, RelayGate& gate, RelayAdmission& admission) {
 // A whole conversation, in which the gate admits whoever holds a key.
 IoStatus converse(const KeyRing& keys, RelayAdmission& admission, const Verdict& verdict = {}) {
   SocketPair sockets;
-  RelayGate gate(keys);
+  AdmissionCheck gate(keys);
   ask(sockets, gate, admission);
   gate.decide(gate.admitted() ? verdict : Verdict{Code::kKey, "no"});
   EXPECT_EQ(gate.send_verdict(sockets.relay.descriptor()), IoStatus::kDone);
@@ -113,7 +113,7 @@ TEST(RelayAdmission, ReplayedAnswerIsRefused) {
   const Key key = Key::make();
   const KeyRing keys = ring(key);
   SocketPair first, second;
-  RelayGate gate(keys), next(keys);
+  AdmissionCheck gate(keys), next(keys);
   const auto admission = RelayAdmission::connect_to(key, "amsterdam");
   EXPECT_EQ(gate.receive(first.relay.descriptor()), IoStatus::kWantRead);
   admission->progress(first.peer.descriptor());
@@ -143,7 +143,7 @@ TEST(RelayAdmission, ReadsNothingBeyondTheVerdictAndTakesBytesOneByOne) {
   const Key key = Key::make();
   const KeyRing keys = ring(key);
   SocketPair sockets;
-  RelayGate gate(keys);
+  AdmissionCheck gate(keys);
   const auto admission = RelayAdmission::connect_to(key, "amsterdam");
   ask(sockets, gate, *admission);
   gate.decide({});

@@ -231,7 +231,7 @@ TEST(Context, SharedHasAThreadForEachCore) {
   std::set<EventLoop*> loops;
   for (int i = 0; i < 16; ++i) loops.insert(&Context::shared().next_loop());
   EXPECT_EQ(loops.size(), std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
-  EXPECT_FALSE(loops.contains(&Context::shared().door()));
+  EXPECT_FALSE(loops.contains(&Context::shared().handshakes()));
 }
 
 }  // namespace

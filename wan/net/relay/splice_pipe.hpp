@@ -10,7 +10,7 @@
 
 namespace maki::wan {
 
-// Pipes for the conduits of one loop. A conduit has one only while it holds bytes, so idle sessions cost none.
+// Pipes for the splice pipes of one loop. A splice pipe has one only while it holds bytes, so idle sessions cost none.
 class PipePool {
  public:
   struct Pipe {
@@ -25,7 +25,7 @@ class PipePool {
   std::vector<Pipe> free_;
 };
 
-class Conduit {
+class SplicePipe {
  public:
   enum class Result {
     kFlowing,       // until the sockets are ready again, or finished()
@@ -33,7 +33,7 @@ class Conduit {
     kTargetFailed,
   };
 
-  explicit Conduit(PipePool& pipes) : pipes_(pipes) {}
+  explicit SplicePipe(PipePool& pipes) : pipes_(pipes) {}
   // What goes now, but not for ever. The source's end is passed on as the target's (shutdown). Throws Error (no pipe).
   Result move(int source, int target);
   bool wants_source() const { return !finished_ && held_ == 0; }  // to be readable

@@ -1,4 +1,4 @@
-#include "wan/net/relay/gate.hpp"
+#include "wan/net/relay/admission_check.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -55,10 +55,10 @@ const Key* KeyRing::find(const std::string& id) const {
   return found == keys_.end() ? nullptr : &found->second;
 }
 
-RelayGate::RelayGate(const KeyRing& keys)
+AdmissionCheck::AdmissionCheck(const KeyRing& keys)
     : keys_(keys), nonce_(fresh_nonce()), challenge_(encode(Challenge{kVersion, nonce_})), incoming_(kRequestBytes), verdict_(0) {}
 
-IoStatus RelayGate::receive(int descriptor) {
+IoStatus AdmissionCheck::receive(int descriptor) {
   if (!challenged_) {
     if (const IoStatus status = challenge_.send(descriptor); status != IoStatus::kDone) return status;
     challenged_ = true;
@@ -71,6 +71,6 @@ IoStatus RelayGate::receive(int descriptor) {
   return IoStatus::kDone;
 }
 
-void RelayGate::decide(const Verdict& verdict) { verdict_ = Transfer(encode(verdict, request_bytes_, nonce_, key_)); }
+void AdmissionCheck::decide(const Verdict& verdict) { verdict_ = Transfer(encode(verdict, request_bytes_, nonce_, key_)); }
 
 }  // namespace maki::wan

@@ -1,4 +1,4 @@
-#include "host/comm/roll_call.hpp"
+#include "host/comm/survivor_check.hpp"
 
 #include <mpi.h>
 
@@ -21,17 +21,17 @@ std::vector<bool> heard;
 
 }  // namespace
 
-void open_roll_call() {
+void open_survivor_check() {
   check(MPI_Comm_dup(MPI_COMM_WORLD, &roll), "MPI_Comm_dup");
   check(MPI_Comm_set_errhandler(roll, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
-bool roll_is_called() {
+bool survivor_check_is_called() {
   int called = 0;
   return MPI_Iprobe(MPI_ANY_SOURCE, 0, roll, &called, MPI_STATUS_IGNORE) == MPI_SUCCESS && called;
 }
 
-std::vector<bool> call_roll() {
+std::vector<bool> check_survivors() {
   if (!heard.empty()) return heard;
   int rank = 0, size = 0;
   MPI_Comm_rank(roll, &rank);

@@ -15,9 +15,9 @@
 namespace maki::wan::copy {
 
 // Any thread, but of each tag one sends, and one receives, at a time. All throw PathError once the connection is gone.
-class Courier {
+class MessageChannel {
  public:
-  virtual ~Courier() = default;
+  virtual ~MessageChannel() = default;
   // Returns when there is room for it among the messages under way.
   virtual void send(Tag tag, Bytes message) = 0;
   virtual Bytes receive(Tag tag) = 0;
@@ -35,16 +35,16 @@ class Courier {
 // Bytes that several connections have under way together.
 using UnderWay = std::atomic<std::size_t>;
 
-class PathCourier : public Courier {
+class PathChannel : public MessageChannel {
  public:
   static constexpr std::size_t kUnderWay = 64 << 20;      // bytes of file contents each way
   static constexpr std::size_t kAllUnderWay = 256 << 20;  // of all that share an UnderWay; above, each has one message
   // What a peer that keeps to this may send before it is asked for: of use as a path's unmatched_limit.
   static constexpr std::size_t kUnmatched = kUnderWay + kMaxBatch + 8 * kMaxMessage;
 
-  explicit PathCourier(Path path, std::shared_ptr<UnderWay> all = std::make_shared<UnderWay>(0))
+  explicit PathChannel(Path path, std::shared_ptr<UnderWay> all = std::make_shared<UnderWay>(0))
       : peer_(path.status().peer), all_(std::move(all)), path_(std::move(path)) {}
-  ~PathCourier() override;
+  ~PathChannel() override;
   void send(Tag tag, Bytes message) override;
   Bytes receive(Tag tag) override;
   std::optional<Bytes> receive_for(Tag tag, double seconds) override;

@@ -13,18 +13,18 @@
 
 namespace maki::wan::mpw {
 
-// Whom a meeting waits for at a door. No addresses: anyone. `caller` is what it calls itself: where its host is this
-// machine it may come to its own door.
+// Whom a meeting waits for at a port. No addresses: anyone. `caller` is what it calls itself: where its host is this
+// machine it may come to its own port.
 struct Expected {
   std::vector<std::string> addresses;
   std::string caller;
 };
 
-class Door {
+class SharedListener {
  public:
-  // The door of this port; the same one as long as anyone holds it. Throws Error where the port cannot be had.
-  static std::shared_ptr<Door> open(int port, const Environment& environment);
-  explicit Door(int port, const Environment& environment);
+  // The listener of this port; the same one as long as anyone holds it. Throws Error where the port cannot be had.
+  static std::shared_ptr<SharedListener> open(int port, const Environment& environment);
+  explicit SharedListener(int port, const Environment& environment);
 
   void expect(const Expected& who);
   void forget(const Expected& who);

@@ -1,4 +1,4 @@
-#include "wan/net/mpw/door.hpp"
+#include "wan/net/mpw/shared_listener.hpp"
 
 #include <algorithm>
 #include <map>
@@ -19,32 +19,32 @@ std::string address_of(const Path& path) {
 
 }  // namespace
 
-std::shared_ptr<Door> Door::open(int port, const Environment& environment) {
+std::shared_ptr<SharedListener> SharedListener::open(int port, const Environment& environment) {
   static std::mutex mutex;
-  static std::map<int, std::weak_ptr<Door>> doors;
+  static std::map<int, std::weak_ptr<SharedListener>> listeners;
   const std::lock_guard lock(mutex);
-  std::shared_ptr<Door> door = doors[port].lock();
-  if (!door) {
-    door = std::make_shared<Door>(port, environment);
-    doors[port] = door;
+  std::shared_ptr<SharedListener> listener = listeners[port].lock();
+  if (!listener) {
+    listener = std::make_shared<SharedListener>(port, environment);
+    listeners[port] = listener;
   }
-  return door;
+  return listener;
 }
 
-Door::Door(int port, const Environment& environment)
+SharedListener::SharedListener(int port, const Environment& environment)
     : listener_(Endpoint{environment.listen, static_cast<std::uint16_t>(port)}, environment.security, environment.settings) {}
 
-void Door::expect(const Expected& who) {
+void SharedListener::expect(const Expected& who) {
   const std::lock_guard lock(mutex_);
   expected_.push_back(&who);
 }
 
-void Door::forget(const Expected& who) {
+void SharedListener::forget(const Expected& who) {
   const std::lock_guard lock(mutex_);
   std::erase(expected_, &who);
 }
 
-const Expected* Door::owner(const Arrival& arrival) const {
+const Expected* SharedListener::owner(const Arrival& arrival) const {
   std::vector<const Expected*> others = expected_;
   std::erase_if(others, [&](const Expected* one) { return one->caller == arrival.accepted.name; });
   const auto named = [&](const Expected* one) {
@@ -56,7 +56,7 @@ const Expected* Door::owner(const Arrival& arrival) const {
   return others.empty() ? nullptr : others.front();
 }
 
-std::optional<Accepted> Door::take(const Expected& who) {
+std::optional<Accepted> SharedListener::take(const Expected& who) {
   const std::lock_guard lock(mutex_);
   while (auto accepted = listener_.accept_for(0)) {
     const std::string address = address_of(accepted->path);

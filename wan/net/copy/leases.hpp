@@ -15,21 +15,21 @@
 namespace maki::wan::copy {
 
 // All work on the file is done with `mutex` held and after a look at `lost`.
-struct Claim {
+struct Lease {
   std::mutex mutex;
   bool lost = false;
   Descriptor file;  // of the unfinished file, while it is open
 };
 
 // Any thread; one for all who write below a root.
-class Claims {
+class Leases {
  public:
-  // `device` and `inode` of the folder that the file is in. Ends the claim that there was.
-  std::shared_ptr<Claim> take(dev_t device, ino_t inode, const std::string& name);
+  // `device` and `inode` of the folder that the file is in. Ends the lease that there was.
+  std::shared_ptr<Lease> take(dev_t device, ino_t inode, const std::string& name);
 
  private:
   std::mutex mutex_;
-  std::map<std::tuple<dev_t, ino_t, std::string>, std::weak_ptr<Claim>> claims_;
+  std::map<std::tuple<dev_t, ino_t, std::string>, std::weak_ptr<Lease>> leases_;
   std::size_t swept_ = 1024;  // when there are so many, those that ended are removed
 };
 

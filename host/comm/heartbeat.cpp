@@ -1,4 +1,4 @@
-#include "host/comm/signs_of_life.hpp"
+#include "host/comm/heartbeat.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -24,7 +24,7 @@
 #include <thread>
 
 #include "host/comm/mpi_ranks.hpp"
-#include "host/comm/roll_call.hpp"
+#include "host/comm/survivor_check.hpp"
 
 namespace maki::mpi {
 namespace {
@@ -57,7 +57,7 @@ struct Datagram {
 struct Peer {
   Place place;
   sockaddr_in heard_at{};  // where its answers come from, once there are any
-  Sign sign;
+  Heartbeat sign;
   unsigned long counted = 0;  // answers at the last beat
   double silent = 0;          // s, of a watched rank
 };
@@ -211,7 +211,7 @@ void run() {
 
 }  // namespace
 
-void open_signs_of_life(double timeout) {
+void open_heartbeat(double timeout) {
   auto* const mine = new Watch;
   check(MPI_Comm_rank(MPI_COMM_WORLD, &mine->rank), "MPI_Comm_rank");
   check(MPI_Comm_size(MPI_COMM_WORLD, &mine->size), "MPI_Comm_size");
@@ -257,9 +257,9 @@ void ask_all() {
   }
 }
 
-std::vector<Sign> signs() {
+std::vector<Heartbeat> heartbeats() {
   const std::lock_guard lock(watch->mutex);
-  std::vector<Sign> all;
+  std::vector<Heartbeat> all;
   for (const Peer& peer : watch->peers) all.push_back(peer.sign);
   return all;
 }

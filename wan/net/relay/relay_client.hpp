@@ -5,29 +5,29 @@
 #include <memory>
 #include <string>
 
-#include "wan/net/relay/gate.hpp"
+#include "wan/net/relay/admission_check.hpp"
 #include "wan/net/socket/event_loop.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 
-class RelayGuest final : private Pollable {
+class RelayClient final : private Pollable {
  public:
-  // All in the loop's thread; the guest may be deleted inside any of them.
+  // All in the loop's thread; the client may be deleted inside any of them.
   struct Host {
     virtual ~Host() = default;
-    virtual void asked(RelayGuest& guest) = 0;                          // decide() is to follow, now or later
-    virtual void gone(RelayGuest& guest, const std::string& why) = 0;   // nothing follows
+    virtual void asked(RelayClient& client) = 0;                          // decide() is to follow, now or later
+    virtual void gone(RelayClient& client, const std::string& why) = 0;   // nothing follows
   };
-  using Then = std::function<void(RelayGuest&)>;
+  using Then = std::function<void(RelayClient&)>;
 
-  RelayGuest(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket, const Address& address, double timeout);
-  ~RelayGuest() override;
+  RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket, const Address& address, double timeout);
+  ~RelayClient() override;
 
   std::uint64_t number() const { return number_; }
   const Address& address() const { return address_; }
-  bool admitted() const { return gate_.admitted(); }
-  const admission::Request& request() const { return gate_.request(); }
+  bool admitted() const { return check_.admitted(); }
+  const admission::Request& request() const { return check_.request(); }
   // Once, after asked(). `then` when the verdict has left.
   void decide(const admission::Verdict& verdict, Then then);
   Socket take();  // the socket, from `then` on
@@ -43,7 +43,7 @@ class RelayGuest final : private Pollable {
 
   EventLoop& loop_;
   Host& host_;
-  RelayGate gate_;
+  AdmissionCheck check_;
   std::uint64_t number_;
   Socket socket_;
   Address address_;

@@ -1,4 +1,4 @@
-#include "wan/net/copy/courier.hpp"
+#include "wan/net/copy/message_channel.hpp"
 
 namespace maki::wan::copy {
 namespace {
@@ -11,7 +11,7 @@ std::size_t posted_of(Tag tag) { return tag == kDataTag ? kBatchesPosted : tag =
 
 }  // namespace
 
-PathCourier::~PathCourier() {
+PathChannel::~PathChannel() {
   path_ = Path();  // closed: nothing is under way after this, and the messages' memory may go
   for (Lane& lane : lanes_) {
     *all_ -= lane.bytes;
@@ -23,24 +23,24 @@ PathCourier::~PathCourier() {
 }
 
 template <class Start>
-Request PathCourier::start(Start start) {
+Request PathChannel::start(Start start) {
   const std::lock_guard lock(closing_);
   check();
   return start();
 }
 
-void PathCourier::wait_for_oldest(Lane& lane) {
+void PathChannel::wait_for_oldest(Lane& lane) {
   lane.sent.front().request.wait();
   lane.bytes -= lane.sent.front().message.size;
   *all_ -= lane.sent.front().message.size;
   lane.sent.pop_front();
 }
 
-bool PathCourier::has_room(const Lane& lane, std::size_t bytes) const {
+bool PathChannel::has_room(const Lane& lane, std::size_t bytes) const {
   return lane.sent.empty() || (lane.bytes + bytes <= kUnderWay && *all_ + bytes <= kAllUnderWay);
 }
 
-void PathCourier::send(Tag tag, Bytes message) {
+void PathChannel::send(Tag tag, Bytes message) {
   Lane& to = lane(tag);
   const std::lock_guard lock(to.sending);
   while (!to.sent.empty() && (to.sent.front().request.test() || !has_room(to, message.size))) wait_for_oldest(to);
@@ -50,14 +50,14 @@ void PathCourier::send(Tag tag, Bytes message) {
   *all_ += view.size();
 }
 
-Request& PathCourier::next_posted(Tag tag) {
+Request& PathChannel::next_posted(Tag tag) {
   std::deque<Request>& posted = lane(tag).posted;
   while (posted.size() < posted_of(tag))
     posted.push_back(start([&] { return path_.start_receive_any(tag, limit_of(tag)); }));
   return posted.front();
 }
 
-Bytes PathCourier::receive(Tag tag) {
+Bytes PathChannel::receive(Tag tag) {
   const std::lock_guard lock(lane(tag).receiving);
   next_posted(tag).wait();
   Request next = std::move(lane(tag).posted.front());
@@ -65,7 +65,7 @@ Bytes PathCourier::receive(Tag tag) {
   return next.take();
 }
 
-std::optional<Bytes> PathCourier::receive_for(Tag tag, double seconds) {
+std::optional<Bytes> PathChannel::receive_for(Tag tag, double seconds) {
   {
     const std::lock_guard lock(lane(tag).receiving);
     if (!next_posted(tag).wait_for(seconds)) return {};
@@ -73,14 +73,14 @@ std::optional<Bytes> PathCourier::receive_for(Tag tag, double seconds) {
   return receive(tag);  // it is there
 }
 
-void PathCourier::flush() {
+void PathChannel::flush() {
   for (Lane& lane : lanes_) {
     const std::lock_guard lock(lane.sending);
     while (!lane.sent.empty()) wait_for_oldest(lane);
   }
 }
 
-void PathCourier::give_up() {
+void PathChannel::give_up() {
   given_up_ = true;
   const std::lock_guard lock(closing_);
   path_.close(0);

@@ -1,4 +1,4 @@
-#include "wan/net/mpw/guard.hpp"
+#include "wan/net/mpw/error_boundary.hpp"
 
 #include <unistd.h>
 

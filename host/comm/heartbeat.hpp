@@ -14,7 +14,7 @@ namespace maki::mpi {
 
 // Collective over the job, once MPI runs; `timeout` in seconds, alike on all ranks. Without sockets or threads ranks
 // stay silent, which is no error.
-void open_signs_of_life(double timeout);
+void open_heartbeat(double timeout);
 
 // What this rank's thread says of it: it has waited so long for others that they may all be waiting.
 void say_waiting(bool waiting);
@@ -29,11 +29,11 @@ std::vector<int> lost_ranks();
 
 // Asks all ranks of the job once; answers come in the meantime.
 void ask_all();
-struct Sign {
+struct Heartbeat {
   unsigned long answers = 0;  // so far; 0: it was never reached
   bool waiting = false;       // what the last one said
 };
-std::vector<Sign> signs();
+std::vector<Heartbeat> heartbeats();
 
 // "rank 2 (node017)", "ranks 2 (node017) and 5 (node018)": with the machines' names, where ranks are on several.
 std::string name_with_machines(const std::vector<int>& ranks);

@@ -1,4 +1,4 @@
-#include "wan/net/relay/conduit.hpp"
+#include "wan/net/relay/splice_pipe.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -41,7 +41,7 @@ void PipePool::give(Pipe pipe) {
   if (free_.size() < kFreePipes) free_.push_back(std::move(pipe));
 }
 
-Conduit::Step Conduit::fill(int source) {
+SplicePipe::Step SplicePipe::fill(int source) {
   if (!pipe_.open()) pipe_ = pipes_.take();
   for (;;) {
     const ssize_t got = splice(source, nullptr, pipe_.in.descriptor(), nullptr, pipe_.size, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -55,7 +55,7 @@ Conduit::Step Conduit::fill(int source) {
   }
 }
 
-Conduit::Step Conduit::drain(int target) {
+SplicePipe::Step SplicePipe::drain(int target) {
   while (held_ > 0) {
     const ssize_t sent = splice(pipe_.out.descriptor(), nullptr, target, nullptr, held_, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (sent < 0 && errno == EINTR) continue;
@@ -67,12 +67,12 @@ Conduit::Step Conduit::drain(int target) {
   return Step::kGone;
 }
 
-void Conduit::release() {
+void SplicePipe::release() {
   if (pipe_.open()) pipes_.give(std::move(pipe_));
   pipe_ = {};
 }
 
-Conduit::Result Conduit::move(int source, int target) {
+SplicePipe::Result SplicePipe::move(int source, int target) {
   if (finished_) return Result::kFlowing;
   for (int turn = 0; turn < kTurns; ++turn) {
     if (held_ == 0) {

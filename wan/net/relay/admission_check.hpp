@@ -24,9 +24,9 @@ class KeyRing {
 };
 
 // One socket's admission. receive() until kDone; then admitted() and request() tell; decide(), then send_verdict() until kDone.
-class RelayGate {
+class AdmissionCheck {
  public:
-  explicit RelayGate(const KeyRing& keys);
+  explicit AdmissionCheck(const KeyRing& keys);
   // kDone: the request is there. Throws ProtocolError where it is none.
   IoStatus receive(int descriptor);
   bool admitted() const { return key_ != nullptr; }

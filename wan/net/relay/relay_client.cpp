@@ -1,4 +1,4 @@
-#include "wan/net/relay/guest.hpp"
+#include "wan/net/relay/relay_client.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -9,24 +9,24 @@
 
 namespace maki::wan {
 
-RelayGuest::RelayGuest(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket, const Address& address,
+RelayClient::RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket, const Address& address,
                        double timeout)
-    : loop_(loop), host_(host), gate_(keys), number_(number), socket_(std::move(socket)), address_(address), timeout_(timeout) {
+    : loop_(loop), host_(host), check_(keys), number_(number), socket_(std::move(socket)), address_(address), timeout_(timeout) {
   loop_.watch(socket_.descriptor(), true, true, *this);
   limit_time("did not say what it wants");
 }
 
-RelayGuest::~RelayGuest() {
+RelayClient::~RelayClient() {
   loop_.cancel(timer_);
   if (socket_.open()) loop_.forget(socket_.descriptor());
 }
 
-void RelayGuest::limit_time(const char* what) {
+void RelayClient::limit_time(const char* what) {
   loop_.cancel(timer_);
   timer_ = loop_.after(timeout_, [this, what] { leave(fmt::format("{} in {:.3g} seconds", what, timeout_)); });
 }
 
-void RelayGuest::on_ready(bool, bool) {
+void RelayClient::on_ready(bool, bool) {
   switch (step_) {
     case Step::kAsking: return hear();
     case Step::kVerdict: return tell();
@@ -35,9 +35,9 @@ void RelayGuest::on_ready(bool, bool) {
   }
 }
 
-void RelayGuest::hear() {
+void RelayClient::hear() {
   try {
-    const IoStatus status = gate_.receive(socket_.descriptor());
+    const IoStatus status = check_.receive(socket_.descriptor());
     if (status == IoStatus::kClosed) return leave("went away before it said what it wants");
     if (status != IoStatus::kDone) return loop_.change(socket_.descriptor(), true, status == IoStatus::kWantWrite);
   } catch (const Error& error) {
@@ -50,14 +50,14 @@ void RelayGuest::hear() {
 }
 
 // Nothing may come before the verdict is out.
-bool RelayGuest::still_there() const {
+bool RelayClient::still_there() const {
   char byte = 0;
   const ssize_t got = recv(socket_.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
-void RelayGuest::decide(const admission::Verdict& verdict, Then then) {
-  gate_.decide(verdict);
+void RelayClient::decide(const admission::Verdict& verdict, Then then) {
+  check_.decide(verdict);
   then_ = std::move(then);
   step_ = Step::kVerdict;
   limit_time("did not take its verdict");
@@ -65,21 +65,21 @@ void RelayGuest::decide(const admission::Verdict& verdict, Then then) {
   tell();
 }
 
-void RelayGuest::tell() {
-  const IoStatus status = gate_.send_verdict(socket_.descriptor());
+void RelayClient::tell() {
+  const IoStatus status = check_.send_verdict(socket_.descriptor());
   if (status == IoStatus::kClosed) return leave("went away before its verdict");
   if (status != IoStatus::kDone) return;
   const Then then = std::move(then_);
   then(*this);
 }
 
-Socket RelayGuest::take() {
+Socket RelayClient::take() {
   loop_.cancel(timer_);
   loop_.forget(socket_.descriptor());
   return std::move(socket_);
 }
 
-void RelayGuest::leave(const std::string& why) {
+void RelayClient::leave(const std::string& why) {
   loop_.cancel(timer_);
   const std::string reason = why;
   host_.gone(*this, reason);
