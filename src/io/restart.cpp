@@ -148,7 +148,7 @@ std::uint64_t RestartInfo::total() const { return std::accumulate(particles.begi
 std::string write_restart(const std::string& directory, const RestartInfo& of, const StateNumbers& numbers,
                           const ParticleRows& particles, const EscaperRows& escapers, int keep,
                           const Communicator& ranks) {
-  const std::string path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
+  std::string path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
   try {
     root_succeeds(ranks, [&] { folder::begin(path); });
     std::string checksum;
