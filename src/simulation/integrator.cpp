@@ -17,8 +17,6 @@ namespace {
 
 // Of the largest acceleration from one step to the next, as far as the choice of steps believes it.
 constexpr double kLargestGrowth = 1.25;
-// Of kicks and drifts in single precision, and more.
-constexpr double kRoundings = 1e-4;
 
 }  // namespace
 
@@ -42,58 +40,6 @@ StepReport Integrator::start(double t, bool want_potential) {
   if (steps_) take_measure_of_sites();
   before_last_ = older_ = last_;
   return {t, 0, 0, true, want_potential, last_};
-}
-
-StepReport Integrator::advance(double target, Potentials potentials) {
-  if (!(target > time_)) throw std::logic_error("a step must go forward in time");
-  if (steps_) {
-    const auto known = steps_->known();
-    steps_->begin();
-    older_ = before_last_;
-    if (!in_flight_.empty()) {
-      const double rms = last_.rms_momentum;
-      last_ = in_flight_.front();
-      if (last_.rms_momentum < 0) last_.rms_momentum = rms;
-      in_flight_.erase(in_flight_.begin());
-    } else if (steps_->known() != known) {
-      take_measure_of_sites();
-    }
-    before_last_ = last_;
-  }
-  if (at_boundary()) {
-    choose_long_step(target);
-    kick_long(0.5 * (long_begin_ + long_end_));
-  }
-  const double begin = time_;
-  const double end = choose_short_end();
-  kick_short(0.5 * (begin + end));
-  {
-    const PhaseTimers::Scope scope(timers_, "drift", stream_);
-    const double factor = timeline_.drift_factor(begin, end) / frame_.side;
-    drift(stream_, particles_, factor);
-    if (farthest_) farthest_->reach += std::fabs(factor) * farthest_->momentum;
-  }
-  if (steps_) {
-    steps_->decided(end);
-    steps_->decided(long_end_);
-  }
-  time_ = end;
-  const bool boundary = at_boundary();
-  const bool with_potential =
-      (potentials == Potentials::kAtBoundary && boundary) || (potentials == Potentials::kAtTarget && end == target);
-  evaluate(boundary, with_potential);
-  if (!steps_) {
-    older_ = before_last_;
-    before_last_ = last_;
-  }
-  measure(boundary);
-  return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, last_};
-}
-
-void Integrator::synchronise() {
-  if (!at_boundary()) throw std::logic_error("momenta can only be synchronised where a long step ends");
-  kick_short(time_);
-  kick_long(time_);
 }
 
 IntegratorState Integrator::state() const {
@@ -138,6 +84,24 @@ void Integrator::collect_in_flight() {
   for (std::size_t i = 0; i < 2; ++i) in_flight_[i].rms_momentum = boundary[i] ? std::sqrt(in_flight_[i].rms_momentum) : -1;
 }
 
+// Over several sites: the measures that the step is chosen by, which all have told each other by now. Those on their way
+// when a run was left come first.
+void Integrator::learn_measures_of_sites() {
+  if (!steps_) return;
+  const auto known = steps_->known();
+  steps_->begin();
+  older_ = before_last_;
+  if (!in_flight_.empty()) {
+    const double rms = last_.rms_momentum;
+    last_ = in_flight_.front();
+    if (last_.rms_momentum < 0) last_.rms_momentum = rms;
+    in_flight_.erase(in_flight_.begin());
+  } else if (steps_->known() != known) {
+    take_measure_of_sites();
+  }
+  before_last_ = last_;
+}
+
 void Integrator::choose_long_step(double target) {
   const double remaining = target - time_;
   const StepMeasure expected = expected_measure();
@@ -173,33 +137,6 @@ StepMeasure Integrator::expected_measure() const {
 double Integrator::safe_step(double step, const StepMeasure& from) const {
   if (timeline_.is_comoving() || from.max_momentum <= 0) return step;
   return std::min(step, 0.125 * frame_.side / from.max_momentum);
-}
-
-void Integrator::kick_short(double to) {
-  if (to == short_kicked_to_) return;
-  const PhaseTimers::Scope scope(timers_, "kick", stream_);
-  const double factor = frame_.acceleration_unit() * timeline_.kick_factor(short_kicked_to_, to);
-  kick(stream_, particles_, forces_.short_acceleration(), factor);
-  if (farthest_) farthest_->momentum += std::fabs(factor) * farthest_->acceleration;
-  short_kicked_to_ = to;
-}
-
-void Integrator::kick_long(double to) {
-  if (forces_.has_mesh() && to != long_kicked_to_) {
-    const PhaseTimers::Scope scope(timers_, "kick", stream_);
-    const double scale = frame_.acceleration_unit();
-    kick(stream_, particles_, forces_.long_acceleration(), scale * timeline_.kick_factor(long_kicked_to_, to));
-  }
-  long_kicked_to_ = to;
-}
-
-void Integrator::evaluate(bool boundary, bool want_potential) {
-  has_potential_ = want_potential;
-  if (farthest_) forces_.all_are_within(farthest_->reach * (1 + kRoundings));
-  if (boundary && forces_.has_mesh())
-    forces_.both_ranges(time_, want_potential);
-  else
-    forces_.short_range(time_, want_potential);
 }
 
 // With a mesh, accelerations of one range alone may be larger; and nobody asks.
@@ -239,6 +176,8 @@ void Integrator::measure(bool boundary) {
     told_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum};
     return;
   }
+  older_ = before_last_;
+  before_last_ = last_;
   last_.acceleration = maxima.acceleration * frame_.acceleration_unit();
   last_.max_momentum = maxima.momentum;
   if (boundary) last_.rms_momentum = std::sqrt(mean_square_momentum(units, maxima.momentum, total));

@@ -81,11 +81,15 @@ class Integrator {
   bool synchronised() const { return short_kicked_to_ == time_ && long_kicked_to_ == time_; }
 
  private:
-  void choose_long_step(double target);
-  double choose_short_end() const;
+  // Of a step (step.cpp).
   void kick_short(double to);
   void kick_long(double to);
+  void drift_to(double end);
   void evaluate(bool boundary, bool want_potential);
+  // Its length, and what that is chosen by.
+  void learn_measures_of_sites();
+  void choose_long_step(double target);
+  double choose_short_end() const;
   void measure(bool boundary);
   void know_reach(const StepMaxima& maxima);
   void take_measure_of_sites();

@@ -1,0 +1,80 @@
+// One step of the leapfrog, as docs/design.md, "The walk of a step", has it.
+#include <cmath>
+#include <stdexcept>
+
+#include "src/simulation/integrator.hpp"
+
+namespace maki {
+namespace {
+
+// Of kicks and drifts in single precision, and more.
+constexpr double kRoundings = 1e-4;
+
+}  // namespace
+
+StepReport Integrator::advance(double target, Potentials potentials) {
+  if (!(target > time_)) throw std::logic_error("a step must go forward in time");
+  learn_measures_of_sites();
+  if (at_boundary()) {
+    choose_long_step(target);
+    kick_long(0.5 * (long_begin_ + long_end_));
+  }
+  const double begin = time_, end = choose_short_end();
+  kick_short(0.5 * (begin + end));  // with the half that ended the step before
+  drift_to(end);
+  const bool boundary = at_boundary();
+  const bool with_potential =
+      (potentials == Potentials::kAtBoundary && boundary) || (potentials == Potentials::kAtTarget && end == target);
+  evaluate(boundary, with_potential);
+  measure(boundary);
+  return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, last_};
+}
+
+// The other halves of the kicks.
+void Integrator::synchronise() {
+  if (!at_boundary()) throw std::logic_error("momenta can only be synchronised where a long step ends");
+  kick_short(time_);
+  kick_long(time_);
+}
+
+void Integrator::kick_short(double to) {
+  if (to == short_kicked_to_) return;
+  const PhaseTimers::Scope scope(timers_, "kick", stream_);
+  const double factor = frame_.acceleration_unit() * timeline_.kick_factor(short_kicked_to_, to);
+  kick(stream_, particles_, forces_.short_acceleration(), factor);
+  if (farthest_) farthest_->momentum += std::fabs(factor) * farthest_->acceleration;
+  short_kicked_to_ = to;
+}
+
+void Integrator::drift_to(double end) {
+  const PhaseTimers::Scope scope(timers_, "drift", stream_);
+  const double factor = timeline_.drift_factor(time_, end) / frame_.side;
+  drift(stream_, particles_, factor);
+  if (farthest_) farthest_->reach += std::fabs(factor) * farthest_->momentum;
+  if (steps_) {
+    steps_->decided(end);
+    steps_->decided(long_end_);
+  }
+  time_ = end;
+}
+
+void Integrator::kick_long(double to) {
+  if (forces_.has_mesh() && to != long_kicked_to_) {
+    const PhaseTimers::Scope scope(timers_, "kick", stream_);
+    const double scale = frame_.acceleration_unit();
+    kick(stream_, particles_, forces_.long_acceleration(), scale * timeline_.kick_factor(long_kicked_to_, to));
+  }
+  long_kicked_to_ = to;
+}
+
+// Forces at the new positions: of the mesh too where a long step ends.
+void Integrator::evaluate(bool boundary, bool want_potential) {
+  has_potential_ = want_potential;
+  if (farthest_) forces_.all_are_within(farthest_->reach * (1 + kRoundings));
+  if (boundary && forces_.has_mesh())
+    forces_.both_ranges(time_, want_potential);
+  else
+    forces_.short_range(time_, want_potential);
+}
+
+}  // namespace maki
