@@ -139,16 +139,16 @@ find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev
 OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu) $(if $(filter yes,$(NCCL)),%/nccl_none.cpp,%/nccl_cuda.cu)
 MAIN    := src/main.cpp
 LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
-TESTS   := $(filter-out $(OTHER_BACKEND) tests/gpu_model/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
+TESTS   := $(filter-out $(OTHER_BACKEND) tests/gpu_model/% tests/testbed/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
 # Tests that need ranks, and what they share (*_ranks.cpp, with main_ranks.cpp): run under mpirun by tests/run_all.sh.
 RANK_TESTS := $(filter %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
-# The wide-area module, its tests and the emulated links that they run over (bench/wan_testbed, a program too).
+# The wide-area module, its tests and the emulated links that they run over (tests/testbed, a program too).
 WAN       := $(call find_sources,wan/net)
-TESTBED   := $(call find_sources,bench/wan_testbed)
+TESTBED   := $(call find_sources,tests/testbed)
 WAN_TESTS := $(filter-out tests/wan/mpw/% tests/wan/fuzz/fuzz_main.cpp,$(call find_sources,tests/wan))
 # Programs as users of MPWide write them, one for each file, which tests_wan starts.
 MPW_PROGRAMS := $(patsubst tests/wan/mpw/%,$(BUILD)/wan_%,$(basename $(wildcard tests/wan/mpw/*.cpp tests/wan/mpw/*.c)))
-BENCHES := $(filter-out bench/wan_testbed/%,$(call find_sources,bench))
+BENCHES := $(call find_sources,bench)
 object   = $(patsubst %,$(OBJ)/%.o,$1)
 TEST_PROGRAMS  := $(BUILD)/tests $(BUILD)/tests_$(if $(ON_MODEL),gpu_model,wan) $(BUILD)/tests_ranks
 # Each bench/bench_*.cpp is a program; what else is there goes into all of them.

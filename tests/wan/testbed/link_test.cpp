@@ -1,5 +1,5 @@
 // Emulated links: what the kernels at both ends see of them.
-#include "bench/wan_testbed/link.hpp"
+#include "tests/testbed/link.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <random>
 #include <thread>
 
-#include "bench/wan_testbed/control.hpp"
-#include "bench/wan_testbed/testbed.hpp"
+#include "tests/testbed/control.hpp"
+#include "tests/testbed/testbed.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/socket/tcp.hpp"
 

@@ -1,5 +1,5 @@
 // Namespaces: what runs inside, and that nothing stays behind.
-#include "bench/wan_testbed/namespaces.hpp"
+#include "tests/testbed/namespaces.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "bench/wan_testbed/units.hpp"
+#include "tests/testbed/units.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::testbed {

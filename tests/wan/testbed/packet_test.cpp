@@ -1,12 +1,12 @@
 // Super-packets cut at a lost segment: each piece has to be what the sender's kernel would have sent.
-#include "bench/wan_testbed/packet.hpp"
+#include "tests/testbed/packet.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "bench/wan_testbed/packet_ring.hpp"
+#include "tests/testbed/packet_ring.hpp"
 
 namespace maki::testbed {
 namespace {

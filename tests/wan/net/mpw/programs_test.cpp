@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "bench/wan_testbed/testbed.hpp"
+#include "tests/testbed/testbed.hpp"
 #include "tests/places.hpp"
 #include "tests/wan/net/mpw/ports.hpp"
 #include "tests/wan/net/path/pair.hpp"

@@ -5,8 +5,8 @@
 #include <deque>
 #include <thread>
 
-#include "bench/wan_testbed/link.hpp"
-#include "bench/wan_testbed/namespaces.hpp"
+#include "tests/testbed/link.hpp"
+#include "tests/testbed/namespaces.hpp"
 #include "tests/wan/net/copy/copy_fixture.hpp"
 #include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"

@@ -1,4 +1,4 @@
-#include "bench/wan_testbed/control.hpp"
+#include "tests/testbed/control.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>

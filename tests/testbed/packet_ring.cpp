@@ -1,10 +1,10 @@
-#include "bench/wan_testbed/packet_ring.hpp"
+#include "tests/testbed/packet_ring.hpp"
 
 #include <sys/mman.h>
 
 #include <bit>
 
-#include "bench/wan_testbed/packet.hpp"
+#include "tests/testbed/packet.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::testbed {

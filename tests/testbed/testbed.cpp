@@ -1,4 +1,4 @@
-#include "bench/wan_testbed/testbed.hpp"
+#include "tests/testbed/testbed.hpp"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/wan_testbed/link.hpp"
-#include "bench/wan_testbed/namespaces.hpp"
+#include "tests/testbed/link.hpp"
+#include "tests/testbed/namespaces.hpp"
 
 namespace maki::testbed {
 

@@ -1,4 +1,4 @@
-#include "bench/wan_testbed/tun.hpp"
+#include "tests/testbed/tun.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

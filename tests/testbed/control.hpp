@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "bench/wan_testbed/testbed.hpp"
+#include "tests/testbed/testbed.hpp"
 
 namespace maki::testbed {
 

@@ -1,10 +1,10 @@
-#include "bench/wan_testbed/link.hpp"
+#include "tests/testbed/link.hpp"
 
 #include <algorithm>
 
-#include "bench/wan_testbed/direction.hpp"
-#include "bench/wan_testbed/namespaces.hpp"
-#include "bench/wan_testbed/tun.hpp"
+#include "tests/testbed/direction.hpp"
+#include "tests/testbed/namespaces.hpp"
+#include "tests/testbed/tun.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {

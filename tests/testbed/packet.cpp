@@ -1,4 +1,4 @@
-#include "bench/wan_testbed/packet.hpp"
+#include "tests/testbed/packet.hpp"
 
 #include <netinet/in.h>
 

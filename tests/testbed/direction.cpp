@@ -1,4 +1,4 @@
-#include "bench/wan_testbed/direction.hpp"
+#include "tests/testbed/direction.hpp"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "bench/wan_testbed/units.hpp"
+#include "tests/testbed/units.hpp"
 
 #include <cstdlib>
 #include <map>

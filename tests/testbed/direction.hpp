@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "bench/wan_testbed/link.hpp"
-#include "bench/wan_testbed/packet.hpp"
-#include "bench/wan_testbed/packet_ring.hpp"
+#include "tests/testbed/link.hpp"
+#include "tests/testbed/packet.hpp"
+#include "tests/testbed/packet_ring.hpp"
 
 namespace maki::testbed {
 

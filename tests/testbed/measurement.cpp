@@ -6,9 +6,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "bench/wan_testbed/measure.hpp"
-#include "bench/wan_testbed/relay_site.hpp"
-#include "bench/wan_testbed/units.hpp"
+#include "tests/testbed/measure.hpp"
+#include "tests/testbed/relay_site.hpp"
+#include "tests/testbed/units.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::testbed {

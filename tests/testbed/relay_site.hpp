@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "bench/wan_testbed/measure.hpp"
+#include "tests/testbed/measure.hpp"
 
 namespace maki::testbed {
 

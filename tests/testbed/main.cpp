@@ -10,10 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/wan_testbed/control.hpp"
-#include "bench/wan_testbed/measure.hpp"
-#include "bench/wan_testbed/testbed.hpp"
-#include "bench/wan_testbed/units.hpp"
+#include "tests/testbed/control.hpp"
+#include "tests/testbed/measure.hpp"
+#include "tests/testbed/testbed.hpp"
+#include "tests/testbed/units.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::testbed {

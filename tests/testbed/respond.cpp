@@ -11,8 +11,8 @@
 #include <cstring>
 #include <random>
 
-#include "bench/wan_testbed/measure.hpp"
-#include "bench/wan_testbed/namespaces.hpp"
+#include "tests/testbed/measure.hpp"
+#include "tests/testbed/namespaces.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/listener.hpp"
 #include "wan/net/socket/tcp.hpp"

@@ -1,4 +1,4 @@
-#include "bench/wan_testbed/namespaces.hpp"
+#include "tests/testbed/namespaces.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

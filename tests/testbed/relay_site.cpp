@@ -1,4 +1,4 @@
-#include "bench/wan_testbed/relay_site.hpp"
+#include "tests/testbed/relay_site.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "bench/wan_testbed/namespaces.hpp"
+#include "tests/testbed/namespaces.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/log.hpp"
 #include "wan/net/relay/relay.hpp"

@@ -1,5 +1,5 @@
 // `wan_testbed measure`: options, the two processes.
-#include "bench/wan_testbed/measure.hpp"
+#include "tests/testbed/measure.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "bench/wan_testbed/namespaces.hpp"
-#include "bench/wan_testbed/relay_site.hpp"
-#include "bench/wan_testbed/units.hpp"
+#include "tests/testbed/namespaces.hpp"
+#include "tests/testbed/relay_site.hpp"
+#include "tests/testbed/units.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/socket/tcp.hpp"
