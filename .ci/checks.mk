@@ -49,13 +49,22 @@ fuzz fuzz-parsers:
 	@echo "fuzz: libFuzzer comes with clang, and there is no clang++ here: apt-get install clang"; exit 1
 endif
 
-# Full* too: the attacks on a listener are what these are for. Each has a build of its own.
+# What meets hostile peers, and what their bytes are read by: a part of tests_wan, for CI.
+HOSTILE_TESTS := $(filter-out %_test.cpp,$(WAN_TESTS)) \
+                 $(filter tests/wan/fuzz/% $(addprefix %/,hostile_test.cpp hostile_client_test.cpp hostile_server_test.cpp attacks_test.cpp \
+                   reflection_test.cpp wire_test.cpp message_test.cpp admission_test.cpp),$(filter %_test.cpp,$(WAN_TESTS)))
+$(BUILD)/tests_hostile: $(call object,$(HOSTILE_TESTS) tests/main.cpp) $(BUILD)/libmaki_wan.a
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(GTEST_LIBS) $(WAN_LIBS) $(RPATH)
+
+# Full* too: the attacks on a listener are what these are for. Each has a build of its own. SANITIZED=tests_hostile: that part.
 SANITIZE_WAN := address,undefined thread
+SANITIZED ?= tests_wan
+SANITIZED_BUILD = $(BUILD)/$(firstword $(subst $(comma), ,$*))
 sanitize-wan: $(addprefix sanitize-wan/,$(SANITIZE_WAN))
 sanitize-wan/%: FORCE
-	@$(MAKE) --no-print-directory BACKEND=cpu SANITIZE=$* BUILD=$(BUILD)/$(firstword $(subst $(comma), ,$*)) \
-	  $(BUILD)/$(firstword $(subst $(comma), ,$*))/tests_wan
-	@echo "== tests_wan under -fsanitize=$*"
+	@$(MAKE) --no-print-directory BACKEND=cpu SANITIZE=$* BUILD=$(SANITIZED_BUILD) $(SANITIZED_BUILD)/$(SANITIZED)
+	@echo "== $(SANITIZED) under -fsanitize=$*"
 	@ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=tests/wan/tsan.supp \
-	  $(BUILD)/$(firstword $(subst $(comma), ,$*))/tests_wan --gtest_brief=1 $(SANITIZE_ARGS)
+	  $(SANITIZED_BUILD)/$(SANITIZED) --gtest_brief=1 $(SANITIZE_ARGS)
