@@ -163,7 +163,7 @@ benches: $(BENCH_PROGRAMS)
 
 # make run and make test do everything on a fresh machine: the packages first, then themselves again with them.
 ifneq (,$(if $(DEPS_DONE),,$(MISSING))$(GET_TOOLKIT))
-test-gpu-model: $(if $(MISSING),deps) $(GET_TOOLKIT)
+test-gpu-model test-gpu-model-full: $(if $(MISSING),deps) $(GET_TOOLKIT)
 run test test-full test-wan wan bench bundle bundle-check: $(if $(MISSING),deps) $(GET_TOOLKIT)
 	@$(MAKE) --no-print-directory DEPS_DONE=yes $(if $(GET_TOOLKIT),BACKEND=cuda) $@
 else
