@@ -43,21 +43,21 @@ void check_sites(const GravityOptions& o) {
 }  // namespace
 
 struct Gravity::Parts {
-  Parts(const GravityOptions& o, PhaseTimers& t, const Communicator& r, SiteSteps* s)
-      : options(o), timers(t), ranks(r), site_steps(s), tree(o, t, r, s), all_sources(r) {
+  Parts(const GravityOptions& o, PhaseTimers& t, const Communicator& r, SiteAgreement* s)
+      : options(o), timers(t), ranks(r), agreement(s), tree(o, t, r, s), all_sources(r) {
     check_cutoff(o);
     check_ghosts(o);
-    if (site_steps) check_sites(o);
+    if (agreement) check_sites(o);
     if (!options.periodic || options.law.split == Split::kNone) return;
     const PoolLane lane(kMeshLane);
     // ParticleMesh transforms in other roundings than the mesh of many ranks, which has one result for all.
-    if (ranks.size() == 1 && !site_steps && options.ghost_level == 0) {
+    if (ranks.size() == 1 && !agreement && options.ghost_level == 0) {
       mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
       return;
     }
     auto pencils = std::make_unique<PencilMesh>(ranks, options.mesh, options.law);
-    if (site_steps) {
-      site_mesh = std::make_unique<sites::SiteMesh>(site_steps->sites());
+    if (agreement) {
+      site_mesh = std::make_unique<sites::SiteMesh>(agreement->sites());
       pencils->set_outside(site_mesh.get());
       pencils->measure_phases();
       mesh_of_sites = pencils.get();
@@ -68,7 +68,7 @@ struct Gravity::Parts {
   GravityOptions options;
   PhaseTimers& timers;
   Communicator ranks;
-  SiteSteps* site_steps;  // null in a run of one site
+  SiteAgreement* agreement;  // null in a run of one site
   TreeGravity tree;
   AllSources all_sources;  // for the direct sum
   Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
@@ -160,10 +160,10 @@ double Gravity::Parts::mass_of_all(const Stream& stream, const Particles& partic
   if (total_mass) return *total_mass;
   DoubleDouble mass = mass_sum(stream, particles.source.data(), particles.size());
   exact_sum(ranks, std::span(&mass, 1));
-  if (!site_steps) return mass.value();
+  if (!agreement) return mass.value();
   total_mass = 0;
   const double mine = mass.value();
-  for (const auto& message : site_steps->sites().gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
+  for (const auto& message : agreement->sites().gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
     *total_mass += sites::value_of<double>(message);
   return *total_mass;
 }
@@ -181,9 +181,9 @@ void Gravity::Parts::evaluate_direct(const Stream& stream, const Particles& part
 
 void Gravity::Parts::know_mass_unit(const Stream& stream, const Particles& particles) {
   const std::size_t n = particles.size();
-  if (mass_unit && (ranks.size() > 1 || site_steps || mass_unit_particles == n)) return;
+  if (mass_unit && (ranks.size() > 1 || agreement || mass_unit_particles == n)) return;
   const SourceParticle* source = particles.source.data();
-  mass_unit = site_steps ? mass_unit_of_sites(site_steps->sites(), stream, options.mesh, source, n)
+  mass_unit = agreement ? mass_unit_of_sites(agreement->sites(), stream, options.mesh, source, n)
                          : mesh->mass_unit(stream, source, n);
   mass_unit_particles = n;
 }
@@ -206,8 +206,8 @@ void Gravity::Parts::finish_mesh(const Stream& stream, const Particles& particle
   mesh_was_used = true;
 }
 
-Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks, SiteSteps* steps)
-    : parts_(std::make_unique<Parts>(options, timers, ranks, steps)) {}
+Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks, SiteAgreement* agreement)
+    : parts_(std::make_unique<Parts>(options, timers, ranks, agreement)) {}
 Gravity::~Gravity() = default;
 
 void Gravity::short_range(const Stream& stream, Particles& particles, bool want_potential) {
@@ -251,7 +251,7 @@ void Gravity::both_ranges(const Stream& stream, Particles& particles, bool want_
 }
 
 void Gravity::know_total_mass(const Stream& stream, const Particles& particles) {
-  if (parts_->mesh && parts_->site_steps) parts_->mass_of_all(stream, particles);
+  if (parts_->mesh && parts_->agreement) parts_->mass_of_all(stream, particles);
 }
 
 Gravity::MeshOfSites Gravity::take_mesh_of_sites() {

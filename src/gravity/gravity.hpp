@@ -15,7 +15,7 @@
 
 namespace maki {
 
-class SiteSteps;
+class SiteAgreement;
 namespace sites {
 class Slabs;
 }
@@ -78,10 +78,10 @@ class Gravity {
  public:
   // Over many ranks all calls are collective, each rank gives the particles that it has, maybe none, and all ask for
   // the same. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest images.
-  // `steps`: in a run over several sites, of which these ranks are one; then all sites call alike, and the particles
+  // `agreement`: in a run over several sites, of which these ranks are one; then all sites call alike, and the particles
   // given are those of this site. Null: there is one.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
-          SiteSteps* steps = nullptr);
+          SiteAgreement* agreement = nullptr);
   ~Gravity();
 
   // Short-range (isolated: whole) acceleration of every particle at its present position. On a rebuild the

@@ -48,14 +48,14 @@ double thinnest_slab(double r_cut, int ghost_level, int sites) {
   return std::max(r_cut * (1 + kReachSkin + 2 * TreeDrift::kMostOfCutoff), r_cut * (1 + kReachSkin) + ghosts);
 }
 
-OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options, PhaseTimers& timers)
+OtherSites::OtherSites(SiteAgreement& agreement, const GravityOptions& options, PhaseTimers& timers)
     : TreeImports(timers, "export to sites", "wait for sites"),
       options_(options),
-      steps_(steps),
-      limits_(limits_of(options, steps.sites().count())),
-      slabs_(slabs_at_first(steps.sites().count(), options, limits_.thinnest)),
-      trees_(steps.sites(), let_options(options)),
-      migration_(steps.sites(), options.periodic ? sites::SiteMigration::Reach::kNeighbours
+      agreement_(agreement),
+      limits_(limits_of(options, agreement.sites().count())),
+      slabs_(slabs_at_first(agreement.sites().count(), options, limits_.thinnest)),
+      trees_(agreement.sites(), let_options(options)),
+      migration_(agreement.sites(), options.periodic ? sites::SiteMigration::Reach::kNeighbours
                                                  : sites::SiteMigration::Reach::kAll),
       judge_(options.reuse_tolerance) {
   if (options.ghost_level > 0) trees_.send_whole_cells(options.ghost_level);
@@ -64,7 +64,7 @@ OtherSites::OtherSites(SiteSteps& steps, const GravityOptions& options, PhaseTim
 void OtherSites::set_slabs(const sites::Slabs& slabs) {
   for (int i = 0; i < slabs.count(); ++i) {
     if (slabs.thickness(i) > limits_.thinnest - 1e-9) continue;
-    throw Error(fmt::format("the slab of site {} is too thin", steps_.sites().name(i)),
+    throw Error(fmt::format("the slab of site {} is too thin", agreement_.sites().name(i)),
                 fmt::format("it is {:.4g} of the side, and the short-range force reaches {:.4g}: r_cut with its "
                             "margins",
                             slabs.thickness(i), limits_.thinnest),
@@ -75,12 +75,12 @@ void OtherSites::set_slabs(const sites::Slabs& slabs) {
 }
 
 bool OtherSites::rebuild_is_wanted() {
-  const auto known = steps_.known();
+  const auto known = agreement_.known();
   if (!known || *known == judged_ || *known < rebuilt_at_) return false;
   judged_ = *known;
-  const StepSums sums = steps_.tree();
+  const StepSums sums = agreement_.tree();
   double outgrown = 0, asked = 0;
-  for (const SiteStep& step : steps_.all()) outgrown += step.outgrown, asked += step.asks_rebuild;
+  for (const SiteMeasures& step : agreement_.all()) outgrown += step.outgrown, asked += step.asks_rebuild;
   if (outgrown > 0) drift_.lengthen(options_.law.r_cut);
   bool wanted = outgrown > 0 || asked > 0;
   if (*known == rebuilt_at_)
@@ -93,21 +93,21 @@ bool OtherSites::rebuild_is_wanted() {
 
 // Since the rebuild: whether faster sites have waited long enough for slower ones.
 bool OtherSites::is_wasteful(double mean_list) {
-  waste_ += kWasteStays * std::max(0.0, sites::waste(steps_.works()) - kNoise) * mean_list;
+  waste_ += kWasteStays * std::max(0.0, sites::waste(agreement_.works()) - kNoise) * mean_list;
   return waste_ > kRebuildCost && !settled_;
 }
 
 void OtherSites::cut_slabs() {
-  rebuilt_at_ = steps_.number();
+  rebuilt_at_ = agreement_.number();
   // Times in other slabs than these tell nothing of them.
-  if (steps_.known() && *steps_.known() >= cut_at_) {
-    const sites::Slabs next = sites::cut(slabs_, steps_.works(), limits_);
+  if (agreement_.known() && *agreement_.known() >= cut_at_) {
+    const sites::Slabs next = sites::cut(slabs_, agreement_.works(), limits_);
     settled_ = next == slabs_;
     if (!settled_) cut_at_ = rebuilt_at_;
     slabs_ = next;
   }
-  if (steps_.known()) drift_.shorten();
-  for (const std::uint32_t start : slabs_.starts()) steps_.decided(std::uint64_t{start});
+  if (agreement_.known()) drift_.shorten();
+  for (const std::uint32_t start : slabs_.starts()) agreement_.decided(std::uint64_t{start});
   work_ = seconds_ = waste_ = 0;
 }
 
@@ -115,7 +115,7 @@ void OtherSites::cut_slabs() {
 void OtherSites::double_box() {
   slabs_.double_box();
   drift_.box_doubled();
-  cut_at_ = steps_.number();
+  cut_at_ = agreement_.number();
 }
 
 void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray* carried) {
@@ -123,13 +123,13 @@ void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray
   std::array<DeviceBuffer<float>*, 3> extra{};
   if (carried) extra = {&carried->x, &carried->y, &carried->z};
   const std::span<DeviceBuffer<float>* const> arrays(extra.data(), carried ? 3 : 0);
-  migration_.begin(stream, slabs_, particles, arrays, steps_.number());
-  migration_.finish(stream, particles, arrays, steps_.number());
+  migration_.begin(stream, slabs_, particles, arrays, agreement_.number());
+  migration_.finish(stream, particles, arrays, agreement_.number());
 }
 
 // Once, at the start: a round trip.
 void OtherSites::measure_density(std::uint64_t mine) {
-  sites::Sites& sites = steps_.sites();
+  sites::Sites& sites = agreement_.sites();
   sites.ranks().sum(std::span(&mine, 1));
   std::uint64_t all = 0;
   for (const auto& message : sites.gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine)))
@@ -141,19 +141,19 @@ void OtherSites::measure_density(std::uint64_t mine) {
 void OtherSites::begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                        bool fresh) {
   if (fresh)
-    trees_.rebuild(stream, tree, particles, walk, slabs_, static_cast<float>(drift_.use()), steps_.number());
+    trees_.rebuild(stream, tree, particles, walk, slabs_, static_cast<float>(drift_.use()), agreement_.number());
   else
-    trees_.update(stream, tree, particles, steps_.number());
+    trees_.update(stream, tree, particles, agreement_.number());
 }
 
 void OtherSites::tell(const StepSums& sums, double interactions, double seconds, bool asks_rebuild,
                       std::vector<std::uint32_t> x) {
   std::array<double, 2> most = {seconds, asks_rebuild ? 1.0 : 0.0}, all = {interactions, static_cast<double>(outgrown)};
-  steps_.sites().ranks().max(most);
-  steps_.sites().ranks().sum(all);
+  agreement_.sites().ranks().max(most);
+  agreement_.sites().ranks().sum(all);
   work_ += all[0];
   seconds_ += options_.deterministic ? all[0] : most[0];
-  SiteStep& mine = steps_.mine();
+  SiteMeasures& mine = agreement_.mine();
   mine.tree = sums;
   mine.work = work_;
   mine.force_seconds = seconds_;
@@ -161,7 +161,7 @@ void OtherSites::tell(const StepSums& sums, double interactions, double seconds,
   mine.outgrown = all[1];
   mine.asks_rebuild = most[1] > 0;
   mine.particles = static_cast<std::uint64_t>(sums.members);
-  if (!x.empty()) steps_.set_samples(std::move(x));
+  if (!x.empty()) agreement_.set_samples(std::move(x));
 }
 
 }  // namespace maki

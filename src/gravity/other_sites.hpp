@@ -7,7 +7,7 @@
 
 #include "kernels/particles/particles.hpp"
 #include "src/gravity/gravity.hpp"
-#include "src/gravity/site_steps.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "src/gravity/tree_drift.hpp"
 #include "src/gravity/tree_imports.hpp"
 #include "wan/sites/site_migration.hpp"
@@ -21,7 +21,7 @@ double thinnest_slab(double r_cut, int ghost_level, int sites);
 class OtherSites final : public TreeImports {
  public:
   // Throws Error where slabs would be too thin for the cutoff.
-  OtherSites(SiteSteps& steps, const GravityOptions& options, PhaseTimers& timers);
+  OtherSites(SiteAgreement& agreement, const GravityOptions& options, PhaseTimers& timers);
 
   // At the beginning of an evaluation, from sums that all sites have: whether they rebuild now. Alike at all sites.
   bool rebuild_is_wanted();
@@ -42,7 +42,7 @@ class OtherSites final : public TreeImports {
   // Throws Error where one is too thin for the cutoff.
   void set_slabs(const sites::Slabs& slabs);
   TreeDrift& drift() { return drift_; }
-  SiteSteps& steps() { return steps_; }
+  SiteAgreement& agreement() { return agreement_; }
 
  private:
   void begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
@@ -53,7 +53,7 @@ class OtherSites final : public TreeImports {
   void measure_density(std::uint64_t mine);
 
   GravityOptions options_;
-  SiteSteps& steps_;
+  SiteAgreement& agreement_;
   sites::SlabLimits limits_;
   sites::Slabs slabs_;
   sites::SiteTrees trees_;

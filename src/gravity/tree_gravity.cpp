@@ -15,14 +15,14 @@ GravityOptions with_ghosts(GravityOptions options) {
 }  // namespace
 
 TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks,
-                         SiteSteps* steps)
+                         SiteAgreement* agreement)
     : options_(with_ghosts(options)),
       timers_(timers),
       ranks_(ranks),
       domains_(ranks),
       own_(options_, timers),
       rank_trees_(options_, timers, ranks),
-      sites_(steps ? std::make_unique<OtherSites>(*steps, options_, timers) : nullptr),
+      sites_(agreement ? std::make_unique<OtherSites>(*agreement, options_, timers) : nullptr),
       forces_(options_, timers, imports_),
       source_trees_(make_source_trees(options_, timers, own_, imports_, forces_)),
       judge_(options.reuse_tolerance) {
@@ -33,7 +33,7 @@ TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, con
 void TreeGravity::agree_with_sites() {
   if (!sites_) return;
   if (sites_->rebuild_is_wanted()) rebuild_due_ = true;
-  sites_->steps().decided(std::uint64_t{rebuild_is_due()});
+  sites_->agreement().decided(std::uint64_t{rebuild_is_due()});
 }
 
 void TreeGravity::set_theta(double theta) {

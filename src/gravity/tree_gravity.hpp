@@ -28,9 +28,9 @@ namespace maki {
 //     (over several sites: all sites, in the next step, whether the one after it does).
 class TreeGravity {
  public:
-  // `steps`: of a run over several sites, else null.
+  // `agreement`: of a run over several sites, else null.
   TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks,
-              SiteSteps* steps = nullptr);
+              SiteAgreement* agreement = nullptr);
 
   // At the beginning of an evaluation, before rebuild_is_due(): what the sites have decided.
   void agree_with_sites();

@@ -99,7 +99,7 @@ void TreeGravity::tell_sites(const Stream& stream, const Particles& particles, c
   if (counts_.rebuilt) {
     const PhaseTimers::Scope scope(timers_, "export to sites");
     const Costs costs = costs_known_ ? costs_of_particles(stream, particles, 0) : Costs{};
-    const Samples samples = gather_samples(stream, ranks_, particles, costs, sites_->steps().number());
+    const Samples samples = gather_samples(stream, ranks_, particles, costs, sites_->agreement().number());
     for (const SamplePoint& point : samples.points) x.push_back(point[0]);
   }
   sites_->tell(sums, static_cast<double>(forces_.interactions()), forces_.seconds(), asks_rebuild_, std::move(x));

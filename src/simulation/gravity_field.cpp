@@ -62,13 +62,13 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
       frame_(frame),
       say_(options.say),
       ranks_(run.ranks),
-      site_steps_(run.sites),
+      agreement_(run.sites),
       total_(over_ranks(ranks_, std::uint64_t{particles.size()})),
       softening_(gravity.options().law.softening) {
-  if (!site_steps_) return;
+  if (!agreement_) return;
   const std::uint64_t mine = total_;
   total_ = 0;
-  for (const auto& message : site_steps_->sites().gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
+  for (const auto& message : agreement_->sites().gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
     total_ += sites::value_of<std::uint64_t>(message);
 }
 
@@ -124,16 +124,16 @@ GravityField::Reach GravityField::measure_reach(double t) {
   Reach reach;
   reach.here = largest_of_ranks(ranks_, largest_reach(stream_, particles_));
   reach.anywhere = static_cast<double>(reach.here);
-  if (!site_steps_) return reach;
+  if (!agreement_) return reach;
   const double unit = frame_.side / kSideToUnits;
-  SiteStep& mine = site_steps_->mine();
+  SiteMeasures& mine = agreement_->mine();
   mine.time = t;
   mine.reach = unit * reach.anywhere;
   double far = 0;
-  if (site_steps_->known()) {
-    far = site_steps_->farthest_by(t);
+  if (agreement_->known()) {
+    far = agreement_->farthest_by(t);
   } else {  // at the beginning: a round trip
-    for (const auto& message : site_steps_->sites().gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine.reach)))
+    for (const auto& message : agreement_->sites().gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine.reach)))
       far = std::max(far, sites::value_of<double>(message));
   }
   reach.anywhere = far / unit;
@@ -145,7 +145,7 @@ GravityField::Reach GravityField::measure_reach(double t) {
 bool GravityField::all_are_inside() {
   constexpr double kRounding = 16;  // units
   const std::optional<double> known = std::exchange(known_reach_, {});
-  return known && !site_steps_ && *known * kSideToUnits < static_cast<double>(kMiddleHalf) - kRounding;
+  return known && !agreement_ && *known * kSideToUnits < static_cast<double>(kMiddleHalf) - kRounding;
 }
 
 // All sites decide alike, and wait for nobody: they double early enough for what has happened since they heard of each
@@ -159,7 +159,7 @@ void GravityField::keep_in_box(double t) {
     double_box(stream_, particles_);
     double_frame(frame_);
     gravity_.box_doubled();
-    if (site_steps_) site_steps_->decided(static_cast<std::uint64_t>(frame_.doublings));
+    if (agreement_) agreement_->decided(static_cast<std::uint64_t>(frame_.doublings));
     reach = measure_reach(t);
     say_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
   }
@@ -196,8 +196,8 @@ Left GravityField::sums_over_all(const HostParticles& out) {
   ExactSum::over_ranks(ranks_, sums);
   const Left left = {over_ranks(ranks_, std::uint64_t{out.ids.size()}), sums[0].value(), sums[1].value(),
                      over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size()))};
-  if (!site_steps_) return left;
-  sites::Sites& sites = site_steps_->sites();
+  if (!agreement_) return left;
+  sites::Sites& sites = agreement_->sites();
   Left all;
   const std::uint64_t number = sites.next_number(sites::Phase::kControl);
   for (const auto& message : sites.gather(sites::Phase::kControl, number, sites::as_bytes_of(left))) {

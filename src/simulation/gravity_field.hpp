@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/gravity/gravity.hpp"
-#include "src/gravity/site_steps.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "src/simulation/integrator.hpp"
 
 namespace maki {
@@ -95,7 +95,7 @@ class GravityField : public ForceField {
   Frame& frame_;
   std::function<void(const std::string&)> say_;
   Communicator ranks_;
-  SiteSteps* site_steps_;  // null in a run of one site
+  SiteAgreement* agreement_;  // null in a run of one site
   std::optional<double> known_reach_;  // sides: of the positions to come, from those who know
   std::uint64_t total_;   // particles of all ranks of all sites
   double softening_ = 0;  // sides, of the law in use

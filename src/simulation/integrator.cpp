@@ -30,14 +30,14 @@ Integrator::Integrator(const RunContext& run, Particles& particles, ForceField& 
       frame_(frame),
       timers_(run.timers),
       ranks_(run.ranks),
-      steps_(run.sites) {}
+      agreement_(run.sites) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
   time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;
-  if (steps_) steps_->begin();
+  if (agreement_) agreement_->begin();
   evaluate(true, want_potential);
   measure(true);
-  if (steps_) take_measure_of_sites();
+  if (agreement_) take_measure_of_sites();
   before_last_ = older_ = last_;
   return {t, 0, 0, true, want_potential, last_};
 }
@@ -53,13 +53,13 @@ void Integrator::resume(const IntegratorState& state) {
   short_kicked_to_ = state.short_kicked_to;
   long_kicked_to_ = state.long_kicked_to;
   long_begin_ = state.long_begin;
-  if (steps_) steps_->begin();
+  if (agreement_) agreement_->begin();
   forces_.prepare_potentials();
   evaluate(true, state.has_potential);  // sums are in another order, and rounded so, where potentials are wanted
   measure(true);
   told_last_ = state.told_last;
   told_before_ = state.told_before;
-  if (steps_) collect_in_flight();
+  if (agreement_) collect_in_flight();
   last_ = state.last;
   before_last_ = state.before_last;
   older_ = state.older;
@@ -71,7 +71,7 @@ void Integrator::collect_in_flight() {
   const std::array<StepMeasure, 2> mine = {told_before_, told_last_};
   std::array<bool, 2> boundary = {true, true};
   in_flight_.assign(2, {});
-  for (const sites::Message& message : steps_->sites().gather(sites::Phase::kOutput, 1, sites::as_bytes_of(mine))) {
+  for (const sites::Message& message : agreement_->sites().gather(sites::Phase::kOutput, 1, sites::as_bytes_of(mine))) {
     const auto told = sites::value_of<std::array<StepMeasure, 2>>(message);
     for (std::size_t i = 0; i < 2; ++i) {
       StepMeasure& all = in_flight_[i];
@@ -87,16 +87,16 @@ void Integrator::collect_in_flight() {
 // Over several sites: the measures that the step is chosen by, which all have told each other by now. Those on their way
 // when a run was left come first.
 void Integrator::learn_measures_of_sites() {
-  if (!steps_) return;
-  const auto known = steps_->known();
-  steps_->begin();
+  if (!agreement_) return;
+  const auto known = agreement_->known();
+  agreement_->begin();
   older_ = before_last_;
   if (!in_flight_.empty()) {
     const double rms = last_.rms_momentum;
     last_ = in_flight_.front();
     if (last_.rms_momentum < 0) last_.rms_momentum = rms;
     in_flight_.erase(in_flight_.begin());
-  } else if (steps_->known() != known) {
+  } else if (agreement_->known() != known) {
     take_measure_of_sites();
   }
   before_last_ = last_;
@@ -148,7 +148,7 @@ void Integrator::know_reach(const StepMaxima& maxima) {
 void Integrator::measure(bool boundary) {
   const PhaseTimers::Scope scope(timers_, "reductions", stream_);
   const VectorArray* far = forces_.has_mesh() ? &forces_.long_acceleration() : nullptr;
-  const bool alone = ranks_.size() == 1 && !steps_;
+  const bool alone = ranks_.size() == 1 && !agreement_;
   StepMeasures measures;
   if (alone && boundary)
     measures = step_measures(stream_, particles_, forces_.short_acceleration(), far);
@@ -166,12 +166,12 @@ void Integrator::measure(bool boundary) {
   std::uint64_t units = measures.square_momentum_units;
   if (!alone && boundary)
     units = over_ranks(ranks_, square_momentum_units(stream_, particles_, maxima.momentum, total));
-  if (steps_) {
-    SiteStep& mine = steps_->mine();
+  if (agreement_) {
+    SiteMeasures& mine = agreement_->mine();
     mine.acceleration = maxima.acceleration * frame_.acceleration_unit();
     mine.momentum = maxima.momentum;
     if (boundary) mine.mean_square_momentum = mean_square_momentum(units, maxima.momentum, total);
-    steps_->publish();
+    agreement_->publish();
     told_before_ = told_last_;
     told_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum};
     return;
@@ -188,7 +188,7 @@ void Integrator::take_measure_of_sites() {
   last_.acceleration = last_.max_momentum = 0;
   double mean_square = 0;
   bool boundary = true;
-  for (const SiteStep& step : steps_->all()) {
+  for (const SiteMeasures& step : agreement_->all()) {
     last_.acceleration = std::max(last_.acceleration, step.acceleration);
     last_.max_momentum = std::max(last_.max_momentum, step.momentum);
     mean_square += step.mean_square_momentum;

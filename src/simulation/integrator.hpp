@@ -105,7 +105,7 @@ class Integrator {
   const Frame& frame_;
   PhaseTimers& timers_;
   Communicator ranks_;
-  SiteSteps* steps_;  // null in a run of one site
+  SiteAgreement* agreement_;  // null in a run of one site
 
   double time_ = 0;             // of the positions
   double short_kicked_to_ = 0;  // momenta hold the short-range force up to here

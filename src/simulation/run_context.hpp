@@ -3,7 +3,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "kernels/device/stream.hpp"
-#include "src/gravity/site_steps.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "src/timing/phase_timers.hpp"
 
 namespace maki {
@@ -19,7 +19,7 @@ struct RunContext {
   const Stream& stream;
   PhaseTimers& timers;
   Communicator ranks = Communicator::self();
-  SiteSteps* sites = nullptr;  // null in a run of one site
+  SiteAgreement* sites = nullptr;  // null in a run of one site
 };
 
 }  // namespace maki

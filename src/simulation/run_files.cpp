@@ -102,11 +102,11 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
                   metrics.particles});
 }
 
-void RunFiles::sites_step(const SitesStep& told, const SitesTraffic& traffic) { told_.emplace(told, traffic); }
+void RunFiles::sites_record(const SitesRecord& told, const SitesTraffic& traffic) { told_.emplace(told, traffic); }
 
 void RunFiles::report_sites(StepMetrics& metrics, const PhaseTimers& timers) {
-  if (!told_) told_.emplace(SitesStep{}, sites_->take_traffic());  // nothing is known of the others yet
-  sites_report_->step(own_step(ranks_, metrics, timers), told_->first, told_->second);
+  if (!told_) told_.emplace(SitesRecord{}, sites_->take_traffic());  // nothing is known of the others yet
+  sites_report_->step(own_record(ranks_, metrics, timers), told_->first, told_->second);
   told_.reset();
   metrics.sites = sites_report_->json();
 }

@@ -18,9 +18,9 @@
 #include "src/simulation/integrator.hpp"
 #include "src/simulation/metrics.hpp"
 #include "src/simulation/run_state.hpp"
-#include "src/simulation/sites_step.hpp"
+#include "src/simulation/sites_record.hpp"
 #include "src/simulation/totals.hpp"
-#include "src/gravity/site_steps.hpp"
+#include "src/gravity/site_agreement.hpp"
 
 namespace maki {
 
@@ -58,7 +58,7 @@ class RunObserver {
   // `steps_left`: if they stay as long as this one.
   virtual void step(const StepMetrics&, const PhaseTimers&, double /*steps_left*/) {}
   // Of a run over sites, just before step() of the same step; `traffic` is what came and went since the last one.
-  virtual void sites_step(const SitesStep&, const SitesTraffic& /*traffic*/) {}
+  virtual void sites_record(const SitesRecord&, const SitesTraffic& /*traffic*/) {}
   virtual void output(const OutputState&) {}
   // Asked after each long step with its seconds. Not empty: why the run has to stop here. Where ranks disagree, they
   // all stop, for the reason of the lowest that has one.
@@ -132,7 +132,7 @@ class Simulation {
   Timeline timeline_;
   RunObserver& observer_;
   Communicator ranks_;
-  std::unique_ptr<SiteSteps> site_steps_;  // null in a run of one site
+  std::unique_ptr<SiteAgreement> agreement_;  // null in a run of one site
   SnapshotHeader header_;
   Frame frame_;
   PhaseTimers timers_;

@@ -43,9 +43,9 @@ void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool a
     energy.kinetic = over_ranks(ranks_, kinetic_sum(stream_, particles_));
   }
   sample_ = sample;
-  if (site_steps_)
-    publish_totals(site_steps_->sites(), result_.steps, sample.sums);
-  if (!site_steps_ || at_output) finish_energy(metrics);
+  if (agreement_)
+    publish_totals(agreement_->sites(), result_.steps, sample.sums);
+  if (!agreement_ || at_output) finish_energy(metrics);
 }
 
 // Over several sites called a step later, when the sums of the others have come, or where an output is due anyway.
@@ -53,7 +53,7 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   if (!sample_) return;
   const EnergySample sample = *sample_;
   sample_.reset();
-  const SiteTotals sums = site_steps_ ? collect_totals(site_steps_->sites(), sample.step) : sample.sums;
+  const SiteTotals sums = agreement_ ? collect_totals(agreement_->sites(), sample.step) : sample.sums;
   const double a = sample.a;
   if (!sample.with_potential) {
     energy_.add_kinetic(a, sums.energy.kinetic / (a * a));

@@ -9,7 +9,7 @@ namespace maki {
 void Simulation::resume() {
   integrator_->resume(resumed_from_->integrator);
   gravity_->release_potentials();
-  if (sample_ && site_steps_) publish_totals(site_steps_->sites(), sample_->step, sample_->sums);
+  if (sample_ && agreement_) publish_totals(agreement_->sites(), sample_->step, sample_->sums);
   timers_.collect();
 }
 
@@ -17,9 +17,9 @@ void Simulation::after_boundary(std::uint64_t next_output) {
   keep_state(next_output);
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
-    if (site_steps_) {
+    if (agreement_) {
       observer_.restart(kept_.back());
-      restart_at_ = site_steps_->number();
+      restart_at_ = agreement_->number();
     } else {
       KeptState kept;
       copy_state(next_output, kept);
@@ -31,7 +31,7 @@ void Simulation::after_boundary(std::uint64_t next_output) {
 
 // In the memory of the older one.
 void Simulation::keep_state(std::uint64_t next_output) {
-  if (!site_steps_) return;
+  if (!agreement_) return;
   const PhaseTimers::Scope scope(timers_, "restart", stream_);
   if (kept_.size() < 2)
     kept_.emplace_back();

@@ -80,7 +80,7 @@ std::string lines_until(const std::string& path, std::uint64_t step) {
 
 }  // namespace
 
-OwnStep own_step(const Communicator& ranks, const StepMetrics& metrics, const PhaseTimers& timers) {
+OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, const PhaseTimers& timers) {
   struct Told {
     double seconds, force, tree, mesh, local;
     std::uint64_t particles, interactions;
@@ -95,7 +95,7 @@ OwnStep own_step(const Communicator& ranks, const StepMetrics& metrics, const Ph
                   metrics.gravity.interactions};
   std::vector<Told> all(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(&mine, all.data(), sizeof mine);
-  OwnStep own;
+  OwnRecord own;
   own.step = metrics.step;
   own.comoving = metrics.comoving;
   own.time = metrics.time;
@@ -152,7 +152,7 @@ void SitesReport::write_line(const SitesTraffic& traffic) {
       line += ",,,,,";
       continue;
     }
-    const SiteOfStep& site = told_.sites[static_cast<std::size_t>(i)];
+    const SiteRecord& site = told_.sites[static_cast<std::size_t>(i)];
     line += fmt::format(",{:.6f},{},{},{:.9g},{:.9g}", site.force_seconds, site.particles, site.interactions,
                         site.begin, site.end);
   }
@@ -160,7 +160,7 @@ void SitesReport::write_line(const SitesTraffic& traffic) {
   if (!*file_) throw Error("cannot write " + path_, "the write failed", "is the disk full?");
 }
 
-void SitesReport::step(const OwnStep& own, const SitesStep& told, const SitesTraffic& traffic) {
+void SitesReport::step(const OwnRecord& own, const SitesRecord& told, const SitesTraffic& traffic) {
   own_ = own;
   told_ = told;
   own_.transform_seconds = told.transform_seconds;
@@ -205,7 +205,7 @@ std::string SitesReport::json() const {
                         last_[p].waits, last_[p].bytes_sent, last_[p].bytes_received);
   text += fmt::format(R"(}}, "told_of": {}, "all": {{)", told_.told_of);
   for (std::size_t i = 0; i < told_.sites.size() && static_cast<int>(i) < sites_.count(); ++i) {
-    const SiteOfStep& site = told_.sites[i];
+    const SiteRecord& site = told_.sites[i];
     text += fmt::format(
         R"({}"{}": {{"force": {:.6f}, "particles": {}, "interactions": {}, "begin": {:.9g}, "end": {:.9g}}})",
         i ? ", " : "", sites_.name(static_cast<int>(i)), site.force_seconds, site.particles, site.interactions,

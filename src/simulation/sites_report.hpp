@@ -14,7 +14,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "src/simulation/metrics.hpp"
-#include "src/simulation/sites_step.hpp"
+#include "src/simulation/sites_record.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {
@@ -27,7 +27,7 @@ struct SitesRunFacts {
 };
 
 // This site's own part of a step.
-struct OwnStep {
+struct OwnRecord {
   std::uint64_t step = 0;
   bool comoving = true;
   double time = 0;               // scale factor, or time
@@ -43,7 +43,7 @@ struct OwnStep {
   std::uint64_t particles = 0, interactions = 0;  // of all ranks
 };
 // Collective over the site's ranks.
-OwnStep own_step(const Communicator& ranks, const StepMetrics& metrics, const PhaseTimers& timers);
+OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, const PhaseTimers& timers);
 
 // Sums over the steps of one site, from step 1 on. A message as it is.
 struct SiteSums {
@@ -82,7 +82,7 @@ class SitesReport {
   void describe(const SitesRunFacts& facts) { facts_ = facts; }
 
   // `traffic`: since the last call or output(). Throws Error where the disk is full.
-  void step(const OwnStep& own, const SitesStep& told, const SitesTraffic& traffic);
+  void step(const OwnRecord& own, const SitesRecord& told, const SitesTraffic& traffic);
   // What came and went with an output; messages of other phases count to the next step.
   void output(const SitesTraffic& traffic);
   // A JSON object about the last step.
@@ -105,8 +105,8 @@ class SitesReport {
   SitesRunFacts facts_;
   SiteSums sums_;
   SitesTraffic carried_{};
-  OwnStep own_;
-  SitesStep told_;
+  OwnRecord own_;
+  SitesRecord told_;
   SitesTraffic last_{};
 };
 

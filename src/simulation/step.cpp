@@ -51,9 +51,9 @@ void Integrator::drift_to(double end) {
   const double factor = timeline_.drift_factor(time_, end) / frame_.side;
   drift(stream_, particles_, factor);
   if (farthest_) farthest_->reach += std::fabs(factor) * farthest_->momentum;
-  if (steps_) {
-    steps_->decided(end);
-    steps_->decided(long_end_);
+  if (agreement_) {
+    agreement_->decided(end);
+    agreement_->decided(long_end_);
   }
   time_ = end;
 }

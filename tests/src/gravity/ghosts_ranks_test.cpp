@@ -10,7 +10,7 @@
 
 #include "host/let/whole_cells.hpp"
 #include "kernels/tree/octree.hpp"
-#include "src/gravity/site_steps.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/src/gravity/shared_set.hpp"
@@ -61,7 +61,7 @@ Course by_place(const Course& course, const Set& set) {
 class GravityWithGhosts : public ::testing::Test {
  protected:
   template <class Owner>
-  Course follow(Motion motion, const Communicator& all, const Communicator& ranks, SiteSteps* steps,
+  Course follow(Motion motion, const Communicator& all, const Communicator& ranks, SiteAgreement* steps,
                 const Owner& owner) {
     Particles particles;
     testing::upload_share(stream, motion.set, all, owner, particles);
@@ -89,7 +89,7 @@ class GravityWithGhosts : public ::testing::Test {
   }
   Course over_sites(const Motion& motion, int sites) {
     const SitesOfRanks here(world, sites);
-    SiteSteps steps(*here.sites);
+    SiteAgreement steps(*here.sites);
     const sites::Slabs even(sites, 0);
     const Course course = follow(motion, world, here.ranks, &steps, [&](std::size_t i) {
       return here.first_rank(even.site_of(motion.set.source[i].x));

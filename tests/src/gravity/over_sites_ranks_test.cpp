@@ -7,7 +7,7 @@
 
 #include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
-#include "src/gravity/site_steps.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
@@ -28,7 +28,7 @@ class GravityOverSites : public ::testing::Test {
   template <class Move>
   Forces follow(Set set, const GravityOptions& options, int sites, int evaluations, const Move& move) {
     const SitesOfRanks here(world, sites);
-    SiteSteps steps(*here.sites);
+    SiteAgreement steps(*here.sites);
     const sites::Slabs even(here.sites->count(), 0);
     Particles particles;
     testing::upload_share(stream, set, world, [&](std::size_t i) { return here.first_rank(even.site_of(set.source[i].x)); },

@@ -61,8 +61,8 @@ class SitesReportFiles : public testing::Test {
 };
 
 // Step n of a site: 10 n seconds of which n are waited for trees, and 0.5 for the mesh of every second step.
-OwnStep own(std::uint64_t step) {
-  OwnStep own;
+OwnRecord own(std::uint64_t step) {
+  OwnRecord own;
   own.step = step;
   own.time = 0.1 * static_cast<double>(step);
   own.rebuilt = step == 1;
@@ -83,8 +83,8 @@ SitesTraffic traffic(std::uint64_t step) {
   return traffic;
 }
 
-SitesStep told(std::uint64_t step) {
-  SitesStep told;
+SitesRecord told(std::uint64_t step) {
+  SitesRecord told;
   told.step = step;
   told.told_of = step - 1;
   told.sites = {{4, 5000, 1000, 0, 0.4}, {3, 6000, 2000, 0.4, 1}};
@@ -212,7 +212,7 @@ TEST_F(SitesReportFiles, RunFilesWriteTraceMetricsAndReport) {
       metrics.time = 0.5;
       metrics.seconds = 1;
       metrics.own_particles = 10;
-      if (step > 0) files.sites_step(told(step), traffic(step));
+      if (step > 0) files.sites_record(told(step), traffic(step));
       files.step(metrics, timers, 1);
     }
     files.finish({}, timers);

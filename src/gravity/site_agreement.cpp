@@ -1,4 +1,4 @@
-#include "src/gravity/site_steps.hpp"
+#include "src/gravity/site_agreement.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -19,11 +19,11 @@ std::uint64_t mix(std::uint64_t bits) {
 
 }  // namespace
 
-void SiteSteps::decided(std::uint64_t bits) { digest_ = mix(digest_ ^ (bits + 0x9e3779b97f4a7c15ull)); }
+void SiteAgreement::decided(std::uint64_t bits) { digest_ = mix(digest_ ^ (bits + 0x9e3779b97f4a7c15ull)); }
 // Machines may round the last bits of a logarithm differently, which is no difference.
-void SiteSteps::decided(double value) { decided(std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value)))); }
+void SiteAgreement::decided(double value) { decided(std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value)))); }
 
-void SiteSteps::begin() {
+void SiteAgreement::begin() {
   if (begun_) ++number_;
   begun_ = true;
   mine_ = {};
@@ -31,14 +31,14 @@ void SiteSteps::begin() {
   if (number_ >= 3) take(number_ - 2);  // the first one's are there
 }
 
-bool SiteSteps::any_wants_stop() const {
-  return std::any_of(all_.begin(), all_.end(), [](const SiteStep& step) { return step.wants_stop != 0; });
+bool SiteAgreement::any_wants_stop() const {
+  return std::any_of(all_.begin(), all_.end(), [](const SiteMeasures& step) { return step.wants_stop != 0; });
 }
-bool SiteSteps::any_wants_restart() const {
-  return std::any_of(all_.begin(), all_.end(), [](const SiteStep& step) { return step.wants_restart != 0; });
+bool SiteAgreement::any_wants_restart() const {
+  return std::any_of(all_.begin(), all_.end(), [](const SiteMeasures& step) { return step.wants_restart != 0; });
 }
 
-void SiteSteps::publish() {
+void SiteAgreement::publish() {
   mine_.digest = digest_;
   mine_.wants_stop = wants_stop_;
   mine_.wants_restart = wants_restart_;
@@ -50,11 +50,11 @@ void SiteSteps::publish() {
   if (number_ == 0) take(0);
 }
 
-void SiteSteps::take(std::uint64_t number) {
+void SiteAgreement::take(std::uint64_t number) {
   const std::vector<sites::Message> messages = sites_.collect(sites::Phase::kSums, number);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const sites::Message& message = messages[i];
-    SiteStep& step = all_[i];
+    SiteMeasures& step = all_[i];
     if (message.size() < sizeof step) throw Error("a site's sums are too short", "", "run the same version at all sites");
     std::memcpy(&step, message.data(), sizeof step);
     if (message.size() - sizeof step != step.samples * sizeof(std::uint32_t))
@@ -71,16 +71,16 @@ void SiteSteps::take(std::uint64_t number) {
   known_ = number;
 }
 
-StepSums SiteSteps::tree() const {
+StepSums SiteAgreement::tree() const {
   StepSums sums;
   sums.ranks = 0;
-  for (const SiteStep& step : all_) sums.add(step.tree);
+  for (const SiteMeasures& step : all_) sums.add(step.tree);
   return sums;
 }
 
-double SiteSteps::farthest_by(double t) const {
+double SiteAgreement::farthest_by(double t) const {
   double reach = 0, momentum = 0, acceleration = 0;
-  for (const SiteStep& step : all_) {
+  for (const SiteMeasures& step : all_) {
     reach = std::max(reach, step.reach);
     momentum = std::max(momentum, step.momentum);
     acceleration = std::max(acceleration, step.acceleration);
@@ -90,7 +90,7 @@ double SiteSteps::farthest_by(double t) const {
   return reach + since * (momentum + 2 * acceleration * since);
 }
 
-std::vector<sites::SiteWork> SiteSteps::works() const {
+std::vector<sites::SiteWork> SiteAgreement::works() const {
   std::vector<sites::SiteWork> works;
   for (std::size_t i = 0; i < all_.size(); ++i)
     works.push_back({all_[i].force_seconds, all_[i].work, all_[i].particles, x_[i]});

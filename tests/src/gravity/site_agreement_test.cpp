@@ -1,4 +1,4 @@
-#include "src/gravity/site_steps.hpp"
+#include "src/gravity/site_agreement.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace maki {
 namespace {
 
 // Each site in a thread of its own, over a ring in memory; what they throw.
-std::vector<std::string> at_each_site(int count, const std::function<void(int, SiteSteps&)>& work) {
+std::vector<std::string> at_each_site(int count, const std::function<void(int, SiteAgreement&)>& work) {
   auto rings = sites::make_memory_rings(count);
   std::vector<std::string> names, errors(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) names.push_back(std::string(1, static_cast<char>('a' + i)));
@@ -20,7 +20,7 @@ std::vector<std::string> at_each_site(int count, const std::function<void(int, S
     threads.emplace_back([&, i] {
       const auto site = static_cast<std::size_t>(i);
       sites::Sites sites(std::move(rings[site]), names, Communicator::self());
-      SiteSteps steps(sites);
+      SiteAgreement steps(sites);
       try {
         work(i, steps);
       } catch (const Error& error) {
@@ -32,8 +32,8 @@ std::vector<std::string> at_each_site(int count, const std::function<void(int, S
   return errors;
 }
 
-TEST(SiteSteps, SumsAreUsedTwoEvaluationsLater) {
-  const auto errors = at_each_site(3, [](int me, SiteSteps& steps) {
+TEST(SiteAgreement, SumsAreUsedTwoEvaluationsLater) {
+  const auto errors = at_each_site(3, [](int me, SiteAgreement& steps) {
     for (std::uint64_t n = 0; n < 8; ++n) {
       steps.begin();
       EXPECT_EQ(steps.number(), n);
@@ -62,8 +62,8 @@ TEST(SiteSteps, SumsAreUsedTwoEvaluationsLater) {
   for (const auto& error : errors) EXPECT_EQ(error, "");
 }
 
-TEST(SiteSteps, WhatOneSiteWantsAllKnowAtTheSameStep) {
-  const auto errors = at_each_site(2, [](int me, SiteSteps& steps) {
+TEST(SiteAgreement, WhatOneSiteWantsAllKnowAtTheSameStep) {
+  const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
     for (int n = 0; n < 9; ++n) {
       steps.begin();
       EXPECT_EQ(steps.any_wants_stop(), n >= 5 + 2) << n;
@@ -76,8 +76,8 @@ TEST(SiteSteps, WhatOneSiteWantsAllKnowAtTheSameStep) {
   for (const auto& error : errors) EXPECT_EQ(error, "");
 }
 
-TEST(SiteSteps, SitesThatDecideDifferentlyAreFoundOut) {
-  const auto errors = at_each_site(2, [](int me, SiteSteps& steps) {
+TEST(SiteAgreement, SitesThatDecideDifferentlyAreFoundOut) {
+  const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
     for (int n = 0; n < 6; ++n) {
       steps.begin();
       steps.decided(n == 3 && me == 1 ? 0.25 : 0.5);
@@ -91,8 +91,8 @@ TEST(SiteSteps, SitesThatDecideDifferentlyAreFoundOut) {
 }
 
 // The last bits of a step's length are each processor's own.
-TEST(SiteSteps, RoundingIsNoDifference) {
-  const auto errors = at_each_site(2, [](int me, SiteSteps& steps) {
+TEST(SiteAgreement, RoundingIsNoDifference) {
+  const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
     for (int n = 0; n < 5; ++n) {
       steps.begin();
       steps.decided(0.3 * (1 + me * 1e-16));
@@ -103,8 +103,8 @@ TEST(SiteSteps, RoundingIsNoDifference) {
 }
 
 // Every site takes the furthest of all and the fastest of all, from when they were so.
-TEST(SiteSteps, NobodyIsFartherThanTheFastestCouldHaveCome) {
-  const auto errors = at_each_site(2, [](int me, SiteSteps& steps) {
+TEST(SiteAgreement, NobodyIsFartherThanTheFastestCouldHaveCome) {
+  const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
     for (int n = 0; n < 5; ++n) {
       steps.begin();
       const double t = 0.5 * n;

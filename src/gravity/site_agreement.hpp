@@ -14,7 +14,7 @@
 namespace maki {
 
 // Of one site, over its ranks.
-struct SiteStep {
+struct SiteMeasures {
   // Largest values, and this site's part of the mean over all particles (where a long step ends, else
   // -1).
   double acceleration = 0, momentum = 0, mean_square_momentum = -1;
@@ -33,9 +33,9 @@ struct SiteStep {
   std::uint64_t samples = 0;  // positions that follow in the message; only after a rebuild
 };
 
-class SiteSteps {
+class SiteAgreement {
  public:
-  explicit SiteSteps(sites::Sites& sites) : sites_(sites), all_(static_cast<std::size_t>(sites.count())),
+  explicit SiteAgreement(sites::Sites& sites) : sites_(sites), all_(static_cast<std::size_t>(sites.count())),
                                             x_(static_cast<std::size_t>(sites.count())) {}
 
   sites::Sites& sites() const { return sites_; }
@@ -44,7 +44,7 @@ class SiteSteps {
   // The next evaluation begins: takes the sums of the one before last. Collective, as all that is not const. Throws
   // Error where the sites have decided differently, and as Sites.
   void begin();
-  SiteStep& mine() { return mine_; }
+  SiteMeasures& mine() { return mine_; }
   void set_samples(std::vector<std::uint32_t> x) { mine_x_ = std::move(x); }
   void decided(std::uint64_t bits);  // into the digest: alike at all sites
   void decided(double value);
@@ -58,9 +58,9 @@ class SiteSteps {
 
   // The evaluation whose sums are known; none before the first.
   std::optional<std::uint64_t> known() const { return known_; }
-  const std::vector<SiteStep>& all() const { return all_; }  // by site
+  const std::vector<SiteMeasures>& all() const { return all_; }  // by site
   StepSums tree() const;                                     // of all sites
-  // No particle of an isolated set is further from the middle at time t (SiteStep::reach), some evaluations after that
+  // No particle of an isolated set is further from the middle at time t (SiteMeasures::reach), some evaluations after that
   // which is known, than the fastest could have come on from where the furthest was.
   double farthest_by(double t) const;
   std::vector<sites::SiteWork> works() const;                // with the samples last sent
@@ -72,11 +72,11 @@ class SiteSteps {
   std::uint64_t number_ = 0;
   bool begun_ = false;
   std::optional<std::uint64_t> known_;
-  SiteStep mine_;
+  SiteMeasures mine_;
   bool wants_stop_ = false, wants_restart_ = false;
   std::uint64_t digest_ = 0;
   std::vector<std::uint32_t> mine_x_;
-  std::vector<SiteStep> all_;
+  std::vector<SiteMeasures> all_;
   std::vector<std::vector<std::uint32_t>> x_;
 };
 
