@@ -1,6 +1,8 @@
 #include "host/comm/followed_transfers.hpp"
 
+#include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "kernels/device/error.hpp"
 #include "kernels/device/stream.hpp"
@@ -9,23 +11,23 @@ namespace maki {
 namespace {
 
 using Look = Communicator::Look;
-thread_local std::vector<FollowedTransfers*> all;
+thread_local std::vector<FollowedTransfers*> of_this_thread;
 
 }  // namespace
 
 FollowedTransfers::FollowedTransfers(const Communicator& ranks) : ranks_(ranks) {
-  all.push_back(this);
+  of_this_thread.push_back(this);
   set_stream_waiter(&FollowedTransfers::wait_for);
 }
 
 FollowedTransfers::~FollowedTransfers() {
   try {
-    const auto look = [this] { return under_way() ? Look::kNothing : Look::kDone; };
+    const auto look = [this] { return under_way() > 0 ? Look::kNothing : Look::kDone; };
     if (std::uncaught_exceptions() == 0) ranks_.wait("an exchange between GPUs", look, [this] { return pending(); });
   } catch (const Error&) {  // nobody is left to be told
   }
-  std::erase(all, this);
-  if (all.empty()) set_stream_waiter(nullptr);
+  std::erase(of_this_thread, this);
+  if (of_this_thread.empty()) set_stream_waiter(nullptr);
 }
 
 void FollowedTransfers::add(std::unique_ptr<PayloadTransfer> transfer) {
@@ -33,9 +35,10 @@ void FollowedTransfers::add(std::unique_ptr<PayloadTransfer> transfer) {
   transfers_.push_back(std::move(transfer));
 }
 
-bool FollowedTransfers::under_way() {
-  std::erase_if(transfers_, [](const auto& transfer) { return transfer->look() == Look::kDone; });
-  return !transfers_.empty();
+// All are in one stream: what was begun first ends first, or is looked at again later.
+std::size_t FollowedTransfers::under_way() {
+  while (!transfers_.empty() && transfers_.front()->look() == Look::kDone) transfers_.erase(transfers_.begin());
+  return transfers_.size();
 }
 
 std::vector<int> FollowedTransfers::pending() const {
@@ -43,20 +46,25 @@ std::vector<int> FollowedTransfers::pending() const {
 }
 
 bool FollowedTransfers::wait_for(const std::function<bool()>& reached) {
+  const auto count = [] {
+    std::size_t left = 0;
+    for (FollowedTransfers* const one : of_this_thread) left += one->under_way();
+    return left;
+  };
   try {
-    FollowedTransfers* waiting = nullptr;
-    for (FollowedTransfers* const one : all) {
-      if (one->under_way()) waiting = one;
-    }
-    if (!waiting) return false;
+    std::size_t left = count();
+    if (left == 0) return false;
+    const auto busy = [](const FollowedTransfers* one) { return !one->transfers_.empty(); };
+    const FollowedTransfers& first = **std::find_if(of_this_thread.begin(), of_this_thread.end(), busy);
     const auto look = [&] {
-      for (FollowedTransfers* const one : all) one->under_way();
-      return reached() ? Look::kDone : Look::kNothing;
+      const std::size_t before = std::exchange(left, count());
+      if (left == 0 || reached()) return Look::kDone;
+      return left < before ? Look::kMoved : Look::kNothing;
     };
-    waiting->ranks_.wait("an exchange between GPUs", look, [waiting] { return waiting->pending(); });
-    return true;
+    first.ranks_.wait("an exchange between GPUs", look, [&] { return first.pending(); });
+    return reached();
   } catch (...) {  // streams that wait for what was given up come to their ends
-    for (FollowedTransfers* const one : all) one->transfers_.clear();
+    for (FollowedTransfers* const one : of_this_thread) one->transfers_.clear();
     throw;
   }
 }

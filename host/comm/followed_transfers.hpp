@@ -1,6 +1,7 @@
 // Transfers that streams wait for and the host does not. Included by host/comm/*.cpp only.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -23,7 +24,7 @@ class FollowedTransfers {
 
  private:
   static bool wait_for(const std::function<bool()>& reached);
-  bool under_way();  // forgets those that are done; throws as they do
+  std::size_t under_way();  // how many, without those that are done; throws as they do
   std::vector<int> pending() const;
 
   Communicator ranks_;

@@ -120,6 +120,8 @@ void LocalEssentialTree::Parts::send(const Stream& stream, Octree& tree, const S
   for (std::size_t b = 0; b < from.size(); ++b)
     received.push_back({from[b], in.packed.data() + in.blocks.begin(b), let_message_bytes(in.blocks, b, shapes)});
   count(sent, received);
+  // Where a peer is lost, a walk that is queued already must come to an end: trees without shapes have none to go round in.
+  if (shapes && payload.path() == PayloadPath::kNccl) fill_zero(stream, in.packed.data(), in.blocks.bytes());
   under_way = true;
   begun = WallClock::now();
   arrived = sent.empty() && received.empty();

@@ -35,6 +35,7 @@ struct LetCounts {  // of this rank, of the last rebuild() or update()
   std::uint64_t cells_received = 0, particles_received = 0;  // own nodes of the tree of domains not counted
   std::uint64_t bytes_sent = 0, messages_sent = 0;           // no message is empty
   std::uint64_t bytes_received = 0, messages_received = 0;
+  // Of the host, which by NCCL waits until the stream has been told to, and no longer.
   double exchange_seconds = 0;  // from begin to the last byte's arrival
   double waited_seconds = 0;    // of these, in finish(): not hidden behind other work
 };

@@ -112,11 +112,15 @@ Stream::~Stream() {
 
 void set_stream_waiter(StreamWaiter waiter) { stream_waiter = waiter; }
 
+void look_after_others(cudaEvent_t event) {
+  if (stream_waiter) stream_waiter([event] { return is_reached(event); });
+}
+
 void Stream::synchronize() const {
   if (stream_waiter) {
     const auto event = static_cast<cudaEvent_t>(reached_);
     check_cuda(cudaEventRecord(event, maki::native(*this)), "marking a stream's place");
-    if (stream_waiter([event] { return is_reached(event); })) return;
+    look_after_others(event);
   }
   check_cuda(cudaStreamSynchronize(maki::native(*this)), "work on the GPU");
 }

@@ -146,11 +146,12 @@ void copy_to_device(const Stream& stream, void* to, const void* from, std::size_
   if (bytes <= kSmallCopy && small_uploads.queue(stream, to, from, bytes)) return;
 #endif
   transfers().to_device += bytes;
-  if (bytes > kSmallCopy) ++transfers().waits;
 #if defined(__CUDACC__)
+  ++transfers().waits;
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, native(stream)), "copy to the device");
   stream.synchronize();  // `from` is pageable memory of the caller
 #else
+  if (bytes > kSmallCopy) ++transfers().waits;
   (void)stream;
   std::memcpy(to, from, bytes);
 #endif

@@ -71,7 +71,7 @@ void pool_watch(const std::vector<std::vector<std::string>>& left_out);
 PoolReport pool_report();
 
 // Copies; `bytes` is counted in transfer_counters(). On the CPU these are memcpy and are counted just the same.
-// `from` may change when it returns; up to 4 KiB go without a wait.
+// `from` may change when it returns; up to 4 KiB go without a wait, unless 64 such are still on their way.
 void copy_to_device(const Stream& stream, void* to, const void* from, std::size_t bytes);
 void copy_to_host(const Stream& stream, void* to, const void* from, std::size_t bytes);  // returns when done
 void copy_on_device(const Stream& stream, void* to, const void* from, std::size_t bytes);

@@ -26,9 +26,9 @@ class Stream {
   void* reached_ = nullptr;  // the event that others wait for
 };
 
-// What streams hold may wait for other processes (NCCL), which may be lost: whoever queued it waits for a stream in the
-// place of synchronize(). Returns once `reached` says true, or at once, and false, where nothing of the kind is under way.
-// Throws Error where the others are lost, and the streams then come to their ends.
+// What streams hold may wait for other processes (NCCL), which may be lost. Whoever queues such work installs a function
+// that waiting for the device calls first: it returns when `reached` says true, or earlier where no such work is under
+// way any more, and says whether it was reached. Throws Error where the others are lost; streams then come to their ends.
 using StreamWaiter = bool (*)(const std::function<bool()>& reached);
 // Of the calling thread; nullptr for none.
 void set_stream_waiter(StreamWaiter waiter);

@@ -19,7 +19,7 @@ std::size_t StreamClock::mark(const Stream&) noexcept {
   return marks_->times.size() - 1;
 }
 
-double StreamClock::seconds(std::size_t from, std::size_t to) const noexcept {
+double StreamClock::seconds(std::size_t from, std::size_t to) const {
   return std::chrono::duration<double>(marks_->times[to] - marks_->times[from]).count();
 }
 

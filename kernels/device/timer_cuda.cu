@@ -36,9 +36,10 @@ std::size_t StreamClock::mark(const Stream& stream) noexcept {
   return i;
 }
 
-double StreamClock::seconds(std::size_t from, std::size_t to) const noexcept {
+double StreamClock::seconds(std::size_t from, std::size_t to) const {
   const Marks& m = *marks_;
   if (!m.recorded[from] || !m.recorded[to]) return 0;
+  look_after_others(m.events[to]);
   float milliseconds = 0;
   if (!succeeded(cudaEventSynchronize(m.events[from])) || !succeeded(cudaEventSynchronize(m.events[to]))) return 0;
   return succeeded(cudaEventElapsedTime(&milliseconds, m.events[from], m.events[to])) ? 1e-3 * milliseconds : 0;

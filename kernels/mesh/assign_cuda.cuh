@@ -129,8 +129,8 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
 }
 
 // A block alone on its multiprocessor has twice the threads on its tile: of clouds of 4^3 cells two blocks of 70 kB need
-// 142 kB, which compute capability 8.6, 8.9 and 12.0 do not have, and one of 98 kB fits. (Elsewhere registers leave room
-// for one of those too, and for three of the others.)
+// 142 kB, which compute capability 8.6, 8.9 and 12.0 do not have, and one of 98 kB fits. Elsewhere two or three blocks of
+// 256 threads share a multiprocessor, and registers have no room for two of 512.
 template <int S>
 void launch_assign(const Stream& stream, const AssignJob& job) {
   constexpr unsigned kTwice = 2 * kChunkThreads;

@@ -17,7 +17,7 @@ namespace maki {
 
 class ListForces {
  public:
-  // `options` and `imports` stay; while messages of these are on their way they are moved on between evaluations.
+  // Both are referred to, and may change between evaluations. Messages of imports are moved on while lists are evaluated.
   ListForces(const GravityOptions& options, PhaseTimers& timers, const std::vector<TreeImports*>& imports)
       : options_(options), timers_(timers), imports_(imports) {}
 
@@ -34,7 +34,7 @@ class ListForces {
   void begin();
   // New lists (`fresh`, or where the last were not kept), or kept ones repaired, and their evaluation.
   void serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
-  // Kept lists as they are: of the groups `which` alone; of all; of all made anew over the tree as it is.
+  // Evaluates kept lists as they are, of the groups `which` or of all; or makes all anew, over the tree as it is, first.
   void evaluate_part(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>& which,
                      const ForceOutput& out);
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
@@ -47,8 +47,9 @@ class ListForces {
   // All lists of this evaluation are evaluated again.
   void count_again() { statistics_ = {}; }
 
-  // Of this evaluation. Of kernels that it queues; fetched by the caller.
+  // What kernels of this evaluation have found: fetched by the caller, when all are queued.
   Results& results() { return results_; }
+  // The rest is of this evaluation, too.
   const ListStatistics& statistics() const { return statistics_; }
   void set_members(std::uint64_t own) { statistics_.members = own; }  // where groups have others' members too
   std::uint64_t interactions() const { return statistics_.particle_pairs + statistics_.cell_pairs; }

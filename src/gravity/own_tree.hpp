@@ -11,7 +11,7 @@ namespace maki {
 
 class OwnTree {
  public:
-  // Reads periodic, leaf_size and group_size of `options`, which stay.
+  // Reads periodic, leaf_size and group_size of `options`, which are referred to.
   OwnTree(const GravityOptions& options, PhaseTimers& timers) : options_(options), timers_(timers) {}
 
   // Into Morton order, with `carried` (may be null).

@@ -22,11 +22,11 @@ class SourceTrees {
   virtual std::vector<Sources> all(const Particles& particles) = 0;
   // By group: which own particles are in it.
   virtual const DeviceBuffer<Group>& own_groups() const = 0;
-  // Evaluations, so far, that had to make lists which were to be kept.
+  // Evaluations so far whose lists were to be kept and had no room.
   virtual std::uint64_t unkept_lists() const { return 0; }
 };
 
-// Both as GravityOptions::ghost_level says. All arguments stay.
+// Which of the two, GravityOptions::ghost_level says. All arguments are referred to.
 std::unique_ptr<SourceTrees> make_source_trees(const GravityOptions& options, PhaseTimers& timers, OwnTree& own,
                                                const std::vector<TreeImports*>& imports, ListForces& forces);
 

@@ -175,7 +175,6 @@ GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticl
   receive_pieces(sites, number, of_sites, mass, set);
   if (ranks.size() > 1) set = share_out(ranks, set);
   share_.upload(stream, set);
-  stream.synchronize();  // before `set` goes
 }
 
 Message from_site(Sites& sites, int from, Message mine) {

@@ -114,7 +114,6 @@ Migration SiteMigration::finish(const Stream& stream, Particles& particles, Extr
   }
   DeviceBuffer<std::byte> arrived("migrate.packed");
   arrived.upload(stream, all);
-  stream.synchronize();  // the host array ends with this function
   keep_and_append(stream, particles, extra, leavers_.staying, counts_.sent == 0, arrived, places);
   leavers_ = {};
   return counts_;

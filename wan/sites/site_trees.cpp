@@ -188,7 +188,6 @@ void SiteTrees::Parts::take_block(const Stream& stream, std::size_t partner, std
   const std::size_t payload = in.blocks.payload_bytes(b);
   copy_to_device(stream, block, part.data() + sizeof(BlockHeader), payload);
   copy_to_device(stream, block + payload, rest->data(), rest->size());
-  stream.synchronize();  // the message ends here
 }
 
 void SiteTrees::Parts::receive_payload(const Stream& stream) {
@@ -201,7 +200,6 @@ void SiteTrees::Parts::receive_payload(const Stream& stream) {
       if (parts[r].size() != expected) refuse(p, r, parts[r].size());
       if (has[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
     }
-    stream.synchronize();  // the messages end here
   }
   counts.exchange_seconds = seconds_since(begun);
 }

@@ -173,12 +173,17 @@ class HeldRefusal {
       open_.get_future().wait();
     });
   }
-  ~HeldRefusal() { set_log_sink({}); }
+  ~HeldRefusal() {
+    let_go();
+    set_log_sink({});
+  }
   bool comes() { return held_.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready; }
-  void let_go() { open_.set_value(); }
+  void let_go() {
+    if (!gone_.exchange(true)) open_.set_value();
+  }
 
  private:
-  std::atomic<bool> told_{false};
+  std::atomic<bool> told_{false}, gone_{false};
   std::promise<void> held_, open_;
 };
 

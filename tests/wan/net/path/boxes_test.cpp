@@ -274,8 +274,12 @@ TEST(Inbox, HoldsNothingOfChunksThatWereGivenUp) {
 }
 
 std::size_t bytes_in_use() {
+#if __GLIBC_PREREQ(2, 33)
   const auto heap = mallinfo2();
-  return heap.uordblks + heap.hblkhd;
+#else
+  const auto heap = mallinfo();
+#endif
+  return static_cast<std::size_t>(heap.uordblks) + static_cast<std::size_t>(heap.hblkhd);
 }
 
 // Filled with the smallest that there is, a limit is still one of memory.
