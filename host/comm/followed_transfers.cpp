@@ -45,7 +45,7 @@ std::vector<int> FollowedTransfers::pending() const {
   return transfers_.empty() ? std::vector<int>{} : transfers_.front()->pending();
 }
 
-bool FollowedTransfers::wait_for(const std::function<bool()>& reached) {
+void FollowedTransfers::wait_for(const std::function<bool()>& reached) {
   const auto count = [] {
     std::size_t left = 0;
     for (FollowedTransfers* const one : of_this_thread) left += one->under_way();
@@ -53,7 +53,7 @@ bool FollowedTransfers::wait_for(const std::function<bool()>& reached) {
   };
   try {
     std::size_t left = count();
-    if (left == 0) return false;
+    if (left == 0) return;
     const auto busy = [](const FollowedTransfers* one) { return !one->transfers_.empty(); };
     const FollowedTransfers& first = **std::find_if(of_this_thread.begin(), of_this_thread.end(), busy);
     const auto look = [&] {
@@ -62,7 +62,6 @@ bool FollowedTransfers::wait_for(const std::function<bool()>& reached) {
       return left < before ? Look::kMoved : Look::kNothing;
     };
     first.ranks_.wait("an exchange between GPUs", look, [&] { return first.pending(); });
-    return reached();
   } catch (...) {  // streams that wait for what was given up come to their ends
     for (FollowedTransfers* const one : of_this_thread) one->transfers_.clear();
     throw;

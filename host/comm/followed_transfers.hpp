@@ -23,7 +23,7 @@ class FollowedTransfers {
   void add(std::unique_ptr<PayloadTransfer> transfer);
 
  private:
-  static bool wait_for(const std::function<bool()>& reached);
+  static void wait_for(const std::function<bool()>& reached);
   std::size_t under_way();  // how many, without those that are done; throws as they do
   std::vector<int> pending() const;
 

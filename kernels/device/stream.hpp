@@ -28,8 +28,8 @@ class Stream {
 
 // What streams hold may wait for other processes (NCCL), which may be lost. Whoever queues such work installs a function
 // that waiting for the device calls first: it returns when `reached` says true, or earlier where no such work is under
-// way any more, and says whether it was reached. Throws Error where the others are lost; streams then come to their ends.
-using StreamWaiter = bool (*)(const std::function<bool()>& reached);
+// way any more. Throws Error where the others are lost; streams then come to their ends.
+using StreamWaiter = void (*)(const std::function<bool()>& reached);
 // Of the calling thread; nullptr for none.
 void set_stream_waiter(StreamWaiter waiter);
 

@@ -1,7 +1,5 @@
 #include "src/gravity/forests.hpp"
 
-#include <ranges>
-
 namespace maki {
 
 void Forests::evaluate(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out) {
@@ -11,9 +9,7 @@ void Forests::evaluate(const Stream& stream, const Particles& particles, bool fr
   } else {
     own_.refit(stream, particles, forces_.groups());
   }
-  // To the furthest first.
-  for (TreeImports* const imports : std::views::reverse(imports_))
-    imports->send(stream, own_.octree(), particles.source.data(), forces_.walk(), fresh);
+  send_to_all(imports_, stream, own_, particles, forces_.walk(), fresh);
   forces_.serve(stream, own(particles), fresh, out);
   for (TreeImports* const imports : imports_) {
     imports->take(stream);

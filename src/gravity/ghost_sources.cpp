@@ -1,7 +1,5 @@
 #include "src/gravity/ghost_sources.hpp"
 
-#include <ranges>
-
 namespace maki {
 
 void GhostSources::evaluate(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out) {
@@ -58,12 +56,11 @@ void GhostSources::evaluate_kept_tree(const Stream& stream, const Particles& par
 }
 
 // Selected with a tree of own particles that serves for nothing else. While lists are kept its cells stay as they were:
-// particles alone are sent. To the furthest first.
+// particles alone are sent.
 void GhostSources::send(const Stream& stream, const Particles& particles, bool fresh) {
   if (imports_.empty()) return own_.forget_order();
   if (fresh) own_.build(stream, particles);
-  for (TreeImports* const imports : std::views::reverse(imports_))
-    imports->send(stream, own_.octree(), particles.source.data(), forces_.walk(), fresh);
+  send_to_all(imports_, stream, own_, particles, forces_.walk(), fresh);
 }
 
 GhostTree::Ghosts GhostSources::take(const Stream& stream) {

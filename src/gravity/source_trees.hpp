@@ -26,6 +26,10 @@ class SourceTrees {
   virtual std::uint64_t unkept_lists() const { return 0; }
 };
 
+// What others need goes on its way, to the furthest first.
+void send_to_all(const std::vector<TreeImports*>& imports, const Stream& stream, OwnTree& own, const Particles& particles,
+                 const WalkOptions& walk, bool fresh);
+
 // Which of the two, GravityOptions::ghost_level says. All arguments are referred to.
 std::unique_ptr<SourceTrees> make_source_trees(const GravityOptions& options, PhaseTimers& timers, OwnTree& own,
                                                const std::vector<TreeImports*>& imports, ListForces& forces);
