@@ -13,9 +13,9 @@
 
 #include "bench/report.hpp"
 #include "kernels/device/error.hpp"
-#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/gravity/reference/ewald.hpp"
+#include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/force_errors.hpp"
 

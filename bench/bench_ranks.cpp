@@ -1,8 +1,8 @@
 // Strong scaling of the step over ranks: the whole step and its phases, on a rebuild step and on a reuse step, of the
 // set of a configuration. Under mpirun or srun it measures that job. Alone it starts jobs of itself by mpirun, in turn
 // and several times so that the machine's moods meet all alike: one rank of one thread, one of two, two of one each.
-#include <CLI/CLI.hpp>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <array>
 #include <chrono>
@@ -17,9 +17,9 @@
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
-#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/gravity/gravity.hpp"
+#include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
 
 namespace {
@@ -160,11 +160,11 @@ struct Case {
 
 void run_job(const std::string& program, const Options& options, Case& job) {
   const auto beside = std::filesystem::path(program).parent_path() / "mpirun";  // of a bundle, or not that on PATH
-  std::string command = fmt::format("OMP_NUM_THREADS={} {}{} --oversubscribe --bind-to none -n {} {} --threads {} "
-                                    "--repeat {} --config {}",
-                                    job.threads, std::filesystem::exists(beside) ? beside.string() : "mpirun",
-                                    geteuid() == 0 ? " --allow-run-as-root" : "", job.ranks, program, job.threads,
-                                    options.repeat, options.config);
+  std::string command = fmt::format(
+      "OMP_NUM_THREADS={} {}{} --oversubscribe --bind-to none -n {} {} --threads {} "
+      "--repeat {} --config {}",
+      job.threads, std::filesystem::exists(beside) ? beside.string() : "mpirun",
+      geteuid() == 0 ? " --allow-run-as-root" : "", job.ranks, program, job.threads, options.repeat, options.config);
   for (const std::string& setting : options.settings) command += " --set '" + setting + "'";
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) throw Error("no job was started", command);
@@ -183,8 +183,7 @@ void run_job(const std::string& program, const Options& options, Case& job) {
 
 void print_scaling(const std::array<Case, 3>& jobs, const std::string& json) {
   bench::Report report("ranks", json);
-  fmt::print("{:<34} {:>9} {:>9} {:>9} {:>11} {:>9}\n", "seconds", "1 x 1", "1 x 2", "2 x 1", "efficiency",
-             "to 1 x 2");
+  fmt::print("{:<34} {:>9} {:>9} {:>9} {:>11} {:>9}\n", "seconds", "1 x 1", "1 x 2", "2 x 1", "efficiency", "to 1 x 2");
   const auto of = [](const Case& job, const std::string& name) {
     return job.times.contains(name) ? job.times.at(name) : 0.0;
   };
@@ -211,8 +210,10 @@ void scale(const std::string& program, const Options& options) {
   for (int round = 0; round < options.rounds; ++round) {
     for (Case& job : jobs) run_job(program, options, job);
   }
-  fmt::print("{}: ranks x threads; the longest over ranks, the least of {} x {} steps; efficiency = half of 1 x 1 over "
-             "2 x 1\n", options.config, options.rounds, options.repeat);
+  fmt::print(
+      "{}: ranks x threads; the longest over ranks, the least of {} x {} steps; efficiency = half of 1 x 1 over "
+      "2 x 1\n",
+      options.config, options.rounds, options.repeat);
   print_scaling(jobs, options.json);
 }
 

@@ -57,8 +57,8 @@ double error_against_direct(const Stream& stream, const Particles& particles, co
     for (std::uint32_t k = 0; k < stretch; ++k) {
       const double dx = ax[first + k] - bx[k], dy = ay[first + k] - by[k], dz = az[first + k] - bz[k];
       difference += dx * dx + dy * dy + dz * dz;
-      reference += static_cast<double>(bx[k]) * bx[k] + static_cast<double>(by[k]) * by[k] +
-                   static_cast<double>(bz[k]) * bz[k];
+      reference +=
+          static_cast<double>(bx[k]) * bx[k] + static_cast<double>(by[k]) * by[k] + static_cast<double>(bz[k]) * bz[k];
     }
   }
   return std::sqrt(difference / reference);

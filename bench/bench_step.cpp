@@ -12,9 +12,9 @@
 #include "bench/sphere_set.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/tree/types.hpp"
-#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/gravity/gravity.hpp"
+#include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 
@@ -65,7 +65,7 @@ std::optional<double> bytes_moved(const std::string& phase, double n, double cel
   if (phase == "reductions") return n * (16 + 12 + (mesh ? 24 : 12));
   if (phase == "tree/sort")
     return n * (16 + 12 + 8 * 2 * 12 + 2 * (16 + 6 + 12 + 8) + 4 * 4);  // keys, eight passes over them, reorder
-  if (phase == "tree/sweep") return n * 2 * 16 + cells * 2 * kCell;  // cells and groups both read the particles
+  if (phase == "tree/sweep") return n * 2 * 16 + cells * 2 * kCell;     // cells and groups both read the particles
   return std::nullopt;
 }
 

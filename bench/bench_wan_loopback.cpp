@@ -41,7 +41,8 @@ class StrangerProcess {
     wan::set_log_sink([](wan::LogLevel, const std::string&) {});
     const auto security = wan::SecurityContext::make({.key_files = {key_file}});
     const pid_t parent = getppid();
-    for (auto next = std::chrono::steady_clock::now(); getppid() == parent; next += std::chrono::microseconds(std::llround(1e6 / rate))) {
+    for (auto next = std::chrono::steady_clock::now(); getppid() == parent;
+         next += std::chrono::microseconds(std::llround(1e6 / rate))) {
       std::this_thread::sleep_until(next);
       call(to, security);
     }
@@ -57,7 +58,8 @@ class StrangerProcess {
 
  private:
   static void call(const wan::Endpoint& to, const std::shared_ptr<const wan::SecurityContext>& security) try {
-    const auto channel = wan::make_channel(security, wan::start_connect(wan::resolve(to).front(), {}), wan::Side::kConnecting);
+    const auto channel =
+        wan::make_channel(security, wan::start_connect(wan::resolve(to).front(), {}), wan::Side::kConnecting);
     wait_for(*channel, POLLOUT);
     while (channel->handshake() == wan::IoStatus::kWantRead) wait_for(*channel, POLLIN);
   } catch (const wan::Error&) {  // as it should be
@@ -197,9 +199,11 @@ class Bench {
       if (other > 0) report_.add(fmt::format("iperf3, blocks of {} kB", kilobytes), 1e-9 * other, "GB/s");
       for (const std::size_t message : {std::size_t{256} << 10, std::size_t{4} << 20, std::size_t{64} << 20}) {
         const Flow flow = plain_.flow(trial_of(1, static_cast<std::size_t>(block)), message);
-        const std::string name = fmt::format("plain, 1 stream, chunks of {} kB, messages of {} kB", kilobytes, message >> 10);
+        const std::string name =
+            fmt::format("plain, 1 stream, chunks of {} kB, messages of {} kB", kilobytes, message >> 10);
         report_.add(name, 1e-9 * flow.rate, "GB/s");
-        report_.add(name + (other > 0 ? ", of iperf3" : ", of plain sockets"), 100 * flow.rate / (other > 0 ? other : loop), "%");
+        report_.add(name + (other > 0 ? ", of iperf3" : ", of plain sockets"),
+                    100 * flow.rate / (other > 0 ? other : loop), "%");
       }
     }
   }
@@ -266,7 +270,9 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "of each measurement")->capture_default_str();
   app.add_option("--json", options.json);
   app.add_flag("--profile", options.profile, "one transfer only, for profilers");
-  app.add_option("--strangers", options.strangers, "handshakes without the key that come to the encrypted server each second")->capture_default_str();
+  app.add_option("--strangers", options.strangers,
+                 "handshakes without the key that come to the encrypted server each second")
+      ->capture_default_str();
   app.add_flag("--tls", options.tls, "with --profile: encrypted");
   CLI11_PARSE(app, argc, argv);
   try {

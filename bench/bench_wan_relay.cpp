@@ -48,8 +48,10 @@ void pour(const wan::Socket& socket, std::size_t bytes) {
   const std::vector<std::byte> block(kBlock, std::byte{1});
   while (bytes > 0) {
     const ssize_t sent = send(socket.descriptor(), block.data(), std::min(bytes, kBlock), MSG_NOSIGNAL);
-    if (sent > 0) bytes -= static_cast<std::size_t>(sent);
-    else wait_for(socket, POLLOUT);
+    if (sent > 0)
+      bytes -= static_cast<std::size_t>(sent);
+    else
+      wait_for(socket, POLLOUT);
   }
 }
 
@@ -58,8 +60,10 @@ void swallow(const wan::Socket& socket, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t got = recv(socket.descriptor(), block.data(), std::min(bytes, kBlock), 0);
     if (got == 0) throw wan::Error("the stream ended early");
-    if (got > 0) bytes -= static_cast<std::size_t>(got);
-    else wait_for(socket, POLLIN);
+    if (got > 0)
+      bytes -= static_cast<std::size_t>(got);
+    else
+      wait_for(socket, POLLIN);
   }
 }
 
@@ -98,7 +102,8 @@ Flow measure(const std::vector<wan::Socket>& from, const std::vector<wan::Socket
 }
 
 // One session after the other, so that the two ends are in the same order.
-Flow through(const wan::Endpoint& entry, const wan::Socket& sink, const wan::Key* key, int sessions, std::size_t bytes) {
+Flow through(const wan::Endpoint& entry, const wan::Socket& sink, const wan::Key* key, int sessions,
+             std::size_t bytes) {
   std::vector<wan::Socket> from, to;
   for (int i = 0; i < sessions; ++i) {
     from.push_back(key ? admitted(entry, *key) : reach(entry));
@@ -111,7 +116,8 @@ Flow through(const wan::Endpoint& entry, const wan::Socket& sink, const wan::Key
 
 void run(bench::Report& report, std::size_t bytes) {
   wan::set_log_sink([](wan::LogLevel, const std::string&) {});
-  const std::string file = (std::filesystem::temp_directory_path() / fmt::format("maki-bench-relay-{}.key", getpid())).string();
+  const std::string file =
+      (std::filesystem::temp_directory_path() / fmt::format("maki-bench-relay-{}.key", getpid())).string();
   const wan::Key key = wan::Key::make();
   wan::write_key(key, file);
   const wan::Socket sink = wan::listen_on({"127.0.0.1", 0}, wan::PathSettings{});

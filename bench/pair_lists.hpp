@@ -39,8 +39,8 @@ inline void add_leaves(Lists& lists, std::mt19937_64& random) {
       lists.particles.push_back({fixed(at[0] * side + inside(random)), fixed(at[1] * side + inside(random)),
                                  fixed(at[2] * side + inside(random)), 1.0f});
     const float q = static_cast<float>(count * side * side / 12);
-    lists.cells.push_back({fixed((at[0] + 0.5) * side), fixed((at[1] + 0.5) * side),
-                           fixed((at[2] + 0.5) * side), static_cast<float>(count), q, q, q, 0, 0, 0});
+    lists.cells.push_back({fixed((at[0] + 0.5) * side), fixed((at[1] + 0.5) * side), fixed((at[2] + 0.5) * side),
+                           static_cast<float>(count), q, q, q, 0, 0, 0});
   }
 }
 

@@ -12,12 +12,12 @@
 #include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
-#include "src/run/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/sites/sites_commands.hpp"
-#include "src/run/spin_count.hpp"
 #include "src/cli/wan/wan_commands.hpp"
 #include "src/config/text.hpp"
+#include "src/run/build.hpp"
+#include "src/run/spin_count.hpp"
 
 namespace {
 

@@ -21,7 +21,8 @@ void throw_together(const Communicator& ranks, const std::string& problem);
 
 // Makes the call, which may be another on each rank but must not be collective, and throws on all ranks where it threw
 // on any: the same Error everywhere. Collective. A process alone just makes the call.
-template <class Call> void all_succeed(const Communicator& ranks, Call&& call) {
+template <class Call>
+void all_succeed(const Communicator& ranks, Call&& call) {
   if (ranks.size() == 1) return call();
   std::string problem;
   try {
@@ -35,7 +36,8 @@ template <class Call> void all_succeed(const Communicator& ranks, Call&& call) {
 }
 
 // The same for a call that rank 0 makes for all.
-template <class Call> void root_succeeds(const Communicator& ranks, Call&& call) {
+template <class Call>
+void root_succeeds(const Communicator& ranks, Call&& call) {
   all_succeed(ranks, [&] {
     if (ranks.rank() == 0) call();
   });

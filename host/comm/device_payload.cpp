@@ -104,9 +104,7 @@ DevicePayload::Transfer::Transfer(Transfer&&) noexcept = default;
 DevicePayload::Transfer& DevicePayload::Transfer::operator=(Transfer&&) noexcept = default;
 DevicePayload::Transfer::~Transfer() = default;
 
-bool DevicePayload::Transfer::progress() {
-  return !parts_ || parts_->look() == Communicator::Look::kDone;
-}
+bool DevicePayload::Transfer::progress() { return !parts_ || parts_->look() == Communicator::Look::kDone; }
 
 bool DevicePayload::Transfer::needs_host() const { return parts_ && parts_->needs_host(); }
 
@@ -135,15 +133,13 @@ DevicePayload::Transfer DevicePayload::begin(const Stream& stream, std::span<con
   std::unique_ptr<PayloadTransfer> transfer;
   PayloadMessages messages{std::move(sent.others), std::move(received.others)};
   switch (path_) {
-    case PayloadPath::kNccl:
-      transfer = begin_nccl(ranks_, ranks_.nccl(), stream, std::move(messages));
-      break;
+    case PayloadPath::kNccl: transfer = begin_nccl(ranks_, ranks_.nccl(), stream, std::move(messages)); break;
     case PayloadPath::kDirect:
       transfer = std::make_unique<DirectTransfer>(ranks_, stream, std::move(messages), tag);
       break;
     case PayloadPath::kStaged:
-      transfer = std::make_unique<StagedTransfer>(ranks_, staging_, stream, std::move(messages), tag,
-                                                  staging_piece(ranks_));
+      transfer =
+          std::make_unique<StagedTransfer>(ranks_, staging_, stream, std::move(messages), tag, staging_piece(ranks_));
       break;
   }
   return Transfer(ranks_, followed_, std::move(transfer));

@@ -85,8 +85,8 @@ bool Exchange::test() {
   done_.resize(requests_.size());
   statuses_.resize(requests_.size());
   int count = 0;
-  const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, done_.data(),
-                                statuses_.data());
+  const int code =
+      MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, done_.data(), statuses_.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check(code, "MPI_Testsome");
   if (count == 0 || count == MPI_UNDEFINED) return false;
   for (int i = 0; i < count; ++i) {

@@ -14,8 +14,8 @@ namespace maki::mpi {
 // Pieces of a message, and messages to the same rank, are told apart by their order, which MPI keeps for equal tags.
 class Exchange {
  public:
-  Exchange(const Ranks& ranks, std::span<const Communicator::Outgoing> out,
-           std::span<const Communicator::Incoming> in, int tag, Communicator::Traffic& traffic);
+  Exchange(const Ranks& ranks, std::span<const Communicator::Outgoing> out, std::span<const Communicator::Incoming> in,
+           int tag, Communicator::Traffic& traffic);
   // Not finished: the job fails, or the caller does. Nothing more is received.
   ~Exchange();
   Exchange(const Exchange&) = delete;

@@ -176,9 +176,10 @@ int distance_to_lost() {
 // In place of a main thread that does not come to it.
 [[noreturn]] void end_process() {
   const std::vector<int> lost = lost_ranks();
-  std::fprintf(stderr, "maki: error: rank %d: %s %s not heard from for %.0f s: see what became of the process, its node "
-               "or its network\n", watch->rank, name_with_machines(lost).c_str(), lost.size() == 1 ? "is" : "are",
-               watch->silence);
+  std::fprintf(stderr,
+               "maki: error: rank %d: %s %s not heard from for %.0f s: see what became of the process, its node "
+               "or its network\n",
+               watch->rank, name_with_machines(lost).c_str(), lost.size() == 1 ? "is" : "are", watch->silence);
   std::fflush(stderr);
   std::_Exit(1);  // the launcher ends the other ranks
 }

@@ -18,8 +18,8 @@ Launcher find_launcher(const std::function<const char*(const char*)>& variable) 
   if (variable("PMIX_RANK")) return {true, variable("SLURM_PROCID") ? tasks : 0};
   // A batch script's own shell is no task of a step, though it has the numbers of the allocation.
   const char* environment = variable("ENVIRONMENT");
-  const bool batch_shell = environment && std::string(environment) == "BATCH" && !variable("SLURM_STEP_ID") &&
-                           number("SLURM_PROCID") == 0;
+  const bool batch_shell =
+      environment && std::string(environment) == "BATCH" && !variable("SLURM_STEP_ID") && number("SLURM_PROCID") == 0;
   if (variable("SLURM_PROCID") && tasks > 1 && !batch_shell) {
     throw Error("srun started " + std::to_string(tasks) + " tasks that cannot find each other",
                 "it offers no process management interface, so that each would run the whole job by itself",

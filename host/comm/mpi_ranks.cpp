@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "host/comm/heartbeat.hpp"
 #include "host/comm/job.hpp"
 #include "host/comm/survivor_check.hpp"
-#include "host/comm/heartbeat.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {

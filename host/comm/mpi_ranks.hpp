@@ -58,9 +58,9 @@ class Patience {
   std::string what_;
   int idle_ = 0;
   Clock::time_point looked_;
-  std::chrono::duration<double> waited_{0};   // since something came
-  std::chrono::duration<double> asked_{0};    // the part of it after which all ranks were asked; 0: they were not
-  std::vector<unsigned long> answers_;        // of each until then
+  std::chrono::duration<double> waited_{0};  // since something came
+  std::chrono::duration<double> asked_{0};   // the part of it after which all ranks were asked; 0: they were not
+  std::vector<unsigned long> answers_;       // of each until then
 };
 
 // Waits for one request of a collective call.

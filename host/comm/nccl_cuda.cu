@@ -24,8 +24,9 @@ class Started final : public NcclRanks {
   // Throws Error unless the call succeeded or is under way.
   void check(ncclResult_t code, const char* what) const {
     if (code == ncclSuccess || code == ncclInProgress) return;
-    throw Error(std::string(what) + " failed", std::string("NCCL: ") + ncclGetErrorString(code) + "; " +
-                ncclGetLastError(comm_), "NCCL_DEBUG=INFO says more; MAKI_PAYLOAD=staged goes without NCCL");
+    throw Error(std::string(what) + " failed",
+                std::string("NCCL: ") + ncclGetErrorString(code) + "; " + ncclGetLastError(comm_),
+                "NCCL_DEBUG=INFO says more; MAKI_PAYLOAD=staged goes without NCCL");
   }
   // Whether nothing that was called is still under way; throws Error where it failed.
   bool settled() const {
@@ -35,7 +36,8 @@ class Started final : public NcclRanks {
     return state != ncclInProgress;
   }
   void settle(const Communicator& ranks, const char* what) const {
-    ranks.wait(what, [this] { return settled() ? Look::kDone : Look::kNothing; }, [] { return std::vector<int>{}; });
+    ranks.wait(
+        what, [this] { return settled() ? Look::kDone : Look::kNothing; }, [] { return std::vector<int>{}; });
   }
   // Ends what is under way, so that the GPU is free again; nothing can be exchanged afterwards.
   void abort() noexcept {

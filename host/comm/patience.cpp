@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <thread>
 
+#include "host/comm/heartbeat.hpp"
 #include "host/comm/mpi_ranks.hpp"
 #include "host/comm/survivor_check.hpp"
-#include "host/comm/heartbeat.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {
@@ -17,7 +17,7 @@ using Seconds = std::chrono::duration<double>;
 constexpr int kYields = 200;  // looks with nothing but a yield between them, then pauses of growing length
 constexpr std::chrono::microseconds kLongest{200};
 constexpr Seconds kLookAround{0.05};  // for a rank that has given up
-constexpr Seconds kAnswer{1};        // for answers to come
+constexpr Seconds kAnswer{1};         // for answers to come
 // A longer time between two looks is not waiting: this process was itself stopped, or its job suspended.
 constexpr Seconds kGap{1};
 

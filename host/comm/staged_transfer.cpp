@@ -28,9 +28,8 @@ StagedTransfer::StagedTransfer(const Communicator& ranks, std::shared_ptr<Stagin
   // Each rank begins with its neighbour, so that nobody is sent to by all at once; messages between the same two ranks
   // stand side by side.
   const auto distance = [&](int to) { return (to - ranks_.rank() + ranks_.size()) % ranks_.size(); };
-  std::stable_sort(sends_.begin(), sends_.end(), [&](const Sending& a, const Sending& b) {
-    return distance(a.message.to) < distance(b.message.to);
-  });
+  std::stable_sort(sends_.begin(), sends_.end(),
+                   [&](const Sending& a, const Sending& b) { return distance(a.message.to) < distance(b.message.to); });
   std::stable_sort(receives_.begin(), receives_.end(),
                    [](const Receiving& a, const Receiving& b) { return a.message.from < b.message.from; });
   pool_->stream().wait_for(stream);

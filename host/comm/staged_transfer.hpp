@@ -54,9 +54,9 @@ class StagedTransfer final : public PayloadTransfer {
   };
   struct Sending {
     Communicator::Outgoing message;
-    std::size_t begun = 0;     // bytes
+    std::size_t begun = 0;      // bytes
     std::vector<Piece> pieces;  // copied, then on the network
-    bool on_network() const;   // all of it
+    bool on_network() const;    // all of it
   };
   struct Receiving {
     Communicator::Incoming message;

@@ -56,8 +56,7 @@ Migration migrate(const Stream& stream, const Communicator& communicator, const 
   const std::uint64_t kept = particles.size() - sent.particles();
   if (kept + received.particles() > std::numeric_limits<std::uint32_t>::max())
     throw Error("too many particles for rank " + std::to_string(communicator.rank()),
-                std::to_string(kept + received.particles()) + ", and a rank holds less than 2^32",
-                "start more ranks");
+                std::to_string(kept + received.particles()) + ", and a rank holds less than 2^32", "start more ranks");
 
   Migration migration{sent.particles(), received.particles(), 0, 0};
   for (std::size_t r = 0; r < leavers.counts.size(); ++r) {
@@ -65,8 +64,8 @@ Migration migrate(const Stream& stream, const Communicator& communicator, const 
     migration.bytes += sent.bytes(r);
   }
   if (migration.sent == 0 && migration.received == 0) return migration;
-  const DeviceBuffer<std::byte> arrived = exchange_blocks(
-      stream, communicator, pack(stream, particles, extra, leavers.index, sent), sent, received);
+  const DeviceBuffer<std::byte> arrived =
+      exchange_blocks(stream, communicator, pack(stream, particles, extra, leavers.index, sent), sent, received);
   keep_and_append(stream, particles, extra, leavers.staying, migration.sent == 0, arrived, received);
   return migration;
 }

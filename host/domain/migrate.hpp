@@ -12,7 +12,7 @@
 namespace maki {
 
 struct Migration {
-  std::uint64_t sent = 0, received = 0;  // particles of this rank
+  std::uint64_t sent = 0, received = 0;   // particles of this rank
   std::uint64_t messages = 0, bytes = 0;  // sent by this rank
 };
 

@@ -30,8 +30,9 @@ std::vector<WeightedPoint> integer_weights(std::span<const SamplePoint> samples,
   std::vector<WeightedPoint> points;
   points.reserve(samples.size());
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const std::uint64_t weight =
-        weights.empty() ? 1 : largest > 0 ? static_cast<std::uint64_t>(double{weights[i]} / largest * 0x1p32) : 0;
+    const std::uint64_t weight = weights.empty() ? 1
+                                 : largest > 0   ? static_cast<std::uint64_t>(double{weights[i]} / largest * 0x1p32)
+                                                 : 0;
     if (weight > 0) points.push_back({samples[i], weight});
   }
   return points;
@@ -157,8 +158,8 @@ double tolerance_of_a_cut(Factors f, double rounding) {
 // not come within the tolerance of them yet stay as they are, on their way: rounding holds no start back.
 void round_starts(const Cumulated& weight, std::span<const std::uint32_t> quantiles, double tolerance,
                   std::span<const std::uint32_t> old, const Smoothing& smoothing, std::span<std::uint32_t> starts) {
-  const auto most = static_cast<std::uint64_t>(tolerance * static_cast<double>(weight.total()) /
-                                               static_cast<double>(starts.size()));
+  const auto most =
+      static_cast<std::uint64_t>(tolerance * static_cast<double>(weight.total()) / static_cast<double>(starts.size()));
   for (std::size_t k = 1; k < starts.size(); ++k) {
     const std::uint64_t middle = weight.below(quantiles[k]), now = weight.below(starts[k]);
     if (std::max(middle, now) - std::min(middle, now) <= most) {

@@ -76,7 +76,7 @@ inline constexpr double kRounding = 0.04;
 struct Smoothing {
   double fraction = 0.5;
   double jump_above = 1.1;
-  double max_move = 1.0;  // of a cut in one call, in sides
+  double max_move = 1.0;        // of a cut in one call, in sides
   double rounding = kRounding;  // not of cuts that are, by smoothing, still further than that from where they belong
 };
 

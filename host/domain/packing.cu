@@ -182,8 +182,7 @@ void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays ext
       copy_on_device(stream, moved.data(), array.data(), kept * sizeof(T));
     else
       launch(stream, "keep", kept, Gather<T>{array.data(), staying.data(), moved.data()});
-    launch(stream, "unpack", places.particles(),
-           Unpack<T>{packed.data(), on_device.view(before), moved.data() + kept});
+    launch(stream, "unpack", places.particles(), Unpack<T>{packed.data(), on_device.view(before), moved.data() + kept});
     array.swap(moved);
   });
 }

@@ -105,15 +105,15 @@ Samples gather_samples(const Stream& stream, const Communicator& communicator, c
   samples.cost = strata.total = strata.below.back();
   if (strata.total == 0) return samples;
   strata.count = std::min({rate.per_rank * ranks, rate.most, strata.total});
-  samples.imbalance = static_cast<double>(std::ranges::max(weight)) * static_cast<double>(ranks) /
-                      static_cast<double>(strata.total);
+  samples.imbalance =
+      static_cast<double>(std::ranges::max(weight)) * static_cast<double>(ranks) / static_cast<double>(strata.total);
 
   std::vector<std::uint64_t> first;
   for (std::size_t r = 0; r <= ranks; ++r) first.push_back(strata.first_of(r));
   std::vector<std::uint64_t> places;  // in this rank's cost
   for (std::uint64_t k = first[self]; k < first[self + 1]; ++k)
-    places.push_back(scaled(sample_cost(k, strata.count, strata.total, step) - strata.below[self], sums.total(),
-                            weight[self]));
+    places.push_back(
+        scaled(sample_cost(k, strata.count, strata.total, step) - strata.below[self], sums.total(), weight[self]));
   samples.points = share(communicator, first, sums.particles_at(stream, particles.source.data(), places));
   return samples;
 }

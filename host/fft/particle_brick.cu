@@ -48,14 +48,8 @@ PencilRange occupied_run(const std::vector<std::uint32_t>& marks) {
 
 ParticleBrick::ParticleBrick(const Communicator& communicator, const PencilLayout& layout, std::size_t row,
                              Assignment cloud, bool interlaced, int ghosts)
-    : communicator_(communicator),
-      path_(communicator),
-      layout_(layout),
-      row_(row),
-      interlaced_(interlaced),
-      reach_(cloud_reach(cloud, interlaced)),
-      ghosts_(ghosts),
-      counter_(cloud) {}
+    : communicator_(communicator), path_(communicator), layout_(layout), row_(row), interlaced_(interlaced),
+      reach_(cloud_reach(cloud, interlaced)), ghosts_(ghosts), counter_(cloud) {}
 
 void ParticleBrick::hold_all() {
   all_ = true;

@@ -57,8 +57,7 @@ auto PencilFft<Real>::parts(Pencils from, Pencils to, bool sending) const -> std
   std::vector<Part> found;
   std::size_t first = 0;
   for (int i = 0; layout_.takes_part(rank()) && i < (in_row ? grid.columns : grid.rows); ++i) {
-    const int peer =
-        in_row ? layout_.row_of(rank()) * grid.columns + i : i * grid.columns + layout_.column_of(rank());
+    const int peer = in_row ? layout_.row_of(rank()) * grid.columns + i : i * grid.columns + layout_.column_of(rank());
     const PencilBox common = overlap(held, layout_.box(there, peer));
     if (common.cells() == 0) continue;
     Part part{peer, first, common.cells(), 0, {}};

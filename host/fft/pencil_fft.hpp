@@ -32,8 +32,8 @@ class PencilFft {
   const PencilLayout& layout() const { return layout_; }
   PencilBox cells() const { return layout_.box(Pencils::kReal, rank()); }  // of the real mesh
   PencilBox modes() const { return layout_.box(Pencils::kX, rank()); }     // of its transform
-  std::size_t real_row() const { return lines_.real_row(); }     // reals between lines of the real mesh
-  std::size_t mode_row() const { return lines_.complex_row(); }  // reals between lines of modes
+  std::size_t real_row() const { return lines_.real_row(); }               // reals between lines of the real mesh
+  std::size_t mode_row() const { return lines_.complex_row(); }            // reals between lines of modes
   std::size_t size() const;   // reals of the local array: enough for each of the layouts; 0 on a rank without a part
   std::size_t bytes() const;  // work space: as much as the mesh, and twice that on the host beside a GPU
 
@@ -53,8 +53,8 @@ class PencilFft {
     int peer;
     std::size_t first;  // in the buffer of messages, complex numbers
     std::size_t cells;
-    std::size_t base;   // first number in the mesh
-    BoxCopy copy;       // mesh to message, or message to mesh
+    std::size_t base;  // first number in the mesh
+    BoxCopy copy;      // mesh to message, or message to mesh
   };
   // One change of layout: what goes to whom and what comes from whom; this rank's own part is in both.
   struct Transpose {
@@ -72,8 +72,8 @@ class PencilFft {
   Transpose plan(Pencils from, Pencils to) const;
   std::vector<Part> parts(Pencils from, Pencils to, bool sending) const;
   std::array<std::size_t, 3> steps(Pencils pencils, const PencilBox& held) const;
-  void run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag,
-           const Planes& before, const Planes& after);
+  void run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag, const Planes& before,
+           const Planes& after);
   void send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag);
 
   DevicePayload messages_;

@@ -36,25 +36,26 @@ struct CopyInner {
 class PencilStorage : public MeshStorage {
  public:
   PencilStorage(const Communicator& communicator, const MeshOptions& o)
-      : four_point_(o.gradient == Gradient::kFourPoint),
-        cells_(o.cells),
-        cloud_(o.assignment),
-        interlaced_(o.interlacing != Interlacing::kNone),
-        fft_(communicator, o.cells),
+      : four_point_(o.gradient == Gradient::kFourPoint), cells_(o.cells), cloud_(o.assignment),
+        interlaced_(o.interlacing != Interlacing::kNone), fft_(communicator, o.cells),
         brick_(communicator, fft_.layout(), fft_.real_row(), o.assignment, interlaced_,
                four_point_ ? GhostedCells::kGhosts : 0) {
     const PencilBox held = fft_.modes();
     const PencilRange y = without_signs(held.along[1], cells_), z = held.along[2];
     modes_ = {{held.along[1].first, z.first, held.along[1].count(), z.count()},
-              static_cast<int>(fft_.mode_row() / 2), true, y.first, z.first, z.count()};
+              static_cast<int>(fft_.mode_row() / 2),
+              true,
+              y.first,
+              z.first,
+              z.count()};
     lines_ = {{y.first, z.first}, {y.end, z.end}};
     if (communicator.size() == 1 && BlockedFft::is_for(cells_)) blocked_.emplace(cells_);
   }
 
   std::size_t size() const override { return fft_.size(); }
   std::size_t bytes() const override {
-    return difference_.capacity() * sizeof(float) + fft_.bytes() + (blocked_ ? blocked_->bytes() : 0) +
-           brick_.bytes() + (shared_ ? shared_->bytes() : 0);
+    return difference_.capacity() * sizeof(float) + fft_.bytes() + (blocked_ ? blocked_->bytes() : 0) + brick_.bytes() +
+           (shared_ ? shared_->bytes() : 0);
   }
   PencilMesh::Sent sent() const { return {brick_.bytes_sent(), fft_.traffic().bytes}; }
 

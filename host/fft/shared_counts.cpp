@@ -9,12 +9,9 @@
 namespace maki {
 
 SharedCounts::SharedCounts(ParticleBrick& brick, const CellBox& box, bool interlaced, OutsideMasses& outside)
-    : brick_(brick),
-      box_(box),
-      interlaced_(interlaced),
-      outside_(outside),
-      on_host_(std::string(backend_name()) == "cpu"),
-      counts_{DeviceBuffer<std::uint64_t>("mesh.shared"), DeviceBuffer<std::uint64_t>("mesh.shared_shifted")} {}
+    : brick_(brick), box_(box), interlaced_(interlaced), outside_(outside),
+      on_host_(std::string(backend_name()) == "cpu"), counts_{DeviceBuffer<std::uint64_t>("mesh.shared"),
+                                                              DeviceBuffer<std::uint64_t>("mesh.shared_shifted")} {}
 
 void SharedCounts::give(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
   brick_.take(stream, particles, n, unit);

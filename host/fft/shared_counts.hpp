@@ -38,7 +38,7 @@ class SharedCounts {
   bool on_host_;                                       // device memory is host memory
   std::array<DeviceBuffer<std::uint64_t>, 2> counts_;  // the second only where it is
   std::array<PinnedBuffer, 2> host_;                   // where it is not
-  std::array<bool, 2> zero_{};  // all counts of the mesh
+  std::array<bool, 2> zero_{};                         // all counts of the mesh
   bool given_ = false;
 };
 

@@ -22,9 +22,7 @@ Blocks::Blocks(const Stream& stream, const std::vector<BlockCounts>& counts, boo
   starts_.upload(stream, starts);
 }
 
-std::uint64_t Blocks::payload_bytes(std::size_t block) const {
-  return BlockSections(counts_[block], compress_).shapes;
-}
+std::uint64_t Blocks::payload_bytes(std::size_t block) const { return BlockSections(counts_[block], compress_).shapes; }
 
 std::uint64_t Blocks::message_bytes(std::size_t block) const { return BlockSections(counts_[block], compress_).end; }
 

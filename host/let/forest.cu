@@ -232,8 +232,8 @@ void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer
                   const DomainTree& domains, Forest& forest) {
   const BlockCounts& total = blocks.total();
   if (total.cells + domains.nodes() > UINT32_MAX || total.particles > UINT32_MAX)
-    throw Error("the local essential trees from all ranks have 2^32 cells or particles, or more", "indices have 32 bits",
-                "start more ranks, or choose a larger gravity.theta");
+    throw Error("the local essential trees from all ranks have 2^32 cells or particles, or more",
+                "indices have 32 bits", "start more ranks, or choose a larger gravity.theta");
   const auto n = static_cast<std::uint32_t>(total.cells);
   Octree& tree = forest.tree;
   resize_cells(tree, n + domains.nodes());
@@ -251,8 +251,7 @@ void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer
   launch(stream, "let_place", n,
          PlaceCells{in, domains.nodes(), domains.cells(), shapes.data(), sums.children.data(), sums.multipoles.data(),
                     forest.parents.data(), sums.particles.data(), tree.first.data(), tree.count.data(),
-                    tree.first_child.data(), tree.child_count.data(), tree.geometry.view(),
-                    forest.multipoles.data()});
+                    tree.first_child.data(), tree.child_count.data(), tree.geometry.view(), forest.multipoles.data()});
 }
 
 void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,

@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kTag = 4701;  // other messages between the same ranks may be under way at the same time
 
-
 // What a rank tells the others of its tree.
 struct RootBox {
   std::uint32_t cells = 0, x = 0, y = 0, z = 0;
@@ -197,8 +196,6 @@ const SourceParticle* LocalEssentialTree::particles() const { return parts_->in.
 std::uint64_t LocalEssentialTree::particle_count() const { return parts_->in.forest.particles.size(); }
 const LetCounts& LocalEssentialTree::counts() const { return parts_->counts; }
 
-std::size_t LocalEssentialTree::bytes() const {
-  return parts_->out.bytes() + parts_->in.bytes();
-}
+std::size_t LocalEssentialTree::bytes() const { return parts_->out.bytes() + parts_->in.bytes(); }
 
 }  // namespace maki

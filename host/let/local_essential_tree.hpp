@@ -30,7 +30,7 @@ struct LetOptions {
   bool compress = false;
 };
 
-struct LetCounts {  // of this rank, of the last rebuild() or update()
+struct LetCounts {                                           // of this rank, of the last rebuild() or update()
   std::uint64_t cells_sent = 0, particles_sent = 0;          // entries
   std::uint64_t cells_received = 0, particles_received = 0;  // own nodes of the tree of domains not counted
   std::uint64_t bytes_sent = 0, messages_sent = 0;           // no message is empty

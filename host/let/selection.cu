@@ -51,15 +51,14 @@ struct Judge {
   std::uint32_t* children;
 
   MAKI_HD bool reaches(const WalkTarget& t, std::uint32_t c) const {
-    return within_reach(rule.opening,
-                        box_gap_squared(t, axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
-                                        axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]));
+    return within_reach(rule.opening, box_gap_squared(t, axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
+                                                      axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]));
   }
   MAKI_HD bool is_far(const WalkTarget& t, std::uint32_t c) const {
     const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
                                         axis_distance(g.comz[c], t.z));
-    return far_enough(gap, rounded_product(opening_distance(rule.opening, g.size[c], g.offset[c]),
-                                           rule.distance_factor));
+    return far_enough(gap,
+                      rounded_product(opening_distance(rule.opening, g.size[c], g.offset[c]), rule.distance_factor));
   }
   MAKI_HD Verdict judge(const WalkTarget& t, std::uint32_t c) const {
     if (rule.cutoff && !reaches(t, c)) return kLeftOut;
@@ -192,8 +191,8 @@ std::vector<Candidates> look_down(const Stream& stream, Octree& tree, const LetR
     if (next == 0) return levels;
     Candidates below(next);
     launch(stream, "let_open", level.n,
-           Open{tree.first_child.data(), level.cell.data(), level.target.data(), level.child.data(),
-                below.cell.data(), below.target.data()});
+           Open{tree.first_child.data(), level.cell.data(), level.target.data(), level.child.data(), below.cell.data(),
+                below.target.data()});
     levels.push_back(std::move(below));
   }
 }
@@ -256,8 +255,7 @@ std::vector<BlockCounts> list_entries(const Stream& stream, const Octree& tree, 
   selection.multipoles.resize(begin[entries - 1], 0.1);
   selection.particles.resize(particles, 0.1);
   launch(stream, "let_multipoles", n,
-         ListMultipoles{selection.shapes.data(), cells.data(), sums.multipoles.data(),
-                        selection.multipoles.data()});
+         ListMultipoles{selection.shapes.data(), cells.data(), sums.multipoles.data(), selection.multipoles.data()});
   launch(stream, "let_particles", particles,
          ListParticles{tree.first.data(), cells.data(), sums.particles.data(), n, selection.particles.data()});
   return counts;
@@ -282,8 +280,7 @@ std::vector<BlockCounts> select_essential(const Stream& stream, Octree& tree, co
     const std::uint32_t* below = l + 1 < levels.size() ? levels[l + 1].place.data() : nullptr;
     launch(stream, "let_emit", level.n,
            Emit{level.verdict.data(), level.cell.data(), level.target.data(), level.child.data(), level.place.data(),
-                below, shift.data() + l * targets.size(), tree.count.data(), cells.data(),
-                selection.shapes.data()});
+                below, shift.data() + l * targets.size(), tree.count.data(), cells.data(), selection.shapes.data()});
   }
   levels.clear();
   return list_entries(stream, tree, places.first, cells, selection);

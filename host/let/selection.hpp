@@ -11,11 +11,11 @@ namespace maki {
 
 // How a cell is judged for a box; the same decisions on every backend (kernels/tree/opening.hpp).
 struct LetRule {
-  OpeningRule opening;     // its reach: that of the cutoff and a margin
-  float distance_factor;   // of the distance at which a cell is sent undivided
+  OpeningRule opening;    // its reach: that of the cutoff and a margin
+  float distance_factor;  // of the distance at which a cell is sent undivided
   bool cutoff;
   std::uint32_t small_cell;
-  bool whole = false;      // no cell is far enough: all particles within reach go
+  bool whole = false;  // no cell is far enough: all particles within reach go
 };
 
 // Entries of all blocks, block after block in the order of targets and as blocks.hpp says; device memory.

@@ -57,8 +57,8 @@ void find_parents(const Stream& stream, const Blocks& blocks, const DeviceBuffer
                   const ShapeSums& sums, DeviceBuffer<std::uint32_t>& parents) {
   parents.resize(blocks.total().particles, 0.1);
   launch(stream, "let_parents", shapes.size(),
-         TellParents{blocks.view(), shapes.data(), sums.children.data(), sums.multipoles.data(),
-                     sums.particles.data(), parents.data()});
+         TellParents{blocks.view(), shapes.data(), sums.children.data(), sums.multipoles.data(), sums.particles.data(),
+                     parents.data()});
 }
 
 }  // namespace maki

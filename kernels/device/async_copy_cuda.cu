@@ -1,5 +1,5 @@
-#include "kernels/device/cuda_check.cuh"
 #include "kernels/device/async_copy.hpp"
+#include "kernels/device/cuda_check.cuh"
 
 #include <utility>
 

@@ -16,9 +16,7 @@ constexpr std::size_t kGuard = 64;  // no block's extent ends where the next beg
 
 std::size_t round_up(std::size_t bytes, std::size_t grain) { return (bytes + grain - 1) / grain * grain; }
 
-std::size_t block_bytes(std::size_t bytes) {
-  return round_up(bytes + kGuard, bytes < kSmall ? 512 : 4 * kKiB);
-}
+std::size_t block_bytes(std::size_t bytes) { return round_up(bytes + kGuard, bytes < kSmall ? 512 : 4 * kKiB); }
 
 std::string mebibytes(std::size_t bytes) { return std::to_string(bytes / kMiB) + " MiB"; }
 
@@ -61,8 +59,9 @@ BlockPool::Blocks::iterator BlockPool::take_free(std::size_t bytes, Kind kind) {
 }
 
 BlockPool::Blocks::iterator BlockPool::add_segment(std::size_t bytes, Kind kind) {
-  const std::size_t roomy =
-      kind.small ? kSmallSegment : bytes < kLarge ? kSharedSegment : round_up(bytes, kSegmentGrain);
+  const std::size_t roomy = kind.small       ? kSmallSegment
+                            : bytes < kLarge ? kSharedSegment
+                                             : round_up(bytes, kSegmentGrain);
   std::size_t size = roomy;
   void* memory = ask_system(size);
   if (!memory) {

@@ -6,8 +6,8 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kTile = 8;  // 8 x 8 numbers: at most eight cache lines read, eight written
-constexpr std::size_t kBlock = 256;  // numbers of eight lines of the source read on end
+constexpr std::size_t kTile = 8;                     // 8 x 8 numbers: at most eight cache lines read, eight written
+constexpr std::size_t kBlock = 256;                  // numbers of eight lines of the source read on end
 constexpr std::size_t kNear = std::size_t{1} << 20;  // bytes
 
 // Both sides run along the last axis.

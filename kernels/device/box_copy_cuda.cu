@@ -74,8 +74,14 @@ void launch_box(const Stream& stream, const char* name, const BoxCopy& box, cons
     return launch(stream, name, count[0] * count[1] * count[2],
                   CopyCell<T, kAdd>{from, to, count[1], count[2], from_step[0], from_step[1], from_step[2], to_step[0],
                                     to_step[1]});
-  const TurnedBox turned{count[source],  count[2],       from_step[2],               from_step[other],
-                         to_step[source], to_step[other], tiles_along(count[source]), tiles_along(count[2])};
+  const TurnedBox turned{count[source],
+                         count[2],
+                         from_step[2],
+                         from_step[other],
+                         to_step[source],
+                         to_step[other],
+                         tiles_along(count[source]),
+                         tiles_along(count[2])};
   const auto blocks = static_cast<unsigned>(count[other] * turned.tiles_source * turned.tiles_last);
   launch_blocks(stream, name, {blocks, kTile * kTileRows, 0}, turn_kernel<T, kAdd>, turned, from, to);
 }

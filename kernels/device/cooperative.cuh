@@ -31,9 +31,7 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global) {
   __pipeline_memcpy_async(shared, global, kBytes);
 }
 
-__device__ __forceinline__ void commit_copies() {
-  __pipeline_commit();
-}
+__device__ __forceinline__ void commit_copies() { __pipeline_commit(); }
 
 template <int kPending>
 __device__ __forceinline__ void wait_copies() {

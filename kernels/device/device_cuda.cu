@@ -10,7 +10,7 @@ namespace maki {
 namespace {
 int selected = 0;
 thread_local StreamWaiter stream_waiter = nullptr;
-}
+}  // namespace
 
 const char* backend_name() { return "cuda"; }
 
@@ -41,8 +41,10 @@ DeviceInfo device_info() {
   info.units = properties.multiProcessorCount;
   info.clock_ghz = clock_khz * 1e-6;
   int memory_khz = 0, bus_bits = 0, driver = 0, runtime = 0;
-  check_cuda(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, selected), "asking the GPU for its memory");
-  check_cuda(cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, selected), "asking the GPU for its memory");
+  check_cuda(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, selected),
+             "asking the GPU for its memory");
+  check_cuda(cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, selected),
+             "asking the GPU for its memory");
   info.memory_gb_per_s = 2e-6 * memory_khz * bus_bits / 8;  // two transfers a clock
   check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
   check_cuda(cudaRuntimeGetVersion(&runtime), "asking for the runtime's version");
@@ -142,9 +144,9 @@ void allow_shared_memory(const char* name, const void* kernel, std::size_t bytes
   const cudaError_t code =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
   if (!succeeded(code))
-    throw DeviceError(
-        std::string("kernel ") + name + " cannot have " + std::to_string(bytes) + " bytes of shared memory",
-        cudaGetErrorString(code), "GPUs from compute capability 8.0 on are supported");
+    throw DeviceError(std::string("kernel ") + name + " cannot have " + std::to_string(bytes) +
+                          " bytes of shared memory",
+                      cudaGetErrorString(code), "GPUs from compute capability 8.0 on are supported");
 }
 
 }  // namespace maki

@@ -40,9 +40,9 @@ std::size_t left_in_groups(const fs::path& mount, const std::string& path, bool 
   std::size_t least = std::numeric_limits<std::size_t>::max();
   fs::path group = mount / fs::path(path).relative_path();
   for (;; group = group.parent_path()) {
-    const auto left = second_version ? left_in_group(group, "memory.max", "memory.current", "inactive_file")
-                                     : left_in_group(group, "memory.limit_in_bytes", "memory.usage_in_bytes",
-                                                     "total_inactive_file");
+    const auto left =
+        second_version ? left_in_group(group, "memory.max", "memory.current", "inactive_file")
+                       : left_in_group(group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
     if (left) least = std::min(least, *left);
     if (group == mount || !group.has_relative_path()) return least;
   }

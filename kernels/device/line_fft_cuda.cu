@@ -79,15 +79,15 @@ LineFft<Real>::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
   if (m < 2 || m % 2)
     throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
   using Api = Cufft<Real>;
-  const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2, lines = static_cast<int>(batch());
+  const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2,
+            lines = static_cast<int>(batch());
   std::size_t bytes = 1;
   bytes = std::max(bytes, plans_->make(plans_->to_modes, m, lines, Api::to_modes, reals, reals / 2));
   bytes = std::max(bytes, plans_->make(plans_->to_real, m, lines, Api::to_real, reals / 2, reals));
   bytes = std::max(bytes, plans_->make(plans_->both_ways, m, lines, Api::both_ways, complexes, complexes));
   plans_->work.resize(bytes);
   const cufftHandle plans[] = {plans_->to_modes, plans_->to_real, plans_->both_ways};
-  for (cufftHandle plan : plans)
-    check_fft(cufftSetWorkArea(plan, plans_->work.data()), "giving an FFT its work space");
+  for (cufftHandle plan : plans) check_fft(cufftSetWorkArea(plan, plans_->work.data()), "giving an FFT its work space");
 }
 
 template <class Real>

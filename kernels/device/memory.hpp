@@ -54,17 +54,17 @@ struct PoolUse {
 struct PoolPeak {
   std::vector<std::string> left_out;  // names that begin so were not counted
   std::size_t bytes = 0;
-  std::vector<PoolUse> arrays;        // largest first
+  std::vector<PoolUse> arrays;  // largest first
 };
 
 struct PoolReport {
-  std::size_t in_use = 0;              // bytes handed out now
-  std::size_t high_water = 0;          // most bytes handed out at one time
-  std::size_t reserved = 0;            // bytes held from the system
-  std::size_t most_reserved = 0;       // and the most of them
+  std::size_t in_use = 0;                // bytes handed out now
+  std::size_t high_water = 0;            // most bytes handed out at one time
+  std::size_t reserved = 0;              // bytes held from the system
+  std::size_t most_reserved = 0;         // and the most of them
   std::uint64_t system_allocations = 0;  // how often the system was asked
-  std::vector<PoolUse> arrays;         // live blocks by name, largest first
-  std::vector<PoolPeak> peaks;         // of all arrays, then those of pool_watch()
+  std::vector<PoolUse> arrays;           // live blocks by name, largest first
+  std::vector<PoolPeak> peaks;           // of all arrays, then those of pool_watch()
 };
 // Starts all high-water marks from what is in use now, with one more for each entry, which leaves these prefixes out.
 void pool_watch(const std::vector<std::vector<std::string>>& left_out);

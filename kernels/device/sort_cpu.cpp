@@ -50,7 +50,7 @@ void move_pairs(Pairs from, Pairs to, std::size_t begin, std::size_t end, int sh
 bool sort_digits(Pairs from, Pairs to, std::size_t n, std::size_t most_threads) {
   std::vector<std::uint32_t> counts(2 * most_threads * kDigits);  // for two digits: the last one's may still be read
   bool swapped = false;
-#pragma omp parallel num_threads(static_cast<int>(most_threads)) firstprivate(from, to)
+#pragma omp parallel num_threads(static_cast <int>(most_threads)) firstprivate(from, to)
   {
     const auto thread = static_cast<std::size_t>(omp_get_thread_num());
     const auto threads = static_cast<std::size_t>(omp_get_num_threads());  // may be fewer than asked for

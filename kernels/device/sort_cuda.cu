@@ -18,9 +18,9 @@ void sort_by_key(const Stream& stream, DeviceBuffer<std::uint64_t>& keys, Device
   cub::DoubleBuffer<std::uint64_t> k(keys.data(), other_keys.data());
   cub::DoubleBuffer<std::uint32_t> v(values.data(), other_values.data());
   const auto sort = [&](void* scratch, std::size_t& bytes) {
-    check_cuda(
-        cub::DeviceRadixSort::SortPairs(scratch, bytes, k, v, static_cast<std::uint32_t>(n), 0, 64, native(stream)),
-        "radix sort");
+    check_cuda(cub::DeviceRadixSort::SortPairs(scratch, bytes, k, v, static_cast<std::uint32_t>(n), 0, 64,
+                                               native(stream)),
+               "radix sort");
   };
   std::size_t bytes = 0;
   sort(nullptr, bytes);

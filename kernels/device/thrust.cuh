@@ -10,8 +10,8 @@
 #include "kernels/device/stream.hpp"
 
 #if defined(__CUDACC__)
-#include <cub/device/device_reduce.cuh>
 #include <thrust/system/cuda/execution_policy.h>
+#include <cub/device/device_reduce.cuh>
 
 #include "kernels/device/cuda_check.cuh"
 #else

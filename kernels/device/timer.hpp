@@ -18,8 +18,8 @@ class StreamClock {
   std::size_t mark(const Stream& stream) noexcept;
   // From one mark to a later one, also of another stream; waits for work that is not done. 0 where a mark failed.
   double seconds(std::size_t from, std::size_t to) const;
-  void clear() noexcept;       // all marks may be made anew
-  std::size_t made() const;    // events there are: as many as were ever needed at one time, made kChunk at once
+  void clear() noexcept;     // all marks may be made anew
+  std::size_t made() const;  // events there are: as many as were ever needed at one time, made kChunk at once
   static constexpr std::size_t kChunk = 64;
 
  private:

@@ -13,10 +13,12 @@ GroupTask task_of(const SourceView& sources, const ListView& lists, bool quadrup
                   std::size_t i) {
   const std::size_t index = lists.selected ? lists.selected[i] : i;
   const ListRange& range = lists.ranges[index];
+  // clang-format off
   return {sources.particles, sources.cells,      sources.cell_first,      sources.cell_count,
           lists.words + range.begin, range.cells, range.leaves,            lists.groups[index],
           quadrupoles,       out.acceleration.x, out.acceleration.y,      out.acceleration.z,
           out.potential,     sources.group_particles(), out.add};
+  // clang-format on
 }
 
 }  // namespace
@@ -26,8 +28,7 @@ void evaluate_lists(const Stream&, const ForceLaw& law, bool quadrupoles, const 
   const PairParameters k = make_pair_parameters(law);
   const CpuKernels& kernels = cpu_kernels();
 #pragma omp parallel for schedule(dynamic, 2)
-  for (std::size_t i = 0; i < lists.count; ++i)
-    kernels.evaluate_group(k, task_of(sources, lists, quadrupoles, out, i));
+  for (std::size_t i = 0; i < lists.count; ++i) kernels.evaluate_group(k, task_of(sources, lists, quadrupoles, out, i));
 }
 
 void direct_sum(const Stream&, const ForceLaw& law, const SourceParticle* particles, std::uint32_t n,
@@ -39,8 +40,13 @@ void direct_sum(const Stream&, const ForceLaw& law, const SourceParticle* partic
 #pragma omp parallel for schedule(dynamic, 1) if (runs > 1)
   for (std::uint32_t run = 0; run < runs; ++run) {
     const std::uint32_t skip = run * kRun;
-    const DirectTask task{particles, n, first + skip, std::min(kRun, count - skip), out.acceleration.x + skip,
-                          out.acceleration.y + skip, out.acceleration.z + skip,
+    const DirectTask task{particles,
+                          n,
+                          first + skip,
+                          std::min(kRun, count - skip),
+                          out.acceleration.x + skip,
+                          out.acceleration.y + skip,
+                          out.acceleration.z + skip,
                           out.potential ? out.potential + skip : nullptr};
     kernels.direct(k, task);
   }

@@ -65,7 +65,8 @@ class GroupEvaluation {
     for (unsigned w = 0; w < task_.leaf_words; ++w) {
       prefetch_leaf(words, w);
       const unsigned first = task_.cell_first[words[w]], count = task_.cell_count[words[w]];
-      const bool own = task_.potential && task_.targets == task_.particles && first < first_ + count_ && first_ < first + count;
+      const bool own =
+          task_.potential && task_.targets == task_.particles && first < first_ + count_ && first_ < first + count;
       if (own)
         add_particles(own_, kernels_.own, task_.particles + first, count);
       else

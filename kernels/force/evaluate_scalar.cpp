@@ -4,8 +4,8 @@
 
 namespace maki::force_scalar {
 namespace {
-#include "kernels/force/simd_scalar.hpp"
 #include "kernels/force/evaluate_cpu.inl"
+#include "kernels/force/simd_scalar.hpp"
 }  // namespace
 
 const CpuKernels kKernels = {"scalar", evaluate_group, direct, loop};

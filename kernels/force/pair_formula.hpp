@@ -160,8 +160,8 @@ MAKI_HD void soften_spline(T inverse, T q, RadialFactors<T>& f) {
   if (!any(soft)) return;
   const auto centre = less(q, T(0.5f));
   const T q2 = q * q, q4 = q2 * q2;
-  const T d1 = where(centre, q4 * q * (T(76.8f) - T(96.0f) * q),
-                     q4 * (T(48.0f) + q * (T(32.0f) * q - T(76.8f))) - T(0.2f));
+  const T d1 =
+      where(centre, q4 * q * (T(76.8f) - T(96.0f) * q), q4 * (T(48.0f) + q * (T(32.0f) * q - T(76.8f))) - T(0.2f));
   const T d2 = where(centre, T(48.0f) * q4 * q2, q4 * (T(24.0f) - T(16.0f) * q2) - T(0.5f));
   f.d0 = where(soft, spline_force_share(q), f.d0);
   f.d1 = where(soft, d1, f.d1);
@@ -240,7 +240,7 @@ MAKI_HD void add_cell(const PairParameters& k, T x, T y, T z, const CellTerms<T>
     T value, first, half_second;
     polynomial_with_slopes<Law::kOrder>(k.force, t, value, first, half_second);
     const T s = s2 * inverse, twice = s + s;
-    const T g = inverse2 * f.d0 - s * value;  // s g
+    const T g = inverse2 * f.d0 - s * value;                            // s g
     const T curve = inverse4 * f.d2 - twice * (s2 + s2) * half_second;  // 2 s^3 g''
     slope = slope - twice * first;
     radial = q.mass * g + (curve * nqn - slope * q.half_trace);
@@ -251,8 +251,7 @@ MAKI_HD void add_cell(const PairParameters& k, T x, T y, T z, const CellTerms<T>
     }
   } else {
     radial = q.mass * (inverse2 * f.d0) + inverse4 * (f.d2 * nqn - f.d1 * q.half_trace);
-    if constexpr (Law::kPotential)
-      quadrupole_p = inverse2 * inverse * (T(0.5f) * f.d1 * nqn - f.d0 * q.half_trace);
+    if constexpr (Law::kPotential) quadrupole_p = inverse2 * inverse * (T(0.5f) * f.d1 * nqn - f.d0 * q.half_trace);
   }
   if constexpr (Law::kSplit != Split::kNone && !kMasked) {
     if (!inside) return;

@@ -16,14 +16,14 @@ struct PairParameters {
   Split split;
   Softening softening;
   bool refine_root;
-  int order;                // of the polynomials below: a multiple of what is compiled, zero-padded
-  float unit;               // sides
-  float bits_to_unit;       // last bits of the fixed-point coordinates to units: 2^-32 / unit
-  float softening2;         // Plummer: eps^2; spline: the least s^2 that the formulas see, (h / 1024)^2
-  float spline_h2;          // spline: h^2 and 1 / h
+  int order;           // of the polynomials below: a multiple of what is compiled, zero-padded
+  float unit;          // sides
+  float bits_to_unit;  // last bits of the fixed-point coordinates to units: 2^-32 / unit
+  float softening2;    // Plummer: eps^2; spline: the least s^2 that the formulas see, (h / 1024)^2
+  float spline_h2;     // spline: h^2 and 1 / h
   float spline_inverse_h;
-  float cut;                // s^2 at r_cut
-  float two_over_r_cut;     // S2: xi = two_over_r_cut * s
+  float cut;             // s^2 at r_cut
+  float two_over_r_cut;  // S2: xi = two_over_r_cut * s
   float force[kMaxSplitOrder + 1];
   float potential[kMaxSplitOrder + 2];
 };

@@ -97,8 +97,7 @@ inline void gather_particles(const SourceParticle* from, unsigned count, const s
     _mm256_storeu_ps(to + 4 * i, _mm256_blend_ps(moved, _mm256_castsi256_ps(bits), 0x88));
   }
   if (i < count)
-    _mm_storeu_ps(to + 4 * i,
-                  move_record(_mm_load_si128(reinterpret_cast<const __m128i*>(from + i)), middle, scale));
+    _mm_storeu_ps(to + 4 * i, move_record(_mm_load_si128(reinterpret_cast<const __m128i*>(from + i)), middle, scale));
 }
 
 inline void gather_cell(const CellMoments& cell, const std::uint32_t* centre, float scale, float moment_scale,

@@ -84,9 +84,9 @@ inline constexpr bool kHasCoarseRoot = true;
 // leaf has about so many, and a loop whose length the processor cannot foresee costs more than what it saves.
 inline void gather_particles(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
                              float* to) {
-  const __m512i middle = _mm512_maskz_broadcast_i32x4(
-      kAll,
-      _mm_set_epi32(0, static_cast<int>(centre[2]), static_cast<int>(centre[1]), static_cast<int>(centre[0])));
+  const __m512i middle =
+      _mm512_maskz_broadcast_i32x4(kAll, _mm_set_epi32(0, static_cast<int>(centre[2]), static_cast<int>(centre[1]),
+                                                       static_cast<int>(centre[0])));
   const __m512 factor = _mm512_set1_ps(scale);
   const __mmask16 coordinates = 0x7777;
   for (unsigned i = 0; i < count; i += 16) {

@@ -22,13 +22,14 @@ inline constexpr int kMaxSplitOrder = 8;
 struct ForceLaw {
   Split split = Split::kNone;
   Softening softening_kind = Softening::kPlummer;
-  int order = 0;               // n of the polynomial split
-  float softening = 0;         // sides (Plummer length; the spline's h is 2.8 times this)
-  float r_cut = 0;             // sides; 0 with kNone
-  std::array<float, kMaxSplitOrder + 1> force{};          // c_j
-  std::array<float, kMaxSplitOrder + 2> potential{};      // coefficients of l(u): p = 1/s - l(u) / r_cut
-  double adjustment = 0;       // size of the last coefficient's change relative to Newton at r_cut
-  bool refine_root = true;     // CPU, AVX-512: a Newton step after the 14-bit reciprocal root (bench/NOTES.md, pair formula)
+  int order = 0;                                      // n of the polynomial split
+  float softening = 0;                                // sides (Plummer length; the spline's h is 2.8 times this)
+  float r_cut = 0;                                    // sides; 0 with kNone
+  std::array<float, kMaxSplitOrder + 1> force{};      // c_j
+  std::array<float, kMaxSplitOrder + 2> potential{};  // coefficients of l(u): p = 1/s - l(u) / r_cut
+  double adjustment = 0;  // size of the last coefficient's change relative to Newton at r_cut
+  bool refine_root =
+      true;  // CPU, AVX-512: a Newton step after the 14-bit reciprocal root (bench/NOTES.md, pair formula)
 };
 
 // The spline's support in units of its Plummer length (GADGET: the same depth of a particle's potential).

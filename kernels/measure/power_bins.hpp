@@ -27,9 +27,9 @@ struct ModeShare {
 
 struct BinPlanes {
   PowerModes part;
-  BinSum* sums;                // planes x bins
-  const std::uint32_t* bin_of; // by |n|^2, for |n| < m / 2
-  const float* deconvolution;  // 1 / U along one axis, by n = 0 ... m - 1
+  BinSum* sums;                 // planes x bins
+  const std::uint32_t* bin_of;  // by |n|^2, for |n| < m / 2
+  const float* deconvolution;   // 1 / U along one axis, by n = 0 ... m - 1
   int m, bins;
 
   static constexpr std::uint32_t kNoBin = ~0u;

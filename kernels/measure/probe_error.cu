@@ -63,8 +63,7 @@ void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std:
   indices.resize(wanted, 0.2);
   offsets.resize(wanted + 1, 0.2);
   DeviceBuffer<std::uint32_t> members("probes.members", wanted);
-  launch(stream, "choose_sample", wanted,
-         Choose{groups.data(), groups.size(), wanted, indices.data(), members.data()});
+  launch(stream, "choose_sample", wanted, Choose{groups.data(), groups.size(), wanted, indices.data(), members.data()});
   exclusive_scan(stream, members.data(), offsets.data(), wanted);
 }
 

@@ -12,7 +12,7 @@ namespace maki {
 
 // Lengths are fractions of the box side.
 struct ProjectionOptions {
-  int axis = 2;                // line of sight; the picture's axes are the two others in the order x, y, z
+  int axis = 2;  // line of sight; the picture's axes are the two others in the order x, y, z
   int width = 1024, height = 1024;
   double front = 0, depth = 1;  // the slab [front, front + depth), around the box edge where it must
   // The part of the box that is shown: the whole box wraps around, a smaller window is cut at its edges.

@@ -101,9 +101,7 @@ struct ScaledSquareMomentum {
 struct SquareMomentumByScale {
   ConstVectorView momentum;
   const double* scale;
-  MAKI_HD std::uint64_t operator()(std::size_t i) const {
-    return *scale > 0 ? scaled_square(momentum, i, *scale) : 0;
-  }
+  MAKI_HD std::uint64_t operator()(std::size_t i) const { return *scale > 0 ? scaled_square(momentum, i, *scale) : 0; }
 };
 
 struct MeasuresOnDevice {
@@ -281,10 +279,10 @@ DoubleDouble kinetic_sum(const Stream& stream, const Particles& particles) {
 
 MomentumSums momentum_sums(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range) {
-  const MomentumTerms terms = reduce_over(
-      stream, "momentum_sums", particles.size(),
-      MomentumOf{particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)},
-      MomentumTerms{}, AddMomenta{});
+  const MomentumTerms terms =
+      reduce_over(stream, "momentum_sums", particles.size(),
+                  MomentumOf{particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)},
+                  MomentumTerms{}, AddMomenta{});
   const DoubleDouble* v = terms.values;
   return {{v[0], v[1], v[2]}, v[3], {v[4], v[5], v[6]}, v[7]};
 }

@@ -90,9 +90,7 @@ MassAssigner::MassAssigner(int cells, Assignment assignment, RealFft3d*) : cells
 
 MassAssigner::~MassAssigner() = default;
 
-std::size_t MassAssigner::bytes() const {
-  return work_->planes.capacity() * sizeof(Count) + work_->blocks.bytes();
-}
+std::size_t MassAssigner::bytes() const { return work_->planes.capacity() * sizeof(Count) + work_->blocks.bytes(); }
 
 void MassAssigner::assign(const Stream&, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                           float* mesh, float* shifted) {

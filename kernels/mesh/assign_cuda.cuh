@@ -48,8 +48,8 @@ __device__ __forceinline__ void add_share(const AssignJob& job, const Target& ta
   const unsigned i = active ? in_cloud : 0;
   const Cell3 cell{static_cast<int>(i / (S * S)), static_cast<int>(i / S % S), static_cast<int>(i % S)};
   const std::uint32_t *const rows = stage + i / S * kStageRow,
-                      *const weights = stage + (Lanes::kRows + i % S) * kStageRow,
-                      *const places = stage + Lanes::kWeights * kStageRow;
+                             *const weights = stage + (Lanes::kRows + i % S) * kStageRow,
+                             *const places = stage + Lanes::kWeights * kStageRow;
   Count sum[Lanes::kCells] = {};
   typename Target::Place place{};
   bool any = false;  // something is in `sum`
@@ -101,15 +101,16 @@ struct AssignWorker {
     visit_cells<kThreads>(origin, m, FlushCell{words, job.counts, job.chunks.extent});
   }
   __device__ __forceinline__ void without_tile(const SourceParticle* chunk, unsigned count) const {
-    add_share<S, kRounds, kThreads>(job, MeshTarget{job.counts, job.chunks.m, job.chunks.extent}, chunk, list, count, stage);
+    add_share<S, kRounds, kThreads>(job, MeshTarget{job.counts, job.chunks.m, job.chunks.extent}, chunk, list, count,
+                                    stage);
   }
 };
 
 // Words of shared memory: the tile, the warps' stages, the list of 16-bit indices.
 template <int S>
-inline constexpr unsigned kStageWords = CloudLanes<S>::kWords * kStageRow;
+inline constexpr unsigned kStageWords = CloudLanes<S>::kWords* kStageRow;
 template <int S, unsigned kThreads>
-inline constexpr unsigned kAssignWords = 2 * kTileWords + kThreads / kWarpSize * kStageWords<S> + kChunk<kThreads> / 2;
+inline constexpr unsigned kAssignWords = 2 * kTileWords + kThreads / kWarpSize* kStageWords<S> + kChunk<kThreads> / 2;
 
 template <int S, bool kRounds, unsigned kThreads>
 __global__ void __launch_bounds__(kThreads, kThreads == kChunkThreads ? 3 : 1) assign_kernel(AssignJob job) {
@@ -117,9 +118,9 @@ __global__ void __launch_bounds__(kThreads, kThreads == kChunkThreads ? 3 : 1) a
   std::uint32_t* const stages = words + 2 * kTileWords;
   auto* const list = reinterpret_cast<std::uint16_t*>(stages + kThreads / kWarpSize * kStageWords<S>);
   for (unsigned i = threadIdx.x; i < 2 * kTileWords; i += kThreads) words[i] = 0;
-  visit_tiles<S, kThreads>(
-      job.chunks, list,
-      AssignWorker<S, kRounds, kThreads>{job, words, stages + threadIdx.x / kWarpSize * kStageWords<S>, list});
+  visit_tiles<S, kThreads>(job.chunks, list,
+                           AssignWorker<S, kRounds, kThreads>{job, words,
+                                                              stages + threadIdx.x / kWarpSize * kStageWords<S>, list});
 }
 
 template <int S, unsigned kThreads>
@@ -148,8 +149,13 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
 inline void assign_counts(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                           const CellBox& box, Assignment cloud, std::uint32_t half_cells, Count* counts) {
   const auto job = [&](const ChunkJob& chunks) {
-    return AssignJob{chunks, counts, unit.bits, unit.equal_units, unit.units_per_mass,
-                     MassUnit::half_of(unit.shed_bits), MassUnit::kept_of(unit.shed_bits)};
+    return AssignJob{chunks,
+                     counts,
+                     unit.bits,
+                     unit.equal_units,
+                     unit.units_per_mass,
+                     MassUnit::half_of(unit.shed_bits),
+                     MassUnit::kept_of(unit.shed_bits)};
   };
   if (cloud == Assignment::kCic) launch_assign<2>(stream, job(chunk_job<2>(particles, n, box, half_cells)));
   if (cloud == Assignment::kTsc) launch_assign<3>(stream, job(chunk_job<3>(particles, n, box, half_cells)));

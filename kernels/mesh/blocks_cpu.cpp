@@ -47,7 +47,7 @@ void ParticleBlocks::sort(const SourceParticle* particles, std::size_t n, const 
   places_.resize(threads * blocks);
   places_.fill_zero(Stream());
   block_begin_.resize(blocks + 1);
-#pragma omp parallel num_threads(static_cast<int>(threads))
+#pragma omp parallel num_threads(static_cast <int>(threads))
   {
     const auto t = static_cast<std::size_t>(omp_get_thread_num());
     const std::size_t first = n * t / threads, last = n * (t + 1) / threads;

@@ -26,8 +26,8 @@ struct BlockAxis {
   int cells(int block) const { return begin[block + 1] - begin[block]; }
 
   int count, longest = 0;
-  std::vector<int> begin;               // first cells, counted from the box's origin; and the end
-  std::vector<std::uint32_t> of_cell;   // by cell of the whole mesh; 0 beyond the box
+  std::vector<int> begin;              // first cells, counted from the box's origin; and the end
+  std::vector<std::uint32_t> of_cell;  // by cell of the whole mesh; 0 beyond the box
 };
 
 class ParticleBlocks {

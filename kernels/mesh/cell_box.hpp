@@ -8,7 +8,7 @@ namespace maki {
 // Along each axis the cells origin, ..., origin + extent - 1, wrapped around; cell c is the box's cell
 // (c - origin) mod `cells`. An axis that is held whole has extent = cells.
 struct CellBox {
-  int cells = 0;  // of the mesh along one side
+  int cells = 0;              // of the mesh along one side
   int origin[3] = {0, 0, 0};  // in [0, cells)
   int extent[3] = {0, 0, 0};  // in [0, cells]
 

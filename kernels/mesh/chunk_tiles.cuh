@@ -24,7 +24,7 @@ namespace maki::cuda {
 inline constexpr unsigned kChunkThreads = 256;
 inline constexpr unsigned kPerThread = 8;
 template <unsigned kThreads>
-inline constexpr unsigned kChunk = kThreads * kPerThread;
+inline constexpr unsigned kChunk = kThreads* kPerThread;
 inline constexpr unsigned kFewest = 64;     // particles that are worth a tile
 inline constexpr unsigned kMaxMisses = 16;  // tiles in vain; then all that is left goes without
 // A tile is 16^3 cells. With rows of 20 words and planes of 336 the cells of two planes of a 4^3 cloud lie in 32 banks.
@@ -39,8 +39,8 @@ struct ChunkJob {
   const SourceParticle* particles;
   std::size_t n;
   std::uint32_t m, half_cells;
-  int level;   // 2^level tiles along each axis: Morton cells, where sorted particles lie together
-  int margin;  // cells that a tile has to spare below them
+  int level;             // 2^level tiles along each axis: Morton cells, where sorted particles lie together
+  int margin;            // cells that a tile has to spare below them
   Cell3 origin, extent;  // of the box
 };
 

@@ -26,7 +26,9 @@ static MAKI_HD MeshPosition mesh_position(std::uint32_t p, std::uint32_t m, std:
 
 // The cell whose weight is what the others leave of the sum.
 template <int S>
-inline constexpr int kRestCell = S == 4 ? 2 : S == 3 ? 1 : 0;
+inline constexpr int kRestCell = S == 4   ? 2
+                                 : S == 3 ? 1
+                                          : 0;
 
 // Integer weights of one axis, with the exact sum 2^bits (bits <= 15), each within one unit of the true weight
 // (the rest: two). The position is rounded to 2^-15 cells.
@@ -45,8 +47,8 @@ static MAKI_HD void integer_weights(std::uint32_t fraction, int bits, std::uint3
     w[2] = (t * t + half) >> (31 - bits);
     w[1] = sum - w[0] - w[2];
   } else {
-    const std::uint32_t sixth = 715827883u;  // 2^32 / 6
-    const Wide s3 = static_cast<Wide>(s * s) * s, t3 = static_cast<Wide>(t * t) * t;  // in 2^-45
+    const std::uint32_t sixth = 715827883u;                                                 // 2^32 / 6
+    const Wide s3 = static_cast<Wide>(s * s) * s, t3 = static_cast<Wide>(t * t) * t;        // in 2^-45
     const Wide s3_sixth = static_cast<Wide>(static_cast<std::uint32_t>(s3 >> 14)) * sixth;  // in 2^-63
     const Wide t3_sixth = static_cast<Wide>(static_cast<std::uint32_t>(t3 >> 14)) * sixth;
     w[0] = static_cast<std::uint32_t>((s3_sixth + (Wide{1} << (62 - bits))) >> (63 - bits));

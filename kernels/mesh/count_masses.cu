@@ -1,6 +1,5 @@
 #include "kernels/mesh/count_masses.hpp"
 
-
 namespace maki {
 
 CloudReach cloud_reach(Assignment cloud, bool interlaced) {

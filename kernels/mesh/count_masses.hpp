@@ -23,9 +23,9 @@ CloudReach cloud_reach(Assignment cloud, bool interlaced);
 
 // Cells of a box of counts and the lines of a mesh that they become, both contiguous along the last axis.
 struct CountBox {
-  std::array<std::size_t, 3> first, count;    // cells of the box of counts
-  std::array<std::size_t, 2> count_steps;     // elements to the next one along its first two axes
-  std::size_t mesh_first;                     // element of the mesh
+  std::array<std::size_t, 3> first, count;  // cells of the box of counts
+  std::array<std::size_t, 2> count_steps;   // elements to the next one along its first two axes
+  std::size_t mesh_first;                   // element of the mesh
   std::array<std::size_t, 2> mesh_steps;
 };
 // mesh = (unit.rounded(counts) - unit.mean) quantum. `done`, where not null, has an item for each row [x][y] of the counts,

@@ -70,8 +70,7 @@ bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit&
               length,
               CountsToMasses{counts + box.first[0] * plane + box.first[1] * row + box.first[2], mesh + box.mesh_first,
                              plane, row, box.mesh_steps[0], box.mesh_steps[1], MassUnit::half_of(unit.dropped_bits),
-                             MassUnit::kept_of(unit.dropped_bits), unit.mean,
-                             static_cast<float>(unit.quantum)});
+                             MassUnit::kept_of(unit.dropped_bits), unit.mean, static_cast<float>(unit.quantum)});
   return false;
 }
 

@@ -10,7 +10,7 @@ namespace detail {
 struct CountsToMesh {
   const std::uint64_t* counts;
   float* mesh;
-  int m, rows;  // rows of a plane
+  int m, rows;               // rows of a plane
   std::uint64_t half, kept;  // MassUnit::rounded()
   std::int64_t mean;
   float quantum;
@@ -33,8 +33,7 @@ inline void launch_counts_to_mesh(const Stream& stream, const std::uint64_t* cou
                                   const MassUnit& unit, float* mesh, std::size_t row) {
   launch_rows(stream, "mesh.to_float", {0, 0, x_lines, y_lines}, static_cast<int>(row), static_cast<int>(row),
               detail::CountsToMesh{counts, mesh, m, y_lines, MassUnit::half_of(unit.dropped_bits),
-                                   MassUnit::kept_of(unit.dropped_bits), unit.mean,
-                                   static_cast<float>(unit.quantum)});
+                                   MassUnit::kept_of(unit.dropped_bits), unit.mean, static_cast<float>(unit.quantum)});
 }
 
 }  // namespace maki

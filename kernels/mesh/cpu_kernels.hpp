@@ -20,13 +20,13 @@ struct TileJob {
   const SourceParticle* particles;
   const std::uint32_t* selected;  // indices of `count` particles, all of one block of cells
   std::size_t count;
-  std::uint32_t mesh_cells;       // along one side
-  int origin[3];                  // the block's first cell
-  int bits;                       // MassUnit
+  std::uint32_t mesh_cells;  // along one side
+  int origin[3];             // the block's first cell
+  int bits;                  // MassUnit
   std::uint32_t equal_units;
   double units_per_mass;
-  std::uint64_t half, kept;       // MassUnit::shed_bits
-  std::uint32_t half_cells;       // 1: particles are moved by half a cell
+  std::uint64_t half, kept;  // MassUnit::shed_bits
+  std::uint32_t half_cells;  // 1: particles are moved by half a cell
   MassTile tile;
 };
 
@@ -44,15 +44,15 @@ struct InterpolationJob {
   const float* mesh;  // a box of it (cell_box.hpp): box_lines rows a plane, box_row floats apart
   std::uint32_t mesh_cells;
   int box_origin[3];
-  int box_end;        // cells of the box along z
+  int box_end;  // cells of the box along z
   std::size_t box_row, box_lines;
   const SourceParticle* particles;
   std::size_t first, last;
   bool shifted;  // the mesh is the one on which particles stand half a cell further
   float factor;
-  bool add;      // to what `out` holds
-  float* out;    // by particle; interpolate_gradient: nullptr, or where the values go, times factor
-  float* gradient[3];     // interpolate_gradient: derivatives times gradient_factor
+  bool add;            // to what `out` holds
+  float* out;          // by particle; interpolate_gradient: nullptr, or where the values go, times factor
+  float* gradient[3];  // interpolate_gradient: derivatives times gradient_factor
   float gradient_factor;
 };
 

@@ -30,9 +30,9 @@ static inline void weigh_axis(const std::uint32_t* p, std::uint32_t m, std::uint
 // What one batch adds to one tile.
 template <int S>
 struct BatchRows {
-  std::uint32_t units[S * S][kBatch];    // of each row of cells
-  std::uint32_t weight[kBatch][4];       // along z
-  std::int32_t offset[kBatch];           // of the cloud's first cell in the tile
+  std::uint32_t units[S * S][kBatch];  // of each row of cells
+  std::uint32_t weight[kBatch][4];     // along z
+  std::int32_t offset[kBatch];         // of the cloud's first cell in the tile
 };
 
 template <int S>

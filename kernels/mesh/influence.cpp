@@ -39,9 +39,9 @@ double sinc(double x) { return x == 0 ? 1.0 : std::sin(x) / x; }
 // What the sums need of one axis, by n = 0 ... m/2.
 struct AxisMode {
   double gradient = 0;
-  double wave[2 * kImages + 1];    // k_n
-  double cloud[2 * kImages + 1];   // U_n^2 along this axis
-  double all = 0, alternating = 0;       // sums of U_n^2 and of (-1)^n U_n^2
+  double wave[2 * kImages + 1];           // k_n
+  double cloud[2 * kImages + 1];          // U_n^2 along this axis
+  double all = 0, alternating = 0;        // sums of U_n^2 and of (-1)^n U_n^2
   double all_k2 = 0, alternating_k2 = 0;  // the same of U_n^2 k_n^2
 };
 
@@ -121,10 +121,8 @@ struct ModeSums {
 class InfluenceOfModes {
  public:
   InfluenceOfModes(const MeshOptions& options, const ForceLaw& law, Influence kind)
-      : half_(options.cells / 2),
-        window_(law, 2 * kPi * std::sqrt(3.0) * (kImages + 0.5) * options.cells * law.r_cut),
-        modes_(axis_modes(options)),
-        sums_{options, kind, law.r_cut, window_} {}
+      : half_(options.cells / 2), window_(law, 2 * kPi * std::sqrt(3.0) * (kImages + 0.5) * options.cells * law.r_cut),
+        modes_(axis_modes(options)), sums_{options, kind, law.r_cut, window_} {}
   InfluenceOfModes(const InfluenceOfModes&) = delete;
   InfluenceOfModes& operator=(const InfluenceOfModes&) = delete;
 

@@ -22,7 +22,7 @@ struct InfluencePass {
   const float* influence;  // those of the octant that the modes need, lines [x][y][z] (ModeBlock)
   const float* gradient;   // D, one axis
   const Complex* phases;
-  int m, axis;             // 0 x, 1 y, 2 z
+  int m, axis;           // 0 x, 1 y, 2 z
   float nyquist_factor;  // with full interlacing the first mesh alone carries the Nyquist planes: 2, else 1
 };
 
@@ -69,7 +69,8 @@ struct InfluenceRows {
       rho = nyquist ? rho : both;
       if (pass.rho) pass.rho[i] = rho;
     }
-    float g = row.influence[kWhole && 2 * z > pass.m ? pass.m - z : z] * (pass.axis == 2 ? pass.gradient[z] : row.gradient);
+    float g =
+        row.influence[kWhole && 2 * z > pass.m ? pass.m - z : z] * (pass.axis == 2 ? pass.gradient[z] : row.gradient);
     g *= 2 * z == pass.m ? pass.nyquist_factor : row.factor;
     const Complex value = pass.axis < 0 ? Complex{g * rho.re, g * rho.im} : Complex{-g * rho.im, g * rho.re};
     if (kShifted) pass.out_shifted[i] = product(value, {phase.re, -phase.im});

@@ -9,9 +9,7 @@ namespace maki {
 struct MeshView {
   // The whole mesh, m x m rows of 2 (m/2 + 1) floats.
   MeshView(const float* mesh, int cells, bool half_cell)
-      : values(mesh),
-        box(CellBox::whole(cells)),
-        row(2 * (static_cast<std::size_t>(cells) / 2 + 1)),
+      : values(mesh), box(CellBox::whole(cells)), row(2 * (static_cast<std::size_t>(cells) / 2 + 1)),
         shifted(half_cell) {}
   // A box of it, without padding. The clouds of all particles lie within.
   MeshView(const float* mesh, const CellBox& cells, bool half_cell)
@@ -19,8 +17,8 @@ struct MeshView {
 
   const float* values;  // extent[0] x extent[1] rows
   CellBox box;
-  std::size_t row;      // floats from one to the next
-  bool shifted;         // particles stand half a cell further along each axis than where they are
+  std::size_t row;  // floats from one to the next
+  bool shifted;     // particles stand half a cell further along each axis than where they are
 };
 
 // out[i] = factor * mesh at particle i, or that added to out[i]; i in [0, n).

@@ -188,10 +188,13 @@ inline constexpr unsigned kGradientBlocks = 2;
 inline constexpr unsigned kGradientBlocks = 3;
 #endif
 template <int S, class Gather>
-inline constexpr unsigned kGatherBlocks = S < 4 ? 3 : std::is_same_v<Gather, ValueGather> ? 1 : kGradientBlocks;
+inline constexpr unsigned kGatherBlocks = S < 4                                 ? 3
+                                          : std::is_same_v<Gather, ValueGather> ? 1
+                                                                                : kGradientBlocks;
 
 template <int S, class Gather>
-__global__ void __launch_bounds__(kChunkThreads, kGatherBlocks<S, Gather>) interpolate_kernel(InterpolateJob<Gather> job) {
+__global__ void __launch_bounds__(kChunkThreads, kGatherBlocks<S, Gather>)
+    interpolate_kernel(InterpolateJob<Gather> job) {
   __shared__ float tile[kTileWords];
   __shared__ std::uint16_t list[kChunk<kChunkThreads>];
   visit_tiles<S, kChunkThreads>(job.chunks, list, InterpolateWorker<S, Gather>{job, tile, list});

@@ -42,9 +42,17 @@ void MeshSolver::forward(const Stream& stream) {
 InfluencePass MeshSolver::pass_of(const float* table, int axis, float* out, float* out_shifted, bool last) {
   const auto modes = [](float* values) { return reinterpret_cast<Complex*>(values); };
   const int place = axis == kPotentialAxis ? kPotentialAxis : storage_->mode_axis(axis);
-  return {modes(mesh_.data()), separate_ ? modes(scratch_.data()) : nullptr,
-          separate_ && !last ? modes(mesh_.data()) : nullptr, modes(out), modes(out_shifted), table, gradient_.data(),
-          phases_.data(), options_.cells, place, full() ? 2.0f : 1.0f};
+  return {modes(mesh_.data()),
+          separate_ ? modes(scratch_.data()) : nullptr,
+          separate_ && !last ? modes(mesh_.data()) : nullptr,
+          modes(out),
+          modes(out_shifted),
+          table,
+          gradient_.data(),
+          phases_.data(),
+          options_.cells,
+          place,
+          full() ? 2.0f : 1.0f};
 }
 
 void MeshSolver::pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last) {
@@ -82,8 +90,7 @@ void MeshSolver::add_output(const Stream& stream, const float* values, int outpu
 }
 
 void MeshSolver::potential(const Stream& stream, float* out) {
-  if (!has_potential_)
-    influence_potential_.upload(stream, storage_->influence(options_, law_, Influence::kPotential));
+  if (!has_potential_) influence_potential_.upload(stream, storage_->influence(options_, law_, Influence::kPotential));
   has_potential_ = true;
   for (int output = 0; output < outputs(); ++output) {
     to_scratch(stream, influence_potential_.data(), kPotentialAxis, output, false);

@@ -95,7 +95,7 @@ class MeshSolver {
   MeshOptions options_;
   ForceLaw law_;
   std::unique_ptr<MeshStorage> storage_;
-  const SourceParticle* particles_ = nullptr;    // of this call
+  const SourceParticle* particles_ = nullptr;  // of this call
   std::size_t n_ = 0;
   DeviceBuffer<float> mesh_{"mesh.density"};     // masses, then their modes, then potentials
   DeviceBuffer<float> scratch_{"mesh.scratch"};  // the shifted mesh, then what is transformed back
@@ -103,7 +103,7 @@ class MeshSolver {
   bool in_cells_ = false;                        // nor modes
   DeviceBuffer<float> influence_{"mesh.influence"};
   DeviceBuffer<float> influence_potential_{"mesh.influence_potential"};
-  bool has_potential_ = false;                   // the latter is made when a potential is first asked for
+  bool has_potential_ = false;  // the latter is made when a potential is first asked for
   DeviceBuffer<float> gradient_{"mesh.gradient"};
   DeviceBuffer<Complex> phases_{"mesh.phases"};
   PhaseClock clock_;

@@ -53,8 +53,7 @@ struct CopySelected {
 Particles select(const Stream& stream, Particles& particles, std::int64_t reach, bool outside) {
   const std::size_t n = particles.size();
   DeviceBuffer<std::uint32_t> selected("escapers.selected", n), indices("escapers.selected");
-  launch(stream, "mark_outside", n,
-         MarkOutside{particles.source.data(), reach, outside ? 1u : 0u, selected.data()});
+  launch(stream, "mark_outside", n, MarkOutside{particles.source.data(), reach, outside ? 1u : 0u, selected.data()});
   const std::uint32_t count = select_flagged(stream, selected.data(), n, indices);
   Particles chosen;
   chosen.resize(count);

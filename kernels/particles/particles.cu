@@ -147,8 +147,7 @@ void kick(const Stream& stream, Particles& particles, const VectorArray& acceler
 }
 
 void double_box(const Stream& stream, Particles& particles) {
-  launch(stream, "double_box", particles.size(),
-         HalveCoordinates{particles.source.data(), particles.remainder.data()});
+  launch(stream, "double_box", particles.size(), HalveCoordinates{particles.source.data(), particles.remainder.data()});
 }
 
 }  // namespace maki

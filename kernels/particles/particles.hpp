@@ -17,9 +17,9 @@ struct Remainder {
 
 // 42 bytes a particle. Arrays have one length and one order: Morton order of the last rebuild.
 struct Particles {
-  DeviceBuffer<SourceParticle> source{"particles.source"};   // position and mass
+  DeviceBuffer<SourceParticle> source{"particles.source"};  // position and mass
   DeviceBuffer<Remainder> remainder{"particles.remainder"};
-  VectorArray momentum{"particles.momentum"};                // p = a^2 dx/dt, velocity units
+  VectorArray momentum{"particles.momentum"};  // p = a^2 dx/dt, velocity units
   DeviceBuffer<std::uint64_t> id{"particles.id"};
   std::size_t size() const { return source.size(); }
   void resize(std::size_t n);

@@ -12,7 +12,7 @@
 
 namespace maki {
 
-inline constexpr double kSideToUnits = 4294967296.0;   // 2^32 units of the last bit to a side
+inline constexpr double kSideToUnits = 4294967296.0;            // 2^32 units of the last bit to a side
 inline constexpr float kUnitsToSide = 2.3283064365386963e-10f;  // 2^-32
 
 // What a force evaluation reads of a particle: 16 bytes, loaded as one vector.

@@ -129,12 +129,12 @@ void make_groups(const Stream& stream, const Octree& tree, const SourceParticle*
   DeviceBuffer<std::uint64_t> marks("tree.scratch", 8 * stretches);
   DeviceBuffer<std::uint32_t> made("tree.scratch", stretches), offset("tree.scratch", stretches + 1);
   marks.fill_zero(stream);
-  launch(
-      stream, "groups_mark", tree.cells,
-      MarkGroups{{tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(), group_size},
-                 begin_of(min_level - 1),
-                 begin_of(min_level),
-                 {reinterpret_cast<std::uint8_t*>(marks.data())}});
+  launch(stream, "groups_mark", tree.cells,
+         MarkGroups{{tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
+                     group_size},
+                    begin_of(min_level - 1),
+                    begin_of(min_level),
+                    {reinterpret_cast<std::uint8_t*>(marks.data())}});
   launch(stream, "groups_count", stretches, CountMarks{marks.data(), made.data()});
   exclusive_scan(stream, made.data(), offset.data(), stretches);
   std::uint32_t total = 0;

@@ -97,7 +97,8 @@ inline std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const
   const auto n = static_cast<std::uint32_t>(groups.size());
   DeviceBuffer<std::uint32_t> flags("lists.scratch", n);
   launch_blocks(stream, "stale_groups", lists::shape_for(n), lists::stale_kernel, tree.geometry.view(),
-                tree.count.data(), which, options.rule(), margin, groups.data(), lists.ranges.data(), lists.words.data(), n, flags.data());
+                tree.count.data(), which, options.rule(), margin, groups.data(), lists.ranges.data(),
+                lists.words.data(), n, flags.data());
   return select_flagged(stream, flags.data(), n, stale);
 }
 

@@ -32,8 +32,8 @@ MAKI_HD void store_box(const CellGeometryView& g, std::size_t cell, const Extent
 
 // Rounds a displacement in sides to units of the last bit.
 MAKI_HD std::uint32_t shifted(std::uint32_t reference, double sides) {
-  return reference + static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int64_t>(
-                         sides * kSideToUnits + (sides < 0 ? -0.5 : 0.5))));
+  return reference + static_cast<std::uint32_t>(static_cast<std::int32_t>(
+                         static_cast<std::int64_t>(sides * kSideToUnits + (sides < 0 ? -0.5 : 0.5))));
 }
 
 struct Moments {

@@ -38,18 +38,19 @@ struct ListRange {
 
 // Views of all that an evaluation reads (device pointers; counts in elements).
 struct SourceView {
-  const SourceParticle* particles;         // in Morton order; leaves name ranges of it
-  const CellMoments* cells;                // by cell index
-  const std::uint32_t* cell_first;         // by cell index: first particle
-  const std::uint32_t* cell_count;         // by cell index: number of particles
-  const SourceParticle* targets = nullptr;  // what groups name ranges of, where it is not `particles` (imported sources)
+  const SourceParticle* particles;  // in Morton order; leaves name ranges of it
+  const CellMoments* cells;         // by cell index
+  const std::uint32_t* cell_first;  // by cell index: first particle
+  const std::uint32_t* cell_count;  // by cell index: number of particles
+  const SourceParticle* targets =
+      nullptr;  // what groups name ranges of, where it is not `particles` (imported sources)
 
   MAKI_HD const SourceParticle* group_particles() const { return targets ? targets : particles; }
 };
 
 struct ListView {
   const Group* groups;
-  const ListRange* ranges;      // by group
+  const ListRange* ranges;  // by group
   const std::uint32_t* words;
   const std::uint32_t* selected;  // indices of the groups to evaluate, or nullptr for all of [0, count)
   std::uint32_t count;            // how many groups to evaluate

@@ -30,8 +30,8 @@ struct WalkOptions {
 // For which groups to walk.
 struct WalkRequest {
   const Group* groups;
-  std::uint32_t group_count;       // of all groups: the length of `ranges`
-  const std::uint32_t* selected;   // device; nullptr: all of [begin, begin + count)
+  std::uint32_t group_count;      // of all groups: the length of `ranges`
+  const std::uint32_t* selected;  // device; nullptr: all of [begin, begin + count)
   std::uint32_t begin, count;
   bool append = false;
 };
@@ -89,8 +89,8 @@ bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options,
 // Cell c, a multipole of the target's list, no longer satisfies the opening criterion by more than `margin`.
 MAKI_HD bool has_come_near(const OpeningRule& rule, float margin, const WalkTarget& t, const CellGeometryView& g,
                            std::uint32_t c) {
-  const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
-                                      axis_distance(g.comz[c], t.z));
+  const float gap =
+      point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y), axis_distance(g.comz[c], t.z));
   const float allowed = rounded_product(opening_distance(rule, g.size[c], g.offset[c]), 1.0f - margin);
   return gap < rounded_product(allowed, allowed);
 }
@@ -115,8 +115,8 @@ struct ListStatistics {
   std::uint64_t particle_pairs = 0;  // particle-particle interactions
   std::uint64_t cell_pairs = 0;      // particle-cell interactions
   std::uint64_t words = 0;
-  std::uint64_t longest = 0;         // sources of one group
-  std::uint64_t members = 0;         // particles in groups
+  std::uint64_t longest = 0;  // sources of one group
+  std::uint64_t members = 0;  // particles in groups
 
   // A group of `targets` members, whose leaves hold `particles`.
   MAKI_HD void add(std::uint64_t particles, const ListRange& range, std::uint32_t targets) {

@@ -107,8 +107,14 @@ inline void walk_groups(const Stream& stream, Octree& tree, const WalkOptions& o
   const Tree view{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
                   tree.child_count.data(), options.rule(),    options.small_cell};
   lists.words.resize(lists.words.capacity());  // all of it may be written
-  const Output out{lists.ranges.data(), lists.words.data(), lists.used, lists.words.capacity(), staging.data(), slice,
-                   record,              refused};
+  const Output out{lists.ranges.data(),
+                   lists.words.data(),
+                   lists.used,
+                   lists.words.capacity(),
+                   staging.data(),
+                   slice,
+                   record,
+                   refused};
   launch_walk(stream, blocks, options, octet_queue_for(tree), view, work, out);
 }
 

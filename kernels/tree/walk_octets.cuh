@@ -9,7 +9,7 @@
 
 namespace maki::cuda::walk {
 
-inline constexpr unsigned kOctetBlocksPerUnit = 5;  // 48 registers a thread; with 40 it spills
+inline constexpr unsigned kOctetBlocksPerUnit = 5;                  // 48 registers a thread; with 40 it spills
 inline constexpr unsigned kOctetsOfBlock = kWarps * kWarpSize / 8;  // groups that a block walks at a time
 
 // Bytes of a block's queues in shared memory.

@@ -9,7 +9,7 @@ namespace maki::cuda::walk {
 // Octets of siblings wait in shared memory, and the last of them are taken, a cell for each lane: four for a warp that
 // walks one group, one for eight lanes that do. Last in, first out keeps four octets waiting nearly always (lanes are
 // 85 to 98 % busy) with room that does not grow with the tree.
-inline constexpr unsigned kQueue = 320;        // octets that may wait, of a group to a warp
+inline constexpr unsigned kQueue = 320;  // octets that may wait, of a group to a warp
 // With more waiting than this, octets are taken one at a time: each level below then leaves seven more at most, where
 // taking four leaves up to 28. So the queue cannot overflow.
 inline constexpr unsigned kWideLimit = kQueue - 28 - 7 * (kWalkLevels - 1);
@@ -48,9 +48,9 @@ __device__ inline bool reaches(const Tree& tree, const WalkTarget& t, std::uint3
 
 __device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
   const CellGeometryView& g = tree.g;
-  return far_enough(
-      point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y), axis_distance(g.comz[c], t.z)),
-      opening_distance(tree.rule, g.size[c], g.offset[c]));
+  return far_enough(point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
+                                      axis_distance(g.comz[c], t.z)),
+                    opening_distance(tree.rule, g.size[c], g.offset[c]));
 }
 
 // Takes octets from the queue, tests their cells, and appends what is opened. All lanes of the warp. kOctets: how many

@@ -11,10 +11,10 @@ namespace maki {
 
 struct ImageOptions {
   double low = 0, high = 0;  // ends of the colour scale, in units of the mean; where 0 (high 0: both), from the data
-  double side = 0;                 // width of the picture in length units; 0: no scale bar
+  double side = 0;           // width of the picture in length units; 0: no scale bar
   std::string length_unit = "Mpc/h";
-  std::string label = {};          // upper left corner: "z = 0.00"
-  bool decorate = true;            // scale bar, colour bar, label
+  std::string label = {};  // upper left corner: "z = 0.00"
+  bool decorate = true;    // scale bar, colour bar, label
   bool overwrite = false;
 };
 

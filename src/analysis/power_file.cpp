@@ -51,8 +51,8 @@ void write_power_file(const std::string& path, const PowerTable& table, const Sn
   for (std::size_t i = 0; i < table.k.size(); ++i) {
     if (table.modes[i] == 0) continue;
     const double k = table.k[i];
-    file.write(fmt::format("{:16.9e} {:16.9e} {:16.9e} {:12d} {:16.9e}\n", k, delta2(k, table.power[i]),
-                           table.power[i], table.modes[i], delta2(k, table.shot_noise)));
+    file.write(fmt::format("{:16.9e} {:16.9e} {:16.9e} {:12d} {:16.9e}\n", k, delta2(k, table.power[i]), table.power[i],
+                           table.modes[i], delta2(k, table.shot_noise)));
   }
   file.commit();
 }

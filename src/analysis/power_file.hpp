@@ -12,12 +12,12 @@ namespace maki {
 // Bins of one spectrum; arrays of one length. P is the power of the density contrast as measured, shot noise included,
 // in length unit^3; K in radians per length unit.
 struct PowerTable {
-  std::vector<double> k;               // mean over the modes of the bin
+  std::vector<double> k;  // mean over the modes of the bin
   std::vector<double> power;
-  std::vector<std::uint64_t> modes;    // Fourier modes in the bin
-  double shot_noise = 0;               // P of a random distribution: V sum m^2 / (sum m)^2
-  int mesh = 0;                        // cells a side
-  double growth = 0;                   // linear growth factor, 1 today; 0 where unknown
+  std::vector<std::uint64_t> modes;  // Fourier modes in the bin
+  double shot_noise = 0;             // P of a random distribution: V sum m^2 / (sum m)^2
+  int mesh = 0;                      // cells a side
+  double growth = 0;                 // linear growth factor, 1 today; 0 where unknown
   std::string length_unit = "Mpc/h";
 };
 

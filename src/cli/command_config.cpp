@@ -16,9 +16,10 @@ void add_config_command(CLI::App& program) {
     const bool describe = given.file.empty();
     fmt::print("{}", describe ? describe_keys() : to_toml(load_config(given.file, given.settings)));
   };
-  CLI::App* command = add_command(
-      program, "config", "List every key with default, unit, range and meaning; or check and complete a configuration",
-      "maki config > my_run.toml", options, on_first_rank(print));
+  CLI::App* command =
+      add_command(program, "config",
+                  "List every key with default, unit, range and meaning; or check and complete a configuration",
+                  "maki config > my_run.toml", options, on_first_rank(print));
   command->add_option("CONFIG", options->file, "print all keys with the values that this file gives them");
   command->add_option("KEY=VALUE", options->settings, "settings that override the file's");
 }

@@ -4,13 +4,13 @@
 #include <numeric>
 
 #include "kernels/device/error.hpp"
-#include "src/run/build.hpp"
 #include "src/cli/commands.hpp"
-#include "src/run/forces.hpp"
-#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/run/build.hpp"
+#include "src/run/forces.hpp"
+#include "src/run/setup.hpp"
 
 namespace maki {
 namespace {

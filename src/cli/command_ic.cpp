@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include "host/comm/communicator.hpp"
-#include "src/run/build.hpp"
 #include "src/cli/commands.hpp"
-#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/run/build.hpp"
+#include "src/run/setup.hpp"
 
 namespace maki {
 namespace {

@@ -26,8 +26,7 @@ void add_power_command(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       add_command(program, "power", "Measure the power spectrum of a snapshot",
-                  "maki power output/quickstart/snapshot_003.hdf5 -o power.txt --mesh 256", options,
-                  write_power);
+                  "maki power output/quickstart/snapshot_003.hdf5 -o power.txt --mesh 256", options, write_power);
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
   command->add_option("-o,--output", options->output, "text file to write")->required();
   command->add_option("--mesh", options->mesh, "cells along a side, even; default: twice the particles along a side")

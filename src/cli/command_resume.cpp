@@ -9,16 +9,16 @@
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
-#include "src/run/build.hpp"
 #include "src/cli/commands.hpp"
-#include "src/run/products.hpp"
-#include "src/run/sites/open_sites.hpp"
-#include "src/run/start_run.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/restart.hpp"
+#include "src/run/build.hpp"
+#include "src/run/products.hpp"
+#include "src/run/sites/open_sites.hpp"
+#include "src/run/start_run.hpp"
 
 namespace maki {
 namespace {
@@ -37,7 +37,8 @@ std::string run_beside(const std::vector<RestartInfo>& found, const Communicator
     name = run_in(directory).value_or(found.back().run);
     const auto is_other = [&](const RestartInfo& info) { return info.run != name; };
     if (!run_in(directory) && std::any_of(found.begin(), found.end(), is_other))
-      throw Error(fmt::format("'{}' holds restarts of several runs", directory), "metrics.jsonl, which says whose it is, is missing",
+      throw Error(fmt::format("'{}' holds restarts of several runs", directory),
+                  "metrics.jsonl, which says whose it is, is missing",
                   "name the restart to go on from, moved to a directory of its own");
   });
   return broadcast_text(ranks, name);
@@ -100,11 +101,11 @@ void check_place(const RestartInfo& info, const ThisSite& site) {
 }
 
 // The other sites, and in `found` only the restart that all agree on.
-OpenSites agree(const Config& config, const ThisSite& site, const Communicator& ranks, std::vector<RestartInfo>& found) {
+OpenSites agree(const Config& config, const ThisSite& site, const Communicator& ranks,
+                std::vector<RestartInfo>& found) {
   std::vector<std::uint64_t> steps;
   for (const RestartInfo& info : found) steps.push_back(info.step);
-  OpenSites ring =
-      open_sites(config, site, ranks, found.back().run, steps, say_now);
+  OpenSites ring = open_sites(config, site, ranks, found.back().run, steps, say_now);
   if (!site.over_sites()) return ring;
   std::erase_if(found, [&](const RestartInfo& info) { return info.step != ring.restart; });
   at_all_sites(ring.sites.get(), [&] {

@@ -6,16 +6,16 @@
 #include "host/comm/job.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
-#include "src/run/build.hpp"
 #include "src/cli/commands.hpp"
+#include "src/config/check.hpp"
+#include "src/config/parse.hpp"
+#include "src/config/print.hpp"
+#include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
 #include "src/run/products.hpp"
 #include "src/run/sites/open_sites.hpp"
 #include "src/run/sites/site_share.hpp"
 #include "src/run/start_run.hpp"
-#include "src/config/check.hpp"
-#include "src/config/parse.hpp"
-#include "src/config/print.hpp"
 
 namespace maki {
 namespace {
@@ -76,7 +76,8 @@ void run_simulation(const Options& given) {
   if (ring.sites) take_share(run, config, *ring.sites, ranks);
   std::optional<RunProducts> files;
   at_all_sites(ring.sites.get(), [&] {
-    files.emplace(run_file_options(run, ring.run), provenance(to_toml(run.config), device_text()), run, ranks, ring.sites.get());
+    files.emplace(run_file_options(run, ring.run), provenance(to_toml(run.config), device_text()), run, ranks,
+                  ring.sites.get());
   });
   if (ranks.size() > 1) files->message(describe_ranks(ranks));
   for (const auto& lines : {ring.describe(), summary(run), admission.notes})
@@ -86,7 +87,8 @@ void run_simulation(const Options& given) {
   SimulationOptions options = simulation_options(run);
   if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
   Timeline timeline = timeline_of(run);
-  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, {ranks, ring.sites.get()});
+  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files,
+                        {ranks, ring.sites.get()});
   const RunResult result = simulation.run();
   files->finish(result, simulation.timers());
   if (ring.sites && !result.site_lost) ring.sites->close();

@@ -2,9 +2,9 @@
 
 #include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
-#include "src/run/build.hpp"
 #include "src/cli/commands.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/run/build.hpp"
 
 namespace maki {
 
@@ -18,8 +18,7 @@ const std::string& on_usual_device(const std::string& path) {
 
 }  // namespace
 
-LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
-    : ranks_(ranks), path_(on_usual_device(path)) {
+LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks) : ranks_(ranks), path_(on_usual_device(path)) {
   ReadReport report;
   const Snapshot snapshot = read_snapshot(path, &report, ranks_);
   if (ranks_.rank() == 0) print_notes(report.notes);

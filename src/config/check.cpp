@@ -53,10 +53,10 @@ void check_mesh(const Config::Gravity& gravity, double softening, double side) {
   check_even(*gravity.mesh, "gravity.mesh");
   const double cell = side / static_cast<double>(*gravity.mesh);
   if (*gravity.r_cut >= kMaxReach * static_cast<double>(*gravity.mesh)) {
-    throw Error(
-        fmt::format("gravity.r_cut = {} cells is too long for gravity.mesh = {}", *gravity.r_cut, *gravity.mesh),
-        "it has to stay below a quarter of the box",
-        fmt::format("use a mesh of at least {}", good_mesh(*gravity.r_cut / kMaxReach + 0.1)));
+    throw Error(fmt::format("gravity.r_cut = {} cells is too long for gravity.mesh = {}", *gravity.r_cut,
+                            *gravity.mesh),
+                "it has to stay below a quarter of the box",
+                fmt::format("use a mesh of at least {}", good_mesh(*gravity.r_cut / kMaxReach + 0.1)));
   }
   if (softening > cell) {
     throw Error(fmt::format("gravity.softening is {:.4g} mesh cells", softening / cell),
@@ -72,11 +72,11 @@ void check_kinds(const Config& config) {
   const bool cosmological = config.run.kind == RunKind::kCosmology;
   const bool makes_cosmological = initial == kLpt || initial == kPancake;
   if (initial != kFile && cosmological != makes_cosmological) {
-    throw Error(
-        fmt::format("run.kind is \"{}\" and initial.kind is \"{}\"", name_of(config.run.kind), name_of(initial)),
-        fmt::format("the latter makes {} set", makes_cosmological ? "a cosmological" : "an isolated"),
-        fmt::format("set run.kind = \"{}\", or choose another initial.kind",
-                    makes_cosmological ? "cosmology" : "isolated"));
+    throw Error(fmt::format("run.kind is \"{}\" and initial.kind is \"{}\"", name_of(config.run.kind),
+                            name_of(initial)),
+                fmt::format("the latter makes {} set", makes_cosmological ? "a cosmological" : "an isolated"),
+                fmt::format("set run.kind = \"{}\", or choose another initial.kind",
+                            makes_cosmological ? "cosmology" : "isolated"));
   }
   if (initial == kFile && config.initial.file.empty()) {
     throw Error("initial.kind is \"file\", but initial.file is not set", "", "give the path of a snapshot");

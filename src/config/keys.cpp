@@ -7,6 +7,7 @@
 namespace maki {
 namespace {
 
+// clang-format off
 // The name of a key is the path of its field, so the two cannot disagree.
 #define KEY(path) add(detail::make_key(#path, [](auto& config) -> auto& { return config.path; }))
 
@@ -199,6 +200,7 @@ struct Table {
         .means("how far a boundary between slabs moves at once, in sides of the box; 0: slabs stay even");
   }
 };
+// clang-format on
 
 std::string number_text(double value) { return fmt::format("{}", value); }
 

@@ -36,10 +36,11 @@ template <>
 inline constexpr std::array kNames<Method> = {Name<Method>{"tree", Method::kTree},
                                               Name<Method>{"direct", Method::kDirect}};
 template <>
-inline constexpr std::array kNames<PowerModel> = {
-    Name<PowerModel>{"eisenstein-hu", PowerModel::kEisensteinHu},
-    Name<PowerModel>{"eisenstein-hu-nowiggle", PowerModel::kEisensteinHuNoWiggle},
-    Name<PowerModel>{"table", PowerModel::kTable}, Name<PowerModel>{"power-law", PowerModel::kPowerLaw}};
+inline constexpr std::array kNames<PowerModel> = {Name<PowerModel>{"eisenstein-hu", PowerModel::kEisensteinHu},
+                                                  Name<PowerModel>{"eisenstein-hu-nowiggle",
+                                                                   PowerModel::kEisensteinHuNoWiggle},
+                                                  Name<PowerModel>{"table", PowerModel::kTable},
+                                                  Name<PowerModel>{"power-law", PowerModel::kPowerLaw}};
 template <>
 inline constexpr std::array kNames<Softening> = {Name<Softening>{"plummer", Softening::kPlummer},
                                                  Name<Softening>{"spline", Softening::kSpline}};

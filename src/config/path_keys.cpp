@@ -68,11 +68,10 @@ constexpr const char* kSettings = "The path";
 constexpr const char* kRelay = "Through a relay";
 
 // A key of one member of PathChoices, read by `read` and written by `write`.
-#define KEY(name, group, value, meaning, member, read, write)                             \
-  PathKey {                                                                               \
-    name, group, value, meaning, false,                                                   \
-        [](PathChoices& all, const std::string& text) { all.member = read(text); },       \
-        [](const PathChoices& all) -> std::string { return write(all.member); }, nullptr  \
+#define KEY(name, group, value, meaning, member, read, write)                                                       \
+  PathKey {                                                                                                         \
+    name, group, value, meaning, false, [](PathChoices& all, const std::string& text) { all.member = read(text); }, \
+        [](const PathChoices& all) -> std::string { return write(all.member); }, nullptr                            \
   }
 
 std::string as_is(const std::string& text) { return text; }
@@ -84,8 +83,7 @@ int parse_streams(const std::string& text) { return parse_integer(text, 1, wan::
 
 void add_security(std::vector<PathKey>& keys) {
   keys.push_back({"key", kSecurity, "FILE", "key file that both ends hold (maki wan keygen); a listener may have many",
-                  true,
-                  [](PathChoices& all, const std::string& file) { all.security.key_files.push_back(file); },
+                  true, [](PathChoices& all, const std::string& file) { all.security.key_files.push_back(file); },
                   [](const PathChoices& all) { return texts(all.security.key_files); },
                   [](PathChoices& all) { all.security.key_files.clear(); }});
   keys.push_back(KEY("certificate", kSecurity, "FILE", "our certificate (PEM), instead of a key", security.certificate,
@@ -115,38 +113,39 @@ void add_settings(std::vector<PathKey>& keys) {
                      settings.pacing_rate, parse_rate, rate_value));
   keys.push_back(KEY("congestion", kSettings, "NAME", "congestion control: bbr, cubic, ... (default: the kernel's)",
                      settings.congestion, as_is, quoted));
-  keys.push_back(KEY("local_address", kSettings, "ADDRESS", "connect from this address", settings.local_address, as_is,
-                     quoted));
+  keys.push_back(
+      KEY("local_address", kSettings, "ADDRESS", "connect from this address", settings.local_address, as_is, quoted));
   keys.push_back({"local_ports", kSettings, "A-B", "connect from ports of this range", false,
                   [](PathChoices& all, const std::string& text) { parse_ports(text, all.settings); },
                   [](const PathChoices& all) {
                     return quoted(fmt::format("{}-{}", all.settings.local_port_first, all.settings.local_port_last));
                   },
                   nullptr});
-  keys.push_back(KEY("patience", kSettings, "TIME", "a peer that is silent for so long is given up",
-                     settings.patience, parse_seconds, seconds_text));
+  keys.push_back(KEY("patience", kSettings, "TIME", "a peer that is silent for so long is given up", settings.patience,
+                     parse_seconds, seconds_text));
   keys.push_back(KEY("stream_timeout", kSettings, "TIME", "a stream that is silent for so long is reconnected",
                      settings.stream_timeout, parse_seconds, seconds_text));
   keys.push_back(KEY("heartbeat", kSettings, "TIME", "between heartbeats on an idle stream", settings.heartbeat,
                      parse_seconds, seconds_text));
   keys.push_back(KEY("connect_timeout", kSettings, "TIME", "of one attempt to connect", settings.connect_timeout,
                      parse_seconds, seconds_text));
-  keys.push_back(KEY("handshake_timeout", kSettings, "TIME", "for a peer to show who it is",
-                     settings.handshake_timeout, parse_seconds, seconds_text));
+  keys.push_back(KEY("handshake_timeout", kSettings, "TIME", "for a peer to show who it is", settings.handshake_timeout,
+                     parse_seconds, seconds_text));
   keys.push_back(KEY("unmatched_limit", kSettings, "SIZE",
                      "memory for what arrives before it is asked for, and so the most on the way; between sites, "
                      "unless given, no less than pacing and windows let come in a second",
                      settings.unmatched_limit, parse_size, size_value));
-  keys.push_back(KEY("message_limit", kSettings, "SIZE", "the largest message", settings.message_limit, parse_size,
-                     size_value));
+  keys.push_back(
+      KEY("message_limit", kSettings, "SIZE", "the largest message", settings.message_limit, parse_size, size_value));
 }
 
 void add_relay(std::vector<PathKey>& keys) {
   keys.push_back(KEY("relay", kRelay, "HOST:PORT", "relay on the way (maki wan relay)", relay.relay,
                      wan::Endpoint::parse, [](const wan::Endpoint& relay) { return quoted(relay.text()); }));
   keys.push_back(KEY("relay_key", kRelay, "FILE", "key file of the relay", relay.key_file, as_is, quoted));
-  keys.push_back(KEY("relay_target", kRelay, "NAME", "whom the relay shall call, or, to listen, by which name we are called",
-                     relay.target, as_is, quoted));
+  keys.push_back(KEY("relay_target", kRelay, "NAME",
+                     "whom the relay shall call, or, to listen, by which name we are called", relay.target, as_is,
+                     quoted));
 }
 
 #undef KEY

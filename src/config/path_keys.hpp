@@ -16,11 +16,11 @@ struct PathChoices {
 };
 
 struct PathKey {
-  const char* name;     // "send_chunk"
-  const char* group;    // as the help has it
-  const char* value;    // what stands for its value there: "SIZE"; empty: a switch
+  const char* name;   // "send_chunk"
+  const char* group;  // as the help has it
+  const char* value;  // what stands for its value there: "SIZE"; empty: a switch
   const char* meaning;
-  bool list = false;    // may be given more than once
+  bool list = false;  // may be given more than once
   // From text; a key's values follow one another. Throws Error that says what was expected.
   void (*set)(PathChoices&, const std::string&) = nullptr;
   std::string (*get)(const PathChoices&) = nullptr;  // TOML

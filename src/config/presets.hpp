@@ -13,19 +13,19 @@ inline constexpr double kMaxReach = 0.25;
 
 struct PresetNumbers {
   Preset preset;
-  double theta;             // opening angle
-  double theta_early;       // the same above gravity.theta_switch_redshift, where forces nearly cancel
-  int split_order;          // n of the polynomial split
-  double r_cut;             // mesh cells
-  double mesh_factor;       // mesh cells along a side over particles along a side
+  double theta;        // opening angle
+  double theta_early;  // the same above gravity.theta_switch_redshift, where forces nearly cancel
+  int split_order;     // n of the polynomial split
+  double r_cut;        // mesh cells
+  double mesh_factor;  // mesh cells along a side over particles along a side
   Assignment assignment;
   Interlacing interlacing;
   Gradient gradient;
-  bool refine_root;         // full single precision in 1/r; without: 2e-5 rms of each pair's force
-  double reuse_tolerance;   // error of kept lists over that of fresh ones
-  double eta;               // time step over sqrt(softening / acceleration)
-  double max_dlna;          // longest step in ln a
-  double long_dlna;         // longest step of the mesh force in ln a
+  bool refine_root;        // full single precision in 1/r; without: 2e-5 rms of each pair's force
+  double reuse_tolerance;  // error of kept lists over that of fresh ones
+  double eta;              // time step over sqrt(softening / acceleration)
+  double max_dlna;         // longest step in ln a
+  double long_dlna;        // longest step of the mesh force in ln a
 };
 
 const PresetNumbers& preset_numbers(Preset preset);

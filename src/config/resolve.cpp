@@ -111,9 +111,9 @@ void shorten(Auto<double>& field, double wanted, const char* key, const std::str
              std::vector<std::string>& notes) {
   if (!field) field = wanted;
   if (*field <= wanted * (1 + 1e-9)) return;
-  notes.push_back(fmt::format(
-      "Warning: {} = {} is long for {}, and its passages may spoil that; leave {} out (auto: {:.3g})", key, *field,
-      reason, key, wanted));
+  notes.push_back(
+      fmt::format("Warning: {} = {} is long for {}, and its passages may spoil that; leave {} out (auto: {:.3g})", key,
+                  *field, reason, key, wanted));
 }
 
 // Steps are made for many particles, of which no pair matters. A pair as close as the softening has this part of the

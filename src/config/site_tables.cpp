@@ -58,8 +58,8 @@ void set_path_value(std::vector<PathValue>& all, std::string& key_file, bool of_
   }
   const auto place = [](const std::string& word) { return find_path_key(word) - path_keys().data(); };
   std::erase_if(all, [&](const PathValue& one) { return one.key == name; });
-  const auto after = std::find_if(all.begin(), all.end(),
-                                  [&](const PathValue& one) { return place(one.key) > place(name); });
+  const auto after =
+      std::find_if(all.begin(), all.end(), [&](const PathValue& one) { return place(one.key) > place(name); });
   all.insert(after, std::move(given));
 }
 
@@ -163,7 +163,8 @@ void set_site_value(Config& config, const std::string& table, const std::string&
   const std::string of_path = fmt::format("{}.", kPathTable);
   const auto& keys = site_keys();
   const auto known = std::find_if(keys.begin(), keys.end(), [&](const SiteKey& one) { return one.name == key; });
-  if (key == kPathTable) throw Error("this is a table", "", fmt::format("give [sites.{}.path] with keys of paths", table));
+  if (key == kPathTable)
+    throw Error("this is a table", "", fmt::format("give [sites.{}.path] with keys of paths", table));
   if (known == keys.end() && !key.starts_with(of_path)) {
     std::vector<std::string> names;
     for (const SiteKey& one : keys) names.push_back(one.name);
@@ -190,8 +191,8 @@ void check_sites(const Config& config) {
                              : fmt::format("add it, or did you mean '{}'?", nearest_name(ring, site.name)));
   }
   if (ring.empty()) return;
-  if (ring.size() > kMostSites) throw Error(fmt::format("sites.ring names {} sites", ring.size()), "",
-                                            fmt::format("give at most {}", kMostSites));
+  if (ring.size() > kMostSites)
+    throw Error(fmt::format("sites.ring names {} sites", ring.size()), "", fmt::format("give at most {}", kMostSites));
   for (const std::string& name : ring) {
     check_name(name);
     if (std::count(ring.begin(), ring.end(), name) > 1)
@@ -265,8 +266,9 @@ std::string site_tables_text(const Config& config) {
 std::string describe_site_tables() {
   std::string text = "\n# A table for each site of the ring, NAME.\n# [sites.NAME]\n";
   for (const SiteKey& key : site_keys()) text += fmt::format("# {}\n# {} = \"\"\n", key.meaning, key.name);
-  text += "\n# The link from NAME to the next site in the ring, as 'maki wan bench' finds it: any of the keys below, over "
-          "those of all.\n# [sites.NAME.path]\n";
+  text +=
+      "\n# The link from NAME to the next site in the ring, as 'maki wan bench' finds it: any of the keys below, over "
+      "those of all.\n# [sites.NAME.path]\n";
   text += "\n# All links.\n# [sites.path]\n";
   const PathChoices defaults;
   for (const PathKey& key : path_keys()) {

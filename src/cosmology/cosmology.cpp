@@ -13,7 +13,7 @@ namespace maki {
 
 namespace {
 
-constexpr double kGrowthStart = 1e-6;  // scale factor at which curvature and Lambda are corrections of first order
+constexpr double kGrowthStart = 1e-6;     // scale factor at which curvature and Lambda are corrections of first order
 constexpr double kGrowthStep = 1.0 / 64;  // in ln a; with d1/a and d2/a^2 as variables Runge-Kutta then errs by < 1e-9
 
 // 100 km/s/(Mpc/h) as velocity/length.
@@ -28,8 +28,8 @@ GrowthState growth_slope(const Cosmology& cosmology, double log_a, const GrowthS
   const double a = std::exp(log_a);
   const double drag = 2 + cosmology.log_hubble_slope(a);
   const double source = 1.5 * cosmology.omega_matter(a);
-  return {g[1], -(2 + drag) * g[1] - (1 + drag - source) * g[0],
-          g[3], -(4 + drag) * g[3] - (4 + 2 * drag - source) * g[2] - source * g[0] * g[0]};
+  return {g[1], -(2 + drag) * g[1] - (1 + drag - source) * g[0], g[3],
+          -(4 + drag) * g[3] - (4 + 2 * drag - source) * g[2] - source * g[0] * g[0]};
 }
 
 GrowthState advance(const GrowthState& g, const GrowthState& slope, double step) {
@@ -88,8 +88,8 @@ double Cosmology::log_hubble_slope(double a) const {
 }
 
 double Cosmology::mean_density() const {
-  const double critical = 3 * hubble0_ * hubble0_ /
-                          (8 * boost::math::constants::pi<double>() * units_.gravitational_constant());
+  const double critical =
+      3 * hubble0_ * hubble0_ / (8 * boost::math::constants::pi<double>() * units_.gravitational_constant());
   return parameters_.omega0 * critical;
 }
 

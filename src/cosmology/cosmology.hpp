@@ -34,17 +34,17 @@ class Cosmology {
   const UnitSystem& units() const { return units_; }
 
   double hubble0() const { return hubble0_; }
-  double expansion(double a) const;               // E(a) = H(a)/H0
-  double hubble(double a) const;                  // H(a) = (da/dt)/a
-  double omega_matter(double a) const;            // Omega_m(a)
-  double log_hubble_slope(double a) const;        // d ln H / d ln a
+  double expansion(double a) const;         // E(a) = H(a)/H0
+  double hubble(double a) const;            // H(a) = (da/dt)/a
+  double omega_matter(double a) const;      // Omega_m(a)
+  double log_hubble_slope(double a) const;  // d ln H / d ln a
 
-  double mean_density() const;                    // comoving matter density, mass/length^3
+  double mean_density() const;  // comoving matter density, mass/length^3
 
   // Integrals over dt between two scale factors, relative accuracy 1e-11; antisymmetric in their arguments.
-  double kick_factor(double from, double to) const;    // int dt/a
-  double drift_factor(double from, double to) const;   // int dt/a^2
-  double time_between(double from, double to) const;   // int dt
+  double kick_factor(double from, double to) const;   // int dt/a
+  double drift_factor(double from, double to) const;  // int dt/a^2
+  double time_between(double from, double to) const;  // int dt
 
   // Solves D'' + (2 + dlnH/dlna) D' = 3/2 Omega_m(a) D, and the same for d2 with the source -3/2 Omega_m(a) d1^2
   // (Bouchet et al. 1995, A&A 296, 575; primes are d/d ln a). Relative accuracy 1e-9 or better.

@@ -99,16 +99,14 @@ PowerShape shape_from_transfer(const CosmologyParameters& parameters) {
 
 PowerShape make_shape(const PowerOptions& options, const CosmologyParameters& parameters) {
   switch (options.model) {
-    case PowerModel::kTable:
-      return shape_from_table(options.table_file);
+    case PowerModel::kTable: return shape_from_table(options.table_file);
     case PowerModel::kPowerLaw:
       if (!(options.power_law_index > -3 && options.power_law_index < 1)) {
         throw Error("The power law has no finite sigma8", "its index is " + std::to_string(options.power_law_index),
                     "choose one between -3 and 1");
       }
       return {[n = options.power_law_index](double k) { return std::pow(k, n); }, 1, 1};
-    default:
-      break;
+    default: break;
   }
   if (!(parameters.omega_baryon >= 0 && parameters.omega_baryon < parameters.omega0)) {
     throw Error("The Eisenstein-Hu spectrum has no meaning here",

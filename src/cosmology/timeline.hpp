@@ -17,12 +17,12 @@ class Timeline {
 
   bool is_comoving() const { return cosmology_.has_value(); }
 
-  double scale_factor(double t) const;                 // exp(t), or 1
-  double kick_factor(double t0, double t1) const;      // int dt/a, or t1 - t0
-  double drift_factor(double t0, double t1) const;     // int dt/a^2, or t1 - t0
-  double physical_time(double t0, double t1) const;    // int dt, or t1 - t0; length/velocity units
-  double hubble(double t) const;                       // (da/dt)/a in velocity/length, or 0
-  double time_of_redshift(double z) const;             // -ln(1 + z); throws std::logic_error in a newtonian run
+  double scale_factor(double t) const;               // exp(t), or 1
+  double kick_factor(double t0, double t1) const;    // int dt/a, or t1 - t0
+  double drift_factor(double t0, double t1) const;   // int dt/a^2, or t1 - t0
+  double physical_time(double t0, double t1) const;  // int dt, or t1 - t0; length/velocity units
+  double hubble(double t) const;                     // (da/dt)/a in velocity/length, or 0
+  double time_of_redshift(double z) const;           // -ln(1 + z); throws std::logic_error in a newtonian run
 
   // The cosmology behind a comoving timeline; throws std::logic_error in a newtonian run.
   const Cosmology& cosmology() const;

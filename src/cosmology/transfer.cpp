@@ -24,9 +24,9 @@ EisensteinHuTransfer::EisensteinHuTransfer(const CosmologyParameters& p) : hubbl
   const double fb = p.omega_baryon / p.omega0, fc = 1 - fb;
   baryon_fraction_ = fb;
 
-  const double z_eq = 2.50e4 * om / theta4;                                                  // eq. 2
-  equality_ = 7.46e-2 * om / (kTheta * kTheta);                                              // eq. 3
-  const double d1 = 0.313 * std::pow(om, -0.419) * (1 + 0.607 * std::pow(om, 0.674));        // eq. 4
+  const double z_eq = 2.50e4 * om / theta4;                                            // eq. 2
+  equality_ = 7.46e-2 * om / (kTheta * kTheta);                                        // eq. 3
+  const double d1 = 0.313 * std::pow(om, -0.419) * (1 + 0.607 * std::pow(om, 0.674));  // eq. 4
   const double d2 = 0.238 * std::pow(om, 0.223);
   const double z_drag = 1291 * std::pow(om, 0.251) / (1 + 0.659 * std::pow(om, 0.828)) * (1 + d1 * std::pow(ob, d2));
   const double r_eq = 31.5 * ob / theta4 * 1e3 / z_eq, r_drag = 31.5 * ob / theta4 * 1e3 / z_drag;  // eq. 5
@@ -37,17 +37,17 @@ EisensteinHuTransfer::EisensteinHuTransfer(const CosmologyParameters& p) : hubbl
                           : horizon * std::sqrt(6.0) * (std::sqrt(1 + z_eq / z_drag) - 1);
   silk_ = 1.6 * std::pow(ob, 0.52) * std::pow(om, 0.73) * (1 + std::pow(10.4 * om, -0.95));  // eq. 7
 
-  const double a1 = std::pow(46.9 * om, 0.670) * (1 + std::pow(32.1 * om, -0.532));          // eq. 11
+  const double a1 = std::pow(46.9 * om, 0.670) * (1 + std::pow(32.1 * om, -0.532));  // eq. 11
   const double a2 = std::pow(12.0 * om, 0.424) * (1 + std::pow(45.0 * om, -0.582));
   alpha_c_ = std::pow(a1, -fb) * std::pow(a2, -fb * fb * fb);
-  const double b1 = 0.944 / (1 + std::pow(458 * om, -0.708));                                // eq. 12
+  const double b1 = 0.944 / (1 + std::pow(458 * om, -0.708));  // eq. 12
   const double b2 = std::pow(0.395 * om, -0.0266);
   beta_c_ = 1 / (1 + b1 * (std::pow(fc, b2) - 1));
 
   alpha_b_ = 2.07 * equality_ * sound_horizon_ * std::pow(1 + r_drag, -0.75) *
-             growth_suppression((1 + z_eq) / (1 + z_drag));                                  // eq. 14
-  beta_node_ = 8.41 * std::pow(om, 0.435);                                                   // eq. 23
-  beta_b_ = 0.5 + fb + (3 - 2 * fb) * std::sqrt(std::pow(17.2 * om, 2) + 1);                 // eq. 24
+             growth_suppression((1 + z_eq) / (1 + z_drag));                   // eq. 14
+  beta_node_ = 8.41 * std::pow(om, 0.435);                                    // eq. 23
+  beta_b_ = 0.5 + fb + (3 - 2 * fb) * std::sqrt(std::pow(17.2 * om, 2) + 1);  // eq. 24
 }
 
 // Eqs. 19 and 20.

@@ -45,9 +45,7 @@ class GhostTree {
   void refit_ghosts(const Stream& stream, const Ghosts& ghosts, DeviceBuffer<Group>& groups);
 
   Octree& tree() { return tree_; }
-  SourceView view() const {
-    return {sources_.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()};
-  }
+  SourceView view() const { return {sources_.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()}; }
   // By group: which own particles are in it.
   const DeviceBuffer<Group>& own_groups() const { return own_groups_; }
 

@@ -70,17 +70,17 @@ struct Gravity::Parts {
   Communicator ranks;
   SiteAgreement* agreement;  // null in a run of one site
   TreeGravity tree;
-  AllSources all_sources;  // for the direct sum
+  AllSources all_sources;                           // for the direct sum
   Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
   std::unique_ptr<sites::SiteMesh> site_mesh;
   std::unique_ptr<LongRangeMesh> mesh;
   PencilMesh* mesh_of_sites = nullptr;  // the same, in a run over sites
   bool mesh_was_used = false;           // since its phases were asked for
   double coded = 0;                     // seconds of site_mesh at that time
-  std::optional<MassUnit> mass_unit;  // of the masses that the mesh has seen, those of so many particles
+  std::optional<MassUnit> mass_unit;    // of the masses that the mesh has seen, those of so many particles
   std::size_t mass_unit_particles = 0;
   VectorArray short_range{"gravity.short"}, long_range{"gravity.long"};
-  bool long_range_known = false;  // on all ranks, also where there is nothing to know
+  bool long_range_known = false;     // on all ranks, also where there is nothing to know
   std::optional<double> total_mass;  // of all sites, once it was needed
   DeviceBuffer<float> short_potential{"gravity.short_potential"}, long_potential{"gravity.long_potential"};
   GravityCounts direct_counts;
@@ -184,7 +184,7 @@ void Gravity::Parts::know_mass_unit(const Stream& stream, const Particles& parti
   if (mass_unit && (ranks.size() > 1 || agreement || mass_unit_particles == n)) return;
   const SourceParticle* source = particles.source.data();
   mass_unit = agreement ? mass_unit_of_sites(agreement->sites(), stream, options.mesh, source, n)
-                         : mesh->mass_unit(stream, source, n);
+                        : mesh->mass_unit(stream, source, n);
   mass_unit_particles = n;
 }
 
@@ -206,7 +206,8 @@ void Gravity::Parts::finish_mesh(const Stream& stream, const Particles& particle
   mesh_was_used = true;
 }
 
-Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks, SiteAgreement* agreement)
+Gravity::Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks,
+                 SiteAgreement* agreement)
     : parts_(std::make_unique<Parts>(options, timers, ranks, agreement)) {}
 Gravity::~Gravity() = default;
 

@@ -25,13 +25,13 @@ inline constexpr int kGhostReuse = 2;
 
 struct GravityOptions {
   bool periodic = true;
-  bool direct = false;            // direct sum instead of the tree (isolated sets)
-  ForceLaw law;                   // lengths in sides
-  MeshOptions mesh;               // read where law.split is not kNone
-  double theta = 0.5;             // opening angle; set_theta changes it later
+  bool direct = false;  // direct sum instead of the tree (isolated sets)
+  ForceLaw law;         // lengths in sides
+  MeshOptions mesh;     // read where law.split is not kNone
+  double theta = 0.5;   // opening angle; set_theta changes it later
   bool quadrupoles = true;
   std::uint32_t leaf_size = 16;   // a cell with more particles is divided
-  std::uint32_t group_size = 64;   // n_crit: targets that share a list, at most
+  std::uint32_t group_size = 64;  // n_crit: targets that share a list, at most
   int fixed_reuse = 0;            // 0: rebuild by measured error; n: rebuild every n evaluations (1 = always)
   double reuse_tolerance = 1.5;   // kept lists' error over a fresh list's
   std::size_t list_budget = 0;    // bytes for kept lists; 0: no limit; above it lists are made and used in batches
@@ -47,17 +47,17 @@ struct GravityOptions {
   // Positions that ranks send each other are rounded, relative to their cell; those between sites where the set is
   // isolated (else always).
   bool let_compression = false;
-  double boundary_move = 0.1;     // over several sites: sides by which a boundary between slabs moves at once, at most
+  double boundary_move = 0.1;  // over several sites: sides by which a boundary between slabs moves at once, at most
   std::vector<std::uint32_t> slabs;  // where the slabs of the sites begin at first; empty: even ones
 };
 
 // Of the last short_range(), on this rank; rebuilt, the means and the errors are of all ranks, and alike on them.
 struct GravityCounts {
   bool rebuilt = false;
-  std::uint64_t interactions = 0;     // pairs, particle-particle and particle-cell
-  double mean_list = 0;               // sources a particle
-  std::uint64_t longest_list = 0;     // sources of one group
-  double mean_fill = 0;               // particles a group over group_size
+  std::uint64_t interactions = 0;  // pairs, particle-particle and particle-cell
+  double mean_list = 0;            // sources a particle
+  std::uint64_t longest_list = 0;  // sources of one group
+  double mean_fill = 0;            // particles a group over group_size
   std::uint64_t groups = 0;
   std::uint64_t cells = 0;            // of the tree
   std::uint64_t rewalked_groups = 0;  // on a reuse step: groups whose lists were stale
@@ -65,13 +65,13 @@ struct GravityCounts {
   double probe_error = 0;             // rms relative error of kept lists on the probes
   double fresh_error = 0;             // the same just after the last rebuild
   // Over many ranks: the local essential trees that this rank has from the others, and what it sent for theirs.
-  std::uint64_t let_cells = 0;        // received
-  std::uint64_t let_particles = 0;    // received
-  std::uint64_t let_bytes = 0;        // sent
-  std::uint64_t let_messages = 0;     // sent
-  double let_exchange_seconds = 0;    // from the first message to the last
-  double let_waited_seconds = 0;      // of these, with no work to do meanwhile
-  double domain_imbalance = 1;        // largest number of interactions of a rank over the mean; alike on all
+  std::uint64_t let_cells = 0;      // received
+  std::uint64_t let_particles = 0;  // received
+  std::uint64_t let_bytes = 0;      // sent
+  std::uint64_t let_messages = 0;   // sent
+  double let_exchange_seconds = 0;  // from the first message to the last
+  double let_waited_seconds = 0;    // of these, with no work to do meanwhile
+  double domain_imbalance = 1;      // largest number of interactions of a rank over the mean; alike on all
 };
 
 class Gravity {

@@ -32,8 +32,8 @@ std::uint32_t KeptLists::repair(const Stream& stream, Octree& tree, const WalkOp
                                 const DeviceBuffer<Group>& groups, Results& results) {
   const std::uint32_t all = count_of(groups);
   Repair repair;
-  const std::uint32_t n = find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, repair.stale,
-                                      StaleCells::kDivisible);
+  const std::uint32_t n =
+      find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, repair.stale, StaleCells::kDivisible);
   if (n == 0) return 0;
   repair.before = lists_.used;
   repair.mean = static_cast<double>(fresh_words_) / all;

@@ -54,11 +54,11 @@ class ListForces {
   void set_members(std::uint64_t own) { statistics_.members = own; }  // where groups have others' members too
   std::uint64_t interactions() const { return statistics_.particle_pairs + statistics_.cell_pairs; }
   std::uint64_t rewalked() const { return rewalked_; }
-  std::uint64_t take_redone();  // groups walked twice because room was short, since the last call
-  bool batched() const { return batched_; }       // lists were not kept
+  std::uint64_t take_redone();               // groups walked twice because room was short, since the last call
+  bool batched() const { return batched_; }  // lists were not kept
   bool lists_are_gone() const { return lists_gone_; }  // those of the last evaluation were not
-  double seconds() const { return seconds_; }     // of lists and their evaluation, after take_seconds()
-  void take_seconds();                            // the host has waited for the work
+  double seconds() const { return seconds_; }          // of lists and their evaluation, after take_seconds()
+  void take_seconds();                                 // the host has waited for the work
   // Of lists and evaluation, since the last call.
   double take_work() { return work_.take(); }
 

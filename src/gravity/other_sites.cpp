@@ -49,14 +49,12 @@ double thinnest_slab(double r_cut, int ghost_level, int sites) {
 }
 
 OtherSites::OtherSites(SiteAgreement& agreement, const GravityOptions& options, PhaseTimers& timers)
-    : TreeImports(timers, "export to sites", "wait for sites"),
-      options_(options),
-      agreement_(agreement),
+    : TreeImports(timers, "export to sites", "wait for sites"), options_(options), agreement_(agreement),
       limits_(limits_of(options, agreement.sites().count())),
       slabs_(slabs_at_first(agreement.sites().count(), options, limits_.thinnest)),
       trees_(agreement.sites(), let_options(options)),
-      migration_(agreement.sites(), options.periodic ? sites::SiteMigration::Reach::kNeighbours
-                                                 : sites::SiteMigration::Reach::kAll),
+      migration_(agreement.sites(),
+                 options.periodic ? sites::SiteMigration::Reach::kNeighbours : sites::SiteMigration::Reach::kAll),
       judge_(options.reuse_tolerance) {
   if (options.ghost_level > 0) trees_.send_whole_cells(options.ghost_level);
 }

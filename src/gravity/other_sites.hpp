@@ -59,13 +59,13 @@ class OtherSites final : public TreeImports {
   sites::SiteTrees trees_;
   sites::SiteMigration migration_;
   RebuildJudge judge_;
-  TreeDrift drift_;                     // beyond their slab, for the trees that come; alike at all sites
-  std::uint64_t rebuilt_at_ = 0;        // evaluation
-  std::uint64_t cut_at_ = 0;            // evaluation from which on slabs are as they are
-  bool settled_ = false;                // the last cut left them so
-  double waste_ = 0;                    // of sites that waited for slower ones, interactions a particle
+  TreeDrift drift_;                           // beyond their slab, for the trees that come; alike at all sites
+  std::uint64_t rebuilt_at_ = 0;              // evaluation
+  std::uint64_t cut_at_ = 0;                  // evaluation from which on slabs are as they are
+  bool settled_ = false;                      // the last cut left them so
+  double waste_ = 0;                          // of sites that waited for slower ones, interactions a particle
   std::uint64_t judged_ = ~std::uint64_t{0};  // the last one whose sums were looked at
-  double work_ = 0, seconds_ = 0;       // since the rebuild
+  double work_ = 0, seconds_ = 0;             // since the rebuild
 };
 
 }  // namespace maki

@@ -21,7 +21,9 @@ std::uint64_t mix(std::uint64_t bits) {
 
 void SiteAgreement::decided(std::uint64_t bits) { digest_ = mix(digest_ ^ (bits + 0x9e3779b97f4a7c15ull)); }
 // Machines may round the last bits of a logarithm differently, which is no difference.
-void SiteAgreement::decided(double value) { decided(std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value)))); }
+void SiteAgreement::decided(double value) {
+  decided(std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value))));
+}
 
 void SiteAgreement::begin() {
   if (begun_) ++number_;
@@ -55,7 +57,8 @@ void SiteAgreement::take(std::uint64_t number) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const sites::Message& message = messages[i];
     SiteMeasures& step = all_[i];
-    if (message.size() < sizeof step) throw Error("a site's sums are too short", "", "run the same version at all sites");
+    if (message.size() < sizeof step)
+      throw Error("a site's sums are too short", "", "run the same version at all sites");
     std::memcpy(&step, message.data(), sizeof step);
     if (message.size() - sizeof step != step.samples * sizeof(std::uint32_t))
       throw Error("a site's sums have another size than they say", "", "run the same version at all sites");

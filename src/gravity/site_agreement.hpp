@@ -19,10 +19,10 @@ struct SiteMeasures {
   // -1).
   double acceleration = 0, momentum = 0, mean_square_momentum = -1;
   StepSums tree;
-  double outgrown = 0;       // groups too near to what other sites have sent undivided
-  double asks_rebuild = 0;   // of all sites, for reasons of its own
-  double force_seconds = 0;  // lists and their evaluation since the last rebuild, of the slowest rank
-  double work = 0;           // interactions in that time
+  double outgrown = 0;            // groups too near to what other sites have sent undivided
+  double asks_rebuild = 0;        // of all sites, for reasons of its own
+  double force_seconds = 0;       // lists and their evaluation since the last rebuild, of the slowest rank
+  double work = 0;                // interactions in that time
   double last_force_seconds = 0;  // of this evaluation alone
   // Of an isolated set: when, and how far from the middle of the box the furthest particle is on any axis (length
   // units).
@@ -35,8 +35,8 @@ struct SiteMeasures {
 
 class SiteAgreement {
  public:
-  explicit SiteAgreement(sites::Sites& sites) : sites_(sites), all_(static_cast<std::size_t>(sites.count())),
-                                            x_(static_cast<std::size_t>(sites.count())) {}
+  explicit SiteAgreement(sites::Sites& sites)
+      : sites_(sites), all_(static_cast<std::size_t>(sites.count())), x_(static_cast<std::size_t>(sites.count())) {}
 
   sites::Sites& sites() const { return sites_; }
   std::uint64_t number() const { return number_; }  // of the evaluation that comes or is under way; the first is 0
@@ -59,11 +59,11 @@ class SiteAgreement {
   // The evaluation whose sums are known; none before the first.
   std::optional<std::uint64_t> known() const { return known_; }
   const std::vector<SiteMeasures>& all() const { return all_; }  // by site
-  StepSums tree() const;                                     // of all sites
+  StepSums tree() const;                                         // of all sites
   // No particle of an isolated set is further from the middle at time t (SiteMeasures::reach), some evaluations after that
   // which is known, than the fastest could have come on from where the furthest was.
   double farthest_by(double t) const;
-  std::vector<sites::SiteWork> works() const;                // with the samples last sent
+  std::vector<sites::SiteWork> works() const;  // with the samples last sent
 
  private:
   void take(std::uint64_t number);

@@ -7,8 +7,8 @@
 
 namespace maki {
 
-void send_to_all(const std::vector<TreeImports*>& imports, const Stream& stream, OwnTree& own, const Particles& particles,
-                 const WalkOptions& walk, bool fresh) {
+void send_to_all(const std::vector<TreeImports*>& imports, const Stream& stream, OwnTree& own,
+                 const Particles& particles, const WalkOptions& walk, bool fresh) {
   for (TreeImports* const to : std::views::reverse(imports))
     to->send(stream, own.octree(), particles.source.data(), walk, fresh);
 }

@@ -27,8 +27,8 @@ class SourceTrees {
 };
 
 // What others need goes on its way, to the furthest first.
-void send_to_all(const std::vector<TreeImports*>& imports, const Stream& stream, OwnTree& own, const Particles& particles,
-                 const WalkOptions& walk, bool fresh);
+void send_to_all(const std::vector<TreeImports*>& imports, const Stream& stream, OwnTree& own,
+                 const Particles& particles, const WalkOptions& walk, bool fresh);
 
 // Which of the two, GravityOptions::ghost_level says. All arguments are referred to.
 std::unique_ptr<SourceTrees> make_source_trees(const GravityOptions& options, PhaseTimers& timers, OwnTree& own,

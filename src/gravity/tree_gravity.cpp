@@ -16,15 +16,10 @@ GravityOptions with_ghosts(GravityOptions options) {
 
 TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks,
                          SiteAgreement* agreement)
-    : options_(with_ghosts(options)),
-      timers_(timers),
-      ranks_(ranks),
-      domains_(ranks),
-      own_(options_, timers),
+    : options_(with_ghosts(options)), timers_(timers), ranks_(ranks), domains_(ranks), own_(options_, timers),
       rank_trees_(options_, timers, ranks),
       sites_(agreement ? std::make_unique<OtherSites>(*agreement, options_, timers) : nullptr),
-      forces_(options_, timers, imports_),
-      source_trees_(make_source_trees(options_, timers, own_, imports_, forces_)),
+      forces_(options_, timers, imports_), source_trees_(make_source_trees(options_, timers, own_, imports_, forces_)),
       judge_(options.reuse_tolerance) {
   if (ranks.size() > 1) imports_.push_back(&rank_trees_);
   if (sites_) imports_.push_back(sites_.get());

@@ -14,8 +14,8 @@ std::complex<double> random_mode(const GaussianFieldParameters& parameters, int 
   const bool conjugate = mz != 0 ? mz < 0 : my != 0 ? my < 0 : mx < 0;
   if (conjugate) return std::conj(random_mode(parameters, -mx, -my, -mz));
   const CounterRandom random(parameters.seed, RandomStream::kModes);
-  const auto [u, v] = random.uniform(static_cast<std::uint32_t>(mx), static_cast<std::uint32_t>(my),
-                                     static_cast<std::uint32_t>(mz));
+  const auto [u, v] =
+      random.uniform(static_cast<std::uint32_t>(mx), static_cast<std::uint32_t>(my), static_cast<std::uint32_t>(mz));
   const double amplitude = parameters.fixed_amplitudes ? 1 : std::sqrt(-std::log(u));
   const std::complex<double> value = std::polar(amplitude, 2 * std::numbers::pi * v);
   return parameters.flip_phases ? -value : value;
@@ -37,9 +37,7 @@ class Amplitudes {
   double operator()(std::size_t m2) const { return table_.empty() ? compute(m2) : table_[m2]; }
 
  private:
-  double compute(std::size_t m2) const {
-    return std::sqrt(power_(k1_ * std::sqrt(static_cast<double>(m2))) / volume_);
-  }
+  double compute(std::size_t m2) const { return std::sqrt(power_(k1_ * std::sqrt(static_cast<double>(m2))) / volume_); }
   const PowerSpectrum& power_;
   double k1_, volume_;
   std::vector<double> table_;

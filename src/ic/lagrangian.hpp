@@ -12,8 +12,8 @@ namespace maki {
 
 struct CosmologicalIcParameters {
   std::uint64_t seed = 1;
-  int particles_per_side = 64;    // even
-  double box_size = 50;           // length units, comoving
+  int particles_per_side = 64;  // even
+  double box_size = 50;         // length units, comoving
   double redshift = 49;
   bool second_order = true;
   bool dealias = true;            // form the products of 2LPT on a grid of 3/2 the points a side (the "3/2 rule")

@@ -12,7 +12,7 @@ struct Piece {
   std::uint64_t first;  // site
   int count;
   int ix, iy, iz;
-  std::size_t begin;    // in the message
+  std::size_t begin;  // in the message
 };
 
 // What a rank that holds the points `box` has of the sites `wanted`, in their order; returns the number of sites.

@@ -103,8 +103,8 @@ Snapshot to_snapshot(Bodies bodies, const Communicator& ranks) {
   s.ids.reserve(bodies.items.size());
   for (const Body& b : bodies.items) {
     s.positions.push_back(b.position);
-    s.velocities.push_back({static_cast<float>(b.velocity[0]), static_cast<float>(b.velocity[1]),
-                            static_cast<float>(b.velocity[2])});
+    s.velocities.push_back(
+        {static_cast<float>(b.velocity[0]), static_cast<float>(b.velocity[1]), static_cast<float>(b.velocity[2])});
     s.masses.push_back(static_cast<float>(b.mass));
     s.ids.push_back(bodies.share.first + s.ids.size() + 1);
   }
@@ -150,7 +150,7 @@ Body on_orbit(const Orbit& o, double mu) {
   const double cn = std::cos(o.node), sn = std::sin(o.node);
   const double cp = std::cos(o.pericentre), sp = std::sin(o.pericentre);
   const double ci = std::cos(o.inclination), si = std::sin(o.inclination);
-  const Vector along = {cn * cp - sn * sp * ci, sn * cp + cn * sp * ci, sp * si};    // towards the pericentre
+  const Vector along = {cn * cp - sn * sp * ci, sn * cp + cn * sp * ci, sp * si};     // towards the pericentre
   const Vector across = {-cn * sp - sn * cp * ci, -sn * sp + cn * cp * ci, cp * si};  // a quarter turn ahead
   Body body;
   for (int i = 0; i < 3; ++i) {
@@ -181,7 +181,7 @@ Snapshot make_plummer(const PlummerParameters& p, const Communicator& ranks) {
   const double a = p.scale_length;
   const double inside = p.truncation_radius > 0 ? plummer_mass_fraction(p.truncation_radius / a) : 1;
   const CounterRandom random(p.seed, RandomStream::kPlummer);
-  return to_snapshot(sample_bodies(p.particles, ranks, [&](std::uint64_t i) {
+  Bodies bodies = sample_bodies(p.particles, ranks, [&](std::uint64_t i) {
     const auto [u, cosine] = random.for_particle(i, 0);
     const auto [azimuth, v_cosine] = random.for_particle(i, 1);
     const auto [v_azimuth, unused] = random.for_particle(i, 2);
@@ -190,7 +190,8 @@ Snapshot make_plummer(const PlummerParameters& p, const Communicator& ranks) {
     return Body{.position = isotropic(r, cosine, azimuth),
                 .velocity = isotropic(escape * plummer_speed(random, i, 3), v_cosine, v_azimuth),
                 .mass = p.mass * inside / static_cast<double>(p.particles)};
-  }), ranks);
+  });
+  return to_snapshot(std::move(bodies), ranks);
 }
 
 Snapshot make_cold_sphere(const ColdSphereParameters& p, const Communicator& ranks) {
@@ -203,7 +204,7 @@ Snapshot make_cold_sphere(const ColdSphereParameters& p, const Communicator& ran
   // 2T = 3 M sigma^2 = virial_ratio |W|, |W| = 3/5 M^2/R.
   const double sigma = std::sqrt(p.virial_ratio * p.mass / (5 * p.radius));
   const CounterRandom random(p.seed, RandomStream::kSphere);
-  return to_snapshot(sample_bodies(p.particles, ranks, [&](std::uint64_t i) {
+  Bodies bodies = sample_bodies(p.particles, ranks, [&](std::uint64_t i) {
     const auto [u, cosine] = random.for_particle(i, 0);
     const auto [azimuth, phase] = random.for_particle(i, 1);
     Body body{.position = isotropic(p.radius * std::cbrt(u), cosine, azimuth),
@@ -216,7 +217,8 @@ Snapshot make_cold_sphere(const ColdSphereParameters& p, const Communicator& ran
       body.velocity = {r1 * std::cos(angle1), r1 * std::sin(angle1), r2 * std::cos(angle2)};
     }
     return body;
-  }), ranks);
+  });
+  return to_snapshot(std::move(bodies), ranks);
 }
 
 Snapshot make_kepler_disk(const KeplerDiskParameters& p, const Communicator& ranks) {
@@ -230,7 +232,7 @@ Snapshot make_kepler_disk(const KeplerDiskParameters& p, const Communicator& ran
   require(p.eccentricity >= 0 && p.eccentricity < 0.5 && p.inclination >= 0 && p.inclination < 0.5, model,
           "rms eccentricity or inclination is out of range", "keep both between 0 and 0.5");
   const CounterRandom random(p.seed, RandomStream::kDisk);
-  return to_snapshot(sample_bodies(p.particles + 1, ranks, [&](std::uint64_t i) {
+  Bodies bodies = sample_bodies(p.particles + 1, ranks, [&](std::uint64_t i) {
     if (i == 0) return Body{.mass = p.central_mass};
     const auto [u, v] = random.for_particle(i, 0);
     const auto [tilt, node] = random.for_particle(i, 1);
@@ -245,7 +247,8 @@ Snapshot make_kepler_disk(const KeplerDiskParameters& p, const Communicator& ran
                          p.central_mass);
     body.mass = p.disk_mass / static_cast<double>(p.particles);
     return body;
-  }), ranks);
+  });
+  return to_snapshot(std::move(bodies), ranks);
 }
 
 Snapshot make_two_body(const TwoBodyParameters& p, const Communicator& ranks) {

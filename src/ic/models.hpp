@@ -42,12 +42,12 @@ struct KeplerDiskParameters {
   std::uint64_t seed = 1;
   std::uint64_t particles = 65536;
   double central_mass = 1;
-  double disk_mass = 1e-4;             // all light particles together
-  double inner_radius = 1;             // of the semi-major axes
+  double disk_mass = 1e-4;  // all light particles together
+  double inner_radius = 1;  // of the semi-major axes
   double outer_radius = 2;
-  double surface_density_slope = -1;   // surface density ~ r^slope
-  double eccentricity = 0.01;          // rms values of Rayleigh distributions
-  double inclination = 0.005;          // radian
+  double surface_density_slope = -1;  // surface density ~ r^slope
+  double eccentricity = 0.01;         // rms values of Rayleigh distributions
+  double inclination = 0.005;         // radian
 };
 Snapshot make_kepler_disk(const KeplerDiskParameters& parameters, const Communicator& ranks = Communicator::self());
 

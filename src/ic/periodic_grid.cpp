@@ -39,12 +39,9 @@ Plan make_plan(Kind kind, int n, int sign) {
   auto* real_in = reinterpret_cast<double*>(in.get());
   auto* real_out = reinterpret_cast<double*>(out.get());
   switch (kind) {
-    case Kind::kRealToModes:
-      return Plan(fftw_plan_dft_r2c_1d(n, real_in, raw(out.get()), FFTW_ESTIMATE));
-    case Kind::kModesToReal:
-      return Plan(fftw_plan_dft_c2r_1d(n, raw(in.get()), real_out, FFTW_ESTIMATE));
-    default:
-      return Plan(fftw_plan_dft_1d(n, raw(in.get()), raw(in.get()), sign, FFTW_ESTIMATE));
+    case Kind::kRealToModes: return Plan(fftw_plan_dft_r2c_1d(n, real_in, raw(out.get()), FFTW_ESTIMATE));
+    case Kind::kModesToReal: return Plan(fftw_plan_dft_c2r_1d(n, raw(in.get()), real_out, FFTW_ESTIMATE));
+    default: return Plan(fftw_plan_dft_1d(n, raw(in.get()), raw(in.get()), sign, FFTW_ESTIMATE));
   }
 }
 
@@ -56,12 +53,8 @@ int checked(int n) {
 }  // namespace
 
 PeriodicGrid::PeriodicGrid(int n, const Communicator& ranks, Messages messages)
-    : n_(checked(n)),
-      ranks_(ranks),
-      layout_(n, ranks.size()),
-      messages_(messages),
-      points_(layout_.box(Pencils::kReal, ranks.rank())),
-      modes_(layout_.box(Pencils::kX, ranks.rank())) {
+    : n_(checked(n)), ranks_(ranks), layout_(n, ranks.size()), messages_(messages),
+      points_(layout_.box(Pencils::kReal, ranks.rank())), modes_(layout_.box(Pencils::kX, ranks.rank())) {
   const auto rows = static_cast<std::size_t>(points_.along[1].count());
   plane_ = std::max(rows * (static_cast<std::size_t>(half()) + 1), static_cast<std::size_t>(n_) * mode_count());
   data_.resize(static_cast<std::size_t>(planes()) * plane_);

@@ -15,7 +15,8 @@ namespace maki {
 
 namespace {
 
-template <class Vector> bool is_finite(const Vector& v) {
+template <class Vector>
+bool is_finite(const Vector& v) {
   return std::isfinite(v[0]) && std::isfinite(v[1]) && std::isfinite(v[2]);
 }
 
@@ -40,7 +41,8 @@ class Examined {
     std::size_t first = 0;    // in that rank's share
   };
   // The particles for which `bad` holds.
-  template <class Bad> Found find(Bad bad) const {
+  template <class Bad>
+  Found find(Bad bad) const {
     std::size_t first = share.size(), count = 0;
 #pragma omp parallel for reduction(min : first) reduction(+ : count)
     for (std::size_t i = 0; i < share.size(); ++i) {
@@ -60,7 +62,8 @@ class Examined {
     return found;
   }
   // Throws the Error that error(index) makes of the first particle found, if any was; the rank that has it makes it.
-  template <class MakeError> void refuse(const Found& found, MakeError make_error) const {
+  template <class MakeError>
+  void refuse(const Found& found, MakeError make_error) const {
     if (found.count == 0) return;
     throw_together(ranks, found.rank == ranks.rank() ? make_error(found.first).what() : "");
   }
@@ -169,9 +172,10 @@ void wrap_into_box(Examined& set, std::vector<std::string>& notes) {
     notes.push_back(fmt::format("{} particles at the edge of the box were wrapped to the other, the first being id {}",
                                 outside.count, id));
   } else {
-    notes.push_back(fmt::format("Warning: {} particles outside of the box of {:g} were wrapped into it, the first "
-                                "being id {}; they were outside by up to {:.3g}",
-                                outside.count, box, id, excess[0]));
+    notes.push_back(
+        fmt::format("Warning: {} particles outside of the box of {:g} were wrapped into it, the first "
+                    "being id {}; they were outside by up to {:.3g}",
+                    outside.count, box, id, excess[0]));
   }
 }
 
@@ -195,10 +199,11 @@ void note_twins(const Examined& set, std::vector<std::string>& notes) {
   const auto twins = find_twins(set.share, set.ranks);
   if (!twins) return;
   const auto& x = twins->position;
-  notes.push_back(fmt::format("Warning: {} particles share their point with others, the first being ids {} and {} at "
-                              "({:.9g}, {:.9g}, {:.9g}); no force moves them apart, and "
-                              "potentials leave out what they are to each other",
-                              twins->count, twins->ids[0], twins->ids[1], x[0], x[1], x[2]));
+  notes.push_back(
+      fmt::format("Warning: {} particles share their point with others, the first being ids {} and {} at "
+                  "({:.9g}, {:.9g}, {:.9g}); no force moves them apart, and "
+                  "potentials leave out what they are to each other",
+                  twins->count, twins->ids[0], twins->ids[1], x[0], x[1], x[2]));
 }
 
 }  // namespace

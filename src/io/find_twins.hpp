@@ -11,9 +11,9 @@
 namespace maki {
 
 struct Twins {
-  std::uint64_t count;  // of particles whose point is also another's
+  std::uint64_t count;               // of particles whose point is also another's
   std::array<std::uint64_t, 2> ids;  // of the first two at the first such point
-  std::array<double, 3> position;  // of the first
+  std::array<double, 3> position;    // of the first
 };
 
 // Those of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a set without a box),

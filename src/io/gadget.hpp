@@ -18,17 +18,17 @@ inline constexpr std::size_t kSlabRows = std::size_t{1} << 20;  // rows converte
 
 // The header of one file, before it is known whether others belong to it.
 struct FileHeader {
-  std::array<std::uint64_t, kTypes> counts{};   // in this file
-  std::array<std::uint64_t, kTypes> totals{};   // in all files
-  std::array<double, kTypes> mass_table{};      // 0: each particle has its own
+  std::array<std::uint64_t, kTypes> counts{};  // in this file
+  std::array<std::uint64_t, kTypes> totals{};  // in all files
+  std::array<double, kTypes> mass_table{};     // 0: each particle has its own
   int files = 1;
   SnapshotHeader set;
   bool has_units = false;
-  std::optional<bool> comoving;                 // where the file says so
+  std::optional<bool> comoving;  // where the file says so
   std::string format;
-  std::string writer;                           // of HDF5 files: Header/Code, Git_commit and the like
-  Provenance provenance;                        // of Maki's own files
-  std::vector<std::string> datasets;            // "PartType1/Coordinates  float64  262144 x 3"
+  std::string writer;                 // of HDF5 files: Header/Code, Git_commit and the like
+  Provenance provenance;              // of Maki's own files
+  std::vector<std::string> datasets;  // "PartType1/Coordinates  float64  262144 x 3"
 };
 
 std::uint64_t sum(const std::array<std::uint64_t, kTypes>& counts);

@@ -28,7 +28,8 @@ static_assert(sizeof(BinaryHeader) == 256 && offsetof(BinaryHeader, box_size) ==
 
 inline constexpr std::uint32_t kLabelBytes = 8;
 
-template <class T> T byte_swapped(T value) {
+template <class T>
+T byte_swapped(T value) {
   unsigned char bytes[sizeof(T)];
   std::memcpy(bytes, &value, sizeof(T));
   std::reverse(bytes, bytes + sizeof(T));

@@ -56,7 +56,8 @@ class BinaryReader {
   }
 
   // Calls put(index, value) for the numbers [first, first + count) of a block of T.
-  template <class T, class Put> void each(const Block& block, std::uint64_t first, std::uint64_t count, Put put) {
+  template <class T, class Put>
+  void each(const Block& block, std::uint64_t first, std::uint64_t count, Put put) {
     std::vector<T> slab;
     for (std::uint64_t done = 0; done < count; done += kSlabRows) {
       slab.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kSlabRows, count - done)));

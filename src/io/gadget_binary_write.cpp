@@ -27,7 +27,8 @@ class BinaryWriter {
   }
 
   // Writes a block of numbers of T, given by value(i, column).
-  template <class T, class Value> void block(const char* label, std::size_t columns, Value value) {
+  template <class T, class Value>
+  void block(const char* label, std::size_t columns, Value value) {
     const std::uint64_t bytes = part_.rows() * columns * sizeof(T);
     const std::uint64_t rows_at = open_block(label, bytes);
     const auto ordered_value = [this, value](std::size_t i, std::size_t column) { return ordered(value(i, column)); };
@@ -48,7 +49,10 @@ class BinaryWriter {
   static std::uint64_t blocks(const Part& part) { return part.equal_mass == 0 ? 5 : 4; }
   std::uint64_t frame() const { return (labelled_ ? kLabelBytes + 2 * sizeof(std::uint32_t) : 0) + kMarkers; }
   PositionedFile& open(const FileName& name) { return file_ ? *file_ : file_.emplace(name.temporary, name.path); }
-  template <class T> T ordered(T value) const { return swap_ ? byte_swapped(value) : value; }
+  template <class T>
+  T ordered(T value) const {
+    return swap_ ? byte_swapped(value) : value;
+  }
 
   // Writes what frames a block and goes on behind it. Gives the place of its data.
   std::uint64_t open_block(const char* label, std::uint64_t bytes) {
@@ -98,16 +102,19 @@ BinaryHeader make_header(const Part& part, bool doubles) {
   return h;
 }
 
-template <class T> void write_reals(BinaryWriter& out, const Part& part) {
+template <class T>
+void write_reals(BinaryWriter& out, const Part& part) {
   out.block<T>("POS ", 3, [&](std::size_t i, std::size_t axis) { return coordinate<T>(part, i, axis); });
   out.block<T>("VEL ", 3, [&](std::size_t i, std::size_t axis) { return velocity<T>(part, i, axis); });
 }
 
-template <class T> void write_ids(BinaryWriter& out, const Part& part) {
+template <class T>
+void write_ids(BinaryWriter& out, const Part& part) {
   out.block<T>("ID  ", 1, [&](std::size_t i, std::size_t) { return id<T>(part, i); });
 }
 
-template <class T> void write_masses(BinaryWriter& out, const Part& part) {
+template <class T>
+void write_masses(BinaryWriter& out, const Part& part) {
   out.block<T>("MASS", 1, [&](std::size_t i, std::size_t) { return mass<T>(part, i); });
 }
 

@@ -12,7 +12,8 @@ namespace maki::gadget {
 
 namespace {
 
-template <class T> std::array<T, kTypes> six(hid_t group, const std::string& name) {
+template <class T>
+std::array<T, kTypes> six(hid_t group, const std::string& name) {
   std::array<T, kTypes> result{};
   const auto values = read_attribute<T>(group, name);
   std::copy_n(values.begin(), std::min(values.size(), kTypes), result.begin());
@@ -143,8 +144,8 @@ void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snaps
   const std::string where = rows.group();
   const float given_mass = static_cast<float>(header.mass_table[rows.type]);
   if (!hdf5_exists(file, where)) {
-    throw Error(fmt::format("there is no group '{}'", where),
-                fmt::format("the header promises {} particles", rows.all), "the file is incomplete; make it again");
+    throw Error(fmt::format("there is no group '{}'", where), fmt::format("the header promises {} particles", rows.all),
+                "the file is incomplete; make it again");
   }
   H5Id group = open_group(file, where);
   const std::string velocities = present(group, {"Velocities", "Velocity"}),

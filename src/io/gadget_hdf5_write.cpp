@@ -148,20 +148,23 @@ Dataset make_dataset(const std::string& name, std::size_t columns, const Scaling
   return {name, hdf5_file_type<T>(), row_source<T>(columns, value), scaling};
 }
 
-template <class T> Dataset coordinates_dataset(const Part& part, const Scaling& scaling) {
+template <class T>
+Dataset coordinates_dataset(const Part& part, const Scaling& scaling) {
   return make_dataset<T>("Coordinates", 3, scaling,
                          [&](std::size_t i, std::size_t axis) { return coordinate<T>(part, i, axis); });
 }
 
-template <class T> Dataset ids_dataset(const Part& part, const Scaling& scaling) {
+template <class T>
+Dataset ids_dataset(const Part& part, const Scaling& scaling) {
   return make_dataset<T>("ParticleIDs", 1, scaling, [&](std::size_t i, std::size_t) { return id<T>(part, i); });
 }
 
-template <class T> Dataset extra_dataset(const Part& part, const ExtraDataset& extra) {
+template <class T>
+Dataset extra_dataset(const Part& part, const ExtraDataset& extra) {
   const double factor =
       std::pow(part.length_factor, extra.length_scaling) * std::pow(part.mass_factor, extra.mass_scaling);
-  const Scaling scaling{extra.description.c_str(), extra.a_scaling, extra.h_scaling,
-                        extra.length_scaling, extra.mass_scaling, extra.velocity_scaling};
+  const Scaling scaling{extra.description.c_str(), extra.a_scaling,    extra.h_scaling,
+                        extra.length_scaling,      extra.mass_scaling, extra.velocity_scaling};
   Dataset dataset = make_dataset<T>(extra.name, extra.components, scaling, [&, factor](std::size_t i, std::size_t k) {
     return static_cast<T>(factor * extra.values[(part.first + i) * extra.components + k]);
   });
@@ -184,8 +187,8 @@ std::vector<Dataset> list_datasets(const Part& part, const WriteOptions& options
   datasets.push_back(make_dataset<float>("Velocities", 3, velocities, [&](std::size_t i, std::size_t axis) {
     return velocity<float>(part, i, axis);
   }));
-  datasets.push_back(make_dataset<float>("Masses", 1, masses,
-                                         [&](std::size_t i, std::size_t) { return mass<float>(part, i); }));
+  datasets.push_back(
+      make_dataset<float>("Masses", 1, masses, [&](std::size_t i, std::size_t) { return mass<float>(part, i); }));
   datasets.push_back(part.wide_ids ? ids_dataset<std::uint64_t>(part, names) : ids_dataset<std::uint32_t>(part, names));
   for (const ExtraDataset& extra : extras) {
     datasets.push_back(extra.double_precision ? extra_dataset<double>(part, extra) : extra_dataset<float>(part, extra));

@@ -123,7 +123,8 @@ class Collector {
     return came;
   }
   // What goes wrong on rank 0 waits until the others have sent what they are about to send.
-  template <class Call> void keep_problem(Call call) {
+  template <class Call>
+  void keep_problem(Call call) {
     if (!problem_.empty()) return;
     try {
       call();

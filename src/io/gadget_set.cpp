@@ -43,8 +43,14 @@ struct PackedHeader {
 static_assert(std::is_trivially_copyable_v<PackedHeader>);
 
 PackedHeader pack(const FileHeader& header) {
-  PackedHeader packed{header.counts, header.totals,    header.mass_table,           header.set,
-                      header.files,  header.has_units, header.comoving.has_value(), header.comoving.value_or(false),
+  PackedHeader packed{header.counts,
+                      header.totals,
+                      header.mass_table,
+                      header.set,
+                      header.files,
+                      header.has_units,
+                      header.comoving.has_value(),
+                      header.comoving.value_or(false),
                       {}};
   header.format.copy(packed.format, sizeof(packed.format) - 1);
   return packed;

@@ -20,15 +20,15 @@ namespace maki::gadget {
 
 // What one file holds, this rank's rows of it, and the numbers that turn them into file units.
 struct Part {
-  const Snapshot& snapshot;           // this rank's share
+  const Snapshot& snapshot;  // this rank's share
   const Communicator& ranks;
   std::vector<std::uint64_t> begins;  // rank r has the rows [begins[r], begins[r + 1]) of the file
   std::size_t first = 0;              // where this rank's rows begin in its share
   std::uint64_t total = 0;            // rows of the whole set, in all files
   int files = 1;
-  SnapshotHeader header;              // as written: h-units where comoving
+  SnapshotHeader header;  // as written: h-units where comoving
   double length_factor = 1, mass_factor = 1, velocity_factor = 1;
-  double equal_mass = 0;              // file units; 0 where masses differ
+  double equal_mass = 0;  // file units; 0 where masses differ
   bool wide_ids = false;
 
   std::uint64_t rows() const { return begins.back(); }
@@ -38,17 +38,21 @@ struct Part {
 };
 
 // This rank's particle `i` of the part, in file units. A coordinate that would round to the box side becomes 0.
-template <class T> T coordinate(const Part& part, std::size_t i, std::size_t axis) {
+template <class T>
+T coordinate(const Part& part, std::size_t i, std::size_t axis) {
   const T x = static_cast<T>(part.snapshot.positions[part.first + i][axis] * part.length_factor);
   return part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
 }
-template <class T> T velocity(const Part& part, std::size_t i, std::size_t axis) {
+template <class T>
+T velocity(const Part& part, std::size_t i, std::size_t axis) {
   return static_cast<T>(part.snapshot.velocities[part.first + i][axis] * part.velocity_factor);
 }
-template <class T> T mass(const Part& part, std::size_t i) {
+template <class T>
+T mass(const Part& part, std::size_t i) {
   return static_cast<T>(part.snapshot.masses[part.first + i] * part.mass_factor);
 }
-template <class T> T id(const Part& part, std::size_t i) {
+template <class T>
+T id(const Part& part, std::size_t i) {
   return static_cast<T>(part.snapshot.ids[part.first + i]);
 }
 
@@ -61,7 +65,8 @@ struct RowSource {
 };
 
 // Numbers of type T, given by value(i, column).
-template <class T, class Value> RowSource row_source(std::size_t columns, Value value) {
+template <class T, class Value>
+RowSource row_source(std::size_t columns, Value value) {
   return {columns, sizeof(T), [columns, value](std::size_t first, std::size_t count, unsigned char* to) {
             T* const numbers = reinterpret_cast<T*>(to);
             for (std::size_t i = 0; i < count * columns; ++i) numbers[i] = value(first + i / columns, i % columns);

@@ -134,6 +134,7 @@ H5Id open_group(hid_t parent, const std::string& name) {
   return group;
 }
 
+// clang-format off
 template <> hid_t hdf5_memory_type<double>() { return H5T_NATIVE_DOUBLE; }
 template <> hid_t hdf5_memory_type<float>() { return H5T_NATIVE_FLOAT; }
 template <> hid_t hdf5_memory_type<std::int32_t>() { return H5T_NATIVE_INT32; }
@@ -146,8 +147,10 @@ template <> hid_t hdf5_file_type<std::int32_t>() { return H5T_STD_I32LE; }
 template <> hid_t hdf5_file_type<std::uint16_t>() { return H5T_STD_U16LE; }
 template <> hid_t hdf5_file_type<std::uint32_t>() { return H5T_STD_U32LE; }
 template <> hid_t hdf5_file_type<std::uint64_t>() { return H5T_STD_U64LE; }
+// clang-format on
 
-template <class T> void write_attribute(hid_t object, const std::string& name, const T* values, std::size_t count) {
+template <class T>
+void write_attribute(hid_t object, const std::string& name, const T* values, std::size_t count) {
   const hsize_t size = count;
   H5Id space(count ? H5Screate_simple(1, &size, nullptr) : H5Screate(H5S_SCALAR), H5Sclose);
   H5Id attribute(H5Acreate2(object, name.c_str(), hdf5_file_type<T>(), space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
@@ -155,7 +158,8 @@ template <class T> void write_attribute(hid_t object, const std::string& name, c
   check_hdf5(H5Awrite(attribute, hdf5_memory_type<T>(), values), fmt::format("cannot write the attribute '{}'", name));
 }
 
-template <class T> std::vector<T> read_attribute(hid_t object, const std::string& name) {
+template <class T>
+std::vector<T> read_attribute(hid_t object, const std::string& name) {
   if (H5Aexists(object, name.c_str()) <= 0) return {};
   H5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
   H5Id type(H5Aget_type(attribute), H5Tclose);
@@ -169,14 +173,15 @@ template <class T> std::vector<T> read_attribute(hid_t object, const std::string
   return values;
 }
 
-template <class T> std::optional<T> read_scalar(hid_t object, const std::string& name) {
+template <class T>
+std::optional<T> read_scalar(hid_t object, const std::string& name) {
   const auto values = read_attribute<T>(object, name);
   return values.empty() ? std::nullopt : std::optional<T>(values.front());
 }
 
-#define MAKI_ATTRIBUTE_TYPE(T)                                                              \
-  template void write_attribute<T>(hid_t, const std::string&, const T*, std::size_t);        \
-  template std::vector<T> read_attribute<T>(hid_t, const std::string&);                      \
+#define MAKI_ATTRIBUTE_TYPE(T)                                                        \
+  template void write_attribute<T>(hid_t, const std::string&, const T*, std::size_t); \
+  template std::vector<T> read_attribute<T>(hid_t, const std::string&);               \
   template std::optional<T> read_scalar<T>(hid_t, const std::string&);
 MAKI_ATTRIBUTE_TYPE(double)
 MAKI_ATTRIBUTE_TYPE(float)
@@ -196,7 +201,8 @@ H5Id text_type() {
 }
 
 // Reads one string of fixed or variable length through `read`, a call of H5Aread or H5Dread on (type, buffer).
-template <class Read> std::string read_one_text(hid_t file_type, Read read) {
+template <class Read>
+std::string read_one_text(hid_t file_type, Read read) {
   H5Id memory(H5Tcopy(file_type), H5Tclose);
   if (H5Tis_variable_str(file_type) > 0) {
     char* text = nullptr;
@@ -237,7 +243,7 @@ void write_text_dataset(hid_t parent, const std::string& name, const std::string
   H5Id dataset(H5Dcreate2(parent, name.c_str(), type, space, H5P_DEFAULT, properties, H5P_DEFAULT), H5Dclose);
   if (!dataset.valid()) throw hdf5_error(fmt::format("cannot make the dataset '{}'", name), "");
   check_hdf5(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &characters),
-        fmt::format("cannot write the dataset '{}'", name));
+             fmt::format("cannot write the dataset '{}'", name));
 }
 
 std::string read_text_dataset(hid_t parent, const std::string& name) {

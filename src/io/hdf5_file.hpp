@@ -53,12 +53,16 @@ H5Id create_group(hid_t parent, const std::string& name);
 H5Id open_group(hid_t parent, const std::string& name);
 
 // The type of T in memory; in files the same type in little-endian order.
-template <class T> hid_t hdf5_memory_type();
-template <class T> hid_t hdf5_file_type();
+template <class T>
+hid_t hdf5_memory_type();
+template <class T>
+hid_t hdf5_file_type();
 
 // Attributes. A count of 0 writes a scalar.
-template <class T> void write_attribute(hid_t object, const std::string& name, const T* values, std::size_t count);
-template <class T> void write_attribute(hid_t object, const std::string& name, T value) {
+template <class T>
+void write_attribute(hid_t object, const std::string& name, const T* values, std::size_t count);
+template <class T>
+void write_attribute(hid_t object, const std::string& name, T value) {
   write_attribute<T>(object, name, &value, 0);
 }
 void write_attribute(hid_t object, const std::string& name, const std::string& text);
@@ -66,8 +70,10 @@ inline void write_attribute(hid_t object, const std::string& name, const char* t
   write_attribute(object, name, std::string(text));
 }
 // Numbers of any type, converted; empty where there is no such attribute.
-template <class T> std::vector<T> read_attribute(hid_t object, const std::string& name);
-template <class T> std::optional<T> read_scalar(hid_t object, const std::string& name);
+template <class T>
+std::vector<T> read_attribute(hid_t object, const std::string& name);
+template <class T>
+std::optional<T> read_scalar(hid_t object, const std::string& name);
 std::optional<std::string> read_text(hid_t object, const std::string& name);
 
 // For datasets to come, without times: the same set is the same file, whenever it is written.

@@ -143,7 +143,9 @@ void check_files(const RestartInfo& info, const Communicator& ranks) {
 
 }  // namespace
 
-std::uint64_t RestartInfo::total() const { return std::accumulate(particles.begin(), particles.end(), std::uint64_t{0}); }
+std::uint64_t RestartInfo::total() const {
+  return std::accumulate(particles.begin(), particles.end(), std::uint64_t{0});
+}
 
 std::string write_restart(const std::string& directory, const RestartInfo& of, const StateNumbers& numbers,
                           const ParticleRows& particles, const EscaperRows& escapers, int keep,

@@ -52,16 +52,16 @@ struct StateNumbers {
 
 // What complete.toml says.
 struct RestartInfo {
-  std::string path;          // of the folder
-  std::string run;           // its name (run_directory.hpp); "" in restarts of before there were any
+  std::string path;  // of the folder
+  std::string run;   // its name (run_directory.hpp); "" in restarts of before there were any
   std::uint64_t format = kRestartFormat;
   std::uint64_t step = 0;
-  double time = 0;           // scale factor, or time
+  double time = 0;                       // scale factor, or time
   std::vector<std::uint64_t> particles;  // of each rank's file
   std::vector<std::string> checksums;    // of each rank's file, XXH3
-  int site = 0, sites = 1;   // place in the ring, and its length
+  int site = 0, sites = 1;               // place in the ring, and its length
   std::vector<std::string> site_keys;    // settings with the paths of the key files of links between sites
-  Provenance provenance;     // of the run, with its resolved configuration
+  Provenance provenance;                 // of the run, with its resolved configuration
   std::uint64_t total() const;
 };
 

@@ -30,18 +30,14 @@ std::string advice_for(int error, const std::string& directory) {
     case ENOSPC:
     case EDQUOT:
       return fmt::format("free space on the disk of '{}' or write somewhere else; nothing was left behind", directory);
-    case EFBIG:
-      return "raise the limit on file sizes (ulimit -f) or write somewhere else; nothing was left behind";
-    case ENOENT:
-      return fmt::format("make the directory '{}' first", directory);
-    case ENOTDIR:
-      return fmt::format("'{}' is not a directory; choose another output path", directory);
+    case EFBIG: return "raise the limit on file sizes (ulimit -f) or write somewhere else; nothing was left behind";
+    case ENOENT: return fmt::format("make the directory '{}' first", directory);
+    case ENOTDIR: return fmt::format("'{}' is not a directory; choose another output path", directory);
     case EACCES:
     case EPERM:
     case EROFS:
       return fmt::format("'{}' is not writable; change its permissions or choose another output path", directory);
-    default:
-      return fmt::format("check the disk and the directory '{}'", directory);
+    default: return fmt::format("check the disk and the directory '{}'", directory);
   }
 }
 
@@ -61,8 +57,7 @@ int rename_exclusive(const char* from, const char* to) {
 }
 
 [[noreturn]] void fail_exists(const std::string& path) {
-  throw Error(fmt::format("output file '{}' exists", path), "",
-              "remove it, choose another name, or allow overwriting");
+  throw Error(fmt::format("output file '{}' exists", path), "", "remove it, choose another name, or allow overwriting");
 }
 
 }  // namespace
@@ -125,8 +120,8 @@ void SafeFile::commit() {
   if (fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail(path_, errno);
   const int closed = close(std::exchange(descriptor_, -1));
   if (closed != 0) fail(path_, errno);
-  const int renamed = overwrite_ ? std::rename(temporary_.c_str(), path_.c_str())
-                                 : rename_exclusive(temporary_.c_str(), path_.c_str());
+  const int renamed =
+      overwrite_ ? std::rename(temporary_.c_str(), path_.c_str()) : rename_exclusive(temporary_.c_str(), path_.c_str());
   if (renamed != 0) {
     if (errno == EEXIST) fail_exists(path_);
     fail(path_, errno);

@@ -12,24 +12,24 @@ namespace maki {
 
 // Units of the numbers in memory and in files, in cgs. Cosmological files carry 1/h in length and mass.
 struct UnitSystem {
-  double length_cgs = 3.085677581491367e24;   // Mpc (/h)
-  double mass_cgs = 1.988409870698051e43;     // 1e10 solar masses (/h)
-  double velocity_cgs = 1e5;                  // km/s
-  bool with_h = true;                         // length and mass carry 1/h
+  double length_cgs = 3.085677581491367e24;  // Mpc (/h)
+  double mass_cgs = 1.988409870698051e43;    // 1e10 solar masses (/h)
+  double velocity_cgs = 1e5;                 // km/s
+  bool with_h = true;                        // length and mass carry 1/h
 
   // Newton's constant in these units: 43.0 for Mpc, 1e10 Msun, km/s. h drops out.
   double gravitational_constant() const;
 };
 
 struct SnapshotHeader {
-  bool comoving = true;      // false: isolated system, a = 1, `time` is the time in length/velocity units
-  double time = 1;           // scale factor where comoving
-  double redshift = 0;       // 1/time - 1 where comoving, else 0
-  double box_size = 0;       // length units; 0 for an isolated set that brings no box
-  double omega0 = 0;         // matter
+  bool comoving = true;  // false: isolated system, a = 1, `time` is the time in length/velocity units
+  double time = 1;       // scale factor where comoving
+  double redshift = 0;   // 1/time - 1 where comoving, else 0
+  double box_size = 0;   // length units; 0 for an isolated set that brings no box
+  double omega0 = 0;     // matter
   double omega_lambda = 0;
-  double omega_baryon = 0;   // 0 where unknown
-  double hubble = 0;         // h
+  double omega_baryon = 0;            // 0 where unknown
+  double hubble = 0;                  // h
   double gravitational_constant = 0;  // 0: from the units; isolated model sets use 1
   UnitSystem units;
 

@@ -25,10 +25,10 @@ SnapshotFormat snapshot_format(const std::string& name);
 struct ExtraDataset {
   std::string name;
   std::string description;
-  std::size_t components = 1;             // 1 or 3
-  std::vector<double> values;             // particles x components
+  std::size_t components = 1;  // 1 or 3
+  std::vector<double> values;  // particles x components
   double a_scaling = 0, h_scaling = 0, length_scaling = 0, mass_scaling = 0, velocity_scaling = 0;
-  double gravitational_constant = 0;      // attribute "G" where not 0
+  double gravitational_constant = 0;  // attribute "G" where not 0
   bool double_precision = false;
 };
 
@@ -39,11 +39,11 @@ ExtraDataset potential_dataset(const std::vector<double>& potential, const Snaps
 
 struct WriteOptions {
   SnapshotFormat format = SnapshotFormat::kGadgetHdf5;
-  int files = 1;                    // more than one: name.0.hdf5, name.1.hdf5, ... or name.0, name.1, ...
-  bool double_coordinates = true;   // binary types: velocities and masses follow, as GADGET wants them
-  int deflate = 0;                  // HDF5: 1 to 9 shuffle and compress
-  int id_bits = 0;                  // 32, 64, or 0: 32 where all fit
-  bool big_endian = false;          // binary types
+  int files = 1;                   // more than one: name.0.hdf5, name.1.hdf5, ... or name.0, name.1, ...
+  bool double_coordinates = true;  // binary types: velocities and masses follow, as GADGET wants them
+  int deflate = 0;                 // HDF5: 1 to 9 shuffle and compress
+  int id_bits = 0;                 // 32, 64, or 0: 32 where all fit
+  bool big_endian = false;         // binary types
   bool overwrite = false;
 };
 
@@ -62,11 +62,11 @@ std::vector<std::string> write_snapshot(const std::string& path, const Snapshot&
 
 // What was found on the way, for the log.
 struct ReadReport {
-  std::string format;                        // "GADGET HDF5", "GADGET binary type 2, big endian"
+  std::string format;  // "GADGET HDF5", "GADGET binary type 2, big endian"
   std::vector<std::string> files;
-  std::array<std::uint64_t, 6> counts{};     // particles of each type
-  double mean_density_ratio = 0;             // mean density over omega0 rho_crit; 0 where there is no cosmology
-  std::vector<std::string> notes;            // sentences: what was assumed, wrapped or looks odd
+  std::array<std::uint64_t, 6> counts{};  // particles of each type
+  double mean_density_ratio = 0;          // mean density over omega0 rho_crit; 0 where there is no cosmology
+  std::vector<std::string> notes;         // sentences: what was assumed, wrapped or looks odd
 };
 
 // Reads a set of any format, all particle types as one set. `path` is a file, any file of a multi-file set, or its

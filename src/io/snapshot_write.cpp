@@ -23,8 +23,8 @@ using gadget::Part;
 struct Common {
   std::uint64_t n = 0;
   std::uint64_t largest_id = 0;
-  float mass = 0;       // of the first particle
-  bool equal = true;    // masses
+  float mass = 0;     // of the first particle
+  bool equal = true;  // masses
 };
 
 Common common_of(const Snapshot& s) {

@@ -26,11 +26,12 @@ std::string version_text() {
   H5get_libversion(&major, &minor, &release);
   const bool cuda = std::string(backend_name()) == "cuda";
   const std::string nccl = nccl_version().empty() ? "without NCCL" : "NCCL " + nccl_version();
-  return fmt::format("Maki {}\ncommit    {}\nbackend   {}\ncompiler  {}\n"
-                     "FFT       {}\nHDF5      {}.{}.{}\nMPI       {}\n",
-                     MAKI_VERSION, MAKI_GIT_HASH, backend_name(), kCompiler,
-                     cuda ? fmt::format("cuFFT; {}", fftwf_version) : fftwf_version, major, minor, release,
-                     mpi_library() + (cuda ? "; " + nccl : ""));
+  return fmt::format(
+      "Maki {}\ncommit    {}\nbackend   {}\ncompiler  {}\n"
+      "FFT       {}\nHDF5      {}.{}.{}\nMPI       {}\n",
+      MAKI_VERSION, MAKI_GIT_HASH, backend_name(), kCompiler,
+      cuda ? fmt::format("cuFFT; {}", fftwf_version) : fftwf_version, major, minor, release,
+      mpi_library() + (cuda ? "; " + nccl : ""));
 }
 
 std::string device_text() {

@@ -6,10 +6,10 @@
 #include "host/let/whole_cells.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/tree/octree.hpp"
-#include "src/run/products.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/run/products.hpp"
 #include "src/simulation/run_files.hpp"
 
 namespace maki {
@@ -24,26 +24,26 @@ constexpr double kTreePeriodic = 24, kTreeIsolated = 30, kTreeLeaf = 16;
 constexpr double kSort = 28;
 // Words in the list of a group, over the leaves within its reach in a uniform set; in a clustered one.
 constexpr double kParticlesALeaf = 7, kFill = 0.7, kClustered = 3;
-constexpr double kListRoom = 1.6;  // for lists that are walked again
+constexpr double kListRoom = 1.6;       // for lists that are walked again
 constexpr double kListsIsolated = 125;  // theta 0.5, groups of 64
 // Of a walk on a GPU: 192 steps of 32 bytes for each group of about 45, while there are fewer than 6336 of them.
 constexpr double kStaging = 32 * 192, kStagedGroups = 48 * 132, kMembers = 45;
-constexpr double kSelected = 4.2;       // of the CPU's assignment
-constexpr double kBrickEdge = 8;        // cells that a brick is wider than its particles' box: clouds, and room to move
-constexpr double kPlanes = 24 * 8;      // a mesh cell of a plane
+constexpr double kSelected = 4.2;   // of the CPU's assignment
+constexpr double kBrickEdge = 8;    // cells that a brick is wider than its particles' box: clouds, and room to move
+constexpr double kPlanes = 24 * 8;  // a mesh cell of a plane
 constexpr double kHostSet = 24 + 12 + 4 + 8;
 constexpr double kLpt = 90;       // grids of 2LPT, before there are particles
 constexpr double kUpload = 62;    // beside a set that is put on the device
 constexpr double kDownload = 62;  // beside a set that is written
 constexpr double kLetSkin = 0.1;
-constexpr double kLetCell = 100;   // bytes of an imported cell
+constexpr double kLetCell = 100;  // bytes of an imported cell
 // Over the entries imported in a uniform set: what is sent, its selection, and clustering. 3 at z = 5, 9 at z = 0.
 constexpr double kLetKept = 9;
 // Of many ranks, which share the work evenly and not the particles: the most particles of one over the mean.
 constexpr double kUneven = 1.5;
 // Of a deterministic run, an own particle or a ghost in the tree of both; and a ghost on its way, at both ends.
 constexpr double kJoined = 40, kGhostSent = 76;
-constexpr double kMpi = 60e6;      // bytes: MPI and its buffers
+constexpr double kMpi = 60e6;           // bytes: MPI and its buffers
 constexpr double kProgram = 30e6;       // bytes: code, libraries, thread stacks
 constexpr double kPoolRounding = 40e6;  // bytes: segments of the pool that are not filled
 
@@ -74,7 +74,8 @@ double mesh_bytes(const Config::Gravity& gravity, double n, int ranks, int sites
   const double counts = on_gpu() ? 8 * cells : kPlanes * m * m + kSelected * n;  // GPU: in the transforms' work space
   if (!pencils) return 4 * (meshes * cells + tables) + counts;
   const double brick = std::min(cubed(m), cubed(std::cbrt(kUneven * cubed(m) / (ranks * sites)) + kBrickEdge));
-  const double planes = on_gpu() ? 0 : kPlanes * std::cbrt(brick) * std::cbrt(brick) + kSelected * kUneven * n / (ranks * sites);
+  const double planes =
+      on_gpu() ? 0 : kPlanes * std::cbrt(brick) * std::cbrt(brick) + kSelected * kUneven * n / (ranks * sites);
   const double transposes = ranks > 1 ? 4 * meshes * cells : 0, others = ranks * sites > 1 ? 8 * cells : 0;
   return (4 * (meshes * cells + tables) + transposes + others) / ranks + 2 * 8 * brick + planes;
 }
@@ -114,8 +115,8 @@ double gathered_bytes(const Config& config, std::uint64_t particles, bool period
 double output_bytes(const Config& config, std::uint64_t particles, bool periodic) {
   double power = 0, picture = 0;
   if (periodic && config.output.power_spectrum) {
-    const double m = config.output.power_mesh ? static_cast<double>(*config.output.power_mesh)
-                                              : default_power_mesh(particles);
+    const double m =
+        config.output.power_mesh ? static_cast<double>(*config.output.power_mesh) : default_power_mesh(particles);
     power = (on_gpu() ? 16 : 8) * m * m * (m + 2);  // two meshes, and the GPU's counts
   }
   if (config.output.image) {

@@ -49,12 +49,12 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
 
 // What there is for one rank. Bytes.
 struct MachineMemory {
-  std::string device;     // its name
-  bool shared = true;     // the CPU build: `device_free` is the host's
+  std::string device;  // its name
+  bool shared = true;  // the CPU build: `device_free` is the host's
   double device_free = 0;
-  double host_free = 0;   // 0: unknown
-  int ranks = 1;          // of the job
-  int ranks_here = 1;     // on the machine with the most
+  double host_free = 0;  // 0: unknown
+  int ranks = 1;         // of the job
+  int ranks_here = 1;    // on the machine with the most
 };
 MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds no GPU
 // The same shared by the ranks that have one GPU, or one machine: the share of the rank that has least, on all ranks.

@@ -107,10 +107,10 @@ std::string disk_note(const Config& config, const MemoryEstimate& e, double free
   const bool periodic = config.run.kind == RunKind::kCosmology;
   const int snapshots = static_cast<int>((periodic ? config.output.redshifts : config.output.times).size()) + 1;
   if (e.disk(snapshots) <= free) return {};
-  return fmt::format("Warning: the disk has {} free, and {} snapshots with up to {} restarts may take {} (without "
-                     "compression). Free some, or take fewer output.{} or a smaller run.restarts_kept.",
-                     gigabytes(free), snapshots, e.restarts, gigabytes(e.disk(snapshots)),
-                     periodic ? "redshifts" : "times");
+  return fmt::format(
+      "Warning: the disk has {} free, and {} snapshots with up to {} restarts may take {} (without "
+      "compression). Free some, or take fewer output.{} or a smaller run.restarts_kept.",
+      gigabytes(free), snapshots, e.restarts, gigabytes(e.disk(snapshots)), periodic ? "redshifts" : "times");
 }
 
 double free_disk(const std::string& directory) {
@@ -152,8 +152,9 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
                              row("tree", e.tree), row(lists, e.lists), row("mesh", e.mesh)});
   const bool ghosts = config.run.deterministic && config.run.kind == RunKind::kCosmology;
   if (e.let > 0) lines.push_back(row(ghosts ? "ghosts, and the tree with them" : "local essential trees", e.let));
-  lines.insert(lines.end(), {row("scratch of walks, sorting or outputs", std::max(e.walk, e.scratch)), row("device, about", e.device()),
-                             row("host, at the start", e.host_start), row("host, at an output", e.host_output)});
+  lines.insert(lines.end(), {row("scratch of walks, sorting or outputs", std::max(e.walk, e.scratch)),
+                             row("device, about", e.device()), row("host, at the start", e.host_start),
+                             row("host, at an output", e.host_output)});
   if (e.sites > 1) lines.push_back(row("host, states kept for restarts", e.host_states));
   if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
   if (memory && memory->ranks_here > 1)
@@ -171,7 +172,10 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
                               memory->shared ? "" : fmt::format(", its host {}", gigabytes(memory->host_free))));
   const std::uint64_t kept = largest_run(config, *memory, true), in_batches = largest_run(config, *memory, false);
   lines.push_back(fmt::format("largest such run on {}: {} particles{}",
-                              e.sites > 1 ? "such sites" : ranks > 1 ? "these ranks" : "it", number_text(config, kept),
+                              e.sites > 1 ? "such sites"
+                              : ranks > 1 ? "these ranks"
+                                          : "it",
+                              number_text(config, kept),
                               in_batches == kept ? ""
                                                  : fmt::format(", or {} with lists made and used in batches",
                                                                number_text(config, in_batches))));
@@ -183,15 +187,15 @@ std::vector<std::string> require_memory(const Config& config, const MemoryEstima
   const MemoryVerdict v = judge_memory(estimate, memory);
   if (v.fits && v.lists_fit) return {};
   if (v.fits)
-    return {fmt::format("All interaction lists together may come to {}, more than {} leaves them: where they do, they "
-                        "are made and used in batches, and not kept from step to step.",
-                        gigabytes(estimate.lists), v.where)};
+    return {
+        fmt::format("All interaction lists together may come to {}, more than {} leaves them: where they do, they "
+                    "are made and used in batches, and not kept from step to step.",
+                    gigabytes(estimate.lists), v.where)};
   const bool periodic = config.run.kind == RunKind::kCosmology;
-  const std::string shortage = fmt::format("{} particles{} need about {} of {}{}, and {} are free", particles,
-                                           memory.ranks > 1 ? fmt::format(" on {} ranks: each may", memory.ranks) : "",
-                                           gigabytes(v.needed), v.where,
-                                           v.lists_fit ? "" : " even with lists made and used in batches",
-                                           gigabytes(v.available));
+  const std::string shortage =
+      fmt::format("{} particles{} need about {} of {}{}, and {} are free", particles,
+                  memory.ranks > 1 ? fmt::format(" on {} ranks: each may", memory.ranks) : "", gigabytes(v.needed),
+                  v.where, v.lists_fit ? "" : " even with lists made and used in batches", gigabytes(v.available));
   if (config.run.ignore_memory) return {fmt::format("run.ignore_memory is set: {}.", shortage)};
   const std::uint64_t most = largest_run(config, memory, false);
   throw Error("the run does not fit into memory", shortage,

@@ -11,11 +11,11 @@
 #include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/tree/octree.hpp"
-#include "src/run/initial_conditions.hpp"
 #include "src/config/check.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/run/initial_conditions.hpp"
 #include "wan/sites/site_mesh.hpp"
 
 namespace maki {

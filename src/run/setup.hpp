@@ -22,9 +22,9 @@ struct Prepared {
   double side = 0;                 // of the box, length units
   std::array<double, 3> centre{};  // of the box; where isolated the set's middle, else side/2
   double start_redshift = 0;
-  std::uint64_t particles = 0;  // of all ranks
+  std::uint64_t particles = 0;       // of all ranks
   std::vector<std::uint32_t> slabs;  // of an isolated set over sites: where they begin (keep_own_slab())
-  std::vector<std::string> notes;  // what was taken from where, for the log
+  std::vector<std::string> notes;    // what was taken from where, for the log
 };
 
 // Makes or reads the initial conditions and resolves the configuration with them. with_particles = false leaves

@@ -4,13 +4,13 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
-#include "src/run/build.hpp"
-#include "src/run/estimate.hpp"
-#include "src/run/products.hpp"
 #include "src/config/check.hpp"
 #include "src/config/names.hpp"
 #include "src/config/resolve.hpp"
 #include "src/config/site_tables.hpp"
+#include "src/run/build.hpp"
+#include "src/run/estimate.hpp"
+#include "src/run/products.hpp"
 
 namespace maki {
 

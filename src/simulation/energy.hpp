@@ -13,10 +13,10 @@ struct EnergyReport {
 // What the tracker knows so far; goes into restarts.
 struct EnergyState {
   bool has_start = false, has_kinetic = false;
-  double start = 0;     // a (T + W), or E, at the first full sample
+  double start = 0;  // a (T + W), or E, at the first full sample
   double integral = 0;
   double last_a = 0, last_kinetic = 0;
-  double scale = 0;     // largest |a W|
+  double scale = 0;  // largest |a W|
   double removed = 0;
 };
 

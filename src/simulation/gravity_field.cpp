@@ -52,18 +52,9 @@ void Escapers::append_to(Snapshot& snapshot, double time) const {
 
 GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& particles, const Timeline& timeline,
                            Frame& frame, const FieldOptions& options)
-    : stream_(run.stream),
-      gravity_(gravity),
-      particles_(particles),
-      timeline_(timeline),
-      steps_(options.steps),
-      schedule_(options.theta),
-      theta_(gravity.options().theta),
-      frame_(frame),
-      say_(options.say),
-      ranks_(run.ranks),
-      agreement_(run.sites),
-      total_(over_ranks(ranks_, std::uint64_t{particles.size()})),
+    : stream_(run.stream), gravity_(gravity), particles_(particles), timeline_(timeline), steps_(options.steps),
+      schedule_(options.theta), theta_(gravity.options().theta), frame_(frame), say_(options.say), ranks_(run.ranks),
+      agreement_(run.sites), total_(over_ranks(ranks_, std::uint64_t{particles.size()})),
       softening_(gravity.options().law.softening) {
   if (!agreement_) return;
   const std::uint64_t mine = total_;
@@ -76,7 +67,8 @@ FieldState GravityField::state() const { return {softening_, total_, escapers_.t
 
 void GravityField::restore(const FieldState& state, const EscaperRows& escapers) {
   if (state.total != total_)
-    throw Error("the restart is not whole", fmt::format("it holds {} particles, and the run had {}", total_, state.total),
+    throw Error("the restart is not whole",
+                fmt::format("it holds {} particles, and the run had {}", total_, state.total),
                 "resume from another one, with the restarts of all sites");
   if (state.softening != softening_) set_softening(state.softening);
   static_cast<EscaperRows&>(escapers_) = escapers;
@@ -94,9 +86,7 @@ void GravityField::short_range(double t, bool want_potential) {
   gravity_.short_range(stream_, particles_, want_potential);
 }
 
-void GravityField::long_range(double, bool want_potential) {
-  gravity_.long_range(stream_, particles_, want_potential);
-}
+void GravityField::long_range(double, bool want_potential) { gravity_.long_range(stream_, particles_, want_potential); }
 
 void GravityField::both_ranges(double t, bool want_potential) {
   make_ready(t);

@@ -12,16 +12,16 @@
 namespace maki {
 
 struct ThetaSchedule {
-  double early = 0;             // opening angle above the redshift below; 0: GravityOptions::theta throughout
+  double early = 0;  // opening angle above the redshift below; 0: GravityOptions::theta throughout
   double switch_redshift = 10;
 };
 
 // Sums over particles that leave the largest box.
 struct Left {
   std::uint64_t count = 0;
-  double kinetic = 0;    // 1/2 sum m v^2
-  double nearness = 0;   // sum m / r, r from the middle in sides
-  double others = 0;     // mass of those that stay
+  double kinetic = 0;   // 1/2 sum m v^2
+  double nearness = 0;  // sum m / r, r from the middle in sides
+  double others = 0;    // mass of those that stay
 };
 
 // Particles of this rank that left an isolated set's largest box: they keep their velocities and feel nothing any more.
@@ -91,14 +91,14 @@ class GravityField : public ForceField {
   const Timeline& timeline_;
   const StepOptions& steps_;
   ThetaSchedule schedule_;
-  double theta_;           // below the switch
+  double theta_;  // below the switch
   Frame& frame_;
   std::function<void(const std::string&)> say_;
   Communicator ranks_;
-  SiteAgreement* agreement_;  // null in a run of one site
+  SiteAgreement* agreement_;           // null in a run of one site
   std::optional<double> known_reach_;  // sides: of the positions to come, from those who know
-  std::uint64_t total_;   // particles of all ranks of all sites
-  double softening_ = 0;  // sides, of the law in use
+  std::uint64_t total_;                // particles of all ranks of all sites
+  double softening_ = 0;               // sides, of the law in use
   Escapers escapers_;
 };
 

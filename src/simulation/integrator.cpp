@@ -22,15 +22,8 @@ constexpr double kLargestGrowth = 1.25;
 
 Integrator::Integrator(const RunContext& run, Particles& particles, ForceField& forces, const Timeline& timeline,
                        const StepOptions& options, const Frame& frame)
-    : stream_(run.stream),
-      particles_(particles),
-      forces_(forces),
-      timeline_(timeline),
-      options_(options),
-      frame_(frame),
-      timers_(run.timers),
-      ranks_(run.ranks),
-      agreement_(run.sites) {}
+    : stream_(run.stream), particles_(particles), forces_(forces), timeline_(timeline), options_(options),
+      frame_(frame), timers_(run.timers), ranks_(run.ranks), agreement_(run.sites) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
   time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;
@@ -44,8 +37,8 @@ StepReport Integrator::start(double t, bool want_potential) {
 
 IntegratorState Integrator::state() const {
   if (!at_boundary()) throw std::logic_error("a state is kept where a long step has ended");
-  return {time_,        short_kicked_to_, long_kicked_to_, long_begin_, has_potential_, last_,
-          before_last_, older_,           told_last_,      told_before_};
+  return {time_, short_kicked_to_, long_kicked_to_, long_begin_, has_potential_,
+          last_, before_last_,     older_,          told_last_,  told_before_};
 }
 
 void Integrator::resume(const IntegratorState& state) {
@@ -81,7 +74,8 @@ void Integrator::collect_in_flight() {
       boundary[i] = boundary[i] && told[i].rms_momentum >= 0;
     }
   }
-  for (std::size_t i = 0; i < 2; ++i) in_flight_[i].rms_momentum = boundary[i] ? std::sqrt(in_flight_[i].rms_momentum) : -1;
+  for (std::size_t i = 0; i < 2; ++i)
+    in_flight_[i].rms_momentum = boundary[i] ? std::sqrt(in_flight_[i].rms_momentum) : -1;
 }
 
 // Over several sites: the measures that the step is chosen by, which all have told each other by now. Those on their way

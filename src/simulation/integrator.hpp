@@ -31,7 +31,7 @@ class ForceField {
   virtual void all_are_within(double /*reach*/) {}
   // What sites have to ask each other once for potentials, before they are wanted.
   virtual void prepare_potentials() {}
-  virtual bool has_mesh() const = 0;  // without one, neither is called
+  virtual bool has_mesh() const = 0;        // without one, neither is called
   virtual std::uint64_t total() const = 0;  // particles of all ranks
   virtual const VectorArray& short_acceleration() const = 0;
   virtual const VectorArray& long_acceleration() const = 0;
@@ -112,7 +112,7 @@ class Integrator {
   double long_kicked_to_ = 0;   // and the long-range force up to here
   double long_begin_ = 0;
   double long_end_ = 0;
-  bool has_potential_ = false;  // of the last evaluation
+  bool has_potential_ = false;           // of the last evaluation
   StepMeasure told_last_, told_before_;  // as in IntegratorState
   std::vector<StepMeasure> in_flight_;   // of all sites, from before the run was resumed
   // What no particle exceeds: of the last measure, and what kicks and drifts since then may have added.

@@ -57,7 +57,7 @@ std::string triple(const Spread& spread) {
 
 // Triples are smallest, mean and largest.
 JsonObject about_ranks(const std::vector<RankRecord>& ranks, const GravityCounts& all) {
-  const auto count = [&ranks](std::uint64_t GravityCounts::* field) {
+  const auto count = [&ranks](std::uint64_t GravityCounts::*field) {
     return spread_of(ranks, [field](const RankRecord& r) { return static_cast<double>(r.gravity.*field); });
   };
   const auto phase = [&ranks](const std::string& path) {

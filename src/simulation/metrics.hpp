@@ -9,31 +9,31 @@
 #include "src/gravity/gravity.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/simulation/energy.hpp"
-#include "src/timing/phase_timers.hpp"
 #include "src/simulation/rank_records.hpp"
+#include "src/timing/phase_timers.hpp"
 
 namespace maki {
 
 struct StepMetrics {
-  std::uint64_t step = 0;      // 0: the forces before the first step
+  std::uint64_t step = 0;  // 0: the forces before the first step
   bool comoving = true;
-  double time = 0;             // scale factor, or time
-  double dt = 0;               // physical time, length/velocity units
-  double dlna = 0;             // 0 in isolated runs
-  bool long_step_end = false;  // the long-range force was evaluated too
-  int substep = 0;             // 1, 2, ... within the long step
-  std::size_t particles = 0;      // of all ranks
-  std::size_t own_particles = 0;  // of this rank
-  double max_acceleration = 0;  // |grad phi|, velocity^2 / length
-  double rms_momentum = 0;      // at the last end of a long step
-  GravityCounts gravity;        // of this rank
-  std::optional<EnergyReport> energy;   // of synchronised states where it was computed
-  double momentum_drift = 0;            // |sum m p - that at the start| / sum m |p|; with energy
-  double force_residual = 0;            // |sum m a| / sum m |a|; with energy
-  std::size_t memory_high_water = 0;    // bytes of device memory, of this rank
-  double seconds = 0;                   // wall-clock time of the step
-  double elapsed = 0;                   // since the start of the run
-  std::string sites;                    // of a run over sites: what SitesReport::json() says of the step
+  double time = 0;                     // scale factor, or time
+  double dt = 0;                       // physical time, length/velocity units
+  double dlna = 0;                     // 0 in isolated runs
+  bool long_step_end = false;          // the long-range force was evaluated too
+  int substep = 0;                     // 1, 2, ... within the long step
+  std::size_t particles = 0;           // of all ranks
+  std::size_t own_particles = 0;       // of this rank
+  double max_acceleration = 0;         // |grad phi|, velocity^2 / length
+  double rms_momentum = 0;             // at the last end of a long step
+  GravityCounts gravity;               // of this rank
+  std::optional<EnergyReport> energy;  // of synchronised states where it was computed
+  double momentum_drift = 0;           // |sum m p - that at the start| / sum m |p|; with energy
+  double force_residual = 0;           // |sum m a| / sum m |a|; with energy
+  std::size_t memory_high_water = 0;   // bytes of device memory, of this rank
+  double seconds = 0;                  // wall-clock time of the step
+  double elapsed = 0;                  // since the start of the run
+  std::string sites;                   // of a run over sites: what SitesReport::json() says of the step
 };
 
 // What one rank tells of a step.

@@ -11,10 +11,10 @@ namespace maki {
 struct ProgressState {
   std::uint64_t step = 0;
   bool comoving = true;
-  double time = 0;         // scale factor, or time
-  double steps_left = 0;   // if they stay as long as the last one
-  double seconds = 0;      // of the last step
-  double elapsed = 0;      // since the start of the run
+  double time = 0;        // scale factor, or time
+  double steps_left = 0;  // if they stay as long as the last one
+  double seconds = 0;     // of the last step
+  double elapsed = 0;     // since the start of the run
   std::size_t particles = 0;
 };
 

@@ -66,10 +66,10 @@ std::string memory_of_ranks(const Ranks& ranks) {
       spread_of(ranks, [](const RankRecord& r) { return static_cast<double>(r.memory_high_water); }).largest;
   std::string text = fmt::format("{:>6}  {:>12}  {:>14}  {:>10}\n", "rank", "particles", "MB at the peak", "MB held");
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    text += fmt::format("{:>6}  {:>12}  {:>14.2f}  {:>10.2f}{}\n", r, ranks[r].particles,
-                        1e-6 * static_cast<double>(ranks[r].memory_high_water),
-                        1e-6 * static_cast<double>(ranks[r].memory_held),
-                        static_cast<int>(r) == largest ? "  (most)" : "");
+    text +=
+        fmt::format("{:>6}  {:>12}  {:>14.2f}  {:>10.2f}{}\n", r, ranks[r].particles,
+                    1e-6 * static_cast<double>(ranks[r].memory_high_water),
+                    1e-6 * static_cast<double>(ranks[r].memory_held), static_cast<int>(r) == largest ? "  (most)" : "");
   }
   return text;
 }

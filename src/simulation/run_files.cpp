@@ -40,7 +40,8 @@ std::string prepared_directory(const RunFileOptions& options, std::optional<Dire
   if (options.resumed_at) return options.directory;
   const std::vector<std::string> old = files_of_a_run(options.directory);
   if (!old.empty() && !options.overwrite)
-    throw Error("the output directory " + options.directory + " holds a run already", fmt::format("{} is in it", old.front()),
+    throw Error("the output directory " + options.directory + " holds a run already",
+                fmt::format("{} is in it", old.front()),
                 "choose another one (run.output_directory), or set run.overwrite = true");
   if (!old.empty()) spare_initial_file(options);
   return options.directory;
@@ -54,11 +55,7 @@ std::string moment(const SnapshotHeader& header) {
 
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const Communicator& ranks,
                    sites::Sites* sites)
-    : options_(options),
-      provenance_(provenance),
-      ranks_(ranks),
-      sites_(sites),
-      gatherer_(ranks),
+    : options_(options), provenance_(provenance), ranks_(ranks), sites_(sites), gatherer_(ranks),
       stop_(ranks.rank() == 0 ? prepared_directory(options, lock_) : "", ranks.rank() == 0 ? options.time_limit : 0),
       progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
       last_restart_step_(options.resumed_at.value_or(0)) {
@@ -98,8 +95,8 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
     const std::vector<RankRecord> records = gatherer_.gather(record_of(metrics, timers));
     if (speaks()) log().step(metrics, records);
   }
-  progress_.step({metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(),
-                  metrics.particles});
+  progress_.step(
+      {metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(), metrics.particles});
 }
 
 void RunFiles::sites_record(const SitesRecord& told, const SitesTraffic& traffic) { told_.emplace(told, traffic); }
@@ -166,8 +163,8 @@ void RunFiles::restart(const KeptState& kept) {
   info.site_keys = options_.site_keys;
   info.provenance = provenance_;
   try {
-    restart_ = write_restart(options_.directory, info, to_numbers(kept.state), kept.particles, kept.escapers,
-                             keep, ranks_);
+    restart_ =
+        write_restart(options_.directory, info, to_numbers(kept.state), kept.particles, kept.escapers, keep, ranks_);
     restarts_.insert(step);
     message(fmt::format("Step {}: wrote {} in {:.1f} s", step, restart_, stop_.elapsed() - begin));
   } catch (const Error& error) {
@@ -214,13 +211,13 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   progress_.finish();
   if (!result.stopped_by.empty())
     message(fmt::format("Stopped by {}. {}", result.stopped_by,
-                        result.site_lost ? "To continue: maki resume at all sites, here of " + options_.directory
+                        result.site_lost   ? "To continue: maki resume at all sites, here of " + options_.directory
                         : restart_.empty() ? fmt::format("To continue: the same configuration with initial.kind=file "
-                                                       "initial.file={} and another run.output_directory.",
-                                                       path("stopped.hdf5"))
-                                         : "To continue: maki resume " + options_.directory));
-  std::string text = fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds,
-                                 stop_.elapsed());
+                                                         "initial.file={} and another run.output_directory.",
+                                                         path("stopped.hdf5"))
+                                           : "To continue: maki resume " + options_.directory));
+  std::string text =
+      fmt::format("{} steps, {} of them with a new tree, {:.1f} s.", result.steps, result.rebuilds, stop_.elapsed());
   if (result.energy) text += fmt::format(" Largest energy error {:.2e}.", result.worst_energy_error);
   text += fmt::format(" Device memory: {:.1f} MB at the peak{}, {:.0f} bytes a particle ({:.1f} MB held).",
                       1e-6 * static_cast<double>(most[0]), ranks_.size() > 1 ? " of the rank with most" : "",

@@ -35,9 +35,9 @@ constexpr int restarts_to_keep(int setting, bool over_sites) {
 struct RunFileOptions {
   std::string directory = "output";
   bool overwrite = false;
-  int compression = 0;       // of snapshots, 0 to 9
-  int metrics_interval = 1;  // steps between lines of metrics and log
-  double time_limit = 0;     // seconds; 0: none
+  int compression = 0;              // of snapshots, 0 to 9
+  int metrics_interval = 1;         // steps between lines of metrics and log
+  double time_limit = 0;            // seconds; 0: none
   double restart_interval = 0;      // seconds between restarts; 0: none for this reason
   std::uint64_t restart_steps = 0;  // steps between restarts; 0: none for this reason
   int restarts_kept = 2;            // 0: none at all, not even where the run is stopped
@@ -47,7 +47,7 @@ struct RunFileOptions {
   std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
   std::string initial_file;            // that it begins with; never removed
   std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
-  std::FILE* progress = stdout;  // nullptr: silent
+  std::FILE* progress = stdout;        // nullptr: silent
 };
 
 class RunFiles : public RunObserver {
@@ -104,15 +104,15 @@ class RunFiles : public RunObserver {
   std::optional<StepLog> log_;
   std::optional<SitesReport> sites_report_;
   std::optional<std::pair<SitesRecord, SitesTraffic>> told_;  // of the step that is about to be told of
-  std::vector<std::string> first_words_;  // from before there was a log
+  std::vector<std::string> first_words_;                      // from before there was a log
   std::vector<std::string> snapshots_;
-  double last_restart_ = 0;             // seconds, when
+  double last_restart_ = 0;  // seconds, when
   std::uint64_t last_restart_step_ = 0;
-  std::set<std::uint64_t> restarts_;    // steps of those that were written, or read
-  std::string restart_;                 // the last one's path
-  std::size_t particles_ = 0;      // of all ranks
-  std::size_t own_particles_ = 0;  // of this rank
-  GravityCounts counts_;           // of this rank, of all steps so far
+  std::set<std::uint64_t> restarts_;  // steps of those that were written, or read
+  std::string restart_;               // the last one's path
+  std::size_t particles_ = 0;         // of all ranks
+  std::size_t own_particles_ = 0;     // of this rank
+  GravityCounts counts_;              // of this rank, of all steps so far
 };
 
 }  // namespace maki

@@ -144,7 +144,8 @@ struct Reader {
   void operator()(const std::string& name, int& value) { value = static_cast<int>(count(name)); }
   void operator()(const std::string& name, std::uint64_t& value) { value = count(name); }
   void operator()(const std::string& name, std::vector<std::uint32_t>& values) {
-    if (const auto at = from.counts.find(name); at != from.counts.end()) values.assign(at->second.begin(), at->second.end());
+    if (const auto at = from.counts.find(name); at != from.counts.end())
+      values.assign(at->second.begin(), at->second.end());
   }
 };
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "src/io/restart.hpp"
 #include "src/gravity/tree_drift.hpp"
+#include "src/io/restart.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/simulation/energy.hpp"
 #include "src/simulation/frame.hpp"
@@ -18,13 +18,13 @@
 namespace maki {
 
 struct RunResult {
-  std::string stopped_by;       // empty: the end was reached
-  bool site_lost = false;       // stopped because another site does not answer any more
-  double time = 0;              // scale factor, or time
+  std::string stopped_by;  // empty: the end was reached
+  bool site_lost = false;  // stopped because another site does not answer any more
+  double time = 0;         // scale factor, or time
   std::uint64_t steps = 0;
   std::uint64_t rebuilds = 0;
   std::uint64_t long_steps = 0;
-  std::uint64_t particles = 0;  // of all ranks, without those set aside
+  std::uint64_t particles = 0;         // of all ranks, without those set aside
   std::optional<EnergyReport> energy;  // last
   double worst_energy_error = 0;       // largest |error| of all energies
   double momentum_drift = 0;           // last
@@ -45,9 +45,9 @@ struct IntegratorState {
 
 // Without this rank's particles that were set aside, which stand in rows of their own.
 struct FieldState {
-  double softening = 0;  // sides, of the law in use
-  std::uint64_t total = 0;          // particles of all ranks (and sites)
-  std::uint64_t escapers = 0;       // of all ranks
+  double softening = 0;        // sides, of the law in use
+  std::uint64_t total = 0;     // particles of all ranks (and sites)
+  std::uint64_t escapers = 0;  // of all ranks
   double escaped_energy = 0;
 };
 
@@ -74,9 +74,9 @@ struct RunState {
   double removed_energy = 0;
   double last_kinetic_t = 0;
   std::uint64_t last_energy_step = 0;
-  double elapsed = 0;          // wall-clock time in steps
-  std::uint64_t outputs = 0;   // index of the next one
-  double file_time = 0;        // scale factor, or time, of the state
+  double elapsed = 0;                // wall-clock time in steps
+  std::uint64_t outputs = 0;         // index of the next one
+  double file_time = 0;              // scale factor, or time, of the state
   std::vector<std::uint32_t> slabs;  // starts of the sites' slabs in x; empty where there is one site
 };
 

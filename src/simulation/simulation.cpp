@@ -46,40 +46,23 @@ Snapshot OutputState::snapshot() const {
 
 Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
                        RunObserver& observer, const RunPlace& place)
-    : stream_(stream),
-      options_(options),
-      timeline_(std::move(timeline)),
-      observer_(observer),
-      ranks_(place.ranks),
-      agreement_(place.sites ? std::make_unique<SiteAgreement>(*place.sites) : nullptr),
-      header_(initial.header),
-      frame_(make_frame(initial.header, options.side, options.centre)),
-      energy_(initial.header.comoving) {
+    : stream_(stream), options_(options), timeline_(std::move(timeline)), observer_(observer), ranks_(place.ranks),
+      agreement_(place.sites ? std::make_unique<SiteAgreement>(*place.sites) : nullptr), header_(initial.header),
+      frame_(make_frame(initial.header, options.side, options.centre)), energy_(initial.header.comoving) {
   check_options(options_, header_.time, header_.comoving, frame_.side);
   header_.gravitational_constant = frame_.gravitational_constant;
   load_particles(stream_, initial, frame_, particles_);
   assemble();
 }
 
-Simulation::Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options,
-                       Timeline timeline, RunObserver& observer, const RunPlace& place)
-    : stream_(stream),
-      options_(options),
-      timeline_(std::move(timeline)),
-      observer_(observer),
-      ranks_(place.ranks),
-      agreement_(place.sites ? std::make_unique<SiteAgreement>(*place.sites) : nullptr),
-      header_(from.state.header),
-      frame_(from.state.frame),
-      energy_(header_.comoving),
-      result_(from.state.result),
-      resumed_from_(from.state),
-      first_momentum_(from.state.first_momentum),
-      removed_energy_(from.state.removed_energy),
-      last_kinetic_t_(from.state.last_kinetic_t),
-      sample_(from.state.sample),
-      last_energy_step_(from.state.last_energy_step),
-      elapsed_(from.state.elapsed) {
+Simulation::Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options, Timeline timeline,
+                       RunObserver& observer, const RunPlace& place)
+    : stream_(stream), options_(options), timeline_(std::move(timeline)), observer_(observer), ranks_(place.ranks),
+      agreement_(place.sites ? std::make_unique<SiteAgreement>(*place.sites) : nullptr), header_(from.state.header),
+      frame_(from.state.frame), energy_(header_.comoving), result_(from.state.result), resumed_from_(from.state),
+      first_momentum_(from.state.first_momentum), removed_energy_(from.state.removed_energy),
+      last_kinetic_t_(from.state.last_kinetic_t), sample_(from.state.sample),
+      last_energy_step_(from.state.last_energy_step), elapsed_(from.state.elapsed) {
   check_options(options_, from.state.file_time, header_.comoving, frame_.side);
   energy_.restore(from.state.energy);
   copy_from_rows(stream_, from.particles, particles_);
@@ -92,7 +75,8 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
 void Simulation::assemble() {
   gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_, agreement_.get());
   const RunContext run{stream_, timers_, ranks_, agreement_.get()};
-  const FieldOptions field{options_.steps, options_.theta, [this](const std::string& text) { observer_.message(text); }};
+  const FieldOptions field{options_.steps, options_.theta,
+                           [this](const std::string& text) { observer_.message(text); }};
   field_ = std::make_unique<GravityField>(run, *gravity_, particles_, timeline_, frame_, field);
   integrator_ = std::make_unique<Integrator>(run, particles_, *field_, timeline_, options_.steps, frame_);
 }
@@ -119,9 +103,9 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
   std::vector<Target> targets;
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (times[i] < header_.time && !same(times[i], header_.time)) continue;
-    targets.push_back({same(times[i], header_.time) ? on_timeline(timeline_, header_.time)
-                                                    : on_timeline(timeline_, times[i]),
-                       static_cast<int>(i)});
+    targets.push_back(
+        {same(times[i], header_.time) ? on_timeline(timeline_, header_.time) : on_timeline(timeline_, times[i]),
+         static_cast<int>(i)});
   }
   if (!resumed_from_) return targets;
   std::erase_if(targets, [this](const Target& target) { return target.t <= resumed_from_->integrator.time; });

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/measure/step_reductions.hpp"
 #include "src/cosmology/timeline.hpp"
 #include "src/gravity/gravity.hpp"
+#include "src/gravity/site_agreement.hpp"
 #include "src/io/snapshot.hpp"
-#include "kernels/measure/step_reductions.hpp"
 #include "src/simulation/energy.hpp"
 #include "src/simulation/gravity_field.hpp"
 #include "src/simulation/integrator.hpp"
@@ -20,13 +21,12 @@
 #include "src/simulation/run_state.hpp"
 #include "src/simulation/sites_record.hpp"
 #include "src/simulation/totals.hpp"
-#include "src/gravity/site_agreement.hpp"
 
 namespace maki {
 
 struct SimulationOptions {
-  GravityOptions gravity;          // lengths in sides
-  StepOptions steps;               // lengths in length units
+  GravityOptions gravity;  // lengths in sides
+  StepOptions steps;       // lengths in length units
   ThetaSchedule theta;
   double side = 0;                 // of the box, length units
   std::array<double, 3> centre{};  // of the box
@@ -101,8 +101,8 @@ class Simulation {
 
  private:
   struct Target {
-    double t;    // timeline
-    int index;   // of the output
+    double t;   // timeline
+    int index;  // of the output
   };
   void assemble();
   std::vector<Target> plan_outputs() const;
@@ -144,17 +144,17 @@ class Simulation {
   RunResult result_;
   std::optional<RunState> resumed_from_;
   bool told_of_shared_planes_ = false, told_of_unkept_lists_ = false;
-  bool restart_wanted_ = false;   // at this boundary; alike on all ranks
-  std::vector<KeptState> kept_;   // over sites: of the last two boundaries
+  bool restart_wanted_ = false;              // at this boundary; alike on all ranks
+  std::vector<KeptState> kept_;              // over sites: of the last two boundaries
   std::optional<std::uint64_t> restart_at_;  // over sites: the evaluation after which the last one was written
   MomentumTotals first_momentum_;
-  double removed_energy_ = 0;     // told to the tracker so far
+  double removed_energy_ = 0;  // told to the tracker so far
   double last_kinetic_t_ = 0;
   std::optional<EnergySample> sample_;
   std::uint64_t last_energy_step_ = 0;
   int substep_ = 0;
   double long_step_seconds_ = 0;
-  double elapsed_ = 0;            // wall-clock time in steps
+  double elapsed_ = 0;  // wall-clock time in steps
 };
 
 }  // namespace maki

@@ -35,16 +35,14 @@ void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool a
     const VectorArray* far = gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr;
     energy = over_ranks(ranks_, energy_sums(stream_, particles_, gravity_->short_potential(),
                                             far ? &gravity_->long_potential() : nullptr));
-    sample.sums.momentum =
-        over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(), far));
+    sample.sums.momentum = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(), far));
     gravity_->release_potentials();
     last_energy_step_ = result_.steps;
   } else {
     energy.kinetic = over_ranks(ranks_, kinetic_sum(stream_, particles_));
   }
   sample_ = sample;
-  if (agreement_)
-    publish_totals(agreement_->sites(), result_.steps, sample.sums);
+  if (agreement_) publish_totals(agreement_->sites(), result_.steps, sample.sums);
   if (!agreement_ || at_output) finish_energy(metrics);
 }
 

@@ -22,8 +22,8 @@ struct SitesRecord {
   std::uint64_t told_of = 0;      // the step that `sites` tells of: one or two before this one, the last or so known
   std::vector<SiteRecord> sites;  // in the order of the ring; empty while nothing is known
   // Of this site and this step; the rest is taken from StepMetrics and PhaseTimers.
-  double transform_seconds = 0;   // Fourier transforms of the mesh, which every site makes of the whole; 0 if unknown
-  double coding_seconds = 0;      // coding and decoding messages about its masses
+  double transform_seconds = 0;  // Fourier transforms of the mesh, which every site makes of the whole; 0 if unknown
+  double coding_seconds = 0;     // coding and decoding messages about its masses
 };
 
 using SitesTraffic = std::array<sites::Traffic, sites::kPhases>;

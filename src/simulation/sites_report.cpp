@@ -115,8 +115,7 @@ OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, cons
 
 double SiteSums::waited() const { return sum(traffic).waited; }
 
-SitesReport::SitesReport(sites::Sites& sites, std::string path, bool overwrite,
-                         std::optional<std::uint64_t> resumed_at)
+SitesReport::SitesReport(sites::Sites& sites, std::string path, bool overwrite, std::optional<std::uint64_t> resumed_at)
     : sites_(sites), path_(std::move(path)), overwrite_(overwrite), resumed_at_(resumed_at) {
   sums_.ranks = sites.ranks().size();
 }
@@ -138,10 +137,10 @@ void SitesReport::open() {
 void SitesReport::write_line(const SitesTraffic& traffic) {
   if (!file_) open();
   const sites::Traffic all = sum(traffic);
-  std::string line = fmt::format("{},{:.9g},{:d},{:d},{:.6f},{:.6f},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{},{}", own_.step,
-                                 own_.time, own_.rebuilt, own_.long_step_end, own_.seconds, all.waited, all.waits,
-                                 own_.force_seconds, own_.tree_seconds, own_.mesh_seconds, own_.transform_seconds,
-                                 own_.coding_seconds, own_.particles, own_.interactions);
+  std::string line = fmt::format("{},{:.9g},{:d},{:d},{:.6f},{:.6f},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{},{}",
+                                 own_.step, own_.time, own_.rebuilt, own_.long_step_end, own_.seconds, all.waited,
+                                 all.waits, own_.force_seconds, own_.tree_seconds, own_.mesh_seconds,
+                                 own_.transform_seconds, own_.coding_seconds, own_.particles, own_.interactions);
   for (const sites::Traffic& one : traffic)
     line += fmt::format(",{},{},{},{},{:.6f}", one.bytes_sent, one.bytes_received, one.bytes_passed_on, one.waits,
                         one.waited);
@@ -219,8 +218,8 @@ std::string SitesReport::finish() {
   std::vector<SiteSums> of_sites;
   std::vector<std::string> names;
   try {
-    const auto messages = sites_.gather(sites::Phase::kOutput, sites_.next_number(sites::Phase::kOutput),
-                                        sites::as_bytes_of(sums_));
+    const auto messages =
+        sites_.gather(sites::Phase::kOutput, sites_.next_number(sites::Phase::kOutput), sites::as_bytes_of(sums_));
     for (int i = 0; i < sites_.count(); ++i) {
       of_sites.push_back(sites::value_of<SiteSums>(messages[static_cast<std::size_t>(i)]));
       names.push_back(sites_.name(i));

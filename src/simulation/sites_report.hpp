@@ -30,16 +30,16 @@ struct SitesRunFacts {
 struct OwnRecord {
   std::uint64_t step = 0;
   bool comoving = true;
-  double time = 0;               // scale factor, or time
-  bool rebuilt = false;          // lists were made anew
-  bool long_step_end = false;    // the mesh was used
-  double seconds = 0;            // of the slowest rank, as the next three
-  double force_seconds = 0;      // lists walked and evaluated
-  double tree_seconds = 0;       // all of the short-range force, with what was waited for in it
-  double mesh_seconds = 0;       // all of the long-range force, likewise
-  double transform_seconds = 0;  // of that, what each site does for the whole mesh; 0: unknown
-  double coding_seconds = 0;     // of that, for the form of messages
-  double local_seconds = 0;      // waited for other ranks' trees, mean over ranks
+  double time = 0;                                // scale factor, or time
+  bool rebuilt = false;                           // lists were made anew
+  bool long_step_end = false;                     // the mesh was used
+  double seconds = 0;                             // of the slowest rank, as the next three
+  double force_seconds = 0;                       // lists walked and evaluated
+  double tree_seconds = 0;                        // all of the short-range force, with what was waited for in it
+  double mesh_seconds = 0;                        // all of the long-range force, likewise
+  double transform_seconds = 0;                   // of that, what each site does for the whole mesh; 0: unknown
+  double coding_seconds = 0;                      // of that, for the form of messages
+  double local_seconds = 0;                       // waited for other ranks' trees, mean over ranks
   std::uint64_t particles = 0, interactions = 0;  // of all ranks
 };
 // Collective over the site's ranks.
@@ -53,8 +53,8 @@ struct SiteSums {
   };
   int ranks = 1;
   std::uint64_t steps = 0, particles = 0, interactions = 0;  // particles: at the end
-  double seconds = 0, tree = 0, mesh = 0, local = 0;  // tree and mesh without what was waited for
-  double transform = 0, coding = 0;                   // of the mesh
+  double seconds = 0, tree = 0, mesh = 0, local = 0;         // tree and mesh without what was waited for
+  double transform = 0, coding = 0;                          // of the mesh
   std::array<Kind, 3> kinds{};
   SitesTraffic traffic{};  // of steps
   SitesTraffic outputs{};  // of what was done between steps: snapshots, spectra, pictures

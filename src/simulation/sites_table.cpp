@@ -64,8 +64,8 @@ std::string time_table(const All& sites, const std::vector<std::string>& names, 
   const double mesh = mean(sites, [&](const SiteSums& s) { return s.mesh - spared(sites, s); });
   const double whole = one_site_seconds(sites);
   return text + row(facts, ranks_of(sites), "one site, estimate",
-                    number(mean(sites, [](const SiteSums& s) { return s.local; })), "", tree, mesh,
-                    whole - tree - mesh, whole);
+                    number(mean(sites, [](const SiteSums& s) { return s.local; })), "", tree, mesh, whole - tree - mesh,
+                    whole);
 }
 
 std::string kinds_table(const All& sites) {
@@ -92,8 +92,8 @@ std::string kinds_table(const All& sites) {
 struct Volume {
   sites::Phase phase;
   const char* name;
-  std::uint64_t of;       // steps
-  double predicted;       // bytes; below 0: eq. 12 has no term for it
+  std::uint64_t of;  // steps
+  double predicted;  // bytes; below 0: eq. 12 has no term for it
 };
 
 std::string bytes_table(const All& sites, const SitesRunFacts& facts) {
@@ -101,11 +101,11 @@ std::string bytes_table(const All& sites, const SitesRunFacts& facts) {
   const double m = std::pow(static_cast<double>(facts.mesh), 3), mb = 1e-6;
   const SiteSums& first = sites.front();
   const double trees = facts.theta > 0 ? (48 / facts.theta + 24) * std::pow(n, 2.0 / 3) : -1;
-  const std::vector<Volume> volumes = {
-      {sites::Phase::kSums, "sums and samples, a step", first.steps, 4 * n * kSampledShare},
-      {sites::Phase::kMesh, "mesh, a step with it", first.mesh_steps, 4 * s * m},
-      {sites::Phase::kTrees, "trees, a step", first.steps, trees},
-      {sites::Phase::kParticles, "particles, new lists", first.rebuilds(), -1}};
+  const std::vector<Volume> volumes = {{sites::Phase::kSums, "sums and samples, a step", first.steps,
+                                        4 * n * kSampledShare},
+                                       {sites::Phase::kMesh, "mesh, a step with it", first.mesh_steps, 4 * s * m},
+                                       {sites::Phase::kTrees, "trees, a step", first.steps, trees},
+                                       {sites::Phase::kParticles, "particles, new lists", first.rebuilds(), -1}};
   std::string text = fmt::format("{:<26} {:>12} {:>12} {:>12} {:>12}\n", "MB of a site, mean", "sent", "received",
                                  "passed on", "eq. 12");
   for (const Volume& v : volumes) {
@@ -118,10 +118,10 @@ std::string bytes_table(const All& sites, const SitesRunFacts& facts) {
       sum.bytes_passed_on += one.bytes_passed_on;
     }
     const double each = mb / (s * static_cast<double>(v.of));
-    text += fmt::format("{:<26} {:>12.4f} {:>12.4f} {:>12.4f} {:>12}\n", v.name,
-                        each * static_cast<double>(sum.bytes_sent), each * static_cast<double>(sum.bytes_received),
-                        each * static_cast<double>(sum.bytes_passed_on),
-                        v.predicted < 0 ? "-" : fmt::format("{:.4f}", mb * v.predicted));
+    text +=
+        fmt::format("{:<26} {:>12.4f} {:>12.4f} {:>12.4f} {:>12}\n", v.name, each * static_cast<double>(sum.bytes_sent),
+                    each * static_cast<double>(sum.bytes_received), each * static_cast<double>(sum.bytes_passed_on),
+                    v.predicted < 0 ? "-" : fmt::format("{:.4f}", mb * v.predicted));
   }
   if (facts.mesh > 0)
     text += fmt::format("both interlaced meshes as 64-bit integers, 16 M (s - 1) / s: {:.4f} MB\n",
@@ -149,10 +149,11 @@ double efficiency(const All& sites) {
 std::string sites_table(const All& sites, const std::vector<std::string>& names, const SitesRunFacts& facts) {
   const bool all_known = std::all_of(sites.begin(), sites.end(), [](const SiteSums& s) { return s.transform > 0; });
   return time_table(sites, names, facts) +
-         fmt::format("{} steps. Efficiency E({}) = {:.3f} (SUSHI's eq. 14), of the estimate above: all sites' work "
-                     "without what they waited for, over all ranks{}.\n\n",
-                     sites.front().steps, sites.size(), efficiency(sites),
-                     facts.mesh > 0 && !all_known ? ", each site's transforms counted" : "") +
+         fmt::format(
+             "{} steps. Efficiency E({}) = {:.3f} (SUSHI's eq. 14), of the estimate above: all sites' work "
+             "without what they waited for, over all ranks{}.\n\n",
+             sites.front().steps, sites.size(), efficiency(sites),
+             facts.mesh > 0 && !all_known ? ", each site's transforms counted" : "") +
          kinds_table(sites) + '\n' + bytes_table(sites, facts);
 }
 

@@ -53,8 +53,7 @@ std::ofstream open_new(const std::string& path, bool overwrite) {
 
 std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCounts& all) {
   if (ranks.size() < 2) return "";
-  const Spread work =
-      spread_of(ranks, [](const RankRecord& r) { return static_cast<double>(r.gravity.interactions); });
+  const Spread work = spread_of(ranks, [](const RankRecord& r) { return static_cast<double>(r.gravity.interactions); });
   return fmt::format(" {:6.3f} {:9.3f}", work.imbalance(), 1e-6 * static_cast<double>(all.let_bytes));
 }
 
@@ -62,8 +61,7 @@ std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCount
 
 StepLog::StepLog(const std::string& directory, const std::string& run, const Provenance& provenance, bool overwrite,
                  std::optional<std::uint64_t> resumed_at)
-    : metrics_path_(metrics_path_in(directory)),
-      log_path_((std::filesystem::path(directory) / "log.txt").string()),
+    : metrics_path_(metrics_path_in(directory)), log_path_((std::filesystem::path(directory) / "log.txt").string()),
       metrics_(resumed_at ? open_old(metrics_path_) : open_new(metrics_path_, overwrite)),
       log_(resumed_at ? open_old(log_path_) : open_new(log_path_, overwrite)) {
   if (resumed_at) {
@@ -119,8 +117,8 @@ std::optional<std::string> run_in(const std::string& directory) {
 }
 
 std::string log_columns(bool comoving, bool many_ranks) {
-  const std::string time = comoving ? fmt::format("{:>10} {:>9} {:>9}", "a", "z", "d ln a")
-                                    : fmt::format("{:>14} {:>14}", "t", "dt");
+  const std::string time =
+      comoving ? fmt::format("{:>10} {:>9} {:>9}", "a", "z", "d ln a") : fmt::format("{:>14} {:>14}", "t", "dt");
   return fmt::format("{:>7} {} {:>5} {:>7} {:>8} {:>8} {:>8} {:>6} {:>9} {:>9} {:>10} {:>9}", "step", time, "range",
                      "tree", "list", "longest", "rewalk", "fill", "probe", "fresh", "E error", "seconds") +
          (many_ranks ? fmt::format(" {:>6} {:>9}", "uneven", "LET MB") : "");
@@ -135,8 +133,8 @@ std::string log_line(const StepMetrics& metrics, const std::vector<RankRecord>& 
                        : fmt::format("{:14.8g} {:14.6e}", metrics.time, metrics.dt);
   const double groups = static_cast<double>(std::max<std::uint64_t>(counts.groups, 1));
   const double rewalked = static_cast<double>(counts.rewalked_groups) / groups;
-  return fmt::format("{:>7} {} {:>5} {:>7} {:8.1f} {:>8} {:7.2f}% {:6.2f} {:9.2e} {:9.2e} {:>10} {:9.3f}",
-                     metrics.step, time, metrics.long_step_end ? "long" : "short", counts.rebuilt ? "rebuilt" : "kept",
+  return fmt::format("{:>7} {} {:>5} {:>7} {:8.1f} {:>8} {:7.2f}% {:6.2f} {:9.2e} {:9.2e} {:>10} {:9.3f}", metrics.step,
+                     time, metrics.long_step_end ? "long" : "short", counts.rebuilt ? "rebuilt" : "kept",
                      counts.mean_list, counts.longest_list, 100 * rewalked, counts.mean_fill, counts.probe_error,
                      counts.fresh_error, metrics.energy ? fmt::format("{:.2e}", metrics.energy->error) : "",
                      metrics.seconds) +

@@ -24,8 +24,7 @@ void remember_signal(int number) {
 
 StopRequest::StopRequest(const std::string& directory, double time_limit, std::chrono::steady_clock::time_point begin)
     : stop_file_(directory.empty() ? "" : (std::filesystem::path(directory) / "stop").string()),
-      time_limit_(time_limit),
-      begin_(begin) {
+      time_limit_(time_limit), begin_(begin) {
   std::error_code ignored;
   if (!stop_file_.empty()) std::filesystem::remove(stop_file_, ignored);
   received_signal = 0;

@@ -47,7 +47,7 @@ class PhaseTimers {
   void reset();  // seconds back to 0, totals kept
   const Node& root() const { return *root_; }
   std::size_t marks_made() const { return clock_.made(); }  // of the clock, at one time
-  std::string table() const;  // aligned text, one line a node, with percentages
+  std::string table() const;                                // aligned text, one line a node, with percentages
 
  private:
   struct Span {

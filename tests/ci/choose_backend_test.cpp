@@ -18,7 +18,8 @@ class ChooseBackend : public Program {
     return path(name);
   }
   Result choose(const std::string& driver, const std::string& nvcc) const {
-    executable("nvidia-smi", "case \"$*\" in -L) echo 'GPU 0: NVIDIA H100';; *driver_version*) echo " + driver + ";; esac\n");
+    executable("nvidia-smi",
+               "case \"$*\" in -L) echo 'GPU 0: NVIDIA H100';; *driver_version*) echo " + driver + ";; esac\n");
     return call_shell("PATH=" + directory_.string() + ":$PATH bash " + script_ + " " + nvcc);
   }
   std::string toolkit(const std::string& release) const {

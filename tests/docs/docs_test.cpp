@@ -85,7 +85,8 @@ TEST_F(Docs, CodeCitesHeadingsThatAreThere) {
       if (!file->is_regular_file() || file->path().extension() == ".png") continue;
       const std::string text = text_of(file->path());
       for (std::sregex_iterator at(text.begin(), text.end(), citation), end; at != end; ++at, ++found)
-        EXPECT_TRUE(has_anchor(root / "docs/design.md", anchor("# " + (*at)[1].str()))) << file->path() << " cites " << (*at)[1];
+        EXPECT_TRUE(has_anchor(root / "docs/design.md", anchor("# " + (*at)[1].str())))
+            << file->path() << " cites " << (*at)[1];
     }
   EXPECT_GT(found, 0);
 }

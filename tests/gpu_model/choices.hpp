@@ -14,7 +14,9 @@ class Choices {
     state_ ^= state_ >> 12, state_ ^= state_ << 25, state_ ^= state_ >> 27;
     return state_ * 0x2545f4914f6cdd1dull;
   }
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>((static_cast<unsigned __int128>(next()) * n) >> 64); }
+  std::size_t below(std::size_t n) {
+    return static_cast<std::size_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
+  }
 
  private:
   std::uint64_t state_;

@@ -66,7 +66,8 @@ void report(Fault fault) {
   const bool in_kernel = fault.where.find(", block (") != std::string::npos;
   const std::string key = fault.kind + without_thread(fault.where) + (in_kernel ? "" : fault.text);
   if (!b.told.insert(key).second) return;
-  if (b.written) std::fprintf(stderr, "GPU model: %s: %s: %s\n", fault.kind.c_str(), fault.where.c_str(), fault.text.c_str());
+  if (b.written)
+    std::fprintf(stderr, "GPU model: %s: %s: %s\n", fault.kind.c_str(), fault.where.c_str(), fault.text.c_str());
   b.open.push_back(std::move(fault));
 }
 

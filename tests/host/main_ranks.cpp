@@ -62,7 +62,7 @@ int run() {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new Failures(world.rank()));
   }
-  GTEST_FLAG_SET(catch_exceptions, false);  // the other ranks could not go on with the next test
+  GTEST_FLAG_SET(catch_exceptions, false);    // the other ranks could not go on with the next test
   const bool outside = RUN_ALL_TESTS() != 0;  // also what failed outside of any test
   const Summary summary = sum_up(world);
   if (world.rank() == 0) {

@@ -20,9 +20,10 @@ TEST(FullIsolated, KeplerOrbitForAHundredPeriods) {
 
 TEST(FullIsolated, PlummerSphereStaysInEquilibriumForTwentyCrossingTimes) {
   const EquilibriumErrors errors = plummer_sphere(8192, 20);
-  std::printf("Plummer sphere, N = 8192, 20 crossing times: |dE/E| %.2e, radii of 10 %% and 50 %% of the mass "
-              "change by %.3f and %.3f, |sum m a|/sum m|a| %.1e\n",
-              errors.energy, errors.inner_radius, errors.half_mass_radius, errors.momentum);
+  std::printf(
+      "Plummer sphere, N = 8192, 20 crossing times: |dE/E| %.2e, radii of 10 %% and 50 %% of the mass "
+      "change by %.3f and %.3f, |sum m a|/sum m|a| %.1e\n",
+      errors.energy, errors.inner_radius, errors.half_mass_radius, errors.momentum);
   EXPECT_LE(errors.energy, 1e-3);
   EXPECT_LE(errors.half_mass_radius, 0.05);
   EXPECT_LE(errors.inner_radius, 0.05);

@@ -47,8 +47,7 @@ EquilibriumErrors plummer_sphere(std::uint64_t particles, double crossing_times)
   parameters.particles = particles;
   const Snapshot initial = make_plummer(parameters);
   const double softening = std::pow(static_cast<double>(particles), -1.0 / 3) / 4;
-  SimulationOptions options =
-      isolated_options(initial, softening, crossing_times * 2 * std::numbers::sqrt2);
+  SimulationOptions options = isolated_options(initial, softening, crossing_times * 2 * std::numbers::sqrt2);
   options.steps.eta = 0.1;
   const RunRecord record = run(initial, options, Timeline::newtonian());
   const auto change = [&](double fraction) {

@@ -10,8 +10,8 @@
 namespace maki {
 namespace {
 
-constexpr double kCubicLattice = 2.837297479480619;   // Nijboer & De Wette 1957: 1 / side for a simple cubic lattice
-constexpr double kRockSalt = 1.747564594633182;       // Madelung's constant of NaCl
+constexpr double kCubicLattice = 2.837297479480619;  // Nijboer & De Wette 1957: 1 / side for a simple cubic lattice
+constexpr double kRockSalt = 1.747564594633182;      // Madelung's constant of NaCl
 
 struct Set {
   std::vector<Vector3> positions;

@@ -37,35 +37,41 @@ TEST(GatheredSetRanks, IsSharedOutByPlaceAndMeasuredAsOneSet) {
   picture.width = picture.height = 16;
   const MeasuredPower expected = measure_power(stream, whole.data(), whole.size(), power);
   const std::vector<double> drawn = project_density(stream, whole.data(), whole.size(), picture);
-  test::replay_sites(2, [&](sites::Sites& sites) {
-    std::vector<SourceParticle> own;
-    for (std::size_t i = 0; i < set.size(); ++i) {
-      const bool mine = (set[i].x >> 31) == static_cast<std::uint32_t>(sites.me());
-      if (mine && (i * i) % size == rank) own.push_back(set[i]);
-    }
-    DeviceBuffer<SourceParticle> mine("test.particles");
-    mine.upload(stream, own);
-    const sites::GatheredSet all(sites, stream, mine.data(), mine.size());
-    EXPECT_EQ(all.count(), set.size());
-    EXPECT_EQ(all.here(), sites.me() == 0);
-    if (!all.here()) return;
-    for (const SourceParticle& p : all.share().download(stream)) ASSERT_EQ(p.x * std::uint64_t{size} >> 32, rank);
-    const MeasuredPower measured = measure_power(ranks, stream, all.share().data(), all.share().size(), power);
-    ASSERT_EQ(measured.bins.size(), expected.bins.size());
-    for (std::size_t i = 0; i < expected.bins.size(); ++i) {
-      EXPECT_EQ(measured.bins[i].modes, expected.bins[i].modes);
-      EXPECT_NEAR(measured.bins[i].power, expected.bins[i].power, 1e-5 * expected.bins[i].power);
-    }
-    EXPECT_EQ(project_density(ranks, stream, all.share().data(), all.share().size(), picture), drawn);
-  }, ranks);
+  test::replay_sites(
+      2,
+      [&](sites::Sites& sites) {
+        std::vector<SourceParticle> own;
+        for (std::size_t i = 0; i < set.size(); ++i) {
+          const bool mine = (set[i].x >> 31) == static_cast<std::uint32_t>(sites.me());
+          if (mine && (i * i) % size == rank) own.push_back(set[i]);
+        }
+        DeviceBuffer<SourceParticle> mine("test.particles");
+        mine.upload(stream, own);
+        const sites::GatheredSet all(sites, stream, mine.data(), mine.size());
+        EXPECT_EQ(all.count(), set.size());
+        EXPECT_EQ(all.here(), sites.me() == 0);
+        if (!all.here()) return;
+        for (const SourceParticle& p : all.share().download(stream)) ASSERT_EQ(p.x * std::uint64_t{size} >> 32, rank);
+        const MeasuredPower measured = measure_power(ranks, stream, all.share().data(), all.share().size(), power);
+        ASSERT_EQ(measured.bins.size(), expected.bins.size());
+        for (std::size_t i = 0; i < expected.bins.size(); ++i) {
+          EXPECT_EQ(measured.bins[i].modes, expected.bins[i].modes);
+          EXPECT_NEAR(measured.bins[i].power, expected.bins[i].power, 1e-5 * expected.bins[i].power);
+        }
+        EXPECT_EQ(project_density(ranks, stream, all.share().data(), all.share().size(), picture), drawn);
+      },
+      ranks);
 }
 
 TEST(GatheredSetRanks, FromSiteGivesOneMessageToAllRanksOfAllSites) {
   const Communicator ranks = Communicator::world();
-  test::replay_sites(3, [&](sites::Sites& sites) {
-    const sites::Message mine(static_cast<std::size_t>(5 + sites.me()), static_cast<std::byte>(ranks.rank()));
-    EXPECT_EQ(sites::from_site(sites, 1, mine), sites::Message(6, std::byte{0}));
-  }, ranks);
+  test::replay_sites(
+      3,
+      [&](sites::Sites& sites) {
+        const sites::Message mine(static_cast<std::size_t>(5 + sites.me()), static_cast<std::byte>(ranks.rank()));
+        EXPECT_EQ(sites::from_site(sites, 1, mine), sites::Message(6, std::byte{0}));
+      },
+      ranks);
 }
 
 }  // namespace

@@ -185,7 +185,8 @@ void try_out(const Exchange& exchange, int rounds, unsigned seed) {
     } catch (const Error& error) {
       ++refused;
       const std::string text = error.what();
-      const bool clear = text.find("east") != std::string::npos || text.find(maki::test::kNotSentYet) != std::string::npos ||
+      const bool clear = text.find("east") != std::string::npos ||
+                         text.find(maki::test::kNotSentYet) != std::string::npos ||
                          text.find("not in step") != std::string::npos;
       EXPECT_TRUE(clear) << text;
     }

@@ -16,7 +16,8 @@ namespace {
 using namespace test;
 
 constexpr auto kHang = std::chrono::seconds(120);  // of a loaded machine
-constexpr Phase kAll[] = {Phase::kSums, Phase::kMesh, Phase::kTrees, Phase::kParticles, Phase::kOutput, Phase::kControl};
+constexpr Phase kAll[] = {Phase::kSums,      Phase::kMesh,   Phase::kTrees,
+                          Phase::kParticles, Phase::kOutput, Phase::kControl};
 
 // Site b of two, by hand. Site a calls it.
 struct Neighbour {

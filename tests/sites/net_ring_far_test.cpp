@@ -89,13 +89,17 @@ TEST(FullNetRing, ShortMessagesOvertakeLongOnesAtADistance) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     return;
   }
-  const std::vector<Sent> messages = {
-      {Phase::kMesh, 50'000'000}, {Phase::kTrees, 2'000'000}, {Phase::kParticles, 300'000}, {Phase::kSums, 100}};
+  const std::vector<Sent> messages = {{Phase::kMesh, 50'000'000},
+                                      {Phase::kTrees, 2'000'000},
+                                      {Phase::kParticles, 300'000},
+                                      {Phase::kSums, 100}};
   const auto seconds = send_all(messages);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     std::printf("  %s of %zu bytes: %.3f s\n", name(messages[i].phase), messages[i].bytes, seconds[i]);
     EXPECT_GE(seconds[i], 0.135);
-    if (i > 0) { EXPECT_LT(seconds[i], seconds[0]); }  // which began before
+    if (i > 0) {
+      EXPECT_LT(seconds[i], seconds[0]);
+    }  // which began before
   }
 }
 

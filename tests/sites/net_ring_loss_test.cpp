@@ -24,7 +24,8 @@ TEST(NetRingRefusal, ADifferentConfigurationIsNamedAtAllSites) {
     int named = 0;
     for (const std::string& text : texts) {
       EXPECT_FALSE(has(text, "time.steps")) << text;
-      const bool names = has(text, "gravity.theta is 0.5 at site") || has(text, "gravity.theta is 0.4 at site b and 0.5 at site");
+      const bool names =
+          has(text, "gravity.theta is 0.5 at site") || has(text, "gravity.theta is 0.4 at site b and 0.5 at site");
       named += names;
       // One that comes when its neighbours have left again waits for them.
       EXPECT_TRUE(names || has(text, "did not come within 4 s")) << text;
@@ -43,7 +44,8 @@ TEST(NetRingRefusal, AnotherVersionOrRingIsNamed) {
     plans[1].version = "1.1";
     for (const std::string& text : refusals(plans))
       EXPECT_TRUE(has(text, "site a runs version 1.0 and site b version 1.1") ||
-                  has(text, "site b runs version 1.1 and site a version 1.0")) << text;
+                  has(text, "site b runs version 1.1 and site a version 1.0"))
+          << text;
   }
   Plans plans(3);
   plans[2].sites.push_back(plans[2].sites.back());
@@ -77,7 +79,8 @@ TEST(NetRingRefusal, AnotherSiteAtTheAddressIsNamed) {
   const auto texts = refusals(plans);
   // c says so as long as it waits for others itself.
   EXPECT_TRUE(has(texts[0], "it calls itself c: correct the address of site b") ||
-              has(texts[0], plans[0].sites[1].address.text() + " was reached, and has not said yet who it is")) << texts[0];
+              has(texts[0], plans[0].sites[1].address.text() + " was reached, and has not said yet who it is"))
+      << texts[0];
   for (const std::string& text : texts) EXPECT_FALSE(text.empty());
 }
 
@@ -95,7 +98,8 @@ TEST(NetRingLoss, DroppedStreamsLoseNothing) {
     }
   }
   for (int round = 1; round <= 3; ++round) {
-    for (int to : {1, 2}) EXPECT_TRUE(rings[to]->receive(0, Phase::kMesh, static_cast<std::uint64_t>(round)) == message);
+    for (int to : {1, 2})
+      EXPECT_TRUE(rings[to]->receive(0, Phase::kMesh, static_cast<std::uint64_t>(round)) == message);
     EXPECT_EQ(rings[1]->receive(0, Phase::kSums, static_cast<std::uint64_t>(round)), pattern(40'000, 1));
   }
   close_all(rings);

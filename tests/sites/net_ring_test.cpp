@@ -13,7 +13,8 @@ namespace {
 using namespace test;
 
 std::size_t index(Phase phase) { return static_cast<std::size_t>(phase); }
-constexpr Phase kAll[] = {Phase::kSums, Phase::kMesh, Phase::kTrees, Phase::kParticles, Phase::kOutput, Phase::kControl};
+constexpr Phase kAll[] = {Phase::kSums,      Phase::kMesh,   Phase::kTrees,
+                          Phase::kParticles, Phase::kOutput, Phase::kControl};
 
 // Each site to each other one, sent and published in turns, in every phase; then all of it is received.
 void talk(std::vector<std::unique_ptr<NetRing>>& rings, std::size_t bytes) {
@@ -135,7 +136,8 @@ TEST(NetRing, AMissingSiteIsNamed) {
     EXPECT_TRUE(has(message, "site " + other + " did not come within 2 s")) << message;
     ASSERT_FALSE(plans.lines.empty());
     EXPECT_TRUE(has(plans.lines.back(), "waiting for site " + other + " (")) << plans.lines.back();
-    const std::string why = i == 0 ? plans[1].sites[1].address.text() + ": Connection refused" : "it has not called port";
+    const std::string why =
+        i == 0 ? plans[1].sites[1].address.text() + ": Connection refused" : "it has not called port";
     EXPECT_TRUE(has(plans.lines.back(), why)) << plans.lines.back();
   };
   auto calls = std::async(std::launch::async, alone, 0);

@@ -76,7 +76,8 @@ struct Plans {
   }
 
   std::future<std::unique_ptr<NetRing>> begin(int i) {
-    return std::async(std::launch::async, [this, i] { return std::make_unique<NetRing>(plans[static_cast<std::size_t>(i)]); });
+    return std::async(std::launch::async,
+                      [this, i] { return std::make_unique<NetRing>(plans[static_cast<std::size_t>(i)]); });
   }
 };
 

@@ -27,8 +27,7 @@ struct Site {
 
   Site(std::unique_ptr<Ring> ring, const Communicator& ranks, const MeshOptions& options, const ForceLaw& law)
       : sites(std::make_unique<Sites>(std::move(ring), std::vector<std::string>{"wide", "far"}, ranks)),
-        outside(std::make_unique<SiteMesh>(*sites)),
-        mesh(std::make_unique<PencilMesh>(ranks, options, law)) {
+        outside(std::make_unique<SiteMesh>(*sites)), mesh(std::make_unique<PencilMesh>(ranks, options, law)) {
     outside->set_slabs(Slabs(2, 0.1), 0.001);
     outside->set_piece(5000);
     mesh->set_outside(outside.get());
@@ -39,7 +38,8 @@ std::vector<float> forces(PencilMesh& mesh, const OnDevice& source, const MassUn
   VectorArray a("test.acceleration");
   a.resize(source.size());
   mesh.long_range(test::test_stream(), source.data(), source.size(), unit, a.view(), nullptr);
-  const std::vector<float> x = a.x.download(test::test_stream()), y = a.y.download(test::test_stream()), z = a.z.download(test::test_stream());
+  const std::vector<float> x = a.x.download(test::test_stream()), y = a.y.download(test::test_stream()),
+                           z = a.z.download(test::test_stream());
   std::vector<float> all;
   for (std::size_t i = 0; i < x.size(); ++i) all.insert(all.end(), {x[i], y[i], z[i]});
   return all;

@@ -19,7 +19,9 @@ using Counts = std::array<std::vector<std::uint64_t>, 2>;
 
 enum class Kind { kGrid, kClustered, kFew };
 
-std::uint32_t fixed(double x) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(std::llround(x * 0x1p32))); }
+std::uint32_t fixed(double x) {
+  return static_cast<std::uint32_t>(static_cast<std::int64_t>(std::llround(x * 0x1p32)));
+}
 
 Set make_set(Kind kind, bool equal_masses, std::size_t side = 20) {
   std::mt19937 random(11);
@@ -117,9 +119,9 @@ TEST(SiteMesh, CountsAreThoseOfOneSite) {
           for (int setting : {1, 2, 3}) {
             if (setting < 3 && (sites == 1 || !equal)) continue;
             const bool interlaced = setting & 1;
-            SCOPED_TRACE(testing::Message() << sites << " sites, set " << static_cast<int>(kind)
-                                            << (equal ? ", equal" : "")
-                                            << ", cloud " << static_cast<int>(cloud) << ", setting " << setting);
+            SCOPED_TRACE(testing::Message()
+                         << sites << " sites, set " << static_cast<int>(kind) << (equal ? ", equal" : "") << ", cloud "
+                         << static_cast<int>(cloud) << ", setting " << setting);
             Ring ring(sites);
             const Set set = make_set(kind, equal, 12);
             const OnDevice source(set);
@@ -141,7 +143,8 @@ TEST(SiteMesh, FewBytesGo) {
   std::array<double, 2> bytes;
   for (int mass_bits : {0, 11}) {
     Ring ring(2);
-    const MassUnit unit = choose_mass_unit(test::test_stream(), Assignment::kPcs, m, source.data(), source.size(), mass_bits);
+    const MassUnit unit =
+        choose_mass_unit(test::test_stream(), Assignment::kPcs, m, source.data(), source.size(), mass_bits);
     exchange(ring, set, unit, Assignment::kPcs, m, true);
     bytes[mass_bits ? 1 : 0] = static_cast<double>(ring.meshes[0]->counters().bytes) / (m * m * m / 2);
   }

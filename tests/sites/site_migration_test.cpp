@@ -76,10 +76,9 @@ struct MovingSites {
 Slabs slabs_of(std::vector<std::uint32_t> starts) { return Slabs(std::move(starts)); }
 
 TEST(SiteMigration, BringsAllHomeFromTheNeighbours) {
-  for (const Slabs& slabs :
-       {slabs_of({0, 0x50000000u}), slabs_of({0, 0x30000000u, 0xc0000000u}),
-        slabs_of({0, 0x20000000u, 0x70000000u, 0x90000000u}),
-        slabs_of({0, 0x40000000u, 0x80000000u, 0x90000000u, 0xf0000000u})}) {
+  for (const Slabs& slabs : {slabs_of({0, 0x50000000u}), slabs_of({0, 0x30000000u, 0xc0000000u}),
+                             slabs_of({0, 0x20000000u, 0x70000000u, 0x90000000u}),
+                             slabs_of({0, 0x40000000u, 0x80000000u, 0x90000000u, 0xf0000000u})}) {
     MovingSites sites(slabs);
     const auto start = [&](std::uint64_t id) {  // at home or with a neighbour
       return (sites.home(id) + static_cast<int>(test::hash(id, 20) % 3) + slabs.count() - 1) % slabs.count();

@@ -45,11 +45,11 @@ void report(const char* name, const std::vector<SourceParticle>& set, float thet
     const Slabs slabs(count, 0);
     const auto drift = static_cast<float>(0.1 * mean);
     const Bytes plain = measure(set, slabs, walk, drift, false), packed = measure(set, slabs, walk, drift, true);
-    std::printf("%-8s %.0f^3, theta %.1f, r_cut %.0f mean distances, %d sites: eq. 12 %8.0f bytes; rebuild %8lu, reuse "
-                "%8lu; compressed %8lu, %8lu (%.2f and %.2f of eq. 12)\n",
-                name, std::cbrt(n), theta, reach, count, estimate, plain.rebuild, plain.reuse, packed.rebuild,
-                packed.reuse, static_cast<double>(packed.rebuild) / estimate,
-                static_cast<double>(packed.reuse) / estimate);
+    std::printf(
+        "%-8s %.0f^3, theta %.1f, r_cut %.0f mean distances, %d sites: eq. 12 %8.0f bytes; rebuild %8lu, reuse "
+        "%8lu; compressed %8lu, %8lu (%.2f and %.2f of eq. 12)\n",
+        name, std::cbrt(n), theta, reach, count, estimate, plain.rebuild, plain.reuse, packed.rebuild, packed.reuse,
+        static_cast<double>(packed.rebuild) / estimate, static_cast<double>(packed.reuse) / estimate);
     EXPECT_LT(static_cast<double>(packed.reuse), 1.5 * estimate);
     EXPECT_LT(packed.rebuild, plain.reuse);
   }
@@ -63,8 +63,8 @@ std::vector<SourceParticle> lattice(int side) {
     const auto at = [&](int k, std::uint32_t noise) {
       return maki::testing::to_fixed((k + 0.5 + 0.3 * (noise * 0x1p-32 - 0.5)) / n);
     };
-    set.push_back({at(i / side / side, p.x), at(i / side % side, p.y), at(i % side, p.z),
-                   static_cast<float>(1 / (n * n * n))});
+    set.push_back(
+        {at(i / side / side, p.x), at(i / side % side, p.y), at(i % side, p.z), static_cast<float>(1 / (n * n * n))});
   }
   return set;
 }

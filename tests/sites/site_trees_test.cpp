@@ -63,8 +63,8 @@ void expect_no_worse(const ForceErrors& found, const ForceErrors& one_tree) {
   EXPECT_GT(found.median, 0);
 }
 
-const std::vector<std::vector<double>> kCuts{{0}, {0, 0.5}, {0, 0.3}, {0, 0.85}, {0, 0.33, 0.67},
-                                             {0, 0.12, 0.8}, {0, 0.25, 0.5, 0.75}, {0, 0.1, 0.45, 0.55}};
+const std::vector<std::vector<double>> kCuts{
+    {0}, {0, 0.5}, {0, 0.3}, {0, 0.85}, {0, 0.33, 0.67}, {0, 0.12, 0.8}, {0, 0.25, 0.5, 0.75}, {0, 0.1, 0.45, 0.55}};
 
 TEST(SiteTrees, PeriodicForcesAreNoWorseThanOneTrees) {
   const auto set = uniform_set(3000, 1);
@@ -96,8 +96,7 @@ TEST(SiteTrees, ForcesWithoutACutoffAreNoWorseThanOneTrees) {
     const WalkOptions walk;
     const auto set = clumps ? clustered_set(2000, 3) : uniform_set(2000, 3, 0.26, 0.74);
     const ForceErrors one_tree = testing::errors_of_one_tree(newton(), walk, set);
-    for (const std::vector<double>& cut :
-         {std::vector<double>{0}, {0, 0.5}, {0, 0.45, 0.6}, {0, 0.4, 0.5, 0.55}}) {
+    for (const std::vector<double>& cut : {std::vector<double>{0}, {0, 0.5}, {0, 0.45, 0.6}, {0, 0.4, 0.5, 0.55}}) {
       TreeSites sites(set, slabs_at(cut), walk);
       sites.rebuild();
       SCOPED_TRACE(::testing::PrintToString(cut));
@@ -286,8 +285,8 @@ TEST(SlabTarget, DistancesAreToTheNearerFaceHoweverThickTheSlab) {
                                                    static_cast<double>(slabs.end(site)) / kSideToUnits, drift);
           EXPECT_NEAR(std::sqrt(point_gap_squared(t, dx, dy, dz)) / kSideToUnits, distance, 2e-7);
           const float h = static_cast<float>(half);
-          EXPECT_NEAR(std::sqrt(box_gap_squared(t, dx, dy, dz, h, h, h)) / kSideToUnits,
-                      std::max(0.0, distance - half), 2e-7);
+          EXPECT_NEAR(std::sqrt(box_gap_squared(t, dx, dy, dz, h, h, h)) / kSideToUnits, std::max(0.0, distance - half),
+                      2e-7);
         }
       }
     }
@@ -300,7 +299,8 @@ TEST(SlabTarget, NoParticleOfTheSlabIsOutsideOfIt) {
       const WalkTarget t = slab_target(slabs, site, true, 0);
       for (const std::uint64_t x : {std::uint64_t{slabs.begin(site)}, slabs.end(site) - 1})
         EXPECT_EQ(point_gap_squared(t, axis_distance(static_cast<std::uint32_t>(x), t.x), axis_distance(0, t.y),
-                                    axis_distance(0x80000000u, t.z)), 0.0f);
+                                    axis_distance(0x80000000u, t.z)),
+                  0.0f);
     }
   }
 }
@@ -310,11 +310,12 @@ TEST(SlabTarget, OfAnIsolatedSetIsWithinTheMiddleHalf) {
   const auto gap = [&](int site, double x, double y) {
     const WalkTarget t = slab_target(slabs, site, false, 0.01f);
     return std::sqrt(point_gap_squared(t, axis_distance(to_fixed(x), t.x), axis_distance(to_fixed(y), t.y),
-                                       axis_distance(to_fixed(0.5), t.z))) / kSideToUnits;
+                                       axis_distance(to_fixed(0.5), t.z))) /
+           kSideToUnits;
   };
   EXPECT_NEAR(gap(1, 0.26, 0.5), 0, 1e-7);
   EXPECT_NEAR(gap(1, 0.6, 0.5), 0.09, 1e-7);
-  EXPECT_NEAR(gap(2, 0.3, 0.5), 0.19, 1e-7);  // and not 0.29 the other way around
+  EXPECT_NEAR(gap(2, 0.3, 0.5), 0.19, 1e-7);   // and not 0.29 the other way around
   EXPECT_NEAR(gap(0, 0.75, 0.5), 0.49, 1e-7);  // of a slab that is outside: as if at the middle half's edge
 }
 

@@ -24,8 +24,11 @@ struct SitesOfRanks {
     std::vector<std::string> names;
     for (int i = 0; i < count; ++i) {
       names.push_back("site" + std::to_string(i));
-      plan.sites.push_back({.name = names.back(), .address = {"127.0.0.1", ports[static_cast<std::size_t>(i)]},
-                            .listen = {}, .relay = {}, .onward = {}});
+      plan.sites.push_back({.name = names.back(),
+                            .address = {"127.0.0.1", ports[static_cast<std::size_t>(i)]},
+                            .listen = {},
+                            .relay = {},
+                            .onward = {}});
     }
     plan.path.streams = 2;
     plan.security.insecure = true;

@@ -98,7 +98,8 @@ TEST_F(SitesRanks, PartsOfAllRanksArriveOnAll) {
     sites->set_piece(piece);
     const bool few = piece == 1000;  // most ranks have nothing
     const auto part_of = [&](int rank) {
-      return pattern(few && rank != world.size() - 1 ? 0 : 1000 + 37 * static_cast<std::size_t>(rank), static_cast<unsigned>(rank));
+      return pattern(few && rank != world.size() - 1 ? 0 : 1000 + 37 * static_cast<std::size_t>(rank),
+                     static_cast<unsigned>(rank));
     };
     sites->send_parts(0, Phase::kTrees, 9, part_of(world.rank()));
     sites->publish_parts(Phase::kMesh, 9, part_of(world.rank()));

@@ -38,24 +38,18 @@ void take_precedence() {
   prctl(PR_SET_TIMERSLACK, 1000UL);
   prctl(PR_SET_NAME, "wan link");
   sched_param priority{};
-  priority.sched_priority = 10;  // above endpoints that are run so too
+  priority.sched_priority = 10;                                  // above endpoints that are run so too
   pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);  // where it is refused, times are a little less exact
 }
 
 }  // namespace
 
 Direction::Direction(int from, int to, const LinkSettings& settings, std::uint64_t seed)
-    : from_(from),
-      to_(to),
-      settings_(settings),
+    : from_(from), to_(to), settings_(settings),
       queue_limit_(settings.queue > 0 ? settings.queue : settings.default_queue()),
       nanoseconds_per_byte_(settings.rate > 0 ? 8e9 / settings.rate : 0),
-      delay_(static_cast<Nanoseconds>(settings.delay * 1e9)),
-      stop_(eventfd(0, EFD_CLOEXEC)),
-      ring_(ring_bytes(settings, queue_limit_)),
-      scratch_(kLargestPacket),
-      random_(seed),
-      loss_(settings.loss),
+      delay_(static_cast<Nanoseconds>(settings.delay * 1e9)), stop_(eventfd(0, EFD_CLOEXEC)),
+      ring_(ring_bytes(settings, queue_limit_)), scratch_(kLargestPacket), random_(seed), loss_(settings.loss),
       thread_([this] { run(); }) {}
 
 Direction::~Direction() {
@@ -165,8 +159,7 @@ void Direction::admit(std::byte* slot, std::size_t bytes, Nanoseconds now) {
     return;
   }
   const Fate fate = decide(segments.wire_bytes(), now);
-  if (fate.arrives)
-    ring_.commit(bytes, release_of(fate.finish), 1, static_cast<std::uint32_t>(segments.wire_bytes()));
+  if (fate.arrives) ring_.commit(bytes, release_of(fate.finish), 1, static_cast<std::uint32_t>(segments.wire_bytes()));
 }
 
 // Each run of segments that arrive becomes one packet, due when its last segment is through.

@@ -33,8 +33,8 @@ class Direction {
   };
 
   void run();
-  int take_in();                 // packets read
-  Nanoseconds deliver();         // what is due; how long until the next is (a second where none waits)
+  int take_in();          // packets read
+  Nanoseconds deliver();  // what is due; how long until the next is (a second where none waits)
   void wait(Nanoseconds time);
   void rest_until(Nanoseconds time);
   void admit(std::byte* slot, std::size_t bytes, Nanoseconds now);
@@ -56,7 +56,7 @@ class Direction {
   Nanoseconds line_free_ = 0;  // when the line has sent all that was admitted
   double line_rest_ = 0;       // fractions of a nanosecond that line_free_ leaves out
   Nanoseconds last_release_ = 0;
-  double loss_now_ = -1;       // the probability that until_loss_ was drawn for
+  double loss_now_ = -1;         // the probability that until_loss_ was drawn for
   std::int64_t until_loss_ = 0;  // packets before the next one lost
 
   std::atomic<bool> cut_{false}, stopping_{false};

@@ -30,8 +30,7 @@ double LinkSettings::default_queue() const { return std::max(2e6, rate / 8 * del
 class EmulatedLink::Core {
  public:
   Core(const LinkEnd& a, const LinkEnd& b, const LinkSettings& settings)
-      : a_(open_end(a, b, settings)),
-        b_(open_end(b, a, settings)),
+      : a_(open_end(a, b, settings)), b_(open_end(b, a, settings)),
         forth_(a_.descriptor(), b_.descriptor(), settings, 2 * settings.seed),
         back_(b_.descriptor(), a_.descriptor(), settings, 2 * settings.seed + 1) {}
 

@@ -21,14 +21,16 @@ namespace {
 
 struct Options {
   TestbedSettings testbed;
-  std::string rtt = "270ms", rate = "800Mbit", queue, jitter = "0", rmem = "0", wmem = "0", congestion, topology = "line";
+  std::string rtt = "270ms", rate = "800Mbit", queue, jitter = "0", rmem = "0", wmem = "0", congestion,
+              topology = "line";
   std::vector<std::string> kernel;
   bool quiet = false;
 };
 
 void add_options(CLI::App& program, Options& o) {
   program.add_option("--sites", o.testbed.sites, "network namespaces, 2 to 64")->capture_default_str();
-  program.add_option("--topology", o.topology, "which are joined: line (neighbours only), ring, mesh")->capture_default_str();
+  program.add_option("--topology", o.topology, "which are joined: line (neighbours only), ring, mesh")
+      ->capture_default_str();
   program.add_option("--rtt", o.rtt, "round trip of each link")->capture_default_str();
   program.add_option("--rate", o.rate, "of IP packets, each way; 0: unbounded; one for each link: 100Mbit,400Mbit,...")
       ->capture_default_str();
@@ -37,7 +39,9 @@ void add_options(CLI::App& program, Options& o) {
   program.add_option("--jitter", o.jitter, "each packet up to so much later, in order")->capture_default_str();
   program.add_option("--seed", o.testbed.link.seed, "of loss and jitter")->capture_default_str();
   program.add_option("--mtu", o.testbed.link.mtu)->capture_default_str();
-  program.add_option("--gso", o.testbed.link.gso, "bytes that cross at once at most; 0: single packets, checksums verified")
+  program
+      .add_option("--gso", o.testbed.link.gso,
+                  "bytes that cross at once at most; 0: single packets, checksums verified")
       ->capture_default_str();
   program.add_option("--rmem", o.rmem, "net.ipv4.tcp_rmem's limit; 0: the machine's");
   program.add_option("--wmem", o.wmem, "net.ipv4.tcp_wmem's limit; 0: the machine's");
@@ -56,8 +60,9 @@ void add_options(CLI::App& program, Options& o) {
 }
 
 void resolve(Options& o) {
-  static const std::map<std::string, Topology> topologies = {
-      {"line", Topology::kLine}, {"ring", Topology::kRing}, {"mesh", Topology::kMesh}};
+  static const std::map<std::string, Topology> topologies = {{"line", Topology::kLine},
+                                                             {"ring", Topology::kRing},
+                                                             {"mesh", Topology::kMesh}};
   const auto topology = topologies.find(o.topology);
   if (topology == topologies.end()) throw wan::Error("no topology '" + o.topology + "'", "", "line, ring or mesh");
   o.testbed.topology = topology->second;
@@ -71,7 +76,8 @@ void resolve(Options& o) {
   o.testbed.kernel = tcp_limits(parse_bytes(o.rmem), parse_bytes(o.wmem), o.congestion);
   for (const std::string& setting : o.kernel) {
     const std::size_t equals = setting.find('=');
-    if (equals == std::string::npos) throw wan::Error("'" + setting + "' sets nothing", "", "--set net.ipv4.tcp_x=value");
+    if (equals == std::string::npos)
+      throw wan::Error("'" + setting + "' sets nothing", "", "--set net.ipv4.tcp_x=value");
     o.testbed.kernel[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
 }
@@ -138,7 +144,8 @@ int run_testbed(Options& options, const std::vector<std::string>& command) {
   set_environment(testbed, options.testbed.link, control.path());
   const int status = supervise(start(command, before), descriptor);
   close(descriptor);
-  if (!options.quiet) fmt::print(stderr, "{}the emulator took {:.2f} s of CPU\n", counters_text(testbed), cpu_seconds());
+  if (!options.quiet)
+    fmt::print(stderr, "{}the emulator took {:.2f} s of CPU\n", counters_text(testbed), cpu_seconds());
   return status;
 }
 

@@ -23,7 +23,8 @@ namespace {
 
 std::string environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
-  if (!value) throw wan::Error("this is no testbed", name + " is not set", "wan_testbed [OPTIONS] -- wan_testbed measure");
+  if (!value)
+    throw wan::Error("this is no testbed", name + " is not set", "wan_testbed [OPTIONS] -- wan_testbed measure");
   return value;
 }
 
@@ -40,7 +41,8 @@ void add_options(CLI::App& program, MeasureOptions& o) {
   program.add_flag("--insecure", o.insecure, "plain in place of TLS");
   program.add_flag("--ipv6", o.six);
   program.add_option("--to", o.to, "the other site")->capture_default_str();
-  program.add_option("--relay", o.relay, "site of a relay that the other one is hidden behind; plain streams go without it");
+  program.add_option("--relay", o.relay,
+                     "site of a relay that the other one is hidden behind; plain streams go without it");
   program.add_option("--cases", o.cases, "of first, warm, silent, both, large, echo, plain")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -53,13 +55,15 @@ void add_options(CLI::App& program, MeasureOptions& o) {
   program.add_option("--repeat-plain", o.repeat_plain)->capture_default_str();
   program.add_option("--silence", o.silence, "seconds")->capture_default_str();
   program.add_option("--json", o.json, "file to write");
-  program.add_option("--trace", o.trace, "file for lines of: number of the transfer, seconds, bytes that each stream received");
+  program.add_option("--trace", o.trace,
+                     "file for lines of: number of the transfer, seconds, bytes that each stream received");
 }
 
 // A key for this measurement, in a folder that goes with it.
 class TemporaryKey {
  public:
-  TemporaryKey() : folder_(fmt::format("{}/maki-measure-{}", std::filesystem::temp_directory_path().string(), getpid())) {
+  TemporaryKey()
+      : folder_(fmt::format("{}/maki-measure-{}", std::filesystem::temp_directory_path().string(), getpid())) {
     std::filesystem::create_directory(folder_);
     wan::write_key(wan::Key::make(), file());
   }
@@ -73,7 +77,9 @@ class TemporaryKey {
   std::string folder_;
 };
 
-std::string address_of(const MeasureOptions& o, int site) { return environment(fmt::format("MAKI_ADDR{}_{}", o.six ? "6" : "", site)); }
+std::string address_of(const MeasureOptions& o, int site) {
+  return environment(fmt::format("MAKI_ADDR{}_{}", o.six ? "6" : "", site));
+}
 
 MeasureSetup setup_of(MeasureOptions& o, const MeasuredLink& link, const TemporaryKey& key) {
   MeasureSetup setup;
@@ -105,21 +111,26 @@ int respond_in_child(const MeasureSetup& setup, int descriptor) {
 }  // namespace
 
 int measure(int argc, char** argv) {
-  CLI::App program("A path between sites 0 and 1 (or another, or through a relay) of the testbed around this: what it carries how fast.", "wan_testbed measure");
+  CLI::App program(
+      "A path between sites 0 and 1 (or another, or through a relay) of the testbed around this: what it carries how fast.",
+      "wan_testbed measure");
   MeasureOptions options;
   add_options(program, options);
   CLI11_PARSE(program, argc, argv);
-  const MeasuredLink link{number_of("MAKI_LINK_RATE"), number_of("MAKI_LINK_RTT"), number_of("MAKI_LINK_QUEUE"), number_of("MAKI_LINK_LOSS")};
+  const MeasuredLink link{number_of("MAKI_LINK_RATE"), number_of("MAKI_LINK_RTT"), number_of("MAKI_LINK_QUEUE"),
+                          number_of("MAKI_LINK_LOSS")};
   const TemporaryKey key;
   MeasureSetup setup = setup_of(options, link, key);
   std::optional<RelaySite> relay;
   if (options.relay >= 0) {
     const std::string address = address_of(options, options.relay);
-    relay.emplace(environment(fmt::format("MAKI_NS_{}", options.relay)), address, key.file(), options.settings.congestion);
+    relay.emplace(environment(fmt::format("MAKI_NS_{}", options.relay)), address, key.file(),
+                  options.settings.congestion);
     setup.relay = {{address, relay->port()}, key.file(), "measure"};
   }
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) throw wan::Error("no socket pair", std::strerror(errno));
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    throw wan::Error("no socket pair", std::strerror(errno));
   const pid_t child = fork();  // before there are threads
   if (child == 0) {
     close(pair[0]);

@@ -25,15 +25,15 @@ struct Order {
   enum What : std::uint32_t { kReceive, kBoth, kEcho, kPlain, kUsage, kEnd } what;
   std::uint32_t number;  // of the message: stamped into it
   std::uint64_t bytes;
-  double start;          // kBoth: when
+  double start;  // kBoth: when
 };
 struct Reply {
   double time;  // when the last byte was there (CLOCK_MONOTONIC); kUsage: CPU seconds so far
   std::uint64_t intact;
 };
 
-double now();           // CLOCK_MONOTONIC, seconds
-double cpu_seconds();   // of this process
+double now();          // CLOCK_MONOTONIC, seconds
+double cpu_seconds();  // of this process
 void wait_until(double time);
 
 // Bytes that differ from message to message, so that a receiver can tell what it got.
@@ -74,9 +74,9 @@ struct MeasureSetup {
   wan::RelayRoute relay;          // on the way; not used() where there is none
   wan::Security security;
   wan::PathSettings settings;
-  std::size_t largest = 0;        // bytes of a message
-  bool with_path = true;          // plain streams alone need none
-  std::string trace;              // a file for what each stream received when; empty: none
+  std::size_t largest = 0;  // bytes of a message
+  bool with_path = true;    // plain streams alone need none
+  std::string trace;        // a file for what each stream received when; empty: none
 };
 
 // The link as the testbed says.
@@ -99,8 +99,8 @@ struct MeasureOptions {
 
 // Site 0, in this process and namespace: the whole measurement, its table and its file.
 // `relay`: the one on the way, null where there is none.
-void run_measurement(const MeasureOptions& options, const MeasureSetup& setup, const MeasuredLink& link, const Wire& wire,
-                     const RelaySite* relay);
+void run_measurement(const MeasureOptions& options, const MeasureSetup& setup, const MeasuredLink& link,
+                     const Wire& wire, const RelaySite* relay);
 
 // Site 1, in a process of its own: enters its namespace, tells its port, and does what it is told until kEnd.
 void respond(const MeasureSetup& setup, const Wire& wire);

@@ -28,8 +28,10 @@ struct Row {
 class Measurement {
  public:
   // `relay`: the one on the way, if any.
-  Measurement(const MeasureOptions& options, const MeasureSetup& setup, const MeasuredLink& link, const Wire& wire, const RelaySite* relay)
-      : options_(options), setup_(setup), link_(link), wire_(wire), relay_(relay), payload_(setup.largest), buffer_(setup.largest) {
+  Measurement(const MeasureOptions& options, const MeasureSetup& setup, const MeasuredLink& link, const Wire& wire,
+              const RelaySite* relay)
+      : options_(options), setup_(setup), link_(link), wire_(wire), relay_(relay), payload_(setup.largest),
+        buffer_(setup.largest) {
     plain_port_ = wire_.get<std::uint16_t>();
     if (!setup.with_path) return;
     const std::uint16_t port = wire_.get<std::uint16_t>();
@@ -47,8 +49,8 @@ class Measurement {
       if (options_.wants("first")) repeat("one way, new path", 2, 0, [&] { return one_way(bytes); });
       if (options_.wants("warm")) repeat("one way, warm", options_.repeat, 0, [&] { return one_way(bytes); });
       if (options_.wants("silent"))
-        repeat(fmt::format("one way, after {} s of silence", options_.silence), options_.repeat_silent, options_.silence,
-               [&] { return one_way(bytes); });
+        repeat(fmt::format("one way, after {} s of silence", options_.silence), options_.repeat_silent,
+               options_.silence, [&] { return one_way(bytes); });
       if (options_.wants("both")) {
         repeat("both ways, the way back new", 2, 0, [&] { return both_ways(bytes); });
         repeat("both ways at once", options_.repeat, 0, [&] { return both_ways(bytes); });
@@ -110,7 +112,8 @@ class Measurement {
   void large() {
     const std::size_t bytes = static_cast<std::size_t>(parse_bytes(options_.large));
     Row time{options_.large + " one way", "s", {}}, rate{options_.large + " one way", "% of the line", {}},
-        cpu{options_.large + " CPU of both ends", "s/GB", {}}, relayed{options_.large + " CPU of the relay", "s/GB", {}};
+        cpu{options_.large + " CPU of both ends", "s/GB", {}},
+        relayed{options_.large + " CPU of the relay", "s/GB", {}};
     for (int i = 0; i < options_.repeat_large; ++i) {
       const double before = cpu_seconds() + usage_of_peer(), relay_before = relay_ ? relay_->cpu_seconds() : 0;
       const double t = one_way(bytes);
@@ -142,7 +145,8 @@ class Measurement {
 
   void plain() {
     const std::size_t bytes = static_cast<std::size_t>(parse_bytes(options_.plain));
-    Row row{options_.plain + " in one plain stream", "s", {}}, rate{options_.plain + " in one plain stream", "Mbit/s", {}};
+    Row row{options_.plain + " in one plain stream", "s", {}},
+        rate{options_.plain + " in one plain stream", "Mbit/s", {}};
     for (int i = 0; i < options_.repeat_plain; ++i) {
       const std::span<const std::byte> message = payload_.message(++number_, bytes);
       wire_.put(Order{Order::kPlain, number_, bytes, 0});
@@ -158,8 +162,8 @@ class Measurement {
 
   void add(const Row& row) {
     const auto [least, most] = std::minmax_element(row.values.begin(), row.values.end());
-    fmt::print("  {:<38} {:>9.4g} {:<14} ({:.4g} to {:.4g}, {} times)\n", row.what, row.median(), row.unit, *least, *most,
-               row.values.size());
+    fmt::print("  {:<38} {:>9.4g} {:<14} ({:.4g} to {:.4g}, {} times)\n", row.what, row.median(), row.unit, *least,
+               *most, row.values.size());
     std::fflush(stdout);
     rows_.push_back(row);
   }
@@ -176,8 +180,9 @@ class Measurement {
         link_.rtt, link_.rate, link_.queue, link_.loss, machine.sysname, machine.release, s.congestion, s.streams,
         s.send_chunk, s.receive_chunk, s.window, s.pacing_rate, !options_.insecure);
     for (std::size_t i = 0; i < rows_.size(); ++i)
-      out << fmt::format("  {{\"what\": \"{}\", \"unit\": \"{}\", \"median\": {:.6g}, \"values\": [{:.6g}]}}{}\n", rows_[i].what,
-                         rows_[i].unit, rows_[i].median(), fmt::join(rows_[i].values, ", "), i + 1 < rows_.size() ? "," : "");
+      out << fmt::format("  {{\"what\": \"{}\", \"unit\": \"{}\", \"median\": {:.6g}, \"values\": [{:.6g}]}}{}\n",
+                         rows_[i].what, rows_[i].unit, rows_[i].median(), fmt::join(rows_[i].values, ", "),
+                         i + 1 < rows_.size() ? "," : "");
     out << "]}\n";
   }
 
@@ -196,8 +201,8 @@ class Measurement {
 
 }  // namespace
 
-void run_measurement(const MeasureOptions& options, const MeasureSetup& setup, const MeasuredLink& link, const Wire& wire,
-                     const RelaySite* relay) {
+void run_measurement(const MeasureOptions& options, const MeasureSetup& setup, const MeasuredLink& link,
+                     const Wire& wire, const RelaySite* relay) {
   Measurement(options, setup, link, wire, relay).run();
 }
 

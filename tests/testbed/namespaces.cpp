@@ -81,7 +81,8 @@ void remove(const std::string& name) {
 
 bool is_inside(const fs::path& process, const struct stat& space) {
   struct stat status;
-  return stat((process / "ns/net").c_str(), &status) == 0 && status.st_dev == space.st_dev && status.st_ino == space.st_ino;
+  return stat((process / "ns/net").c_str(), &status) == 0 && status.st_dev == space.st_dev &&
+         status.st_ino == space.st_ino;
 }
 
 // Processes inside, this one (whose threads may be there) left out.
@@ -216,7 +217,8 @@ std::string Namespace::get(const std::string& setting) const {
   return value;
 }
 
-InsideNamespace::InsideNamespace(const std::string& name) : before_(open(own_namespace().c_str(), O_RDONLY | O_CLOEXEC)) {
+InsideNamespace::InsideNamespace(const std::string& name)
+    : before_(open(own_namespace().c_str(), O_RDONLY | O_CLOEXEC)) {
   if (before_ < 0) fail("the thread's own namespace does not open");
   enter_namespace(name);
 }

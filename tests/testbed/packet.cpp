@@ -58,8 +58,7 @@ Segments segments_of(std::span<const std::byte> packet) {
   VirtioHeader header;
   std::memcpy(&header, packet.data(), sizeof header);
   const std::byte* ip = packet.data() + kVirtioBytes;
-  if (header.gso_type == kNoGso || header.gso_size == 0 ||
-      header.checksum_start + std::size_t{20} > s.payload)
+  if (header.gso_type == kNoGso || header.gso_size == 0 || header.checksum_start + std::size_t{20} > s.payload)
     return s;
   const std::size_t headers = header.checksum_start + (byte_at(ip + header.checksum_start + kTcpOffset) >> 4) * 4u;
   if (headers >= s.payload) return s;

@@ -39,13 +39,15 @@ int serve_in_child(int descriptor, const std::string& space, const wan::RelaySet
 
 }  // namespace
 
-RelaySite::RelaySite(const std::string& space, const std::string& address, const std::string& key_file, const std::string& congestion) {
+RelaySite::RelaySite(const std::string& space, const std::string& address, const std::string& key_file,
+                     const std::string& congestion) {
   wan::RelaySettings settings;
   settings.listen = {address, 0};
   settings.key_files = {key_file};
   settings.socket.congestion = congestion;
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) throw wan::Error("no socket pair", std::strerror(errno));
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    throw wan::Error("no socket pair", std::strerror(errno));
   child_ = fork();
   if (child_ == 0) {
     close(pair[0]);

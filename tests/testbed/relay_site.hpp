@@ -10,7 +10,8 @@ namespace maki::testbed {
 class RelaySite {
  public:
   // Forks: before there are threads. The relay listens at `address` in the namespace `space`. Throws wan::Error.
-  RelaySite(const std::string& space, const std::string& address, const std::string& key_file, const std::string& congestion);
+  RelaySite(const std::string& space, const std::string& address, const std::string& key_file,
+            const std::string& congestion);
   ~RelaySite();
   RelaySite(const RelaySite&) = delete;
   std::uint16_t port() const { return port_; }

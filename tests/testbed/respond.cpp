@@ -28,7 +28,9 @@ double now() {
 double cpu_seconds() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -48,7 +50,8 @@ Payload::Payload(std::size_t bytes) : bytes_((bytes + 7) / 8 * 8) {
 
 std::span<const std::byte> Payload::message(std::uint32_t number, std::size_t bytes) {
   constexpr std::size_t kPage = 4096;
-  for (std::size_t i = 0; i + sizeof number <= bytes; i += kPage) std::memcpy(bytes_.data() + i, &number, sizeof number);
+  for (std::size_t i = 0; i + sizeof number <= bytes; i += kPage)
+    std::memcpy(bytes_.data() + i, &number, sizeof number);
   return {bytes_.data(), bytes};
 }
 
@@ -76,8 +79,8 @@ void plain_send(const std::string& address, std::uint16_t port, const std::strin
                 std::span<const std::byte> bytes) {
   const wan::Address peer = wan::resolve_local({address, port});
   const wan::Socket s(socket(peer.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!congestion.empty() &&
-      setsockopt(s.descriptor(), IPPROTO_TCP, TCP_CONGESTION, congestion.data(), static_cast<socklen_t>(congestion.size())) != 0)
+  if (!congestion.empty() && setsockopt(s.descriptor(), IPPROTO_TCP, TCP_CONGESTION, congestion.data(),
+                                        static_cast<socklen_t>(congestion.size())) != 0)
     throw wan::Error("no congestion control " + congestion, std::strerror(errno));
   if (connect(s.descriptor(), reinterpret_cast<const sockaddr*>(&peer.storage), peer.length) != 0)
     throw wan::Error("no plain stream to " + address, std::strerror(errno));
@@ -115,7 +118,8 @@ class Responder {
     plain_ = plain_listen(setup.address, port);
     wire_.put(port);
     if (!setup.with_path) return;
-    listener_.emplace(wan::Endpoint{setup.address, 0}, setup.security, setup.settings, wan::ListenerLimits{}, setup.relay);
+    listener_.emplace(wan::Endpoint{setup.address, 0}, setup.security, setup.settings, wan::ListenerLimits{},
+                      setup.relay);
     wire_.put(listener_->address().port);
     path_ = listener_->accept().path;
   }
@@ -146,11 +150,8 @@ class Responder {
           wire_.put(Reply{now(), 0});
           plain_receive(plain_, buffer);
           break;
-        case Order::kUsage:
-          wire_.put(Reply{cpu_seconds(), 1});
-          continue;
-        case Order::kEnd:
-          return;
+        case Order::kUsage: wire_.put(Reply{cpu_seconds(), 1}); continue;
+        case Order::kEnd: return;
       }
       reply.time = now();
       reply.intact = std::memcmp(payload_.message(order.number, bytes).data(), buffer_.data(), bytes) == 0;

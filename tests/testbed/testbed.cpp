@@ -54,7 +54,8 @@ Testbed::Testbed(const TestbedSettings& s) {
   }
   const auto pairs = pairs_of(s);
   if (!s.rates.empty() && (s.topology == Topology::kMesh || s.rates.size() != pairs.size()))
-    throw wan::Error(fmt::format("{} rates for {} links", s.rates.size(), pairs.size()), "", "give one, or one for each in a line or ring");
+    throw wan::Error(fmt::format("{} rates for {} links", s.rates.size(), pairs.size()), "",
+                     "give one, or one for each in a line or ring");
   for (const auto& [a, b] : pairs) {
     LinkSettings link = s.link;
     if (!s.rates.empty()) link.rate = s.rates[static_cast<std::size_t>(b == a + 1 ? a : b)];

@@ -42,10 +42,10 @@ class Testbed {
   };
   int sites() const { return static_cast<int>(spaces_.size()); }
   const Namespace& site(int i) const { return spaces_.at(static_cast<std::size_t>(i)); }
-  std::string address(int i) const;   // IPv4, of the site on all its links
+  std::string address(int i) const;  // IPv4, of the site on all its links
   std::string address6(int i) const;
   std::vector<Link>& links() { return links_; }
-  EmulatedLink& link(int a, int b);   // throws wan::Error where there is none
+  EmulatedLink& link(int a, int b);  // throws wan::Error where there is none
 
  private:
   void join(int a, int b, const LinkSettings& settings);

@@ -25,12 +25,14 @@ double parse_seconds(const std::string& text) {
 }
 
 double parse_rate(const std::string& text) {
-  return parse(text, {{"", 1}, {"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {"kB", 8e3}, {"MB", 8e6}, {"GB", 8e9}},
-               "800Mbit");
+  return parse(
+      text, {{"", 1}, {"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {"kB", 8e3}, {"MB", 8e6}, {"GB", 8e9}},
+      "800Mbit");
 }
 
 double parse_bytes(const std::string& text) {
-  return parse(text, {{"", 1}, {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}}, "10MB");
+  return parse(text, {{"", 1}, {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}},
+               "10MB");
 }
 
 }  // namespace maki::testbed

@@ -18,8 +18,8 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  EventLoop& next_loop();  // in turn; a path stays with its loop
-  EventLoop& handshakes();       // for listeners, and for connections until they belong to a path
+  EventLoop& next_loop();   // in turn; a path stays with its loop
+  EventLoop& handshakes();  // for listeners, and for connections until they belong to a path
 
   // For callers that need no Context of their own: a thread for each core, at most eight.
   static Context& shared();

@@ -45,8 +45,8 @@ class Together {
 
 void check_counts(std::size_t paths, std::size_t parts, const char* what) {
   if (paths != parts)
-    throw Error("The parts do not match the paths", std::to_string(paths) + " paths, " + std::to_string(parts) + " " + what,
-                "give one for each path");
+    throw Error("The parts do not match the paths",
+                std::to_string(paths) + " paths, " + std::to_string(parts) + " " + what, "give one for each path");
 }
 
 // A message that is being passed on.

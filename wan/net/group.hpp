@@ -24,7 +24,8 @@ std::vector<std::size_t> gather(std::span<Path* const> paths, Tag tag, std::span
 // Passes every message of the tags on, both ways, until `stop` says so or a path ends (orderly: returns; else throws PathError).
 // Messages keep their order; at most `limit` bytes each. Each is passed on when it is there as a whole: where bytes
 // should flow through, there is relay/relay.hpp. What had come in but was not passed on when it stopped is lost.
-void relay(Path& one, Path& other, std::span<const Tag> tags, std::size_t limit, const std::function<bool()>& stop = {});
+void relay(Path& one, Path& other, std::span<const Tag> tags, std::size_t limit,
+           const std::function<bool()>& stop = {});
 
 // The same over any number of paths, where a message may change its tag on the way.
 struct RelayLane {

@@ -19,8 +19,8 @@
 namespace maki::wan {
 namespace {
 
-constexpr int kTurn = 64;      // connections taken before others have their turn
-constexpr double kPause = 0.2; // when no descriptors are left
+constexpr int kTurn = 64;       // connections taken before others have their turn
+constexpr double kPause = 0.2;  // when no descriptors are left
 
 // At most one line a second, however many there are to be told of.
 class RefusalLog {
@@ -58,7 +58,8 @@ void check(const ListenerLimits& limits) {
   at_least_one("sessions_per_peer", limits.sessions_per_peer);
   at_least_one("streams_per_path", limits.streams_per_path);
   if (limits.streams_per_peer < 0) throw Error("limit streams_per_peer is below 0");
-  if (limits.streams_per_path > kMaxStreams) throw Error(fmt::format("limit streams_per_path is above {}", kMaxStreams));
+  if (limits.streams_per_path > kMaxStreams)
+    throw Error(fmt::format("limit streams_per_path is above {}", kMaxStreams));
 }
 
 }  // namespace
@@ -109,15 +110,17 @@ class Listener::Core final : public Pollable {
   std::deque<Waiting> accepted_;
 };
 
-Listener::Core::Core(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
-                     const RelayRoute& relay, Context& context)
-    : context_(context), loop_(context.handshakes()), settings_(settings), limits_(limits), sessions_(settings, limits), refusals_(loop_) {
+Listener::Core::Core(const Endpoint& local, const Security& security, const PathSettings& settings,
+                     const ListenerLimits& limits, const RelayRoute& relay, Context& context)
+    : context_(context), loop_(context.handshakes()), settings_(settings), limits_(limits), sessions_(settings, limits),
+      refusals_(loop_) {
   settings.check();
   check(limits);
   security_ = SecurityContext::make(security);
   if (relay.used()) {
     address_ = relay.relay;
-    hidden_ = HiddenListener::start(loop_, relay, settings_, [this](Socket socket, const Address& peer) { greet(std::move(socket), peer); });
+    hidden_ = HiddenListener::start(loop_, relay, settings_,
+                                    [this](Socket socket, const Address& peer) { greet(std::move(socket), peer); });
     return;
   }
   socket_ = listen_on(local, settings_);
@@ -169,9 +172,12 @@ void Listener::Core::greet(Socket socket, const Address& peer) {
       welcome.party = security_->party();
       return welcome;
     };
-    events.welcomed = [this](Greeter& greeter, std::unique_ptr<Channel> greeted) { welcomed(greeter, std::move(greeted)); };
+    events.welcomed = [this](Greeter& greeter, std::unique_ptr<Channel> greeted) {
+      welcomed(greeter, std::move(greeted));
+    };
     events.gone = [this](Greeter& greeter, const std::string& reason) { drop(greeter, reason); };
-    half_open_.push_back(std::make_unique<Greeter>(loop_, std::move(channel), peer, settings_.handshake_timeout, std::move(events)));
+    half_open_.push_back(
+        std::make_unique<Greeter>(loop_, std::move(channel), peer, settings_.handshake_timeout, std::move(events)));
     strangers_.enter(peer.network(), *half_open_.back());
     if (strangers_.size() > static_cast<std::size_t>(limits_.half_open)) drop_surplus();
   } catch (const Error& error) {
@@ -189,9 +195,11 @@ void Listener::Core::known(Greeter& greeter, const std::string& identity) {
 
 Welcome Listener::Core::decide(const Hello& hello, const Channel& channel, const std::string& host) {
   if (hello.version == kProtocolVersion && hello.party == security_->party() && !hello.own_machine) {
-    return SessionTable::refuse(Answer::kRefused, "this call came back to its own caller, or both sides have one name (own_name)");
+    return SessionTable::refuse(Answer::kRefused,
+                                "this call came back to its own caller, or both sides have one name (own_name)");
   }
-  if (hello.is_new() && queue_full()) return SessionTable::refuse(Answer::kBusy, "none of those that came was taken up");
+  if (hello.is_new() && queue_full())
+    return SessionTable::refuse(Answer::kBusy, "none of those that came was taken up");
   return sessions_.answer(hello, channel.identity(), host);
 }
 
@@ -209,7 +217,8 @@ void Listener::Core::drop(Greeter& greeter, const std::string& reason) {
 
 void Listener::Core::drop_surplus() {
   Crowd<Greeter>& crowd = strangers_.size() > 0 ? strangers_ : known_;
-  drop(crowd.surplus(), fmt::format("there are {} other connections that have not said who they are", crowd.size() - 1));
+  drop(crowd.surplus(),
+       fmt::format("there are {} other connections that have not said who they are", crowd.size() - 1));
 }
 
 void Listener::Core::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel) {
@@ -228,7 +237,8 @@ void Listener::Core::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel
 
 void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> channel) {
   const Hello& hello = greeter.hello();
-  AcceptedSession session{greeter.welcome().session, channel->identity(), hello.name, hello, greeter.peer(), settings_, {}};
+  AcceptedSession session{
+      greeter.welcome().session, channel->identity(), hello.name, hello, greeter.peer(), settings_, {}};
   session.settings.streams = static_cast<int>(greeter.welcome().streams);
   session.settings.unmatched_limit = greeter.welcome().unmatched_limit;
   session.promised = sessions_.take_promised(session.session);
@@ -261,8 +271,8 @@ std::optional<Accepted> Listener::Core::next(std::optional<double> seconds) {
   return first;
 }
 
-Listener::Listener(const Endpoint& local, const Security& security, const PathSettings& settings, const ListenerLimits& limits,
-                   const RelayRoute& relay, Context& context)
+Listener::Listener(const Endpoint& local, const Security& security, const PathSettings& settings,
+                   const ListenerLimits& limits, const RelayRoute& relay, Context& context)
     : core_(std::make_shared<Core>(local, security, settings, limits, relay, context)) {}
 Listener::~Listener() = default;
 Listener::Listener(Listener&&) noexcept = default;

@@ -39,8 +39,8 @@ class Listener {
   Listener(Listener&&) noexcept;
   Listener& operator=(Listener&&) noexcept;
 
-  Endpoint address() const;                          // with the port that was bound
-  Accepted accept();                                 // waits for the next path
+  Endpoint address() const;  // with the port that was bound
+  Accepted accept();         // waits for the next path
   std::optional<Accepted> accept_for(double seconds);
 
  private:

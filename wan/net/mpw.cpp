@@ -21,7 +21,8 @@ int MPW_Init(std::string* url, int* server_side_ports, int*, int num_channels) {
 
 int MPW_Init(std::string* url, int* server_side_ports, int num_channels) {
   return mpw::guarded([&] {
-    const auto hosts = num_channels > 0 ? std::vector<std::string>(url, url + num_channels) : std::vector<std::string>{};
+    const auto hosts =
+        num_channels > 0 ? std::vector<std::string>(url, url + num_channels) : std::vector<std::string>{};
     mpw::init(hosts, server_side_ports, num_channels);
     return 0;
   });
@@ -69,15 +70,16 @@ int MPW_Recv(char* buf, long long int size, int* channels, int num_channels) {
   return mpw::guarded([&] { return mpw::receive(mpw::lanes_of(channels, num_channels), buf, size), 0; });
 }
 
-int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* channel, int num_channels) {
+int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* channel,
+                 int num_channels) {
   return mpw::guarded([&] {
     const auto lanes = mpw::lanes_of(channel, num_channels);
     return mpw::send_receive(lanes, sendbuf, sendsize, lanes, recvbuf, recvsize), 0;
   });
 }
 
-long long int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize, int* channel,
-                            int num_channels) {
+long long int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize,
+                            int* channel, int num_channels) {
   return mpw::guarded([&] {
     const auto lanes = mpw::lanes_of(channel, num_channels);
     return mpw::send_receive_unknown(lanes, sendbuf, sendsize, lanes, recvbuf, maxrecvsize);

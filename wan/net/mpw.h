@@ -67,8 +67,8 @@ int MPW_Send(char* buf, long long int size, int* channels, int num_channels);
 int MPW_Recv(char* buf, long long int size, int* channels, int num_channels);
 int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* channel,
                  int num_channels);
-long long int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize, int* channel,
-                            int num_channels);
+long long int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize,
+                            int* channel, int num_channels);
 
 char* MPW_DNSResolve(std::string host);
 
@@ -104,8 +104,8 @@ int MPW_PRecv(char** recvbuf, long long int* recvsize, int* channel, int num_cha
 
 /* Sends over one set of channels while it receives over another. DCycle: what comes is of unknown size, at most
    recvsize, and meets MPW_DCycle or MPW_DSendRecv. What came. */
-int MPW_Cycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send, int num_ch_send,
-              int* ch_recv, int num_ch_recv);
+int MPW_Cycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send,
+              int num_ch_send, int* ch_recv, int num_ch_recv);
 long long int MPW_DCycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send,
                          int num_ch_send, int* ch_recv, int num_ch_recv);
 
@@ -155,8 +155,8 @@ int MPW_PSendRecv_c(char** sendbuf, long long int* sendsize, char** recvbuf, lon
 /* Not in MPWide. */
 int MPW_Send_c(char* buf, long long int size, int* channels, int num_channels);
 int MPW_Recv_c(char* buf, long long int size, int* channels, int num_channels);
-long long int MPW_DSendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize, int* channel,
-                              int num_channels);
+long long int MPW_DSendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize,
+                              int* channel, int num_channels);
 int MPW_CreatePath_c(char* host, int server_side_base_port, int num_streams);
 int MPW_CreatePathWithoutConnect_c(char* host, int server_side_base_port, int streams_in_path);
 int MPW_PathSend_c(char* buf, long long int size, int path);

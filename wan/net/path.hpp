@@ -42,11 +42,11 @@ class Request {
   explicit Request(std::shared_ptr<Operation> operation) : operation_(std::move(operation)) {}
   bool valid() const { return operation_ != nullptr; }
 
-  bool test();                      // done? Throws what wait() would throw.
-  void wait();                      // Throws PathError where the path was lost, Error where the message did not fit.
-  bool wait_for(double seconds);    // false when it is still not done then
-  std::size_t size() const;         // of the message, once done
-  Bytes take();                     // of receive_any, once done
+  bool test();                    // done? Throws what wait() would throw.
+  void wait();                    // Throws PathError where the path was lost, Error where the message did not fit.
+  bool wait_for(double seconds);  // false when it is still not done then
+  std::size_t size() const;       // of the message, once done
+  Bytes take();                   // of receive_any, once done
   std::chrono::steady_clock::time_point done_at() const;  // receive: the last byte was there; send: all acknowledged
 
  private:
@@ -55,20 +55,20 @@ class Request {
 
 struct StreamStatus {
   int number = 0;
-  unsigned epoch = 0;          // connections made for this number so far
+  unsigned epoch = 0;  // connections made for this number so far
   bool up = false;
   std::uint64_t sent = 0, received = 0;  // payload bytes, over all epochs
 };
 
 struct PathStatus {
-  std::string peer;            // "amsterdam at 1.2.3.4:6000"
-  std::string identity;        // of the peer: key id, or the name in its certificate; empty when insecure
-  bool up = false;             // at least one stream is
+  std::string peer;      // "amsterdam at 1.2.3.4:6000"
+  std::string identity;  // of the peer: key id, or the name in its certificate; empty when insecure
+  bool up = false;       // at least one stream is
   int streams_up = 0, streams = 0;
-  double round_trip = 0;       // seconds, the shortest of the last heartbeats; 0: none yet
-  double silent = 0;           // seconds since anything was heard of the peer
+  double round_trip = 0;                                  // seconds, the shortest of the last heartbeats; 0: none yet
+  double silent = 0;                                      // seconds since anything was heard of the peer
   std::uint64_t sent = 0, received = 0, outstanding = 0;  // payload bytes; outstanding: not yet acknowledged
-  std::uint64_t sent_again = 0;       // bytes of chunks that had to be sent once more
+  std::uint64_t sent_again = 0;                           // bytes of chunks that had to be sent once more
   std::uint64_t reconnections = 0;
   std::vector<StreamStatus> stream;
 };
@@ -94,7 +94,7 @@ class Path {
   std::size_t receive(Tag tag, std::span<std::byte> buffer);  // size of the message, at most the buffer's
   Bytes receive_any(Tag tag, std::size_t limit);              // of unknown size, at most `limit`
   std::size_t send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer);
-  void barrier();                                             // returns when the peer has called it as often
+  void barrier();  // returns when the peer has called it as often
 
   // The same without waiting. Buffers stay untouched until the Request is done.
   Request start_send(Tag tag, std::span<const std::byte> message);
@@ -106,7 +106,7 @@ class Path {
   void change(const PathSettings& settings);
   PathSettings settings() const;
   PathStatus status() const;
-  void drop_stream(int number);        // breaks it as a failing network would; it is reconnected (tests, tools)
+  void drop_stream(int number);  // breaks it as a failing network would; it is reconnected (tests, tools)
   // Waits until all is acknowledged, tells the peer, and closes. False where `seconds` were not enough: what was left is lost.
   bool close(double seconds = 60);
   bool valid() const { return core_ != nullptr; }

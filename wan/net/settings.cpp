@@ -22,7 +22,8 @@ std::uint16_t parse_port(const std::string& text, const std::string& port) {
   const char* end = port.data() + port.size();
   const auto [stop, error] = std::from_chars(port.data(), end, value);
   if (port.empty()) no_endpoint(text, "it has no port");
-  if (error != std::errc{} || stop != end || value > 65535) no_endpoint(text, "'" + port + "' is no port from 0 to 65535");
+  if (error != std::errc{} || stop != end || value > 65535)
+    no_endpoint(text, "'" + port + "' is no port from 0 to 65535");
   return static_cast<std::uint16_t>(value);
 }
 
@@ -89,7 +90,8 @@ void PathSettings::check() const {
   check_times(*this);
   const auto plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
   if (congestion.size() > 15 || !std::all_of(congestion.begin(), congestion.end(), plain)) {
-    throw Error("congestion = '" + congestion + "'", "no name of a congestion control", "write for example cubic or bbr");
+    throw Error("congestion = '" + congestion + "'", "no name of a congestion control",
+                "write for example cubic or bbr");
   }
   if ((local_port_first == 0) != (local_port_last == 0) || local_port_first > local_port_last) {
     throw Error(fmt::format("local ports {} to {}", local_port_first, local_port_last), "no range of ports",

@@ -23,20 +23,20 @@ inline constexpr int kMaxStreams = 256;
 
 // Sizes in bytes, times in seconds, rates in bytes per second.
 struct PathSettings {
-  int streams = 16;                      // TCP connections of the path, 1 to 256
-  std::size_t window = 0;                // SO_SNDBUF and SO_RCVBUF of each stream; 0 leaves it to the kernel's tuning
-  std::size_t send_chunk = 64 << 10;     // the largest piece of a message given to a stream at once
-  std::size_t receive_chunk = 256 << 10; // the most taken from a stream before the next one's turn
-  double pacing_rate = 0;                // of the whole path, what is sent; 0: as fast as the streams take it
-  std::string congestion;                // TCP_CONGESTION ("cubic", "bbr"); empty: the kernel's choice
-  std::string local_address;             // connect from this address; empty: any
-  std::uint16_t local_port_first = 0;    // connect from ports of this range (firewalls); 0: any
+  int streams = 16;                       // TCP connections of the path, 1 to 256
+  std::size_t window = 0;                 // SO_SNDBUF and SO_RCVBUF of each stream; 0 leaves it to the kernel's tuning
+  std::size_t send_chunk = 64 << 10;      // the largest piece of a message given to a stream at once
+  std::size_t receive_chunk = 256 << 10;  // the most taken from a stream before the next one's turn
+  double pacing_rate = 0;                 // of the whole path, what is sent; 0: as fast as the streams take it
+  std::string congestion;                 // TCP_CONGESTION ("cubic", "bbr"); empty: the kernel's choice
+  std::string local_address;              // connect from this address; empty: any
+  std::uint16_t local_port_first = 0;     // connect from ports of this range (firewalls); 0: any
   std::uint16_t local_port_last = 0;
-  double connect_timeout = 10;           // of one attempt
+  double connect_timeout = 10;  // of one attempt
   double handshake_timeout = 10;
-  double heartbeat = 1;                  // between heartbeats on an idle stream
-  double stream_timeout = 6;             // a stream silent for so long is taken for dead, and reconnected
-  double patience = 600;                 // a path whose peer is silent for so long is given up
+  double heartbeat = 1;                                // between heartbeats on an idle stream
+  double stream_timeout = 6;                           // a stream silent for so long is taken for dead, and reconnected
+  double patience = 600;                               // a path whose peer is silent for so long is given up
   std::size_t unmatched_limit = std::size_t{1} << 28;  // memory for what arrives before its receive is posted
   std::uint64_t message_limit = std::uint64_t{1} << 40;
 

@@ -13,8 +13,8 @@ struct Facts {
   std::uint64_t particles = 0;
   std::uint64_t most = 0;  // of a rank
   int ranks = 1;
-  float mass = 0;          // of the first particle
-  std::uint32_t equal = 1; // 0: masses differ
+  float mass = 0;           // of the first particle
+  std::uint32_t equal = 1;  // 0: masses differ
 
   std::uint64_t pieces() const { return (most + kPieceParticles - 1) / kPieceParticles; }
   void add(const Facts& other) {
@@ -134,7 +134,8 @@ void receive_pieces(Sites& sites, std::uint64_t number, const std::vector<Facts>
         std::uint64_t& of_site = left[static_cast<std::size_t>(site)];
         if (message.size() % particle_bytes != 0 || message.size() / particle_bytes > of_site)
           throw Error("site " + sites.name(site) + " sends other particles than it has",
-                      std::to_string(message.size()) + " bytes, and " + std::to_string(of_site) + " particles are to come",
+                      std::to_string(message.size()) + " bytes, and " + std::to_string(of_site) +
+                          " particles are to come",
                       "run the same version at all sites");
         of_site -= message.size() / particle_bytes;
         unpack(message, mass, set);

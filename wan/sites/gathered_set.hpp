@@ -18,9 +18,9 @@ class GatheredSet {
   // several (Phase::kOutput), whose ranks share them out by x. A site has a bounded number of them on their way.
   GatheredSet(Sites& sites, const Stream& stream, const SourceParticle* particles, std::size_t n);
 
-  int place() const { return place_; }                         // of the site that has them
-  bool here() const { return here_; }                          // on all ranks of that site
-  std::uint64_t count() const { return count_; }               // of all sites
+  int place() const { return place_; }                                  // of the site that has them
+  bool here() const { return here_; }                                   // on all ranks of that site
+  std::uint64_t count() const { return count_; }                        // of all sites
   const DeviceBuffer<SourceParticle>& share() const { return share_; }  // this rank's; empty at other sites
 
  private:

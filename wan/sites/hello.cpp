@@ -41,7 +41,8 @@ class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
   [[noreturn]] static void refuse() {
-    throw Error("what calls is no site of a run", "its first words are not understood", "look at the addresses of the sites");
+    throw Error("what calls is no site of a run", "its first words are not understood",
+                "look at the addresses of the sites");
   }
   template <class T>
   T get() {

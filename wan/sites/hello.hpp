@@ -22,10 +22,10 @@ struct Hello {
   Purpose purpose = Purpose::kRun;
   std::string version, name;
   // Of the same protocol only; else as they are here.
-  std::vector<std::string> ring;        // names of all sites
-  std::string agreement;                // RingPlan::agreement
+  std::vector<std::string> ring;  // names of all sites
+  std::string agreement;          // RingPlan::agreement
   std::vector<std::uint64_t> restarts;
-  double clock = 0;                     // seconds since 1970 when it was sent
+  double clock = 0;  // seconds since 1970 when it was sent
 };
 
 Hello hello_of(const RingPlan& plan, Purpose purpose);

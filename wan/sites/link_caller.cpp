@@ -15,8 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double kFirst = 1.5, kLongest = 5;  // seconds of an attempt, longer from one to the next; several round trips
-constexpr double kPause = 1;     // between attempts that fail by themselves
-constexpr double kSilence = 30;  // of one that was connected and says nothing
+constexpr double kPause = 1;                  // between attempts that fail by themselves
+constexpr double kSilence = 30;               // of one that was connected and says nothing
 
 double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
 
@@ -30,8 +30,8 @@ std::string reason_in(const std::string& message) {
 }  // namespace
 
 LinkCaller::LinkCaller(const RingPlan& plan, int site, const Message& hello, wan::Context& context)
-    : plan_(plan), site_(site), hello_(hello), context_(context), there_(plan.sites[static_cast<std::size_t>(site)]), within_(kFirst),
-      reason_((there_.relay.used() ? there_.relay.relay : there_.address).text() + " is called"),
+    : plan_(plan), site_(site), hello_(hello), context_(context), there_(plan.sites[static_cast<std::size_t>(site)]),
+      within_(kFirst), reason_((there_.relay.used() ? there_.relay.relay : there_.address).text() + " is called"),
       thread_([this] { run(); }) {}
 
 LinkCaller::~LinkCaller() {
@@ -105,7 +105,8 @@ bool LinkCaller::attempt() {
     // One that was there and went (it said good-bye) may come again; one that does not want us will not.
     const std::string text = error.what(), reason = reason_in(text);
     if (text.find(" refuses the path") != std::string::npos) {
-      fail("site " + there_.name + " at " + end.text() + " refuses the path (" + (reason.empty() ? error.what() : reason) + ")");
+      fail("site " + there_.name + " at " + end.text() + " refuses the path (" +
+           (reason.empty() ? error.what() : reason) + ")");
       return true;
     }
     if (since(begun) < within) {

@@ -24,10 +24,10 @@ class LinkCaller {
   LinkCaller(const RingPlan& plan, int site, const Message& hello, wan::Context& context);
   ~LinkCaller();
 
-  Reached take();            // what has come of it, once
-  void call();               // again, after take()
+  Reached take();              // what has come of it, once
+  void call();                 // again, after take()
   std::string reason() const;  // why it is not there yet
-  void stop();               // soon; the destructor waits for it
+  void stop();                 // soon; the destructor waits for it
 
  private:
   void run();

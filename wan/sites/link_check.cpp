@@ -15,16 +15,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double kDefaultWait = 60;
-constexpr double kPatience = 30;        // of a site that stops answering during the measurement
+constexpr double kPatience = 30;  // of a site that stops answering during the measurement
 constexpr int kPings = 6;
-constexpr double kSending = 3;          // seconds for each way
+constexpr double kSending = 3;  // seconds for each way
 constexpr std::size_t kChunk = 256 << 10;
 constexpr std::size_t kFirstWindow = 4 << 20, kLastWindow = 128 << 20;  // bytes on their way at once
 constexpr std::size_t kMost = std::size_t{256} << 20;
 constexpr wan::Tag kWords = kCheckTag, kBulk = kCheckTag + 1;
 
 double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
-double wall_clock() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double wall_clock() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 // Bytes that are sent; never freed, since a path that is given up may still look at them.
 const std::vector<std::byte>& zeros() {

@@ -9,11 +9,11 @@
 namespace maki::sites {
 
 struct LinkCheck {
-  int site = 0;             // the neighbour, of RingPlan::sites
-  bool calls = false;       // whether it calls us; else we call it
-  bool reachable = false;   // hellos were exchanged
-  std::string error;        // why it is not reachable, or what ended the measurement; empty: nothing
-  std::string version;      // of its program
+  int site = 0;                          // the neighbour, of RingPlan::sites
+  bool calls = false;                    // whether it calls us; else we call it
+  bool reachable = false;                // hellos were exchanged
+  std::string error;                     // why it is not reachable, or what ended the measurement; empty: nothing
+  std::string version;                   // of its program
   std::vector<std::string> differences;  // why the two cannot run together (differences() of hello.hpp)
   bool waits_to_run = false;             // it is no check over there but a run: nothing was measured
   double clock_difference = 0;           // seconds, theirs less ours

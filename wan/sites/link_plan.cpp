@@ -82,12 +82,14 @@ std::string shared_key_warning(const RingPlan& plan) {
   const LinkPlan right = link_to(plan, with[0]), left = link_to(plan, with[1]);
   const std::string names = "sites " + name_of(plan, with[0]) + " and " + name_of(plan, with[1]);
   if (!right.security.certificate.empty() && !left.security.certificate.empty())
-    return names + " show certificates: each of them could pose as the other (a key for each link would tell them apart: "
-                   "sites.NAME.key)";
+    return names +
+           " show certificates: each of them could pose as the other (a key for each link would tell them apart: "
+           "sites.NAME.key)";
   const std::string id = key_id(right);
   if (id.empty() || id != key_id(left)) return "";
-  return names + " hold the same key, " + id + ": each of them could pose as the other (give each link a key of its own: "
-                 "sites.NAME.key)";
+  return names + " hold the same key, " + id +
+         ": each of them could pose as the other (give each link a key of its own: "
+         "sites.NAME.key)";
 }
 
 }  // namespace maki::sites

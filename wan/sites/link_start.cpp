@@ -15,7 +15,7 @@ namespace maki::sites {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kTurn = 0.02;        // seconds between looks
+constexpr double kTurn = 0.02;  // seconds between looks
 constexpr double kFirstLine = 2, kLines = 10;
 constexpr std::size_t kLongestNews = 12 << 10;
 constexpr std::size_t kMostLeft = 8;  // paths that end by themselves
@@ -33,7 +33,8 @@ std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& contex
   wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{here.listen.host, here.address.port};
   try {
     const LinkPlan listening = listening_plan(plan);
-    return std::make_unique<wan::Listener>(local, listening.security, listening.path, wan::ListenerLimits{}, here.relay, context);
+    return std::make_unique<wan::Listener>(local, listening.security, listening.path, wan::ListenerLimits{}, here.relay,
+                                           context);
   } catch (const wan::Error& error) {
     throw Error("site " + here.name + " cannot be called", error.what());
   }
@@ -154,7 +155,8 @@ std::string LinkStart::why_waiting(std::size_t i) const {
   if (callers_[i]) return callers_[i]->reason();
   const SitePlace& here = plan_.sites[static_cast<std::size_t>(plan_.me)];
   if (here.relay.used())
-    return "it has not called yet by the relay " + here.relay.relay.text() + ", where this site is " + here.relay.target;
+    return "it has not called yet by the relay " + here.relay.relay.text() + ", where this site is " +
+           here.relay.target;
   return "it has not called port " + std::to_string(listener_->address().port) + " of this site yet";
 }
 
@@ -187,11 +189,11 @@ void LinkStart::turn_away(wan::Accepted& accepted, const std::string& key) {
     accepted.path.start_send(kHelloTag, hello_);  // so that it finds out whom it has called
   } catch (const wan::Error&) {
   }
-  const std::string why =
-      key.empty() ? "it is no neighbour of " + name(plan_.me) + " that should call it"
-                  : "it shows the key " + accepted.identity + ", and that of this link is " + key +
-                        ": give the same sites.NAME.key at both ends";
-  if (!key.empty()) send_news(accepted.path, News::kRefused, "site " + name(plan_.me) + " turns this site away (" + why + ")");
+  const std::string why = key.empty() ? "it is no neighbour of " + name(plan_.me) + " that should call it"
+                                      : "it shows the key " + accepted.identity + ", and that of this link is " + key +
+                                            ": give the same sites.NAME.key at both ends";
+  if (!key.empty())
+    send_news(accepted.path, News::kRefused, "site " + name(plan_.me) + " turns this site away (" + why + ")");
   left_.push_back(std::move(accepted.path));
   if (left_.size() > kMostLeft) left_.erase(left_.begin());
   say(plan_, "a site that calls itself " + printable(accepted.name) + " was turned away: " + why);

@@ -16,11 +16,11 @@ namespace maki::sites {
 
 struct StartedLink {
   int site = 0;
-  bool calls = false;    // they call us
+  bool calls = false;  // they call us
   bool up = false;
-  std::string problem;   // why there is no hope, where there is none
+  std::string problem;  // why there is no hope, where there is none
   wan::Path path;
-  wan::Request news;     // posted for kNewsTag
+  wan::Request news;  // posted for kNewsTag
   Hello theirs;
 };
 
@@ -69,7 +69,7 @@ class LinkStart {
   std::vector<std::string> key_ids_;  // that the neighbours hold, beside links_; empty: paths know them otherwise
   std::vector<std::string> reasons_;  // of waiting, beside links_
   std::vector<Candidate> candidates_;
-  std::vector<wan::Path> left_;       // of others than our neighbours, and of those that only try their links
+  std::vector<wan::Path> left_;  // of others than our neighbours, and of those that only try their links
   std::vector<std::unique_ptr<LinkCaller>> callers_;  // null where they call
 };
 

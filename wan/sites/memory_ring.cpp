@@ -49,8 +49,8 @@ class MemoryRing : public Ring {
     auto [sent_as, message] = std::move(queue.front());
     queue.pop_front();
     if (sent_as != number)
-      throw Error("the sites are not in step", std::string(name(phase)) + " " + std::to_string(sent_as) + " came for " +
-                                                   std::to_string(number));
+      throw Error("the sites are not in step",
+                  std::string(name(phase)) + " " + std::to_string(sent_as) + " came for " + std::to_string(number));
     ++traffic.messages_received;
     traffic.bytes_received += message.size();
     return std::move(message);

@@ -96,8 +96,7 @@ class Encoder : MeshCoder {
     const int stretch = std::min(half_, WeightFit::kSegment);
     const std::vector<Stretch> all = samples(mesh, first, stretch);
     WeightFit found;
-    for (const Stretch& s : all)
-      found.add(features_of(mesh, s, odd), near(mesh).row(s.x, s.y, odd), s.from, stretch);
+    for (const Stretch& s : all) found.add(features_of(mesh, s, odd), near(mesh).row(s.x, s.y, odd), s.from, stretch);
     model.weights = found.weights();
     double sum = 0, squares = 0, exact = 0;
     for (const Stretch& s : all) {
@@ -113,7 +112,7 @@ class Encoder : MeshCoder {
     const auto mean = std::bit_cast<std::uint32_t>(std::max(static_cast<float>(sum / cells), kLeastMean));
     model.mean = std::bit_cast<float>(mean & 0xffff0000u);
     // Where much the same is left everywhere the cells around say little, and how it was farther off says as much.
-    const bool alike = squares * cells < 4 * sum * sum, often_exact = exact > 0.05 * cells;
+    const bool alike = squares * cells<4 * sum * sum, often_exact = exact> 0.05 * cells;
     if (!first || !used(mesh, false)) head_.kept = alike ? 1 : often_exact ? 0 : 2;
   }
 

@@ -24,9 +24,9 @@ enum class Plane : std::uint8_t {
 // A block of cells [x][y][z], last axis contiguous and periodic.
 struct MeshBlock {
   int planes = 0, rows = 0, length = 0;
-  int meshes = 1;        // 2: the second is shifted by half a cell
-  int dropped_bits = 0;  // of rounded planes
-  int shed_bits = 0;     // of exact ones: multiples of 2^shed_bits in any case
+  int meshes = 1;                          // 2: the second is shifted by half a cell
+  int dropped_bits = 0;                    // of rounded planes
+  int shed_bits = 0;                       // of exact ones: multiples of 2^shed_bits in any case
   std::array<std::vector<Plane>, 2> kind;  // of the planes of both meshes
 
   std::size_t cells() const {

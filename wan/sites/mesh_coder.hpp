@@ -76,9 +76,7 @@ class MeshCoder {
 
  private:
   using Memory = HalfRows<float>;
-  const Model& model(int mesh, int x, int odd) const {
-    return models_[counted(mesh)][begins(mesh, x)][counted(odd)];
-  }
+  const Model& model(int mesh, int x, int odd) const { return models_[counted(mesh)][begins(mesh, x)][counted(odd)]; }
   float mean(int mesh, int x, int odd) const;
 
   std::vector<NearCells> near_;

@@ -74,8 +74,7 @@ MeshChunk read_chunk(Reader& reader, const MeshHeader& header) {
   if (!within(head.first_plane, head.planes) || !within(head.first_row, head.rows))
     refuse("a part lies beyond the mesh");
   MeshChunk chunk{head.first_plane, head.first_row, {}, {}, {}};
-  chunk.block = {head.planes, head.rows, m, header.meshes, header.unit.dropped_bits,
-                 header.unit.shed_bits, {}};
+  chunk.block = {head.planes, head.rows, m, header.meshes, header.unit.dropped_bits, header.unit.shed_bits, {}};
   for (int mesh = 0; mesh < header.meshes; ++mesh) {
     for (std::byte kind : reader.bytes(static_cast<std::uint64_t>(head.planes))) {
       if (std::to_integer<int>(kind) > static_cast<int>(Plane::kExact)) refuse("a plane is of no known kind");
@@ -98,8 +97,8 @@ Message pack(const MeshHeader& header, std::uint32_t pieces, std::span<const Mes
   Message message;
   append(message, head);
   for (const MeshChunk& chunk : chunks) {
-    append(message, ChunkHead{chunk.first_plane, chunk.first_row, chunk.block.planes, chunk.block.rows,
-                              chunk.bytes.size()});
+    append(message,
+           ChunkHead{chunk.first_plane, chunk.first_row, chunk.block.planes, chunk.block.rows, chunk.bytes.size()});
     for (int mesh = 0; mesh < header.meshes; ++mesh)
       for (Plane kind : chunk.block.kind[static_cast<std::size_t>(mesh)]) append(message, kind);
     message.insert(message.end(), chunk.bytes.begin(), chunk.bytes.end());

@@ -18,7 +18,7 @@ struct MeshChunk {
   int first_plane = 0, first_row = 0;  // in the whole mesh
   MeshBlock block;                     // rows are whole: block.length is the mesh's
   std::vector<std::byte> bytes;
-  std::span<const std::byte> coded;    // of one that came: within the message
+  std::span<const std::byte> coded;  // of one that came: within the message
 };
 
 // What all parts of a step have to agree in.

@@ -15,7 +15,8 @@ const std::int32_t* Surroundings::sum_of(int place, int x0, int x1, int y0, int 
   x0 = std::max(x0, 0);
   constexpr int kPad = NearCells::kPad;
   add_rows({first_->near(x0, y0) - kPad, first_->near(x0, y1) - kPad, first_->near(x1, y0) - kPad,
-            first_->near(x1, y1) - kPad}, 2 * own_.half_step(), sums.data());
+            first_->near(x1, y1) - kPad},
+           2 * own_.half_step(), sums.data());
   return sums.data() + kPad;
 }
 

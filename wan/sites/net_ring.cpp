@@ -12,9 +12,9 @@ namespace maki::sites {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kLines = 10;       // seconds between two lines about a site that is waited for
-constexpr double kLastWords = 3;    // seconds to tell the others why this site leaves
-constexpr double kFarewell = 60;    // seconds of a regular end: all has been acknowledged before
+constexpr double kLines = 10;     // seconds between two lines about a site that is waited for
+constexpr double kLastWords = 3;  // seconds to tell the others why this site leaves
+constexpr double kFarewell = 60;  // seconds of a regular end: all has been acknowledged before
 
 double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
 
@@ -31,7 +31,8 @@ void check_length(const Message& message) {
 }  // namespace
 
 NetRing::Core::Core(const RingPlan& plan)
-    : ways{static_cast<int>(plan.sites.size()), plan.me}, most_held_(plan.most_held > 0 ? plan.most_held : half_of_memory()),
+    : ways{static_cast<int>(plan.sites.size()), plan.me},
+      most_held_(plan.most_held > 0 ? plan.most_held : half_of_memory()),
       context_(std::make_unique<wan::Context>(ways.count > 2 ? 2 : 1)) {
   for (const SitePlace& site : plan.sites) names_.push_back(site.name);
   hellos.resize(plan.sites.size());
@@ -125,7 +126,8 @@ void NetRing::Core::greet_all(const RingPlan& plan, double limit) {
 }
 
 void NetRing::Core::send(int to, Phase phase, std::uint64_t number, Message message) {
-  if (to < 0 || to >= ways.count || to == ways.me) throw Error("a message to site " + std::to_string(to) + " of the ring");
+  if (to < 0 || to >= ways.count || to == ways.me)
+    throw Error("a message to site " + std::to_string(to) + " of the ring");
   check_length(message);
   {
     const std::lock_guard lock(mutex_);

@@ -84,7 +84,9 @@ class NetRing::Core {
 
   Link& right() { return links_.front(); }
   Link& left() { return links_.back(); }  // the same where there are two sites
-  Lane& lane(int origin, Phase phase) { return *lanes_[static_cast<std::size_t>(origin) * kPhases + static_cast<std::size_t>(phase)]; }
+  Lane& lane(int origin, Phase phase) {
+    return *lanes_[static_cast<std::size_t>(origin) * kPhases + static_cast<std::size_t>(phase)];
+  }
   const std::string& name(int site) const { return names_[static_cast<std::size_t>(site)]; }
 
   std::vector<std::string> names_;

@@ -9,7 +9,7 @@
 namespace maki::sites {
 namespace {
 
-constexpr double kLastWords = 2;  // seconds to tell why the path ends
+constexpr double kLastWords = 2;           // seconds to tell why the path ends
 constexpr std::size_t kMessageCost = 256;  // of a message beside its bytes: many empty ones take memory too
 
 // Header and, where it is small, message in one.
@@ -86,8 +86,9 @@ void NetRing::Core::run_lane(Lane& lane) {
 // What came cannot be, or there is no memory for it: the run ends everywhere.
 void NetRing::Core::give_up(Lane& lane, const std::exception& error) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  const std::string text = "what site " + name(lane.origin) + " sends cannot be taken (" + maki::sites::name(lane.phase) +
-                           " at site " + name(ways.me) + ": " + (memory ? "out of memory" : error.what()) + ")";
+  const std::string text = "what site " + name(lane.origin) + " sends cannot be taken (" +
+                           maki::sites::name(lane.phase) + " at site " + name(ways.me) + ": " +
+                           (memory ? "out of memory" : error.what()) + ")";
   fail(std::make_exception_ptr(Error(text)), text, nullptr);
   lane.from->path.close(kLastWords);  // so that nothing more is written to memory of this lane
 }

@@ -15,10 +15,10 @@ namespace maki::sites {
 
 class ResidualCode {
  public:
-  static constexpr int kTokens = 29;    // 16 of one number, 8 of four to sixteen, 4 of octaves, and what is beyond
+  static constexpr int kTokens = 29;  // 16 of one number, 8 of four to sixteen, 4 of octaves, and what is beyond
   static constexpr int kBeyond = 28;
-  static constexpr int kLongest = 10;   // bits of a token
-  static constexpr int kLow = 24;       // tables with k = 0
+  static constexpr int kLongest = 10;  // bits of a token
+  static constexpr int kLow = 24;      // tables with k = 0
   static constexpr int kTables = kLow + 4;
   static constexpr int kMostBits = 52;  // of a number
 

@@ -39,9 +39,9 @@ class SiteLost : public Error {
 struct Traffic {
   std::uint64_t messages_sent = 0, bytes_sent = 0;  // as this site's own; what it passes on is not in them
   std::uint64_t messages_received = 0, bytes_received = 0;
-  std::uint64_t bytes_passed_on = 0;   // of other sites' messages
-  std::uint64_t waits = 0;             // receives that were not there yet when they were asked for
-  double waited = 0;                   // seconds in these
+  std::uint64_t bytes_passed_on = 0;  // of other sites' messages
+  std::uint64_t waits = 0;            // receives that were not there yet when they were asked for
+  double waited = 0;                  // seconds in these
 };
 
 class Ring {

@@ -26,7 +26,8 @@ int caller_of(const RingPlan& plan, int left, int right) {
 void check(const RingPlan& plan) {
   const int count = static_cast<int>(plan.sites.size());
   if (plan.sites.size() > kMostSites)
-    throw Error("a ring of " + std::to_string(count) + " sites", "", "at most " + std::to_string(kMostSites) + " make one");
+    throw Error("a ring of " + std::to_string(count) + " sites", "",
+                "at most " + std::to_string(kMostSites) + " make one");
   if (count < 2) throw Error("a ring of " + std::to_string(count) + " sites", "", "two or more make one");
   if (plan.me < 0 || plan.me >= count)
     throw Error("place " + std::to_string(plan.me) + " in a ring of " + std::to_string(count) + " sites");

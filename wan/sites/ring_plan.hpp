@@ -19,28 +19,29 @@ struct LinkPlan {
 };
 
 struct SitePlace {
-  std::string name;        // up to 63 bytes
-  wan::Endpoint address;   // where its neighbours call it; without a port nobody can
-  wan::Endpoint listen;    // where it is called, where that is another one there; without a port: address.port, everywhere
-  wan::RelayRoute relay;   // by which it is called, if any
+  std::string name;       // up to 63 bytes
+  wan::Endpoint address;  // where its neighbours call it; without a port nobody can
+  wan::Endpoint
+      listen;  // where it is called, where that is another one there; without a port: address.port, everywhere
+  wan::RelayRoute relay;           // by which it is called, if any
   std::optional<LinkPlan> onward;  // the link to the next site in the ring, where it is not like all others
   bool callable() const { return relay.used() || address.port != 0; }
 };
 
 struct RingPlan {
-  int me = 0;                     // of `sites`
-  std::vector<SitePlace> sites;   // in the order of the ring, alike at all of them
-  wan::PathSettings path;         // of all links but those that are `onward` of a site (link_plan.hpp)
+  int me = 0;                    // of `sites`
+  std::vector<SitePlace> sites;  // in the order of the ring, alike at all of them
+  wan::PathSettings path;        // of all links but those that are `onward` of a site (link_plan.hpp)
   wan::Security security;
 
   // What the sites tell each other before anything else.
-  std::string version;                  // of the program; alike at all sites, or the run is refused
-  std::string agreement;                // lines "key = value" that have to be alike at all sites: configuration, cosmology
+  std::string version;    // of the program; alike at all sites, or the run is refused
+  std::string agreement;  // lines "key = value" that have to be alike at all sites: configuration, cosmology
   std::vector<std::uint64_t> restarts;  // steps of which this site holds a restart; others may read them
 
   double wait_limit = 0;  // seconds for the others to come; 0: as long as it takes
   // Bytes that wait here to be received or passed on, at most: a site that sends more ends the run, not this machine.
-  std::size_t most_held = 0;  // 0: half of the machine's memory
+  std::size_t most_held = 0;                    // 0: half of the machine's memory
   std::function<void(const std::string&)> say;  // lines for the user ("waiting for site ..."); empty: standard error
 };
 

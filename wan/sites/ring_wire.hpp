@@ -16,7 +16,7 @@ struct Ways {
   int count, me;
   int right() const { return (me + 1) % count; }
   int left() const { return (me + count - 1) % count; }
-  int reach_right() const { return count / 2; }             // sites that are served by the right
+  int reach_right() const { return count / 2; }  // sites that are served by the right
   int reach_left() const { return count - 1 - count / 2; }
   bool by_right(int to) const { return (to - me + count) % count <= reach_right(); }
   int last_right() const { return (me + reach_right()) % count; }

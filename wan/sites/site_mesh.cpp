@@ -72,8 +72,8 @@ struct SiteMesh::Parts {
     int sites = 0;
     bool rounded = false;
   };
-  std::array<std::vector<Users>, 2> users, now;  // `now`: of the one site
-  std::array<std::vector<Plane>, 2> own;         // of the step that was given
+  std::array<std::vector<Users>, 2> users, now;       // `now`: of the one site
+  std::array<std::vector<Plane>, 2> own;              // of the step that was given
   std::array<std::vector<std::uint8_t>, 2> to_round;  // 1: was sent rounded, but in the sums it still is not
   Counters counters;
 };
@@ -116,7 +116,8 @@ std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const CellBox& box, const Mass
 }
 
 void SiteMesh::Parts::encode_chunk(const CellBox& box, const Counts& counts, MeshChunk& chunk) {
-  const std::size_t first = counted(box.extent[1]) * counted(box.extent[2]) * counted(chunk.first_plane - box.origin[0]);
+  const std::size_t first =
+      counted(box.extent[1]) * counted(box.extent[2]) * counted(chunk.first_plane - box.origin[0]);
   chunk.bytes = encode(chunk.block, {counts[0] + first, counts[1] ? counts[1] + first : nullptr});
 }
 
@@ -246,7 +247,8 @@ void SiteMesh::take(const CellBox& box, const MassUnit& unit, std::uint64_t* cou
       try {
         for (const Message& message : parts) {
           const MeshPart part = unpack(header, message);
-          if (i > 0 && part.pieces != pieces) throw Error("it is in " + std::to_string(part.pieces) + " pieces at once");
+          if (i > 0 && part.pieces != pieces)
+            throw Error("it is in " + std::to_string(part.pieces) + " pieces at once");
           pieces = part.pieces;
           p.add(box, unit, part, sums);
         }

@@ -35,9 +35,9 @@ class SiteMesh : public OutsideMasses {
   // particle was further out than set_slabs() said): the sum is then of what was sent, the same at all sites, but not
   // the bits of one site's mesh.
   struct Counters {
-    std::uint64_t bytes = 0;             // sent, before the ring's own
-    std::uint64_t shared_planes = 0;     // rounded all the same
-    double encoding = 0, decoding = 0;   // seconds
+    std::uint64_t bytes = 0;            // sent, before the ring's own
+    std::uint64_t shared_planes = 0;    // rounded all the same
+    double encoding = 0, decoding = 0;  // seconds
   };
   const Counters& counters() const;
   // For tests: cells of a piece, after which the next one is sent.

@@ -47,8 +47,8 @@ std::string far_leavers(const Stream& stream, const Sites& sites, const Slabs& s
       char sides[32];
       std::snprintf(sides, sizeof sides, "%.3g", beyond(slabs, sites.me(), p.x));
       return "particle " + std::to_string(id) + " has left the slab of site " + sites.name(sites.me()) +
-             " for that of " + sites.name(site) + ", which is no neighbour (" + sides +
-             " sides beyond, and with it " + std::to_string(count - 1) +
+             " for that of " + sites.name(site) + ", which is no neighbour (" + sides + " sides beyond, and with it " +
+             std::to_string(count - 1) +
              " more): steps are too long for slabs so thin, choose a smaller time.eta or time.max_dlna, or fewer sites";
     }
     first += count;

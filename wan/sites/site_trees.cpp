@@ -169,7 +169,8 @@ void SiteTrees::Parts::receive_blocks(const Stream& stream) {
       came.push_back(header->counts());
     }
   }
-  if (came.size() > kMostRoots) throw Error("trees came of " + std::to_string(came.size()) + " ranks of other sites", "", "start fewer");
+  if (came.size() > kMostRoots)
+    throw Error("trees came of " + std::to_string(came.size()) + " ranks of other sites", "", "start fewer");
   in.expect(stream, came, options.compress);
   std::size_t b = 0;
   for (std::size_t p = 0; p < parts.size(); ++p)

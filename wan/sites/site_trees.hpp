@@ -38,7 +38,7 @@ class SiteTrees {
   // Whether the first of every partner's messages are here, so that finish() would wait little. The gateway knows; on
   // other ranks it is false until finish().
   bool arrived();
-  void finish(const Stream& stream);   // waits; the forest is there for work queued on `stream`
+  void finish(const Stream& stream);  // waits; the forest is there for work queued on `stream`
 
   // As LocalEssentialTree's: blocks of all ranks of all partner sites, the same on every rank of this site, in the
   // order of the sites in the ring and then of their ranks. Counts are of this rank's own part of what is sent, and of

@@ -32,7 +32,8 @@ constexpr std::size_t kReserved = std::size_t{1} << 30;         // before the by
 static_assert(Sites::kPiece + (Sites::kMostRanks + 1) * sizeof(std::uint64_t) <= kLongestMessage);
 
 [[noreturn]] void throw_garbled(const std::string& site) {
-  throw Error("the sizes of the parts that came from site " + site + " do not fit", "", "run the same version at all sites");
+  throw Error("the sizes of the parts that came from site " + site + " do not fit", "",
+              "run the same version at all sites");
 }
 
 // `site`: whose it is.
@@ -63,8 +64,8 @@ void for_parts(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std
 
 struct Sites::Own {
   explicit Own(const Communicator& all) : ranks(all.size() > 1 ? all.split(0, all.rank()) : all) {}
-  Communicator ranks;           // for what is sent here alone: nothing of others is mixed with it
-  std::exception_ptr problem;   // of publish(), which nobody but the gateway has heard of yet
+  Communicator ranks;          // for what is sent here alone: nothing of others is mixed with it
+  std::exception_ptr problem;  // of publish(), which nobody but the gateway has heard of yet
   std::map<std::pair<Phase, std::uint64_t>, Message> published;
   std::size_t piece = kPiece;
 
@@ -117,7 +118,8 @@ Message Sites::Own::gather_piece(const std::vector<std::uint64_t>& sizes, std::u
   std::vector<Communicator::Incoming> in;
   if (gateway()) {
     piece.reserve(end - begin + (begin == 0 ? tail_bytes(sizes.size()) : 0));
-    const std::size_t own = begin < mine.size() ? std::min<std::size_t>(end, mine.size()) - begin : 0;  // the first part
+    const std::size_t own =
+        begin < mine.size() ? std::min<std::size_t>(end, mine.size()) - begin : 0;  // the first part
     if (own > 0) piece.assign(mine.begin() + begin, mine.begin() + begin + own);
     piece.resize(end - begin);
   }

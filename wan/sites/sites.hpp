@@ -71,7 +71,7 @@ class Sites {
   Communicator ranks_;
   int me_ = 0;
   std::array<std::uint64_t, kPhases> numbers_{};  // the last ones of next_number()
-  struct Own;  // what this site has published and not collected yet
+  struct Own;                                     // what this site has published and not collected yet
   std::unique_ptr<Own> own_;
 };
 
@@ -90,7 +90,8 @@ T value_of(const Message& message);
 namespace maki::sites {
 template <class T>
 T value_of(const Message& message) {
-  if (message.size() != sizeof(T)) throw Error("a message of another size came from a site", "", "run the same version at all sites");
+  if (message.size() != sizeof(T))
+    throw Error("a message of another size came from a site", "", "run the same version at all sites");
   T value;
   std::memcpy(&value, message.data(), sizeof value);
   return value;

@@ -89,8 +89,10 @@ class WorkBelow {
     std::uint64_t low = 0, high = kSide;
     while (low < high) {
       const std::uint64_t middle = (low + high) / 2;
-      if (below(middle) < work) low = middle + 1;
-      else high = middle;
+      if (below(middle) < work)
+        low = middle + 1;
+      else
+        high = middle;
     }
     return low;
   }

@@ -10,8 +10,8 @@ namespace maki::sites {
 
 // What a site tells about its last evaluation of forces.
 struct SiteWork {
-  double force_seconds = 0;      // t_calc of eq. 1: the slowest rank's in lists and their evaluation since the last cut
-  double work = 0;               // what was done in it, independent of the site's speed: interactions
+  double force_seconds = 0;  // t_calc of eq. 1: the slowest rank's in lists and their evaluation since the last cut
+  double work = 0;           // what was done in it, independent of the site's speed: interactions
   std::uint64_t particles = 0;
   std::vector<std::uint32_t> x;  // sampled positions (fixed point), each of which stands for work / x.size()
 };

@@ -30,10 +30,10 @@ std::uint32_t common_word(std::span<const std::byte> words) {
 void append_shapes(std::span<const std::uint32_t> shapes, Message& to) {
   to.reserve(to.size() + shapes.size());
   for (const std::uint32_t shape : shapes) {
-    const std::uint32_t code = shape == kClosedCell  ? kClosed
-                               : is_divided(shape)   ? kDivided + (shape - kDividedCell) - 1
-                               : shape < kDivided    ? shape
-                                                     : kLargeLeaf;
+    const std::uint32_t code = shape == kClosedCell ? kClosed
+                               : is_divided(shape)  ? kDivided + (shape - kDividedCell) - 1
+                               : shape < kDivided   ? shape
+                                                    : kLargeLeaf;
     to.push_back(static_cast<std::byte>(code));
     if (code == kLargeLeaf) append(std::as_bytes(std::span(&shape, 1)), to);
   }
@@ -86,7 +86,8 @@ std::optional<BlockHeader> read_block_header(const Message& message, bool compre
       header.multipoles > kMost || header.cells > kMost || header.shape_bytes > message.size())
     return {};
   const BlockSections sections(header.counts(), compress);
-  if (compress ? header.cells > header.shape_bytes : header.cells * sizeof(std::uint32_t) != header.shape_bytes) return {};
+  if (compress ? header.cells > header.shape_bytes : header.cells * sizeof(std::uint32_t) != header.shape_bytes)
+    return {};
   const std::uint64_t masses = header.mass == 0 ? sections.end - sections.masses : 0;
   if (message.size() != sizeof header + sections.shapes + header.shape_bytes + masses) return {};
   return header;

@@ -13,11 +13,12 @@
 namespace maki {
 namespace {
 
-constexpr double kClocksApart = 5;           // seconds
-constexpr double kAssumedRate = 1.25e8;      // bytes/s
-constexpr double kAssumedRoundTrip = 0.3;    // seconds
-constexpr std::uint64_t kOwnFiles = 128;     // of a run besides its streams
-constexpr std::uint64_t kPartOfAKey = 4;     // one key's streams may take the fourth part of all files (wan::ListenerLimits)
+constexpr double kClocksApart = 5;         // seconds
+constexpr double kAssumedRate = 1.25e8;    // bytes/s
+constexpr double kAssumedRoundTrip = 0.3;  // seconds
+constexpr std::uint64_t kOwnFiles = 128;   // of a run besides its streams
+constexpr std::uint64_t kPartOfAKey =
+    4;  // one key's streams may take the fourth part of all files (wan::ListenerLimits)
 
 const std::string& name_of(const sites::RingPlan& plan, const sites::LinkCheck& link) {
   return plan.sites[static_cast<std::size_t>(link.site)].name;
@@ -133,8 +134,10 @@ std::string link_table(const sites::RingPlan& plan, const std::vector<sites::Lin
   for (const sites::LinkCheck& link : links) {
     const std::string way = link.calls ? "it calls" : "we call";
     text += row(name_of(plan, link), link.reachable ? "reached, " + way : "NOT REACHED",
-                !link.reachable ? "-" : link.differences.empty() ? "the same" : "DIFFERENT", clock_cell(link),
-                time_cell(link.round_trip), rate_cell(link_to(plan, link.site).path.pacing_rate),
+                !link.reachable            ? "-"
+                : link.differences.empty() ? "the same"
+                                           : "DIFFERENT",
+                clock_cell(link), time_cell(link.round_trip), rate_cell(link_to(plan, link.site).path.pacing_rate),
                 rate_cell(link.rate_out), rate_cell(link.rate_in));
   }
   return text;

@@ -7,12 +7,12 @@
 #include <set>
 
 #include "kernels/device/error.hpp"
-#include "src/run/setup.hpp"
 #include "src/cli/sites/check_report.hpp"
-#include "src/run/sites/ring_plan.hpp"
-#include "src/run/sites/site_share.hpp"
 #include "src/cli/sites/sites_commands.hpp"
 #include "src/config/parse.hpp"
+#include "src/run/setup.hpp"
+#include "src/run/sites/ring_plan.hpp"
+#include "src/run/sites/site_share.hpp"
 #include "wan/net/listener.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/sites/link_plan.hpp"
@@ -104,8 +104,8 @@ void check(const Options& given) {
   print_list("To know:", notes);
   print_list("What is wrong:", problems);
   if (!problems.empty()) throw CLI::RuntimeError(kSomethingIsWrong);
-  fmt::print("\n{}\n", given.no_measure ? "Nothing is wrong at this site; its neighbours were not called."
-                                        : "Nothing is wrong.");
+  fmt::print("\n{}\n",
+             given.no_measure ? "Nothing is wrong at this site; its neighbours were not called." : "Nothing is wrong.");
 }
 
 }  // namespace

@@ -17,18 +17,22 @@ std::string table(const BenchOutput& output) {
   const wan::Latency& latency = output.result.latency;
   std::string text = fmt::format("\n8 bytes there and back: {:.3f} ms least, {:.3f} median, {:.3f} 99 % ({} times)\n\n",
                                  1e3 * latency.least, 1e3 * latency.median, 1e3 * latency.percentile_99, latency.count);
-  text += fmt::format("{:>22}  {:>20}  {:>20}  {:>20}\n", "message", "out: s, MB/s", "in: s, MB/s", "both: s, MB/s each");
+  text +=
+      fmt::format("{:>22}  {:>20}  {:>20}  {:>20}\n", "message", "out: s, MB/s", "in: s, MB/s", "both: s, MB/s each");
   const auto row = [&](const std::string& name, const wan::SizeRow& sizes) {
     const auto cell = [&](double seconds) {
       return fmt::format("{:>9.4f} {:>10.1f}", seconds, megabytes(static_cast<double>(sizes.bytes)) / seconds);
     };
     text += fmt::format("{:>22}  {}  {}  {}\n", name, cell(sizes.out), cell(sizes.in), cell(sizes.both));
   };
-  for (const wan::SizeRow& sizes : output.result.rows) row(fmt::format("{:.4g} MB", megabytes(double(sizes.bytes))), sizes);
+  for (const wan::SizeRow& sizes : output.result.rows)
+    row(fmt::format("{:.4g} MB", megabytes(double(sizes.bytes))), sizes);
   if (output.result.after_pause.count > 0)
-    row(fmt::format("{:.4g} MB after silence", megabytes(double(output.result.after_pause.bytes))), output.result.after_pause);
+    row(fmt::format("{:.4g} MB after silence", megabytes(double(output.result.after_pause.bytes))),
+        output.result.after_pause);
   for (const std::size_t bytes : output.result.left_out)
-    text += fmt::format("{:>22}  left out: it would take too long here (--full)\n", fmt::format("{:.4g} MB", megabytes(double(bytes))));
+    text += fmt::format("{:>22}  left out: it would take too long here (--full)\n",
+                        fmt::format("{:.4g} MB", megabytes(double(bytes))));
   text += fmt::format("\nProcessor seconds per GB: {:.2f} here, {:.2f} there\n", output.result.cpu_here,
                       output.result.cpu_there);
   return text;
@@ -67,9 +71,8 @@ PathChoices chosen(const BenchOutput& output, double pacing) {
 std::string settings_text(const BenchOutput& output) {
   const double out = output.trial.settings.pacing_rate, in = output.trial.pacing_in;
   const bool alike = std::abs(out - in) <= 0.05 * std::max(out, in);
-  std::string text = output.swept && !output.tuned.in_time
-                         ? "\nNot all was tried in the time: --full takes more.\n"
-                         : "";
+  std::string text =
+      output.swept && !output.tuned.in_time ? "\nNot all was tried in the time: --full takes more.\n" : "";
   text += fmt::format("\nSettings, for a file that --config names{}:\n\n",
                       alike ? " at both ends" : " at this end (at the other, pacing = \"" + rate_text(in) + "\")");
   return text + path_toml(chosen(output, alike ? std::min(out, in) : out));
@@ -92,9 +95,10 @@ std::string trial_json(const wan::Trial& trial) {
 std::string tried_json(const BenchOutput& output) {
   std::string text;
   for (const wan::Tried& tried : output.tuned.tried) {
-    text += fmt::format("{}\n    {{\"settings\": {}, \"bytes\": {}, \"out_s\": {:.6g}, \"in_s\": {:.6g}, \"after_silence_s\": {:.6g}}}",
-                        text.empty() ? "" : ",", trial_json(tried.trial), tried.bytes, tried.warm.out, tried.warm.in,
-                        tried.after_pause);
+    text += fmt::format(
+        "{}\n    {{\"settings\": {}, \"bytes\": {}, \"out_s\": {:.6g}, \"in_s\": {:.6g}, \"after_silence_s\": {:.6g}}}",
+        text.empty() ? "" : ",", trial_json(tried.trial), tried.bytes, tried.warm.out, tried.warm.in,
+        tried.after_pause);
   }
   return text;
 }

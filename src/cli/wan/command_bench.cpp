@@ -104,11 +104,11 @@ void run_bench(const Options& given) {
 
 void add_wan_bench(CLI::App& wan) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(
-      wan, "bench", "Measure the way to another site, and find the settings for it",
-      "maki wan bench --listen :6000 --key site.key          # at the site that can be called\n"
-      "  maki wan bench OTHER-SITE:6000 --key site.key         # at the site that calls",
-      options, run_bench);
+  CLI::App* command =
+      add_command(wan, "bench", "Measure the way to another site, and find the settings for it",
+                  "maki wan bench --listen :6000 --key site.key          # at the site that can be called\n"
+                  "  maki wan bench OTHER-SITE:6000 --key site.key         # at the site that calls",
+                  options, run_bench);
   command->add_option("HOST:PORT", options->peer, "call the measurement there");
   command->add_option("--listen", options->listen, "be called at this ADDRESS:PORT (an empty address: any)");
   command->add_flag("--once", options->once, "with --listen: end after one measurement");

@@ -7,8 +7,8 @@
 #include <csignal>
 #include <ctime>
 
-#include "src/config/path_keys.hpp"
 #include "src/cli/wan/wan_commands.hpp"
+#include "src/config/path_keys.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/log.hpp"
 #include "wan/net/relay/amount.hpp"
@@ -28,7 +28,8 @@ void add_destination(wan::RelaySettings& settings, const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
     throw CLI::ValidationError("--to " + text + " names no destination: write NAME=HOST:PORT");
-  const bool added = settings.destinations.emplace(text.substr(0, equals), wan::Endpoint::parse(text.substr(equals + 1))).second;
+  const bool added =
+      settings.destinations.emplace(text.substr(0, equals), wan::Endpoint::parse(text.substr(equals + 1))).second;
   if (!added) throw CLI::ValidationError("--to " + text + ": there is a destination of that name already");
 }
 
@@ -50,8 +51,10 @@ void raise_file_limit(int sessions) {
   limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? wanted : std::min(wanted, limit.rlim_max);
   setrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur < wanted)
-    wan::log(wan::LogLevel::kWarning, fmt::format("{} open files are allowed, {} sessions may need {}: raise the limit (ulimit -n), or lower --sessions",
-                                                  limit.rlim_cur, sessions, wanted));
+    wan::log(wan::LogLevel::kWarning,
+             fmt::format(
+                 "{} open files are allowed, {} sessions may need {}: raise the limit (ulimit -n), or lower --sessions",
+                 limit.rlim_cur, sessions, wanted));
 }
 
 // Lines of the log above a last line that is written anew each second. Only a terminal has that one.
@@ -75,7 +78,8 @@ class Screen {
     std::strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &parts);
     const char* mark = level == wan::LogLevel::kInfo ? "" : level == wan::LogLevel::kWarning ? "warning: " : "error: ";
     std::string line = text;
-    std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
     fmt::print(stderr, "{}{} {}{}\n", terminal_ ? "\r\033[K" : "", clock, mark, line);
   }
 
@@ -92,8 +96,8 @@ void watch(const wan::Relay& relay, const Screen& screen, const sigset_t& signal
   const timespec second{1, 0};
   while (sigtimedwait(&signals, nullptr, &second) < 0) {
     const wan::RelayStatus now = relay.status();
-    screen.progress(fmt::format("{} sessions ({} so far), {} hidden listeners, {} passed on, {}/s", now.sessions, now.sessions_ever,
-                                now.names, wan::amount(now.bytes), wan::amount(now.bytes - before)));
+    screen.progress(fmt::format("{} sessions ({} so far), {} hidden listeners, {} passed on, {}/s", now.sessions,
+                                now.sessions_ever, now.names, wan::amount(now.bytes), wan::amount(now.bytes - before)));
     before = now.bytes;
   }
 }
@@ -134,19 +138,36 @@ void add_wan_relay(CLI::App& wan) {
       "(amsterdam:6000 is only a name then.) The relay sees no byte in clear: what passes is under the paths' own keys, which it does not have.",
       options, run_relay);
   wan::RelaySettings& settings = options->settings;
-  command->add_option("--listen", options->listen, "to be called at (an empty address: any)")->type_name("ADDRESS:PORT")->required();
-  command->add_option("--key", options->keys, "key file of peers that may use the relay, or a directory of *.key files; may be given more than once")
+  command->add_option("--listen", options->listen, "to be called at (an empty address: any)")
+      ->type_name("ADDRESS:PORT")
+      ->required();
+  command
+      ->add_option(
+          "--key", options->keys,
+          "key file of peers that may use the relay, or a directory of *.key files; may be given more than once")
       ->type_name("FILE")
       ->required();
-  command->add_option("--to", options->destinations, "a destination that peers may ask for by its name; may be given more than once")
+  command
+      ->add_option("--to", options->destinations,
+                   "a destination that peers may ask for by its name; may be given more than once")
       ->type_name("NAME=HOST:PORT");
-  command->add_option("--sessions", settings.sessions, "at most so many connections passed on at once")->capture_default_str();
-  command->add_option("--sessions-per-key", settings.sessions_per_key, "at most so many of one key; 0: no bound of its own")->capture_default_str();
-  command->add_option("--half-open", settings.half_open, "at most so many connections that have not said who they are")->capture_default_str();
-  command->add_option("--idle", settings.idle_timeout, "seconds after which a session is ended in which nothing moves")->capture_default_str()->type_name("SECONDS");
-  command->add_option("--threads", settings.threads, "that move bytes; 0: one a core, at most 4")->capture_default_str();
-  command->add_option("--window", options->window, "socket buffers, as \"4 MB\"; left to the kernel if not given")->type_name("SIZE");
-  command->add_option("--congestion", options->congestion, "congestion control of the sockets (bbr, cubic)")->type_name("NAME");
+  command->add_option("--sessions", settings.sessions, "at most so many connections passed on at once")
+      ->capture_default_str();
+  command
+      ->add_option("--sessions-per-key", settings.sessions_per_key,
+                   "at most so many of one key; 0: no bound of its own")
+      ->capture_default_str();
+  command->add_option("--half-open", settings.half_open, "at most so many connections that have not said who they are")
+      ->capture_default_str();
+  command->add_option("--idle", settings.idle_timeout, "seconds after which a session is ended in which nothing moves")
+      ->capture_default_str()
+      ->type_name("SECONDS");
+  command->add_option("--threads", settings.threads, "that move bytes; 0: one a core, at most 4")
+      ->capture_default_str();
+  command->add_option("--window", options->window, "socket buffers, as \"4 MB\"; left to the kernel if not given")
+      ->type_name("SIZE");
+  command->add_option("--congestion", options->congestion, "congestion control of the sockets (bbr, cubic)")
+      ->type_name("NAME");
 }
 
 }  // namespace maki

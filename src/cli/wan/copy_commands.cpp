@@ -47,8 +47,8 @@ std::string own_name() {
 }
 
 wan::Path connect(const wan::Endpoint& host, const PathChoices& choices, double within = 0) {
-  return wan::Path::connect(host, choices.security, choices.settings, own_name(), choices.relay,
-                            wan::Context::shared(), within);
+  return wan::Path::connect(host, choices.security, choices.settings, own_name(), choices.relay, wan::Context::shared(),
+                            within);
 }
 
 // No copy has more under way: nobody is to fill more memory than that.
@@ -146,9 +146,9 @@ void run_copy(const CopyCommand& given) {
   screen.end();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!given.quiet)
-    say(fmt::format(
-        "copied {}; {:.1f} s, {}/s", wan::copy::summary(report.counts), seconds,
-        wan::copy::size_text(static_cast<std::uint64_t>(static_cast<double>(report.counts.bytes) / seconds))));
+    say(fmt::format("copied {}; {:.1f} s, {}/s", wan::copy::summary(report.counts), seconds,
+                    wan::copy::size_text(
+                        static_cast<std::uint64_t>(static_cast<double>(report.counts.bytes) / seconds))));
   if (!report.complete()) throw CLI::RuntimeError(kSomeFailed);
 }
 
@@ -198,11 +198,13 @@ void add_wan_serve(CLI::App& wan) {
                   "  maki wan serve --listen :6000 --allow leiden.key:/data/leiden:rw --allow tokyo.key:/data/public",
                   options, run_serve);
   add_share_options(*command, options->shares);
-  command->add_option("--listen", options->listen, "ADDRESS:PORT to be called at (an empty address: any); none is needed behind a relay");
+  command->add_option("--listen", options->listen,
+                      "ADDRESS:PORT to be called at (an empty address: any); none is needed behind a relay");
   command->add_flag("-p,--perms", options->perms,
                     "take execute bits, and writing by group and others, as clients say (without: at most rw-r--r--)");
-  command->add_option("--sessions", options->limits.of_each,
-                      "clients at once with each key, and four times as many in all; each may take 200 MB of memory")
+  command
+      ->add_option("--sessions", options->limits.of_each,
+                   "clients at once with each key, and four times as many in all; each may take 200 MB of memory")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   add_path_options(*command, options->path);
@@ -219,9 +221,10 @@ void add_wan_copy(CLI::App& wan) {
       ->required()
       ->expected(2, 4097);
   command->add_flag("--checksum", options->checksum, "compare contents also where size and time agree");
-  command->add_flag("-p,--perms", options->perms,
-                    "fetching: take execute bits, and writing by group and others, as the server says (without: at most "
-                    "rw-r--r--); of what is brought, 'maki wan serve --perms' decides");
+  command->add_flag(
+      "-p,--perms", options->perms,
+      "fetching: take execute bits, and writing by group and others, as the server says (without: at most "
+      "rw-r--r--); of what is brought, 'maki wan serve --perms' decides");
   command->add_flag("-q,--quiet", options->quiet, "say only what was not copied");
   add_path_options(*command, options->path);
 }

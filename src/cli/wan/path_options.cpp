@@ -52,7 +52,7 @@ void check_whole(const PathChoices& choices) {
   const int parts = (relay.relay.port != 0) + !relay.key_file.empty() + !relay.target.empty();
   if (parts != 0 && parts != 3) {
     throw Error("a relay needs all of --relay HOST:PORT, --relay-key FILE and --relay-target NAME",
-                fmt::format("{} is missing", relay.relay.port == 0      ? "--relay"
+                fmt::format("{} is missing", relay.relay.port == 0    ? "--relay"
                                              : relay.key_file.empty() ? "--relay-key"
                                                                       : "--relay-target"));
   }

@@ -13,10 +13,10 @@ namespace maki {
 
 // What a command line said: keep it alive until the command has run.
 struct PathOptions {
-  std::string file;                                      // --config
-  std::map<std::string, std::vector<std::string>> given; // by the name of the key
+  std::string file;                                       // --config
+  std::map<std::string, std::vector<std::string>> given;  // by the name of the key
   std::map<std::string, bool> switches;
-  std::vector<std::string> more_keys = {};               // key files of other options; where certificates are used: none
+  std::vector<std::string> more_keys = {};  // key files of other options; where certificates are used: none
 };
 
 void add_path_options(CLI::App& command, PathOptions& options);

@@ -30,10 +30,10 @@ PairValue near_pair(double r2, double alpha) {
 
 // One half of the waves, for k and -k give the same: kx > 0, or kx = 0 and ky > 0, or both 0 and kz > 0.
 struct Waves {
-  int most;                                         // of |kx|, |ky|, |kz|
+  int most;  // of |kx|, |ky|, |kz|
   std::vector<std::array<int, 3>> k;
-  std::vector<double> weight;                       // 2 exp(-pi^2 k^2 / alpha^2) / (pi k^2)
-  std::vector<std::complex<double>> sum;            // structure factor: sum m exp(-2 pi i k.x)
+  std::vector<double> weight;             // 2 exp(-pi^2 k^2 / alpha^2) / (pi k^2)
+  std::vector<std::complex<double>> sum;  // structure factor: sum m exp(-2 pi i k.x)
 };
 
 Waves choose_waves(double alpha) {

@@ -2,8 +2,8 @@
 #include <fmt/ranges.h>
 
 #include "kernels/device/error.hpp"
-#include "src/run/sites/open_sites.hpp"
 #include "src/config/site_tables.hpp"
+#include "src/run/sites/open_sites.hpp"
 
 namespace maki {
 

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "host/comm/agree.hpp"
-#include "src/run/sites/ring_plan.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/io/run_directory.hpp"
+#include "src/run/sites/ring_plan.hpp"
 #include "wan/sites/net_ring.hpp"
 
 namespace maki {
@@ -60,9 +60,8 @@ std::vector<std::string> OpenSites::describe() const {
   return lines;
 }
 
-OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks,
-                     const std::string& run, const std::vector<std::uint64_t>& restarts,
-                     const std::function<void(const std::string&)>& say) {
+OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks, const std::string& run,
+                     const std::vector<std::uint64_t>& restarts, const std::function<void(const std::string&)>& say) {
   OpenSites open;
   open.run = restarts.empty() ? new_run_name(ranks) : run;
   if (!site.over_sites()) return open;

@@ -36,9 +36,8 @@ struct OpenSites {
 // configuration, but for what is each site's own, and hold the same key; and all begin, or all go on. `restarts`: the
 // steps of the restarts of `run` that this site could go on from; none: a run that begins, which is named here. `say` is
 // told, on rank 0, who is waited for. Collective over the ranks of this site. Throws Error with the first difference.
-OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks,
-                     const std::string& run, const std::vector<std::uint64_t>& restarts,
-                     const std::function<void(const std::string&)>& say);
+OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks, const std::string& run,
+                     const std::vector<std::uint64_t>& restarts, const std::function<void(const std::string&)>& say);
 
 // Makes the call, which is collective over the ranks of this site and not over sites. Where it throws at one site all
 // others throw an Error that names that site and what it said. Collective over the sites; `sites` may be null.

@@ -125,8 +125,7 @@ sites::Slabs first_slabs(const Prepared& run, int sites) {
 void keep_own_slab(Prepared& run, sites::Sites& sites, const Communicator& ranks) {
   const Frame frame = make_frame(run.initial.header, run.side, run.centre);
   const bool periodic = run.config.run.kind == RunKind::kCosmology;
-  const sites::Slabs slabs =
-      periodic ? first_slabs(run, sites.count()) : slabs_by_number(run, frame, sites, ranks);
+  const sites::Slabs slabs = periodic ? first_slabs(run, sites.count()) : slabs_by_number(run, frame, sites, ranks);
   if (!periodic) run.slabs.assign(slabs.starts().begin(), slabs.starts().end());
   const Tallies mine = of_all_ranks(keep_slab(run.initial, frame, slabs, sites.me()), ranks);
   std::vector<Tallies> tallies;

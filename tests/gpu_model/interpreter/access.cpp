@@ -15,7 +15,8 @@ void report_unwritten(Warp& w, const Instruction& i, Places& p, unsigned bytes) 
   for (unsigned n = 1; n < bytes / 4; ++n) all &= p.undefined[n];
   if (!all) return;
   fault(w, i, first_lane(all), "an uninitialised read",
-        std::string("reads ") + std::to_string(bytes) + " bytes" + (i.kind == Class::kShared ? " of shared memory" : "") + " that nobody has written");
+        std::string("reads ") + std::to_string(bytes) + " bytes" +
+            (i.kind == Class::kShared ? " of shared memory" : "") + " that nobody has written");
   for (Lanes& u : p.undefined) u &= ~all;  // once is enough
 }
 
@@ -30,16 +31,21 @@ void load(Warp& w, const Instruction& i) {
     if (p.same) {
       T v;
       std::memcpy(&v, p.at[0] + at, sizeof v);
-      const auto all = static_cast<std::uint64_t>(static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v));
-      if (i.to_bits == 64) each_lane(w, row<std::uint64_t>(w, i.to[e]), [&](unsigned) { return all; });
-      else each_lane(w, row<std::uint32_t>(w, i.to[e]), [&](unsigned) { return static_cast<std::uint32_t>(i.to_bits == 16 ? all & 0xffff : all); });
+      const auto all = static_cast<std::uint64_t>(
+          static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v));
+      if (i.to_bits == 64)
+        each_lane(w, row<std::uint64_t>(w, i.to[e]), [&](unsigned) { return all; });
+      else
+        each_lane(w, row<std::uint32_t>(w, i.to[e]),
+                  [&](unsigned) { return static_cast<std::uint32_t>(i.to_bits == 16 ? all & 0xffff : all); });
     } else if (i.to_bits == 64) {
       auto* to = row<std::uint64_t>(w, i.to[e]);
       for (Lanes m = w.active; m; m &= m - 1) {
         const unsigned l = first_lane(m);
         T v;
         std::memcpy(&v, p.at[l] + at, sizeof v);
-        to[l] = static_cast<std::uint64_t>(static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v));
+        to[l] = static_cast<std::uint64_t>(
+            static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v));
       }
     } else {
       auto* to = row<std::uint32_t>(w, i.to[e]);
@@ -48,7 +54,8 @@ void load(Warp& w, const Instruction& i) {
         T v;
         std::memcpy(&v, p.at[l] + at, sizeof v);
         // 16-bit registers hold 16 bits.
-        const auto wide = static_cast<std::uint32_t>(static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v));
+        const auto wide = static_cast<std::uint32_t>(
+            static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(v));
         to[l] = i.to_bits == 16 ? wide & 0xffff : wide;
       }
     }
@@ -62,7 +69,8 @@ void load(Warp& w, const Instruction& i) {
   // Of a vector each element is told apart: padding is one of them.
   for (unsigned e = 0; e < i.elements; ++e)
     if (i.to[e] != kNoRow)
-      set_taint(w, i.to[e], i.to_bits, w.active, p.undefined[e * sizeof(T) / 4], sizeof(T) == 8 ? p.undefined[(2 * e + 1) % 4] : 0);
+      set_taint(w, i.to[e], i.to_bits, w.active, p.undefined[e * sizeof(T) / 4],
+                sizeof(T) == 8 ? p.undefined[(2 * e + 1) % 4] : 0);
 }
 
 template <class T>
@@ -73,7 +81,8 @@ void store(Warp& w, const Instruction& i) {
     const unsigned at = e * sizeof(T);
     const char* from = row<char>(w, i.from[e]);
     const unsigned stride = i.from_bits == 64 ? 8 : 4;
-    for (Lanes m = w.active; m; m &= m - 1) std::memcpy(p.at[first_lane(m)] + at, from + stride * first_lane(m), sizeof(T));
+    for (Lanes m = w.active; m; m &= m - 1)
+      std::memcpy(p.at[first_lane(m)] + at, from + stride * first_lane(m), sizeof(T));
     if (!w.tainted || i.from[e] & kConstant) continue;
     for (unsigned part = 0; part < (sizeof(T) == 8 ? 2u : 1u); ++part)
       for (Lanes m = taint_of(w, i.from[e], part) & w.active; m; m &= m - 1)
@@ -112,11 +121,13 @@ void load_parameter(Warp& w, const Instruction& i) {
   for (unsigned e = 0; e < i.elements; ++e) {
     std::uint64_t v = 0;
     std::memcpy(&v, parameters.data() + i.offset + e * i.bytes, i.bytes);
-    if (i.extra == 's') v = static_cast<std::uint64_t>(static_cast<std::int64_t>(v << (64 - 8 * i.bytes)) >> (64 - 8 * i.bytes));
+    if (i.extra == 's')
+      v = static_cast<std::uint64_t>(static_cast<std::int64_t>(v << (64 - 8 * i.bytes)) >> (64 - 8 * i.bytes));
     if (i.to_bits == 64) {
       each_lane(w, row<std::uint64_t>(w, i.to[e]), [&](unsigned) { return v; });
     } else {
-      each_lane(w, row<std::uint32_t>(w, i.to[e]), [&](unsigned) { return static_cast<std::uint32_t>(i.to_bits == 16 ? v & 0xffff : v); });
+      each_lane(w, row<std::uint32_t>(w, i.to[e]),
+                [&](unsigned) { return static_cast<std::uint32_t>(i.to_bits == 16 ? v & 0xffff : v); });
     }
     if (w.tainted) set_taint(w, i.to[e], i.to_bits, w.active, 0, 0);
   }
@@ -131,9 +142,9 @@ Handler access(const Words& words, Instruction& i) {
   if (op == "cp" && words[1] == "async") return asynchronous_copy(words, i);
   if (!loads && op != "st") return nullptr;
   i.taint = Taint::kOwn;
-  i.space = has(words, "shared")  ? Space::kShared
-            : has(words, "local") ? Space::kLocal
-            : has(words, "param") ? Space::kParameter
+  i.space = has(words, "shared")                          ? Space::kShared
+            : has(words, "local")                         ? Space::kLocal
+            : has(words, "param")                         ? Space::kParameter
             : has(words, "global") || has(words, "const") ? Space::kGlobal
                                                           : Space::kGeneric;
   i.kind = i.space == Space::kShared      ? Class::kShared

@@ -7,6 +7,7 @@
 namespace gpu_model {
 namespace {
 
+// clang-format off
 struct Add { template <class T> static T of(T a, T b) { return static_cast<T>(a + b); } };
 struct Sub { template <class T> static T of(T a, T b) { return static_cast<T>(a - b); } };
 struct Mul { template <class T> static T of(T a, T b) { return static_cast<T>(a * b); } };
@@ -19,6 +20,7 @@ struct Logarithm { template <class T> static T of(T a) { return std::log2(a); } 
 struct Sine { template <class T> static T of(T a) { return std::sin(a); } };
 struct Cosine { template <class T> static T of(T a) { return std::cos(a); } };
 struct ReciprocalRoot { template <class T> static T of(T a) { return T{1} / std::sqrt(a); } };
+// clang-format on
 
 struct Fma {
   static float of(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
@@ -27,33 +29,43 @@ struct Fma {
 struct Abs {
   template <class T>
   static T of(T a) {
-    if constexpr (std::is_floating_point_v<T>) return std::fabs(a);
-    else return static_cast<T>(a < 0 ? T{0} - a : a);
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fabs(a);
+    else
+      return static_cast<T>(a < 0 ? T{0} - a : a);
   }
 };
 // Of a number and a NaN the number.
 struct Min {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return b != b ? a : (a < b || a != a) ? (a != a ? b : a) : b;
-    else return a < b ? a : b;
+    if constexpr (std::is_floating_point_v<T>)
+      return b != b ? a : (a < b || a != a) ? (a != a ? b : a) : b;
+    else
+      return a < b ? a : b;
   }
 };
 struct Max {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return b != b ? a : (a > b || a != a) ? (a != a ? b : a) : b;
-    else return a > b ? a : b;
+    if constexpr (std::is_floating_point_v<T>)
+      return b != b ? a : (a > b || a != a) ? (a != a ? b : a) : b;
+    else
+      return a > b ? a : b;
   }
 };
 // By zero: all bits, as GPUs do. The most negative number by -1 traps on a processor.
 struct Div {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a / b;
-    else if (b == 0) return static_cast<T>(~T{0});
-    else if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(T{0} - a);
-    else return static_cast<T>(a / b);
+    if constexpr (std::is_floating_point_v<T>)
+      return a / b;
+    else if (b == 0)
+      return static_cast<T>(~T{0});
+    else if (std::is_signed_v<T> && b == static_cast<T>(-1))
+      return static_cast<T>(T{0} - a);
+    else
+      return static_cast<T>(a / b);
   }
 };
 struct Rem {
@@ -67,8 +79,9 @@ struct Rem {
 struct MulHigh {
   template <class T>
   static T of(T a, T b) {
-    using Wide = std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
-                                    std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+    using Wide =
+        std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+                           std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
     return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> (8 * sizeof(T)));
   }
 };
@@ -80,19 +93,19 @@ Handler real(std::string_view type) {
   return nullptr;
 }
 // Sums and products modulo 2^n: unsigned.
-#define INTEGERS_MODULO(kind)                                                             \
-  if (type == "u16" || type == "s16") return kind<std::uint16_t, Op>;                     \
-  if (type == "u32" || type == "s32") return kind<std::uint32_t, Op>;                     \
+#define INTEGERS_MODULO(kind)                                         \
+  if (type == "u16" || type == "s16") return kind<std::uint16_t, Op>; \
+  if (type == "u32" || type == "s32") return kind<std::uint32_t, Op>; \
   if (type == "u64" || type == "s64") return kind<std::uint64_t, Op>;
-#define REALS(kind)                                                                       \
-  if (type == "f32") return kind<float, Op>;                                              \
+#define REALS(kind)                          \
+  if (type == "f32") return kind<float, Op>; \
   if (type == "f64") return kind<double, Op>;
-#define INTEGERS(kind)                                                                    \
-  if (type == "u16") return kind<std::uint16_t, Op>;                                      \
-  if (type == "s16") return kind<std::int16_t, Op>;                                       \
-  if (type == "u32") return kind<std::uint32_t, Op>;                                      \
-  if (type == "s32") return kind<std::int32_t, Op>;                                       \
-  if (type == "u64") return kind<std::uint64_t, Op>;                                      \
+#define INTEGERS(kind)                               \
+  if (type == "u16") return kind<std::uint16_t, Op>; \
+  if (type == "s16") return kind<std::int16_t, Op>;  \
+  if (type == "u32") return kind<std::uint32_t, Op>; \
+  if (type == "s32") return kind<std::int32_t, Op>;  \
+  if (type == "u64") return kind<std::uint64_t, Op>; \
   if (type == "s64") return kind<std::int64_t, Op>;
 
 template <class Op>
@@ -137,7 +150,8 @@ void wide_product(Warp& w, const Instruction& i) {
   if constexpr (kAdd) {
     const auto* c = row<const U>(w, i.from[2]);
     each_lane(w, row<U>(w, i.to[0]), [&](unsigned l) {
-      return static_cast<U>(static_cast<U>(static_cast<Wide>(value<Narrow>(a[l])) * static_cast<Wide>(value<Narrow>(b[l]))) + c[l]);
+      return static_cast<U>(
+          static_cast<U>(static_cast<Wide>(value<Narrow>(a[l])) * static_cast<Wide>(value<Narrow>(b[l]))) + c[l]);
     });
   } else {
     each_lane(w, row<U>(w, i.to[0]), [&](unsigned l) {
@@ -175,7 +189,8 @@ Handler arithmetic(const Words& words, Instruction& i) {
   if (type[0] == 'f') i.taint = Taint::kUsed;
   if (op == "add") return sum<Add>(type);
   if (op == "sub") return sum<Sub>(type);
-  if (op == "fma") return type == "f32" ? Handler{ternary<float, Fma>} : type == "f64" ? Handler{ternary<double, Fma>} : nullptr;
+  if (op == "fma")
+    return type == "f32" ? Handler{ternary<float, Fma>} : type == "f64" ? Handler{ternary<double, Fma>} : nullptr;
   if (op == "mul" || op == "mad") {
     const bool adds = op == "mad";
     if (has(words, "wide")) return adds ? wide<true>(type) : wide<false>(type);

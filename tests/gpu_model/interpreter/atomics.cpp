@@ -10,6 +10,7 @@
 namespace gpu_model {
 namespace {
 
+// clang-format off
 struct Add { template <class T> static T of(T old, T v, T) { return static_cast<T>(old + v); } };
 struct And { template <class T> static T of(T old, T v, T) { return old & v; } };
 struct Or { template <class T> static T of(T old, T v, T) { return old | v; } };
@@ -20,6 +21,7 @@ struct Exchange { template <class T> static T of(T, T v, T) { return v; } };
 struct Increment { template <class T> static T of(T old, T v, T) { return old >= v ? T{0} : old + 1; } };
 struct Decrement { template <class T> static T of(T old, T v, T) { return old == 0 || old > v ? v : old - 1; } };
 struct CompareSwap { template <class T> static T of(T old, T expected, T v) { return old == expected ? v : old; } };
+// clang-format on
 
 template <class T, class Op>
 void change(Warp& w, const Instruction& i) {
@@ -47,7 +49,8 @@ void change(Warp& w, const Instruction& i) {
   }
   transactions(w, i) += conflicts;
   if (p.undefined[0] | p.undefined[1])
-    fault(w, i, first_lane(p.undefined[0] | p.undefined[1]), "an uninitialised read", "an atomic operation on memory that nobody has written");
+    fault(w, i, first_lane(p.undefined[0] | p.undefined[1]), "an uninitialised read",
+          "an atomic operation on memory that nobody has written");
   if (i.to[0] == kNoRow) return;
   T* to = row<T>(w, i.to[0]);
   for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = old[first_lane(m)];
@@ -76,7 +79,9 @@ Handler atomic(const Words& words, Instruction& i) {
   if (op == "add") {
     if (type == "f32") return change<float, Add>;
     if (type == "f64") return change<double, Add>;
-    return type == "s32" ? Handler{change<std::uint32_t, Add>} : type == "s64" ? change<std::uint64_t, Add> : of_integer<Add>(type);
+    return type == "s32"   ? Handler{change<std::uint32_t, Add>}
+           : type == "s64" ? change<std::uint64_t, Add>
+                           : of_integer<Add>(type);
   }
   if (op == "and") return of_integer<And>(type);
   if (op == "or") return of_integer<Or>(type);

@@ -24,12 +24,18 @@ To whole_number(From v) {
 template <class To, class From, Rounding kHow>
 To converted(From v) {
   if constexpr (std::is_floating_point_v<From>) {
-    if constexpr (kHow == kNearest) v = std::nearbyint(v);
-    else if constexpr (kHow == kDown) v = std::floor(v);
-    else if constexpr (kHow == kUp) v = std::ceil(v);
-    else if constexpr (kHow == kToZero) v = std::trunc(v);
-    if constexpr (std::is_integral_v<To>) return whole_number<To>(v);
-    else return static_cast<To>(v);
+    if constexpr (kHow == kNearest)
+      v = std::nearbyint(v);
+    else if constexpr (kHow == kDown)
+      v = std::floor(v);
+    else if constexpr (kHow == kUp)
+      v = std::ceil(v);
+    else if constexpr (kHow == kToZero)
+      v = std::trunc(v);
+    if constexpr (std::is_integral_v<To>)
+      return whole_number<To>(v);
+    else
+      return static_cast<To>(v);
   } else {
     return static_cast<To>(v);
   }
@@ -45,7 +51,8 @@ void convert(Warp& w, const Instruction& i) {
     // Into a wider register: with its sign.
     if constexpr (std::is_integral_v<To>)
       v[l] = static_cast<ToRow>(static_cast<std::conditional_t<std::is_signed_v<To>, std::int64_t, std::uint64_t>>(to));
-    else v[l] = to;
+    else
+      v[l] = to;
   }
   each_lane(w, row<ToRow>(w, i.to[0]), [&](unsigned l) { return v[l]; });
 }
@@ -61,9 +68,11 @@ Handler in_rows(const Instruction& i) {
   if constexpr (std::is_floating_point_v<To> && std::is_floating_point_v<From>) {
     return convert<To, From, kHow, To, From>;
   } else if constexpr (std::is_floating_point_v<To>) {
-    return i.from_bits == 64 ? Handler{convert<To, From, kHow, To, std::uint64_t>} : convert<To, From, kHow, To, std::uint32_t>;
+    return i.from_bits == 64 ? Handler{convert<To, From, kHow, To, std::uint64_t>}
+                             : convert<To, From, kHow, To, std::uint32_t>;
   } else if constexpr (std::is_floating_point_v<From>) {
-    return i.to_bits == 64 ? Handler{convert<To, From, kHow, std::uint64_t, From>} : convert<To, From, kHow, std::uint32_t, From>;
+    return i.to_bits == 64 ? Handler{convert<To, From, kHow, std::uint64_t, From>}
+                           : convert<To, From, kHow, std::uint32_t, From>;
   } else {
     if (i.to_bits == 64)
       return i.from_bits == 64 ? Handler{convert<To, From, kHow, std::uint64_t, std::uint64_t>}
@@ -117,11 +126,16 @@ Handler conversion(const Words& words, Instruction& i) {
                                                    : nullptr;
   }
   for (std::size_t k = 1; k + 2 < words.size(); ++k) {
-    if (words[k] == "rzi") how = kToZero;
-    else if (words[k] == "rni") how = kNearest;
-    else if (words[k] == "rmi") how = kDown;
-    else if (words[k] == "rpi") how = kUp;
-    else if (words[k] != "rn" && words[k] != "ftz") return nullptr;
+    if (words[k] == "rzi")
+      how = kToZero;
+    else if (words[k] == "rni")
+      how = kNearest;
+    else if (words[k] == "rmi")
+      how = kDown;
+    else if (words[k] == "rpi")
+      how = kUp;
+    else if (words[k] != "rn" && words[k] != "ftz")
+      return nullptr;
   }
   const auto from = words.back(), to = words[words.size() - 2];
   if (to[0] == 'f' || from[0] == 'f') i.taint = Taint::kUsed;

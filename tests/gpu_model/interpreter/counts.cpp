@@ -11,11 +11,11 @@ namespace gpu_model {
 namespace {
 
 // An H100 SXM: multiprocessors, clock, and what each of them begins in a cycle (in warp instructions).
-constexpr double kUnits = 132, kClock = 1.755e9, kIssue = 4, kFloat = 4, kDouble = 2, kInteger = 2, kSpecial = 0.5, kConvert = 0.5,
-                 kShared = 1, kAccess = 1;
-constexpr double kMemory = 3.35e12;   // bytes a second
+constexpr double kUnits = 132, kClock = 1.755e9, kIssue = 4, kFloat = 4, kDouble = 2, kInteger = 2, kSpecial = 0.5,
+                 kConvert = 0.5, kShared = 1, kAccess = 1;
+constexpr double kMemory = 3.35e12;       // bytes a second
 constexpr double kAtomics = 2.4e12 / 32;  // turns a second, all partitions of the L2 together
-constexpr double kLaunch = 2e-6;      // seconds that a launch takes at least
+constexpr double kLaunch = 2e-6;          // seconds that a launch takes at least
 
 std::uint64_t of(const Counts& c, Class k) { return c.instructions[static_cast<std::size_t>(k)]; }
 
@@ -89,7 +89,8 @@ LeastTime least_time(const Counts& c) {
       {static_cast<double>(c.atomic_turns) / kAtomics, "atomics"},
       {static_cast<double>(c.launches) * kLaunch, "launches"},
   };
-  return *std::max_element(std::begin(bounds), std::end(bounds), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  return *std::max_element(std::begin(bounds), std::end(bounds),
+                           [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
 }
 
 std::string table(const std::vector<Counts>& all) {
@@ -103,25 +104,31 @@ std::string table(const std::vector<Counts>& all) {
     instructions += c.all;
     launches += c.launches;
   }
-  std::sort(order.begin(), order.end(), [](const Counts* a, const Counts* b) { return least_time(*a).seconds > least_time(*b).seconds; });
-  std::string text = "  launches  warp instr.  lanes   fp32   fp64    int  spec.   sectors wavefronts    atomics  least us  bound\n";
+  std::sort(order.begin(), order.end(),
+            [](const Counts* a, const Counts* b) { return least_time(*a).seconds > least_time(*b).seconds; });
+  std::string text =
+      "  launches  warp instr.  lanes   fp32   fp64    int  spec.   sectors wavefronts    atomics  least us  bound\n";
   char line[400];
   for (const Counts* c : order) {
     const LeastTime t = least_time(*c);
-    const auto share = [&](Class k) { return 100.0 * static_cast<double>(of(*c, k)) / static_cast<double>(std::max<std::uint64_t>(c->all, 1)); };
-    std::snprintf(line, sizeof line, "%10llu %12llu  %5.1f %5.0f%% %5.0f%% %5.0f%% %5.0f%% %9llu %10llu %10llu %9.1f  %s\n    %s\n",
+    const auto share = [&](Class k) {
+      return 100.0 * static_cast<double>(of(*c, k)) / static_cast<double>(std::max<std::uint64_t>(c->all, 1));
+    };
+    std::snprintf(line, sizeof line,
+                  "%10llu %12llu  %5.1f %5.0f%% %5.0f%% %5.0f%% %5.0f%% %9llu %10llu %10llu %9.1f  %s\n    %s\n",
                   static_cast<unsigned long long>(c->launches), static_cast<unsigned long long>(c->all),
-                  static_cast<double>(c->lanes) / static_cast<double>(std::max<std::uint64_t>(c->all, 1)), share(Class::kFloat),
-                  share(Class::kDouble), share(Class::kInteger), share(Class::kSpecial), static_cast<unsigned long long>(c->sectors),
-                  static_cast<unsigned long long>(c->wavefronts), static_cast<unsigned long long>(c->atomic_turns), 1e6 * t.seconds,
-                  t.bound, c->kernel.c_str());
+                  static_cast<double>(c->lanes) / static_cast<double>(std::max<std::uint64_t>(c->all, 1)),
+                  share(Class::kFloat), share(Class::kDouble), share(Class::kInteger), share(Class::kSpecial),
+                  static_cast<unsigned long long>(c->sectors), static_cast<unsigned long long>(c->wavefronts),
+                  static_cast<unsigned long long>(c->atomic_turns), 1e6 * t.seconds, t.bound, c->kernel.c_str());
     text += line;
   }
   const Counters& r = counters();
-  std::snprintf(line, sizeof line, "%10llu %12llu  in all, at least %.1f us\n", static_cast<unsigned long long>(launches),
-                static_cast<unsigned long long>(instructions), 1e6 * sum);
+  std::snprintf(line, sizeof line, "%10llu %12llu  in all, at least %.1f us\n",
+                static_cast<unsigned long long>(launches), static_cast<unsigned long long>(instructions), 1e6 * sum);
   text += line;
-  std::snprintf(line, sizeof line, "host: %llu waits, %llu questions; bytes to the device %llu, to the host %llu, on the device %llu\n",
+  std::snprintf(line, sizeof line,
+                "host: %llu waits, %llu questions; bytes to the device %llu, to the host %llu, on the device %llu\n",
                 static_cast<unsigned long long>(r.waits), static_cast<unsigned long long>(r.queries),
                 static_cast<unsigned long long>(r.bytes_to_device), static_cast<unsigned long long>(r.bytes_to_host),
                 static_cast<unsigned long long>(r.bytes_on_device));

@@ -15,9 +15,9 @@ struct Counts {
   std::uint64_t launches = 0, blocks = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(Class::kCount)> instructions{};  // of warps, by class
   std::uint64_t all = 0;                                                              // their sum
-  std::uint64_t lanes = 0;       // active ones, summed over all
-  std::uint64_t sectors = 0;     // of 32 bytes, of global memory
-  std::uint64_t wavefronts = 0;  // of shared memory
+  std::uint64_t lanes = 0;                                                            // active ones, summed over all
+  std::uint64_t sectors = 0;                                                          // of 32 bytes, of global memory
+  std::uint64_t wavefronts = 0;                                                       // of shared memory
   std::uint64_t atomic_turns = 0;  // most lanes at one address, summed over the atomic operations
 };
 

@@ -117,10 +117,13 @@ Row Decoder::constant(std::uint64_t value, unsigned bits) {
 Row Decoder::special(const std::string& name) {
   for (const auto& s : k_.specials)
     if (s.name == name) return s.row;
-  static const std::vector<std::string> known = {
-      "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y",
-      "%nctaid.z", "%laneid", "%warpid", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt"};
-  if (std::find(known.begin(), known.end(), name) == known.end()) throw std::runtime_error("the register " + name + " is not known");
+  static const std::vector<std::string> known = {"%tid.x",       "%tid.y",       "%tid.z",       "%ntid.x",
+                                                 "%ntid.y",      "%ntid.z",      "%ctaid.x",     "%ctaid.y",
+                                                 "%ctaid.z",     "%nctaid.x",    "%nctaid.y",    "%nctaid.z",
+                                                 "%laneid",      "%warpid",      "%lanemask_eq", "%lanemask_le",
+                                                 "%lanemask_lt", "%lanemask_ge", "%lanemask_gt"};
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    throw std::runtime_error("the register " + name + " is not known");
   k_.specials.push_back({k_.register_bytes, name});
   k_.register_bytes += 128;
   return k_.specials.back().row;
@@ -249,7 +252,8 @@ Instruction Decoder::instruction(const ptx::Statement& s) {
   operands(s, words, i);
   if (s.guard >= 0) {
     i.guard = row_of(s.guard);
-    if (words[0] == "vote" || words[0] == "bar") throw std::runtime_error("a guarded operation of this kind is not known");
+    if (words[0] == "vote" || words[0] == "bar")
+      throw std::runtime_error("a guarded operation of this kind is not known");
     i.negated = s.negated;
   }
   for (const auto find : {of_warp, access, conversion, logic, arithmetic}) {
@@ -264,7 +268,8 @@ Kernel Decoder::kernel() {
     try {
       k_.code.push_back(instruction(s));
     } catch (const std::exception& e) {
-      throw std::runtime_error("PTX line " + std::to_string(s.at) + " of kernel " + k_.name + ": '" + s.operation + "': " + e.what());
+      throw std::runtime_error("PTX line " + std::to_string(s.at) + " of kernel " + k_.name + ": '" + s.operation +
+                               "': " + e.what());
     }
   }
   k_.lines = text_.lines;

@@ -17,12 +17,12 @@ inline bool has(const Words& words, std::string_view w) {
 }
 
 // Each returns nullptr where the operation is not one of its own. They fill in what they need besides (extra, kind, ...).
-Handler arithmetic(const Words& words, Instruction& i);  // arithmetic.cpp
-Handler logic(const Words& words, Instruction& i);       // logic.cpp: bits, comparisons, selections, moves
-Handler conversion(const Words& words, Instruction& i);  // convert.cpp
-Handler access(const Words& words, Instruction& i);      // access.cpp: loads, stores, and the next two
-Handler atomic(const Words& words, Instruction& i);      // atomics.cpp
+Handler arithmetic(const Words& words, Instruction& i);         // arithmetic.cpp
+Handler logic(const Words& words, Instruction& i);              // logic.cpp: bits, comparisons, selections, moves
+Handler conversion(const Words& words, Instruction& i);         // convert.cpp
+Handler access(const Words& words, Instruction& i);             // access.cpp: loads, stores, and the next two
+Handler atomic(const Words& words, Instruction& i);             // atomics.cpp
 Handler asynchronous_copy(const Words& words, Instruction& i);  // copies.cpp
-Handler of_warp(const Words& words, Instruction& i);     // warp_operations.cpp
+Handler of_warp(const Words& words, Instruction& i);            // warp_operations.cpp
 
 }  // namespace gpu_model

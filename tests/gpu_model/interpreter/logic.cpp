@@ -8,17 +8,21 @@
 namespace gpu_model {
 namespace {
 
+// clang-format off
 struct And { template <class T> static T of(T a, T b) { return static_cast<T>(a & b); } };
 struct Or { template <class T> static T of(T a, T b) { return static_cast<T>(a | b); } };
 struct Xor { template <class T> static T of(T a, T b) { return static_cast<T>(a ^ b); } };
 struct Not { template <class T> static T of(T a) { return static_cast<T>(~a); } };
 struct ShiftLeft { template <class T> static T of(T a, std::uint32_t n) { return n < 8 * sizeof(T) ? static_cast<T>(a << n) : T{0}; } };
+// clang-format on
 struct ShiftRight {
   template <class T>
   static T of(T a, std::uint32_t n) {
     constexpr std::uint32_t bits = 8 * sizeof(T);
-    if constexpr (std::is_signed_v<T>) return static_cast<T>(a >> (n < bits ? n : bits - 1));
-    else return n < bits ? static_cast<T>(a >> n) : T{0};
+    if constexpr (std::is_signed_v<T>)
+      return static_cast<T>(a >> (n < bits ? n : bits - 1));
+    else
+      return n < bits ? static_cast<T>(a >> n) : T{0};
   }
 };
 struct Permute {  // bytes of a and b by the selector's nibbles
@@ -82,11 +86,13 @@ void count_bits(Warp& w, const Instruction& i) {
   const auto* a = row<const T>(w, i.from[0]);
   each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return static_cast<std::uint32_t>(Count::of(a[l])); });
 }
+// clang-format off
 struct Population { template <class T> static int of(T a) { return std::popcount(a); } };
 struct LeadingZeros { template <class T> static int of(T a) { return std::countl_zero(a); } };
 struct FindTop { template <class T> static int of(T a) { return 8 * static_cast<int>(sizeof(T)) - 1 - std::countl_zero(a); } };
 // How far the highest bit is from the top; -1: none is set.
 struct ShiftToTop { template <class T> static int of(T a) { return a ? std::countl_zero(a) : -1; } };
+// clang-format on
 
 template <class Count>
 Handler counted(std::string_view type) {
@@ -119,6 +125,7 @@ void extract_bits(Warp& w, const Instruction& i) {  // unsigned
 }
 
 // ---- comparisons ----------------------------------------------------------------------------------------------------
+// clang-format off
 struct Equal { template <class T> static bool of(T a, T b) { return a == b; } };
 struct Unequal { template <class T> static bool of(T a, T b) { return a != b; } };  // of a NaN: true ("neu", and integers)
 struct Less { template <class T> static bool of(T a, T b) { return a < b; } };
@@ -131,6 +138,7 @@ struct IsNan { template <class T> static bool of(T a, T b) { return a != a || b 
 struct IsNumber { template <class T> static bool of(T a, T b) { return a == a && b == b; } };
 template <class Op>
 struct Unless { template <class T> static bool of(T a, T b) { return !Op::of(a, b); } };
+// clang-format on
 
 template <class T, class Op>
 void compare(Warp& w, const Instruction& i) {
@@ -204,7 +212,8 @@ void unpack_64(Warp& w, const Instruction& i) {
   const auto* a = row<const std::uint64_t>(w, i.from[0]);
   alignas(64) std::uint64_t v[kLanes];
   for (unsigned l = 0; l < kLanes; ++l) v[l] = a[l];
-  if (i.to[0] != kNoRow) each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return static_cast<std::uint32_t>(v[l]); });
+  if (i.to[0] != kNoRow)
+    each_lane(w, row<std::uint32_t>(w, i.to[0]), [&](unsigned l) { return static_cast<std::uint32_t>(v[l]); });
   if (i.to[1] != kNoRow)
     each_lane(w, row<std::uint32_t>(w, i.to[1]), [&](unsigned l) { return static_cast<std::uint32_t>(v[l] >> 32); });
 }
@@ -227,7 +236,8 @@ void pack_32(Warp& w, const Instruction& i) {
 // Generic addresses: windows for memory that is not global.
 Address window(const Warp& w, const Instruction& i, unsigned lane) {
   if (i.extra == 's') return kSharedWindow;
-  return i.extra == 'l' ? kLocalWindow + (w.number * kLanes + lane) * kLocalBytes : 0;  // parameters' addresses are generic ones
+  return i.extra == 'l' ? kLocalWindow + (w.number * kLanes + lane) * kLocalBytes
+                        : 0;  // parameters' addresses are generic ones
 }
 void to_generic(Warp& w, const Instruction& i) {
   const auto* a = row<const std::uint64_t>(w, i.from[0]);
@@ -261,7 +271,9 @@ Handler logic(const Words& words, Instruction& i) {
   if (op == "xor") return bits<Xor>(type);
   if (op == "not") {
     if (type == "pred") return not_predicate;
-    return type == "b16" ? Handler{unary<std::uint16_t, Not>} : type == "b32" ? unary<std::uint32_t, Not> : unary<std::uint64_t, Not>;
+    return type == "b16"   ? Handler{unary<std::uint16_t, Not>}
+           : type == "b32" ? unary<std::uint32_t, Not>
+                           : unary<std::uint64_t, Not>;
   }
   if (op == "shl") {
     return type == "b16"   ? Handler{shift<std::uint16_t, std::uint32_t, ShiftLeft>}
@@ -276,14 +288,18 @@ Handler logic(const Words& words, Instruction& i) {
     if (type == "u64" || type == "b64") return shift<std::uint64_t, std::uint32_t, ShiftRight>;
     return shift<std::int64_t, std::uint32_t, ShiftRight>;
   }
-  if (op == "shf") return has(words, "wrap") ? (words[1] == "l" ? Handler{ternary<std::uint32_t, FunnelLeft>} : ternary<std::uint32_t, FunnelRight>) : nullptr;
+  if (op == "shf")
+    return has(words, "wrap")
+               ? (words[1] == "l" ? Handler{ternary<std::uint32_t, FunnelLeft>} : ternary<std::uint32_t, FunnelRight>)
+               : nullptr;
   if (op == "prmt" && words.size() == 2) return ternary<std::uint32_t, Permute>;
   if (op == "brev") return type == "b32" ? Handler{unary<std::uint32_t, Reverse>} : unary<std::uint64_t, Reverse>;
   if (op == "popc") return counted<Population>(type);
   if (op == "clz") return counted<LeadingZeros>(type);
   if (op == "bfind") return has(words, "shiftamt") ? counted<ShiftToTop>(type) : counted<FindTop>(type);
   if (op == "bfi") return type == "b32" ? Handler{insert_bits<std::uint32_t>} : insert_bits<std::uint64_t>;
-  if (op == "bfe") return type == "u32" ? Handler{extract_bits<std::uint32_t>} : type == "u64" ? extract_bits<std::uint64_t> : nullptr;
+  if (op == "bfe")
+    return type == "u32" ? Handler{extract_bits<std::uint32_t>} : type == "u64" ? extract_bits<std::uint64_t> : nullptr;
   if (op == "setp" && (words.size() == 3 || words[2] == "ftz")) return comparison(words[1], type);
   if (op == "selp") i.taint = Taint::kHalves;
   if (op == "selp") return type.ends_with("64") ? Handler{select<std::uint64_t>} : select<std::uint32_t>;

@@ -26,8 +26,10 @@ std::uint64_t& transactions(Warp& w, const Instruction& i);
 
 // Accesses of some lanes to shared memory (addresses count from its begin) or to global memory. `undefined`: for each word
 // of the access the lanes that find there what nobody has written.
-void check_global(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes, Lanes* undefined);
-void check_shared(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes, Lanes* undefined);
+void check_global(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes,
+                  Lanes* undefined);
+void check_shared(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes,
+                  Lanes* undefined);
 
 Cell* cells_of_bytes(Block& b, Address word, bool shared);  // of single bytes of a word
 

@@ -10,7 +10,8 @@ namespace gpu_model {
 
 // What a row holds for each lane of a type: 4 bytes for the shorter ones.
 template <class T>
-using Stored = std::conditional_t<sizeof(T) == 8, T, std::conditional_t<std::is_floating_point_v<T>, float, std::uint32_t>>;
+using Stored =
+    std::conditional_t<sizeof(T) == 8, T, std::conditional_t<std::is_floating_point_v<T>, float, std::uint32_t>>;
 
 template <class T>
 inline T value(const Stored<T>& s) {
@@ -50,7 +51,8 @@ template <class T, class Op>
 void binary(Warp& w, const Instruction& i) {
   const auto* a = row<const Stored<T>>(w, i.from[0]);
   const auto* b = row<const Stored<T>>(w, i.from[1]);
-  each_lane(w, row<Stored<T>>(w, i.to[0]), [&](unsigned l) { return stored<T>(Op::of(value<T>(a[l]), value<T>(b[l]))); });
+  each_lane(w, row<Stored<T>>(w, i.to[0]),
+            [&](unsigned l) { return stored<T>(Op::of(value<T>(a[l]), value<T>(b[l]))); });
 }
 
 template <class T, class Op>
@@ -67,7 +69,8 @@ template <class T, class U, class Op>
 void shift(Warp& w, const Instruction& i) {  // the distance has 32 bits
   const auto* a = row<const Stored<T>>(w, i.from[0]);
   const auto* b = row<const std::uint32_t>(w, i.from[1]);
-  each_lane(w, row<Stored<T>>(w, i.to[0]), [&](unsigned l) { return stored<T>(Op::template of<T>(value<T>(a[l]), b[l])); });
+  each_lane(w, row<Stored<T>>(w, i.to[0]),
+            [&](unsigned l) { return stored<T>(Op::template of<T>(value<T>(a[l]), b[l])); });
 }
 
 }  // namespace gpu_model

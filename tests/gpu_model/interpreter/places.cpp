@@ -77,12 +77,15 @@ void addresses(Warp& w, const Instruction& i, Address* a) {
 
 char* find_local(Warp& w, const Instruction& i, unsigned l, Address a, Use use, unsigned bytes, Lanes* undefined) {
   const std::size_t each = w.block->kernel->local_bytes;
-  if (a >= each || a + bytes > each) fatal(w, i, l, "out of bounds", "an access to local memory that is not the thread's own");
+  if (a >= each || a + bytes > each)
+    fatal(w, i, l, "out of bounds", "an access to local memory that is not the thread's own");
   if (a % bytes) fatal(w, i, l, "misaligned", "an access of " + std::to_string(bytes) + " bytes to local memory");
   const std::size_t at = l * each + a;
   for (unsigned n = 0; n < bytes; ++n) {
-    if (use == Use::kWrite) w.local_written[at + n] = 1;
-    else if (!w.local_written[at + n]) undefined[(a % 4 + n) / 4] |= 1u << l;
+    if (use == Use::kWrite)
+      w.local_written[at + n] = 1;
+    else if (!w.local_written[at + n])
+      undefined[(a % 4 + n) / 4] |= 1u << l;
   }
   return w.local.data() + at;
 }
@@ -90,7 +93,9 @@ char* find_local(Warp& w, const Instruction& i, unsigned l, Address a, Use use, 
 // Generic addresses are sorted by their windows.
 Lanes lanes_in(const Warp& w, Space space, const Instruction& i, Lanes active, Address* a) {
   if (i.space != Space::kGeneric) return i.space == space ? active : 0;
-  const Address window = space == Space::kShared ? kSharedWindow : space == Space::kLocal ? kLocalWindow : kParameterWindow;
+  const Address window = space == Space::kShared  ? kSharedWindow
+                         : space == Space::kLocal ? kLocalWindow
+                                                  : kParameterWindow;
   Lanes found = 0;
   for (Lanes m = active; m; m &= m - 1)
     if (Address& x = a[first_lane(m)]; x - window < kWindowBytes) {
@@ -122,14 +127,16 @@ void find_places(Warp& w, const Instruction& i, Use use, unsigned bytes, Places&
   }
   if (!lanes) {
   } else if (const Lanes local = lanes_in(w, Space::kLocal, i, lanes, a)) {
-    for (Lanes m = local; m; m &= m - 1) places.at[first_lane(m)] = find_local(w, i, first_lane(m), a[first_lane(m)], use, bytes, places.undefined);
+    for (Lanes m = local; m; m &= m - 1)
+      places.at[first_lane(m)] = find_local(w, i, first_lane(m), a[first_lane(m)], use, bytes, places.undefined);
     lanes &= ~local;
   }
   if (!lanes) {
   } else if (const Lanes parameters = lanes_in(w, Space::kParameter, i, lanes, a)) {
     for (Lanes m = parameters; m; m &= m - 1) {
       const std::size_t at = a[first_lane(m)] - kParameterWindow;
-      if (at + bytes > b.launch->parameters.size()) fatal(w, i, first_lane(m), "out of bounds", "reads behind the kernel's parameters");
+      if (at + bytes > b.launch->parameters.size())
+        fatal(w, i, first_lane(m), "out of bounds", "reads behind the kernel's parameters");
       places.at[first_lane(m)] = reinterpret_cast<char*>(const_cast<std::byte*>(b.launch->parameters.data())) + at;
     }
     lanes &= ~parameters;
@@ -149,7 +156,10 @@ void find_places(Warp& w, const Instruction& i, Use use, unsigned bytes, Places&
 
 void unwrite(Warp& w, const Instruction&, unsigned, const char* place, unsigned bytes) {
   Block& b = *w.block;
-  const auto in = [&](const auto& v) { return place >= reinterpret_cast<const char*>(v.data()) && place < reinterpret_cast<const char*>(v.data() + v.size()); };
+  const auto in = [&](const auto& v) {
+    return place >= reinterpret_cast<const char*>(v.data()) &&
+           place < reinterpret_cast<const char*>(v.data() + v.size());
+  };
   if (in(w.local)) {
     std::fill_n(w.local_written.begin() + (place - w.local.data()), bytes, 0);
     return;
@@ -159,8 +169,10 @@ void unwrite(Warp& w, const Instruction&, unsigned, const char* place, unsigned 
   if (!shared && !on_device(a)) return;
   Cell& c = shared ? b.shared_cells[a / 4] : cell_of(a & ~Address{3});
   for (Address n = a; n < a + std::min(bytes, 4u); ++n) {
-    if (c.write.flags & Access::kBytes) cells_of_bytes(b, n & ~Address{3}, shared)[n % 4].write.bytes = 0;
-    else c.write.bytes = static_cast<std::uint8_t>(c.write.bytes & ~(1u << n % 4));
+    if (c.write.flags & Access::kBytes)
+      cells_of_bytes(b, n & ~Address{3}, shared)[n % 4].write.bytes = 0;
+    else
+      c.write.bytes = static_cast<std::uint8_t>(c.write.bytes & ~(1u << n % 4));
   }
 }
 

@@ -28,8 +28,23 @@ struct Instruction;
 using Handler = void (*)(Warp&, const Instruction&);
 
 // Kinds of work that are counted (counts.hpp).
-enum class Class : std::uint8_t { kInteger, kFloat, kDouble, kConvert, kSpecial, kMove, kGlobal, kShared, kLocal, kParameter,
-                                  kAtomic, kWarp, kBarrier, kBranch, kCount };
+enum class Class : std::uint8_t {
+  kInteger,
+  kFloat,
+  kDouble,
+  kConvert,
+  kSpecial,
+  kMove,
+  kGlobal,
+  kShared,
+  kLocal,
+  kParameter,
+  kAtomic,
+  kWarp,
+  kBarrier,
+  kBranch,
+  kCount
+};
 
 // What an operation does with input that nobody has written (taint.hpp).
 enum class Taint : std::uint8_t { kPassed, kHalves, kUsed, kOwn };  // kHalves: of each half of a 64-bit row for itself
@@ -40,18 +55,18 @@ struct Instruction {
   Handler run = nullptr;
   std::array<Row, 4> to{kNoRow, kNoRow, kNoRow, kNoRow};  // of vectors: each element
   std::array<Row, 4> from{kNoRow, kNoRow, kNoRow, kNoRow};
-  Row address = kNoRow;       // of loads, stores, atomics
-  std::int64_t offset = 0;    // added to it
+  Row address = kNoRow;     // of loads, stores, atomics
+  std::int64_t offset = 0;  // added to it
   Row guard = kNoRow;
-  std::uint32_t target = 0;   // of branches
-  bool negated = false;       // the guard
-  bool jumps = false;         // the handler sees to the guard and to the place in the program
-  bool strong = false;        // relaxed, volatile, atomic: not a race with others of the kind
+  std::uint32_t target = 0;  // of branches
+  bool negated = false;      // the guard
+  bool jumps = false;        // the handler sees to the guard and to the place in the program
+  bool strong = false;       // relaxed, volatile, atomic: not a race with others of the kind
   Taint taint = Taint::kPassed;
-  std::uint8_t elements = 1;  // of a vector
-  std::uint8_t bytes = 0;     // of an element in memory
+  std::uint8_t elements = 1;                                     // of a vector
+  std::uint8_t bytes = 0;                                        // of an element in memory
   std::uint8_t to_bits = 32, from_bits = 32, address_bits = 64;  // registers' widths
-  std::uint8_t wide = 0;    // a bit for each operand with 64 bits
+  std::uint8_t wide = 0;                                         // a bit for each operand with 64 bits
   Space space = Space::kGlobal;
   Class kind = Class::kInteger;
   std::int32_t source = 0;  // index into Kernel::lines

@@ -39,20 +39,23 @@ const char* did(const Access& a, const Cell& c) {
                         : (strong ? " has read with an atomic operation" : " has read");
 }
 
-void check_threads(Warp& w, const Instruction& i, unsigned lane, const Access& a, const Cell& c, Use use, const char* what) {
+void check_threads(Warp& w, const Instruction& i, unsigned lane, const Access& a, const Cell& c, Use use,
+                   const char* what) {
   if (a.flags & Access::kStrong && i.strong) return;
   const char* verb = use == Use::kRead ? "reads " : use == Use::kWrite ? "writes to " : "changes atomically ";
   if (a.block == w.block->index && !(a.flags & Access::kByBlocks)) {
     if (!ordered_in_block(a, w, lane))
-      fault(w, i, lane, "a race in a block", std::string(verb) + what + ", which " + thread_words(w, a) + did(a, c) + ", with no barrier between");
+      fault(w, i, lane, "a race in a block",
+            std::string(verb) + what + ", which " + thread_words(w, a) + did(a, c) + ", with no barrier between");
   } else if (!ordered_between_blocks(a, *w.block)) {
     fault(w, i, lane, "a race between blocks", std::string(verb) + what + ", which " + thread_words(w, a) + did(a, c));
   }
 }
 
 void remember_write(const Warp& w, const Instruction& i, unsigned lane, Cell& c, WorkNumber work) {
-  c.write = {work, w.block->index, now, static_cast<std::uint16_t>(w.number * kLanes + lane), 15,
-             static_cast<std::uint8_t>(i.strong ? Access::kStrong : 0)};
+  c.write = {work, w.block->index,
+             now,  static_cast<std::uint16_t>(w.number * kLanes + lane),
+             15,   static_cast<std::uint8_t>(i.strong ? Access::kStrong : 0)};
 }
 
 void remember_read(const Warp& w, const Instruction& i, unsigned lane, Cell& c, WorkNumber work) {
@@ -104,11 +107,11 @@ struct Visit {
   Warp& w;
   const Instruction& i;
   Use use;
-  WorkNumber work;       // of shared memory: 1
-  WorkNumber made;       // older writes are of others who had the memory before
-  Moment began;          // of shared memory: when the block began
+  WorkNumber work;  // of shared memory: 1
+  WorkNumber made;  // older writes are of others who had the memory before
+  Moment began;     // of shared memory: when the block began
   const char* what;
-  WorkNumber& ordered;   // work that this one is known to come after
+  WorkNumber& ordered;              // work that this one is known to come after
   Cell* (*bytes)(Block&, Address);  // a word's cells of bytes
 };
 
@@ -127,7 +130,9 @@ void conflict(const Visit& v, unsigned lane, const Access& before, const Cell& c
 // Whether an access is certainly ordered before this one.
 inline bool surely_before(const Visit& v, const Access& a) {
   return a.work == 0 || a.work == v.ordered ||
-         (a.work == v.work && ((a.flags & Access::kStrong && v.i.strong) || a.moment < v.began || (a.block == v.w.block->index && a.moment < v.w.block->barrier && !(a.flags & Access::kByBlocks))));
+         (a.work == v.work &&
+          ((a.flags & Access::kStrong && v.i.strong) || a.moment < v.began ||
+           (a.block == v.w.block->index && a.moment < v.w.block->barrier && !(a.flags & Access::kByBlocks))));
 }
 
 // False: nobody has written it.
@@ -175,7 +180,8 @@ inline unsigned visit_words(const Visit& v, unsigned lane, Cell* c, Address a, u
   unsigned undefined = 0;
   if (bytes % 4 == 0) {
     for (unsigned n = 0; n < bytes / 4; ++n) {
-      const bool defined = c[n].write.flags & Access::kBytes ? visit_bytes(v, lane, c[n], a + 4 * n, 15) : visit(v, lane, c[n]);
+      const bool defined =
+          c[n].write.flags & Access::kBytes ? visit_bytes(v, lane, c[n], a + 4 * n, 15) : visit(v, lane, c[n]);
       undefined |= static_cast<unsigned>(!defined) << n;
     }
   } else {
@@ -257,7 +263,8 @@ void visit_lanes(const Visit& v, Lanes lanes, const Address* a, unsigned bytes, 
 
 }  // namespace
 
-void check_global(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes, Lanes* undefined) {
+void check_global(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes,
+                  Lanes* undefined) {
   const WorkNumber work = w.block->launch->work;
   const Span span = span_of(lanes, a);
   Remembered& e = extent_of(w, i);
@@ -285,19 +292,22 @@ void check_global(Warp& w, const Instruction& i, Lanes lanes, const Address* a, 
   visit_lanes(v, lanes, a, bytes, undefined, [&, base = span.low / 4](Address x) { return cells + (x / 4 - base); });
 }
 
-void check_shared(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes, Lanes* undefined) {
+void check_shared(Warp& w, const Instruction& i, Lanes lanes, const Address* a, Use use, unsigned bytes,
+                  Lanes* undefined) {
   Block& b = *w.block;
   const Kernel& k = *b.kernel;
   const Span span = span_of(lanes, a);
   const auto inside = [&](Address low, Address high) {
     if (low >= k.shared_end) return high <= b.shared_bytes;
-    return std::any_of(k.shared.begin(), k.shared.end(), [&](const SharedVariable& v) { return low >= v.begin && high <= v.end; });
+    return std::any_of(k.shared.begin(), k.shared.end(),
+                       [&](const SharedVariable& v) { return low >= v.begin && high <= v.end; });
   };
   if (!inside(span.low, span.high + bytes))
     for (Lanes m = lanes; m; m &= m - 1)
       if (const unsigned l = first_lane(m); !inside(a[l], a[l] + bytes))
-        fatal(w, i, l, "out of bounds", verb_of(use) + std::to_string(bytes) +
-                                            " bytes of shared memory outside of its variables (byte " + std::to_string(a[l]) + ")");
+        fatal(w, i, l, "out of bounds",
+              verb_of(use) + std::to_string(bytes) + " bytes of shared memory outside of its variables (byte " +
+                  std::to_string(a[l]) + ")");
   check_alignment(w, i, lanes, a, span, bytes);
   if (b.copies_under_way)
     for (Lanes m = lanes; m; m &= m - 1)
@@ -323,7 +333,9 @@ void fence(Warp& w, const Instruction&) {
   ++now;
 }
 
-Cell* cells_of_bytes(Block& b, Address word, bool shared) { return shared ? shared_bytes(b, word) : device_bytes(b, word); }
+Cell* cells_of_bytes(Block& b, Address word, bool shared) {
+  return shared ? shared_bytes(b, word) : device_bytes(b, word);
+}
 
 void release_clocks() { known.clear(); }
 

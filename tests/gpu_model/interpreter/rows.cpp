@@ -14,7 +14,8 @@ void collect(const ptx::Operand& o, std::vector<int>& to) {
 }
 
 bool writes_nothing(const std::string& operation) {
-  for (const char* start : {"st.", "bra", "bar.sync", "bar.warp", "ret", "exit", "membar", "fence", "cp.", "nanosleep", "red.", "trap"})
+  for (const char* start :
+       {"st.", "bra", "bar.sync", "bar.warp", "ret", "exit", "membar", "fence", "cp.", "nanosleep", "red.", "trap"})
     if (operation.starts_with(start)) return true;
   return false;
 }

@@ -60,7 +60,8 @@ void settle(Warp& w) {
     return;
   }
   const auto& code = w.block->kernel->code;
-  const auto stuck = std::find_if(w.groups.begin(), w.groups.end(), [](const Group& g) { return g.state == Group::kAtWarp; });
+  const auto stuck =
+      std::find_if(w.groups.begin(), w.groups.end(), [](const Group& g) { return g.state == Group::kAtWarp; });
   if (stuck != w.groups.end()) {
     const Lanes missing = stuck->mask & ~stuck->lanes;
     fatal(w, code[stuck->pc], first_lane(stuck->lanes), "a lane missing from a mask",
@@ -72,7 +73,8 @@ void settle(Warp& w) {
       fatal(w, code[g.pc], first_lane(g.lanes), "a divergent barrier", "threads of a warp wait at different barriers");
   if (w.alive != w.present)
     fatal(w, code[pc], first_lane(w.alive), "a divergent barrier",
-          "thread " + std::to_string(w.number * kLanes + first_lane(w.present & ~w.alive)) + " of the block has ended without it");
+          "thread " + std::to_string(w.number * kLanes + first_lane(w.present & ~w.alive)) +
+              " of the block has ended without it");
   w.at_barrier = true;
   w.barrier_pc = pc;
 }
@@ -154,8 +156,10 @@ bool advance(Block& b, Choices& draw, int turns) {
   std::size_t count = 0, waiting = 0;
   for (Warp& w : b.warps) {
     if (w.done) continue;
-    if (w.at_barrier) ++waiting;
-    else ready[count++] = &w;
+    if (w.at_barrier)
+      ++waiting;
+    else
+      ready[count++] = &w;
   }
   if (count) {
     execute(*ready[draw.below(count)], turns, draw, *b.kernel);
@@ -171,7 +175,8 @@ bool advance(Block& b, Choices& draw, int turns) {
       fatal(*first, code[first->barrier_pc], first_lane(first->alive), "a divergent barrier",
             "thread " + std::to_string(w.number * kLanes) + " of the block has ended without it");
     if (w.barrier_pc != first->barrier_pc)
-      fatal(w, code[w.barrier_pc], first_lane(w.alive), "a divergent barrier", "threads of the block wait at different barriers");
+      fatal(w, code[w.barrier_pc], first_lane(w.alive), "a divergent barrier",
+            "threads of the block wait at different barriers");
   }
   open_barrier(b);
   return true;
@@ -217,7 +222,8 @@ void note_meeting(Warp& w, Lanes mask) {
 bool meet(Warp& w, const Instruction& i, Lanes mask) {
   const std::uint32_t here = place_of(w, i);
   if (const Lanes outside = w.active & ~mask)
-    fatal(w, i, first_lane(outside), "a lane missing from a mask", "the mask of a warp operation leaves out its caller");
+    fatal(w, i, first_lane(outside), "a lane missing from a mask",
+          "the mask of a warp operation leaves out its caller");
   if (const Lanes ended = mask & ~w.alive)
     fatal(w, i, first_lane(w.active), "a lane missing from a mask",
           "lane " + std::to_string(first_lane(ended)) + " of the mask has ended");

@@ -69,11 +69,14 @@ void pass_taint(Warp& w, const Instruction& i) {
     const bool predicate = r < w.block->kernel->predicate_bytes;
     // Which of two is chosen by something undefined is undefined; what is not chosen does not matter.
     Lanes lanes = w.active;
-    if (i.taint == Taint::kHalves && i.from[2] != kNoRow && k < 2) lanes = k == 0 ? *row<Lanes>(w, i.from[2]) : ~*row<Lanes>(w, i.from[2]);
+    if (i.taint == Taint::kHalves && i.from[2] != kNoRow && k < 2)
+      lanes = k == 0 ? *row<Lanes>(w, i.from[2]) : ~*row<Lanes>(w, i.from[2]);
     const Lanes l = taint_of(w, r, 0) & lanes;
     const Lanes h = i.wide >> k & 1 ? taint_of(w, r, 1) & lanes : 0;
-    if (i.taint == Taint::kHalves && !predicate) low |= l, high |= h;
-    else low |= l | h, high |= l | h;
+    if (i.taint == Taint::kHalves && !predicate)
+      low |= l, high |= h;
+    else
+      low |= l | h, high |= l | h;
   }
   low &= w.active, high &= w.active;
   if (i.taint == Taint::kUsed && low) {
@@ -81,7 +84,8 @@ void pass_taint(Warp& w, const Instruction& i) {
     low = high = 0;
   }
   for (unsigned e = 0; e < 2; ++e)
-    if (i.to[e] != kNoRow) set_taint(w, i.to[e], i.to[e] < w.block->kernel->predicate_bytes ? 1 : i.to_bits, w.active, low, high);
+    if (i.to[e] != kNoRow)
+      set_taint(w, i.to[e], i.to[e] < w.block->kernel->predicate_bytes ? 1 : i.to_bits, w.active, low, high);
 }
 
 FlushToZero::FlushToZero() {

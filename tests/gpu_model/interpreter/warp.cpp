@@ -84,8 +84,10 @@ std::uint64_t patience() {
   for (const Warp& w : b.warps)
     if (w.alive && (w.active || !w.groups.empty())) {
       const std::uint32_t pc = w.active ? w.pc : w.groups.front().pc;
-      fatal(w, b.kernel->code[pc], first_lane(w.active ? w.active : w.groups.front().lanes), "a kernel that does not end",
-            std::to_string(patience()) + " warp instructions, and no block has come to its end (MAKI_GPU_MODEL_PATIENCE)");
+      fatal(w, b.kernel->code[pc], first_lane(w.active ? w.active : w.groups.front().lanes),
+            "a kernel that does not end",
+            std::to_string(patience()) +
+                " warp instructions, and no block has come to its end (MAKI_GPU_MODEL_PATIENCE)");
     }
   throw Stopped{};
 }

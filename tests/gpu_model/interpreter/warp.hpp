@@ -25,7 +25,7 @@ struct Group {
   std::uint32_t pc = 0;
   Lanes lanes = 0;
   State state = kReady;
-  Lanes mask = 0;       // of the operation of the warp that it waits for
+  Lanes mask = 0;  // of the operation of the warp that it waits for
 };
 
 // A cp.async that has not landed.
@@ -43,19 +43,19 @@ struct Warp {
   const char* constants = nullptr;
   Lanes active = 0;
   std::uint32_t pc = 0;
-  std::uint32_t stop = ~0u;  // where the next other ready group stands
-  bool leave = false;        // the group cannot go on now
-  bool tainted = false;      // a register may hold what nobody has written, ...
-  std::uint32_t taint_from = 0;  // ... read by this instruction at last
+  std::uint32_t stop = ~0u;                    // where the next other ready group stands
+  bool leave = false;                          // the group cannot go on now
+  bool tainted = false;                        // a register may hold what nobody has written, ...
+  std::uint32_t taint_from = 0;                // ... read by this instruction at last
   alignas(64) std::int32_t lane[kLanes] = {};  // -1: active
 
   Block* block = nullptr;
-  std::uint32_t number = 0;  // in its block
-  Lanes present = 0;         // lanes that exist
-  Lanes alive = 0;           // and have not ended
+  std::uint32_t number = 0;   // in its block
+  Lanes present = 0;          // lanes that exist
+  Lanes alive = 0;            // and have not ended
   std::vector<Group> groups;  // those that are not executing
   bool done = false, at_barrier = false;
-  Lanes barrier_value = 0;    // the predicates of bar.red
+  Lanes barrier_value = 0;  // the predicates of bar.red
   std::uint32_t barrier_pc = 0;
 
   std::vector<char> file;
@@ -65,8 +65,8 @@ struct Warp {
   std::vector<PendingCopy> copies[kLanes];
   std::uint32_t copy_groups[kLanes] = {};  // committed so far
 
-  Moment all_met = 0;                   // when all lanes synchronised last
-  std::vector<Moment> met;              // [a * 32 + b]; empty: only all together
+  Moment all_met = 0;       // when all lanes synchronised last
+  std::vector<Moment> met;  // [a * 32 + b]; empty: only all together
   Moment last_met(unsigned a, unsigned b) const {
     return met.empty() ? all_met : std::max(all_met, met[a * kLanes + b]);
   }
@@ -85,17 +85,19 @@ struct Block {
   std::vector<std::uint8_t> landing;    // bytes that a cp.async is on its way to, ...
   std::uint32_t copies_under_way = 0;   // ... of so many copies
   std::uint32_t shared_bytes = 0;
-  Moment began = 0, barrier = 0;        // the last barrier
-  std::unordered_map<std::uint32_t, Moment> seen;     // blocks whose writes up to then come before this one's accesses
-  std::unordered_map<std::uint32_t, Moment> to_see;   // at the next fence
+  Moment began = 0, barrier = 0;                     // the last barrier
+  std::unordered_map<std::uint32_t, Moment> seen;    // blocks whose writes up to then come before this one's accesses
+  std::unordered_map<std::uint32_t, Moment> to_see;  // at the next fence
   bool fenced = false;
 };
 
 extern Moment now;  // of the launch that runs
 
 // Windows of generic addresses.
-inline constexpr Address kSharedWindow = Address{1} << 46, kLocalWindow = Address{3} << 45, kParameterWindow = Address{5} << 44;
-inline constexpr Address kWindowBytes = Address{1} << 28, kLocalBytes = Address{1} << 16;  // of a thread: each has a place of its own
+inline constexpr Address kSharedWindow = Address{1} << 46, kLocalWindow = Address{3} << 45,
+                         kParameterWindow = Address{5} << 44;
+inline constexpr Address kWindowBytes = Address{1} << 28,
+                         kLocalBytes = Address{1} << 16;  // of a thread: each has a place of its own
 
 template <class T>
 T* row(Warp& w, Row r) {
@@ -103,14 +105,15 @@ T* row(Warp& w, Row r) {
 }
 
 void set_active(Warp& w, Lanes lanes);
-Lanes mask_of(const std::int32_t* flags);           // the sign bits
-void expand(Lanes mask, std::int32_t* flags);       // -1 or 0
+Lanes mask_of(const std::int32_t* flags);      // the sign bits
+void expand(Lanes mask, std::int32_t* flags);  // -1 or 0
 inline unsigned first_lane(Lanes m) { return static_cast<unsigned>(__builtin_ctz(m)); }
 
 // "block (3,0,0), thread (17,0,0)" and the source line, for reports.
 std::string where(const Warp& w, const Instruction& i, unsigned lane);
 void fault(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text);
-[[noreturn]] void fatal(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind, const std::string& text);
+[[noreturn]] void fatal(const Warp& w, const Instruction& i, unsigned lane, const std::string& kind,
+                        const std::string& text);
 
 // Warp instructions that a launch may take without a block of it coming to its end: MAKI_GPU_MODEL_PATIENCE.
 std::uint64_t patience();

@@ -39,14 +39,15 @@ void shuffle(Warp& w, const Instruction& i) {
   for (Lanes m = w.active; m; m &= m - 1) {
     const unsigned l = first_lane(m), by = b[l] & 31, clamp = c[l] & 31, segment = c[l] >> 8 & 31;
     const int limit = static_cast<int>((l & segment) | (clamp & ~segment));
-    const int from = kWay == kUp     ? static_cast<int>(l) - static_cast<int>(by)
-                     : kWay == kDown ? static_cast<int>(l + by)
+    const int from = kWay == kUp          ? static_cast<int>(l) - static_cast<int>(by)
+                     : kWay == kDown      ? static_cast<int>(l + by)
                      : kWay == kButterfly ? static_cast<int>(l ^ by)
                                           : static_cast<int>((l & segment) | (by & ~segment));
     const bool inside = kWay == kUp ? from >= limit : from <= limit;
     const unsigned source = inside ? static_cast<unsigned>(from) : l;
     if (!(mask >> source & 1))
-      fatal(w, i, l, "a lane missing from a mask", "a shuffle reads lane " + std::to_string(source) + ", which its mask leaves out");
+      fatal(w, i, l, "a lane missing from a mask",
+            "a shuffle reads lane " + std::to_string(source) + ", which its mask leaves out");
     v[l] = a[source];
     in_range |= static_cast<Lanes>(inside) << l;
     undefined |= (source_undefined >> source & 1) << l;
@@ -76,14 +77,20 @@ void vote(Warp& w, const Instruction& i) {
   }
 }
 
+// clang-format off
 struct Sum { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a + b; } };
 struct Both { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a & b; } };
 struct Either { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a | b; } };
 struct OneOf { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return a ^ b; } };
+// clang-format on
 template <class T>
-struct Least { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return static_cast<T>(a) < static_cast<T>(b) ? a : b; } };
+struct Least {
+  static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return static_cast<T>(a) < static_cast<T>(b) ? a : b; }
+};
 template <class T>
-struct Greatest { static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return static_cast<T>(a) > static_cast<T>(b) ? a : b; } };
+struct Greatest {
+  static std::uint32_t of(std::uint32_t a, std::uint32_t b) { return static_cast<T>(a) > static_cast<T>(b) ? a : b; }
+};
 
 template <class Op>
 void reduce(Warp& w, const Instruction& i) {
@@ -128,8 +135,9 @@ void active_mask(Warp& w, const Instruction& i) {
   for (Lanes m = w.active; m; m &= m - 1) to[first_lane(m)] = w.active;
 }
 
-void trap(Warp& w, const Instruction& i) { fatal(w, i, first_lane(w.active), "a trap", "the kernel ends the launch itself"); }
-
+void trap(Warp& w, const Instruction& i) {
+  fatal(w, i, first_lane(w.active), "a trap", "the kernel ends the launch itself");
+}
 
 }  // namespace
 
@@ -171,9 +179,12 @@ Handler of_warp(const Words& words, Instruction& i) {
   i.kind = Class::kBarrier;
   if (op == "bar" && words.size() > 2 && words[1] == "warp") return warp_barrier;
   if (op == "bar" || op == "barrier") {
-    if (has(words, "popc")) i.extra = 'p';
-    else if (has(words, "and")) i.extra = 'a';
-    else i.extra = 'o';
+    if (has(words, "popc"))
+      i.extra = 'p';
+    else if (has(words, "and"))
+      i.extra = 'a';
+    else
+      i.extra = 'o';
     return wait_at_barrier;
   }
   i.kind = Class::kBranch;

@@ -122,8 +122,14 @@ cufftResult execute(cufftHandle handle, cufftType type, const void* in, const vo
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess || device != plan.device) return CUFFT_INVALID_DEVICE;
     if (plan.area_bytes > 0 && !plan.area) return CUFFT_NO_WORKSPACE;
-    execution = {plan.engine, plan.shape, direction, reinterpret_cast<Address>(in), reinterpret_cast<Address>(out),
-                 reinterpret_cast<Address>(plan.area), plan.area_bytes, words(plan.shape, call)};
+    execution = {plan.engine,
+                 plan.shape,
+                 direction,
+                 reinterpret_cast<Address>(in),
+                 reinterpret_cast<Address>(out),
+                 reinterpret_cast<Address>(plan.area),
+                 plan.area_bytes,
+                 words(plan.shape, call)};
     stream = plan.stream;
     return CUFFT_SUCCESS;
   });
@@ -203,8 +209,8 @@ cufftResult cufftMakePlanMany(cufftHandle handle, int rank, int* n, int* inembed
 }
 
 cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long* n, long long* inembed, long long istride,
-                                long long idist, long long* onembed, long long ostride, long long odist,
-                                cufftType type, long long batch, size_t* work_bytes) {
+                                long long idist, long long* onembed, long long ostride, long long odist, cufftType type,
+                                long long batch, size_t* work_bytes) {
   return make_plan<long long>(handle, rank, n, {inembed, istride, idist}, {onembed, ostride, odist}, type, batch,
                               LLONG_MAX, work_bytes);
 }

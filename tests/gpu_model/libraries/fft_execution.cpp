@@ -70,8 +70,7 @@ bool find_faults(const FftExecution& e) {
     return true;
   }
   const FftArray from = e.shape.input(in_place), to = e.shape.output(in_place);
-  if (in_place ? !e.shape.fits_in_place()
-               : overlap(runs(from, e.shape.batch), e.in, runs(to, e.shape.batch), e.out)) {
+  if (in_place ? !e.shape.fits_in_place() : overlap(runs(from, e.shape.batch), e.in, runs(to, e.shape.batch), e.out)) {
     report({"FFT layout", e.what,
             in_place ? "a transform in place whose rows of output do not lie where those of the input were"
                      : "input and output overlap, but do not begin at the same place"});

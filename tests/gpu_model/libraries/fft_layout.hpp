@@ -11,10 +11,10 @@ namespace gpu_model {
 
 // One side of a transform, its input or its output. Sides of rank 1 and 2 have leading lengths of 1.
 struct FftArray {
-  std::size_t element = 0;               // bytes of a real or complex value
-  std::array<long long, 3> length{};     // values that are read or written, and ...
-  std::array<long long, 3> storage{};    // ... that are stored
-  long long stride = 1, distance = 0;    // in elements: between neighbours, between transforms of a batch
+  std::size_t element = 0;             // bytes of a real or complex value
+  std::array<long long, 3> length{};   // values that are read or written, and ...
+  std::array<long long, 3> storage{};  // ... that are stored
+  long long stride = 1, distance = 0;  // in elements: between neighbours, between transforms of a batch
 
   std::size_t row_offset(long long entry, long long x, long long y) const {
     return static_cast<std::size_t>(entry * distance + (x * storage[1] + y) * storage[2] * stride) * element;

@@ -118,7 +118,8 @@ ncclResult_t make_communicator(ncclComm_t* handle, int ranks, const ncclUniqueId
   if (!handle) return failed(ncclInvalidArgument, "ncclCommInitRank : comm argument is NULL");
   *handle = nullptr;
   if (ranks < 1 || rank < 0 || rank >= ranks)
-    return failed(ncclInvalidArgument, "Invalid rank requested : " + std::to_string(rank) + "/" + std::to_string(ranks));
+    return failed(ncclInvalidArgument,
+                  "Invalid rank requested : " + std::to_string(rank) + "/" + std::to_string(ranks));
   if (open_group.depth > 0 || ranks > kMostRanks) {
     report({"not modelled", "ncclCommInitRankConfig", "in a group, or with more than 256 ranks"});
     return failed(ncclInvalidUsage, "not modelled: ncclCommInitRankConfig in a group, or with more than 256 ranks");

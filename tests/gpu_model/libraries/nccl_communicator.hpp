@@ -26,13 +26,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   ncclResult_t enter(const ncclUniqueId& id, const char* bus_id);
   // What the program is told: ncclInProgress until what it began is done. Moves that on.
   ncclResult_t poll();
-  ncclResult_t wait();          // polls until it is no longer ncclInProgress
-  ncclResult_t ready();         // whether a call may be made now
+  ncclResult_t wait();   // polls until it is no longer ncclInProgress
+  ncclResult_t ready();  // whether a call may be made now
   // Puts a group on the stream: now, or (never of a blocking communicator) when poll() is called the next time or later.
   ncclResult_t begin(std::vector<Message> messages, cudaStream_t stream);
   ncclResult_t finalize();
   ncclResult_t destroy();
-  void abort();                 // groups on streams end without having done their work
+  void abort();  // groups on streams end without having done their work
   Progress carry_out(Group& group, WorkNumber work);
 
   int ranks() const { return ranks_; }

@@ -118,8 +118,7 @@ bool note_buffers(const Group& group, WorkNumber work) {
     if (!usable) return false;
     order.push_back(&message);
   }
-  std::sort(order.begin(), order.end(),
-            [](const Message* a, const Message* b) { return a->address < b->address; });
+  std::sort(order.begin(), order.end(), [](const Message* a, const Message* b) { return a->address < b->address; });
   const Message *sent = nullptr, *received = nullptr;  // those that reach furthest so far
   const auto reaches = [](const Message* before, const Message* message) {
     return before && before->address + before->bytes > message->address;

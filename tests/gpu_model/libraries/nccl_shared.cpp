@@ -112,7 +112,7 @@ ncclResult_t SharedBoard::enter(const ncclUniqueId& id, int ranks, int rank, con
   const std::size_t rings = ring_bytes(ranks);
   const std::size_t bytes = board_bytes() + static_cast<std::size_t>(ranks * ranks) * (sizeof(Ring) + rings);
   void* memory = MAP_FAILED;
-  struct stat status{};
+  struct stat status {};
   // Files only grow here: ranks that disagree on their number must not cut each other's memory off.
   if (file >= 0 && fstat(file, &status) == 0 &&
       (status.st_size >= static_cast<off_t>(bytes) || ftruncate(file, static_cast<off_t>(bytes)) == 0)) {

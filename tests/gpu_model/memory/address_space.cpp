@@ -20,7 +20,7 @@
 namespace gpu_model {
 namespace {
 
-constexpr std::size_t kAlignment = 256, kGap = 256;  // what runs over the end of memory finds none
+constexpr std::size_t kAlignment = 256, kGap = 256;       // what runs over the end of memory finds none
 constexpr std::size_t kPoisoned = std::size_t{64} << 20;  // of each block at most: more would only take time and memory
 constexpr std::size_t kFreedKept = 256;
 
@@ -43,7 +43,8 @@ State& make_state() {
   s->file = memfd_create("gpu_model", MFD_CLOEXEC);
   const auto map = [&](Address at, int protection) {
     void* wanted = reinterpret_cast<void*>(at);
-    return mmap(wanted, kDeviceBytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, s->file, 0) == wanted;
+    return mmap(wanted, kDeviceBytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, s->file, 0) ==
+           wanted;
   };
   if (s->file < 0 || ftruncate(s->file, static_cast<off_t>(kDeviceBytes)) != 0 || !map(kDeviceBegin, PROT_NONE) ||
       !map(kDeviceBegin + kView, PROT_READ | PROT_WRITE)) {
@@ -75,7 +76,8 @@ auto at_or_before(Map& map, Address a) {
 Address find_gap(int device, std::size_t bytes, std::size_t alignment) {
   State& s = state();
   Address at = range_begin(device) + alignment;
-  for (auto it = s.base.lower_bound(at); it != s.base.end() && it->second.begin < range_begin(device) + range_bytes(); ++it) {
+  for (auto it = s.base.lower_bound(at); it != s.base.end() && it->second.begin < range_begin(device) + range_bytes();
+       ++it) {
     if (it->second.begin >= at + bytes + kGap) break;
     at = round_up(it->second.end + kGap, alignment);
   }
@@ -243,8 +245,7 @@ std::size_t device_bytes_used(int device) { return state().used[device]; }
 
 std::string whereabouts(Address a, WorkNumber work) {
   State& s = state();
-  if (const Extent* e = find_extent(a, work))
-    return "at byte " + std::to_string(a - e->begin) + " of " + called(*e);
+  if (const Extent* e = find_extent(a, work)) return "at byte " + std::to_string(a - e->begin) + " of " + called(*e);
   const auto base = at_or_before(s.base, a);
   if (base != s.base.end() && a < base->second.end) {
     const Extent& e = base->second;

@@ -21,7 +21,7 @@ struct Extent {
   Address begin = 0, end = 0;
   ExtentKind kind = ExtentKind::kDevice;
   int device = 0;
-  WorkNumber made = 0;  // the first work that may use it, and ...
+  WorkNumber made = 0;    // the first work that may use it, and ...
   WorkNumber gone = ~0u;  // ... the first that may not
   std::string name;       // of a pool's block or a variable
   bool cut = false;       // a piece of device memory that the pool has cut up: only its blocks may be used

@@ -18,7 +18,13 @@ struct Access {
   std::uint16_t thread = 0;
   std::uint8_t bytes = 0;  // of writes: which of the word's bytes are written
   std::uint8_t flags = 0;
-  enum : std::uint8_t { kStrong = 1, kByLanes = 2, kByWarps = 4, kByBlocks = 8, kBytes = 16 };  // by several; each byte has its own
+  enum : std::uint8_t {
+    kStrong = 1,
+    kByLanes = 2,
+    kByWarps = 4,
+    kByBlocks = 8,
+    kBytes = 16
+  };  // by several; each byte has its own
 };
 struct Cell {
   Access write, read;

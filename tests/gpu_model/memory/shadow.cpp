@@ -15,7 +15,8 @@ namespace {
 
 // Pages that nobody touches take no memory.
 Cell* reserve_cells() {
-  void* at = mmap(nullptr, kDeviceBytes / 4 * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* at = mmap(nullptr, kDeviceBytes / 4 * sizeof(Cell), PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) throw std::runtime_error("GPU model: no addresses for the shadow of device memory");
   return static_cast<Cell*>(at);
 }
@@ -23,7 +24,8 @@ Cell* reserve_cells() {
 const Extent* whole_range(WorkNumber work, Address a, std::size_t bytes, const char* verb, const char* what) {
   const Extent* e = find_extent(a, work);
   if (e && a + bytes <= e->end) return e;
-  report({"out of bounds", words(work), std::string(what) + " " + verb + " " + std::to_string(bytes) + " bytes " + whereabouts(a, work)});
+  report({"out of bounds", words(work),
+          std::string(what) + " " + verb + " " + std::to_string(bytes) + " bytes " + whereabouts(a, work)});
   return nullptr;
 }
 
@@ -36,7 +38,8 @@ void check_order(WorkNumber work, const Access& a, const char* verb, const char*
   if (told || !a.work || a.work == work || after(work, a.work)) return;
   told = true;
   report({"a race between streams", words(work),
-          std::string(what) + " " + verb + " memory that " + words(a.work) + " " + before + ", and nothing orders the two"});
+          std::string(what) + " " + verb + " memory that " + words(a.work) + " " + before +
+              ", and nothing orders the two"});
 }
 
 }  // namespace
@@ -123,7 +126,8 @@ void note_first_values(Address a, std::size_t bytes) {
 bool note_copy(WorkNumber work, Address to, Address from, std::size_t bytes) {
   if (bytes == 0) return true;
   const bool reads = on_device(from), writes = on_device(to);
-  if ((reads && !note_read(work, from, bytes, "a copy")) || (writes && !note_write(work, to, bytes, "a copy"))) return false;
+  if ((reads && !note_read(work, from, bytes, "a copy")) || (writes && !note_write(work, to, bytes, "a copy")))
+    return false;
   if (!reads || !writes) return true;
   const Extent* e = find_extent(from, work);
   for (std::size_t n = 0; n < bytes; ++n) {

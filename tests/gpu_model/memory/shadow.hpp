@@ -16,7 +16,8 @@ namespace gpu_model {
 // padding along): what is read unwritten stays unwritten at the destination of a copy.
 bool note_read(WorkNumber work, Address from, std::size_t bytes, const char* what);
 bool note_write(WorkNumber work, Address to, std::size_t bytes, const char* what);
-bool note_copy(WorkNumber work, Address to, Address from, std::size_t bytes);  // device to device, or from or to the host
+bool note_copy(WorkNumber work, Address to, Address from,
+               std::size_t bytes);  // device to device, or from or to the host
 // The first values of a module's variables: before all work, whoever had that memory before.
 void note_first_values(Address a, std::size_t bytes);
 

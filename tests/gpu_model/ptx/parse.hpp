@@ -19,15 +19,15 @@ struct Register {
 
 struct Operand {
   enum Kind {
-    kRegister,    // `number`
-    kSecond,      // the second register of "%r1|%p1": `number`
-    kImmediate,   // `value`
-    kReal32,      // `value` holds the bits of a float
-    kReal64,      // `value` holds the bits of a double
-    kSpecial,     // `name`: %tid.x ...
-    kSymbol,      // `name` + `value`: a variable, a parameter, a label
-    kAddress,     // [register + value]: `number` (-1: none), or [name + value]
-    kVector,      // {a, b, ...}: `parts`
+    kRegister,   // `number`
+    kSecond,     // the second register of "%r1|%p1": `number`
+    kImmediate,  // `value`
+    kReal32,     // `value` holds the bits of a float
+    kReal64,     // `value` holds the bits of a double
+    kSpecial,    // `name`: %tid.x ...
+    kSymbol,     // `name` + `value`: a variable, a parameter, a label
+    kAddress,    // [register + value]: `number` (-1: none), or [name + value]
+    kVector,     // {a, b, ...}: `parts`
   };
   Kind kind = kImmediate;
   int number = -1;

@@ -152,5 +152,4 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   return fill(to, value, bytes, stream);
 }
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) { return fill(to, value, bytes, nullptr); }
-
 }

@@ -150,5 +150,4 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
     return cudaSuccess;
   });
 }
-
 }

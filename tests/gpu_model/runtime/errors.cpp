@@ -84,5 +84,4 @@ cudaError_t cudaGetLastError() {
 }
 
 cudaError_t cudaPeekAtLastError() { return last_error(); }
-
 }

@@ -44,7 +44,8 @@ std::string text_of(const EntryHeader& entry, const char* code) {
   if (entry.flags & kZstd) {
     text.resize(entry.whole_bytes);
     const std::size_t n = ZSTD_decompress(text.data(), text.size(), code, entry.compressed_bytes);
-    if (ZSTD_isError(n)) throw std::runtime_error(std::string("PTX that cannot be decompressed: ") + ZSTD_getErrorName(n));
+    if (ZSTD_isError(n))
+      throw std::runtime_error(std::string("PTX that cannot be decompressed: ") + ZSTD_getErrorName(n));
     text.resize(n);
   } else if (entry.flags & kOtherCompression) {
     throw std::runtime_error("the PTX is compressed in a way that is not known: compile with nvcc -no-compress");

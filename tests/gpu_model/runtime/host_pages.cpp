@@ -80,8 +80,8 @@ bool let_through(Address a, bool wrote, ucontext_t& context) {
     if (a < k->begin || a >= k->end) continue;
     const Kept found = std::move(*k);
     kept.erase(k);
-    report({wrote ? "host memory written before its copy was done" : "host memory read before its copy was done", found.what,
-            "byte " + std::to_string(a - found.begin) + " of " + std::to_string(found.end - found.begin)});
+    report({wrote ? "host memory written before its copy was done" : "host memory read before its copy was done",
+            found.what, "byte " + std::to_string(a - found.begin) + " of " + std::to_string(found.end - found.begin)});
     open(found);
     return true;
   }
@@ -123,11 +123,11 @@ void on_trap(int signal, siginfo_t* info, void* context) {
 }
 
 void watch(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction& before) {
-  struct sigaction now{};
+  struct sigaction now {};
   sigaction(signal, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handler) return;
   before = now;
-  struct sigaction own{};
+  struct sigaction own {};
   own.sa_sigaction = handler;
   own.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
   sigaction(signal, &own, nullptr);

@@ -54,7 +54,8 @@ std::string over_limit(const Configuration& c, const KernelShape& shape, std::si
   if (threads == 0 || threads > most || b.x > kThreadsOfBlock || b.y > kThreadsOfBlock || b.z > 64)
     return "a block of " + of(b) + " threads, at most " + std::to_string(most) + " are allowed";
   code = cudaErrorInvalidValue;
-  const std::size_t allowed = dynamic_limit ? dynamic_limit : kSharedOfAll - std::min(kSharedOfAll, shape.static_shared);
+  const std::size_t allowed =
+      dynamic_limit ? dynamic_limit : kSharedOfAll - std::min(kSharedOfAll, shape.static_shared);
   if (c.shared > allowed)
     return std::to_string(c.shared) + " bytes of dynamic shared memory, " + std::to_string(allowed) + " are allowed";
   return "";
@@ -167,7 +168,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute which, 
   return call_about(function, [&](Entry& e, const Kernel& kernel) {
     if (which == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;  // a wish
     if (which != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0) return cudaErrorInvalidValue;
-    if (shape_of(kernel).static_shared + static_cast<std::size_t>(value) > gpu().shared_of_block) return cudaErrorInvalidValue;
+    if (shape_of(kernel).static_shared + static_cast<std::size_t>(value) > gpu().shared_of_block)
+      return cudaErrorInvalidValue;
     dynamic_limit(e) = static_cast<std::size_t>(value);
     return cudaSuccess;
   });
@@ -177,5 +179,4 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
                                                                    std::size_t shared, unsigned) {
   return blocks_of_unit(blocks, function, threads, shared);
 }
-
 }

@@ -78,5 +78,4 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* to, const void* poin
     return cudaSuccess;
   });
 }
-
 }

@@ -54,7 +54,8 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper) {
   const auto& w = *static_cast<const __fatBinC_Wrapper_t*>(wrapper);
   try {
-    if (w.magic != static_cast<int>(FATBINC_MAGIC)) throw std::runtime_error("a fat binary of a format that is not known");
+    if (w.magic != static_cast<int>(FATBINC_MAGIC))
+      throw std::runtime_error("a fat binary of a format that is not known");
     return reinterpret_cast<void**>(new Image(image_in(w.data)));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "modelled GPU: %s\n", e.what());
@@ -65,8 +66,8 @@ void** __cudaRegisterFatBinary(void* wrapper) {
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}  // kernels may be launched until the process ends
 
-void __cudaRegisterFunction(void** image, const char* function, char*, const char* symbol, int, uint3*, uint3*, dim3*, dim3*,
-                            int*) {
+void __cudaRegisterFunction(void** image, const char* function, char*, const char* symbol, int, uint3*, uint3*, dim3*,
+                            dim3*, int*) {
   Entry& e = entries()[function];
   if (e.image) return;  // the same kernel of another translation unit
   e.image = reinterpret_cast<Image*>(image);
@@ -76,5 +77,4 @@ void __cudaRegisterFunction(void** image, const char* function, char*, const cha
 
 // The program may not copy to variables by their names (no such call is modelled): kernels find them in their module.
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
-
 }

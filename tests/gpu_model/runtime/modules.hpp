@@ -23,7 +23,7 @@ struct Image {
 struct Entry {
   Image* image = nullptr;
   std::string symbol;
-  std::string name;  // for messages
+  std::string name;                                        // for messages
   std::array<std::size_t, kMostDevices> dynamic_shared{};  // bytes that it may have where it has asked for more
 };
 

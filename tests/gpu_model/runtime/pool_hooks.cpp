@@ -37,5 +37,4 @@ void __wrap__ZN4maki15pool_set_extentEPvm(void* block, std::size_t bytes) noexce
   }
   __real__ZN4maki15pool_set_extentEPvm(block, bytes);
 }
-
 }

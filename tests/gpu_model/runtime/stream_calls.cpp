@@ -33,7 +33,8 @@ void never_recorded(const char* where) { report({"event never recorded", where, 
 
 cudaError_t make_event(cudaEvent_t* to, unsigned flags) {
   return call([&](Lock&) {
-    if (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming)) return cudaErrorInvalidValue;  // not between processes
+    if (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming))
+      return cudaErrorInvalidValue;  // not between processes
     auto* e = new Event{current_device(), !(flags & cudaEventDisableTiming), nullptr};
     events().insert(e);
     *to = reinterpret_cast<cudaEvent_t>(e);
@@ -53,7 +54,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* to, unsigned flags, int) 
   });
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* to, unsigned flags) { return cudaStreamCreateWithPriority(to, flags, 0); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* to, unsigned flags) {
+  return cudaStreamCreateWithPriority(to, flags, 0);
+}
 cudaError_t cudaStreamCreate(cudaStream_t* to) { return cudaStreamCreateWithPriority(to, cudaStreamDefault, 0); }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -164,5 +167,4 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
     return cudaSuccess;
   });
 }
-
 }

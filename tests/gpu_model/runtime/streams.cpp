@@ -96,9 +96,7 @@ Stream* find_stream(cudaStream_t handle) {
   return nullptr;
 }
 
-cudaStream_t make_stream(bool blocking) {
-  return reinterpret_cast<cudaStream_t>(&add_stream(blocking));
-}
+cudaStream_t make_stream(bool blocking) { return reinterpret_cast<cudaStream_t>(&add_stream(blocking)); }
 
 void destroy_stream(Stream& stream) {
   stream.destroyed = true;

@@ -147,7 +147,8 @@ __global__ void special_reals(const float2* in, float2* out, unsigned n) {
 
 TEST(Intrinsics, SpecialNumbers) {
   const float nan = std::nanf("");
-  const auto out = of_each(special_reals, std::vector<float2>{{1.0f, nan}, {nan, 2.0f}, {1e-30f, 1e-10f}, {-1e-30f, 1e-10f}});
+  const auto out =
+      of_each(special_reals, std::vector<float2>{{1.0f, nan}, {nan, 2.0f}, {1e-30f, 1e-10f}, {-1e-30f, 1e-10f}});
   EXPECT_EQ(out[0].x, 1.0f);
   EXPECT_EQ(out[1].x, 2.0f);
   EXPECT_TRUE(std::isnan(out[0].y));

@@ -40,7 +40,8 @@ struct Output {
 
 struct Uploaded : DeviceLists {
   Uploaded(const Stream& s, const RandomSet& set) : DeviceLists(s, set), stream(s) {}
-  Result run(const ForceLaw& law, bool quadrupoles, bool potential, const std::vector<std::uint32_t>* chosen = nullptr) {
+  Result run(const ForceLaw& law, bool quadrupoles, bool potential,
+             const std::vector<std::uint32_t>* chosen = nullptr) {
     Output out(stream, particles.size());
     DeviceBuffer<std::uint32_t> selected("test.selected");
     if (chosen) selected.upload(stream, *chosen);

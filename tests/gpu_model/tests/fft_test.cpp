@@ -37,7 +37,9 @@ class OnDevice {
   }
   T* data() const { return static_cast<T*>(data_); }
   template <class U>
-  U* as() const { return static_cast<U*>(data_); }
+  U* as() const {
+    return static_cast<U*>(data_);
+  }
 
  private:
   void* data_ = nullptr;
@@ -50,7 +52,9 @@ struct Plan {
   std::size_t bytes = 0;
   explicit Plan(bool allocates = false) {
     EXPECT_EQ(cufftCreate(&handle), CUFFT_SUCCESS);
-    if (!allocates) { EXPECT_EQ(cufftSetAutoAllocation(handle, 0), CUFFT_SUCCESS); }
+    if (!allocates) {
+      EXPECT_EQ(cufftSetAutoAllocation(handle, 0), CUFFT_SUCCESS);
+    }
   }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
@@ -104,8 +108,10 @@ TEST(ModelledFft, MeshInPlaceIsTheDefinitionAndBack) {
   ASSERT_EQ(cufftExecC2R(back.handle, on_device.as<cufftComplex>(), on_device.data()), CUFFT_SUCCESS);
   const auto again = on_device.get();
   for (int i = 0; i < a * b * row; ++i) {
-    if (i % row < c) EXPECT_NEAR(again[i] / (a * b * c), mesh[i], 1e-6);
-    else EXPECT_TRUE(std::isnan(again[i])) << "padding has no meaning";
+    if (i % row < c)
+      EXPECT_NEAR(again[i] / (a * b * c), mesh[i], 1e-6);
+    else
+      EXPECT_TRUE(std::isnan(again[i])) << "padding has no meaning";
   }
   EXPECT_EQ(kinds_of_faults(), Kinds{});
 }
@@ -154,7 +160,8 @@ TEST(ModelledFft, StridesAndStorage) {
   for (const int direction : {CUFFT_FORWARD, CUFFT_INVERSE}) {
     Plan plan(true);
     ASSERT_EQ(cufftMakePlanMany(plan.handle, 2, sides, storage, stride, plane, sides, 1, 15, CUFFT_C2C, batch,
-                                &plan.bytes), CUFFT_SUCCESS);
+                                &plan.bytes),
+              CUFFT_SUCCESS);
     OnDevice<std::complex<float>> in(from), out(15 * batch);
     ASSERT_EQ(cufftExecC2C(plan.handle, in.as<cufftComplex>(), out.as<cufftComplex>(), direction), CUFFT_SUCCESS);
     const auto found = out.get();

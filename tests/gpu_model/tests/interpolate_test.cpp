@@ -80,8 +80,8 @@ Values interpolated(Assignment cloud, const std::vector<float>& mesh, int m, boo
   const GradientOutput out{gradient.view(), 1.0f, value.data(), 1.0f, false};
   interpolate_gradient(stream, cloud, view, source.data(), set.size(), out);
   interpolate(stream, cloud, view, source.data(), set.size(), 1.0f, true, alone.data());
-  return {value.download(stream), gradient.x.download(stream), gradient.y.download(stream),
-          gradient.z.download(stream), alone.download(stream)};
+  return {value.download(stream), gradient.x.download(stream), gradient.y.download(stream), gradient.z.download(stream),
+          alone.download(stream)};
 }
 
 void expect_right(Assignment cloud, int m, const Set& set) {
@@ -95,7 +95,8 @@ void expect_right(Assignment cloud, int m, const Set& set) {
       const auto e = exact(s, mesh, m, shifted, set[n]);
       const double scale[4] = {1, 1.0 * m, 1.0 * m, 1.0 * m};
       const float mine[4] = {got.value[n], got.x[n], got.y[n], got.z[n]};
-      for (int i = 0; i < 4; ++i) worst = std::max(worst, std::abs(mine[i] - e[static_cast<std::size_t>(i)]) / scale[i]);
+      for (int i = 0; i < 4; ++i)
+        worst = std::max(worst, std::abs(mine[i] - e[static_cast<std::size_t>(i)]) / scale[i]);
       worst = std::max(worst, std::abs(got.alone[n] - 1.0 - e[0]));
     }
     EXPECT_LT(worst, 1e-6);
@@ -135,8 +136,8 @@ TEST(InterpolateKernel, ReadsABoxOfTheMesh) {
   for (int x = 0; x < extent; ++x)
     for (int y = 0; y < extent; ++y)
       for (int z = 0; z < extent; ++z)
-        part.push_back(whole[static_cast<std::size_t>(((m - 7 + x) % m * m + (m - 7 + y) % m) * (m + 2) +
-                                                      (m - 7 + z) % m)]);
+        part.push_back(
+            whole[static_cast<std::size_t>(((m - 7 + x) % m * m + (m - 7 + y) % m) * (m + 2) + (m - 7 + z) % m)]);
   DeviceBuffer<float> on_device("test.whole"), box_on_device("test.box");
   on_device.upload(stream, whole);
   box_on_device.upload(stream, part);

@@ -53,8 +53,7 @@ struct OfHalf {
 __global__ void partial_masks(OfHalf* out) {
   const unsigned half = threadIdx.x % 32 < 16 ? 0x0000ffffu : 0xffff0000u;
   out[threadIdx.x] = {__shfl_xor_sync(half, -1ll - threadIdx.x, 5), __shfl_xor_sync(half, 0.5f * threadIdx.x, 1),
-                      __reduce_add_sync(half, threadIdx.x), __ballot_sync(half, threadIdx.x % 3 == 0),
-                      threadIdx.x};
+                      __reduce_add_sync(half, threadIdx.x), __ballot_sync(half, threadIdx.x % 3 == 0), threadIdx.x};
 }
 
 TEST(Intrinsics, PartialMasks) {
@@ -108,8 +107,9 @@ __global__ void votes(Votes* out) {
   const unsigned t = threadIdx.x;
   int equal = 7;
   const unsigned lanes = __match_all_sync(kAllLanes, t / 33, &equal);  // lane 32 differs from the rest
-  out[t] = {static_cast<unsigned>(__any_sync(kAllLanes, t == 40)), static_cast<unsigned>(__all_sync(kAllLanes, t != 40)),
-            __match_any_sync(kAllLanes, some_number(t) % 5), lanes ^ static_cast<unsigned>(equal),
+  out[t] = {static_cast<unsigned>(__any_sync(kAllLanes, t == 40)),
+            static_cast<unsigned>(__all_sync(kAllLanes, t != 40)), __match_any_sync(kAllLanes, some_number(t) % 5),
+            lanes ^ static_cast<unsigned>(equal),
             __match_any_sync(kAllLanes, static_cast<unsigned long long>(t % 2) << 40)};
 }
 
@@ -138,10 +138,10 @@ struct Reduced {
 __global__ void reductions(Reduced* out) {
   const unsigned bits = some_bits(threadIdx.x);
   const int sign = static_cast<int>(bits);
-  out[threadIdx.x] = {__reduce_add_sync(kAllLanes, bits),     __reduce_min_sync(kAllLanes, bits),
-                      __reduce_max_sync(kAllLanes, bits),     __reduce_and_sync(kAllLanes, bits | 5),
-                      __reduce_or_sync(kAllLanes, bits),      __reduce_xor_sync(kAllLanes, bits),
-                      __reduce_add_sync(kAllLanes, sign),     __reduce_min_sync(kAllLanes, sign),
+  out[threadIdx.x] = {__reduce_add_sync(kAllLanes, bits), __reduce_min_sync(kAllLanes, bits),
+                      __reduce_max_sync(kAllLanes, bits), __reduce_and_sync(kAllLanes, bits | 5),
+                      __reduce_or_sync(kAllLanes, bits),  __reduce_xor_sync(kAllLanes, bits),
+                      __reduce_add_sync(kAllLanes, sign), __reduce_min_sync(kAllLanes, sign),
                       __reduce_max_sync(kAllLanes, sign)};
 }
 
@@ -168,7 +168,8 @@ struct Counted {
 
 __global__ void barriers(Counted* out) {
   const unsigned t = threadIdx.x;
-  out[t] = {__syncthreads_count(t % 5 == 0), __syncthreads_and(t != 17), __syncthreads_or(t == 17), __syncthreads_or(0)};
+  out[t] = {__syncthreads_count(t % 5 == 0), __syncthreads_and(t != 17), __syncthreads_or(t == 17),
+            __syncthreads_or(0)};
 }
 
 TEST(Intrinsics, BarriersThatCount) {

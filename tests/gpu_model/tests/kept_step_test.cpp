@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
+#include "src/run/setup.hpp"
 #include "tests/gpu_model/runtime/counters.hpp"
 #include "tests/test_stream.hpp"
 

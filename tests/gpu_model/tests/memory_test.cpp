@@ -64,7 +64,8 @@ TEST(ModelledMemory, BlocksOfThePool) {
   EXPECT_EQ(find_extent(segment + 900, early.number)->end, segment + 1000);
   EXPECT_EQ(find_extent(segment + 100, late.number)->name, "third");
   EXPECT_EQ(find_extent(segment + 900, late.number), nullptr);
-  EXPECT_EQ(whereabouts(segment + 900, late.number), "in the pool's block first (1000 bytes), which was given back before");
+  EXPECT_EQ(whereabouts(segment + 900, late.number),
+            "in the pool's block first (1000 bytes), which was given back before");
   EXPECT_EQ(find_extent(segment + 1500, early.number)->end, segment + 2024);
   EXPECT_EQ(find_extent(segment + 1500, late.number), nullptr);
   EXPECT_EQ(find_extent(segment + 1030, late.number)->end, segment + 1034);

@@ -99,8 +99,10 @@ TEST(ModelledNccl, SizesThatDifferAreAFault) {
   Rank me(2);
   ASSERT_EQ(me.settled(), ncclSuccess);
   Bytes buffer(100, static_cast<unsigned char>(rank()));
-  if (rank() == 0) ncclSend(buffer.data, 60, ncclChar, 1, me.comm, me.stream);
-  else ncclRecv(buffer.data, 100, ncclChar, 0, me.comm, me.stream);
+  if (rank() == 0)
+    ncclSend(buffer.data, 60, ncclChar, 1, me.comm, me.stream);
+  else
+    ncclRecv(buffer.data, 100, ncclChar, 0, me.comm, me.stream);
   ASSERT_EQ(me.settled(), ncclSuccess);
   me.leave();
   EXPECT_EQ(kinds_of_faults(), rank() == 0 ? Kinds{} : Kinds{"NCCL message"});

@@ -56,7 +56,8 @@ class Planted : public testing::Test {
     for (unsigned n = 0; n < kRuns; ++n) {
       const auto faults = run(broken, shared_bytes);
       ASSERT_FALSE(faults.empty()) << "not found";
-      const auto found = std::find_if(faults.begin(), faults.end(), [&](const Fault& f) { return f.kind.starts_with(expected.kind); });
+      const auto found =
+          std::find_if(faults.begin(), faults.end(), [&](const Fault& f) { return f.kind.starts_with(expected.kind); });
       const Fault& fault = found == faults.end() ? faults.front() : *found;
       SCOPED_TRACE(fault.kind + ": " + fault.where + ": " + fault.text);
       EXPECT_NE(found, faults.end());

@@ -74,8 +74,7 @@ constexpr int kSameValue = __LINE__;
 template <bool kBroken>
 __global__ void all_write_one(Data data) {
   __shared__ unsigned flag;
-  if (kBroken || threadIdx.x == 0)
-    flag = data.in[1];
+  if (kBroken || threadIdx.x == 0) flag = data.in[1];
   __syncthreads();
   data.out[global_thread()] = flag;
 }
@@ -96,7 +95,8 @@ __global__ void count_in_shared(Data data) {
 }
 
 TEST_F(Planted, PlainReadBesideAtomics) {
-  expect_found({"a race", {kCounter + 6, kCounter + 8}, "shared memory"}, count_in_shared<true>, count_in_shared<false>);
+  expect_found({"a race", {kCounter + 6, kCounter + 8}, "shared memory"}, count_in_shared<true>,
+               count_in_shared<false>);
 }
 
 constexpr int kBytes = __LINE__;
@@ -139,8 +139,7 @@ __global__ void last_block_adds(Data data) {
   if (threadIdx.x == 0) last = atomicAdd(data.one, 1u) == gridDim.x - 1;
   __syncthreads();
   if (!last || threadIdx.x > 0) return;
-  for (unsigned i = 1; i < kCount; ++i)
-    data.out[0] += data.out[i];
+  for (unsigned i = 1; i < kCount; ++i) data.out[0] += data.out[i];
 }
 
 TEST_F(Planted, LastBlockWithoutAFence) {

@@ -51,8 +51,8 @@ struct HostCells {
     for (const auto* a : {g.hx, g.hy, g.hz, g.size, g.offset}) copy(a, lengths);
   }
   WalkTree view(const WalkOptions& o) const {
-    return {places[0].data(),  places[1].data(),  places[2].data(),  places[3].data(), places[4].data(),
-            places[5].data(),  lengths[0].data(), lengths[1].data(), lengths[2].data(), lengths[3].data(),
+    return {places[0].data(),  places[1].data(),  places[2].data(),   places[3].data(),   places[4].data(),
+            places[5].data(),  lengths[0].data(), lengths[1].data(),  lengths[2].data(),  lengths[3].data(),
             lengths[4].data(), count.data(),      first_child.data(), child_count.data(), o.rule(),
             o.r_cut > 0,       o.small_cell};
   }
@@ -74,7 +74,9 @@ std::vector<ListWords> lists_in_order(TreeSet& t, const WalkOptions& options) {
   return lists;
 }
 
-std::vector<ListWords> expected_lists(TreeSet& t, const WalkOptions& options) { return sorted(lists_in_order(t, options)); }
+std::vector<ListWords> expected_lists(TreeSet& t, const WalkOptions& options) {
+  return sorted(lists_in_order(t, options));
+}
 
 void expect_right_lists(TreeSet& t, const WalkOptions& options) {
   InteractionLists lists;

@@ -62,8 +62,8 @@ TEST_F(Ranks, SumsOfDoublesAreThoseOfExtendedPrecisionOnAllRanks) {
     // One rounding of the result, and the second order of the rounding errors of single additions.
     constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
     for (std::size_t i = 0; i < n; ++i) {
-      ASSERT_LE(std::abs(sum[i] - exact[i]),
-                0.5 * kEpsilon * std::abs(exact[i]) + 1e-18L * magnitude[i]) << n << " " << i;
+      ASSERT_LE(std::abs(sum[i] - exact[i]), 0.5 * kEpsilon * std::abs(exact[i]) + 1e-18L * magnitude[i])
+          << n << " " << i;
     }
     std::vector<double> all(n * size);
     world.all_gather(sum.data(), all.data(), n * sizeof(double));

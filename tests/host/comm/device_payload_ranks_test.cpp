@@ -103,7 +103,8 @@ TEST_P(Payload, SeveralUnderWayWhileOtherCallsAreMade) {
   std::vector<std::uint64_t> one{1};
   ranks.sum(one);
   EXPECT_EQ(one[0], std::uint64_t(ranks.size()));
-  while (!transfers[2].progress()) {}
+  while (!transfers[2].progress()) {
+  }
   for (int i : {2, 0, 1}) {
     transfers[i].finish(stream);
     EXPECT_TRUE(transfers[i].progress());
@@ -153,7 +154,8 @@ TEST(DevicePayload, NcclSendsToItself) {
     messages.in.push_back({0, received.data() + begin, bytes});
   }
   const auto transfer = begin_nccl(alone, nccl, stream, std::move(messages));
-  alone.wait("sending to itself", [&] { return transfer->look(); }, [] { return std::vector<int>{}; });
+  alone.wait(
+      "sending to itself", [&] { return transfer->look(); }, [] { return std::vector<int>{}; });
   EXPECT_EQ(received.download(stream), words);
 }
 #endif

@@ -116,7 +116,9 @@ TEST_F(Exchange, SeveralUnderWayAtOnceWhileOtherCallsAreMade) {
   ranks.sum(one);
   EXPECT_EQ(one[0], std::uint64_t(ranks.size()));
   for (unsigned i : {2, 0, 1}) {
-    if (i == 0) while (!transfers[i].progress()) {}
+    if (i == 0)
+      while (!transfers[i].progress()) {
+      }
     transfers[i].wait();
     expect_arrived(ranks, rounds[i], 300 + i, 2, true);
   }

@@ -109,7 +109,7 @@ TEST(LostRank, OutOfMemoryNamesTheRankAndTheArray) {
 
 TEST(LostRank, KilledEndsAllAndIsNamed) {
   const Job job = lose_rank("exchange", SIGKILL, "");
-  const std::string of_mpich = "BAD TERMINATION";  // which does not say of which rank
+  const std::string of_mpich = "BAD TERMINATION";                                   // which does not say of which rank
   expect_end(job, times(job.output, of_mpich) > 0 ? of_mpich : "process rank 2 ");  // by mpirun, which sees it at once
 }
 

@@ -62,8 +62,8 @@ std::vector<double> below_cuts(const std::vector<SamplePoint>& points, std::size
                                std::span<const std::uint32_t> starts) {
   std::vector<double> below;
   for (const std::uint32_t start : starts.subspan(1))
-    below.push_back(static_cast<double>(
-        std::ranges::count_if(points, [&](const SamplePoint& p) { return p[axis] < start; })));
+    below.push_back(
+        static_cast<double>(std::ranges::count_if(points, [&](const SamplePoint& p) { return p[axis] < start; })));
   return below;
 }
 

@@ -29,7 +29,9 @@ inline Fields fields_of(std::uint64_t id) {
   const auto word = [id](std::uint64_t purpose) { return static_cast<std::uint32_t>(hash(id, purpose) >> 32); };
   const auto number = [&](std::uint64_t purpose) { return static_cast<float>(word(purpose) >> 8); };
   const auto half = [&](std::uint64_t purpose) { return static_cast<std::uint16_t>(word(purpose) >> 16); };
-  return {{word(0), word(1), word(2), number(3)}, {half(4), half(5), half(6)}, {number(7), number(8), number(9)},
+  return {{word(0), word(1), word(2), number(3)},
+          {half(4), half(5), half(6)},
+          {number(7), number(8), number(9)},
           {number(10), number(11)}};
 }
 

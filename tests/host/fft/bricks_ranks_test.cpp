@@ -38,8 +38,8 @@ std::vector<PencilBox> slabs(int size, int ghosts) {
 }
 std::vector<PencilBox> odd_ones(int size) {
   std::vector<PencilBox> bricks(static_cast<std::size_t>(size));
-  bricks[0].along = {PencilRange{-3, 17}, {-14, 2}, {5, 6}};                               // longer than the mesh
-  if (size > 1) bricks[1].along = {PencilRange{20, 30}, {0, 12}, {-2, 14}};                // an image of it
+  bricks[0].along = {PencilRange{-3, 17}, {-14, 2}, {5, 6}};                 // longer than the mesh
+  if (size > 1) bricks[1].along = {PencilRange{20, 30}, {0, 12}, {-2, 14}};  // an image of it
   if (size > 2) bricks[2].along = {PencilRange{3, 9}, {11, 13}, {-1, 1}};
   return bricks;
 }

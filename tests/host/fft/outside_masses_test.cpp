@@ -51,7 +51,8 @@ std::vector<SourceParticle> particles(std::size_t n, bool equal) {
   std::mt19937 random(5);
   std::vector<SourceParticle> set(n);
   const auto any = [&] { return static_cast<std::uint32_t>(random()); };
-  for (SourceParticle& p : set) p = {any(), any(), any(), equal ? 1.0f : 1.0f + 0.001f * static_cast<float>(any() % 100)};
+  for (SourceParticle& p : set)
+    p = {any(), any(), any(), equal ? 1.0f : 1.0f + 0.001f * static_cast<float>(any() % 100)};
   std::sort(set.begin(), set.end(), [](const SourceParticle& a, const SourceParticle& b) { return a.x < b.x; });
   return set;
 }

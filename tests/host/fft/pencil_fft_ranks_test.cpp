@@ -16,8 +16,8 @@ namespace {
 
 // Random numbers in [-1, 1), by the cell alone.
 float value(int x, int y, int z) {
-  std::uint64_t h = (static_cast<std::uint64_t>(x) << 40) ^ (static_cast<std::uint64_t>(y) << 20) ^
-                    static_cast<std::uint64_t>(z);
+  std::uint64_t h =
+      (static_cast<std::uint64_t>(x) << 40) ^ (static_cast<std::uint64_t>(y) << 20) ^ static_cast<std::uint64_t>(z);
   for (int i = 0; i < 3; ++i) {
     h = (h + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
     h ^= h >> 29;
@@ -142,8 +142,8 @@ void expect_bits_of_one_rank(PencilFft<float>& fft, const PencilFft<float>& alon
   });
   for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
     const std::size_t there = static_cast<std::size_t>(x) * m + y;
-    ASSERT_EQ(0, std::memcmp(&mine.back[fft.real_row() * line], &whole.back[alone.real_row() * there],
-                             m * sizeof(float)));
+    ASSERT_EQ(0,
+              std::memcmp(&mine.back[fft.real_row() * line], &whole.back[alone.real_row() * there], m * sizeof(float)));
   });
 }
 
@@ -213,9 +213,8 @@ TEST_P(PencilFftMeshes, InDoubleItAgreesWithPeriodicGrid) {
       for (int z = 0; z < m; ++z) grid.row(x, y)[z] = value(x, y, z);
   PencilFft<double> fft(Communicator::world(), m);
   std::vector<double> host(fft.size(), 0.0);
-  for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
-    std::copy_n(grid.row(x, y), m, &host[fft.real_row() * line]);
-  });
+  for_lines(Pencils::kReal, fft.cells(),
+            [&](int x, int y, std::size_t line) { std::copy_n(grid.row(x, y), m, &host[fft.real_row() * line]); });
   DeviceBuffer<double> mesh("test.mesh");
   mesh.upload(stream, host);
   fft.forward(stream, mesh.data());

@@ -52,8 +52,12 @@ TEST(PencilLayout, PartnersAreOfTheSameRowThenOfTheSameColumn) {
       for (int b = 0; b < ranks; ++b) {
         const std::size_t in_row = overlap(layout.box(Pencils::kZ, a), layout.box(Pencils::kY, b)).cells();
         const std::size_t in_column = overlap(layout.box(Pencils::kY, a), layout.box(Pencils::kX, b)).cells();
-        if (in_row > 0) { ASSERT_EQ(layout.row_of(a), layout.row_of(b)); }
-        if (in_column > 0) { ASSERT_EQ(layout.column_of(a), layout.column_of(b)); }
+        if (in_row > 0) {
+          ASSERT_EQ(layout.row_of(a), layout.row_of(b));
+        }
+        if (in_column > 0) {
+          ASSERT_EQ(layout.column_of(a), layout.column_of(b));
+        }
         row_cells += in_row;
         column_cells += in_column;
       }

@@ -34,7 +34,7 @@ Set whole_set(std::size_t n, bool equal_masses, unsigned seed = 3) {
 }
 
 enum class Division {
-  kSlabs,     // in x; the share of every third rank goes to the one before it
+  kSlabs,  // in x; the share of every third rank goes to the one before it
   kEverywhere,
   kLastRank,  // holds all
 };
@@ -125,8 +125,8 @@ TEST_F(PencilMeshes, MassesAreThoseOfOneRankBitForBit) {
           SCOPED_TRACE(testing::Message() << m << " cells, cloud " << static_cast<int>(cloud) << ", division "
                                           << static_cast<int>(division) << ", step " << step);
           const OnDevice whole(set), mine(share_of(set, division, world).particles);
-          const MassUnit unit = assigner.assign(stream, whole.data(), whole.size(), whole_mesh.data(),
-                                                whole_shifted.data());
+          const MassUnit unit =
+              assigner.assign(stream, whole.data(), whole.size(), whole_mesh.data(), whole_shifted.data());
           brick.assign(stream, mine.data(), mine.size(), unit, mesh.data(), shifted.data());
           EXPECT_EQ(wrong_cells(fft, mesh.download(stream), whole_mesh.download(stream)), 0);
           EXPECT_EQ(wrong_cells(fft, shifted.download(stream), whole_shifted.download(stream)), 0);

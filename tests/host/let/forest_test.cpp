@@ -104,7 +104,7 @@ TEST(LetForest, HoldsTheWholeMassForEveryTarget) {
   }
   EXPECT_EQ(e.counts[0].particles, 4000u);  // the box holds everything
   EXPECT_LT(e.counts[1].particles, 4000u);
-  EXPECT_LE(e.counts[3].cells, 9u);         // outside: the root is wide, its children are far
+  EXPECT_LE(e.counts[3].cells, 9u);  // outside: the root is wide, its children are far
   EXPECT_EQ(e.counts[3].particles, 0u);
   EXPECT_NEAR(e.forest.tree.moments.download(e.stream)[0].mass, all.mass, 1e-5);
 }

@@ -216,8 +216,8 @@ TEST(LocalEssentialTree, CountsAreThoseOfTheMessages) {
   LetSet s(set, test::owners_by_multisection(set, world_size()), {}, 0);
   s.rebuild();
   const LetCounts& counts = s.let.counts();
-  std::vector<std::uint64_t> sums{counts.cells_sent,     counts.cells_received, counts.particles_sent,
-                                  counts.particles_received, counts.bytes_sent, counts.bytes_received};
+  std::vector<std::uint64_t> sums{counts.cells_sent,         counts.cells_received, counts.particles_sent,
+                                  counts.particles_received, counts.bytes_sent,     counts.bytes_received};
   s.ranks.sum(sums);
   for (std::size_t k = 0; k < sums.size(); k += 2) EXPECT_EQ(sums[k], sums[k + 1]);
   EXPECT_EQ(counts.messages_sent, static_cast<std::uint64_t>(world_size() - 1));

@@ -86,8 +86,7 @@ TEST(BoxCopy, AddsWhatIsTurnedOver) {
   add_box(stream, {{1, columns, rows}, {0, 1, columns}, {0, rows, 1}}, source.data(), target.data());
   const std::vector<std::uint64_t> sums = target.download(stream);
   for (std::size_t c = 0; c < columns; ++c)
-    for (std::size_t r = 0; r < rows; ++r)
-      EXPECT_EQ(sums[rows * c + r], (std::uint64_t{1} << 40) + columns * r + c);
+    for (std::size_t r = 0; r < rows; ++r) EXPECT_EQ(sums[rows * c + r], (std::uint64_t{1} << 40) + columns * r + c);
 }
 
 TEST(BoxCopy, AnEmptyBoxIsNoWork) {

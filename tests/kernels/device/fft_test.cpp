@@ -69,8 +69,7 @@ TEST_P(RealFft3dSizes, ThereAndBackIsTheNumberOfCells) {
   const std::vector<float> after = mesh.download(stream);
   const float scale = 1.0f / (float(m) * m * m);
   for (int row = 0; row < m * m; ++row)
-    for (int z = 0; z < m; ++z)
-      ASSERT_NEAR(after[row * fft.row() + z] * scale, before[row * fft.row() + z], 3e-6f);
+    for (int z = 0; z < m; ++z) ASSERT_NEAR(after[row * fft.row() + z] * scale, before[row * fft.row() + z], 3e-6f);
 }
 
 INSTANTIATE_TEST_SUITE_P(EvenSizes, RealFft3dSizes, testing::Values(2, 4, 10, 12, 14, 22, 32, 46));

@@ -66,8 +66,7 @@ TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
   const std::vector<float> modes = values.download(stream);
   for (int k = 0; k < m; ++k) {
     std::complex<double> sum = 0;
-    for (int x = 0; x < m; ++x)
-      sum += std::complex<double>(value(1, 2 * x), value(1, 2 * x + 1)) * wave(m, k, x);
+    for (int x = 0; x < m; ++x) sum += std::complex<double>(value(1, 2 * x), value(1, 2 * x + 1)) * wave(m, k, x);
     EXPECT_NEAR(modes[fft.complex_row() + 2 * k], sum.real(), 2e-6 * m);
     EXPECT_NEAR(modes[fft.complex_row() + 2 * k + 1], sum.imag(), 2e-6 * m);
   }

@@ -26,10 +26,10 @@ Errors errors_of(const CpuKernels& kernels, const ForceLaw& law, bool quadrupole
   Errors worst;
   for (std::size_t g = 0; g < set.groups.size(); ++g) {
     const ListRange& range = set.ranges[g];
-    kernels.evaluate_group(
-        k, {set.particles.data(), set.cells.data(), set.cell_first.data(), set.cell_count.data(),
-            set.words.data() + range.begin, range.cells, range.leaves, set.groups[g], quadrupoles, ax.data(),
-            ay.data(), az.data(), potential ? p.data() : nullptr, set.particles.data(), false});
+    kernels.evaluate_group(k, {set.particles.data(), set.cells.data(), set.cell_first.data(), set.cell_count.data(),
+                               set.words.data() + range.begin, range.cells, range.leaves, set.groups[g], quadrupoles,
+                               ax.data(), ay.data(), az.data(), potential ? p.data() : nullptr, set.particles.data(),
+                               false});
     for (std::uint32_t i = set.groups[g].first; i < set.groups[g].first + set.groups[g].count; ++i) {
       is_target[i] = true;
       double size_a, size_p;

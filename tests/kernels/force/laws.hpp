@@ -77,7 +77,9 @@ inline std::vector<ForceLaw> laws_for(double r_cut, double softening) {
 }
 
 inline std::string name_of(const ForceLaw& law) {
-  return std::string(law.split == Split::kNone ? "none" : law.split == Split::kS2 ? "S2" : "polynomial") +
+  return std::string(law.split == Split::kNone ? "none"
+                     : law.split == Split::kS2 ? "S2"
+                                               : "polynomial") +
          " n=" + std::to_string(law.order) + (law.softening_kind == Softening::kSpline ? " spline" : " Plummer") +
          (law.refine_root ? "" : " coarse root");
 }

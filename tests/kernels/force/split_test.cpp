@@ -23,7 +23,9 @@ std::vector<ForceLaw> all_laws(double softening) {
 }
 
 std::string name_of(const ForceLaw& law) {
-  return std::string(law.split == Split::kNone ? "none" : law.split == Split::kS2 ? "S2" : "polynomial") +
+  return std::string(law.split == Split::kNone ? "none"
+                     : law.split == Split::kS2 ? "S2"
+                                               : "polynomial") +
          " n=" + std::to_string(law.order) + (law.softening_kind == Softening::kSpline ? " spline" : " Plummer");
 }
 

@@ -88,8 +88,9 @@ TEST(ParticleMesh, PotentialIsThatOfThePair) {
   const double r_cut = 6.0 / 32;
   const ForceLaw law = polynomial_law(6, r_cut);
   const auto at = [](double f) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(f * kSideToUnits)); };
-  const std::vector<SourceParticle> particles = {
-      {at(0.51), at(0.47), at(0.93), 1.0f}, {at(0.55), at(0.5), at(0.95), 0.0f}, {at(0.71), at(0.6), at(1.1), 0.0f}};
+  const std::vector<SourceParticle> particles = {{at(0.51), at(0.47), at(0.93), 1.0f},
+                                                 {at(0.55), at(0.5), at(0.95), 0.0f},
+                                                 {at(0.71), at(0.6), at(1.1), 0.0f}};
   double work = 0;
   constexpr int steps = 400;
   const Vector3 from{0.04, 0.03, 0.02}, to{0.2, 0.13, 0.17};

@@ -17,12 +17,9 @@ struct Boxes {
   std::vector<std::uint32_t> x, y, z;
   std::vector<float> hx, hy, hz, size;
   explicit Boxes(testing::TreeSet& set)
-      : x(set.tree.geometry.x.download(set.stream)),
-        y(set.tree.geometry.y.download(set.stream)),
-        z(set.tree.geometry.z.download(set.stream)),
-        hx(set.tree.geometry.hx.download(set.stream)),
-        hy(set.tree.geometry.hy.download(set.stream)),
-        hz(set.tree.geometry.hz.download(set.stream)),
+      : x(set.tree.geometry.x.download(set.stream)), y(set.tree.geometry.y.download(set.stream)),
+        z(set.tree.geometry.z.download(set.stream)), hx(set.tree.geometry.hx.download(set.stream)),
+        hy(set.tree.geometry.hy.download(set.stream)), hz(set.tree.geometry.hz.download(set.stream)),
         size(set.tree.geometry.size.download(set.stream)) {}
 };
 

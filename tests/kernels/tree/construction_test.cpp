@@ -262,9 +262,7 @@ struct Rebuilder {
   DeviceBuffer<Group> groups{"groups"};
   std::mt19937 random{7};
 
-  explicit Rebuilder(const std::vector<SourceParticle>& set) {
-    testing::upload_at_rest(stream, set, particles);
-  }
+  explicit Rebuilder(const std::vector<SourceParticle>& set) { testing::upload_at_rest(stream, set, particles); }
   void move() {
     auto source = particles.source.download(stream);
     for (auto& p : source) p.x += static_cast<std::uint32_t>(random() % 2000001) - 1000000u;

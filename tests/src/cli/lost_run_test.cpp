@@ -54,8 +54,8 @@ TEST_P(LostRun, OthersEndAndFilesAreWhole) {
   const std::string command =
       mark + " OMP_NUM_THREADS=1 timeout -k 5 90 " + test::launcher(3) + test::program() + " run " + MAKI_SOURCE_DIR +
       "/configs/quickstart.toml initial.particles_per_side=32 output.redshifts=[49,40,30,20] output.image=false " +
-      "run.overwrite=true run.output_directory=" + (directory / "run").string() + " > " +
-      (directory / "out").string() + " 2>&1";
+      "run.overwrite=true run.output_directory=" + (directory / "run").string() + " > " + (directory / "out").string() +
+      " 2>&1";
   const pid_t shell = fork();
   if (shell == 0) {
     execl("/bin/sh", "sh", "-c", ("exec " + ("env " + command)).c_str(), nullptr);

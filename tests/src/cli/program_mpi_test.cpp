@@ -64,7 +64,8 @@ TEST_F(ProgramOfRanks, ErrorsThatAllMeetAreToldOnce) {
 TEST_F(ProgramOfRanks, TheEstimateIsOfARank) {
   const Result result = call(3, "run " + config() + " --estimate");
   EXPECT_EQ(result.code, 0);
-  const char* machine = std::string(maki::backend_name()) == "cpu" ? "a machine, all its ranks" : "a machine's host, all its ranks";
+  const char* machine =
+      std::string(maki::backend_name()) == "cpu" ? "a machine, all its ranks" : "a machine's host, all its ranks";
   for (const char* words : {"on each of 3 ranks", "local essential trees", machine, "disk, each"})
     EXPECT_EQ(count(result, words), 1u) << words << " in\n" << result.output;
 }

@@ -216,8 +216,7 @@ TEST_F(Program, RunsThatMakeNoSenseLeaveNothing) {
 
 // The limit's signal would end the program without a word and leave half a file.
 TEST_F(Program, AFileOverTheLimitOnSizesIsAnError) {
-  const std::string config =
-      write("box.toml", "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 16\n");
+  const std::string config = write("box.toml", "[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 16\n");
   const Result result = call("ic " + config + " -o " + path("ic.hdf5"), "ulimit -f 64; ");
   EXPECT_EQ(result.code, 1);
   expect_words(result, {"maki: error: cannot write", "File too large", "ulimit -f"});
@@ -254,8 +253,8 @@ TEST_F(Program, SetsThatNeedRepairRun) {
   maki::write_snapshot(path("set.hdf5"), set, {}, {.double_coordinates = true});
   const std::vector<std::string> warnings = {"Warning: 2 particles outside of the box of 50", "by up to 2.5",
                                              "Warning: 3 particles share their point with others"};
-  const std::string run = "run " + write("set.toml", "[initial]\nkind = \"file\"\n") + " initial.file=" +
-                          path("set.hdf5") + " output_directory=" + path("out");
+  const std::string run = "run " + write("set.toml", "[initial]\nkind = \"file\"\n") +
+                          " initial.file=" + path("set.hdf5") + " output_directory=" + path("out");
   const Result done = call(run + " end_redshift=2 output.image=false");
   EXPECT_EQ(done.code, 0) << done.output;
   expect_words(done, warnings);
@@ -303,8 +302,9 @@ TEST_F(Program, ManyParticlesAtOnePlaceRun) {
 
 // Passages of single pairs, which hold a good part of the energy of 64 particles and none of that of many.
 TEST_F(Program, AFewParticlesKeepTheirEnergy) {
-  const std::string run = "run " + write("few.toml", "[initial]\nparticles_per_side = 4\n") + " output_directory=" +
-                          path("few") + " run.overwrite=true output.image=false output.power_spectrum=false ";
+  const std::string run = "run " + write("few.toml", "[initial]\nparticles_per_side = 4\n") +
+                          " output_directory=" + path("few") +
+                          " run.overwrite=true output.image=false output.power_spectrum=false ";
   for (const std::string set : {"box.size=50 seed=1", "box.size=5 seed=1", "box.size=5 seed=5"}) {
     const Result result = call(run + set);
     const std::string words = "Largest energy error ";

@@ -51,7 +51,8 @@ TEST_F(RunDirectory, OverwritingLeavesNothingOfTheEarlierRun) {
 
   ASSERT_EQ(call("resume " + path("one") + " time_limit=\"1 h\"").code, 0);
   ASSERT_EQ(run("two", "initial.seed=2").code, 0);
-  const Snapshot resumed = read_snapshot(path("one/snapshot_002.hdf5")), whole = read_snapshot(path("two/snapshot_002.hdf5"));
+  const Snapshot resumed = read_snapshot(path("one/snapshot_002.hdf5")),
+                 whole = read_snapshot(path("two/snapshot_002.hdf5"));
   ASSERT_EQ(resumed.size(), whole.size());
   for (std::size_t i = 0; i < whole.size(); ++i)
     for (std::size_t axis = 0; axis < 3; ++axis)  // transforms may be planned in other roundings

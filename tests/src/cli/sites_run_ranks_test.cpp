@@ -11,11 +11,11 @@
 #include <map>
 #include <sstream>
 
+#include "src/config/parse.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/run/products.hpp"
 #include "src/run/sites/site_share.hpp"
 #include "src/run/start_run.hpp"
-#include "src/config/parse.hpp"
-#include "src/io/snapshot_io.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/test_stream.hpp"
 

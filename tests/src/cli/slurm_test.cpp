@@ -25,8 +25,8 @@ class Slurm : public Program {
     config_ = write("tiny.toml", std::string(kTinyUniverse) + "image = false\n");
   }
   Result submit(const std::string& settings = "") const {
-    return call_shell("PATH=" + directory_.string() + ":$PATH MAKI=" + program() + " MAKI_OUTPUT=" + path("out") + " bash " +
-                      source_directory() + "/configs/slurm.sh " + config_ + " " + settings);
+    return call_shell("PATH=" + directory_.string() + ":$PATH MAKI=" + program() + " MAKI_OUTPUT=" + path("out") +
+                      " bash " + source_directory() + "/configs/slurm.sh " + config_ + " " + settings);
   }
   std::string config_;
 };

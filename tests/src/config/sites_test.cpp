@@ -60,8 +60,8 @@ TEST(ConfigSites, AreRead) {
 }
 
 TEST(ConfigSites, SettingsOfTheCommandLineReachThem) {
-  const Config config =
-      parse_config(kTwo, "run.toml", {"sites.amsterdam.address=localhost:7001", "sites.amsterdam.listen=:7001",
+  const Config config = parse_config(kTwo, "run.toml",
+                                     {"sites.amsterdam.address=localhost:7001", "sites.amsterdam.listen=:7001",
                                       "sites.path.streams=4", "sites.key=other.key", "ring=tokyo,amsterdam"});
   EXPECT_EQ(find_site(config, "amsterdam").address, "localhost:7001");
   EXPECT_EQ(find_site(config, "amsterdam").listen, ":7001");
@@ -88,7 +88,8 @@ pacing = "800 Mbit/s"
 
 // A link has the settings of the site on its left, key by key before those of all.
 TEST(ConfigSites, LinksHaveSettingsAndKeysOfTheirOwn) {
-  const Config config = parse_config(kThree, "run.toml", {"sites.tokyo.path.pacing=384 Mbit/s", "sites.oslo.key=o.key"});
+  const Config config =
+      parse_config(kThree, "run.toml", {"sites.tokyo.path.pacing=384 Mbit/s", "sites.oslo.key=o.key"});
   const auto link = [&](const char* left) { return site_path(config, left); };
   EXPECT_DOUBLE_EQ(link("amsterdam").settings.pacing_rate, 12e6);
   EXPECT_EQ(link("amsterdam").settings.streams, 32);
@@ -126,9 +127,9 @@ TEST(ConfigSites, WhatABenchPrintsCanBePasted) {
 TEST(ConfigSites, KeysOfLinksAreKeptForARunThatGoesOn) {
   const Config config = parse_config(kThree, "run.toml", {"sites.oslo.key=/o.key"});
   const std::string here = std::filesystem::current_path().string();
-  EXPECT_EQ(key_settings(config), (std::vector<std::string>{"sites.key=" + here + "/our.key",
-                                                            "sites.amsterdam.key=" + here + "/amsterdam.key",
-                                                            "sites.oslo.key=/o.key"}));
+  EXPECT_EQ(key_settings(config),
+            (std::vector<std::string>{"sites.key=" + here + "/our.key",
+                                      "sites.amsterdam.key=" + here + "/amsterdam.key", "sites.oslo.key=/o.key"}));
   const std::string text = to_toml(config);
   EXPECT_EQ(text.find(".key\""), std::string::npos) << "keys are not printed";
   const Config again = parse_config(text, "again", key_settings(config));
@@ -169,10 +170,10 @@ TEST(ConfigSites, WhatAllHaveAlike) {
   const auto has = [&](const std::string& line) { return std::count(all.begin(), all.end(), line) == 1; };
   EXPECT_TRUE(has("cosmology.sigma8 = 0.829"));
   EXPECT_TRUE(has("sites.ring = [\"amsterdam\", \"tokyo\"]"));
-  for (const char* own : {"run.output_directory=x", "run.overwrite=true", "run.threads=3", "run.device=1",
-                          "sites.key=z", "run.time_limit=1 h", "gravity.list_memory=1 GB", "sites.amsterdam.listen=:1",
-                          "sites.amsterdam.address=b:1", "sites.path.pacing=1 MB/s", "sites.amsterdam.key=z",
-                          "sites.amsterdam.path.pacing=1 MB/s"})
+  for (const char* own :
+       {"run.output_directory=x", "run.overwrite=true", "run.threads=3", "run.device=1", "sites.key=z",
+        "run.time_limit=1 h", "gravity.list_memory=1 GB", "sites.amsterdam.listen=:1", "sites.amsterdam.address=b:1",
+        "sites.path.pacing=1 MB/s", "sites.amsterdam.key=z", "sites.amsterdam.path.pacing=1 MB/s"})
     EXPECT_EQ(lines({own}), all) << own;
   for (const char* common : {"run.name=x", "sigma8=0.8", "initial.seed=2", "gravity.theta=0.4", "run.preset=fast",
                              "max_boundary_move=0", "ring=tokyo,amsterdam", "output.redshifts=3", "deterministic=true"})
@@ -206,13 +207,15 @@ TEST(ConfigSites, MistakesAreNamedWithTheirPlace) {
   expect_words(refusal(two, {"sites.amsterdam.address=:6000"}), {"sites.amsterdam.address", "no host"});
   expect_words(refusal(two, {"sites.tokyo.relay_key="}), {"sites.tokyo", "relay_key is missing"});
   expect_words(refusal(two, {"sites.path.heartbeat=10 min"}), {"sites.path"});
-  expect_words(refusal("[sites.tokyo.path]\nstreems = 3\n"), {"run.toml line 2", "sites.tokyo.path.streems", "'streams'"});
+  expect_words(refusal("[sites.tokyo.path]\nstreems = 3\n"),
+               {"run.toml line 2", "sites.tokyo.path.streems", "'streams'"});
   expect_words(refusal("[sites.tokyo.pth]\nstreams = 3\n"), {"line 1", "[sites.tokyo.pth]", "[sites.NAME.path]"});
   expect_words(refusal("[sites.tokyo]\npath = 3\n"), {"line 2", "sites.tokyo.path"});
   expect_words(refusal("[sites.tokyo.path]\ninsecure = true\n"), {"line 2", "alike for all links", "[sites.path]"});
   expect_words(refusal("[sites.tokyo.path]\nrelay = 'a:1'\n"), {"line 2", "belongs to a site"});
   expect_words(refusal("[sites.tokyo]\nkey = 'a'\n[sites.tokyo.path]\nkey = 'b'\n"), {"line 4", "'a' already"});
-  expect_words(refusal(two, {"sites.tokyo.key=b.key"}), {"sites.tokyo.key", "two sites have one link", "sites.amsterdam.key"});
+  expect_words(refusal(two, {"sites.tokyo.key=b.key"}),
+               {"sites.tokyo.key", "two sites have one link", "sites.amsterdam.key"});
   expect_words(refusal(two, {"sites.tokyo.path.streams=2"}), {"sites.tokyo.path", "sites.amsterdam.path"});
 }
 

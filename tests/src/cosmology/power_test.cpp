@@ -86,17 +86,16 @@ TEST(Power, AmplitudeIsSigma8) {
 }
 
 TEST(Power, PowerLawVarianceScalesWithRadius) {
-  const PowerSpectrum power({.model = PowerModel::kPowerLaw, .power_law_index = -1.5}, planck(),
-                            UnitSystem{});
+  const PowerSpectrum power({.model = PowerModel::kPowerLaw, .power_law_index = -1.5}, planck(), UnitSystem{});
   EXPECT_NEAR(power(2) / power(1), std::pow(2, -1.5), 1e-12);
   EXPECT_NEAR(power.sigma(16) / power.sigma(8), std::pow(2, -0.75), 1e-7);
 }
 
 // sigma^2 of P = k^n in top-hat spheres, by Weber and Schafheitlin's integral of J_3/2 squared over a power.
 double closed_variance(double n, double radius) {
-  const double integral = std::exp(std::lgamma(1 - n) + std::lgamma((n + 3) / 2) - 2 * std::lgamma(1 - n / 2) -
-                                   std::lgamma((5 - n) / 2)) *
-                          std::pow(2, n - 1);
+  const double integral =
+      std::exp(std::lgamma(1 - n) + std::lgamma((n + 3) / 2) - 2 * std::lgamma(1 - n / 2) - std::lgamma((5 - n) / 2)) *
+      std::pow(2, n - 1);
   return 9 * M_PI / 2 * integral / std::pow(radius, n + 3) / (2 * M_PI * M_PI);
 }
 
@@ -190,8 +189,7 @@ TEST(Power, RefusesWhatItCannotUse) {
     EXPECT_THROW(make(file), Error) << n;
     std::filesystem::remove(file);
   }
-  EXPECT_THROW(PowerSpectrum({.model = PowerModel::kPowerLaw, .power_law_index = -3}, p, UnitSystem{}),
-               Error);
+  EXPECT_THROW(PowerSpectrum({.model = PowerModel::kPowerLaw, .power_law_index = -3}, p, UnitSystem{}), Error);
   p.sigma8 = 0;
   EXPECT_THROW(PowerSpectrum({}, p, UnitSystem{}), Error);
   p = planck();

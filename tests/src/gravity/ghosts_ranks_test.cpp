@@ -76,9 +76,9 @@ class GravityWithGhosts : public ::testing::Test {
       if (steps) steps->publish();
       course.rebuilds += gravity.counts().rebuilt ? 1 : 0;
       const VectorArray &near = gravity.short_acceleration(), &far = gravity.long_acceleration();
-      course.bits.push_back(testing::gather_bits(
-          stream, all, motion.set, particles,
-          {&near.x, &near.y, &near.z, &gravity.short_potential(), &far.x, &far.y, &far.z, &gravity.long_potential()}));
+      course.bits.push_back(testing::gather_bits(stream, all, motion.set, particles,
+                                                 {&near.x, &near.y, &near.z, &gravity.short_potential(), &far.x, &far.y,
+                                                  &far.z, &gravity.long_potential()}));
       fewest = std::min(fewest, static_cast<double>(particles.size()));
     }
     return course;
@@ -91,9 +91,8 @@ class GravityWithGhosts : public ::testing::Test {
     const SitesOfRanks here(world, sites);
     SiteAgreement steps(*here.sites);
     const sites::Slabs even(sites, 0);
-    const Course course = follow(motion, world, here.ranks, &steps, [&](std::size_t i) {
-      return here.first_rank(even.site_of(motion.set.source[i].x));
-    });
+    const Course course = follow(motion, world, here.ranks, &steps,
+                                 [&](std::size_t i) { return here.first_rank(even.site_of(motion.set.source[i].x)); });
     here.sites->close();
     return course;
   }
@@ -225,9 +224,7 @@ Motion crowded(std::size_t places, std::size_t crowd) {
 TEST_F(GravityWithGhosts, SeveralParticlesInOnePlace) { expect_same_everywhere(crowded(100, 20)); }
 
 // More of them than a group has room for: which of them is in which group is not fixed, what they get all together is.
-TEST_F(GravityWithGhosts, ManyParticlesInOnePlace) {
-  expect_same_everywhere(crowded(5, 300), 3, true);
-}
+TEST_F(GravityWithGhosts, ManyParticlesInOnePlace) { expect_same_everywhere(crowded(5, 300), 3, true); }
 
 }  // namespace
 }  // namespace maki

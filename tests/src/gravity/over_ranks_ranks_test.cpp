@@ -16,12 +16,12 @@ namespace {
 
 using testing::ForceErrors;
 using testing::Forces;
-using testing::Set;
-using testing::Vectors;
 using testing::gather;
 using testing::periodic;
 using testing::rms_error;
+using testing::Set;
 using testing::upload_share;
+using testing::Vectors;
 
 GravityOptions isolated() {
   GravityOptions options;
@@ -58,9 +58,9 @@ class GravityOverRanks : public ::testing::Test {
     std::vector<std::size_t> targets;
     for (std::size_t i = 0; i < set.source.size(); i += stride) targets.push_back(i);
     const double softening = options.law.softening;
-    const ReferenceForces exact =
-        options.periodic ? ewald_reference(set.positions, set.masses, targets, {.softening = softening})
-                         : direct_reference(set.positions, set.masses, targets, {.softening = softening});
+    const ReferenceForces exact = options.periodic
+                                      ? ewald_reference(set.positions, set.masses, targets, {.softening = softening})
+                                      : direct_reference(set.positions, set.masses, targets, {.softening = softening});
     Vectors a, b;
     std::vector<double> p, q;
     for (const std::size_t i : targets) {
@@ -89,7 +89,8 @@ class GravityOverRanks : public ::testing::Test {
   template <class Move>
   int follow(Set& set, const GravityOptions& options, int steps, const Move& move) {
     Particles particles;
-    upload_share(stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, particles);
+    upload_share(
+        stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, particles);
     PhaseTimers timers;
     Gravity gravity(options, timers, ranks);
     int rebuilds = 0;
@@ -117,7 +118,8 @@ class GravityOverRanks : public ::testing::Test {
 
 TEST_F(GravityOverRanks, ForcesOfAnIsolatedSetAreNoWorse) {
   const Set set(testing::clustered_set(24000, 3));
-  expect_no_worse(compare(set, isolated(), [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 24));
+  expect_no_worse(compare(
+      set, isolated(), [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 24));
   // Borders cut groups and cells: of sets as small as this many, most of all where slabs are many.
   const bool power_of_two = (ranks.size() & (ranks.size() - 1)) == 0;
   EXPECT_LE(static_cast<double>(all_interactions()),
@@ -126,20 +128,24 @@ TEST_F(GravityOverRanks, ForcesOfAnIsolatedSetAreNoWorse) {
 
 TEST_F(GravityOverRanks, ForcesOfAPeriodicSetAreNoWorse) {
   const Set set(testing::uniform_set(2000, 3));
-  expect_no_worse(compare(set, periodic(), [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 20));
+  expect_no_worse(compare(
+      set, periodic(), [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 20));
 }
 
 TEST_F(GravityOverRanks, AllParticlesMayStartOnOneRank) {
   const Set set(testing::plummer_set(16000, 5));
-  expect_no_worse(compare(set, isolated(), [&](std::size_t) { return ranks.size() - 1; }, 16));
+  expect_no_worse(compare(
+      set, isolated(), [&](std::size_t) { return ranks.size() - 1; }, 16));
 }
 
 TEST_F(GravityOverRanks, RanksMayBeEmpty) {
   const Set few(testing::uniform_set(3, 8, 0.3, 0.7));  // fewer than ranks, mostly
-  const Comparison c = compare(few, isolated(), [&](std::size_t) { return 0; }, 1);
+  const Comparison c = compare(
+      few, isolated(), [&](std::size_t) { return 0; }, 1);
   EXPECT_LE(c.many.max, 1e-6);
   const Set box(testing::uniform_set(5, 8));
-  const Comparison p = compare(box, periodic(), [&](std::size_t) { return 0; }, 1);
+  const Comparison p = compare(
+      box, periodic(), [&](std::size_t) { return 0; }, 1);
   EXPECT_LE(p.many.rms, 1.05 * p.one.rms);
 }
 
@@ -147,7 +153,8 @@ TEST_F(GravityOverRanks, ADirectSumTakesAllRanksParticles) {
   GravityOptions options = isolated();
   options.direct = true;
   const Set set(testing::plummer_set(300, 6));
-  const Comparison c = compare(set, options, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 1);
+  const Comparison c = compare(
+      set, options, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 1);
   EXPECT_LE(c.many.max, 2e-5);
 }
 
@@ -168,7 +175,8 @@ TEST_F(GravityOverRanks, ListsInBatches) {
 TEST_F(GravityOverRanks, LongRangeAccelerationsFollowTheirParticles) {
   Set set(testing::uniform_set(3000, 11));
   Particles particles;
-  upload_share(stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, particles);
+  upload_share(
+      stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, particles);
   PhaseTimers timers;
   Gravity gravity(periodic(), timers, ranks);
   gravity.both_ranges(stream, particles, true);

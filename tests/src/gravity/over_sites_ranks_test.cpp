@@ -31,8 +31,8 @@ class GravityOverSites : public ::testing::Test {
     SiteAgreement steps(*here.sites);
     const sites::Slabs even(here.sites->count(), 0);
     Particles particles;
-    testing::upload_share(stream, set, world, [&](std::size_t i) { return here.first_rank(even.site_of(set.source[i].x)); },
-                          particles);
+    testing::upload_share(
+        stream, set, world, [&](std::size_t i) { return here.first_rank(even.site_of(set.source[i].x)); }, particles);
     PhaseTimers timers;
     Gravity gravity(options, timers, here.ranks, &steps);
     Forces forces;
@@ -54,7 +54,8 @@ class GravityOverSites : public ::testing::Test {
   // Of all these ranks, or of one.
   Forces at_one_site(const Set& set, const GravityOptions& options, const Communicator& ranks) {
     Particles particles;
-    testing::upload_share(stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i) % ranks.size(); }, particles);
+    testing::upload_share(
+        stream, set, ranks, [&](std::size_t i) { return static_cast<int>(i) % ranks.size(); }, particles);
     PhaseTimers timers;
     Gravity gravity(options, timers, ranks);
     gravity.both_ranges(stream, particles, true);
@@ -70,9 +71,9 @@ class GravityOverSites : public ::testing::Test {
     std::vector<std::size_t> targets;
     for (std::size_t i = 0; i < set.source.size(); i += stride) targets.push_back(i);
     const double softening = testing::periodic().law.softening;
-    const ReferenceForces exact =
-        isolated ? direct_reference(set.positions, set.masses, targets, {.softening = softening})
-                 : ewald_reference(set.positions, set.masses, targets, {.softening = softening});
+    const ReferenceForces exact = isolated
+                                      ? direct_reference(set.positions, set.masses, targets, {.softening = softening})
+                                      : ewald_reference(set.positions, set.masses, targets, {.softening = softening});
     Vectors found;
     for (const std::size_t i : targets) found.push_back(forces.acceleration[i]);
     return testing::force_errors(found, exact.acceleration, 0.1);

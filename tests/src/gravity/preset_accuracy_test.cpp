@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "src/run/forces.hpp"
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/run/forces.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/places.hpp"
 
@@ -40,8 +40,12 @@ class Comparison {
   SetForces exact_;
 };
 
-const std::vector<std::string> kS2 = {"run.preset=fast",     "gravity.split=s2",        "gravity.r_cut=3",
-                                      "gravity.mesh=64",     "gravity.assignment=tsc",  "gravity.interlacing=none",
+const std::vector<std::string> kS2 = {"run.preset=fast",
+                                      "gravity.split=s2",
+                                      "gravity.r_cut=3",
+                                      "gravity.mesh=64",
+                                      "gravity.assignment=tsc",
+                                      "gravity.interlacing=none",
                                       "gravity.gradient=four-point"};
 
 const std::string kQuickstart = test::source_directory() + "/configs/quickstart.toml";

@@ -70,8 +70,8 @@ TEST(LagrangianRanks, PartsOfTheRanks) {
   const auto world = Communicator::world();
   const auto part = world.split(world.rank() % 2, -world.rank());
   const CosmologicalIcParameters p = of_side(8);
-  expect_shares_of(make_cosmological_ic(p, u.cosmology, u.power),
-                   make_cosmological_ic(p, u.cosmology, u.power, part), part);
+  expect_shares_of(make_cosmological_ic(p, u.cosmology, u.power), make_cosmological_ic(p, u.cosmology, u.power, part),
+                   part);
 }
 
 }  // namespace

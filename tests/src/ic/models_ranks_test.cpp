@@ -28,7 +28,8 @@ TEST(ModelsOverRanks, ColdSphere) {
 }
 
 TEST(ModelsOverRanks, KeplerDisk) {
-  for (const std::uint64_t particles : {1, 777}) expect_same_bits(make_kepler_disk, {.seed = 6, .particles = particles});
+  for (const std::uint64_t particles : {1, 777})
+    expect_same_bits(make_kepler_disk, {.seed = 6, .particles = particles});
 }
 
 // More ranks than bodies, from three ranks on.

@@ -62,7 +62,8 @@ inline Provenance make_provenance() {
 }
 
 // The message of the Error that `call` throws; empty where it throws none.
-template <class Call> std::string error_of(Call call) {
+template <class Call>
+std::string error_of(Call call) {
   try {
     call();
   } catch (const Error& error) {
@@ -73,7 +74,8 @@ template <class Call> std::string error_of(Call call) {
 
 // Runs `call`, which returns a text, in a child process that may spoil its rights and limits; gives the text back.
 // The child leaves through exit(), so that exit handlers run; "died" where it crashed.
-template <class Call> std::string in_child(Call call) {
+template <class Call>
+std::string in_child(Call call) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
   std::fflush(nullptr);  // the child would print what waits here once more

@@ -41,7 +41,8 @@ void expect_particles(const Snapshot& s) {
 class Bytes {
  public:
   explicit Bytes(bool big_endian) : big_endian_(big_endian) {}
-  template <class T> void put(T value) {
+  template <class T>
+  void put(T value) {
     unsigned char raw[sizeof(T)];
     std::memcpy(raw, &value, sizeof(T));
     for (std::size_t i = 0; i < sizeof(T); ++i)
@@ -75,10 +76,10 @@ std::string binary_file(const TempDir& dir, int type, bool big_endian) {
     const std::size_t end = out.size() + 256;
     for (const auto n : kCounts) out.put(n);
     for (const auto m : kTable) out.put(m);
-    out.put(0.5), out.put(1.0);                    // time, redshift
-    out.put(0), out.put(0);                        // flags
+    out.put(0.5), out.put(1.0);  // time, redshift
+    out.put(0), out.put(0);      // flags
     for (const auto n : kCounts) out.put(n);
-    out.put(0), out.put(1);                        // cooling, files
+    out.put(0), out.put(1);  // cooling, files
     out.put(20.0), out.put(0.3), out.put(0.7), out.put(0.7);
     out.pad_to(end);
   });
@@ -113,7 +114,7 @@ TEST(ParticleTypes, BinaryFilesOfBothTypesAndByteOrders) {
 }
 
 struct Hdf5Style {
-  const char* cosmology = "Header";   // group that holds it
+  const char* cosmology = "Header";  // group that holds it
   bool masses = true;
   bool ids = true;
 };

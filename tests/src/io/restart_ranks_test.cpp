@@ -57,8 +57,8 @@ TEST_F(RestartRanks, AnyNumberReadsIt) {
         EXPECT_EQ(back.info.step, step);
         EXPECT_EQ(back.info.particles.size(), static_cast<std::size_t>(writers));
         EXPECT_EQ(back.numbers, test::some_numbers());
-        EXPECT_TRUE(same_bits(back.particles,
-                              particle_rows(from(kParticles, r, readers), from(kParticles, r + 1, readers))));
+        EXPECT_TRUE(
+            same_bits(back.particles, particle_rows(from(kParticles, r, readers), from(kParticles, r + 1, readers))));
         EXPECT_TRUE(
             same_bits(back.escapers, escaper_rows(from(kEscapers, r, readers), from(kEscapers, r + 1, readers))));
       }

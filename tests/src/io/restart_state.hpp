@@ -14,8 +14,8 @@ inline ParticleRows particle_rows(std::uint32_t begin, std::uint32_t end) {
   for (std::uint32_t i = begin; i < end; ++i) {
     const std::uint32_t x = 2654435761u * (i + 1);
     rows.source.push_back({x, ~x, x * 7, 1 + 1e-7f * static_cast<float>(i)});
-    rows.remainder.push_back({static_cast<std::uint16_t>(x), static_cast<std::uint16_t>(x >> 5),
-                              static_cast<std::uint16_t>(x >> 11)});
+    rows.remainder.push_back(
+        {static_cast<std::uint16_t>(x), static_cast<std::uint16_t>(x >> 5), static_cast<std::uint16_t>(x >> 11)});
     for (std::size_t axis = 0; axis < 3; ++axis)
       rows.momentum[axis].push_back(std::ldexp(static_cast<float>(x >> 3), -20 - static_cast<int>(axis)));
     rows.id.push_back(std::uint64_t{x} << 20 | i);
@@ -35,7 +35,8 @@ inline EscaperRows escaper_rows(std::uint32_t begin, std::uint32_t end) {
   return rows;
 }
 
-template <class T> bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 inline bool same_bits(const ParticleRows& a, const ParticleRows& b) {

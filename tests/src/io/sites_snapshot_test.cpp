@@ -90,7 +90,8 @@ TEST(SitesSnapshot, IsNotReadWhereAFileIsMissing) {
     write_snapshot(dir / fmt::format("{}.hdf5", sites.me() == 0 ? "here" : "elsewhere"), rows_of(whole, begin, end),
                    test::make_provenance(), {}, {}, Communicator::self(), &sites);
   });
-  test::expect_contains(test::error_of([&] { read_snapshot(dir / "here.0.hdf5"); }), {"here", "incomplete", "here.1.hdf5"});
+  test::expect_contains(test::error_of([&] { read_snapshot(dir / "here.0.hdf5"); }),
+                        {"here", "incomplete", "here.1.hdf5"});
 }
 
 // Masses and ids of another site decide with the own ones how they are written.

@@ -33,7 +33,7 @@ const std::vector<Kind> kKinds = {
     {{.double_coordinates = false, .id_bits = 64}},
     {{.deflate = 1}, 150000},  // three chunks
     {{.files = 2, .deflate = 6}, 1001, false},
-    {{}, 5, false},            // fewer than ranks
+    {{}, 5, false},  // fewer than ranks
     {{.format = k1}},
     {{.format = k1, .files = 2, .double_coordinates = false, .big_endian = true}, 1000, false},
     {{.format = k2, .id_bits = 64}, 1001, false},

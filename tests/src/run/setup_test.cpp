@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "kernels/device/error.hpp"
-#include "src/run/forces.hpp"
 #include "src/config/parse.hpp"
+#include "src/run/forces.hpp"
 
 namespace maki {
 namespace {

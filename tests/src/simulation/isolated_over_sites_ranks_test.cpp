@@ -98,8 +98,7 @@ TEST(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
   for (std::size_t i = 0; i < keeper.kept.size(); i += keeper.kept.size() / 4) {
     const SitesOfRanks here(world, world.size());
     Recorder recorder(rest);
-    Simulation simulation(stream, keeper.kept[i], options, timeline_of(run), recorder,
-                          {here.ranks, here.sites.get()});
+    Simulation simulation(stream, keeper.kept[i], options, timeline_of(run), recorder, {here.ranks, here.sites.get()});
     const RunResult result = simulation.run();
     here.sites->close();
     EXPECT_EQ(result.steps, whole.result.steps) << i;

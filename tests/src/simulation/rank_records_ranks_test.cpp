@@ -51,8 +51,7 @@ TEST(RankRecords, AreToldAsSmallestMeanAndLargest) {
   EXPECT_EQ(counts.interactions, 60u);
   EXPECT_EQ(counts.longest_list, 9u);
   EXPECT_EQ(counts.let_bytes, 3u);
-  const Spread work =
-      spread_of(all, [](const RankRecord& r) { return static_cast<double>(r.gravity.interactions); });
+  const Spread work = spread_of(all, [](const RankRecord& r) { return static_cast<double>(r.gravity.interactions); });
   EXPECT_EQ(work.min, 10);
   EXPECT_EQ(work.mean, 20);
   EXPECT_EQ(work.largest, 2);
@@ -61,10 +60,10 @@ TEST(RankRecords, AreToldAsSmallestMeanAndLargest) {
   StepMetrics metrics;
   metrics.time = 1;
   const std::string line = to_json(metrics, all);
-  for (const char* part : {"\"interactions\": 60", "\"memory_high_water\": 3000", "\"tree/LET\": 0.333333",
-                           "\"interactions\": [10, 20, 30]", "\"interaction_imbalance\": 1.5",
-                           "\"evaluate_imbalance\": 1.5", "\"largest_memory_rank\": 2", "\"let_bytes\": 3",
-                           "\"tree\": [2, 3, 4]"})
+  for (const char* part :
+       {"\"interactions\": 60", "\"memory_high_water\": 3000", "\"tree/LET\": 0.333333",
+        "\"interactions\": [10, 20, 30]", "\"interaction_imbalance\": 1.5", "\"evaluate_imbalance\": 1.5",
+        "\"largest_memory_rank\": 2", "\"let_bytes\": 3", "\"tree\": [2, 3, 4]"})
     EXPECT_NE(line.find(part), std::string::npos) << part << " is missing in " << line;
   EXPECT_EQ(log_line(metrics, all).size(), log_columns(true, true).size());
 

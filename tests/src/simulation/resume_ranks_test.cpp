@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "kernels/device/error.hpp"
+#include "src/config/parse.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/sites/site_share.hpp"
 #include "src/run/start_run.hpp"
-#include "src/config/parse.hpp"
 #include "src/simulation/simulation.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/test_stream.hpp"
@@ -36,8 +36,8 @@ class ResumeOfMany : public testing::Test {
     if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
   }
   Prepared prepared(const Communicator& ranks, const std::vector<std::string>& settings) const {
-    std::vector<std::string> all = {"particles_per_side=16", "initial.redshift=9",    "gravity.mesh=32",
-                                    "energy_interval=1",     "end_redshift=5",        "output.redshifts=[]",
+    std::vector<std::string> all = {"particles_per_side=16",  "initial.redshift=9",       "gravity.mesh=32",
+                                    "energy_interval=1",      "end_redshift=5",           "output.redshifts=[]",
                                     "run.deterministic=true", "sites.max_boundary_move=0"};
     all.insert(all.end(), settings.begin(), settings.end());
     return prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n", "test.toml", all), true, ranks);

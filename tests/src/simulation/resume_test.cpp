@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "kernels/device/error.hpp"
-#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/ic/models.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 #include "src/simulation/simulation.hpp"
 #include "tests/test_stream.hpp"
@@ -55,8 +55,9 @@ struct Case {
 };
 
 Case universe(const std::vector<std::string>& settings = {}) {
-  std::vector<std::string> all = {"particles_per_side=16", "initial.redshift=9", "gravity.mesh=32",
-                                  "energy_interval=3", "max_physical_softening=20 kpc/h", "output.redshifts=[8.5]"};
+  std::vector<std::string> all = {
+      "particles_per_side=16",           "initial.redshift=9",    "gravity.mesh=32", "energy_interval=3",
+      "max_physical_softening=20 kpc/h", "output.redshifts=[8.5]"};
   all.insert(all.end(), settings.begin(), settings.end());
   Case c{prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n[time]\nend_redshift = 6.5\n", "test.toml", all), true,
                  Communicator::self()),

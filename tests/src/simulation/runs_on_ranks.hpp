@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "src/config/parse.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/sites/site_share.hpp"
 #include "src/run/start_run.hpp"
-#include "src/config/parse.hpp"
 #include "src/simulation/simulation.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/test_stream.hpp"
@@ -23,7 +23,7 @@ namespace maki::testing {
 
 struct Ends {
   RunResult result;
-  Snapshot state;                  // this rank's share
+  Snapshot state;  // this rank's share
   std::vector<StepMetrics> steps;
   std::vector<std::string> messages;
 };

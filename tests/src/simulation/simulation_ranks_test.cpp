@@ -18,8 +18,8 @@ namespace {
 
 TEST(SimulationRanks, APeriodicRunIsThatOfOneRank) {
   const Communicator ranks = Communicator::world();
-  const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n",
-                                {"particles_per_side=16", "initial.redshift=9", "gravity.mesh=32", "energy_interval=2"});
+  const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9",
+                                                                 "gravity.mesh=32", "energy_interval=2"});
   SimulationOptions options = simulation_options(run);
   options.end = 0.125;
   const Ends one = run_on(Communicator::self(), run, run.initial, options);
@@ -45,9 +45,9 @@ TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
   if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
   for (const char* reuse : {"gravity.reuse=1", "gravity.reuse=1000"}) {
     const bool strays = std::string(reuse).size() > 15;
-    Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9",
-                                                            "gravity.mesh=64", "energy_interval=0",
-                                                            "gravity.mesh_mass_bits=12", reuse});
+    Prepared run =
+        prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9", "gravity.mesh=64",
+                                                  "energy_interval=0", "gravity.mesh_mass_bits=12", reuse});
     SimulationOptions options = simulation_options(run);
     options.end = 0.115;
     for (auto& velocity : run.initial.velocities) velocity[0] += 3000;  // all move by some cells
@@ -67,8 +67,8 @@ TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
 TEST(SimulationRanks, APeriodicRunOverSitesIsThatOfOneRank) {
   const Communicator world = Communicator::world();
   if (world.size() > 4) GTEST_SKIP() << "up to four ranks are enough";
-  const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n",
-                                {"particles_per_side=16", "initial.redshift=9", "gravity.mesh=64", "energy_interval=2"});
+  const Prepared run = prepared("[box]\nsize = \"50 Mpc/h\"\n", {"particles_per_side=16", "initial.redshift=9",
+                                                                 "gravity.mesh=64", "energy_interval=2"});
   SimulationOptions options = simulation_options(run);
   options.end = 0.125;
   const Ends one = run_on(Communicator::self(), run, run.initial, options);
@@ -143,8 +143,8 @@ TEST(SimulationRanks, ASignalToOneRankStopsAll) {
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
                                 {"particles=500", "gravity.softening=0.05", "end_time=5", "fixed_step=0.01"});
   RunFileOptions files_options;
-  files_options.directory = (std::filesystem::path(::testing::TempDir()) /
-                             ("maki_stop_ranks_" + std::to_string(ranks.size()))).string();
+  files_options.directory =
+      (std::filesystem::path(::testing::TempDir()) / ("maki_stop_ranks_" + std::to_string(ranks.size()))).string();
   files_options.progress = nullptr;
   files_options.overwrite = true;
   files_options.metrics_interval = 2;

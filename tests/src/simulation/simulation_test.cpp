@@ -52,9 +52,7 @@ struct Recorder : RunObserver {
     indices.push_back(state.index);
     times.push_back(state.header.time);
   }
-  std::string stop_reason(double) override {
-    return stop_after > 0 && steps.size() > stop_after ? "the test" : "";
-  }
+  std::string stop_reason(double) override { return stop_after > 0 && steps.size() > stop_after ? "the test" : ""; }
   std::vector<std::string> messages;
   std::vector<StepMetrics> steps;
   std::vector<int> indices;

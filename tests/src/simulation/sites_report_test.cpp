@@ -188,8 +188,8 @@ TEST(SitesTable, HasPredictionsBeside) {
                                        {std::uint64_t{1} << 24, 128, 0.5});
   EXPECT_NE(text.find("E(2) = 0."), std::string::npos);
   EXPECT_NE(text.find("13 exchanges"), std::string::npos);
-  EXPECT_NE(text.find("16.7772"), std::string::npos) << text;   // 4 s M = 8 * 128^3, and 16 M (s - 1) / s as well
-  EXPECT_NE(text.find("7.8643"), std::string::npos) << text;    // (48/0.5 + 24) * 2^16 bytes
+  EXPECT_NE(text.find("16.7772"), std::string::npos) << text;  // 4 s M = 8 * 128^3, and 16 M (s - 1) / s as well
+  EXPECT_NE(text.find("7.8643"), std::string::npos) << text;   // (48/0.5 + 24) * 2^16 bytes
   EXPECT_NE(text.find(" 256     128 "), std::string::npos) << text;
   for (const std::string name : {"north", "east", "one site, estimate"})
     EXPECT_NE(text.find(name), std::string::npos) << name;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "kernels/device/memory.hpp"
-#include "src/run/estimate.hpp"
-#include "src/run/setup.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
+#include "src/run/estimate.hpp"
+#include "src/run/setup.hpp"
 #include "src/simulation/memory_report.hpp"
 #include "tests/test_stream.hpp"
 

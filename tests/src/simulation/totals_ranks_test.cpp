@@ -137,8 +137,7 @@ TEST(Totals, WhatSetsTheStepIsTheSameAsOnOneRank) {
   EXPECT_EQ(many.momentum, one.momentum);
   EXPECT_EQ(many.reach, one.reach);
   const std::uint64_t units = over_ranks(ranks, square_momentum_units(stream, share.particles, many.momentum, n));
-  EXPECT_EQ(mean_square_momentum(units, many.momentum, n),
-            mean_square_momentum(stream, whole.particles, one.momentum));
+  EXPECT_EQ(mean_square_momentum(units, many.momentum, n), mean_square_momentum(stream, whole.particles, one.momentum));
 }
 
 TEST(Totals, NotANumberOfOneRankReachesAll) {

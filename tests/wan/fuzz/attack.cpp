@@ -65,7 +65,10 @@ void HostileCaller::open() try {
 
 Welcome HostileListener::welcome() {
   Welcome welcome{.streams = static_cast<std::uint32_t>(1 + below(random_, one_in(random_, 10) ? kMaxStreams : 6)),
-                  .unmatched_limit = one_in(random_, 10) ? ~0ull : 1 << 20, .message_limit = 1 << 20, .patience = 60, .reason = ""};
+                  .unmatched_limit = one_in(random_, 10) ? ~0ull : 1 << 20,
+                  .message_limit = 1 << 20,
+                  .patience = 60,
+                  .reason = ""};
   welcome.session = session_;
   if (one_in(random_, 20)) welcome.session[0] ^= std::byte{1};
   if (one_in(random_, 40)) welcome.answer = static_cast<Answer>(below(random_, 6));
@@ -84,7 +87,9 @@ void HostileListener::open() try {
   say(encode(welcome()));
   if (one_in(random_, 50)) words[below(random_, words.size())] = static_cast<std::byte>(random_());
   if (one_in(random_, 3))  // at once with the welcome
-    say(encode(Frame{.type = FrameType::kStreams, .sequence = random_(), .total = 1 + below(random_, one_in(random_, 10) ? kMaxStreams : 8)}));
+    say(encode(Frame{.type = FrameType::kStreams,
+                     .sequence = random_(),
+                     .total = 1 + below(random_, one_in(random_, 10) ? kMaxStreams : 8)}));
   stream->send(words);
   add(hello.stream, std::move(stream));
 } catch (const Error&) {  // nobody called, or the victim thought better of it
@@ -107,9 +112,7 @@ void User::start() {
       use.buffer.resize(size);
       use.request = path_.start_receive(tag, use.buffer);
       break;
-    default:
-      use.buffer.resize(size);
-      use.request = path_.start_send(tag, use.buffer);
+    default: use.buffer.resize(size); use.request = path_.start_send(tag, use.buffer);
   }
 }
 

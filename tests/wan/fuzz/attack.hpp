@@ -17,8 +17,8 @@ class Attack {
  public:
   Attack(Random& random, const Security& security) : random_(random), frames_(random), security_(security) {}
   virtual ~Attack() = default;
-  void act();                                    // one frame on one stream
-  virtual void open() = 0;                       // one more stream, where that can be
+  void act();               // one frame on one stream
+  virtual void open() = 0;  // one more stream, where that can be
   void end() { streams_.clear(), left_.clear(); }
   bool anything() const { return !streams_.empty(); }
   std::uint64_t frames() const { return sent_; }
@@ -40,7 +40,8 @@ class Attack {
 
 class HostileCaller : public Attack {
  public:
-  HostileCaller(Random& random, const Security& security, const Endpoint& victim) : Attack(random, security), victim_(victim) {}
+  HostileCaller(Random& random, const Security& security, const Endpoint& victim)
+      : Attack(random, security), victim_(victim) {}
   void open() override;
 
  private:

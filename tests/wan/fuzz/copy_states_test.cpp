@@ -47,8 +47,10 @@ class HostileCopier {
       say(maker_.next());
       const Tag tag = 1 + below(random_, 4);
       Request& taking = taking_[tag];
-      if (!taking.valid()) taking = path_.start_receive_any(tag, copy::kMaxBatch);
-      else if (taking.wait_for(one_in(random_, 10) ? 0.002 : 0)) taking = {};
+      if (!taking.valid())
+        taking = path_.start_receive_any(tag, copy::kMaxBatch);
+      else if (taking.wait_for(one_in(random_, 10) ? 0.002 : 0))
+        taking = {};
     }
   } catch (const Error&) {  // it has had enough of us
   }
@@ -131,8 +133,10 @@ void CopyStates::servers(std::uint64_t messages) {
       const bool pulls = one_in(random, 2);
       auto copied = std::async(std::launch::async, [&] {
         copy::Client client(Path::connect(listener.address(), security, small()));
-        if (pulls) client.pull({"a", "tree"}, (place.folder / "got").string());
-        else client.push({(place.folder / "tree").string(), (place.folder / "a").string()}, "there/");
+        if (pulls)
+          client.pull({"a", "tree"}, (place.folder / "got").string());
+        else
+          client.push({(place.folder / "tree").string(), (place.folder / "a").string()}, "there/");
       });
       {
         HostileCopier copier(random, std::move(listener.accept().path));

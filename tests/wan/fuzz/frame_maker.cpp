@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::size_t kOpenMessages = 6, kRemembered = 32;
 constexpr std::uint64_t kChunk = 6000;
-constexpr std::uint64_t kWild[] = {0, 1, 2, 63, 255, 256, 65536, kMessageLimit, kMessageLimit + 1, 1ull << 32, 1ull << 62, 1ull << 63, ~0ull - 1, ~0ull};
+constexpr std::uint64_t kWild[] = {
+    0,          1,          2,          63,        255,  256, 65536, kMessageLimit, kMessageLimit + 1,
+    1ull << 32, 1ull << 62, 1ull << 63, ~0ull - 1, ~0ull};
 
 }  // namespace
 
@@ -33,8 +35,13 @@ FrameMaker::Message& FrameMaker::some_message() {
 Frame FrameMaker::chunk() {
   Message& message = some_message();
   const std::uint64_t length = std::min(message.total - message.sent, 1 + below(random_, kChunk));
-  const Frame frame{.type = FrameType::kData, .length = static_cast<std::uint32_t>(length), .sequence = ++sequence_, .tag = message.tag,
-                    .index = message.index, .total = message.total, .offset = message.sent};
+  const Frame frame{.type = FrameType::kData,
+                    .length = static_cast<std::uint32_t>(length),
+                    .sequence = ++sequence_,
+                    .tag = message.tag,
+                    .index = message.index,
+                    .total = message.total,
+                    .offset = message.sent};
   message.sent += length;
   return frame;
 }
@@ -62,13 +69,19 @@ Frame FrameMaker::again() {
 
 Frame FrameMaker::control() {
   switch (below(random_, 16)) {
+    // clang-format off
     case 0: case 1: case 2: case 3: return {.type = FrameType::kAck};
     case 4: case 5: return {.type = FrameType::kMatched, .sequence = ++sequence_, .tag = below(random_, kTags), .index = below(random_, 8)};
     case 6: return {.type = FrameType::kMatched, .sequence = ++sequence_, .tag = kMaxTag + 1, .index = below(random_, 2)};
     case 7: case 8: return {.type = FrameType::kStreams, .sequence = ++sequence_, .total = 1 + below(random_, one_in(random_, 20) ? kMaxStreams : 5)};
     case 9: case 10: case 11: return {.type = FrameType::kPing, .sequence = random_()};
+    // clang-format on
     case 12: return {.type = FrameType::kPong, .sequence = one_in(random_, 4) ? random_() : 0};
-    case 13: return {.type = FrameType::kData, .sequence = ++sequence_, .tag = below(random_, kTags), .index = next_index_[0]++};  // empty
+    case 13:
+      return {.type = FrameType::kData,
+              .sequence = ++sequence_,
+              .tag = below(random_, kTags),
+              .index = next_index_[0]++};  // empty
     case 14: return {.type = FrameType::kRetire};
     default: return {.type = one_in(random_, 8) ? FrameType::kGoodbye : FrameType::kPing};
   }
@@ -87,7 +100,8 @@ Frame FrameMaker::wild() {
 std::vector<std::byte> FrameMaker::payload_of(const Frame& frame) {
   if (frame.type == FrameType::kAck && frame.length == 0) {
     ReceivedSet set;
-    for (std::uint64_t i = 1, end = below(random_, 4); i <= end; ++i) set.add(i + (one_in(random_, 8) ? below(random_, 9) : 0));
+    for (std::uint64_t i = 1, end = below(random_, 4); i <= end; ++i)
+      set.add(i + (one_in(random_, 8) ? below(random_, 9) : 0));
     auto bytes = set.encode(kMaxControl);
     if (one_in(random_, 20)) bytes[below(random_, bytes.size())] = static_cast<std::byte>(random_());
     return bytes;
@@ -98,17 +112,24 @@ std::vector<std::byte> FrameMaker::payload_of(const Frame& frame) {
 FrameMaker::Made FrameMaker::next() {
   Made made;
   const auto kind = below(random_, 200);
-  if (kind < 140) made.frame = chunk();
-  else if (kind < 146) made.frame = other_place();
-  else if (kind < 156) made.frame = again();
-  else if (kind < 196) made.frame = control();
-  else made.frame = wild();
+  if (kind < 140)
+    made.frame = chunk();
+  else if (kind < 146)
+    made.frame = other_place();
+  else if (kind < 156)
+    made.frame = again();
+  else if (kind < 196)
+    made.frame = control();
+  else
+    made.frame = wild();
   made.possible = kind < 196;
   made.payload = payload_of(made.frame);
   if (!made.possible) return made;
   made.frame.length = static_cast<std::uint32_t>(made.payload.size());
-  if (sent_.size() < kRemembered) sent_.push_back(made.frame);
-  else sent_[below(random_, kRemembered)] = made.frame;
+  if (sent_.size() < kRemembered)
+    sent_.push_back(made.frame);
+  else
+    sent_[below(random_, kRemembered)] = made.frame;
   return made;
 }
 

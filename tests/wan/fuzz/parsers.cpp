@@ -28,7 +28,9 @@ void must(bool good, const char* what) {
   if (!good) throw Broken(what);
 }
 
-void must_be_same(View again, View bytes, const char* what) { must(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()), what); }
+void must_be_same(View again, View bytes, const char* what) {
+  must(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()), what);
+}
 
 // A block of the size that the wire gives: what is missing is zero.
 template <std::size_t n>
@@ -58,7 +60,8 @@ bool feed_frame(View bytes) {
   const auto block = fixed<kFrameBytes>(bytes);
   const Frame frame = decode_frame(block);
   must(frame.length <= kMaxPayload, "length of a frame");
-  if (frame.type == FrameType::kData) must(frame.offset + frame.length <= frame.total && frame.offset + frame.length >= frame.offset, "place of a chunk");
+  if (frame.type == FrameType::kData)
+    must(frame.offset + frame.length <= frame.total && frame.offset + frame.length >= frame.offset, "place of a chunk");
   must_be_same(encode(frame), block, "frame");
   return true;
 }
@@ -66,12 +69,19 @@ bool feed_frame(View bytes) {
 bool feed_received(View bytes) {
   const ReceivedSet set = ReceivedSet::decode(bytes);
   must_be_same(set.encode(bytes.size()), bytes, "received set");
-  for (const auto& [first, last] : set.ranges()) must(first <= last && !set.contains(first - 1) && set.contains(last), "range");
+  for (const auto& [first, last] : set.ranges())
+    must(first <= last && !set.contains(first - 1) && set.contains(last), "range");
   return true;
 }
 
 std::vector<Block> hellos() {
-  Hello full{.stream = 255, .epoch = 9, .streams = 256, .unmatched_limit = 1, .message_limit = ~0ull, .patience = 600, .name = "amsterdam"};
+  Hello full{.stream = 255,
+             .epoch = 9,
+             .streams = 256,
+             .unmatched_limit = 1,
+             .message_limit = ~0ull,
+             .patience = 600,
+             .name = "amsterdam"};
   full.session.fill(std::byte{7});
   return {block(encode(Hello{})), block(encode(full))};
 }
@@ -83,9 +93,11 @@ std::vector<Block> welcomes() {
 }
 
 std::vector<Block> frames() {
-  return {block(encode(Frame{.type = FrameType::kData, .length = 100, .sequence = 5, .tag = 1, .index = 2, .total = 300, .offset = 200})),
-          block(encode(Frame{.type = FrameType::kAck, .length = 24})), block(encode(Frame{.type = FrameType::kStreams, .sequence = 1, .total = 4})),
-          block(encode(Frame{}))};
+  return {
+      block(encode(Frame{
+          .type = FrameType::kData, .length = 100, .sequence = 5, .tag = 1, .index = 2, .total = 300, .offset = 200})),
+      block(encode(Frame{.type = FrameType::kAck, .length = 24})),
+      block(encode(Frame{.type = FrameType::kStreams, .sequence = 1, .total = 4})), block(encode(Frame{}))};
 }
 
 std::vector<Block> received_sets() {
@@ -124,7 +136,9 @@ std::vector<Block> keys() {
   return {block("maki-key 1\n# a\nid = 0123456789abcdef\nkey = " + std::string(64, 'a') + "\n")};
 }
 std::vector<Block> endpoints() { return {block("host:1"), block("[::1]:65535"), block("1.2.3.4:80"), block(":0")}; }
-std::vector<Block> some_words() { return {block("take bytes=64000000 count=3"), block("hello pacing=1e9 congestion=")}; }
+std::vector<Block> some_words() {
+  return {block("take bytes=64000000 count=3"), block("hello pacing=1e9 congestion=")};
+}
 
 // ---- the relay ------------------------------------------------------------------------------------------------------
 
@@ -155,7 +169,8 @@ std::vector<Block> requests() {
   return {block(admission::encode(request, admission::Nonce{}, Key{}))};
 }
 std::vector<Block> verdicts() {
-  return {block(admission::encode(admission::Verdict{admission::Code::kBusy, "too many"}, admission::RequestBytes{}, admission::Nonce{}, nullptr))};
+  return {block(admission::encode(admission::Verdict{admission::Code::kBusy, "too many"}, admission::RequestBytes{},
+                                  admission::Nonce{}, nullptr))};
 }
 
 // ---- copy -----------------------------------------------------------------------------------------------------------
@@ -174,7 +189,8 @@ bool feed_reply(View bytes) {
 bool feed_piece(View bytes) {
   const copy::Piece piece = copy::decode_piece(bytes);
   must(piece.entries.size() <= copy::kMaxEntries, "entries of a piece");
-  for (const copy::Entry& entry : piece.entries) must(entry.mode <= 0777 && entry.size <= copy::kMaxFile, "entry of a piece");
+  for (const copy::Entry& entry : piece.entries)
+    must(entry.mode <= 0777 && entry.size <= copy::kMaxFile, "entry of a piece");
   must_be_same(copy::encode(piece).view(), bytes, "piece");
   return true;
 }
@@ -196,10 +212,13 @@ bool feed_records(View bytes) {
 }
 
 std::vector<Block> orders() {
-  return {block(copy::encode(copy::Order{.action = copy::Order::Action::kPull, .destination = "", .sources = {"a", "b/c"}})),
+  return {block(copy::encode(
+              copy::Order{.action = copy::Order::Action::kPull, .destination = "", .sources = {"a", "b/c"}})),
           block(copy::encode(copy::Order{.action = copy::Order::Action::kPush, .destination = "d/", .sources = {}}))};
 }
-std::vector<Block> replies() { return {block(copy::encode(copy::Reply{.agreed = false, .sole_file = false, .reason = "no"}))}; }
+std::vector<Block> replies() {
+  return {block(copy::encode(copy::Reply{.agreed = false, .sole_file = false, .reason = "no"}))};
+}
 std::vector<Block> pieces() {
   copy::Piece piece{.first = 3, .last = true, .entries = {}};
   piece.entries.push_back({.kind = copy::Kind::kFolder, .path = "d", .mode = 0755});

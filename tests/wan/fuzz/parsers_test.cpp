@@ -45,7 +45,8 @@ TEST_P(Parsers, TakeOnlyWhatIsRight) {
   EXPECT_LT(taken, 100000 / 15);
 }
 
-INSTANTIATE_TEST_SUITE_P(Fuzz, Parsers, testing::ValuesIn(parsers()), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Fuzz, Parsers, testing::ValuesIn(parsers()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace maki::wan::fuzz

@@ -33,7 +33,8 @@ class PathStates : public testing::TestWithParam<bool> {
 };
 
 void expect_served(Listener& listener, const Security& security) {
-  auto called = std::async(std::launch::async, [&] { return Path::connect(listener.address(), security, test::streams(1), "honest"); });
+  auto called = std::async(std::launch::async,
+                           [&] { return Path::connect(listener.address(), security, test::streams(1), "honest"); });
   for (;;) {
     auto accepted = listener.accept_for(20);
     ASSERT_TRUE(accepted) << "nobody else is served";
@@ -71,14 +72,17 @@ void PathStates::listeners(std::uint64_t frames) {
   run_rounds(std::string("hostile listener, ") + mode(), frames, [&](std::uint64_t seed) {
     Random random(seed);
     HostileListener attack(random, security);
-    auto called = std::async(std::launch::async, [&] { return Path::connect(attack.address(), security, small(), "victim", {}, Context::shared(), 5); });
+    auto called = std::async(std::launch::async, [&] {
+      return Path::connect(attack.address(), security, small(), "victim", {}, Context::shared(), 5);
+    });
     while (called.wait_for(std::chrono::seconds(0)) != std::future_status::ready) attack.open();
     std::list<User> users;
     try {
       users.emplace_back(random, called.get());
     } catch (const Error&) {  // refused, or greeted with nonsense
     }
-    for (int turns = 0; !users.empty() && turns < 3 * static_cast<int>(kOfARound) && attack.frames() < kOfARound; ++turns) {
+    for (int turns = 0; !users.empty() && turns < 3 * static_cast<int>(kOfARound) && attack.frames() < kOfARound;
+         ++turns) {
       if (!attack.anything() || one_in(random, 10)) attack.open();
       attack.act();
       users.front().act();

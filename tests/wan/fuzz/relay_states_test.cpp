@@ -18,23 +18,27 @@ constexpr std::size_t kOpen = 30;
 
 template <class Block>
 Block damaged(Block block, Random& random) {
-  for (auto changes = 1 + below(random, 4); changes > 0; --changes) block[below(random, block.size())] = static_cast<std::byte>(random());
+  for (auto changes = 1 + below(random, 4); changes > 0; --changes)
+    block[below(random, block.size())] = static_cast<std::byte>(random());
   return block;
 }
 
 // One admission, right or not, and what comes after it.
 class HostileRelayClient {
  public:
-  HostileRelayClient(Random& random, const Rig& rig) : random_(random), rig_(rig), socket_(test::connect_now(rig.at())) {}
+  HostileRelayClient(Random& random, const Rig& rig)
+      : random_(random), rig_(rig), socket_(test::connect_now(rig.at())) {}
 
   void ask() {
     const auto heard = test::get(socket_, admission::kChallengeBytes);
     if (heard.size() != admission::kChallengeBytes) return;
     admission::ChallengeBytes challenge;
     std::copy(heard.begin(), heard.end(), challenge.begin());
-    auto request = admission::encode(question(), admission::decode_challenge(challenge).nonce, one_in(random_, 8) ? Key::make() : rig_.key);
+    auto request = admission::encode(question(), admission::decode_challenge(challenge).nonce,
+                                     one_in(random_, 8) ? Key::make() : rig_.key);
     if (one_in(random_, 4)) request = damaged(request, random_);
-    test::put(socket_, std::span<const std::byte>(request).first(one_in(random_, 10) ? below(random_, request.size()) : request.size()));
+    test::put(socket_, std::span<const std::byte>(request).first(one_in(random_, 10) ? below(random_, request.size())
+                                                                                     : request.size()));
   }
   // False where the relay has ended it.
   bool go_on() {
@@ -50,7 +54,8 @@ class HostileRelayClient {
   admission::Request question() {
     using admission::Want;
     const char* const names[] = {"server", "nobody", "h1", "h2", "h3", "0123456789abcdef0123456789abcdef"};
-    admission::Request request{.want = any_of(random_, {Want::kConnect, Want::kListen, Want::kAnswer}), .name = any_of(random_, names),
+    admission::Request request{.want = any_of(random_, {Want::kConnect, Want::kListen, Want::kAnswer}),
+                               .name = any_of(random_, names),
                                .key_id = one_in(random_, 10) ? "0123456789abcdef" : rig_.key.id};
     for (std::byte& byte : request.nonce) byte = static_cast<std::byte>(random_());
     return request;
@@ -73,7 +78,9 @@ void expect_passed_on(Rig& rig, std::list<Socket>& arrived) {
     take_in();
     for (const Socket& one : arrived) {
       std::byte heard[100];
-      if (recv(one.descriptor(), heard, sizeof heard, MSG_PEEK | MSG_DONTWAIT) == std::ssize(heard) && std::equal(words.begin(), words.end(), heard)) return true;
+      if (recv(one.descriptor(), heard, sizeof heard, MSG_PEEK | MSG_DONTWAIT) == std::ssize(heard) &&
+          std::equal(words.begin(), words.end(), heard))
+        return true;
     }
     return false;
   })) << "an honest client is not passed on";
@@ -93,7 +100,8 @@ void clients(std::uint64_t count) {
       } catch (const Error&) {  // the relay dropped it, or had no time
       }
       clients.remove_if([&](HostileRelayClient& client) { return one_in(random, 3) && !client.go_on(); });
-      if (clients.size() > kOpen) clients.erase(std::next(clients.begin(), static_cast<long>(below(random, clients.size()))));
+      if (clients.size() > kOpen)
+        clients.erase(std::next(clients.begin(), static_cast<long>(below(random, clients.size()))));
       while (test::ready(rig.server.socket(), POLLIN, 0)) arrived.push_back(rig.server.accept());
       while (arrived.size() > kOpen) arrived.pop_front();
     }

@@ -32,7 +32,8 @@ void print_note_at_death() {
 
 }  // namespace
 
-void run_rounds(const std::string& what, std::uint64_t frames, const std::function<std::uint64_t(std::uint64_t)>& round) {
+void run_rounds(const std::string& what, std::uint64_t frames,
+                const std::function<std::uint64_t(std::uint64_t)>& round) {
   [[maybe_unused]] static const bool once = (print_note_at_death(), true);
   const char* wanted = std::getenv("MAKI_FUZZ_SEED");
   std::uint64_t sent = 0;

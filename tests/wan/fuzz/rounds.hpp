@@ -19,6 +19,7 @@ T any_of(Random& random, const T (&choices)[n]) {
 
 // `round(seed)` says how many frames (or messages) it sent; rounds of seeds 1, 2, ... until there were so many, or one
 // fails. The seed is printed then, and where the process dies. MAKI_FUZZ_SEED=n in the environment runs that round alone.
-void run_rounds(const std::string& what, std::uint64_t frames, const std::function<std::uint64_t(std::uint64_t seed)>& round);
+void run_rounds(const std::string& what, std::uint64_t frames,
+                const std::function<std::uint64_t(std::uint64_t seed)>& round);
 
 }  // namespace maki::wan::fuzz

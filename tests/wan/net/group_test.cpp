@@ -14,7 +14,9 @@ namespace {
 using test::Pair;
 using test::pattern;
 
-bool same(std::span<const std::byte> a, std::span<const std::byte> b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
 
 TEST(Group, CycleGoesRoundARing) {
   // 0 -> 1 -> 2 -> 0
@@ -24,8 +26,10 @@ TEST(Group, CycleGoesRoundARing) {
   for (std::size_t i = 0; i < 3; ++i) {
     sites.push_back(std::async(std::launch::async, [&, i] {
       std::vector<std::byte> buffer(1000000);
-      buffer.resize(cycle(link[i]->here, link[(i + 2) % 3]->there, 7, pattern(700000 + 1000 * i, static_cast<unsigned>(i)), buffer));
-      const Bytes more = cycle_any(link[i]->here, link[(i + 2) % 3]->there, 7, pattern(10 + i, static_cast<unsigned>(i)), 100);
+      buffer.resize(cycle(link[i]->here, link[(i + 2) % 3]->there, 7,
+                          pattern(700000 + 1000 * i, static_cast<unsigned>(i)), buffer));
+      const Bytes more =
+          cycle_any(link[i]->here, link[(i + 2) % 3]->there, 7, pattern(10 + i, static_cast<unsigned>(i)), 100);
       EXPECT_TRUE(same(more.view(), pattern(10 + (i + 2) % 3, static_cast<unsigned>((i + 2) % 3))));
       return buffer;
     }));
@@ -96,8 +100,10 @@ TEST(Group, RelayPassesOnBothWaysInOrderUntilOneSideCloses) {
   };
   std::vector<std::future<void>> senders;
   for (const Tag tag : tags) {
-    senders.push_back(std::async(std::launch::async, [&, tag] { send_all(left.here, tag, 100 * static_cast<unsigned>(tag)); }));
-    senders.push_back(std::async(std::launch::async, [&, tag] { send_all(right.here, tag, 1000 * static_cast<unsigned>(tag)); }));
+    senders.push_back(
+        std::async(std::launch::async, [&, tag] { send_all(left.here, tag, 100 * static_cast<unsigned>(tag)); }));
+    senders.push_back(
+        std::async(std::launch::async, [&, tag] { send_all(right.here, tag, 1000 * static_cast<unsigned>(tag)); }));
   }
   for (const Tag tag : tags) {
     EXPECT_TRUE(all_came(right.here, tag, 100 * static_cast<unsigned>(tag)));

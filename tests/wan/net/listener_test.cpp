@@ -230,7 +230,8 @@ TEST_F(ListenerTest, NonsenseIsClosedAndDoesNotFloodTheLog) {
     EXPECT_TRUE(peer.closed());
   }
   const auto lines = log_.lines();
-  const auto count = std::count_if(lines.begin(), lines.end(), [](const auto& line) { return line.find("refused 127.0.0.1") == 0; });
+  const auto count =
+      std::count_if(lines.begin(), lines.end(), [](const auto& line) { return line.find("refused 127.0.0.1") == 0; });
   EXPECT_GE(count, 1);
   EXPECT_LE(count, 60);  // a second each, on a very slow machine
   EXPECT_EQ(RawPeer::connect_to(listener.address()).greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
@@ -252,7 +253,8 @@ TEST_F(ListenerTest, OnlyLivingPathsCountAgainstTheLimit) {
   }
   EXPECT_EQ(call(), Answer::kBusy);
   peers[0].close();
-  for (int i = 0; i < 1000 && accepted[0].path.status().up; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 1000 && accepted[0].path.status().up; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   accepted[0].path.close(0.1);
   EXPECT_EQ(call(), Answer::kWelcome);
 }

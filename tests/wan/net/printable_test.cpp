@@ -9,18 +9,25 @@ namespace maki::wan {
 namespace {
 
 TEST(Printable, LeavesTextAlone) {
-  for (const char* text : {"", "amsterdam at 1.2.3.4:6000", "Zürich, 東京, 🚀", "a \\x1b that was escaped"}) EXPECT_EQ(printable(text), text);
+  for (const char* text : {"", "amsterdam at 1.2.3.4:6000", "Zürich, 東京, 🚀", "a \\x1b that was escaped"})
+    EXPECT_EQ(printable(text), text);
 }
 
 TEST(Printable, EscapesWhatATerminalObeys) {
   EXPECT_EQ(printable("\x1b[2Jgone\r\n"), "\\x1b[2Jgone\\x0d\\x0a");
   EXPECT_EQ(printable(std::string_view("a\0b\x7f", 4)), "a\\x00b\\x7f");
-  EXPECT_EQ(printable("\xc2\x9b" "31m"), "\\xc2\\x9b31m");         // CSI as one character
-  EXPECT_EQ(printable("\xe2\x80\xae" "txt"), "\\xe2\\x80\\xaetxt");  // right to left from here
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m");  // CSI as one character
+  EXPECT_EQ(printable("\xe2\x80\xae"
+                      "txt"),
+            "\\xe2\\x80\\xaetxt");  // right to left from here
 }
 
 TEST(Printable, EscapesWhatIsNoUtf8) {
-  EXPECT_EQ(printable("\x9b" "31m"), "\\x9b31m");  // CSI of 8 bits
+  EXPECT_EQ(printable("\x9b"
+                      "31m"),
+            "\\x9b31m");                           // CSI of 8 bits
   EXPECT_EQ(printable("\xc3"), "\\xc3");           // cut off
   EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b");  // overlong
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");

@@ -39,7 +39,8 @@ bool would_block() { return errno == EAGAIN || errno == EINTR; }
 
 void reset(proxy::Link& link) {
   const linger hard{1, 0};
-  for (Socket* socket : {&link.near, &link.far}) setsockopt(socket->descriptor(), SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+  for (Socket* socket : {&link.near, &link.far})
+    setsockopt(socket->descriptor(), SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 }
 
 }  // namespace
@@ -129,7 +130,8 @@ class Proxy::Pump {
       }
     }
     while (flow.first < flow.last && !link.broken) {
-      const auto sent = send(flow.to->descriptor(), flow.buffer.data() + flow.first, flow.last - flow.first, MSG_NOSIGNAL);
+      const auto sent =
+          send(flow.to->descriptor(), flow.buffer.data() + flow.first, flow.last - flow.first, MSG_NOSIGNAL);
       if (sent < 0) {
         if (!would_block()) link.broken = true;
         break;

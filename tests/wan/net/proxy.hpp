@@ -20,17 +20,17 @@ class Proxy {
   Proxy& operator=(const Proxy&) = delete;
 
   Endpoint address() const { return address_; }
-  void lead_to(const Endpoint& target);        // connections from now on
-  void cut();                                  // all that there are, with a reset
-  void cut_one();                              // whichever moves bytes next, in the middle of them
-  void stall(bool silent) { set(stalled_, silent); }   // nothing passes, nothing is closed, new ones wait
-  void refuse(bool refuse) { set(refusing_, refuse); } // new connections are closed at once
+  void lead_to(const Endpoint& target);                 // connections from now on
+  void cut();                                           // all that there are, with a reset
+  void cut_one();                                       // whichever moves bytes next, in the middle of them
+  void stall(bool silent) { set(stalled_, silent); }    // nothing passes, nothing is closed, new ones wait
+  void refuse(bool refuse) { set(refusing_, refuse); }  // new connections are closed at once
   // Called by the proxy's thread before anything passes, again and again: what it does to the proxy happens before that.
   // To be set while nobody is connected.
   void before_each(std::function<void()> call) { before_each_ = std::move(call); }
-  void alter_one_byte();                       // in one of the next 16 pieces that pass; call by one thread
-  int connections() const { return connections_; }     // so far
-  std::uint64_t bytes() const { return bytes_; }       // passed on, both ways
+  void alter_one_byte();                            // in one of the next 16 pieces that pass; call by one thread
+  int connections() const { return connections_; }  // so far
+  std::uint64_t bytes() const { return bytes_; }    // passed on, both ways
 
  private:
   class Pump;

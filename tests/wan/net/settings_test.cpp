@@ -19,8 +19,9 @@ TEST(Endpoint, ReadsWhatItWrites) {
 }
 
 TEST(Endpoint, RefusesWhatIsNone) {
-  for (const char* text : {"", "host", "host:", "host:65536", "host:-1", "host:+1", "host: 1", "host:1x", "::1:80", "[::1]", "[::1:80",
-                           "[]:80", "[host]:80", "ho st:80", "host]:80", "a/b:80", "host:99999999999999999999"}) {
+  for (const char* text :
+       {"", "host", "host:", "host:65536", "host:-1", "host:+1", "host: 1", "host:1x", "::1:80", "[::1]", "[::1:80",
+        "[]:80", "[host]:80", "ho st:80", "host]:80", "a/b:80", "host:99999999999999999999"}) {
     EXPECT_THROW(Endpoint::parse(text), Error) << text;
   }
 }

@@ -37,7 +37,8 @@ wan::Socket socket_in(const Testbed& testbed, int site, int type, const std::str
   const InsideNamespace inside(testbed.site(site).name());
   const wan::Address local = wan::resolve_local({address, port});
   wan::Socket s(socket(local.storage.ss_family, type | SOCK_CLOEXEC, 0));
-  EXPECT_EQ(bind(s.descriptor(), reinterpret_cast<const sockaddr*>(&local.storage), local.length), 0) << strerror(errno);
+  EXPECT_EQ(bind(s.descriptor(), reinterpret_cast<const sockaddr*>(&local.storage), local.length), 0)
+      << strerror(errno);
   const int room = 4 << 20;
   setsockopt(s.descriptor(), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
   return s;

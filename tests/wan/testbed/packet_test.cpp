@@ -45,8 +45,8 @@ struct Shape {
 Packet super_packet(const Shape& shape, std::size_t payload) {
   const std::size_t tcp = kIp + shape.ip, headers = shape.ip + 32;
   Packet p(kVirtioBytes + headers + payload);
-  const VirtioHeader virtio{kNeedsChecksum, shape.version == 4 ? kTcp4 : kTcp6, static_cast<std::uint16_t>(headers), kMss,
-                            static_cast<std::uint16_t>(shape.ip), 16};
+  const VirtioHeader virtio{kNeedsChecksum, shape.version == 4 ? kTcp4 : kTcp6,   static_cast<std::uint16_t>(headers),
+                            kMss,           static_cast<std::uint16_t>(shape.ip), 16};
   std::memcpy(p.data(), &virtio, sizeof virtio);
   if (shape.version == 4) {
     p[kIp] = std::byte{0x45};

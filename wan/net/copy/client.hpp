@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/listing.hpp"
+#include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/report.hpp"
 
 namespace maki::wan::copy {

@@ -56,14 +56,8 @@ void set_properties(const Folder& folder, const std::string& path, std::int64_t 
 
 IncomingFile::IncomingFile(Folder folder, std::string path, std::shared_ptr<Lease> lease, const Begin& begin,
                            std::optional<Partial> partial)
-    : folder_(std::move(folder)),
-      path_(std::move(path)),
-      name_(last_of(path_)),
-      part_(part_name(name_)),
-      lease_(std::move(lease)),
-      begin_(begin),
-      position_(begin.offset),
-      started_(begin.offset) {
+    : folder_(std::move(folder)), path_(std::move(path)), name_(last_of(path_)), part_(part_name(name_)),
+      lease_(std::move(lease)), begin_(begin), position_(begin.offset), started_(begin.offset) {
   const auto lock = mine();
   open_part();
   struct stat status;

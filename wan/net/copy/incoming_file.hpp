@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "wan/net/copy/leases.hpp"
 #include "wan/net/copy/digest.hpp"
+#include "wan/net/copy/leases.hpp"
 #include "wan/net/copy/records.hpp"
 #include "wan/net/copy/root.hpp"
 #include "wan/net/copy/stored_bytes.hpp"

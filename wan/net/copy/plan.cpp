@@ -19,11 +19,7 @@ constexpr std::size_t kFolderNames = 48 << 20;
 }  // namespace
 
 Plan::Plan(const Root& root, Leases& leases, const Destination& destination, Progress& progress, Fail fail, Check check)
-    : root_(root),
-      leases_(leases),
-      progress_(progress),
-      fail_(std::move(fail)),
-      check_(std::move(check)),
+    : root_(root), leases_(leases), progress_(progress), fail_(std::move(fail)), check_(std::move(check)),
       destination_(destination) {
   folder_ = relative_path(destination.path);
   if (destination.sole_file && !folder_.empty() && !destination.path.ends_with('/')) {
@@ -61,7 +57,8 @@ void Plan::check_asked(const Entry& entry) const {
 
 std::uint32_t Plan::mode_of(Kind kind, std::uint32_t given, std::optional<std::uint32_t> there) const {
   if (destination_.perms) return given & 0777;
-  if (kind == Kind::kFolder) return (given & 0755) | (there.value_or(0) & 07022);  // an interrupted copy may have made it
+  if (kind == Kind::kFolder)
+    return (given & 0755) | (there.value_or(0) & 07022);  // an interrupted copy may have made it
   return there ? *there : given & 0644;
 }
 

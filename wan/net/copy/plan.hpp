@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "wan/net/copy/leases.hpp"
 #include "wan/net/copy/incoming_file.hpp"
+#include "wan/net/copy/leases.hpp"
 #include "wan/net/copy/message.hpp"
 #include "wan/net/copy/report.hpp"
 #include "wan/net/copy/root.hpp"
@@ -34,7 +34,7 @@ struct Wanted {
   Wish wish = Wish::kSend;
   std::uint64_t size = 0;  // as listed
   std::shared_ptr<Lease> lease;
-  std::optional<Partial> partial;  // kContinue
+  std::optional<Partial> partial;     // kContinue
   std::optional<std::uint32_t> mode;  // of the file that is there
 };
 

@@ -11,10 +11,7 @@ namespace {
 
 Receiver::Receiver(MessageChannel& channel, const Root& root, Leases& leases, const Destination& destination,
                    Progress& progress, OnNote on_note)
-    : channel_(channel),
-      root_(root),
-      progress_(progress),
-      notes_(std::move(on_note)),
+    : channel_(channel), root_(root), progress_(progress), notes_(std::move(on_note)),
       plan_(
           root, leases, destination, progress,
           [this](std::uint64_t index, const std::string& text) { fail(index, text); }, [this] { channel_.check(); }),

@@ -14,8 +14,8 @@ namespace maki::wan::copy {
 class Receiver {
  public:
   // Throws FileProblem where the destination cannot be had.
-  Receiver(MessageChannel& channel, const Root& root, Leases& leases, const Destination& destination, Progress& progress,
-           OnNote on_note);
+  Receiver(MessageChannel& channel, const Root& root, Leases& leases, const Destination& destination,
+           Progress& progress, OnNote on_note);
   // To the end. Throws PathError, ProtocolError; what is wrong with single files is in the report.
   CopyReport run();
 

@@ -125,14 +125,10 @@ RecordReader::RecordReader(std::span<const std::byte> message) : in_(message) {
 std::optional<Record> RecordReader::next() {
   if (in_.left() == 0) return std::nullopt;
   switch (in_.number<Type>()) {
-    case Type::kBegin:
-      return read_begin(in_);
-    case Type::kContent:
-      return Content{in_.bytes(in_.number<std::uint32_t>())};
-    case Type::kHole:
-      return Hole{in_.number(kMaxFile, "a hole is too large")};
-    case Type::kEnd:
-      return read_end(in_);
+    case Type::kBegin: return read_begin(in_);
+    case Type::kContent: return Content{in_.bytes(in_.number<std::uint32_t>())};
+    case Type::kHole: return Hole{in_.number(kMaxFile, "a hole is too large")};
+    case Type::kEnd: return read_end(in_);
     case Type::kAbandon: {
       const auto index = in_.number<std::uint64_t>();
       return Abandon{index, in_.text(kMaxText)};
@@ -141,8 +137,7 @@ std::optional<Record> RecordReader::next() {
       const bool failed = in_.flag();
       return Note{failed, in_.text(kMaxText)};
     }
-    case Type::kFinish:
-      return Finish{};
+    case Type::kFinish: return Finish{};
   }
   throw ProtocolError("a message of the copy makes no sense", "unknown record");
 }

@@ -11,10 +11,9 @@ constexpr std::size_t kPieceBytes = 1 << 20;
 
 }  // namespace
 
-Sender::Sender(MessageChannel& channel, std::vector<Source> sources, Progress& progress, OnNote on_note, std::size_t batch)
-    : channel_(channel),
-      progress_(progress),
-      notes_(std::move(on_note)),
+Sender::Sender(MessageChannel& channel, std::vector<Source> sources, Progress& progress, OnNote on_note,
+               std::size_t batch)
+    : channel_(channel), progress_(progress), notes_(std::move(on_note)),
       listing_notes_([this](bool failed, const std::string& text) {
         notes_.say(failed, text);
         const std::lock_guard lock(untold_mutex_);

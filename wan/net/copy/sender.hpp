@@ -8,8 +8,8 @@
 #include <set>
 #include <vector>
 
-#include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/listing.hpp"
+#include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/records.hpp"
 #include "wan/net/copy/report.hpp"
 

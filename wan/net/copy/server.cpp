@@ -26,8 +26,7 @@ std::string list_of(const std::vector<std::string>& names) {
 }  // namespace
 
 Server::Server(const ServerOptions& options)
-    : options_(options),
-      log_(options.log),
+    : options_(options), log_(options.log),
       sessions_(options.limits, [this](MessageChannel& channel, ClientState& client) { serve(channel, client); }) {
   for (const auto& [identity, share] : options.shares) shares_.try_emplace(identity, share);
   if (options.others) others_.emplace(*options.others);

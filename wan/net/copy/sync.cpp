@@ -26,8 +26,7 @@ void add(Counts& total, const Counts& counts) {
 }  // namespace
 
 Sync::Sync(SyncOptions options)
-    : options_(std::move(options)),
-      root_(std::make_shared<const Root>(options_.folder)),
+    : options_(std::move(options)), root_(std::make_shared<const Root>(options_.folder)),
       watch_(options_.folder, options_.settle) {
   if (!options_.destination.ends_with('/')) options_.destination += '/';  // one file alone keeps its name too
 }

@@ -27,7 +27,8 @@ Begun& begun() {
 std::shared_ptr<Exchange> find(int number) {
   Begun& all = begun();
   const std::lock_guard lock(all.mutex);
-  if (number < 0 || number >= all.next) throw Error(fmt::format("There is no exchange {}", number), "", "use what MPW_ISendRecv gave");
+  if (number < 0 || number >= all.next)
+    throw Error(fmt::format("There is no exchange {}", number), "", "use what MPW_ISendRecv gave");
   const auto found = all.exchanges.find(number);
   return found == all.exchanges.end() ? nullptr : found->second;
 }
@@ -80,7 +81,8 @@ void receive(const std::vector<Lane>& lanes, char* buffer, long long size) {
   exchange.wait();
 }
 
-void send_receive(const std::vector<Lane>& to, char* out, long long out_size, const std::vector<Lane>& from, char* in, long long in_size) {
+void send_receive(const std::vector<Lane>& to, char* out, long long out_size, const std::vector<Lane>& from, char* in,
+                  long long in_size) {
   const auto going = split(out, out_size, count_of(to));
   Exchange exchange;
   exchange.receive(from, split(in, in_size, count_of(from)));
@@ -88,8 +90,8 @@ void send_receive(const std::vector<Lane>& to, char* out, long long out_size, co
   exchange.wait();
 }
 
-long long send_receive_unknown(const std::vector<Lane>& to, char* out, long long out_size, const std::vector<Lane>& from, char* in,
-                               long long limit) {
+long long send_receive_unknown(const std::vector<Lane>& to, char* out, long long out_size,
+                               const std::vector<Lane>& from, char* in, long long limit) {
   const auto going = split(out, out_size, count_of(to));
   return static_cast<long long>(exchange_unknown(to, going, from, split(in, limit, 1).front()));
 }

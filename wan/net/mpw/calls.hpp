@@ -19,10 +19,11 @@ int create_path(const std::string& host, int base_port, int channels);
 
 void send(const std::vector<Lane>& lanes, char* buffer, long long size);
 void receive(const std::vector<Lane>& lanes, char* buffer, long long size);
-void send_receive(const std::vector<Lane>& to, char* out, long long out_size, const std::vector<Lane>& from, char* in, long long in_size);
+void send_receive(const std::vector<Lane>& to, char* out, long long out_size, const std::vector<Lane>& from, char* in,
+                  long long in_size);
 // The size of what came.
-long long send_receive_unknown(const std::vector<Lane>& to, char* out, long long out_size, const std::vector<Lane>& from, char* in,
-                               long long limit);
+long long send_receive_unknown(const std::vector<Lane>& to, char* out, long long out_size,
+                               const std::vector<Lane>& from, char* in, long long limit);
 
 // Exchanges that were begun and not waited for.
 int begin_send_receive(const std::vector<Lane>& lanes, char* out, long long out_size, char* in, long long in_size);

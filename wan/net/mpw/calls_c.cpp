@@ -62,7 +62,8 @@ void MPW_Print(void) {
 
 int MPW_NumChannels(void) { return table().channel_count(); }
 
-int MPW_PSendRecv(char** sendbuf, long long int* sendsize, char** recvbuf, long long int* recvsize, int* channel, int num_channels) {
+int MPW_PSendRecv(char** sendbuf, long long int* sendsize, char** recvbuf, long long int* recvsize, int* channel,
+                  int num_channels) {
   return mpw::guarded([&] {
     const auto lanes = mpw::lanes_of(channel, num_channels);
     mpw::Exchange exchange;
@@ -88,8 +89,8 @@ int MPW_PRecv(char** recvbuf, long long int* recvsize, int* channel, int num_cha
   });
 }
 
-int MPW_Cycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send, int num_ch_send,
-              int* ch_recv, int num_ch_recv) {
+int MPW_Cycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send,
+              int num_ch_send, int* ch_recv, int num_ch_recv) {
   return mpw::guarded([&] {
     const auto to = mpw::lanes_of(ch_send, num_ch_send), from = mpw::lanes_of(ch_recv, num_ch_recv);
     return mpw::send_receive(to, sendbuf, sendsize, from, recvbuf, recvsize), 0;
@@ -119,7 +120,8 @@ void MPW_Barrier(int channel) {
 }
 
 int MPW_ISendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int path) {
-  return mpw::guarded([&] { return mpw::begin_send_receive(mpw::lanes_of_path(path), sendbuf, sendsize, recvbuf, recvsize); });
+  return mpw::guarded(
+      [&] { return mpw::begin_send_receive(mpw::lanes_of_path(path), sendbuf, sendsize, recvbuf, recvsize); });
 }
 
 bool MPW_Has_NBE_Finished(int NBE_id) {
@@ -177,19 +179,25 @@ int MPW_SendRecv1_c(char* sendbuf, long long int sendsize, char* recvbuf, long l
   return MPW_SendRecv(sendbuf, sendsize, recvbuf, recvsize, &base_channel, 1);
 }
 
-int MPW_SendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* base_channel, int num_channels) {
+int MPW_SendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* base_channel,
+                   int num_channels) {
   return MPW_SendRecv(sendbuf, sendsize, recvbuf, recvsize, base_channel, num_channels);
 }
 
-int MPW_PSendRecv_c(char** sendbuf, long long int* sendsize, char** recvbuf, long long int* recvsize, int* channel, int num_channels) {
+int MPW_PSendRecv_c(char** sendbuf, long long int* sendsize, char** recvbuf, long long int* recvsize, int* channel,
+                    int num_channels) {
   return MPW_PSendRecv(sendbuf, sendsize, recvbuf, recvsize, channel, num_channels);
 }
 
-int MPW_Send_c(char* buf, long long int size, int* channels, int num_channels) { return MPW_Send(buf, size, channels, num_channels); }
-int MPW_Recv_c(char* buf, long long int size, int* channels, int num_channels) { return MPW_Recv(buf, size, channels, num_channels); }
+int MPW_Send_c(char* buf, long long int size, int* channels, int num_channels) {
+  return MPW_Send(buf, size, channels, num_channels);
+}
+int MPW_Recv_c(char* buf, long long int size, int* channels, int num_channels) {
+  return MPW_Recv(buf, size, channels, num_channels);
+}
 
-long long int MPW_DSendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize, int* channel,
-                              int num_channels) {
+long long int MPW_DSendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize,
+                              int* channel, int num_channels) {
   return MPW_DSendRecv(sendbuf, sendsize, recvbuf, maxrecvsize, channel, num_channels);
 }
 

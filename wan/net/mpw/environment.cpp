@@ -84,10 +84,12 @@ const std::map<std::string, Set>& keys() {
       {"peer_name", [](Environment& e, Text t) { e.security.peer_name = t; }},
       {"own_name", [](Environment& e, Text t) { e.security.own_name = t; }},
       {"insecure", [](Environment& e, Text t) { e.security.insecure = parse_switch(t); }},
-      {"streams", [](Environment& e, Text t) { e.settings.streams = parse_integer(t, 1, kMaxStreams), e.streams_given = true; }},
+      {"streams",
+       [](Environment& e, Text t) { e.settings.streams = parse_integer(t, 1, kMaxStreams), e.streams_given = true; }},
       {"window", [](Environment& e, Text t) { e.settings.window = static_cast<std::size_t>(parse_size(t)); }},
       {"send_chunk", [](Environment& e, Text t) { e.settings.send_chunk = static_cast<std::size_t>(parse_size(t)); }},
-      {"receive_chunk", [](Environment& e, Text t) { e.settings.receive_chunk = static_cast<std::size_t>(parse_size(t)); }},
+      {"receive_chunk",
+       [](Environment& e, Text t) { e.settings.receive_chunk = static_cast<std::size_t>(parse_size(t)); }},
       {"pacing", [](Environment& e, Text t) { e.settings.pacing_rate = parse_rate(t); }},
       {"congestion", [](Environment& e, Text t) { e.settings.congestion = t; }},
       {"local_address", [](Environment& e, Text t) { e.settings.local_address = t; }},
@@ -97,8 +99,10 @@ const std::map<std::string, Set>& keys() {
       {"heartbeat", [](Environment& e, Text t) { e.settings.heartbeat = parse_seconds(t); }},
       {"connect_timeout", [](Environment& e, Text t) { e.settings.connect_timeout = parse_seconds(t); }},
       {"handshake_timeout", [](Environment& e, Text t) { e.settings.handshake_timeout = parse_seconds(t); }},
-      {"unmatched_limit", [](Environment& e, Text t) { e.settings.unmatched_limit = static_cast<std::size_t>(parse_size(t)); }},
-      {"message_limit", [](Environment& e, Text t) { e.settings.message_limit = static_cast<std::uint64_t>(parse_size(t)); }},
+      {"unmatched_limit",
+       [](Environment& e, Text t) { e.settings.unmatched_limit = static_cast<std::size_t>(parse_size(t)); }},
+      {"message_limit",
+       [](Environment& e, Text t) { e.settings.message_limit = static_cast<std::uint64_t>(parse_size(t)); }},
   };
   return all;
 }
@@ -112,7 +116,8 @@ std::string names_of_keys() {
 void set_one(const std::string& entry, const std::string& source, Environment& environment) {
   const std::size_t equals = entry.find('=');
   const std::string name = trimmed(entry.substr(0, equals));
-  if (equals == std::string::npos) throw Error(fmt::format("{}: '{}' is no setting", source, entry), "", "write name = value");
+  if (equals == std::string::npos)
+    throw Error(fmt::format("{}: '{}' is no setting", source, entry), "", "write name = value");
   const auto found = keys().find(name);
   if (found == keys().end())
     throw Error(fmt::format("{}: there is no setting '{}'", source, name), "", "there are " + names_of_keys());
@@ -164,12 +169,14 @@ Environment read_environment(const Lookup& lookup) {
   if (insecure == "1") {
     security.insecure = true;
   } else if (!insecure.empty() && insecure != "0") {
-    throw SecurityError(fmt::format("MAKI_WAN_INSECURE is '{}'", insecure), "", "it is 1 (no encryption, anyone may call) or 0");
+    throw SecurityError(fmt::format("MAKI_WAN_INSECURE is '{}'", insecure), "",
+                        "it is 1 (no encryption, anyone may call) or 0");
   }
   if (security.key_files.empty() && security.certificate.empty() && !security.insecure)
-    throw SecurityError("There is no key for this program's paths", "MAKI_WAN_KEY is not set",
-                        "make one with 'maki wan keygen FILE', copy it to the other side, and set MAKI_WAN_KEY=FILE on both; "
-                        "MAKI_WAN_INSECURE=1 goes without encryption, and anyone may call");
+    throw SecurityError(
+        "There is no key for this program's paths", "MAKI_WAN_KEY is not set",
+        "make one with 'maki wan keygen FILE', copy it to the other side, and set MAKI_WAN_KEY=FILE on both; "
+        "MAKI_WAN_INSECURE=1 goes without encryption, and anyone may call");
   if (!security.key_files.empty() && security.insecure)
     throw SecurityError("MAKI_WAN_KEY and MAKI_WAN_INSECURE=1 exclude each other", "", "unset one of them");
   environment.settings.check();

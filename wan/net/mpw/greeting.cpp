@@ -16,7 +16,8 @@ void put(std::vector<std::byte>& out, std::uint64_t value, int bytes) {
 
 std::uint64_t get(std::span<const std::byte> bytes, std::size_t at, int count) {
   std::uint64_t value = 0;
-  for (int i = 0; i < count; ++i) value |= std::to_integer<std::uint64_t>(bytes[at + static_cast<std::size_t>(i)]) << (8 * i);
+  for (int i = 0; i < count; ++i)
+    value |= std::to_integer<std::uint64_t>(bytes[at + static_cast<std::size_t>(i)]) << (8 * i);
   return value;
 }
 

@@ -8,7 +8,8 @@ constexpr double kCloseSeconds = 60;
 }  // namespace
 
 Link::Link(Path path, std::shared_ptr<SharedListener> listener, std::string name, int channels)
-    : path_(std::move(path)), shared_listener_(std::move(listener)), name_(std::move(name)), channels_(channels), open_channels_(channels) {}
+    : path_(std::move(path)), shared_listener_(std::move(listener)), name_(std::move(name)), channels_(channels),
+      open_channels_(channels) {}
 
 template <class Use>
 auto Link::with_path(Use use) {

@@ -25,9 +25,9 @@ class Link {
   // Until close(): for calls that take a Path.
   Path& path() { return path_; }
 
-  bool live();     // neither closed nor lost
-  void close();    // what was sent is acknowledged first
-  void leave();    // one channel fewer; close() with the last
+  bool live();   // neither closed nor lost
+  void close();  // what was sent is acknowledged first
+  void leave();  // one channel fewer; close() with the last
   void come_back();
   int channels() const { return channels_; }
 

@@ -62,7 +62,7 @@ class Meeting {
   const Greeting mine_;
   Expected expected_;
   std::shared_ptr<SharedListener> shared_listener_;
-  std::string why_not_;            // why there is none
+  std::string why_not_;  // why there is none
   std::unique_ptr<Dialer> dialer_;
   std::list<Candidate> candidates_;
   Clock::time_point begun_ = Clock::now();
@@ -78,8 +78,12 @@ void Meeting::start_calling(const std::string& host) {
   const PathSettings& settings = plan_.settings;
   const bool once = plan_.manner == Manner::kCall;
   const double attempt = once ? settings.connect_timeout : std::min(5.0, settings.connect_timeout);
-  dialer_ = std::make_unique<Dialer>(
-      DialerPlan{{host, static_cast<std::uint16_t>(plan_.ports.front())}, plan_.environment.security, settings, expected_.caller, attempt, once});
+  dialer_ = std::make_unique<Dialer>(DialerPlan{{host, static_cast<std::uint16_t>(plan_.ports.front())},
+                                                plan_.environment.security,
+                                                settings,
+                                                expected_.caller,
+                                                attempt,
+                                                once});
 }
 
 void Meeting::open_door() {
@@ -161,7 +165,8 @@ bool Meeting::settled(Candidate& candidate) {
 }
 
 Met Meeting::take(Candidate& candidate) {
-  Met met{std::move(candidate.path), partners(mine_.ports, candidate.theirs.ports), candidate.called ? nullptr : shared_listener_};
+  Met met{std::move(candidate.path), partners(mine_.ports, candidate.theirs.ports),
+          candidate.called ? nullptr : shared_listener_};
   PathSettings settings = plan_.settings;
   if (!candidate.called) settings.streams = met.path.settings().streams;  // as the calling side has it
   met.path.change(settings);
@@ -174,12 +179,15 @@ void Meeting::give_up() const {
   const std::string longer = "'wait' in MAKI_WAN_SETTINGS makes it longer";
   if (!candidates_.empty())
     throw Error(fmt::format("The peer on port {} did not answer {}", port, waited),
-                "a path stands, but the program there does not take it", "see that it makes the same channels; " + longer);
+                "a path stands, but the program there does not take it",
+                "see that it makes the same channels; " + longer);
   if (plan_.manner == Manner::kWait)
-    throw Error(fmt::format("Nobody came to port {} {}", port, waited),
-                fmt::format("this side only listens, its host being \"{}\"", plan_.host),
-                "if the other side only listens too, let one of them name the other's address; else see that it runs and "
-                "that the port is open to it; " + longer);
+    throw Error(
+        fmt::format("Nobody came to port {} {}", port, waited),
+        fmt::format("this side only listens, its host being \"{}\"", plan_.host),
+        "if the other side only listens too, let one of them name the other's address; else see that it runs and "
+        "that the port is open to it; " +
+            longer);
   const std::string failure = dialer_ ? dialer_->last_failure() : "";
   throw Error(fmt::format("No path to {} port {} came about {}", plan_.host, port, waited),
               fmt::format("{}; {}", failure.empty() ? "it was called without an answer" : failure,

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/mpw/shared_listener.hpp"
 #include "wan/net/mpw/environment.hpp"
+#include "wan/net/mpw/shared_listener.hpp"
 #include "wan/net/path.hpp"
 
 namespace maki::wan::mpw {
@@ -31,7 +31,7 @@ struct MeetingPlan {
 
 struct Met {
   Path path;
-  std::vector<int> ports;      // of `plan.ports` those with a partner, in the order of the path's channels
+  std::vector<int> ports;  // of `plan.ports` those with a partner, in the order of the path's channels
   std::shared_ptr<SharedListener> listener;  // where the path came in; open as long as lost streams are to come back
 };
 

@@ -37,13 +37,17 @@ double parse(const std::string& text, std::initializer_list<Unit> units) {
 }  // namespace
 
 double parse_size(const std::string& text) {
+  // clang-format off
   return std::floor(parse(text, {{"", 1}, {"B", 1}, {"kB", 1e3}, {"KiB", 1024}, {"MB", 1e6}, {"MiB", 1048576}, {"GB", 1e9},
                                  {"GiB", 1073741824.0}, {"TB", 1e12}, {"TiB", 1099511627776.0}}));
+  // clang-format on
 }
 
 double parse_rate(const std::string& text) {
+  // clang-format off
   return parse(text, {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"bit/s", 0.125}, {"kbit/s", 125},
                       {"Mbit/s", 125e3}, {"Gbit/s", 125e6}});
+  // clang-format on
 }
 
 double parse_seconds(const std::string& text) {

@@ -32,7 +32,8 @@ std::shared_ptr<SharedListener> SharedListener::open(int port, const Environment
 }
 
 SharedListener::SharedListener(int port, const Environment& environment)
-    : listener_(Endpoint{environment.listen, static_cast<std::uint16_t>(port)}, environment.security, environment.settings) {}
+    : listener_(Endpoint{environment.listen, static_cast<std::uint16_t>(port)}, environment.security,
+                environment.settings) {}
 
 void SharedListener::expect(const Expected& who) {
   const std::lock_guard lock(mutex_);
@@ -64,7 +65,8 @@ std::optional<Accepted> SharedListener::take(const Expected& who) {
   }
   // Nobody but its caller is here: it is sent away, and calls again.
   arrivals_.remove_if([&](const Arrival& one) { return one.accepted.name == who.caller && owner(one) == nullptr; });
-  const auto mine = std::find_if(arrivals_.begin(), arrivals_.end(), [&](const Arrival& one) { return owner(one) == &who; });
+  const auto mine =
+      std::find_if(arrivals_.begin(), arrivals_.end(), [&](const Arrival& one) { return owner(one) == &who; });
   if (mine == arrivals_.end()) return std::nullopt;
   std::optional<Accepted> accepted = std::move(mine->accepted);
   arrivals_.erase(mine);

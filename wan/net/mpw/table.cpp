@@ -34,7 +34,8 @@ const Environment& Table::environment() {
 Table::Channel& Table::channel(int number) {
   const auto i = static_cast<std::size_t>(number);
   if (number < 0 || i >= channels_.size() || !channels_[i])
-    throw Error(fmt::format("There is no channel {}", number), "", "channels are numbered from 0, in the order of their making");
+    throw Error(fmt::format("There is no channel {}", number), "",
+                "channels are numbered from 0, in the order of their making");
   return *channels_[i];
 }
 
@@ -124,9 +125,9 @@ std::string Table::describe() {
     text += fmt::format("channel {}: {} port {}, {}\n", i, one.host, one.port, one.open ? "open" : "closed");
     if (!one.open || !seen.insert(one.link.get()).second) continue;
     const PathStatus status = one.link->status();
-    text += fmt::format("  path to {}: {} of {} streams up, round trip {:.1f} ms, sent {}, received {} bytes, {}\n", status.peer,
-                        status.streams_up, status.streams, 1e3 * status.round_trip, status.sent, status.received,
-                        status.identity.empty() ? "not encrypted" : "key " + status.identity);
+    text += fmt::format("  path to {}: {} of {} streams up, round trip {:.1f} ms, sent {}, received {} bytes, {}\n",
+                        status.peer, status.streams_up, status.streams, 1e3 * status.round_trip, status.sent,
+                        status.received, status.identity.empty() ? "not encrypted" : "key " + status.identity);
   }
   return text;
 }
@@ -178,9 +179,11 @@ bool Table::autotuning() {
 PathSettings Table::settings_for(const std::vector<int>& channels) {
   PathSettings settings = environment_->settings;
   const int count = static_cast<int>(channels.size());
-  if (!environment_->streams_given) settings.streams = std::min(autotuning_ ? std::max(count, settings.streams) : count, kMaxStreams);
+  if (!environment_->streams_given)
+    settings.streams = std::min(autotuning_ ? std::max(count, settings.streams) : count, kMaxStreams);
   for (const int number : channels) {
-    if (const std::size_t window = channel(number).window; window > 0) settings.window = std::max(settings.window, window);
+    if (const std::size_t window = channel(number).window; window > 0)
+      settings.window = std::max(settings.window, window);
   }
   if (send_chunk_ > 0) settings.send_chunk = send_chunk_;
   if (receive_chunk_ > 0) settings.receive_chunk = receive_chunk_;

@@ -19,7 +19,8 @@ bool waits_only(const std::string& host) { return host.empty() || host == "0" ||
 
 MeetingPlan Table::plan_for(const std::string& host, const std::vector<int>& channels, bool wait_as_server) {
   if (waits_only(host) && !wait_as_server)
-    throw Error("A path without a host cannot be called", fmt::format("its host is \"{}\"", host), "name the other side, or wait as a server");
+    throw Error("A path without a host cannot be called", fmt::format("its host is \"{}\"", host),
+                "name the other side, or wait as a server");
   MeetingPlan plan;
   plan.environment = environment();
   const std::lock_guard lock(mutex_);
@@ -33,10 +34,12 @@ MeetingPlan Table::plan_for(const std::string& host, const std::vector<int>& cha
 // Gives the channels that found partners their tags, and takes them out of `channels`.
 void Table::assign(std::vector<int>& channels, Met met) {
   const std::string name = met.path.status().peer;
-  const auto link = std::make_shared<Link>(std::move(met.path), std::move(met.listener), name, static_cast<int>(met.ports.size()));
+  const auto link =
+      std::make_shared<Link>(std::move(met.path), std::move(met.listener), name, static_cast<int>(met.ports.size()));
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < met.ports.size(); ++i) {
-    const auto found = std::find_if(channels.begin(), channels.end(), [&](int number) { return channel(number).port == met.ports[i]; });
+    const auto found = std::find_if(channels.begin(), channels.end(),
+                                    [&](int number) { return channel(number).port == met.ports[i]; });
     Channel& one = channel(*found);
     one.link = link;
     one.tag = kFirstLane + i;
@@ -57,7 +60,8 @@ void Table::join_host(const std::string& host, std::vector<int> channels, bool w
       assign(channels, meet(plan_for(host, channels, wait_as_server)));
     } catch (const Error& error) {
       if (channels.size() == all) throw;
-      throw Error(fmt::format("{} of {} channels to {} are connected; {}", all - channels.size(), all, host, error.what()));
+      throw Error(
+          fmt::format("{} of {} channels to {} are connected; {}", all - channels.size(), all, host, error.what()));
     }
   }
 }

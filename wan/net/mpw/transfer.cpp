@@ -8,7 +8,9 @@ namespace {
 constexpr double kLookAround = 0.1;  // seconds between looks at whether another one has failed
 constexpr std::size_t kSizeBytes = 8;
 
-std::span<const std::byte> bytes_of(const Part& part) { return {reinterpret_cast<const std::byte*>(part.data), part.size}; }
+std::span<const std::byte> bytes_of(const Part& part) {
+  return {reinterpret_cast<const std::byte*>(part.data), part.size};
+}
 std::span<std::byte> room_of(const Part& part) { return {reinterpret_cast<std::byte*>(part.data), part.size}; }
 
 Part checked(char* data, long long size) {
@@ -64,7 +66,8 @@ std::vector<Part> parts_of(char** buffers, const long long* sizes, int count) {
 void Exchange::send(const std::vector<Lane>& lanes, const std::vector<Part>& parts) {
   check_count(lanes.size(), parts.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    if (parts[i].size > 0) all_.push_back({lanes[i].link->start_send(lanes[i].tag, bytes_of(parts[i])), 0, lanes[i].channel, false});
+    if (parts[i].size > 0)
+      all_.push_back({lanes[i].link->start_send(lanes[i].tag, bytes_of(parts[i])), 0, lanes[i].channel, false});
   }
 }
 
@@ -72,13 +75,15 @@ void Exchange::receive(const std::vector<Lane>& lanes, const std::vector<Part>& 
   check_count(lanes.size(), parts.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (parts[i].size == 0) continue;
-    all_.push_back({lanes[i].link->start_receive(lanes[i].tag, room_of(parts[i])), parts[i].size, lanes[i].channel, true});
+    all_.push_back(
+        {lanes[i].link->start_receive(lanes[i].tag, room_of(parts[i])), parts[i].size, lanes[i].channel, true});
   }
 }
 
 void Exchange::check(One& one) {
   if (one.receives && one.request.size() != one.expected)
-    wrong_message(one.channel, fmt::format("a message of {} bytes came where {} were to come", one.request.size(), one.expected));
+    wrong_message(one.channel,
+                  fmt::format("a message of {} bytes came where {} were to come", one.request.size(), one.expected));
 }
 
 void Exchange::wait() {
@@ -99,7 +104,8 @@ bool Exchange::test() {
   return true;
 }
 
-std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part>& parts, const std::vector<Lane>& from, Part buffer) {
+std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part>& parts, const std::vector<Lane>& from,
+                             Part buffer) {
   check_count(to.size(), parts.size());
   std::vector<Request> sizes;
   for (const Lane& lane : from) sizes.push_back(lane.link->start_receive_any(lane.tag, kSizeBytes));

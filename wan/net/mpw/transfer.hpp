@@ -41,7 +41,8 @@ class Exchange {
 
 // Of sizes that only the senders know: each channel carries a size, then the data. `parts` are sent; what comes in is put
 // into `buffer`, channel after channel. Throws Error where it does not fit. How much came.
-std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part>& parts, const std::vector<Lane>& from, Part buffer);
+std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part>& parts, const std::vector<Lane>& from,
+                             Part buffer);
 
 // Returns when the peer has called it for this channel too.
 void barrier(const Lane& lane);

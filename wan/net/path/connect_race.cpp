@@ -14,7 +14,8 @@ constexpr double kHeadStart = 0.4;
 // A system repeats its question after 1, 2, 4, ... s. Where the network was down meanwhile, asking afresh is sooner heard.
 constexpr double kAskAgain = 2;
 
-ConnectRace::ConnectRace(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Won won, Lost lost)
+ConnectRace::ConnectRace(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Won won,
+                         Lost lost)
     : loop_(loop), addresses_(std::move(addresses)), settings_(settings), won_(std::move(won)), lost_(std::move(lost)) {
   timer_ = loop_.after(0, [this] { start_next(); });
 }

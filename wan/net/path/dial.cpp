@@ -58,7 +58,7 @@ class Dialling final : public Dial, public Pollable {
   Failed failed_;
   std::optional<ConnectRace> race_;
   Address peer_;
-  Socket socket_;                             // until the channel has it
+  Socket socket_;  // until the channel has it
   std::unique_ptr<RelayAdmission> admission_;
   std::unique_ptr<Channel> channel_;
   int watched_ = -1;
@@ -74,14 +74,14 @@ void Dialling::connected(Socket socket, const Address& peer) {
   peer_ = peer;
   race_.reset();
   timer_ = loop_.after(plan_.settings.handshake_timeout, [this] {
-    fail(DialFailure::kAgain, fmt::format("{}: {} was not over in {} s", here(), words(phase_), plan_.settings.handshake_timeout));
+    fail(DialFailure::kAgain,
+         fmt::format("{}: {} was not over in {} s", here(), words(phase_), plan_.settings.handshake_timeout));
   });
   std::optional<std::string> problem;
   try {
     watched_ = socket_.descriptor();
     loop_.watch(watched_, false, true, *this);
-    if (plan_.relay.used())
-      admission_ = RelayAdmission::connect_to(read_key(plan_.relay.key_file), plan_.relay.target);
+    if (plan_.relay.used()) admission_ = RelayAdmission::connect_to(read_key(plan_.relay.key_file), plan_.relay.target);
     enter(plan_.relay.used() ? Phase::kRelay : Phase::kSecure);
   } catch (const Error& error) {
     problem = error.what();
@@ -141,7 +141,9 @@ void Dialling::progress() {
 
 // A session that stood once was with the right peer: what came now was garbled on the way, or slipped in by someone
 // who must not be able to end a path that way.
-DialFailure Dialling::unless_it_stood() const { return plan_.hello.is_new() ? DialFailure::kFinal : DialFailure::kAgain; }
+DialFailure Dialling::unless_it_stood() const {
+  return plan_.hello.is_new() ? DialFailure::kFinal : DialFailure::kAgain;
+}
 
 // True when the peer has welcomed us.
 bool Dialling::advance() {
@@ -168,18 +170,22 @@ void Dialling::judge() {
   if (plan_.peer && welcome_.party != *plan_.peer)
     throw Failure{DialFailure::kAgain, "another answers than the one with whom the path stands" + why};
   if (welcome_.answer == Answer::kVersion || welcome_.version != kProtocolVersion) {
-    throw Failure{DialFailure::kFinal, fmt::format("the peer speaks version {} of the protocol, this program version {}: use the same at both",
-                                                   welcome_.version, kProtocolVersion)};
+    throw Failure{
+        DialFailure::kFinal,
+        fmt::format("the peer speaks version {} of the protocol, this program version {}: use the same at both",
+                    welcome_.version, kProtocolVersion)};
   }
   switch (welcome_.answer) {
     case Answer::kWelcome: break;
     case Answer::kUnknownSession:
-      throw Failure{DialFailure::kFinal, "the peer does not know this session: it was started anew, or has given the path up" + why};
+      throw Failure{DialFailure::kFinal,
+                    "the peer does not know this session: it was started anew, or has given the path up" + why};
     case Answer::kBusy: throw Failure{DialFailure::kAgain, "the peer has as many sessions as it takes" + why};
     case Answer::kStale: throw Failure{DialFailure::kAgain, "this stream has been connected since" + why};
     default: throw Failure{DialFailure::kFinal, "the peer refuses" + why};
   }
-  if (!plan_.hello.is_new() && welcome_.session != plan_.hello.session) throw ProtocolError("the peer answered for another session");
+  if (!plan_.hello.is_new() && welcome_.session != plan_.hello.session)
+    throw ProtocolError("the peer answered for another session");
 }
 
 void Dialling::end() {

@@ -18,8 +18,8 @@ struct DialPlan {
   PathSettings settings;
   std::shared_ptr<const SecurityContext> security;
   RelayRoute relay;
-  Hello hello;                     // but for who we are
-  std::optional<Party> peer;       // of a session that stands: only its answers count
+  Hello hello;                // but for who we are
+  std::optional<Party> peer;  // of a session that stands: only its answers count
 };
 
 enum class DialFailure {

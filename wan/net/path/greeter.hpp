@@ -31,7 +31,7 @@ class Greeter final : public Pollable {
   void on_ready(bool, bool) override;
 
   const Address& peer() const { return peer_; }
-  const Hello& hello() const { return hello_; }      // once decided
+  const Hello& hello() const { return hello_; }  // once decided
   const Welcome& welcome() const { return welcome_; }
   bool decided() const { return phase_ == Phase::kWelcome; }
 

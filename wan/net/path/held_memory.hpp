@@ -12,7 +12,7 @@ namespace maki::wan {
 
 struct HeldMemoryLimits {
   std::uint64_t one_peer = std::uint64_t{2} << 30;  // an eighth of it is not promised: for copies and gaps
-  std::uint64_t all = std::uint64_t{4} << 30;  // of all peers; beyond it each may still have an equal part of this
+  std::uint64_t all = std::uint64_t{4} << 30;       // of all peers; beyond it each may still have an equal part of this
 };
 
 // Promised to each path, where it wants so much.

@@ -11,13 +11,13 @@
 namespace maki::wan {
 
 struct InMessage {
-  bool posted = false;   // a receive waits for it
-  bool begun = false;    // its size is known
-  bool unwanted = false; // did not fit: what comes is dropped
+  bool posted = false;    // a receive waits for it
+  bool begun = false;     // its size is known
+  bool unwanted = false;  // did not fit: what comes is dropped
   std::uint64_t total = 0, received = 0;
   Receive receive;
-  Bytes bytes;                 // of a receive of unknown size
-  std::byte* target = nullptr; // of a posted receive
+  Bytes bytes;                  // of a receive of unknown size
+  std::byte* target = nullptr;  // of a posted receive
   struct Piece {
     std::uint64_t offset, length;
     std::unique_ptr<std::byte[]> data;
@@ -95,22 +95,24 @@ void Inbox::meet(InMessage& message) {
   const std::uint64_t room = receive.any_size ? receive.limit : receive.buffer.size();
   if (message.total > room) {
     message.unwanted = true;
-    receive.operation->fail(std::make_exception_ptr(
-        Error(fmt::format("A message of {} bytes does not fit", message.total),
-              fmt::format("the receive allows {} bytes", room), "receive it with more room")));
+    receive.operation->fail(
+        std::make_exception_ptr(Error(fmt::format("A message of {} bytes does not fit", message.total),
+                                      fmt::format("the receive allows {} bytes", room), "receive it with more room")));
   } else if (receive.any_size) {
     message.bytes = {std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[message.total]), message.total};
     message.target = message.bytes.data.get();
     if (message.target == nullptr) {
       message.unwanted = true;
-      receive.operation->fail(std::make_exception_ptr(
-          Error(fmt::format("There is no memory for a message of {} bytes", message.total), "", "receive it with a lower limit")));
+      receive.operation->fail(
+          std::make_exception_ptr(Error(fmt::format("There is no memory for a message of {} bytes", message.total), "",
+                                        "receive it with a lower limit")));
     }
   } else {
     message.target = receive.buffer.data();
   }
   for (const auto& piece : message.pieces) {
-    if (!message.unwanted && piece.length > 0) std::memcpy(message.target + piece.offset, piece.data.get(), piece.length);
+    if (!message.unwanted && piece.length > 0)
+      std::memcpy(message.target + piece.offset, piece.data.get(), piece.length);
     unmatched_bytes_ -= piece.length + kUnmatchedCost;
   }
   message.pieces.clear();

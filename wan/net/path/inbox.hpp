@@ -18,7 +18,7 @@ namespace maki::wan {
 struct Receive {
   std::shared_ptr<Operation> operation = nullptr;
   std::span<std::byte> buffer = {};
-  std::size_t limit = 0;   // of a message of unknown size
+  std::size_t limit = 0;  // of a message of unknown size
   bool any_size = false;
 };
 
@@ -38,7 +38,7 @@ class Landing {
   ~Landing();
   Landing(const Landing&) = delete;
 
-  std::byte* where = nullptr;  // of the payload; null: nobody wants it
+  std::byte* where = nullptr;                          // of the payload; null: nobody wants it
   bool wanted() const { return message_ != nullptr; }  // false: the chunk is coming again on another stream
 
  private:
@@ -59,7 +59,9 @@ class Inbox {
   Inbox(std::uint64_t unmatched_limit, std::uint64_t message_limit, std::function<void(Tag, std::uint64_t)> matched);
   void set_message_limit(std::uint64_t bytes) { message_limit_ = bytes; }
   void set_memory(std::shared_ptr<HeldMemory> memory) { memory_ = std::move(memory); }  // for gaps; none: not counted
-  void set_promised(Holding promised) { promised_ = std::move(promised); }  // unmatched_limit, for as long as it may be filled
+  void set_promised(Holding promised) {
+    promised_ = std::move(promised);
+  }  // unmatched_limit, for as long as it may be filled
 
   void post(Tag tag, Receive receive);
   // Throws ProtocolError where a chunk contradicts its message, overlaps another or exceeds the limits, and HeldMemoryError.

@@ -7,13 +7,11 @@
 namespace maki::wan {
 namespace {
 
-constexpr std::size_t kSmall = 16 << 10;       // goes before bulk data
-constexpr std::size_t kRecord = 16 << 10;      // of TLS: a chunk with its header fills whole records
-constexpr std::size_t kSharesLeft = 2;         // near the end of what is queued, each stream gets this part of its share
+constexpr std::size_t kSmall = 16 << 10;   // goes before bulk data
+constexpr std::size_t kRecord = 16 << 10;  // of TLS: a chunk with its header fills whole records
+constexpr std::size_t kSharesLeft = 2;     // near the end of what is queued, each stream gets this part of its share
 
-std::size_t whole_records(std::size_t bytes) {
-  return std::max(kRecord, bytes / kRecord * kRecord) - kFrameBytes;
-}
+std::size_t whole_records(std::size_t bytes) { return std::max(kRecord, bytes / kRecord * kRecord) - kFrameBytes; }
 
 // Behind all that are as urgent.
 void queue_up(std::deque<std::shared_ptr<OutMessage>>& messages, std::shared_ptr<OutMessage> message) {
@@ -85,8 +83,12 @@ std::shared_ptr<Chunk> Outbox::cut_from(Messages& messages, int stream, std::siz
     const std::size_t length = *allowed;
     auto chunk = std::make_shared<Chunk>();
     chunk->message = message;
-    chunk->frame = {.type = FrameType::kData, .length = static_cast<std::uint32_t>(length), .tag = message->tag,
-                    .index = message->index, .total = message->data.size(), .offset = message->cut};
+    chunk->frame = {.type = FrameType::kData,
+                    .length = static_cast<std::uint32_t>(length),
+                    .tag = message->tag,
+                    .index = message->index,
+                    .total = message->data.size(),
+                    .offset = message->cut};
     message->cut += length;
     ++message->chunks_unacknowledged;
     if (!message->matched) {

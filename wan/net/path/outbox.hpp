@@ -19,20 +19,20 @@ namespace maki::wan {
 
 struct OutMessage {
   Tag tag = 0;
-  std::span<const std::byte> data;      // the caller's memory, or `copy`
+  std::span<const std::byte> data;  // the caller's memory, or `copy`
   std::unique_ptr<std::byte[]> copy;
-  Holding holding;                      // for it
-  std::shared_ptr<Operation> operation; // null where the caller does not wait for it
+  Holding holding;                       // for it
+  std::shared_ptr<Operation> operation;  // null where the caller does not wait for it
 
   // The outbox's own.
   std::uint64_t index = 0;
-  std::size_t cut = 0;           // bytes that chunks have been made of
-  bool all_cut = false;          // also for an empty message, which has one empty chunk
+  std::size_t cut = 0;   // bytes that chunks have been made of
+  bool all_cut = false;  // also for an empty message, which has one empty chunk
   std::size_t acknowledged = 0;
   int chunks_unacknowledged = 0;
-  int being_written = 0;         // streams that are reading from `data` now
-  bool matched = false;          // the receive is posted: as much as we like
-  std::size_t charged = 0;       // bytes on the peer's account of unmatched data
+  int being_written = 0;    // streams that are reading from `data` now
+  bool matched = false;     // the receive is posted: as much as we like
+  std::size_t charged = 0;  // bytes on the peer's account of unmatched data
 };
 
 // A sequenced frame on its way.

@@ -13,8 +13,7 @@ constexpr Tag kBarrierTag = kMaxTag + 1;
 constexpr double kCloseSeconds = 5;
 
 Tag checked(Tag tag) {
-  if (tag > kMaxTag)
-    throw Error(fmt::format("Tag {} is reserved", tag), "tags end at 2^62 - 1", "use a lower one");
+  if (tag > kMaxTag) throw Error(fmt::format("Tag {} is reserved", tag), "tags end at 2^62 - 1", "use a lower one");
   return tag;
 }
 
@@ -36,8 +35,8 @@ Path& Path::operator=(Path&& other) noexcept {
   return *this;
 }
 
-Path Path::connect(const Endpoint& peer, const Security& security, const PathSettings& settings, const std::string& name,
-                   const RelayRoute& relay, Context& context, double within) {
+Path Path::connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
+                   const std::string& name, const RelayRoute& relay, Context& context, double within) {
   settings.check();
   DialPlan plan;
   plan.addresses = resolve(relay.used() ? relay.relay : peer);
@@ -47,7 +46,8 @@ Path Path::connect(const Endpoint& peer, const Security& security, const PathSet
   plan.security = SecurityContext::make(security);
   plan.relay = relay;
   plan.hello.name = name;
-  const std::string text = relay.used() ? fmt::format("{} by the relay {}", relay.target, relay.relay.text()) : peer.text();
+  const std::string text =
+      relay.used() ? fmt::format("{} by the relay {}", relay.target, relay.relay.text()) : peer.text();
   auto core = std::make_shared<PathCore>(context.next_loop(), settings, Side::kConnecting, text);
   core->connect(plan, within);
   return Path(std::move(core));

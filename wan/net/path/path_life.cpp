@@ -21,7 +21,8 @@ PathCore::PathCore(EventLoop& loop, const PathSettings& settings, Side side, std
              [this](Tag tag, std::uint64_t index) {
                outbox_.add_control({.type = FrameType::kMatched, .tag = tag, .index = index});
              }),
-      connections_(kMaxStreams), heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()), public_settings_(settings) {
+      connections_(kMaxStreams), heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()),
+      public_settings_(settings) {
   slots_.resize(static_cast<std::size_t>(settings.streams));
   epochs_.resize(kMaxStreams);
 }

@@ -57,9 +57,9 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Dial> dial;
     EventLoop::Timer retry = 0;
-    unsigned epoch = 0;          // of the stream that is or was here
-    unsigned tried = 0;          // of the latest attempt
-    double pause = 0;            // before the next attempt
+    unsigned epoch = 0;                    // of the stream that is or was here
+    unsigned tried = 0;                    // of the latest attempt
+    double pause = 0;                      // before the next attempt
     std::uint64_t sent = 0, received = 0;  // of streams that are gone
   };
 
@@ -67,7 +67,8 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   void give_up(const PathError& error, bool tell_peer);
   void say_goodbye(const std::string& reason);
   void tear_down();
-  void session_stands(const SessionId& session, std::uint64_t peer_unmatched, std::uint64_t peer_message, double peer_patience);
+  void session_stands(const SessionId& session, std::uint64_t peer_unmatched, std::uint64_t peer_message,
+                      double peer_patience);
   PathError lost_error(double silent) const;
   void rethrow_if_over() const;
   // path_streams
@@ -97,42 +98,42 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   void goodbye_came(std::span<const std::byte> words);
 
   EventLoop& loop_;
-  PathSettings settings_;               // the loop's copy
+  PathSettings settings_;  // the loop's copy
   const Side side_;
-  std::string peer_;                    // for messages
-  DialPlan plan_;                       // connecting side
+  std::string peer_;  // for messages
+  DialPlan plan_;     // connecting side
   SessionId session_{};
   std::string identity_;
-  bool standing_ = false;               // a session exists
-  bool spoken_ = false;                 // the peer has sent more than a greeting
-  bool quiet_ = false;                  // says nothing while it connects: the caller tries for moments only
+  bool standing_ = false;  // a session exists
+  bool spoken_ = false;    // the peer has sent more than a greeting
+  bool quiet_ = false;     // says nothing while it connects: the caller tries for moments only
   bool farewell_ = false, over_ = false, peer_said_goodbye_ = false;  // farewell: we have said goodbye
-  double patience_ = 0;                 // the shorter of the two sides'
-  std::string last_failure_;            // why the latest attempt to connect failed
+  double patience_ = 0;                                               // the shorter of the two sides'
+  std::string last_failure_;                                          // why the latest attempt to connect failed
   std::string last_logged_;
 
   Outbox outbox_;
   Inbox inbox_;
   ReceivedSet received_;
-  Holding received_holding_;            // for its gaps
+  Holding received_holding_;  // for its gaps
   std::vector<Slot> slots_;
-  std::atomic<int> open_streams_{0};    // that have connections
+  std::atomic<int> open_streams_{0};           // that have connections
   std::vector<std::atomic<int>> connections_;  // of each stream: two where one has not yet made way for the next
   int dialing_ = 0;
-  std::size_t turn_ = 0;                // which stream is asked first
-  Clock::time_point heard_;             // anything of the peer
+  std::size_t turn_ = 0;     // which stream is asked first
+  Clock::time_point heard_;  // anything of the peer
   EventLoop::Timer tick_ = 0;
-  std::shared_ptr<PathCore> self_;      // while the loop may call
+  std::shared_ptr<PathCore> self_;  // while the loop may call
 
-  bool acknowledgement_due_ = false;    // on the next frame that any stream writes
+  bool acknowledgement_due_ = false;  // on the next frame that any stream writes
   EventLoop::Timer acknowledgement_timer_ = 0;
-  std::uint64_t unacknowledged_ = 0;    // bytes received since the last one
+  std::uint64_t unacknowledged_ = 0;  // bytes received since the last one
 
-  double tokens_ = 0;                   // bytes that pacing allows now
+  double tokens_ = 0;  // bytes that pacing allows now
   Clock::time_point tokens_at_;
   EventLoop::Timer pacing_timer_ = 0;
 
-  std::vector<double> round_trips_;     // the latest
+  std::vector<double> round_trips_;  // the latest
   std::uint64_t pings_ = 0;
   Clock::time_point born_;
   std::uint64_t sent_ = 0, received_bytes_ = 0, reconnections_ = 0;

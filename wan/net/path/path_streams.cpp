@@ -11,16 +11,16 @@ namespace {
 
 constexpr double kFirstPause = 0.1, kLongestPause = 2;  // seconds between attempts
 constexpr int kDialsAtOnce = 128;
-constexpr double kFirstWords = 5;  // stream_timeouts that a session is kept for a peer who has sent nothing but its greeting
+constexpr double kFirstWords =
+    5;  // stream_timeouts that a session is kept for a peer who has sent nothing but its greeting
 
 double seconds(EventLoop::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 
 int PathCore::streams_up() const {
-  return static_cast<int>(std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) {
-    return slot.stream && slot.stream->usable();
-  }));
+  return static_cast<int>(std::count_if(slots_.begin(), slots_.end(),
+                                        [](const Slot& slot) { return slot.stream && slot.stream->usable(); }));
 }
 
 void PathCore::log_streams(const std::string& text) {
@@ -87,7 +87,8 @@ void PathCore::dial_failed(int number, DialFailure failure, const std::string& r
   last_failure_ = reason;
   if (failure == DialFailure::kFinal) {
     give_up(PathError(fmt::format("{} refuses the path", peer_), reason, "", seconds(Clock::now() - heard_),
-                      outbox_.bytes_outstanding()), false);
+                      outbox_.bytes_outstanding()),
+            false);
     return;
   }
   if (!standing_ && !quiet_) log_streams(fmt::format("waiting for {} ({})", peer_, reason));
@@ -234,8 +235,7 @@ void PathCore::change(const PathSettings& settings) {
     for (const Slot& slot : slots_)
       if (slot.stream && !slot.stream->ended()) set_options(slot.stream->channel(), options);
     if (other && side_ == Side::kConnecting) set_streams(streams);
-    if (other)
-      outbox_.add_control({.type = FrameType::kStreams, .total = static_cast<std::uint64_t>(streams)});
+    if (other) outbox_.add_control({.type = FrameType::kStreams, .total = static_cast<std::uint64_t>(streams)});
     kick();
   });
 }
@@ -247,7 +247,8 @@ PathSettings PathCore::settings() const {
 
 void PathCore::drop_stream(int number) {
   loop_.call([&] {
-    if (number >= 0 && static_cast<std::size_t>(number) < slots_.size() && slots_[static_cast<std::size_t>(number)].stream)
+    if (number >= 0 && static_cast<std::size_t>(number) < slots_.size() &&
+        slots_[static_cast<std::size_t>(number)].stream)
       slots_[static_cast<std::size_t>(number)].stream->break_off();
   });
 }
@@ -255,12 +256,14 @@ void PathCore::drop_stream(int number) {
 // Looks after the path several times within the shortest of its times.
 void PathCore::tick() {
   if (over_) return;
-  const double pause = std::clamp(std::min({settings_.heartbeat, settings_.stream_timeout / 4, patience_ / 8}), 0.005, 0.25);
+  const double pause =
+      std::clamp(std::min({settings_.heartbeat, settings_.stream_timeout / 4, patience_ / 8}), 0.005, 0.25);
   tick_ = loop_.after(pause, [this] { tick(); });
   const auto now = Clock::now();
   const double silent = seconds(now - heard_);
   // A session that was asked for and never used is not kept for a peer who may never come.
-  if (silent > (spoken_ || side_ == Side::kConnecting ? patience_ : std::min(patience_, kFirstWords * settings_.stream_timeout))) {
+  if (silent > (spoken_ || side_ == Side::kConnecting ? patience_
+                                                      : std::min(patience_, kFirstWords * settings_.stream_timeout))) {
     give_up(lost_error(silent), true);
     return;
   }

@@ -13,9 +13,9 @@ constexpr std::size_t kCopiedMessage = 64 << 10;      // a send of so much is co
 constexpr std::size_t kCopiedAtMost = 64 << 20;       // as long as no more waits
 constexpr double kAcknowledgeWithin = 0.005;          // seconds
 constexpr std::uint64_t kAcknowledgeEvery = 8 << 20;  // bytes
-constexpr double kPacingBurst = 0.01;                 // seconds of the rate that may go at once: what a late timer is forgiven
+constexpr double kPacingBurst = 0.01;  // seconds of the rate that may go at once: what a late timer is forgiven
 constexpr std::size_t kRoundTrips = 64;
-constexpr std::size_t kLongestReason = 1000;          // of a goodbye
+constexpr std::size_t kLongestReason = 1000;  // of a goodbye
 
 }  // namespace
 
@@ -25,7 +25,8 @@ Request PathCore::send(Tag tag, std::span<const std::byte> message) {
   rethrow_if_over();
   if (message.size() > peer_message_limit_)
     throw Error(fmt::format("A message of {} bytes is too long for {}", message.size(), peer_),
-                fmt::format("its limit is {} bytes", peer_message_limit_.load()), "send it in parts, or raise 'message_limit' there");
+                fmt::format("its limit is {} bytes", peer_message_limit_.load()),
+                "send it in parts, or raise 'message_limit' there");
   auto operation = std::make_shared<Operation>();
   auto out = std::make_shared<OutMessage>();
   out->tag = tag;
@@ -167,7 +168,8 @@ bool PathCore::take_acknowledgement(std::vector<std::byte>& payload) {
 }
 
 void PathCore::take_pong(const Frame& frame) {
-  const double trip = std::chrono::duration<double>(Clock::now() - born_).count() - static_cast<double>(frame.sequence) * 1e-9;
+  const double trip =
+      std::chrono::duration<double>(Clock::now() - born_).count() - static_cast<double>(frame.sequence) * 1e-9;
   if (trip < 0) throw ProtocolError("The peer answers a sign of life that was never given");
   if (round_trips_.size() < kRoundTrips)
     round_trips_.push_back(trip);
@@ -202,17 +204,10 @@ void PathCore::control(Stream& stream, const Frame& frame, std::span<const std::
       stream.send_control({.type = FrameType::kPong, .sequence = frame.sequence});
       stream.pump();
       break;
-    case FrameType::kPong:
-      take_pong(frame);
-      break;
-    case FrameType::kRetire:
-      stream.retire();
-      break;
-    case FrameType::kGoodbye:
-      goodbye_came(payload);
-      break;
-    case FrameType::kData:
-      break;
+    case FrameType::kPong: take_pong(frame); break;
+    case FrameType::kRetire: stream.retire(); break;
+    case FrameType::kGoodbye: goodbye_came(payload); break;
+    case FrameType::kData: break;
   }
 }
 

@@ -12,7 +12,7 @@ namespace maki::wan {
 
 class ReceivedSet {
  public:
-  bool add(std::uint64_t sequence);             // false where it was there already
+  bool add(std::uint64_t sequence);  // false where it was there already
   bool contains(std::uint64_t sequence) const;
   std::uint64_t all_up_to() const { return all_up_to_; }
   const Ranges::Map& ranges() const { return ranges_.map(); }  // first -> last, beyond all_up_to

@@ -10,7 +10,8 @@
 
 namespace maki::wan {
 
-SessionTable::SessionTable(const PathSettings& settings, const ListenerLimits& limits) : settings_(settings), limits_(limits) {
+SessionTable::SessionTable(const PathSettings& settings, const ListenerLimits& limits)
+    : settings_(settings), limits_(limits) {
   HeldMemory::make_room(settings.unmatched_limit);
   if (limits_.streams_per_peer > 0) return;
   rlimit files{};
@@ -19,7 +20,8 @@ SessionTable::SessionTable(const PathSettings& settings, const ListenerLimits& l
     const rlimit most{files.rlim_max, files.rlim_max};
     if (setrlimit(RLIMIT_NOFILE, &most) == 0) files = most;
   }
-  limits_.streams_per_peer = known ? static_cast<int>(std::clamp<rlim_t>(files.rlim_cur / 4, kMaxStreams, 1 << 20)) : kMaxStreams;
+  limits_.streams_per_peer =
+      known ? static_cast<int>(std::clamp<rlim_t>(files.rlim_cur / 4, kMaxStreams, 1 << 20)) : kMaxStreams;
 }
 
 Welcome SessionTable::refuse(Answer answer, const std::string& reason) {
@@ -73,17 +75,20 @@ bool SessionTable::replaces(const Hello& hello, const std::string& identity) con
   return core && is_open(core, static_cast<int>(hello.stream));
 }
 
-Welcome SessionTable::answer_new(const Hello& hello, const std::string& identity, const std::string& host, const Count& there) {
+Welcome SessionTable::answer_new(const Hello& hello, const std::string& identity, const std::string& host,
+                                 const Count& there) {
   if (entries_.size() >= static_cast<std::size_t>(limits_.sessions)) return refuse(Answer::kBusy);
-  const int streams = std::clamp(static_cast<int>(std::min<std::uint32_t>(hello.streams, kMaxStreams)), 1, limits_.streams_per_path);
-  if (hello.epoch == 0 || hello.stream >= static_cast<std::uint32_t>(streams)) return refuse(Answer::kRefused, "a stream that cannot be");
+  const int streams =
+      std::clamp(static_cast<int>(std::min<std::uint32_t>(hello.streams, kMaxStreams)), 1, limits_.streams_per_path);
+  if (hello.epoch == 0 || hello.stream >= static_cast<std::uint32_t>(streams))
+    return refuse(Answer::kRefused, "a stream that cannot be");
   Entry entry{.identity = identity, .host = host, .core = {}, .promised = {}};
   const auto memory = HeldMemory::of(identity.empty() ? host : identity);
   const int others = std::max(0, limits_.sessions_per_peer - there.sessions - 1);
   entry.unmatched_limit = memory->room_for_path(settings_.unmatched_limit, static_cast<std::uint64_t>(others));
   if (entry.unmatched_limit == 0 || !entry.promised.grow_to(entry.unmatched_limit, memory))
-    return refuse(Answer::kBusy, fmt::format("{} paths of this {} have all the memory that there is for it", there.sessions,
-                                             identity.empty() ? "insecure address" : "key"));
+    return refuse(Answer::kBusy, fmt::format("{} paths of this {} have all the memory that there is for it",
+                                             there.sessions, identity.empty() ? "insecure address" : "key"));
   SessionId session{};
   while (session == SessionId{} || entries_.contains(session)) random_bytes(session);
   return accept(session, entries_[session] = std::move(entry), streams);
@@ -96,7 +101,8 @@ Welcome SessionTable::answer_join(const Hello& hello, const std::string& identit
   const auto bytes = [](const std::string& text) { return std::as_bytes(std::span(text)); };
   const auto core = entry.core.lock();
   // Somebody else's session is answered like none.
-  if (!same_in_constant_time(bytes(entry.identity), bytes(identity)) || core == nullptr) return refuse(Answer::kUnknownSession);
+  if (!same_in_constant_time(bytes(entry.identity), bytes(identity)) || core == nullptr)
+    return refuse(Answer::kUnknownSession);
   const long epoch = current_epoch(core, static_cast<int>(hello.stream));
   if (epoch < 0) return refuse(Answer::kUnknownSession);
   if (static_cast<long>(hello.epoch) <= epoch) return refuse(Answer::kStale);

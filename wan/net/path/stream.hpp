@@ -51,14 +51,14 @@ class Stream final : public Pollable {
   bool ended() const { return ended_; }
   const Channel& channel() const { return *channel_; }
 
-  void start();                  // watches the socket; nothing is read inside this call
+  void start();  // watches the socket; nothing is read inside this call
   void send_control(const Frame& frame, std::vector<std::byte> payload = {});
-  void pump();                   // writes as much as the socket takes, at most a chunk's worth at a time
-  void retire();                 // sends what it has begun, then kRetire, and then nothing more
-  void break_off();              // as if the network had
+  void pump();       // writes as much as the socket takes, at most a chunk's worth at a time
+  void retire();     // sends what it has begun, then kRetire, and then nothing more
+  void break_off();  // as if the network had
   void give_up(const std::string& why) { end(why); }
-  void stop();                   // nothing is read or written after this, and the host hears nothing more of it
-  void finish();                 // stop(), after the last words as far as the socket takes them
+  void stop();    // nothing is read or written after this, and the host hears nothing more of it
+  void finish();  // stop(), after the last words as far as the socket takes them
 
   const Clock::time_point born = Clock::now();
   Clock::time_point last_heard = born, last_ping{};
@@ -68,7 +68,7 @@ class Stream final : public Pollable {
 
  private:
   bool writing() const { return head_done_ < head_.size() || body_done_ < body_.size(); }
-  void let_go();                 // of the chunk being written: no byte of it is read after this
+  void let_go();  // of the chunk being written: no byte of it is read after this
   bool load();
   void append(const Frame& frame, std::span<const std::byte> payload);
   void write_some();

@@ -6,10 +6,10 @@
 namespace maki::wan {
 namespace {
 
-constexpr std::size_t kCopied = 4 << 10;         // payloads up to this travel with other frames
-constexpr std::size_t kGathered = 15 << 10;      // of frames copied together
-constexpr std::size_t kMostWaiting = 1000;       // control frames, before answers are left out
-constexpr std::size_t kTurn = 256 << 10;         // written before reading has its turn, where there is one stream
+constexpr std::size_t kCopied = 4 << 10;     // payloads up to this travel with other frames
+constexpr std::size_t kGathered = 15 << 10;  // of frames copied together
+constexpr std::size_t kMostWaiting = 1000;   // control frames, before answers are left out
+constexpr std::size_t kTurn = 256 << 10;     // written before reading has its turn, where there is one stream
 
 }  // namespace
 
@@ -138,7 +138,8 @@ void Stream::write_some() {
   while (true) {
     // A chunk is taken on only when the last one is with the kernel: another stream may have more room for it.
     if (!writing() && (!flush() || !load())) break;
-    const IoResult result = channel_->write(std::span<const std::byte>(head_).subspan(head_done_), body_.subspan(body_done_));
+    const IoResult result =
+        channel_->write(std::span<const std::byte>(head_).subspan(head_done_), body_.subspan(body_done_));
     const std::size_t of_head = std::min(result.bytes, head_.size() - head_done_);
     head_done_ += of_head;
     body_done_ += result.bytes - of_head;

@@ -55,7 +55,9 @@ class Reader {
  public:
   Reader(std::span<const std::byte> block, const char* what) : block_(block), what_(what) {}
 
-  [[noreturn]] void fail(const std::string& reason) const { throw ProtocolError(fmt::format("not a {}", what_), reason); }
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw ProtocolError(fmt::format("not a {}", what_), reason);
+  }
 
   template <class T>
   T get() {
@@ -100,19 +102,24 @@ class Reader {
 // Each returns what is wrong, or nothing. The same rules hold for what is sent and for what has come.
 std::string fault_of(const Hello& hello) {
   if (hello.stream >= kMaxStreams) return fmt::format("stream number {}, at most {}", hello.stream, kMaxStreams - 1);
-  if (hello.streams < 1 || hello.streams > kMaxStreams) return fmt::format("{} streams, 1 to {}", hello.streams, kMaxStreams);
+  if (hello.streams < 1 || hello.streams > kMaxStreams)
+    return fmt::format("{} streams, 1 to {}", hello.streams, kMaxStreams);
   if (!std::isfinite(hello.patience) || hello.patience < 0) return "patience is not a time";
-  if (hello.name.size() > kNameBytes) return fmt::format("a name of {} bytes, at most {}", hello.name.size(), kNameBytes);
+  if (hello.name.size() > kNameBytes)
+    return fmt::format("a name of {} bytes, at most {}", hello.name.size(), kNameBytes);
   if (printable(hello.name) != hello.name) return "control characters in the name";
   return {};
 }
 
 std::string fault_of(const Welcome& welcome) {
-  if (static_cast<std::uint32_t>(welcome.answer) > static_cast<std::uint32_t>(Answer::kRefused)) return "an answer that does not exist";
+  if (static_cast<std::uint32_t>(welcome.answer) > static_cast<std::uint32_t>(Answer::kRefused))
+    return "an answer that does not exist";
   if (welcome.answer == Answer::kWelcome && welcome.session == SessionId{}) return "a welcome without a session id";
-  if (welcome.streams < 1 || welcome.streams > kMaxStreams) return fmt::format("{} streams, 1 to {}", welcome.streams, kMaxStreams);
+  if (welcome.streams < 1 || welcome.streams > kMaxStreams)
+    return fmt::format("{} streams, 1 to {}", welcome.streams, kMaxStreams);
   if (!std::isfinite(welcome.patience) || welcome.patience < 0) return "patience is not a time";
-  if (welcome.reason.size() > kReasonBytes || printable(welcome.reason) != welcome.reason) return "a reason that is not a short text";
+  if (welcome.reason.size() > kReasonBytes || printable(welcome.reason) != welcome.reason)
+    return "a reason that is not a short text";
   return {};
 }
 
@@ -126,8 +133,7 @@ std::string fault_of_data(const Frame& frame) {
 std::string fault_of(const Frame& frame) {
   if (frame.sequenced() && frame.sequence == 0) return "a sequenced frame without its number";
   switch (frame.type) {
-    case FrameType::kData:
-      return fault_of_data(frame);
+    case FrameType::kData: return fault_of_data(frame);
     case FrameType::kStreams:
       if (frame.total < 1 || frame.total > static_cast<std::uint64_t>(kMaxStreams))
         return fmt::format("{} streams, 1 to {}", frame.total, kMaxStreams);
@@ -139,7 +145,8 @@ std::string fault_of(const Frame& frame) {
       return frame.length == 0 ? std::string{} : fmt::format("a payload of {} bytes where there is none", frame.length);
     case FrameType::kAck:
     case FrameType::kGoodbye:
-      return frame.length <= kMaxControl ? std::string{} : fmt::format("{} bytes, at most {}", frame.length, kMaxControl);
+      return frame.length <= kMaxControl ? std::string{}
+                                         : fmt::format("{} bytes, at most {}", frame.length, kMaxControl);
   }
   return fmt::format("type {} does not exist", static_cast<int>(frame.type));
 }
@@ -172,7 +179,8 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
 
 Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes) {
   Reader in(bytes, "greeting of a path");
-  if (bytes[0] == std::byte{0x16} && bytes[1] == std::byte{3}) in.fail("the other side speaks TLS, and this side is insecure");
+  if (bytes[0] == std::byte{0x16} && bytes[1] == std::byte{3})
+    in.fail("the other side speaks TLS, and this side is insecure");
   if (in.get<std::uint64_t>() != kHelloMagic) in.fail("the other side speaks something else");
   Hello hello;
   hello.version = in.get<std::uint32_t>();
@@ -195,7 +203,8 @@ Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes) {
 
 std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome) {
   Welcome sent = welcome;
-  sent.reason = printable(welcome.reason, kReasonBytes);  // of messages of any kind: it is made to fit rather than refused
+  sent.reason =
+      printable(welcome.reason, kReasonBytes);  // of messages of any kind: it is made to fit rather than refused
   refuse("welcome", fault_of(sent));
   std::array<std::byte, kWelcomeBytes> bytes{};
   Writer out(bytes);

@@ -16,8 +16,9 @@ inline constexpr std::uint32_t kProtocolVersion = 3;
 inline constexpr std::size_t kHelloBytes = 192;
 inline constexpr std::size_t kWelcomeBytes = 192;
 inline constexpr std::size_t kFrameBytes = 64;
-inline constexpr std::size_t kMaxPayload = 4 << 20;   // of a data frame
-inline constexpr std::size_t kUnmatchedCost = 512;    // what a chunk counts beside its bytes while nobody has asked for it
+inline constexpr std::size_t kMaxPayload = 4 << 20;  // of a data frame
+inline constexpr std::size_t kUnmatchedCost =
+    512;  // what a chunk counts beside its bytes while nobody has asked for it
 inline constexpr std::size_t kMaxControl = 64 << 10;  // of any other frame
 
 using SessionId = std::array<std::byte, 16>;
@@ -32,9 +33,9 @@ struct Hello {
   std::uint64_t unmatched_limit = 0;
   std::uint64_t message_limit = 0;
   double patience = 0;
-  std::string name;           // at most 63 bytes, printable
-  Party party{};              // who calls
-  bool own_machine = false;   // the caller, known by its machine, has dialled an address of that very machine
+  std::string name;          // at most 63 bytes, printable
+  Party party{};             // who calls
+  bool own_machine = false;  // the caller, known by its machine, has dialled an address of that very machine
   bool is_new() const { return session == SessionId{}; }
 };
 
@@ -55,8 +56,8 @@ struct Welcome {
   std::uint64_t unmatched_limit = 0;
   std::uint64_t message_limit = 0;
   double patience = 0;
-  std::string reason;         // at most 95 bytes, printable
-  Party party{};              // who answers
+  std::string reason;  // at most 95 bytes, printable
+  Party party{};       // who answers
 };
 
 enum class FrameType : std::uint8_t {
@@ -72,12 +73,14 @@ enum class FrameType : std::uint8_t {
 
 struct Frame {
   FrameType type = FrameType::kPing;
-  std::uint32_t length = 0;    // of the payload
-  std::uint64_t sequence = 0;  // of sequenced frames: 1, 2, ... over the whole path
-  std::uint64_t tag = 0, index = 0;    // the message: index-th of its tag, from 0
-  std::uint64_t total = 0, offset = 0; // bytes of the message, and where this chunk belongs
-  std::uint64_t checksum = 0;  // XXH3 of the payload; 0 under TLS
-  bool sequenced() const { return type == FrameType::kData || type == FrameType::kMatched || type == FrameType::kStreams; }
+  std::uint32_t length = 0;             // of the payload
+  std::uint64_t sequence = 0;           // of sequenced frames: 1, 2, ... over the whole path
+  std::uint64_t tag = 0, index = 0;     // the message: index-th of its tag, from 0
+  std::uint64_t total = 0, offset = 0;  // bytes of the message, and where this chunk belongs
+  std::uint64_t checksum = 0;           // XXH3 of the payload; 0 under TLS
+  bool sequenced() const {
+    return type == FrameType::kData || type == FrameType::kMatched || type == FrameType::kStreams;
+  }
 };
 
 std::array<std::byte, kHelloBytes> encode(const Hello& hello);

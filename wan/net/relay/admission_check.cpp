@@ -47,7 +47,8 @@ KeyRing KeyRing::read(const std::vector<std::string>& files) {
 void KeyRing::add(const Key& key) {
   const auto [place, added] = keys_.emplace(key.id, key);
   if (!added && !same_in_constant_time(place->second.secret, key.secret))
-    throw SecurityError("two of the relay's keys have the id " + key.id, "their secrets differ", "leave one of them out");
+    throw SecurityError("two of the relay's keys have the id " + key.id, "their secrets differ",
+                        "leave one of them out");
 }
 
 const Key* KeyRing::find(const std::string& id) const {
@@ -56,7 +57,8 @@ const Key* KeyRing::find(const std::string& id) const {
 }
 
 AdmissionCheck::AdmissionCheck(const KeyRing& keys)
-    : keys_(keys), nonce_(fresh_nonce()), challenge_(encode(Challenge{kVersion, nonce_})), incoming_(kRequestBytes), verdict_(0) {}
+    : keys_(keys), nonce_(fresh_nonce()), challenge_(encode(Challenge{kVersion, nonce_})), incoming_(kRequestBytes),
+      verdict_(0) {}
 
 IoStatus AdmissionCheck::receive(int descriptor) {
   if (!challenged_) {
@@ -71,6 +73,8 @@ IoStatus AdmissionCheck::receive(int descriptor) {
   return IoStatus::kDone;
 }
 
-void AdmissionCheck::decide(const Verdict& verdict) { verdict_ = Transfer(encode(verdict, request_bytes_, nonce_, key_)); }
+void AdmissionCheck::decide(const Verdict& verdict) {
+  verdict_ = Transfer(encode(verdict, request_bytes_, nonce_, key_));
+}
 
 }  // namespace maki::wan

@@ -92,7 +92,8 @@ bool retry_later(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 }  // namespace
 
 bool valid_name(const std::string& name) {
-  return !name.empty() && name.size() <= kMaxName && std::all_of(name.begin(), name.end(), [](char c) { return printable(c, '!'); });
+  return !name.empty() && name.size() <= kMaxName &&
+         std::all_of(name.begin(), name.end(), [](char c) { return printable(c, '!'); });
 }
 
 ChallengeBytes encode(const Challenge& challenge) {
@@ -105,7 +106,8 @@ ChallengeBytes encode(const Challenge& challenge) {
 
 RequestBytes encode(const Request& request, const Nonce& relay_nonce, const Key& key) {
   if (!valid_name(request.name))
-    throw Error("'" + request.name + "' cannot be a name at a relay", "", "use 1 to 63 printable characters without blanks");
+    throw Error("'" + request.name + "' cannot be a name at a relay", "",
+                "use 1 to 63 printable characters without blanks");
   if (!valid_key_id(request.key_id)) throw Error("the relay's key has no id of 16 hexadecimal digits", request.key_id);
   RequestBytes bytes{};
   put_text(bytes, 0, kRequestMagic);
@@ -125,7 +127,8 @@ VerdictBytes encode(const Verdict& verdict, const RequestBytes& request, const N
   put_word(bytes, kFirstWord, kVersion);
   put_word(bytes, kSecondWord, static_cast<std::uint32_t>(verdict.code));
   std::string reason = verdict.reason.substr(0, kMaxReason);
-  std::replace_if(reason.begin(), reason.end(), [](char c) { return !printable(c, ' '); }, '?');
+  std::replace_if(
+      reason.begin(), reason.end(), [](char c) { return !printable(c, ' '); }, '?');
   put_text(bytes, kReasonAt, reason);
   if (key == nullptr) return bytes;
   const Digest code = verdict_code(*key, bytes, request, relay_nonce);
@@ -138,7 +141,8 @@ Challenge decode_challenge(std::span<const std::byte, kChallengeBytes> bytes) {
   Challenge challenge;
   challenge.version = get_word(bytes, kFirstWord);
   if (challenge.version != kVersion) return challenge;
-  if (get_word(bytes, kSecondWord) != 0) throw ProtocolError("the relay's greeting is damaged", "a field that is zero is not");
+  if (get_word(bytes, kSecondWord) != 0)
+    throw ProtocolError("the relay's greeting is damaged", "a field that is zero is not");
   std::copy(bytes.begin() + kBody, bytes.end(), challenge.nonce.begin());
   return challenge;
 }

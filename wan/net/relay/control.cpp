@@ -63,7 +63,9 @@ void ControlChannel::call(const std::string& token) {
   if (socket_.open()) queue(token);
 }
 
-double ControlChannel::silent() const { return std::chrono::duration<double>(EventLoop::Clock::now() - heard_).count(); }
+double ControlChannel::silent() const {
+  return std::chrono::duration<double>(EventLoop::Clock::now() - heard_).count();
+}
 
 void ControlChannel::beat() {
   if (silent() > kControlTimeout) return end(fmt::format("silent for {:.0f} seconds", kControlTimeout));
@@ -97,7 +99,8 @@ void ControlChannel::send() {
 // False when this has ended.
 bool ControlChannel::receive() {
   for (int frames = 0; frames < 64;) {  // then the others in this loop have their turn
-    const ssize_t got = ::recv(socket_.descriptor(), incoming_.data() + received_, kControlBytes - received_, MSG_DONTWAIT);
+    const ssize_t got =
+        ::recv(socket_.descriptor(), incoming_.data() + received_, kControlBytes - received_, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
     if (got <= 0) return end(got == 0 ? "closed by the other side" : std::strerror(errno)), false;

@@ -16,9 +16,9 @@
 namespace maki::wan {
 
 inline constexpr std::size_t kControlBytes = 64;
-inline constexpr std::size_t kTokenBytes = 32;        // hexadecimal digits
-inline constexpr double kControlBeat = 1;             // seconds
-inline constexpr double kControlTimeout = 6;          // silent for so long: dead
+inline constexpr std::size_t kTokenBytes = 32;  // hexadecimal digits
+inline constexpr double kControlBeat = 1;       // seconds
+inline constexpr double kControlTimeout = 6;    // silent for so long: dead
 
 // A frame is a beat (no token) or a call.
 std::array<std::byte, kControlBytes> encode_control(const std::string& token);

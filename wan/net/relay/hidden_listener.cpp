@@ -15,8 +15,8 @@
 namespace maki::wan {
 namespace {
 
-constexpr std::size_t kMaxAnswers = 512;            // connections being made at once
-constexpr double kFirstWait = 0.1, kMaxWait = 5;    // seconds between attempts to register
+constexpr std::size_t kMaxAnswers = 512;                 // connections being made at once
+constexpr double kFirstWait = 0.1, kMaxWait = 5;         // seconds between attempts to register
 constexpr auto kFirstAttempt = std::chrono::seconds(5);  // that start() waits for
 
 using Failure = RelayDial::Failure;
@@ -39,8 +39,10 @@ class Hidden final : public HiddenListener {
 
   std::future<First> begin() {
     std::future<First> first = first_.get_future();
-    if (loop_.in_loop()) enroll();
-    else loop_.post([this] { enroll(); });
+    if (loop_.in_loop())
+      enroll();
+    else
+      loop_.post([this] { enroll(); });
     return first;
   }
 
@@ -73,7 +75,8 @@ class Hidden final : public HiddenListener {
 
   void lost(const std::string& reason) {
     control_.reset();
-    tell(fmt::format("the relay {} is gone, where '{}' was registered ({}): trying to come back", relay_.text(), name_, reason));
+    tell(fmt::format("the relay {} is gone, where '{}' was registered ({}): trying to come back", relay_.text(), name_,
+                     reason));
     again();
   }
 
@@ -111,7 +114,8 @@ class Hidden final : public HiddenListener {
   }
 
   void tell_once_busy() {
-    log_once(LogLevel::kWarning, fmt::format("the relay {} calls more often than '{}' can answer", relay_.text(), name_));
+    log_once(LogLevel::kWarning,
+             fmt::format("the relay {} calls more often than '{}' can answer", relay_.text(), name_));
   }
 
   EventLoop& loop_;
@@ -134,8 +138,8 @@ class Hidden final : public HiddenListener {
 
 }  // namespace
 
-std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const RelayRoute& route, const PathSettings& settings,
-                                                      Arrived arrived) {
+std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const RelayRoute& route,
+                                                      const PathSettings& settings, Arrived arrived) {
   auto hidden = std::make_unique<Hidden>(loop, route, settings, std::move(arrived));
   std::future<First> attempt = hidden->begin();
   // The loop itself cannot wait for what it has to do.

@@ -16,7 +16,7 @@ struct SessionReport {
   std::uint64_t number = 0;
   std::uint64_t there = 0, back = 0;  // bytes from the caller to the target, and back
   double seconds = 0;
-  std::string how;                    // it ended
+  std::string how;  // it ended
 };
 
 class RelayPump {
@@ -26,7 +26,7 @@ class RelayPump {
   RelayPump(const std::string& thread_name, double idle_timeout, Ended ended);
   ~RelayPump();  // ends what is left, and reports it
 
-  void add(std::uint64_t number, Socket caller, Socket target);  // any thread
+  void add(std::uint64_t number, Socket caller, Socket target);                   // any thread
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }  // moved since the start
 
  private:

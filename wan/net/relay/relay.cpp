@@ -13,7 +13,8 @@ namespace {
 
 void check_range(const char* name, double value, double least, double most) {
   if (!(value >= least && value <= most))
-    throw Error(fmt::format("relay: {} = {:g}", name, value), fmt::format("it has to be from {:g} to {:g}", least, most));
+    throw Error(fmt::format("relay: {} = {:g}", name, value),
+                fmt::format("it has to be from {:g} to {:g}", least, most));
 }
 
 int pump_threads(int asked) {
@@ -38,9 +39,11 @@ void RelaySettings::check() const {
                         "make one with 'maki wan keygen', give it here with --key and copy it to the peers");
   for (const auto& [name, endpoint] : destinations) {
     if (!admission::valid_name(name))
-      throw Error(fmt::format("'{}' cannot be a name at a relay", name), "", "use 1 to 63 printable characters without blanks");
+      throw Error(fmt::format("'{}' cannot be a name at a relay", name), "",
+                  "use 1 to 63 printable characters without blanks");
     if (endpoint.host.empty() || endpoint.port == 0)
-      throw Error(fmt::format("the destination '{}' has no host or no port", name), endpoint.text(), "write NAME=HOST:PORT");
+      throw Error(fmt::format("the destination '{}' has no host or no port", name), endpoint.text(),
+                  "write NAME=HOST:PORT");
   }
 }
 
@@ -50,9 +53,10 @@ class Relay::Handle {
     address_ = {core_->address().host(), core_->address().port()};
     const int threads = pump_threads(settings.threads);
     for (int i = 0; i < threads; ++i) {
-      pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout, [this](const SessionReport& report) {
-        loop_.post([this, report] { core_->ended(report); });
-      }));
+      pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
+                                                   [this](const SessionReport& report) {
+                                                     loop_.post([this, report] { core_->ended(report); });
+                                                   }));
     }
     loop_.call([this] {
       core_->begin([this](std::uint64_t number, Socket caller, Socket target) {

@@ -16,18 +16,19 @@
 namespace maki::wan {
 
 struct RelaySettings {
-  Endpoint listen;                      // an empty host: every address; port 0: any free one
-  std::vector<std::string> key_files;   // also directories, whose *.key files count
+  Endpoint listen;                     // an empty host: every address; port 0: any free one
+  std::vector<std::string> key_files;  // also directories, whose *.key files count
   std::map<std::string, Endpoint> destinations;
-  PathSettings socket;                  // window, congestion, local_address: of the sockets on both sides
-  int threads = 0;                      // that move bytes; 0: as many as there are cores, at most 4
-  int half_open = 256;                  // connections that have not yet said what they want; beyond it the network with the most loses its oldest
+  PathSettings socket;  // window, congestion, local_address: of the sockets on both sides
+  int threads = 0;      // that move bytes; 0: as many as there are cores, at most 4
+  int half_open =
+      256;  // connections that have not yet said what they want; beyond it the network with the most loses its oldest
   int sessions = 4096;
-  int sessions_per_key = 0;             // 0: no bound of its own
-  int names = 256;                      // hidden listeners
-  double admission_timeout = 10;        // seconds for a peer to say who it is and what it wants
-  double answer_timeout = 8;            // for a destination or a hidden listener to answer
-  double idle_timeout = 600;            // a session in which nothing moves for so long is ended
+  int sessions_per_key = 0;       // 0: no bound of its own
+  int names = 256;                // hidden listeners
+  double admission_timeout = 10;  // seconds for a peer to say who it is and what it wants
+  double answer_timeout = 8;      // for a destination or a hidden listener to answer
+  double idle_timeout = 600;      // a session in which nothing moves for so long is ended
 
   // Throws Error, naming the setting and its range.
   void check() const;

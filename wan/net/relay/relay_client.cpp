@@ -9,9 +9,10 @@
 
 namespace maki::wan {
 
-RelayClient::RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket, const Address& address,
-                       double timeout)
-    : loop_(loop), host_(host), check_(keys), number_(number), socket_(std::move(socket)), address_(address), timeout_(timeout) {
+RelayClient::RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket,
+                         const Address& address, double timeout)
+    : loop_(loop), host_(host), check_(keys), number_(number), socket_(std::move(socket)), address_(address),
+      timeout_(timeout) {
   loop_.watch(socket_.descriptor(), true, true, *this);
   limit_time("did not say what it wants");
 }

@@ -16,12 +16,13 @@ class RelayClient final : private Pollable {
   // All in the loop's thread; the client may be deleted inside any of them.
   struct Host {
     virtual ~Host() = default;
-    virtual void asked(RelayClient& client) = 0;                          // decide() is to follow, now or later
-    virtual void gone(RelayClient& client, const std::string& why) = 0;   // nothing follows
+    virtual void asked(RelayClient& client) = 0;                         // decide() is to follow, now or later
+    virtual void gone(RelayClient& client, const std::string& why) = 0;  // nothing follows
   };
   using Then = std::function<void(RelayClient&)>;
 
-  RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket, const Address& address, double timeout);
+  RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket,
+              const Address& address, double timeout);
   ~RelayClient() override;
 
   std::uint64_t number() const { return number_; }

@@ -83,7 +83,8 @@ void RelayCore::on_ready(bool, bool) {
 void RelayCore::take(Socket socket, const Address& address) {
   const std::uint64_t number = next_++;
   Host& host = *this;
-  asking_[number] = std::make_unique<RelayClient>(loop_, host, keys_, number, std::move(socket), address, settings_.admission_timeout);
+  asking_[number] = std::make_unique<RelayClient>(loop_, host, keys_, number, std::move(socket), address,
+                                                  settings_.admission_timeout);
   strangers_.enter(address.network(), *asking_[number]);
   if (strangers_.size() > static_cast<std::size_t>(settings_.half_open))
     gone(strangers_.surplus(), "dropped: too many have not yet said what they want");
@@ -93,7 +94,8 @@ void RelayCore::asked(RelayClient& client) {
   strangers_.leave(client);
   auto node = asking_.extract(client.number());
   waiting_.insert(std::move(node));
-  if (!client.admitted()) return refuse(client, Code::kKey, "the relay has no such key, or the answer was not made with it");
+  if (!client.admitted())
+    return refuse(client, Code::kKey, "the relay has no such key, or the answer was not made with it");
   switch (client.request().want) {
     case Want::kConnect: return connect(client);
     case Want::kListen: return enroll(client);
@@ -145,7 +147,8 @@ void RelayCore::refuse_caller(std::uint64_t caller, const std::string& reason) {
 void RelayCore::note(const std::string& text) {
   const auto now = EventLoop::Clock::now();
   if (now - note_second_ > std::chrono::seconds(1)) {
-    if (notes_ > kNotesPerSecond) log(LogLevel::kInfo, fmt::format("{} more lines like the last", notes_ - kNotesPerSecond));
+    if (notes_ > kNotesPerSecond)
+      log(LogLevel::kInfo, fmt::format("{} more lines like the last", notes_ - kNotesPerSecond));
     note_second_ = now;
     notes_ = 0;
   }
@@ -161,8 +164,11 @@ bool RelayCore::room_for(RelayClient& client) {
   }
   if (settings_.sessions_per_key == 0) return true;
   const auto mine = [&key](const auto& one) { return one.second.key_id == key; };
-  const auto waiting = [&key](const auto& one) { return one.second->request().key_id == key && one.second->request().want == Want::kConnect; };
-  const auto count = std::count_if(sessions_.begin(), sessions_.end(), mine) + std::count_if(waiting_.begin(), waiting_.end(), waiting);
+  const auto waiting = [&key](const auto& one) {
+    return one.second->request().key_id == key && one.second->request().want == Want::kConnect;
+  };
+  const auto count = std::count_if(sessions_.begin(), sessions_.end(), mine) +
+                     std::count_if(waiting_.begin(), waiting_.end(), waiting);
   if (count <= settings_.sessions_per_key) return true;  // this one is among those who wait
   refuse(client, Code::kBusy, fmt::format("this key has its {} sessions already", settings_.sessions_per_key));
   return false;
@@ -233,7 +239,8 @@ void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to)
     Socket socket = client.take();
     drop(number);
     ++sessions_ever_;
-    log(LogLevel::kInfo, fmt::format("session {} begins: {} (key {}) to {}", number, session.from, session.key_id, session.to));
+    log(LogLevel::kInfo,
+        fmt::format("session {} begins: {} (key {}) to {}", number, session.from, session.key_id, session.to));
     sessions_[number] = session;
     bound_unsent(socket);
     bound_unsent(*kept);
@@ -244,8 +251,9 @@ void RelayCore::join(std::uint64_t caller, Socket target, const std::string& to)
 void RelayCore::ended(const SessionReport& report) {
   const auto found = sessions_.find(report.number);
   if (found == sessions_.end()) return;
-  log(LogLevel::kInfo, fmt::format("session {} ends: {} to {}, {} there, {} back, {:.1f} s, {}", report.number, found->second.from,
-                                   found->second.to, amount(report.there), amount(report.back), report.seconds, report.how));
+  log(LogLevel::kInfo,
+      fmt::format("session {} ends: {} to {}, {} there, {} back, {:.1f} s, {}", report.number, found->second.from,
+                  found->second.to, amount(report.there), amount(report.back), report.seconds, report.how));
   sessions_.erase(found);
 }
 
@@ -257,7 +265,8 @@ void RelayCore::enroll(RelayClient& client) {
     if (found->second.key_id != client.request().key_id)
       return refuse(client, Code::kRefused, fmt::format("'{}' is registered with another key", name));
     if (found->second.control->silent() < kAlive)
-      return refuse(client, Code::kBusy, fmt::format("'{}' is registered by {}, which is alive", name, found->second.from.text()));
+      return refuse(client, Code::kBusy,
+                    fmt::format("'{}' is registered by {}, which is alive", name, found->second.from.text()));
   } else if (names_.size() >= static_cast<std::size_t>(settings_.names)) {
     return refuse(client, Code::kBusy, "the relay has all the names that it can");
   }

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "wan/net/relay/control.hpp"
-#include "wan/net/relay/relay_client.hpp"
 #include "wan/net/relay/pump.hpp"
 #include "wan/net/relay/relay.hpp"
+#include "wan/net/relay/relay_client.hpp"
 #include "wan/net/relay/relay_dial.hpp"
 #include "wan/net/socket/crowd.hpp"
 
@@ -23,10 +23,10 @@ class RelayCore final : private RelayClient::Host, private Pollable {
 
   using Join = std::function<void(std::uint64_t number, Socket caller, Socket target)>;
   void begin(Join join);
-  void stop();                             // takes no one any more; sessions go on
+  void stop();  // takes no one any more; sessions go on
   void ended(const SessionReport& report);
   Address address() const { return local_address(socket_.descriptor()); }
-  RelayStatus status() const;              // but for the bytes
+  RelayStatus status() const;  // but for the bytes
 
  private:
   using Verdict = admission::Verdict;
@@ -74,12 +74,12 @@ class RelayCore final : private RelayClient::Host, private Pollable {
   Socket socket_;
   Join join_;
   std::uint64_t next_ = 1, refused_ = 0, sessions_ever_ = 0;
-  Clients asking_;                 // not yet known
-  Crowd<RelayClient> strangers_;   // the same, by where they come from
-  Clients waiting_;                // for what they asked for
-  std::map<std::uint64_t, std::unique_ptr<RelayDial>> dials_;   // for the caller
-  std::map<std::string, Call> calls_;                           // by token
-  std::map<std::uint64_t, std::uint64_t> answers_;              // answering client -> caller
+  Clients asking_;                                             // not yet known
+  Crowd<RelayClient> strangers_;                               // the same, by where they come from
+  Clients waiting_;                                            // for what they asked for
+  std::map<std::uint64_t, std::unique_ptr<RelayDial>> dials_;  // for the caller
+  std::map<std::string, Call> calls_;                          // by token
+  std::map<std::uint64_t, std::uint64_t> answers_;             // answering client -> caller
   std::map<std::string, Registered> names_;
   std::map<std::uint64_t, Session> sessions_;
   EventLoop::Timer pause_ = 0;

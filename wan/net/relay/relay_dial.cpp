@@ -6,7 +6,8 @@
 
 namespace maki::wan {
 
-RelayDial::RelayDial(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Ask ask, Done done, Failed failed)
+RelayDial::RelayDial(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Ask ask, Done done,
+                     Failed failed)
     : loop_(loop), addresses_(std::move(addresses)), settings_(settings), ask_(std::move(ask)), done_(std::move(done)),
       failed_(std::move(failed)) {
   timer_ = loop_.after(0, [this] { try_next(); });  // later: the owner has us by then
@@ -66,7 +67,8 @@ void RelayDial::advance() {
       case IoStatus::kWantRead: return loop_.change(socket_.descriptor(), true, false);
       case IoStatus::kWantWrite: return loop_.change(socket_.descriptor(), false, true);
       case IoStatus::kClosed:
-        return give_up(Failure::kAgain, "the relay at " + address().text() + " closed the connection before its verdict");
+        return give_up(Failure::kAgain,
+                       "the relay at " + address().text() + " closed the connection before its verdict");
       case IoStatus::kDone: break;
     }
   } catch (const SecurityError& error) {

@@ -25,7 +25,8 @@ class RelayDial final : private Pollable {
 
   // In the loop's thread, and so is the end. Exactly one of the two is called, later, unless the RelayDial ends first. It may be
   // ended inside them.
-  RelayDial(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Ask ask, Done done, Failed failed);
+  RelayDial(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Ask ask, Done done,
+            Failed failed);
   ~RelayDial() override;
   RelayDial(const RelayDial&) = delete;
   RelayDial& operator=(const RelayDial&) = delete;

@@ -27,7 +27,8 @@ bool has_hung_up(int descriptor) {
 
 }  // namespace
 
-RelaySession::RelaySession(EventLoop& loop, PipePool& pipes, Socket caller, Socket target, std::atomic<std::uint64_t>& total, Ended ended)
+RelaySession::RelaySession(EventLoop& loop, PipePool& pipes, Socket caller, Socket target,
+                           std::atomic<std::uint64_t>& total, Ended ended)
     : loop_(loop), total_(total), ended_(std::move(ended)), caller_(*this, "the caller", pipes, std::move(caller)),
       target_(*this, "the target", pipes, std::move(target)) {
   watch(caller_);
@@ -45,10 +46,13 @@ void RelaySession::on_ready(End& end, bool readable, bool writable) {
   if (writable && !flow(peer)) return;
   if (readable && end.onward.wants_source()) {
     if (!flow(end)) return;
-  } else if (readable && has_hung_up(end.socket.descriptor())) {  // if not: the event is from before its bytes were taken
+  } else if (readable &&
+             has_hung_up(end.socket.descriptor())) {  // if not: the event is from before its bytes were taken
     // After an orderly end, with the way back still open, it can only be a break.
-    if (!end.onward.finished() || peer.onward.finished()) end.hung_up = true;
-    else if (!fail(end)) return;
+    if (!end.onward.finished() || peer.onward.finished())
+      end.hung_up = true;
+    else if (!fail(end))
+      return;
   }
   watch(caller_);
   watch(target_);

@@ -20,7 +20,8 @@ class RelaySession {
   using Ended = std::function<void(const std::string& how)>;
   // In the loop's thread, as all that follows. `total` counts the bytes of all sessions. `ended` is called once, and the session
   // may be deleted inside it.
-  RelaySession(EventLoop& loop, PipePool& pipes, Socket caller, Socket target, std::atomic<std::uint64_t>& total, Ended ended);
+  RelaySession(EventLoop& loop, PipePool& pipes, Socket caller, Socket target, std::atomic<std::uint64_t>& total,
+               Ended ended);
   ~RelaySession();
   RelaySession(const RelaySession&) = delete;
   RelaySession& operator=(const RelaySession&) = delete;
@@ -38,7 +39,7 @@ class RelaySession {
     RelaySession& session;
     const char* name;
     Socket socket;
-    SplicePipe onward;        // to the other end
+    SplicePipe onward;  // to the other end
     bool watched = false;
     bool hung_up = false;  // reported while nothing could be done about it
   };

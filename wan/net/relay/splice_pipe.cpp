@@ -28,7 +28,8 @@ PipePool::Pipe PipePool::take() {
   }
   int ends[2];
   if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0)
-    throw Error("cannot make a pipe", std::strerror(errno), "raise the limit of open files (ulimit -n), or lower --sessions");
+    throw Error("cannot make a pipe", std::strerror(errno),
+                "raise the limit of open files (ulimit -n), or lower --sessions");
   Pipe pipe{Socket(ends[0]), Socket(ends[1]), 0};
   // A user who has many pipes gets small ones (fs.pipe-user-pages-soft): they do, only slower.
   fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);
@@ -44,7 +45,8 @@ void PipePool::give(Pipe pipe) {
 SplicePipe::Step SplicePipe::fill(int source) {
   if (!pipe_.open()) pipe_ = pipes_.take();
   for (;;) {
-    const ssize_t got = splice(source, nullptr, pipe_.in.descriptor(), nullptr, pipe_.size, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    const ssize_t got =
+        splice(source, nullptr, pipe_.in.descriptor(), nullptr, pipe_.size, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (got > 0) {
       held_ = static_cast<std::size_t>(got);
       return Step::kGone;
@@ -57,7 +59,8 @@ SplicePipe::Step SplicePipe::fill(int source) {
 
 SplicePipe::Step SplicePipe::drain(int target) {
   while (held_ > 0) {
-    const ssize_t sent = splice(pipe_.out.descriptor(), nullptr, target, nullptr, held_, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    const ssize_t sent =
+        splice(pipe_.out.descriptor(), nullptr, target, nullptr, held_, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return Step::kBlocked;
     if (sent <= 0) return Step::kFailed;

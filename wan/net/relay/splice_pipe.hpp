@@ -18,7 +18,7 @@ class PipePool {
     std::size_t size = 0;
     bool open() const { return in.open(); }
   };
-  Pipe take();  // Throws Error where the process has no descriptors left.
+  Pipe take();           // Throws Error where the process has no descriptors left.
   void give(Pipe pipe);  // an empty one
 
  private:

@@ -77,13 +77,15 @@ IoResult PlainChannel::write(std::span<const std::byte> head, std::span<const st
 
 void check_ways(const Security& security) {
   const bool keys = !security.key_files.empty();
-  const bool certificates = !security.certificate.empty() || !security.private_key.empty() || !security.authority.empty();
+  const bool certificates =
+      !security.certificate.empty() || !security.private_key.empty() || !security.authority.empty();
   const int ways = (keys ? 1 : 0) + (certificates ? 1 : 0) + (security.insecure ? 1 : 0);
   if (ways == 0)
-    throw SecurityError("no way given to know the peer", "", "give a key file (make one with 'maki wan keygen'), certificates, or insecure = true");
+    throw SecurityError("no way given to know the peer", "",
+                        "give a key file (make one with 'maki wan keygen'), certificates, or insecure = true");
   if (ways > 1)
-    throw SecurityError("more than one way given to know the peer", "key files, certificates and insecure exclude each other",
-                        "leave the one that both sides use");
+    throw SecurityError("more than one way given to know the peer",
+                        "key files, certificates and insecure exclude each other", "leave the one that both sides use");
   if (certificates && (security.certificate.empty() || security.private_key.empty() || security.authority.empty()))
     throw SecurityError("the certificates are not complete", "", "give all of certificate, private_key and authority");
   if (!security.peer_name.empty() && !certificates)
@@ -95,13 +97,17 @@ void check_ways(const Security& security) {
 std::shared_ptr<const SecurityContext> SecurityContext::make(const Security& security) {
   check_ways(security);
   if (!security.insecure) return std::make_shared<TlsContext>(security);
-  log_once(LogLevel::kWarning, "insecure: paths are neither encrypted nor authenticated; anyone on the way can read and change what they carry");
+  log_once(
+      LogLevel::kWarning,
+      "insecure: paths are neither encrypted nor authenticated; anyone on the way can read and change what they carry");
   return std::make_shared<PlainContext>(security);
 }
 
-std::unique_ptr<Channel> make_channel(std::shared_ptr<const SecurityContext> security, Socket socket, Side side, const std::string& peer_host) {
+std::unique_ptr<Channel> make_channel(std::shared_ptr<const SecurityContext> security, Socket socket, Side side,
+                                      const std::string& peer_host) {
   if (!security->encrypted()) return make_plain_channel(std::move(socket));
-  return make_tls_channel(std::static_pointer_cast<const TlsContext>(std::move(security)), std::move(socket), side, peer_host);
+  return make_tls_channel(std::static_pointer_cast<const TlsContext>(std::move(security)), std::move(socket), side,
+                          peer_host);
 }
 
 std::unique_ptr<Channel> make_plain_channel(Socket socket) { return std::make_unique<PlainChannel>(std::move(socket)); }

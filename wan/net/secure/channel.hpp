@@ -24,7 +24,8 @@ class SecurityContext {
   bool named() const { return named_; }          // by Security::own_name
 
  protected:
-  explicit SecurityContext(const Security& security) : party_(party_of(security.own_name)), named_(!security.own_name.empty()) {}
+  explicit SecurityContext(const Security& security)
+      : party_(party_of(security.own_name)), named_(!security.own_name.empty()) {}
 
  private:
   Party party_;
@@ -34,10 +35,10 @@ class SecurityContext {
 enum class Side { kConnecting, kListening };
 
 enum class IoStatus {
-  kDone,       // bytes > 0 (handshake: finished)
-  kWantRead,   // wait until the socket is readable, then call again
+  kDone,      // bytes > 0 (handshake: finished)
+  kWantRead,  // wait until the socket is readable, then call again
   kWantWrite,
-  kClosed,     // the peer ended the connection, or the network did
+  kClosed,  // the peer ended the connection, or the network did
 };
 
 struct IoResult {
@@ -67,7 +68,8 @@ class Channel {
 
   virtual int descriptor() const = 0;
   virtual bool encrypted() const = 0;
-  virtual const std::string& identity() const = 0;  // of the peer, after the handshake: key id or certificate name; empty when plain
+  virtual const std::string& identity()
+      const = 0;  // of the peer, after the handshake: key id or certificate name; empty when plain
 };
 
 // `peer_host`: the name to check a certificate against where Security::peer_name is empty.

@@ -82,7 +82,8 @@ std::string_view trim(std::string_view text) {
 }
 
 [[noreturn]] void not_a_key(const std::string& path, const std::string& reason) {
-  throw SecurityError("cannot use key file " + path, reason, "make one with 'maki wan keygen' and give the peer a copy");
+  throw SecurityError("cannot use key file " + path, reason,
+                      "make one with 'maki wan keygen' and give the peer a copy");
 }
 
 void read_text(int descriptor, const std::string& path, SecretText& out) {
@@ -115,7 +116,8 @@ void check_private_file(int descriptor, const std::string& path, const std::stri
   if (::fstat(descriptor, &info) != 0) throw SecurityError(problem, std::strerror(errno));
   if (!S_ISREG(info.st_mode)) throw SecurityError(problem, "it is not a regular file");
   if (info.st_uid != ::geteuid())
-    throw SecurityError(problem, fmt::format("it belongs to user {}, and this program runs as {}", info.st_uid, ::geteuid()),
+    throw SecurityError(problem,
+                        fmt::format("it belongs to user {}, and this program runs as {}", info.st_uid, ::geteuid()),
                         "make a copy of your own with mode 600");
   if ((info.st_mode & 077) != 0)
     throw SecurityError(problem, fmt::format("others may read or write it: mode {:03o}", info.st_mode & 0777),
@@ -136,10 +138,12 @@ Key parse_key(std::string_view text, const std::string& path) {
     const std::string_view name = trim(line.substr(0, equals));
     const std::string_view value = equals == line.npos ? std::string_view{} : trim(line.substr(equals + 1));
     if (name == "id" && key.id.empty()) {
-      if (!is_id(value)) not_a_key(path, fmt::format("line {}: the id is not {} hexadecimal digits", number, kIdDigits));
+      if (!is_id(value))
+        not_a_key(path, fmt::format("line {}: the id is not {} hexadecimal digits", number, kIdDigits));
       key.id = value;
     } else if (name == "key" && !has_secret) {
-      if (!from_hex(value, key.secret)) not_a_key(path, fmt::format("line {}: the key is not {} hexadecimal digits", number, 2 * key.secret.size()));
+      if (!from_hex(value, key.secret))
+        not_a_key(path, fmt::format("line {}: the key is not {} hexadecimal digits", number, 2 * key.secret.size()));
       has_secret = true;
     } else {
       not_a_key(path, fmt::format("line {} is neither 'id = ...' nor 'key = ...', once each", number));
@@ -180,7 +184,8 @@ void write_key(const Key& key, const std::string& path) {
   content.text += std::string(kFirstLine) + "\n";
   content.text += "# Both peers hold a copy of this file; nobody else may read it (mode 600).\n";
   content.text += "id = " + key.id + "\nkey = ";
-  for (const std::byte b : key.secret) fmt::format_to(std::back_inserter(content.text), "{:02x}", static_cast<unsigned>(b));
+  for (const std::byte b : key.secret)
+    fmt::format_to(std::back_inserter(content.text), "{:02x}", static_cast<unsigned>(b));
   content.text += '\n';
 
   bool good = true;
@@ -200,8 +205,9 @@ Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> te
   Digest digest;
   unsigned size = 0;
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, text.size(), reinterpret_cast<unsigned char*>(digest.data()),
-           &size) == nullptr || size != digest.size())
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, text.size(),
+           reinterpret_cast<unsigned char*>(digest.data()), &size) == nullptr ||
+      size != digest.size())
     throw SecurityError("OpenSSL cannot compute HMAC-SHA256", "", "check the installation of OpenSSL 3");
   return digest;
 }

@@ -10,14 +10,14 @@
 namespace maki::wan {
 
 struct Key {
-  std::string id;                       // 16 hexadecimal digits, public: tells the peer which key is meant
-  std::array<std::byte, 32> secret{};   // wiped when the Key ends
+  std::string id;                      // 16 hexadecimal digits, public: tells the peer which key is meant
+  std::array<std::byte, 32> secret{};  // wiped when the Key ends
   Key() = default;
   Key(const Key&) = default;
   Key& operator=(const Key&) = default;
   ~Key();
 
-  static Key make();                    // from the system's random generator
+  static Key make();  // from the system's random generator
 };
 
 // Throws SecurityError: file missing, readable or writable by others (group and all), owned by someone else, not a key.
@@ -33,6 +33,6 @@ void write_key(const Key& key, const std::string& path);
 using Digest = std::array<std::byte, 32>;
 Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> text);
 bool same_in_constant_time(std::span<const std::byte> a, std::span<const std::byte> b);
-void random_bytes(std::span<std::byte> out);   // cryptographic. Throws SecurityError.
+void random_bytes(std::span<std::byte> out);  // cryptographic. Throws SecurityError.
 
 }  // namespace maki::wan

@@ -37,9 +37,9 @@ class TlsContext final : public SecurityContext {
 // What a handshake has seen so far; OpenSSL's callbacks write it.
 struct HandshakeNotes {
   const TlsContext* context = nullptr;
-  std::string offered_id;           // the last key id that the peer offered
-  const Key* key = nullptr;         // ours of that id
-  std::string refused_name;         // in a certificate that did not pass
+  std::string offered_id;    // the last key id that the peer offered
+  const Key* key = nullptr;  // ours of that id
+  std::string refused_name;  // in a certificate that did not pass
 };
 
 // Above this many bytes sent, fresh keys: far below what RFC 8446 (5.5) allows AES-GCM with full records.

@@ -23,7 +23,8 @@ constexpr std::size_t kReadAhead = 128 << 10;              // records that come 
 
 class TlsChannel final : public Channel {
  public:
-  TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket, Side side, const std::string& peer_host, std::uint64_t rekey_bytes);
+  TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket, Side side, const std::string& peer_host,
+             std::uint64_t rekey_bytes);
 
   IoStatus handshake() override;
   IoResult read(std::span<std::byte> buffer) override;
@@ -45,7 +46,8 @@ class TlsChannel final : public Channel {
   void finish_handshake();
   void reserve_out(std::size_t bytes);
   bool encrypt(std::span<const std::byte> plain);
-  std::span<const std::byte> next_record(std::span<const std::byte> head, std::span<const std::byte> body, std::size_t taken);
+  std::span<const std::byte> next_record(std::span<const std::byte> head, std::span<const std::byte> body,
+                                         std::size_t taken);
   IoStatus after_failed_read(int error);
   std::string peer() const;
 
@@ -59,7 +61,7 @@ class TlsChannel final : public Channel {
   std::unique_ptr<std::byte[]> out_;  // encrypted, not yet with the kernel: [out_begin_, out_end_)
   std::size_t out_size_ = 0, out_begin_ = 0, out_end_ = 0;
   bool more_to_read_ = false;
-  bool broken_ = false;  // the socket ended or failed
+  bool broken_ = false;                     // the socket ended or failed
   std::unique_ptr<SecurityError> failure_;  // found behind bytes that had to be delivered first
 };
 
@@ -125,13 +127,14 @@ void TlsChannel::reserve_out(std::size_t bytes) {
 
 // ---- handshake ------------------------------------------------------------------------------------------------------
 
-TlsChannel::TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket, Side side, const std::string& peer_host,
-                       std::uint64_t rekey_bytes)
-    : context_(std::move(context)), socket_(std::move(socket)), side_(side), host_(peer_host), ssl_(SSL_new(context_->of(side))),
-      rekey_bytes_(rekey_bytes) {
+TlsChannel::TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket, Side side,
+                       const std::string& peer_host, std::uint64_t rekey_bytes)
+    : context_(std::move(context)), socket_(std::move(socket)), side_(side), host_(peer_host),
+      ssl_(SSL_new(context_->of(side))), rekey_bytes_(rekey_bytes) {
   notes_.context = context_.get();
   BIO* bio = ssl_ ? BIO_new(bio_method()) : nullptr;
-  if (bio == nullptr) throw SecurityError("OpenSSL cannot make a TLS connection", "", "check the memory that this process may use");
+  if (bio == nullptr)
+    throw SecurityError("OpenSSL cannot make a TLS connection", "", "check the memory that this process may use");
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);  // one of both kinds: OpenSSL takes the single reference
@@ -149,14 +152,16 @@ TlsChannel::TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket,
 void TlsChannel::check_name_of_peer() {
   const std::string& name = context_->peer_name().empty() ? host_ : context_->peer_name();
   if (name.empty())
-    throw SecurityError("no name to check the peer's certificate against", "", "set peer_name to the name in the certificate");
+    throw SecurityError("no name to check the peer's certificate against", "",
+                        "set peer_name to the name in the certificate");
   X509_VERIFY_PARAM* parameters = SSL_get0_param(ssl_.get());
   X509_VERIFY_PARAM_set_hostflags(parameters, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   in6_addr any;
   const bool address = ::inet_pton(AF_INET, name.c_str(), &any) == 1 || ::inet_pton(AF_INET6, name.c_str(), &any) == 1;
   const int good = address ? X509_VERIFY_PARAM_set1_ip_asc(parameters, name.c_str())
                            : X509_VERIFY_PARAM_set1_host(parameters, name.c_str(), name.size());
-  if (good != 1) throw SecurityError("cannot check the peer's certificate", "'" + name + "' is no host name", "set peer_name");
+  if (good != 1)
+    throw SecurityError("cannot check the peer's certificate", "'" + name + "' is no host name", "set peer_name");
   if (!address && side_ == Side::kConnecting) SSL_set_tlsext_host_name(ssl_.get(), name.c_str());
 }
 
@@ -191,15 +196,18 @@ void TlsChannel::finish_handshake() {
   if (context_->uses_keys()) {
     // Without the key there would have been a certificate, and that would have failed; nothing else may pass either.
     if (SSL_session_reused(ssl_.get()) != 1 || notes_.key == nullptr)
-      throw SecurityError(fmt::format("no encrypted connection with {}", peer()), "the pre-shared key was not used", "");
+      throw SecurityError(fmt::format("no encrypted connection with {}", peer()), "the pre-shared key was not used",
+                          "");
     identity_ = notes_.key->id;
   } else {
     X509* certificate = SSL_get0_peer_certificate(ssl_.get());
     if (certificate == nullptr || SSL_get_verify_result(ssl_.get()) != X509_V_OK)
-      throw SecurityError(fmt::format("no encrypted connection with {}", peer()), "the peer shows no valid certificate", "");
+      throw SecurityError(fmt::format("no encrypted connection with {}", peer()), "the peer shows no valid certificate",
+                          "");
     identity_ = certificate_name(certificate);
     if (identity_.empty())
-      throw SecurityError(fmt::format("no encrypted connection with {}", peer()), "the peer's certificate carries no name",
+      throw SecurityError(fmt::format("no encrypted connection with {}", peer()),
+                          "the peer's certificate carries no name",
                           "it needs a subject alternative name or a common name");
   }
   SSL_set_default_read_buffer_len(ssl_.get(), kReadAhead);
@@ -255,7 +263,8 @@ bool TlsChannel::encrypt(std::span<const std::byte> plain) {
 }
 
 // What the next record holds: the head shares one with the beginning of the body, the rest is taken where it lies.
-std::span<const std::byte> TlsChannel::next_record(std::span<const std::byte> head, std::span<const std::byte> body, std::size_t taken) {
+std::span<const std::byte> TlsChannel::next_record(std::span<const std::byte> head, std::span<const std::byte> body,
+                                                   std::size_t taken) {
   if (taken >= head.size()) {
     const auto rest = body.subspan(taken - head.size());
     return rest.first(std::min(rest.size(), kRecord));

@@ -25,7 +25,9 @@ std::string openssl_reason() {
 }
 
 void must(bool good, const char* what) {
-  if (!good) throw SecurityError(fmt::format("OpenSSL cannot {}", what), openssl_reason(), "check the installation of OpenSSL 3");
+  if (!good)
+    throw SecurityError(fmt::format("OpenSSL cannot {}", what), openssl_reason(),
+                        "check the installation of OpenSSL 3");
 }
 
 // A session that stands for the key, as RFC 8446 (4.2.11) wants external keys: OpenSSL takes it over.
@@ -34,7 +36,8 @@ SSL_SESSION* session_of(SSL* ssl, const Key& key) {
   const SSL_CIPHER* cipher = SSL_CIPHER_find(ssl, kAes128GcmSha256);
   SSL_SESSION* session = SSL_SESSION_new();
   if (session == nullptr || cipher == nullptr ||
-      SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(key.secret.data()), key.secret.size()) != 1 ||
+      SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(key.secret.data()),
+                                  key.secret.size()) != 1 ||
       SSL_SESSION_set_cipher(session, cipher) != 1 || SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1) {
     SSL_SESSION_free(session);
     return nullptr;
@@ -76,7 +79,8 @@ int keep_refused_name(int passed, X509_STORE_CTX* store) {
 }
 
 std::unique_ptr<SSL_CTX, FreeSsl> make_context(Side side) {
-  std::unique_ptr<SSL_CTX, FreeSsl> owner(SSL_CTX_new(side == Side::kConnecting ? TLS_client_method() : TLS_server_method()));
+  std::unique_ptr<SSL_CTX, FreeSsl> owner(
+      SSL_CTX_new(side == Side::kConnecting ? TLS_client_method() : TLS_server_method()));
   SSL_CTX* context = owner.get();
   must(context != nullptr, "make a TLS context");
   must(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1, "ask for TLS 1.3");
@@ -87,7 +91,8 @@ std::unique_ptr<SSL_CTX, FreeSsl> make_context(Side side) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_max_early_data(context, 0);
   SSL_CTX_set_recv_max_early_data(context, 0);
-  SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                   SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_clear_options(context, SSL_OP_ALLOW_NO_DHE_KEX);
   // While a peer has not shown who it is, memory for it is given back whenever nothing is in it.
   SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
@@ -122,7 +127,8 @@ void use_certificate(SSL_CTX* context, const Security& security) {
   if (SSL_CTX_use_certificate_chain_file(context, security.certificate.c_str()) != 1)
     throw SecurityError(problem, openssl_reason(), "give a PEM file with our certificate first");
   const X509* own = SSL_CTX_get0_certificate(context);
-  if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0) throw SecurityError(problem, "it has expired", "get a new one");
+  if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0)
+    throw SecurityError(problem, "it has expired", "get a new one");
   if (X509_cmp_current_time(X509_get0_notBefore(own)) > 0)
     throw SecurityError(problem, "it is not valid yet", "check this machine's clock");
   use_private_key(context, security.private_key);

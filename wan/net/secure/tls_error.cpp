@@ -27,10 +27,8 @@ bool is_no_tls(int reason) {
     case SSL_R_DATA_LENGTH_TOO_LONG:
     case SSL_R_UNEXPECTED_MESSAGE:
     case SSL_R_UNEXPECTED_RECORD:
-    case SSL_R_BAD_RECORD_TYPE:
-      return true;
-    default:
-      return false;
+    case SSL_R_BAD_RECORD_TYPE: return true;
+    default: return false;
   }
 }
 
@@ -52,7 +50,8 @@ Words of_alert(int alert, const HandshakeNotes& notes, Side side) {
       if (keys && side == Side::kConnecting)
         return {fmt::format("wrong key: the listener's key {} is not the same as ours", notes.context->first_key().id),
                 "copy the key file again"};
-      return {"the other side could not verify our signature", "check that private key and certificate belong together"};
+      return {"the other side could not verify our signature",
+              "check that private key and certificate belong together"};
     case SSL_AD_CERTIFICATE_EXPIRED:
       return {"the other side says that our certificate has expired", "get a new one, or check its clock"};
     case SSL_AD_UNKNOWN_CA:
@@ -64,10 +63,8 @@ Words of_alert(int alert, const HandshakeNotes& notes, Side side) {
     case SSL_AD_CERTIFICATE_REVOKED:
     case SSL_AD_CERTIFICATE_UNKNOWN:
       return {"the other side refuses our certificate", "check its name, purpose and authority"};
-    case SSL_AD_PROTOCOL_VERSION:
-      return {"the other side speaks no TLS 1.3", "it needs OpenSSL 1.1.1 or newer"};
-    default:
-      return {fmt::format("the other side ended the handshake with alert {}", alert), "see its log"};
+    case SSL_AD_PROTOCOL_VERSION: return {"the other side speaks no TLS 1.3", "it needs OpenSSL 1.1.1 or newer"};
+    default: return {fmt::format("the other side ended the handshake with alert {}", alert), "see its log"};
   }
 }
 
@@ -76,7 +73,8 @@ Words of_certificate(long result, const HandshakeNotes& notes) {
   if (result == X509_V_ERR_CERT_NOT_YET_VALID)
     return {"the peer's certificate is not valid yet", "check the clocks of both machines"};
   if (result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH) {
-    return {fmt::format("the peer's certificate is for {}", notes.refused_name.empty() ? "another name" : "'" + notes.refused_name + "'"),
+    return {fmt::format("the peer's certificate is for {}",
+                        notes.refused_name.empty() ? "another name" : "'" + notes.refused_name + "'"),
             "if that is the right peer, set peer_name to it"};
   }
   if (result == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY || result == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
@@ -92,7 +90,8 @@ Words of_our_side(int reason, SSL* ssl, const HandshakeNotes& notes, Side side) 
   if (reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_NO_PROTOCOLS_AVAILABLE)
     return {"the other side speaks no TLS 1.3", "it needs OpenSSL 1.1.1 or newer"};
   if (reason == SSL_R_BINDER_DOES_NOT_VERIFY)
-    return {fmt::format("wrong key: the peer's key {} is not the same as ours", printable(notes.offered_id)), "copy the key file again"};
+    return {fmt::format("wrong key: the peer's key {} is not the same as ours", printable(notes.offered_id)),
+            "copy the key file again"};
   if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && keys && side == Side::kConnecting)
     return {fmt::format("the listener showed a certificate in place of the key {}", notes.context->first_key().id),
             "both sides have to use keys, or both certificates"};
@@ -101,8 +100,10 @@ Words of_our_side(int reason, SSL* ssl, const HandshakeNotes& notes, Side side) 
     return {"the peer shows no certificate", "both sides have to use certificates"};
   if (keys && side == Side::kListening && notes.key == nullptr) {
     if (notes.offered_id.empty())
-      return {"the peer offers no key", "it has to use a key file of this side; both sides have to use keys, or both certificates"};
-    return {fmt::format("the peer's key {} is not among ours", printable(notes.offered_id)), "give this side a copy of that key file"};
+      return {"the peer offers no key",
+              "it has to use a key file of this side; both sides have to use keys, or both certificates"};
+    return {fmt::format("the peer's key {} is not among ours", printable(notes.offered_id)),
+            "give this side a copy of that key file"};
   }
   if (reason == SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC)
     return {"what came does not decrypt", "it was changed on the way"};
@@ -115,8 +116,10 @@ Words of_our_side(int reason, SSL* ssl, const HandshakeNotes& notes, Side side) 
 SecurityError tls_error(SSL* ssl, const HandshakeNotes& notes, Side side, const std::string& peer) {
   const int reason = ERR_GET_REASON(ERR_peek_last_error());
   const bool alert = reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256;
-  const Words words = alert ? of_alert(reason - SSL_AD_REASON_OFFSET, notes, side) : of_our_side(reason, ssl, notes, side);
-  const char* problem = SSL_is_init_finished(ssl) == 1 ? "the encrypted connection with {} is broken" : "no encrypted connection with {}";
+  const Words words =
+      alert ? of_alert(reason - SSL_AD_REASON_OFFSET, notes, side) : of_our_side(reason, ssl, notes, side);
+  const char* problem =
+      SSL_is_init_finished(ssl) == 1 ? "the encrypted connection with {} is broken" : "no encrypted connection with {}";
   return SecurityError(fmt::format(fmt::runtime(problem), peer), words.reason, words.advice);
 }
 

@@ -111,7 +111,8 @@ Socket start_connect(const Address& address, const PathSettings& settings) {
     if (error != EADDRINUSE && error != EADDRNOTAVAIL) break;
   }
   if (first != 0 && (error == EADDRINUSE || error == EADDRNOTAVAIL)) {
-    throw Error(fmt::format("cannot connect to {} from ports {} to {}", address.text(), first, settings.local_port_last),
+    throw Error(fmt::format("cannot connect to {} from ports {} to {}", address.text(), first,
+                            settings.local_port_last),
                 "all of them are taken", "give a wider range, at least two ports a stream");
   }
   throw Error("cannot connect to " + address.text(), std::strerror(error));
@@ -121,7 +122,8 @@ namespace {
 
 // 0 or errno. A port that two sockets try to listen on at the same moment is refused to both, although neither has it: the
 // kernel lets both bind (SO_REUSEADDR) and each then sees the other about to listen. They try again at different times.
-int listen_at(const Endpoint& local, const Address& address, const PathSettings& settings, int backlog, bool& nearly, Socket& socket) {
+int listen_at(const Endpoint& local, const Address& address, const PathSettings& settings, int backlog, bool& nearly,
+              Socket& socket) {
   socket = make_socket(address.storage.ss_family);
   const int descriptor = socket.descriptor();
   allow_reuse(descriptor);
@@ -129,7 +131,8 @@ int listen_at(const Endpoint& local, const Address& address, const PathSettings&
     const int only_six = local.host.empty() ? 0 : 1;  // without a host: both families
     setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof(only_six));
   }
-  apply_options(descriptor, settings);  // what is accepted inherits them; the window must be known before the first segment
+  apply_options(descriptor,
+                settings);  // what is accepted inherits them; the window must be known before the first segment
   if (const int error = bind_to(descriptor, address); error != 0) return error;
   if (listen(descriptor, backlog) == 0) return 0;
   nearly = errno == EADDRINUSE;

@@ -201,8 +201,10 @@ int EventLoop::Core::wait() {
   left = std::min(left, nanoseconds(hours(1)));
   int count = -1;
   if (precise_wait_) {  // pacing and small round trips need finer steps than milliseconds
-    const struct timespec time = {static_cast<time_t>(left.count() / 1000000000), static_cast<long>(left.count() % 1000000000)};
-    count = static_cast<int>(syscall(SYS_epoll_pwait2, epoll_, events_.data(), static_cast<int>(events_.size()), &time, nullptr, 0));
+    const struct timespec time = {static_cast<time_t>(left.count() / 1000000000),
+                                  static_cast<long>(left.count() % 1000000000)};
+    count = static_cast<int>(
+        syscall(SYS_epoll_pwait2, epoll_, events_.data(), static_cast<int>(events_.size()), &time, nullptr, 0));
     if (count < 0 && errno != EINTR) precise_wait_ = false;
   }
   if (!precise_wait_) {
@@ -304,7 +306,9 @@ void EventLoop::watch(int descriptor, bool read, bool write, Pollable& who) {
 void EventLoop::change(int descriptor, bool read, bool write) { core_->change(descriptor, mask(read, write)); }
 void EventLoop::forget(int descriptor) { core_->forget(descriptor); }
 
-EventLoop::Timer EventLoop::at(Clock::time_point when, std::function<void()> work) { return core_->at(when, std::move(work)); }
+EventLoop::Timer EventLoop::at(Clock::time_point when, std::function<void()> work) {
+  return core_->at(when, std::move(work));
+}
 
 EventLoop::Timer EventLoop::after(double seconds, std::function<void()> work) {
   // A bound keeps the sum within the clock's range.

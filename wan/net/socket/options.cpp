@@ -34,9 +34,11 @@ void set_window(int descriptor, int option, std::size_t bytes, const char* setti
   getsockopt(descriptor, SOL_SOCKET, option, &given, &length);
   // Linux keeps, and tells, twice what was asked, its own overhead included.
   if (static_cast<std::size_t>(given) / 2 >= bytes) return;
-  log_once(LogLevel::kWarning,
-           fmt::format("a window of {} bytes was asked for, the kernel allows {}: raise the system's {} to {}, or set window = 0",
-                       bytes, given / 2, setting, bytes));
+  log_once(
+      LogLevel::kWarning,
+      fmt::format(
+          "a window of {} bytes was asked for, the kernel allows {}: raise the system's {} to {}, or set window = 0",
+          bytes, given / 2, setting, bytes));
 }
 
 std::string available_congestion_controls() {
@@ -47,13 +49,15 @@ std::string available_congestion_controls() {
 }
 
 void set_congestion(int descriptor, const std::string& name) {
-  if (setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, name.c_str(), static_cast<socklen_t>(name.size())) == 0) return;
+  if (setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, name.c_str(), static_cast<socklen_t>(name.size())) == 0)
+    return;
   if (errno == EPERM) {
     throw Error("congestion = '" + name + "'", "this user may not choose it",
                 "add it to the system's net.ipv4.tcp_allowed_congestion_control, or leave congestion empty");
   }
   throw Error("congestion = '" + name + "'", "the kernel has it not (" + std::string(std::strerror(errno)) + ")",
-              "there are: " + available_congestion_controls() + "; others may come with a kernel module (modprobe tcp_" + name + ")");
+              "there are: " + available_congestion_controls() +
+                  "; others may come with a kernel module (modprobe tcp_" + name + ")");
 }
 
 // The whole path's rate bounds each of its streams: how they share it changes from moment to moment.

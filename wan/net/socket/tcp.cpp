@@ -152,7 +152,8 @@ int connect_error(int descriptor) {
 Socket accept_from(int descriptor, Address& peer) {
   for (;;) {
     peer.length = sizeof(peer.storage);
-    Socket socket(accept4(descriptor, reinterpret_cast<sockaddr*>(&peer.storage), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Socket socket(
+        accept4(descriptor, reinterpret_cast<sockaddr*>(&peer.storage), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.open() || errno == EAGAIN || errno == EWOULDBLOCK) return socket;
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       throw Error("cannot take a connection", std::strerror(errno),

@@ -31,8 +31,8 @@ class Socket {
 struct Address {
   sockaddr_storage storage{};
   socklen_t length = 0;
-  std::string text() const;     // "1.2.3.4:80", "[::1]:80"
-  std::string host() const;     // without the port
+  std::string text() const;  // "1.2.3.4:80", "[::1]:80"
+  std::string host() const;  // without the port
   std::uint16_t port() const;
   std::string network() const;  // whom one peer can hardly have several of: the IPv4 address, the /64 of an IPv6 one
 };

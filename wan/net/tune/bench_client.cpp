@@ -65,8 +65,8 @@ void BenchClient::connect(const Trial& trial) {
     if (greet(trial)) return;
     path_.close(10);
   }
-  throw Error(fmt::format("the measurement at {} did not take our settings", peer_.text()), "another caller changes them",
-              "let one measure at a time");
+  throw Error(fmt::format("the measurement at {} did not take our settings", peer_.text()),
+              "another caller changes them", "let one measure at a time");
 }
 
 bool BenchClient::greet(const Trial& trial) {
@@ -160,9 +160,10 @@ Timing BenchClient::both(std::size_t bytes) {
   Request arrival = path_.start_receive(kPayload, in_.of(bytes));
   // Late enough for the order to be there.
   const double begin_at = seconds_now() + round_trip_ + 0.01;
-  say(path_, kOrders, Words("both")
-                          .set("bytes", std::uint64_t{bytes})
-                          .set("at", static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0))));
+  say(path_, kOrders,
+      Words("both")
+          .set("bytes", std::uint64_t{bytes})
+          .set("at", static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0))));
   std::this_thread::sleep_for(std::chrono::duration<double>(std::max(begin_at - seconds_now(), 0.0)));
   const double begin = seconds_now();
   Request sending = path_.start_send(kPayload, payload);

@@ -47,9 +47,9 @@ class BenchClient : public MeasuredLink {
   std::optional<Trial> trial_;
   KernelLimits here_ = KernelLimits::of_this_machine(), there_;
   PayloadBuffer in_, out_;
-  double offset_ = 0;       // their clock less ours, seconds
+  double offset_ = 0;        // their clock less ours, seconds
   double offset_at_ = -1e9;  // when that was found
-  double round_trip_ = 0;   // the shortest so far on this connection
+  double round_trip_ = 0;    // the shortest so far on this connection
 };
 
 }  // namespace maki::wan

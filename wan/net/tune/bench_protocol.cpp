@@ -30,7 +30,8 @@ TransferOrder TransferOrder::of(const Words& order) {
 }
 
 TransferQueue::TransferQueue(const TransferOrder& order, PayloadBuffer& memory, Start start)
-    : order_(order), memory_(memory.of(order.bytes * order.flight)), start_(std::move(start)), under_way_(order.flight) {
+    : order_(order), memory_(memory.of(order.bytes * order.flight)), start_(std::move(start)),
+      under_way_(order.flight) {
   while (started_ < std::min(order_.count, order_.flight)) start_next();
 }
 

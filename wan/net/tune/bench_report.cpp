@@ -18,8 +18,7 @@ std::string megabytes(std::size_t bytes) { return fmt::format("{:.4g} MB", 1e-6 
 
 class Measurement {
  public:
-  Measurement(MeasuredLink& link, const BenchOptions& options)
-      : link_(link), options_(options), begin_(link.now()) {}
+  Measurement(MeasuredLink& link, const BenchOptions& options) : link_(link), options_(options), begin_(link.now()) {}
 
   BenchResult run(const Trial& trial) {
     link_.use(trial);
@@ -62,9 +61,7 @@ class Measurement {
     rate_ = static_cast<double>(bytes) / std::max(seconds - result_.latency.least / 2, 1e-6);
   }
 
-  double expected(std::size_t bytes) const {
-    return result_.latency.least * 2.5 + static_cast<double>(bytes) / rate_;
-  }
+  double expected(std::size_t bytes) const { return result_.latency.least * 2.5 + static_cast<double>(bytes) / rate_; }
 
   std::vector<double> repeat(Way way, std::size_t bytes, int count) {
     std::vector<double> times;
@@ -85,7 +82,8 @@ class Measurement {
     row.both = median(repeat(Way::kBoth, bytes, count));
     rate_ = std::max(rate_, static_cast<double>(bytes) / std::max(row.both - result_.latency.least / 2, 1e-6));
     options_.progress(fmt::format("  {}: {:.4g} MB/s out, {:.4g} in, {:.4g} each way at once", megabytes(bytes),
-                                  1e-6 * static_cast<double>(bytes) / row.out, 1e-6 * static_cast<double>(bytes) / row.in,
+                                  1e-6 * static_cast<double>(bytes) / row.out,
+                                  1e-6 * static_cast<double>(bytes) / row.in,
                                   1e-6 * static_cast<double>(bytes) / row.both));
     result_.rows.push_back(row);
     return true;

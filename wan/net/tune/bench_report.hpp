@@ -11,7 +11,7 @@
 namespace maki::wan {
 
 struct BenchOptions {
-  double seconds = 40;    // about; larger messages are left out where they would take longer
+  double seconds = 40;  // about; larger messages are left out where they would take longer
   double pause = 3;
   std::vector<std::size_t> sizes = {1'000'000, 8'000'000, 64'000'000, 512'000'000};
   std::size_t bytes_after_pause = 64'000'000;
@@ -33,7 +33,7 @@ struct SizeRow {
 struct BenchResult {
   Latency latency;
   std::vector<SizeRow> rows;
-  SizeRow after_pause;        // count 0: not measured
+  SizeRow after_pause;                 // count 0: not measured
   double cpu_here = 0, cpu_there = 0;  // processor seconds per 10^9 bytes that one end sends and the other receives
   std::vector<std::size_t> left_out;
 };

@@ -54,13 +54,21 @@ class Session {
  private:
   void carry_out(const Words& order) {
     const std::string& what = order.order();
-    if (what == "change") change(order);
-    else if (what == "echo") echo(order.integer("count", kMostEchoes));
-    else if (what == "take") take(TransferOrder::of(order));
-    else if (what == "give") give(order.integer("bytes", kLargestTransfer));
-    else if (what == "both") both(order);
-    else if (what == "cpu") say(path_, kReplies, Words("used").set("seconds", cpu_seconds()));
-    else throw ProtocolError(fmt::format("the peer's measurement ordered '{}', which is unknown here", what.substr(0, 40)));
+    if (what == "change")
+      change(order);
+    else if (what == "echo")
+      echo(order.integer("count", kMostEchoes));
+    else if (what == "take")
+      take(TransferOrder::of(order));
+    else if (what == "give")
+      give(order.integer("bytes", kLargestTransfer));
+    else if (what == "both")
+      both(order);
+    else if (what == "cpu")
+      say(path_, kReplies, Words("used").set("seconds", cpu_seconds()));
+    else
+      throw ProtocolError(
+          fmt::format("the peer's measurement ordered '{}', which is unknown here", what.substr(0, 40)));
   }
 
   void change(const Words& order) {
@@ -82,7 +90,8 @@ class Session {
   }
 
   void take(const TransferOrder& order) {
-    TransferQueue arrivals(order, in_, [&](std::span<std::byte> place) { return path_.start_receive(kPayload, place); });
+    TransferQueue arrivals(order, in_,
+                           [&](std::span<std::byte> place) { return path_.start_receive(kPayload, place); });
     say(path_, kReplies, Words("ready"));
     const auto at = arrivals.finish();
     say(path_, kReplies, Words("done").set("at", nanoseconds(at)));

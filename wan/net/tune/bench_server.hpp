@@ -13,7 +13,7 @@ struct BenchService {
   Security security;
   PathSettings settings;  // what the caller does not decide: timeouts, limits
   RelayRoute relay;
-  bool once = false;      // ends with the first caller's bye
+  bool once = false;                                                        // ends with the first caller's bye
   std::function<void(const Endpoint&)> listening = [](const Endpoint&) {};  // where, once it does
   std::function<void(const std::string&)> say = [](const std::string&) {};  // callers that come and go
   std::function<bool()> stop = [] { return false; };                        // asked while nobody is there

@@ -34,8 +34,8 @@ std::vector<std::string> usable_congestions() {
   std::vector<std::string> usable;
   const Socket probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   for (const std::string& name : words_of("ipv4/tcp_available_congestion_control")) {
-    if (setsockopt(probe.descriptor(), IPPROTO_TCP, TCP_CONGESTION, name.data(),
-                   static_cast<socklen_t>(name.size())) == 0)
+    if (setsockopt(probe.descriptor(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) ==
+        0)
       usable.push_back(name);
   }
   return usable;
@@ -56,9 +56,10 @@ void check_tuning(std::vector<Limit>& limits, const char* name, std::uint64_t bo
   const double reach = static_cast<double>(bound) / 2 * streams;
   if (bound == 0 || reach >= in_flight) return;
   limits.push_back(
-      {fmt::format("net.ipv4.{} lets {} streams hold {} of payload, and rate times round trip with room for recovery is "
-                   "{}",
-                   name, streams, megabytes(reach), megabytes(in_flight)),
+      {fmt::format(
+           "net.ipv4.{} lets {} streams hold {} of payload, and rate times round trip with room for recovery is "
+           "{}",
+           name, streams, megabytes(reach), megabytes(in_flight)),
        fmt::format("sysctl -w net.ipv4.{}=\"{} {}\"", name, defaults, rounded_up(2 * in_flight / streams))});
 }
 
@@ -121,9 +122,10 @@ std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& set
   std::vector<Limit> limits = memory_limits(kernel, settings, rate, round_trip);
   const auto check_window = [&](const char* name, std::uint64_t bound) {
     if (settings.window == 0 || bound == 0 || bound >= settings.window) return;
-    limits.push_back({fmt::format("net.core.{} cuts the window of {} to {}", name,
-                                  megabytes(static_cast<double>(settings.window)), megabytes(static_cast<double>(bound))),
-                      fmt::format("sysctl -w net.core.{}={}", name, rounded_up(static_cast<double>(settings.window)))});
+    limits.push_back(
+        {fmt::format("net.core.{} cuts the window of {} to {}", name, megabytes(static_cast<double>(settings.window)),
+                     megabytes(static_cast<double>(bound))),
+         fmt::format("sysctl -w net.core.{}={}", name, rounded_up(static_cast<double>(settings.window)))});
   };
   check_window("rmem_max", kernel.rmem_max);
   check_window("wmem_max", kernel.wmem_max);

@@ -15,8 +15,8 @@ struct KernelLimits {
   std::uint64_t rmem_max = 0, wmem_max = 0;          // bounds of SO_RCVBUF and SO_SNDBUF: settings.window
   std::uint64_t tcp_rmem_max = 0, tcp_wmem_max = 0;  // bounds of the kernel's own tuning
   bool slow_start_after_idle = false;
-  std::string congestion;                  // the default
-  std::vector<std::string> congestions;    // those that a program may use here
+  std::string congestion;                // the default
+  std::vector<std::string> congestions;  // those that a program may use here
 
   static KernelLimits of_this_machine();
   void write(Words& words) const;

@@ -11,7 +11,8 @@ namespace {
 
 // A change has to gain so much to be worth it: measurements scatter by about as much.
 constexpr double kWorthIt = 0.97;
-constexpr double kLongWay = 0.002;  // seconds of a round trip from which on queues of the network matter, and chunks do not
+constexpr double kLongWay =
+    0.002;  // seconds of a round trip from which on queues of the network matter, and chunks do not
 constexpr double kOneLine = 0.7;  // of the higher rate
 constexpr std::size_t kFirstSize = 256 << 10;
 
@@ -64,8 +65,10 @@ class Tuner {
       const double seconds = link_.transfer(Way::kBoth, bytes_).slower();
       rate = std::max(rate, rate_of(bytes_, seconds));
       const bool grows = seconds < 0.7 * enough && bytes_ < options_.bytes;
-      if (grows) bytes_ = std::min(bytes_ * 4, options_.bytes);
-      else ++warm;
+      if (grows)
+        bytes_ = std::min(bytes_ * 4, options_.bytes);
+      else
+        ++warm;
     }
     bytes_ = std::min(options_.bytes, static_cast<std::size_t>(std::max(rate * enough, double{kFirstSize})));
     options_.progress(fmt::format("round trip {:.2f} ms; trying messages of {:.3g} MB both ways at once",

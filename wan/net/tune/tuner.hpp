@@ -11,11 +11,11 @@
 namespace maki::wan {
 
 struct TuneOptions {
-  double seconds = 90;              // about so long
-  std::size_t bytes = 64'000'000;   // the largest message tried; slower links are tried with smaller ones
-  double pause = 3;                 // of the test after silence
-  bool thorough = false;            // all congestion controls with all streams, and twice as many repetitions
-  Trial base;                       // where the search begins, and what it keeps:
+  double seconds = 90;             // about so long
+  std::size_t bytes = 64'000'000;  // the largest message tried; slower links are tried with smaller ones
+  double pause = 3;                // of the test after silence
+  bool thorough = false;           // all congestion controls with all streams, and twice as many repetitions
+  Trial base;                      // where the search begins, and what it keeps:
   bool keep_streams = false, keep_window = false, keep_chunks = false, keep_pacing = false, keep_congestion = false;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
@@ -29,10 +29,10 @@ struct Tried {
 
 struct Tuned {
   Tried best;
-  std::vector<Tried> tried;     // in order
-  double round_trip = 0;        // seconds
+  std::vector<Tried> tried;          // in order
+  double round_trip = 0;             // seconds
   double rate_out = 0, rate_in = 0;  // bytes/s, of the best, without the delay of the way
-  bool in_time = true;          // false: the time was over before all was tried
+  bool in_time = true;               // false: the time was over before all was tried
 };
 
 Tuned tune(MeasuredLink& link, const TuneOptions& options);

@@ -38,7 +38,8 @@ Words Words::parse(std::span<const std::byte> bytes) {
   while (!rest.empty()) {
     const std::string_view word = next();
     const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos || !only_printable(word.substr(0, equals)) || !only_printable(word.substr(equals + 1)))
+    if (equals == std::string_view::npos || !only_printable(word.substr(0, equals)) ||
+        !only_printable(word.substr(equals + 1)))
       throw ProtocolError("the peer's measurement sent an order that cannot be read");
     words.values_[std::string(word.substr(0, equals))] = word.substr(equals + 1);
   }
@@ -66,7 +67,9 @@ std::uint64_t Words::integer(const std::string& name, std::uint64_t highest) con
   return number_of<std::uint64_t>(name, text(name), highest);
 }
 
-double Words::real(const std::string& name, double highest) const { return number_of<double>(name, text(name), highest); }
+double Words::real(const std::string& name, double highest) const {
+  return number_of<double>(name, text(name), highest);
+}
 
 std::string Words::text() const {
   std::string all = order_;

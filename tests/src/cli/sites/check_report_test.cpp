@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "src/run/sites/ring_plan.hpp"
-#include "src/config/parse.hpp"
 #include "kernels/device/error.hpp"
+#include "src/config/parse.hpp"
+#include "src/run/sites/ring_plan.hpp"
 #include "wan/sites/link_plan.hpp"
 
 namespace maki {
@@ -145,8 +145,8 @@ TEST(CheckReport, SettingsThatHurtComeWithTheirRemedy) {
   kernel.tcp_rmem_max = kernel.tcp_wmem_max = 1 << 20;
   kernel.rmem_max = 212992;
   const std::string slow = all_of(limits_here(plan_of(), links, kernel, 4096));
-  expect_words(slow, {"sysctl -w net.ipv4.tcp_slow_start_after_idle=0", "sysctl -w net.ipv4.tcp_rmem=",
-                      "sysctl -w net.ipv4.tcp_wmem="});
+  expect_words(slow, {"sysctl -w net.ipv4.tcp_slow_start_after_idle=0",
+                      "sysctl -w net.ipv4.tcp_rmem=", "sysctl -w net.ipv4.tcp_wmem="});
   EXPECT_EQ(slow.find("net.core"), std::string::npos) << "without a window of its own no bound of it counts";
   EXPECT_EQ(slow.find("tcp_slow_start", slow.find("tcp_slow_start") + 1), std::string::npos) << "said once";
   expect_words(all_of(limits_here(plan_of({"sites.path.window=4 MB"}), links, kernel, 4096)),

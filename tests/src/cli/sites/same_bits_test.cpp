@@ -53,8 +53,10 @@ class SameBits : public TwoPrograms {
     EXPECT_EQ(others, 0u) << where << ": particles that are not the same";
   }
   void expect_same_everywhere(const std::string& settings) const {
-    const std::string all = " run.deterministic=true output.redshifts=[7]"
-                            " output.image=false " + settings;
+    const std::string all =
+        " run.deterministic=true output.redshifts=[7]"
+        " output.image=false " +
+        settings;
     const auto at_one = [&](const std::string& with, const std::string& directory) {
       const CallResult result = call("run one.toml run.output_directory=" + directory + all, with);
       EXPECT_EQ(result.code, 0) << result.output;

@@ -27,9 +27,10 @@ class SitesResume : public TwoPrograms {
     TwoPrograms::SetUp();
     const auto ports = free_ports<1>();
     proxy_.emplace(wan::Endpoint{"127.0.0.1", static_cast<std::uint16_t>(ports[0])});
-    settings_ = " time.end_redshift=3 run.restart_steps=7 sites.max_boundary_move=0 output.power_spectrum=false"
-                " output.image=false gravity.reuse=1 run.deterministic=true sites.b.listen=127.0.0.1:" + std::to_string(ports[0]) +
-                " sites.b.address=" + proxy_->address().text() + " ";
+    settings_ =
+        " time.end_redshift=3 run.restart_steps=7 sites.max_boundary_move=0 output.power_spectrum=false"
+        " output.image=false gravity.reuse=1 run.deterministic=true sites.b.listen=127.0.0.1:" +
+        std::to_string(ports[0]) + " sites.b.address=" + proxy_->address().text() + " ";
   }
 
   SiteProcess start(const std::string& site, const std::string& more = "") const {

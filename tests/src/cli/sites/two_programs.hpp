@@ -46,19 +46,21 @@ class TwoPrograms : public testing::Test {
     std::filesystem::create_directories(directory_);
     const auto ports = free_ports<2>();
     const auto address = [&](std::size_t i) { return "'127.0.0.1:" + std::to_string(ports[i]) + "'\n"; };
-    const std::string sites = "[sites]\nring = ['a', 'b']\nkey = '" + path("our.key") + "'\n[sites.a]\naddress = " +
-                              address(0) + "[sites.b]\naddress = " + address(1) +
+    const std::string sites = "[sites]\nring = ['a', 'b']\nkey = '" + path("our.key") +
+                              "'\n[sites.a]\naddress = " + address(0) + "[sites.b]\naddress = " + address(1) +
                               "[sites.path]\nstreams = 2\npatience = '20 s'\n";
-    const std::string box = "[run]\nname = 'two'\n[box]\nsize = '50 Mpc/h'\n"
-                            "[initial]\nparticles_per_side = 16\nredshift = 9\n"
-                            "[gravity]\nmesh = 32\n[time]\nend_redshift = 8\n"
-                            "[output]\nredshifts = []\nimage_pixels = 64\npower_mesh = 32\n";
+    const std::string box =
+        "[run]\nname = 'two'\n[box]\nsize = '50 Mpc/h'\n"
+        "[initial]\nparticles_per_side = 16\nredshift = 9\n"
+        "[gravity]\nmesh = 32\n[time]\nend_redshift = 8\n"
+        "[output]\nredshifts = []\nimage_pixels = 64\npower_mesh = 32\n";
     std::ofstream(path("two.toml")) << box << sites;
     std::ofstream(path("one.toml")) << box;
-    const std::string sphere = "[run]\nname = 'sphere'\nkind = 'isolated'\n"
-                               "[initial]\nkind = 'plummer'\nparticles = 1000\n"
-                               "[gravity]\nsoftening = 0.05\n[time]\nend_time = 1.5\n"
-                               "[output]\ntimes = [0.5]\nimage_pixels = 64\n";
+    const std::string sphere =
+        "[run]\nname = 'sphere'\nkind = 'isolated'\n"
+        "[initial]\nkind = 'plummer'\nparticles = 1000\n"
+        "[gravity]\nsoftening = 0.05\n[time]\nend_time = 1.5\n"
+        "[output]\ntimes = [0.5]\nimage_pixels = 64\n";
     std::ofstream(path("sphere.toml")) << sphere << sites;
     std::ofstream(path("sphere_at_one.toml")) << sphere;
     for (const char* key : {"our.key", "other.key"})

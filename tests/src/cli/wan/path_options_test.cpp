@@ -35,7 +35,8 @@ std::string complaint(const std::function<void()>& call) {
 }
 
 void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
 }
 
 TEST(PathOptions, SizesRatesAndTimesCarryUnits) {

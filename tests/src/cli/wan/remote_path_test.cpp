@@ -20,7 +20,8 @@ TEST(RemotePath, HostPortAndPath) {
 }
 
 TEST(RemotePath, PathsOfThisMachine) {
-  for (const char* local : {"a", "a/b", "/abs", "./h:6000/a", "/h:6000/a", "dir/h:6000", "C:file", "h:60a/b", "h:", ":", ":6000/a", ""})
+  for (const char* local :
+       {"a", "a/b", "/abs", "./h:6000/a", "/h:6000/a", "dir/h:6000", "C:file", "h:60a/b", "h:", ":", ":6000/a", ""})
     EXPECT_FALSE(parse_remote(local)) << local;
 }
 

@@ -10,8 +10,8 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/device/stream.hpp"
-#include "src/run/sites/open_sites.hpp"
 #include "src/config/parse.hpp"
+#include "src/run/sites/open_sites.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/sites/site_threads.hpp"
 #include "tests/test_stream.hpp"
@@ -21,7 +21,8 @@ namespace {
 
 Prepared make_run(const std::vector<std::string>& settings = {}) {
   return prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 16\n[gravity]\nr_cut = 2\n",
-                              "t", settings), true, Communicator::self());
+                              "t", settings),
+                 true, Communicator::self());
 }
 
 // What each of the sites keeps of `runs`, one for each.
@@ -128,9 +129,9 @@ TEST(SiteShare, ThinSlabsAreRefusedWithTheNumbers) {
 
 TEST(ChooseSite, NamesAndDirectories) {
   const auto choose = [](const std::vector<std::string>& settings, const std::string& name) {
-    Config config = parse_config(
-        "[sites.a]\naddress = 'h:1'\n[sites.b]\naddress = 'h:2'\n[sites]\nring = ['a', 'b']\nkey = 'k'\n", "t",
-        settings);
+    Config config =
+        parse_config("[sites.a]\naddress = 'h:1'\n[sites.b]\naddress = 'h:2'\n[sites]\nring = ['a', 'b']\nkey = 'k'\n",
+                     "t", settings);
     const ThisSite site = choose_site(config, name);
     return fmt::format("{} {}/{} {}", site.name, site.place, site.count, config.run.output_directory.value_or("-"));
   };

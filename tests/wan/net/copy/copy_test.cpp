@@ -156,9 +156,9 @@ TEST_F(FullCopy, ASparseFileOfMoreThan4GB) {
   const CopyReport report = push("sparse", "");
   EXPECT_TRUE(report.complete());
   EXPECT_LT(report.counts.bytes, 3u << 20);
-  EXPECT_EQ(
-      std::system(fmt::format("cmp '{}' '{}'", (local() / "sparse").string(), (served() / "sparse").string()).c_str()),
-      0);
+  EXPECT_EQ(std::system(
+                fmt::format("cmp '{}' '{}'", (local() / "sparse").string(), (served() / "sparse").string()).c_str()),
+            0);
   struct stat status;
   ASSERT_EQ(stat((served() / "sparse").c_str(), &status), 0);
   EXPECT_EQ(status.st_size, kSize);

@@ -113,9 +113,9 @@ TEST_F(HostileClient, MoreFailuresThanFiles) {
   peer_.theirs().receive(kPlanTag);  // it is listed now
   try {
     for (int i = 0; i < 2; ++i)
-      peer_.say(
-          kBackTag,
-          Results{.failures = std::vector<Failure>(256, {0, std::string(900, '\x1b')}), .done = false, .counts = {}});
+      peer_.say(kBackTag, Results{.failures = std::vector<Failure>(256, {0, std::string(900, '\x1b')}),
+                                  .done = false,
+                                  .counts = {}});
   } catch (const PathError&) {  // the first ones were too many already
   }
   EXPECT_TRUE(is_over(serving_));

@@ -30,7 +30,8 @@ std::string error_of(Call call) {
 }
 
 TEST(Environment, AKeyOrLeaveToGoWithout) {
-  EXPECT_EQ(read({{"MAKI_WAN_KEY", "/a/key:/b/key"}}).security.key_files, (std::vector<std::string>{"/a/key", "/b/key"}));
+  EXPECT_EQ(read({{"MAKI_WAN_KEY", "/a/key:/b/key"}}).security.key_files,
+            (std::vector<std::string>{"/a/key", "/b/key"}));
   EXPECT_TRUE(read({{"MAKI_WAN_INSECURE", "1"}}).security.insecure);
   const std::string none = error_of([] { read({}); });
   EXPECT_NE(none.find("MAKI_WAN_KEY is not set"), std::string::npos) << none;
@@ -41,8 +42,10 @@ TEST(Environment, AKeyOrLeaveToGoWithout) {
 }
 
 TEST(Environment, SettingsInLine) {
-  const Environment e = read({{"MAKI_WAN_INSECURE", "1"},
-                              {"MAKI_WAN_SETTINGS", "streams=32, window = 4 MB; pacing=800 Mbit/s,patience=10 min,wait=2.5,listen=127.0.0.1"}});
+  const Environment e =
+      read({{"MAKI_WAN_INSECURE", "1"},
+            {"MAKI_WAN_SETTINGS",
+             "streams=32, window = 4 MB; pacing=800 Mbit/s,patience=10 min,wait=2.5,listen=127.0.0.1"}});
   EXPECT_EQ(e.settings.streams, 32);
   EXPECT_TRUE(e.streams_given);
   EXPECT_EQ(e.settings.window, 4000000u);
@@ -50,8 +53,8 @@ TEST(Environment, SettingsInLine) {
   EXPECT_EQ(e.settings.patience, 600);
   EXPECT_EQ(e.wait, 2.5);
   EXPECT_EQ(e.listen, "127.0.0.1");
-  for (const char* wrong : {"streams=0", "streams=257", "streams=many", "window=4 parsecs", "pacing=5", "colour=blue", "streams 5=",
-                            "window=-1", "send_chunk=3", "local_ports=70000"}) {
+  for (const char* wrong : {"streams=0", "streams=257", "streams=many", "window=4 parsecs", "pacing=5", "colour=blue",
+                            "streams 5=", "window=-1", "send_chunk=3", "local_ports=70000"}) {
     EXPECT_NE(error_of([&] { read({{"MAKI_WAN_INSECURE", "1"}, {"MAKI_WAN_SETTINGS", wrong}}); }), "no error") << wrong;
   }
 }
@@ -59,8 +62,9 @@ TEST(Environment, SettingsInLine) {
 TEST(Environment, SettingsFromTheTableThatToolsPrint) {
   test::TemporaryFolder folder;
   const std::string file = folder / "path.toml";
-  std::ofstream(file) << "# chosen for a long link\n[path]\nstreams = 48   # many\nwindow = \"16 MiB\"\nkey = [\"/a#1\", \"/b\"]\n"
-                      << "local_ports = \"6000-6100\"\n\n[other]\nthing = 5\n";
+  std::ofstream(file)
+      << "# chosen for a long link\n[path]\nstreams = 48   # many\nwindow = \"16 MiB\"\nkey = [\"/a#1\", \"/b\"]\n"
+      << "local_ports = \"6000-6100\"\n\n[other]\nthing = 5\n";
   const Environment e = read({{"MAKI_WAN_SETTINGS", file}});
   EXPECT_EQ(e.settings.streams, 48);
   EXPECT_EQ(e.settings.window, std::size_t{16} << 20);

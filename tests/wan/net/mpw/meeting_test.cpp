@@ -56,7 +56,8 @@ TEST_F(Meetings, OneSideWaitsTheOtherNamesIt) {
 TEST_F(Meetings, BothNameEachOther) {
   const int port = test::free_ports({0});
   for (int i = 0; i < 10; ++i)
-    expect_one_path(plan("127.0.0.1", Manner::kBoth, {port, port + 1}), plan("127.0.0.1", Manner::kBoth, {port, port + 1}));
+    expect_one_path(plan("127.0.0.1", Manner::kBoth, {port, port + 1}),
+                    plan("127.0.0.1", Manner::kBoth, {port, port + 1}));
 }
 
 TEST_F(Meetings, BothWaitAndTheErrorSaysSo) {
@@ -81,11 +82,14 @@ TEST_F(Meetings, NobodyThere) {
 
 TEST_F(Meetings, ChannelsThatDoNotMatchAreAnErrorOnBothSides) {
   const int port = test::free_ports({0});
-  auto other = std::async(std::launch::async, [&] { EXPECT_THROW(meet(plan("0", Manner::kWait, {port, port + 5})), Error); });
+  auto other = std::async(std::launch::async, [&] {
+    EXPECT_THROW(meet(plan("0", Manner::kWait, {port, port + 5})), Error);
+  });
   // Forwarded from another port, and fewer.
   MeetingPlan caller = plan("127.0.0.1", Manner::kCall, {port});
   caller.ports = {port};
-  Path path = Path::connect({"127.0.0.1", static_cast<std::uint16_t>(port)}, caller.environment.security, caller.settings);
+  Path path =
+      Path::connect({"127.0.0.1", static_cast<std::uint16_t>(port)}, caller.environment.security, caller.settings);
   path.send(kGreetingTag, encode(Greeting{1, {port + 1, port + 2, port + 3}}));
   other.get();
 }
@@ -93,7 +97,7 @@ TEST_F(Meetings, ChannelsThatDoNotMatchAreAnErrorOnBothSides) {
 TEST(Greeting, PortsFindTheirPartners) {
   using Ports = std::vector<int>;
   EXPECT_EQ(partners({1, 2, 3}, {1, 2, 3}), (Ports{1, 2, 3}));
-  EXPECT_EQ(partners({1, 2, 3, 4}, {3, 4, 5}), (Ports{3, 4}));       // the rest ends elsewhere
+  EXPECT_EQ(partners({1, 2, 3, 4}, {3, 4, 5}), (Ports{3, 4}));           // the rest ends elsewhere
   EXPECT_EQ(partners({6000, 6001}, {7000, 7001}), (Ports{6000, 6001}));  // forwarded
   EXPECT_THROW(partners({1, 2}, {3}), Error);
 }
@@ -104,7 +108,8 @@ TEST(Greeting, IsReadAsWrittenAndNothingElse) {
   const Greeting read = decode_greeting(bytes);
   EXPECT_EQ(read.ticket, greeting.ticket);
   EXPECT_EQ(read.ports, greeting.ports);
-  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_THROW(decode_greeting(std::span(bytes).first(size)), ProtocolError);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_THROW(decode_greeting(std::span(bytes).first(size)), ProtocolError);
   auto broken = bytes;
   broken[0] = std::byte{0};
   EXPECT_THROW(decode_greeting(broken), ProtocolError);

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/testbed/testbed.hpp"
 #include "tests/places.hpp"
+#include "tests/testbed/testbed.hpp"
 #include "tests/wan/net/mpw/ports.hpp"
 #include "tests/wan/net/path/pair.hpp"
 
@@ -47,7 +47,8 @@ class Programs : public testing::Test {
   // Exit status; -1 where it took too long.
   int status(std::size_t number) {
     Started& one = started_[number];
-    for (const auto begun = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - begun < std::chrono::duration<double>(kPatience);) {
+    for (const auto begun = std::chrono::steady_clock::now();
+         std::chrono::steady_clock::now() - begun < std::chrono::duration<double>(kPatience);) {
       int status = 0;
       if (waitpid(one.process, &status, WNOHANG) == one.process) {
         one.process = -1;
@@ -67,7 +68,9 @@ class Programs : public testing::Test {
     kill(-started_[number].process, SIGKILL);
     status(number);
   }
-  bool says(std::size_t number, const std::string& text) const { return output(number).find(text) != std::string::npos; }
+  bool says(std::size_t number, const std::string& text) const {
+    return output(number).find(text) != std::string::npos;
+  }
 
   void expect_success(std::size_t a, std::size_t b, const std::string& last) {
     EXPECT_EQ(status(a), 0) << output(a);
@@ -134,7 +137,8 @@ class ProgramsAtSites : public Programs {
     testbed_ = std::make_unique<testbed::Testbed>(settings);
   }
   std::size_t start_at(int site, const std::string& name, const std::string& host) {
-    return start(key() + program(name) + " " + std::to_string(site) + " " + host + " 6100 default-port", &testbed_->site(site));
+    return start(key() + program(name) + " " + std::to_string(site) + " " + host + " 6100 default-port",
+                 &testbed_->site(site));
   }
   std::unique_ptr<testbed::Testbed> testbed_;
 };
@@ -212,7 +216,8 @@ TEST_F(Programs, ALostPathEndsTheProgramAndTheErrorSaysWhy) {
   const std::string first = std::to_string(port), second = std::to_string(port + 1);
   const std::string settings = "MAKI_WAN_SETTINGS=patience=2,stream_timeout=1,heartbeat=0.2 ";
   const auto waiting = start(settings + key() + program("forwarder") + " 0 " + first + " 0 " + second + " 1");
-  const auto idle = start(settings + key() + program("forwarder") + " 127.0.0.1 " + first + " 127.0.0.1 " + second + " 1");
+  const auto idle =
+      start(settings + key() + program("forwarder") + " 127.0.0.1 " + first + " 127.0.0.1 " + second + " 1");
   for (int i = 0; i < 60000 && !(says(waiting, "forwarding") && says(idle, "forwarding")); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   end(idle);

@@ -200,7 +200,8 @@ TEST(Inbox, RefusesContradictionsAndFloods) {
   frame.total = std::uint64_t{1} << 40;
   frame.index = 1;
   EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
-  frame = {.type = FrameType::kData, .length = 1 << 20, .sequence = 1, .tag = 2, .index = 0, .total = 1 << 30, .offset = 0};
+  frame = {
+      .type = FrameType::kData, .length = 1 << 20, .sequence = 1, .tag = 2, .index = 0, .total = 1 << 30, .offset = 0};
   EXPECT_THROW(
       for (int i = 0; i < 20; ++i) {
         open.push_back(receiver.box.begin(frame));
@@ -269,7 +270,8 @@ TEST(Inbox, HoldsNothingOfChunksThatWereGivenUp) {
   Frame frame{.type = FrameType::kData, .length = 1000, .sequence = 1, .tag = 1, .total = 2000};
   for (frame.index = 0; frame.index < 100'000; ++frame.index) receiver.box.begin(frame);
   std::vector<std::unique_ptr<Landing>> landings;
-  for (unsigned i = 0; i < (1 << 20) / (1000 + kUnmatchedCost); ++i, ++frame.index) landings.push_back(receiver.box.begin(frame));
+  for (unsigned i = 0; i < (1 << 20) / (1000 + kUnmatchedCost); ++i, ++frame.index)
+    landings.push_back(receiver.box.begin(frame));
   EXPECT_THROW(receiver.box.begin(frame), ProtocolError);
 }
 
@@ -287,7 +289,8 @@ void fill_with(std::uint32_t length, bool one_message) {
   SCOPED_TRACE(testing::Message() << length << " bytes, " << (one_message ? "chunks" : "messages"));
   Receiver receiver;
   const auto bytes = pattern(length, 6);
-  Frame frame{.type = FrameType::kData, .length = length, .sequence = 1, .tag = 1, .total = one_message ? 1 << 30 : length};
+  Frame frame{
+      .type = FrameType::kData, .length = length, .sequence = 1, .tag = 1, .total = one_message ? 1 << 30 : length};
   const std::size_t before = bytes_in_use();
   std::size_t count = 0;
   EXPECT_THROW(

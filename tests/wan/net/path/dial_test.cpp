@@ -110,8 +110,10 @@ TEST(Dial, SaysHelloAndReadsNotOneByteBeyondTheWelcome) {
 }
 
 TEST(Dial, TellsWhatIsFinal) {
-  for (const auto& [answer, failure] : {std::pair{Answer::kUnknownSession, DialFailure::kFinal}, {Answer::kBusy, DialFailure::kAgain},
-                                        {Answer::kStale, DialFailure::kAgain}, {Answer::kRefused, DialFailure::kFinal}}) {
+  for (const auto& [answer, failure] : {std::pair{Answer::kUnknownSession, DialFailure::kFinal},
+                                        {Answer::kBusy, DialFailure::kAgain},
+                                        {Answer::kStale, DialFailure::kAgain},
+                                        {Answer::kRefused, DialFailure::kFinal}}) {
     const Outcome outcome = answered(welcome_of(answer));
     EXPECT_FALSE(outcome.channel);
     EXPECT_EQ(outcome.failure, failure) << outcome.reason;
@@ -323,8 +325,9 @@ TEST(Dial, AWrongKeyIsFinal) {
       events.decide = [](const Hello&, const Channel&) { return welcome_of(Answer::kWelcome); };
       events.welcomed = [&](Greeter&, std::unique_ptr<Channel> channel) { done.set_value(channel->identity()); };
       events.gone = [&](Greeter&, const std::string&) { done.set_value(""); };
-      greeter = std::make_unique<Greeter>(loop, make_channel(security, Socket(dup(peer.descriptor())), Side::kListening), Address{}, 10,
-                                          std::move(events));
+      greeter =
+          std::make_unique<Greeter>(loop, make_channel(security, Socket(dup(peer.descriptor())), Side::kListening),
+                                    Address{}, 10, std::move(events));
     });
     peer.close();
     const Outcome outcome = caller.wait();

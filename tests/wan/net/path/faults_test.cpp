@@ -116,7 +116,9 @@ TEST(FullFaults, TheLinkIsSilentForTwentySeconds) {
 TEST_P(Faults, OneStreamDiesAgainAndAgain) {
   test::Pair pair(test::streams(4), security());
   {
-    const Meanwhile kill(0.003, [&](unsigned i) { (i % 2 ? pair.here : pair.there).drop_stream(static_cast<int>(i / 2 % 4)); });
+    const Meanwhile kill(0.003, [&](unsigned i) {
+      (i % 2 ? pair.here : pair.there).drop_stream(static_cast<int>(i / 2 % 4));
+    });
     exchange(pair.here, pair.there, {.pause = 0.002});
   }
   EXPECT_GT(pair.here.status().reconnections, 3u);

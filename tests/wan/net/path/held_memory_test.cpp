@@ -161,7 +161,12 @@ class Promised : public testing::Test {
   void push(OnePath& one, std::uint64_t bytes) {
     const std::uint64_t n = one.messages.size();
     one.messages.push_back(bytes);
-    one.stream.send({.type = FrameType::kData, .length = static_cast<std::uint32_t>(bytes), .sequence = n + 1, .tag = 9, .index = n, .total = bytes},
+    one.stream.send({.type = FrameType::kData,
+                     .length = static_cast<std::uint32_t>(bytes),
+                     .sequence = n + 1,
+                     .tag = 9,
+                     .index = n,
+                     .total = bytes},
                     std::span(block_).first(bytes));
   }
   void fill(OnePath& one) {
@@ -280,14 +285,16 @@ TEST_F(Promised, PathsThatSendMoreThanAllMayHoldGoOn) {
   std::vector<Path> here, there;
   std::vector<Request> requests;
   for (int i = 0; i < kPaths; ++i) {
-    auto called = std::async(std::launch::async, [&] { return Path::connect(listener.address(), one_, test::streams(2)); });
+    auto called =
+        std::async(std::launch::async, [&] { return Path::connect(listener.address(), one_, test::streams(2)); });
     there.push_back(std::move(listener.accept().path));
     here.push_back(called.get());
     identity_ = there.back().status().identity;
     for (int n = 0; n < kMessages; ++n) requests.push_back(here.back().start_send(9, block_));
   }
   const auto arrived = [&] {
-    return std::accumulate(there.begin(), there.end(), std::uint64_t{0}, [](std::uint64_t sum, Path& path) { return sum + path.status().received; });
+    return std::accumulate(there.begin(), there.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, Path& path) { return sum + path.status().received; });
   };
   EXPECT_TRUE(comes_true([&] { return arrived() > 45 * kMiB; }));
   here[1].drop_stream(0);

@@ -26,10 +26,12 @@ class Hostile : public testing::TestWithParam<bool> {
   test::Log log_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Peers, Hostile, testing::Bool(), [](const auto& info) { return info.param ? "Encrypted" : "Plain"; });
+INSTANTIATE_TEST_SUITE_P(Peers, Hostile, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Encrypted" : "Plain"; });
 
 Welcome welcome_of(std::uint32_t streams) {
-  Welcome welcome{.streams = streams, .unmatched_limit = 1 << 20, .message_limit = 1 << 20, .patience = 60, .reason = ""};
+  Welcome welcome{
+      .streams = streams, .unmatched_limit = 1 << 20, .message_limit = 1 << 20, .patience = 60, .reason = ""};
   welcome.session.fill(std::byte{7});
   return welcome;
 }
@@ -60,7 +62,8 @@ TEST_P(Hostile, AListenerThatChangesTheNumberOfStreamsAtOnce) {
   Listener listener({"127.0.0.1", 0}, security, {});
   std::vector<Path> here, there;
   for (int round = 0; round < 10; ++round) {
-    auto called = std::async(std::launch::async, [&] { return Path::connect(listener.address(), security, test::streams(1)); });
+    auto called =
+        std::async(std::launch::async, [&] { return Path::connect(listener.address(), security, test::streams(1)); });
     there.push_back(std::move(listener.accept().path));
     there.back().change(test::streams(20));
     here.push_back(called.get());
@@ -146,7 +149,8 @@ TEST_F(Hostile, OneKeyDoesNotTakeAllDescriptors) {
   Listener listener({"127.0.0.1", 0}, both, {}, {.streams_per_peer = 6});
   std::vector<Path> paths;
   const auto call = [&](const Security& security) {
-    auto called = std::async(std::launch::async, [&] { return Path::connect(listener.address(), security, test::streams(4)); });
+    auto called =
+        std::async(std::launch::async, [&] { return Path::connect(listener.address(), security, test::streams(4)); });
     paths.push_back(std::move(listener.accept().path));
     paths.push_back(called.get());
   };

@@ -107,7 +107,8 @@ TEST_P(LostLink, PastThePatienceBothSidesAreTold) {
 
 // The program at the other end was started anew: it knows nothing of the path.
 TEST_F(Lost, APeerThatRestartedIsToldAtOnce) {
-  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient()), anew({"127.0.0.1", 0}, test::insecure(), impatient());
+  Listener listener({"127.0.0.1", 0}, test::insecure(), impatient()),
+      anew({"127.0.0.1", 0}, test::insecure(), impatient());
   test::Proxy proxy(listener.address());
   Path here = Path::connect(proxy.address(), test::insecure(), impatient(), "here");
   Path there = std::move(listener.accept().path);
@@ -132,7 +133,8 @@ TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
   const Endpoint address = listener->address();
   Path here = Path::connect(address, test::insecure(), settings, "here");
   Path there = std::move(listener->accept().path);
-  for (int i = 0; i < 1000 && there.status().streams_up < 3; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 1000 && there.status().streams_up < 3; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   listener.reset();
   here.drop_stream(0);
   here.drop_stream(1);

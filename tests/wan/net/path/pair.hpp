@@ -41,7 +41,8 @@ struct Pair {
   Listener listener;
   Path here, there;  // connecting, accepted
 
-  explicit Pair(const PathSettings& settings, const Security& security = insecure(), Context& context = Context::shared())
+  explicit Pair(const PathSettings& settings, const Security& security = insecure(),
+                Context& context = Context::shared())
       : listener({"127.0.0.1", 0}, security, settings, {}, {}, context) {
     auto accepted = std::async(std::launch::async, [&] { return listener.accept(); });
     here = Path::connect(listener.address(), security, settings, "here", {}, context);

@@ -17,14 +17,13 @@ class PathOf : public testing::TestWithParam<std::pair<int, bool>> {
   test::Pair pair_{test::streams(GetParam().first), GetParam().second ? test::new_key(folder_) : test::insecure()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Streams, PathOf,
-                         testing::Values(std::pair{1, false}, std::pair{1, true}, std::pair{4, false}, std::pair{16, true}),
-                         [](const auto& info) {
-                           return std::to_string(info.param.first) + (info.param.second ? "Encrypted" : "Plain");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Streams, PathOf, testing::Values(std::pair{1, false}, std::pair{1, true}, std::pair{4, false}, std::pair{16, true}),
+    [](const auto& info) { return std::to_string(info.param.first) + (info.param.second ? "Encrypted" : "Plain"); });
 
 TEST_P(PathOf, CarriesMessagesOfAllSizes) {
-  for (const std::size_t size : {0u, 1u, 8u, 4095u, 4096u, 4097u, 16383u, 16384u, 65535u, 65536u, 65537u, 1000000u, 20000001u}) {
+  for (const std::size_t size :
+       {0u, 1u, 8u, 4095u, 4096u, 4097u, 16383u, 16384u, 65535u, 65536u, 65537u, 1000000u, 20000001u}) {
     const auto sent = pattern(size, 1);
     std::vector<std::byte> got(size);
     Request receive = pair_.there.start_receive(7, got);

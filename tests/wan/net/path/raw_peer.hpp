@@ -31,7 +31,8 @@ class RawPeer {
 
   static RawPeer connect_to(const Endpoint& endpoint) {
     Socket socket = start_connect(resolve(endpoint).front(), {});
-    if (!wait_ready(socket.descriptor(), POLLOUT) || connect_error(socket.descriptor()) != 0) throw Error("no connection for the test");
+    if (!wait_ready(socket.descriptor(), POLLOUT) || connect_error(socket.descriptor()) != 0)
+      throw Error("no connection for the test");
     return RawPeer(std::move(socket));
   }
 

@@ -39,8 +39,7 @@ TEST(ReceivedSet, TellsTheLowestRangesWhereNotAllFit) {
 
 TEST(ReceivedSet, DoesNotGrowWithoutEnd) {
   ReceivedSet set;
-  EXPECT_THROW(
-      for (std::uint64_t number = 2;; number += 2) set.add(number), ProtocolError);
+  EXPECT_THROW(for (std::uint64_t number = 2;; number += 2) set.add(number), ProtocolError);
 }
 
 TEST(ReceivedSet, RefusesWhatItCannotHaveSaid) {

@@ -18,7 +18,7 @@ struct Transfers {
   std::size_t largest = 300000;  // most are smaller
   int tags = 7;
   unsigned seed = 1;
-  double pause = 0;              // seconds between two sends
+  double pause = 0;  // seconds between two sends
 };
 
 struct Letter {
@@ -75,7 +75,8 @@ inline void receive_all(Path& path, const Transfers& plan, unsigned way) {
   for (std::size_t i = 0; i < list.size() + kWindow; ++i) {
     if (i < list.size()) {
       buffers[i].resize(list[i].any_size ? 0 : list[i].size);
-      requests[i] = list[i].any_size ? path.start_receive_any(list[i].tag, plan.largest) : path.start_receive(list[i].tag, buffers[i]);
+      requests[i] = list[i].any_size ? path.start_receive_any(list[i].tag, plan.largest)
+                                     : path.start_receive(list[i].tag, buffers[i]);
     }
     if (i >= kWindow) check(i - kWindow);
   }

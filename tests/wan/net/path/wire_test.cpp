@@ -179,7 +179,8 @@ TEST(Wire, SealedNonsenseIsRefused) {
   EXPECT_THROW(decode_frame(with_byte(frame, 2, 0)), ProtocolError) << "type 0";
   EXPECT_THROW(decode_frame(with_byte(frame, 2, 9)), ProtocolError) << "type 9";
   EXPECT_THROW(decode_frame(with_byte(frame, 3, 1)), ProtocolError) << "type 257";
-  EXPECT_THROW(decode_frame(with_byte(frame, 4, 1)), ProtocolError) << "payload above the limit, past the end of the message";
+  EXPECT_THROW(decode_frame(with_byte(frame, 4, 1)), ProtocolError)
+      << "payload above the limit, past the end of the message";
   EXPECT_THROW(decode_frame(with_byte(frame, 40, 101)), ProtocolError) << "one byte past the end of the message";
 }
 
@@ -205,10 +206,12 @@ TEST(Wire, FramesThatCannotBeAreNotSent) {
 }
 
 TEST(Wire, EmptyMessageAndControlFramesAreFrames) {
-  for (const Frame& frame : {Frame{.type = FrameType::kData, .sequence = 1, .tag = 3}, Frame{.type = FrameType::kMatched, .sequence = 2, .tag = 3, .index = 1},
-                             Frame{.type = FrameType::kStreams, .sequence = 3, .total = 4}, Frame{.type = FrameType::kAck, .length = kMaxControl},
-                             Frame{.type = FrameType::kPing, .sequence = ~0ull}, Frame{.type = FrameType::kPong}, Frame{.type = FrameType::kRetire},
-                             Frame{.type = FrameType::kGoodbye, .length = 12}}) {
+  for (const Frame& frame : {Frame{.type = FrameType::kData, .sequence = 1, .tag = 3},
+                             Frame{.type = FrameType::kMatched, .sequence = 2, .tag = 3, .index = 1},
+                             Frame{.type = FrameType::kStreams, .sequence = 3, .total = 4},
+                             Frame{.type = FrameType::kAck, .length = kMaxControl},
+                             Frame{.type = FrameType::kPing, .sequence = ~0ull}, Frame{.type = FrameType::kPong},
+                             Frame{.type = FrameType::kRetire}, Frame{.type = FrameType::kGoodbye, .length = 12}}) {
     const Frame got = decode_frame(encode(frame));
     EXPECT_EQ(got.type, frame.type);
     EXPECT_EQ(got.length, frame.length);

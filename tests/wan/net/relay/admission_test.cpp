@@ -3,9 +3,9 @@
 #include <random>
 
 #include "tests/wan/net/relay/rig.hpp"
+#include "wan/net/relay/admission_check.hpp"
 #include "wan/net/relay/admission_wire.hpp"
 #include "wan/net/relay/control.hpp"
-#include "wan/net/relay/admission_check.hpp"
 
 namespace maki::wan {
 namespace {
@@ -185,7 +185,8 @@ void fuzz(const std::array<std::byte, size>& good, const Decode& decode) {
   for (int round = 0; round < 20000; ++round) {
     auto bytes = good;
     const int changes = round % 4 == 0 ? static_cast<int>(size) : 1 + static_cast<int>(random() % 4);
-    for (int i = 0; i < changes; ++i) bytes[round % 4 == 0 ? static_cast<std::size_t>(i) : random() % size] = static_cast<std::byte>(random());
+    for (int i = 0; i < changes; ++i)
+      bytes[round % 4 == 0 ? static_cast<std::size_t>(i) : random() % size] = static_cast<std::byte>(random());
     try {
       decode(bytes);
     } catch (const ProtocolError&) {
@@ -199,7 +200,9 @@ TEST(RelayAdmission, ParsersTakeAnyBytes) {
   fuzz(request, [&](const RequestBytes& bytes) {
     const admission::Request read = decode_request(bytes);
     EXPECT_TRUE(valid_name(read.name));
-    if (bytes != request) { EXPECT_FALSE(signed_with(key, bytes, nonce_of(1))); }
+    if (bytes != request) {
+      EXPECT_FALSE(signed_with(key, bytes, nonce_of(1)));
+    }
   });
   fuzz(encode(Verdict{Code::kBusy, "too many"}, request, nonce_of(1), &key),
        [](const VerdictBytes& bytes) { EXPECT_LE(decode_verdict(bytes).reason.size(), kMaxReason); });

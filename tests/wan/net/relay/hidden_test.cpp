@@ -29,7 +29,8 @@ class Hidden {
   }
   Socket take() {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [this] { return !calls_.empty(); })) throw Error("nobody calls");
+    if (!changed_.wait_for(lock, std::chrono::milliseconds(kPatience), [this] { return !calls_.empty(); }))
+      throw Error("nobody calls");
     Socket socket = std::move(calls_.front());
     calls_.pop_front();
     return socket;

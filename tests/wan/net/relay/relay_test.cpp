@@ -62,7 +62,8 @@ TEST(Relay, PassesBytesBothWaysInManySessionsAtOnce) {
   std::vector<Joined> sessions;
   for (int i = 0; i < kSessions; ++i) sessions.push_back(join(rig));
   const auto exchange = [](const Socket& socket, unsigned mine, unsigned theirs) {
-    auto sending = std::async(std::launch::async, [&socket, mine] { return put(socket, pattern(kBytes + mine, mine)); });
+    auto sending =
+        std::async(std::launch::async, [&socket, mine] { return put(socket, pattern(kBytes + mine, mine)); });
     const bool same = get(socket, kBytes + theirs) == pattern(kBytes + theirs, theirs);
     return sending.get() && same;
   };
@@ -202,7 +203,8 @@ TEST(Relay, SilentAndSlowPeersAreDropped) {
   rig.start();
   const Socket silent = connect_now(rig.at()), slow = connect_now(rig.at());
   auto trickle = std::async(std::launch::async, [&] {
-    for (int i = 0; i < 100 && put(slow, pattern(1, 1)); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (int i = 0; i < 100 && put(slow, pattern(1, 1)); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
   });
   EXPECT_EQ(get(silent, 1000).size(), 48u);  // its question, then the end
   EXPECT_EQ(get(slow, 1000).size(), 48u);
@@ -218,7 +220,7 @@ TEST(Relay, OldestHalfOpenConnectionGivesWay) {
   for (int i = 0; i < 20; ++i) strangers.push_back(connect_now(rig.at()));
   EXPECT_TRUE(eventually([&] { return rig.relay->status().refused == 16; }));
   EXPECT_LE(get(strangers[0], 1000).size(), 48u);  // then its end
-  const Joined one = join(rig);  // service goes on
+  const Joined one = join(rig);                    // service goes on
   EXPECT_TRUE(put(one.here, pattern(10, 1)));
   EXPECT_EQ(get(one.there, 10), pattern(10, 1));
 }

@@ -50,7 +50,9 @@ Socket raw_connection(const Endpoint& to) {
   return socket;
 }
 
-void shout(const Socket& socket, std::span<const std::byte> bytes) { ::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+void shout(const Socket& socket, std::span<const std::byte> bytes) {
+  ::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
 
 // The first words of a good TLS client.
 std::vector<std::byte> client_hello(const Security& security) {
@@ -188,7 +190,8 @@ TEST_F(Attacks, StolenSessionsAndOldEpochs) {
   HandMadeStream first(service.address(), key_);
   const Welcome welcome = first.greet(test::hello(0, 3));
   ASSERT_EQ(welcome.answer, Answer::kWelcome);
-  EXPECT_EQ(HandMadeStream(service.address(), other).greet(test::hello(1, 1, welcome.session)).answer, Answer::kUnknownSession);
+  EXPECT_EQ(HandMadeStream(service.address(), other).greet(test::hello(1, 1, welcome.session)).answer,
+            Answer::kUnknownSession);
   EXPECT_EQ(HandMadeStream(service.address(), key_).greet(test::hello(0, 3, welcome.session)).answer, Answer::kStale);
   EXPECT_EQ(HandMadeStream(service.address(), key_).greet(test::hello(0, 2, welcome.session)).answer, Answer::kStale);
   EXPECT_EQ(HandMadeStream(service.address(), key_).greet(test::hello(1, 1, welcome.session)).answer, Answer::kWelcome);
@@ -247,9 +250,13 @@ TEST_F(Attacks, ImpossibleFramesEndTheirStreamOnly) {
   frame({.type = FrameType::kAck, .length = kMaxControl + 1}, "a large acknowledgement");
   frame({.type = FrameType::kStreams, .sequence = 1001, .total = 1000}, "a thousand streams");
   frame({.type = FrameType::kMatched, .sequence = 1002, .tag = 5, .index = 5}, "a message that was never sent");
-  attack([](HandMadeStream& s) { s.send({.type = FrameType::kAck, .length = 5}, test::random_block(5, 1)); }, "5 bytes of acknowledgement");
-  attack([](HandMadeStream& s) { s.send({.type = FrameType::kAck, .length = 8}, std::vector<std::byte>(8, std::byte{0x7f})); },
-         "an acknowledgement of what was never sent");
+  attack([](HandMadeStream& s) { s.send({.type = FrameType::kAck, .length = 5}, test::random_block(5, 1)); },
+         "5 bytes of acknowledgement");
+  attack(
+      [](HandMadeStream& s) {
+        s.send({.type = FrameType::kAck, .length = 8}, std::vector<std::byte>(8, std::byte{0x7f}));
+      },
+      "an acknowledgement of what was never sent");
   attack([](HandMadeStream& s) { s.send(test::random_block(500, 3)); }, "random bytes");
 
   // The path lives, and its good stream carries what it always would have.
@@ -297,7 +304,8 @@ TEST_F(Attacks, FloodOfUnwantedMessages) {
   Path path = std::move(listener.accept().path);
   const auto block = test::random_block(1 << 20, 1);
   for (std::uint64_t i = 0; i < 20; ++i)
-    bad.send({.type = FrameType::kData, .length = 1 << 20, .sequence = i + 1, .tag = 4, .index = i, .total = 1 << 20}, block);
+    bad.send({.type = FrameType::kData, .length = 1 << 20, .sequence = i + 1, .tag = 4, .index = i, .total = 1 << 20},
+             block);
   EXPECT_TRUE(bad.closed_by_peer());
   EXPECT_LE(path.status().received, 8u << 20);
   path.close(0);

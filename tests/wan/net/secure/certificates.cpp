@@ -44,7 +44,8 @@ void write_certificate(X509* certificate, const std::string& path) {
 
 }  // namespace
 
-Authority::Authority(const TemporaryFolder& folder, const std::string& name) : folder_(folder), name_(name), key_(EVP_EC_gen("P-256")) {
+Authority::Authority(const TemporaryFolder& folder, const std::string& name)
+    : folder_(folder), name_(name), key_(EVP_EC_gen("P-256")) {
   certificate_ = unsigned_certificate(key_, {.common_name = name, .to = 1000000}, 1);
   X509_set_issuer_name(certificate_, X509_get_subject_name(certificate_));
   add_extension(certificate_, NID_basic_constraints, "critical,CA:TRUE");

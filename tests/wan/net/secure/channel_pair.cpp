@@ -42,7 +42,8 @@ std::pair<Socket, Socket> socket_pair(int buffer) {
   Socket connecting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (buffer > 0) {
     for (const int descriptor : {listener.descriptor(), connecting.descriptor()})
-      for (const int option : {SO_SNDBUF, SO_RCVBUF}) ::setsockopt(descriptor, SOL_SOCKET, option, &buffer, sizeof buffer);
+      for (const int option : {SO_SNDBUF, SO_RCVBUF})
+        ::setsockopt(descriptor, SOL_SOCKET, option, &buffer, sizeof buffer);
   }
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -87,7 +88,8 @@ Reading read_some(Channel& channel) {
     while (true) {
       const IoResult result = channel.read(out.bytes);
       if (result.status == IoStatus::kClosed) out.error = "closed";
-      if (result.status == IoStatus::kWantRead && !wait_for(channel.descriptor(), POLLIN, 30)) out.error = "nothing came";
+      if (result.status == IoStatus::kWantRead && !wait_for(channel.descriptor(), POLLIN, 30))
+        out.error = "nothing came";
       if (result.bytes == 0 && out.error.empty()) continue;
       out.bytes.resize(result.bytes);
       return out;
@@ -99,7 +101,8 @@ Reading read_some(Channel& channel) {
   return out;
 }
 
-std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::byte> head, std::span<const std::byte> body) {
+std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::byte> head,
+                             std::span<const std::byte> body) {
   const std::size_t all = head.size() + body.size();
   std::vector<std::byte> got(all);
   std::size_t taken = 0, come = 0;
@@ -119,7 +122,8 @@ std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::by
     if (read.status == IoStatus::kClosed) break;
     if (read.status == IoStatus::kDone) idle = 0;
     // Not for long: what is still with the sender has to be given another push.
-    else if (!wait_for(to.descriptor(), POLLIN, 0.01) && ++idle > 3000) break;
+    else if (!wait_for(to.descriptor(), POLLIN, 0.01) && ++idle > 3000)
+      break;
   }
   EXPECT_EQ(come, all);
   EXPECT_EQ(from.flush(), IoStatus::kDone);

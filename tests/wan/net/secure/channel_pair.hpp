@@ -27,7 +27,8 @@ std::pair<Outcome, Outcome> shake_hands(Channel& connecting, Channel& listening)
 Outcome shake_alone(Channel& channel);
 
 // Sends all and takes what comes at the other end until everything is there; fails the test where that does not go.
-std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::byte> head, std::span<const std::byte> body);
+std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::byte> head,
+                             std::span<const std::byte> body);
 // Reads once, waiting until something comes: bytes, "closed" or the message of what was thrown.
 struct Reading {
   std::vector<std::byte> bytes;

@@ -43,7 +43,8 @@ class Channels : public testing::TestWithParam<Way> {
 
   std::unique_ptr<Channel> make(Socket socket, Side side) const {
     if (!GetParam().encrypted) return make_channel(context_, std::move(socket), side);
-    return make_tls_channel(std::static_pointer_cast<const TlsContext>(context_), std::move(socket), side, "", GetParam().rekey);
+    return make_tls_channel(std::static_pointer_cast<const TlsContext>(context_), std::move(socket), side, "",
+                            GetParam().rekey);
   }
 
   test::TemporaryFolder folder_;
@@ -128,7 +129,8 @@ TEST_P(Channels, SeeAPeerThatVanishes) {
   EXPECT_EQ(test::read_some(*other_).error, "closed");
   const auto all = random_block(3000, 3);
   IoResult result;
-  for (int i = 0; i < 100 && result.status == IoStatus::kDone; ++i) result = other_->write(all, all);  // no signal either
+  for (int i = 0; i < 100 && result.status == IoStatus::kDone; ++i)
+    result = other_->write(all, all);  // no signal either
   EXPECT_EQ(result.status, IoStatus::kClosed);
 }
 
@@ -140,12 +142,12 @@ TEST_P(Channels, SayWhoIsThere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Channels,
-                         testing::Values(Way{false, 0, 0}, Way{false, 4096, 0}, Way{true, 0, kRekeyBytes}, Way{true, 4096, kRekeyBytes},
-                                         Way{true, 0, 100000}),
+                         testing::Values(Way{false, 0, 0}, Way{false, 4096, 0}, Way{true, 0, kRekeyBytes},
+                                         Way{true, 4096, kRekeyBytes}, Way{true, 0, 100000}),
                          [](const auto& info) {
                            const Way& way = info.param;
-                           return std::string(way.encrypted ? "Tls" : "Plain") + (way.buffer > 0 ? "SmallBuffers" : "") +
-                                  (way.rekey == 100000 ? "FreshKeys" : "");
+                           return std::string(way.encrypted ? "Tls" : "Plain") +
+                                  (way.buffer > 0 ? "SmallBuffers" : "") + (way.rekey == 100000 ? "FreshKeys" : "");
                          });
 
 // A header of its own record would cost a quarter of the speed of small chunks.

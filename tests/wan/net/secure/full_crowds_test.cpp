@@ -92,8 +92,8 @@ class FullFarCrowds : public testing::Test {
   // Paths of one who is 270 ms away while a crowd comes from there as well, or from a place near the listener.
   void come_in(bool same_address) {
     const testbed::Namespace near(testbed::namespace_name("near")), far(testbed::namespace_name("far"));
-    const testbed::EmulatedLink link({near.name(), "near", "10.9.0.1", "fd09::1"}, {far.name(), "far", "10.9.0.2", "fd09::2"},
-                                     {.delay = 0.135});
+    const testbed::EmulatedLink link({near.name(), "near", "10.9.0.1", "fd09::1"},
+                                     {far.name(), "far", "10.9.0.2", "fd09::2"}, {.delay = 0.135});
     const test::TemporaryFolder keys;
     const test::Log log;
     Security own = test::new_key(keys), key = own;
@@ -102,12 +102,15 @@ class FullFarCrowds : public testing::Test {
     std::unique_ptr<Listener> listener;
     near.within([&] {
       here = std::make_unique<Context>(1);
-      listener = std::make_unique<Listener>(Endpoint{"", 0}, own, PathSettings{}, ListenerLimits{}, RelayRoute{}, *here);
+      listener =
+          std::make_unique<Listener>(Endpoint{"", 0}, own, PathSettings{}, ListenerLimits{}, RelayRoute{}, *here);
     });
     far.within([&] { there = std::make_unique<Context>(1); });
     const Endpoint address{"10.9.0.1", listener->address().port};
     std::atomic<int> count{0};
-    std::jthread strangers([&](const std::stop_token& stop) { (same_address ? far : near).within([&] { crowd(address, 700, stop, count); }); });
+    std::jthread strangers([&](const std::stop_token& stop) {
+      (same_address ? far : near).within([&] { crowd(address, 700, stop, count); });
+    });
     const auto begin = Clock::now();
     std::this_thread::sleep_for(std::chrono::seconds(2));
     std::vector<Path> paths;
@@ -118,7 +121,8 @@ class FullFarCrowds : public testing::Test {
       least = std::min(least, since(start));
       most = std::max(most, since(start));
     }
-    std::printf("  %.0f strangers a second; 10 paths at 270 ms: each up in %.2f to %.2f s\n", count / since(begin), least, most);
+    std::printf("  %.0f strangers a second; 10 paths at 270 ms: each up in %.2f to %.2f s\n", count / since(begin),
+                least, most);
     EXPECT_GT(count / since(begin), 600);
     EXPECT_LT(most, same_address ? 30 : 5);
     strangers.request_stop();

@@ -91,10 +91,12 @@ TEST_F(KeyFile, ThatIsNoKeyIsRefused) {
   EXPECT_NE(refusal(folder_.path()), "");
   const std::string first = "maki-key 1\n";
   for (const std::string& text :
-       {std::string{}, std::string("maki-key 2\n") + id_ + key_, id_ + key_, first, first + id_, first + key_, first + id_ + key_ + key_,
-        first + id_ + id_ + key_, first + id_ + key_ + "note = 1\n", first + id_ + key_ + "nonsense\n", first + "id = 0123456789ABCDEF\n" + key_,
-        first + "id = 0123\n" + key_, first + id_ + "key = " + std::string(63, 'a') + "\n", first + id_ + "key = " + std::string(65, 'a') + "\n",
-        first + id_ + "key = " + std::string(63, 'a') + "g\n", first + id_ + "key = " + std::string(64, 'a') + std::string(1, '\0') + "\n",
+       {std::string{}, std::string("maki-key 2\n") + id_ + key_, id_ + key_, first, first + id_, first + key_,
+        first + id_ + key_ + key_, first + id_ + id_ + key_, first + id_ + key_ + "note = 1\n",
+        first + id_ + key_ + "nonsense\n", first + "id = 0123456789ABCDEF\n" + key_, first + "id = 0123\n" + key_,
+        first + id_ + "key = " + std::string(63, 'a') + "\n", first + id_ + "key = " + std::string(65, 'a') + "\n",
+        first + id_ + "key = " + std::string(63, 'a') + "g\n",
+        first + id_ + "key = " + std::string(64, 'a') + std::string(1, '\0') + "\n",
         first + id_ + key_ + std::string(5000, '#')})
     EXPECT_NE(refusal(put(text)), "") << text;
   EXPECT_NE(refusal("/dev/null"), "");
@@ -107,7 +109,9 @@ TEST_F(KeyFile, MessagesDoNotShowTheSecret) {
   EXPECT_EQ(refusal(put("maki-key 1\n" + id_ + "key = " + secret + "\n")).find("deadbeef"), std::string::npos);
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 TEST(Hmac, OfRfc4231) {
   const Digest digest = hmac_sha256(bytes_of("Jefe"), bytes_of("what do ya want for nothing?"));

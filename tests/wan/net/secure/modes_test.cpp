@@ -37,9 +37,9 @@ class Modes : public testing::Test {
   Security certificate_ = authority_.issue("site", {.common_name = "site.example"});
 };
 
-#define EXPECT_SAYS(text, part)       \
-  do {                                \
-    const std::string said = (text);  \
+#define EXPECT_SAYS(text, part)                            \
+  do {                                                     \
+    const std::string said = (text);                       \
     EXPECT_NE(said.find(part), std::string::npos) << said; \
   } while (false)
 

@@ -133,15 +133,17 @@ TEST_F(Peers, NoKeyIsRefused) {
 TEST_F(Peers, PlainBytesAreRefused) {
   const Security key = test::key_in(folder_, "a.key");
   const auto hello = encode(Hello{});
-  for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(200, '\0'), std::string(200, 'x'),
-                                   std::string(reinterpret_cast<const char*>(hello.data()), hello.size()), std::string("SSH-2.0-OpenSSH_9\r\n")})
+  for (const std::string& bytes :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(200, '\0'), std::string(200, 'x'),
+        std::string(reinterpret_cast<const char*>(hello.data()), hello.size()), std::string("SSH-2.0-OpenSSH_9\r\n")})
     EXPECT_SAYS(refuse_bytes(key, bytes), "speaks no TLS") << bytes;
 }
 
 TEST_F(Peers, KeyAndCertificateDoNotMeet) {
   test::Authority authority(folder_, "authority");
   const Security key = test::key_in(folder_, "a.key");
-  const Security certificate = authority.issue("site", {.common_name = "site.example", .alternative = "DNS:site.example"});
+  const Security certificate =
+      authority.issue("site", {.common_name = "site.example", .alternative = "DNS:site.example"});
   EXPECT_SAYS(meet(key, certificate).connecting.error, "certificate in place of the key");
   const Meeting meeting = meet(certificate, key);
   EXPECT_SAYS(meeting.listening.error, "offers no key");
@@ -208,7 +210,7 @@ TEST_F(Peers, ExpiredCertificateIsRefused) {
   test::Authority authority(folder_, "authority");
   const Security good = authority.issue("good", {.common_name = "site.example"});
   for (const test::Wish& wish : {test::Wish{.common_name = "site.example", .from = -7200, .to = -3600},
-                           test::Wish{.common_name = "site.example", .from = 3600, .to = 7200}}) {
+                                 test::Wish{.common_name = "site.example", .from = 3600, .to = 7200}}) {
     const Security bad = authority.issue("bad", wish);
     EXPECT_THROW(SecurityContext::make(bad), SecurityError);
     const Context context = SecurityContext::make(good);
@@ -249,7 +251,8 @@ TEST_F(Peers, ClientWithoutCertificateIsRefused) {
 
 TEST_F(Peers, BadCertificateFilesAreRefusedAtOnce) {
   test::Authority authority(folder_, "authority");
-  const Security site = authority.issue("site", {.common_name = "a"}), other = authority.issue("other", {.common_name = "b"});
+  const Security site = authority.issue("site", {.common_name = "a"}),
+                 other = authority.issue("other", {.common_name = "b"});
   const auto refusal = [](const Security& security) {
     try {
       SecurityContext::make(security);
@@ -276,7 +279,8 @@ TEST_F(Peers, ChangedBytesAreNoticed) {
   const auto context = SecurityContext::make(test::key_in(folder_, "a.key"));
   auto [a, middle_a] = test::socket_pair();
   auto [middle_b, b] = test::socket_pair();
-  const auto one = make_channel(context, std::move(a), Side::kConnecting), other = make_channel(context, std::move(b), Side::kListening);
+  const auto one = make_channel(context, std::move(a), Side::kConnecting),
+             other = make_channel(context, std::move(b), Side::kListening);
   const auto pass = [](const Socket& from, const Socket& to, int flip, double patience = 30) {
     char bytes[4096];
     test::wait_readable(from.descriptor(), patience);

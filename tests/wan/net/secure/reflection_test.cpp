@@ -82,7 +82,8 @@ TEST_F(Reflection, DoesNotEndAPathThatStands) {
   proxy.lead_to(own.address());
   const int before = proxy.connections();
   proxy.cut();
-  for (int i = 0; i < 3000 && proxy.connections() < before + 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 3000 && proxy.connections() < before + 4; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_GE(proxy.connections(), before + 4);
   proxy.lead_to(peer.address());
   test::expect_echo(path);

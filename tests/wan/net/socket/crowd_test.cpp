@@ -15,7 +15,8 @@ TEST(Crowd, GivesUpTheFirstOfTheMostNumerousOrigin) {
   crowd.enter("honest", members[0]);
   for (int i = 1; i < 5; ++i) crowd.enter("many", members[static_cast<std::size_t>(i)]);
   for (int i = 1; i < 5; ++i) {
-    EXPECT_EQ(&crowd.surplus(), i < 4 ? &members[static_cast<std::size_t>(i)] : &members[0]);  // one each: the very first
+    EXPECT_EQ(&crowd.surplus(),
+              i < 4 ? &members[static_cast<std::size_t>(i)] : &members[0]);  // one each: the very first
     crowd.leave(members[static_cast<std::size_t>(i)]);
   }
   EXPECT_EQ(crowd.size(), 1u);

@@ -24,7 +24,8 @@ namespace {
 
 std::array<Socket, 2> pair_of_sockets() {
   int two[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, two) != 0) throw std::runtime_error("socketpair");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, two) != 0)
+    throw std::runtime_error("socketpair");
   return {Socket(two[0]), Socket(two[1])};
 }
 
@@ -102,7 +103,8 @@ TEST(EventLoop, TimersNeverRunEarly) {
   EventLoop loop("test-loop");
   for (double seconds : {0.0, 0.0003, 0.004}) {
     std::promise<void> done;
-    const auto due = EventLoop::Clock::now() + std::chrono::duration_cast<EventLoop::Clock::duration>(std::chrono::duration<double>(seconds));
+    const auto due = EventLoop::Clock::now() +
+                     std::chrono::duration_cast<EventLoop::Clock::duration>(std::chrono::duration<double>(seconds));
     loop.call([&] { loop.at(due, [&] { done.set_value(); }); });
     done.get_future().wait();
     EXPECT_GE(EventLoop::Clock::now(), due);

@@ -37,7 +37,8 @@ int option(int descriptor, int level, int name) {
 bool have_ipv6() {
   const Socket socket(::socket(AF_INET6, SOCK_STREAM, 0));
   const Address loopback = resolve({"::1", 0}).front();
-  return socket.open() && bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&loopback.storage), loopback.length) == 0;
+  return socket.open() &&
+         bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&loopback.storage), loopback.length) == 0;
 }
 
 TEST(Tcp, NamesAddresses) {
@@ -47,7 +48,8 @@ TEST(Tcp, NamesAddresses) {
   EXPECT_EQ(resolve_local({"127.0.0.1", 5}).text(), "127.0.0.1:5");
   EXPECT_THROW(resolve({"no-such-host.invalid", 80}), Error);
   EXPECT_THROW(resolve({"", 80}), Error);
-  for (const Address& address : resolve({"localhost", 1})) EXPECT_TRUE(address.host() == "127.0.0.1" || address.host() == "::1");
+  for (const Address& address : resolve({"localhost", 1}))
+    EXPECT_TRUE(address.host() == "127.0.0.1" || address.host() == "::1");
 }
 
 TEST(Tcp, ConnectsAndAccepts) {

@@ -33,8 +33,7 @@ struct ModelLink : MeasuredLink {
   void use(const Trial& trial) override {
     if (refuses_bbr && trial.settings.congestion == "bbr") throw Error("no bbr there");
     if (connections == 0 || trial.settings.streams != now_used.settings.streams ||
-        trial.settings.window != now_used.settings.window ||
-        trial.settings.congestion != now_used.settings.congestion)
+        trial.settings.window != now_used.settings.window || trial.settings.congestion != now_used.settings.congestion)
       ++connections, spend(4 * round_trip);
     now_used = trial;
   }
