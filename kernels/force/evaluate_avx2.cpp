@@ -8,8 +8,9 @@
 
 namespace maki::force_avx2 {
 namespace {
+#include "kernels/force/simd_avx2.hpp"  // first: the vectors that the loops are written in
+
 #include "kernels/force/evaluate_cpu.inl"
-#include "kernels/force/simd_avx2.hpp"
 }  // namespace
 
 const CpuKernels kKernels = {"avx2", evaluate_group, direct, loop};

@@ -8,8 +8,9 @@
 
 namespace maki::force_avx512 {
 namespace {
+#include "kernels/force/simd_avx512.hpp"  // first: the vectors that the loops are written in
+
 #include "kernels/force/evaluate_cpu.inl"
-#include "kernels/force/simd_avx512.hpp"
 }  // namespace
 
 const CpuKernels kKernels = {"avx512", evaluate_group, direct, loop};

@@ -4,8 +4,9 @@
 
 namespace maki::force_scalar {
 namespace {
+#include "kernels/force/simd_scalar.hpp"  // first: the vectors that the loops are written in
+
 #include "kernels/force/evaluate_cpu.inl"
-#include "kernels/force/simd_scalar.hpp"
 }  // namespace
 
 const CpuKernels kKernels = {"scalar", evaluate_group, direct, loop};

@@ -108,7 +108,7 @@ OpenSites agree(const Config& config, const ThisSite& site, const Communicator& 
   OpenSites ring = open_sites(config, site, ranks, found.back().run, steps, say_now);
   if (!site.over_sites()) return ring;
   std::erase_if(found, [&](const RestartInfo& info) { return info.step != ring.restart; });
-  at_all_sites(ring.sites.get(), [&] {
+  at_all_sites(*ring.sites, [&] {
     if (found.empty())
       throw Error("the sites have no restart in common", fmt::format("here there are steps {}", fmt::join(steps, ", ")),
                   "give the directories of the same run at all sites, or begin with maki run");
@@ -147,13 +147,13 @@ struct Ready {
   Prepared run;
   std::optional<RunProducts> files;
 };
-void make_ready(Ready& ready, const Config& config, sites::Sites* sites, const Communicator& ranks) {
-  ready.from = read_state(ready.info, ranks);
-  ready.admission = admit(config, ranks, ready.from->state.field.total);
+void make_ready(Ready& ready, const Config& config, const RunPlace& place) {
+  ready.from = read_state(ready.info, place.ranks);
+  ready.admission = admit(config, place.ranks, ready.from->state.field.total);
   ready.run = prepare_again(config, ready.from->state);
-  take_plans(ready.info, ranks);
+  take_plans(ready.info, place.ranks);
   ready.files.emplace(files_of(ready.run, ready.info), provenance(to_toml(ready.run.config), device_text()), ready.run,
-                      ranks, sites);
+                      place);
 }
 
 void resume_simulation(const Options& given) {
@@ -166,7 +166,8 @@ void resume_simulation(const Options& given) {
   const OpenSites ring = agree(config, site, ranks, found);
   Ready ready;
   ready.info = found.back();
-  at_all_sites(ring.sites.get(), [&] { make_ready(ready, config, ring.sites.get(), ranks); });
+  const RunPlace place{ranks, *ring.sites};
+  at_all_sites(*ring.sites, [&] { make_ready(ready, config, place); });
   RunProducts& files = *ready.files;
   files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
                             ready.run.initial.header.comoving ? "a" : "t", ready.info.time));
@@ -177,13 +178,13 @@ void resume_simulation(const Options& given) {
   const Stream stream;
   SimulationOptions options = simulation_options(ready.run);
   if (!config.gravity.list_memory) options.gravity.list_budget = ready.admission.list_budget;
-  Simulation simulation(stream, *ready.from, options, timeline_of(ready.run), files, {ranks, ring.sites.get()});
+  Simulation simulation(stream, *ready.from, options, timeline_of(ready.run), files, place);
   ready.from.reset();
   for (const std::string& name : remove_restarts_after(*config.run.output_directory, ready.info.step, ranks))
     files.message(fmt::format("{} is of a later step and is removed.", name));
   const RunResult result = simulation.run();
   files.finish(result, simulation.timers());
-  if (ring.sites && !result.site_lost) ring.sites->close();
+  if (!result.site_lost) ring.sites->close();
   if (const int code = exit_code(result)) throw CLI::RuntimeError(code);
 }
 

@@ -57,7 +57,7 @@ void print_estimate(const Config& config) {
 // The initial conditions of this site's slab, on its ranks, once the other sites are there.
 void take_share(Prepared& run, const Config& config, sites::Sites& sites, const Communicator& ranks) {
   const bool unmade = config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile;
-  at_all_sites(&sites, [&] {
+  at_all_sites(sites, [&] {
     if (unmade) run = prepare(config);
   });
   keep_own_slab(run, sites, ranks);
@@ -73,11 +73,11 @@ void run_simulation(const Options& given) {
   Prepared run = prepare(config, !site.over_sites());
   if (site.over_sites()) first_slabs(run, site.count);
   const OpenSites ring = open_sites(run.config, site, ranks, "", {}, say_now);
-  if (ring.sites) take_share(run, config, *ring.sites, ranks);
+  if (site.over_sites()) take_share(run, config, *ring.sites, ranks);
   std::optional<RunProducts> files;
-  at_all_sites(ring.sites.get(), [&] {
-    files.emplace(run_file_options(run, ring.run), provenance(to_toml(run.config), device_text()), run, ranks,
-                  ring.sites.get());
+  const RunPlace place{ranks, *ring.sites};
+  at_all_sites(*ring.sites, [&] {
+    files.emplace(run_file_options(run, ring.run), provenance(to_toml(run.config), device_text()), run, place);
   });
   if (ranks.size() > 1) files->message(describe_ranks(ranks));
   for (const auto& lines : {ring.describe(), summary(run), admission.notes})
@@ -87,11 +87,10 @@ void run_simulation(const Options& given) {
   SimulationOptions options = simulation_options(run);
   if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
   Timeline timeline = timeline_of(run);
-  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files,
-                        {ranks, ring.sites.get()});
+  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, place);
   const RunResult result = simulation.run();
   files->finish(result, simulation.timers());
-  if (ring.sites && !result.site_lost) ring.sites->close();
+  if (!result.site_lost) ring.sites->close();
   if (const int code = exit_code(result)) throw CLI::RuntimeError(code);
 }
 

@@ -42,22 +42,31 @@ void check_sites(const GravityOptions& o) {
 
 }  // namespace
 
+// Forces that no run asks for: each evaluation is agreed on when it has ended.
+struct AgreementOfOne {
+  explicit AgreementOfOne(const Communicator& ranks) : sites(ranks), agreement(sites) {}
+  sites::Sites sites;
+  SiteAgreement agreement;
+};
+
 struct Gravity::Parts {
   Parts(const GravityOptions& o, PhaseTimers& t, const Communicator& r, SiteAgreement* s)
-      : options(o), timers(t), ranks(r), agreement(s), tree(o, t, r, s), all_sources(r) {
+      : options(o), timers(t), ranks(r), by_itself(s ? nullptr : std::make_unique<AgreementOfOne>(r)),
+        agreement(s ? *s : by_itself->agreement), several_sites(!agreement.sites().alone()), tree(o, t, r, agreement),
+        all_sources(r) {
     check_cutoff(o);
     check_ghosts(o);
-    if (agreement) check_sites(o);
+    if (several_sites) check_sites(o);
     if (!options.periodic || options.law.split == Split::kNone) return;
     const PoolLane lane(kMeshLane);
     // ParticleMesh transforms in other roundings than the mesh of many ranks, which has one result for all.
-    if (ranks.size() == 1 && !agreement && options.ghost_level == 0) {
+    if (ranks.size() == 1 && !several_sites && options.ghost_level == 0) {
       mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
       return;
     }
     auto pencils = std::make_unique<PencilMesh>(ranks, options.mesh, options.law);
-    if (agreement) {
-      site_mesh = std::make_unique<sites::SiteMesh>(agreement->sites());
+    if (several_sites) {
+      site_mesh = std::make_unique<sites::SiteMesh>(agreement.sites());
       pencils->set_outside(site_mesh.get());
       pencils->measure_phases();
       mesh_of_sites = pencils.get();
@@ -68,7 +77,9 @@ struct Gravity::Parts {
   GravityOptions options;
   PhaseTimers& timers;
   Communicator ranks;
-  SiteAgreement* agreement;  // null in a run of one site
+  std::unique_ptr<AgreementOfOne> by_itself;
+  SiteAgreement& agreement;
+  const bool several_sites;
   TreeGravity tree;
   AllSources all_sources;                           // for the direct sum
   Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
@@ -77,8 +88,7 @@ struct Gravity::Parts {
   PencilMesh* mesh_of_sites = nullptr;  // the same, in a run over sites
   bool mesh_was_used = false;           // since its phases were asked for
   double coded = 0;                     // seconds of site_mesh at that time
-  std::optional<MassUnit> mass_unit;    // of the masses that the mesh has seen, those of so many particles
-  std::size_t mass_unit_particles = 0;
+  std::optional<MassUnit> mass_unit;    // of the masses that the mesh has seen
   VectorArray short_range{"gravity.short"}, long_range{"gravity.long"};
   bool long_range_known = false;     // on all ranks, also where there is nothing to know
   std::optional<double> total_mass;  // of all sites, once it was needed
@@ -134,6 +144,7 @@ class Fork {
 }  // namespace
 
 void Gravity::Parts::prepare(const Stream& stream, Particles& particles, VectorArray* carried) {
+  if (by_itself) agreement.begin();
   tree.agree_with_sites();
   if (options.direct || !tree.rebuild_is_due()) return;
   const PhaseTimers::Scope scope(timers, "tree", stream);
@@ -149,23 +160,19 @@ void Gravity::Parts::evaluate_short(const Stream& stream, const Particles& parti
     evaluate_direct(stream, particles, out);
   else
     tree.evaluate(stream, particles, out);
+  if (by_itself) agreement.publish();
   if (!want_potential || !mesh) return;
   // The mean of the short-range potential over the box, so that the sum of both ranges has mean 0.
   add_constant(stream, short_potential,
                static_cast<float>(mass_of_all(stream, particles) * potential_integral(options.law)));
 }
 
-// Over sites it is asked for once: masses do not change there.
+// Asked for once: masses in a periodic box do not change.
 double Gravity::Parts::mass_of_all(const Stream& stream, const Particles& particles) {
   if (total_mass) return *total_mass;
   DoubleDouble mass = mass_sum(stream, particles.source.data(), particles.size());
   exact_sum(ranks, std::span(&mass, 1));
-  if (!agreement) return mass.value();
-  total_mass = 0;
-  const double mine = mass.value();
-  for (const auto& message : agreement->sites().gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
-    *total_mass += sites::value_of<double>(message);
-  return *total_mass;
+  return total_mass.emplace(agreement.sites().sum(sites::Phase::kOutput, 0, mass.value()));
 }
 
 void Gravity::Parts::evaluate_direct(const Stream& stream, const Particles& particles, const ForceOutput& out) {
@@ -181,11 +188,7 @@ void Gravity::Parts::evaluate_direct(const Stream& stream, const Particles& part
 
 void Gravity::Parts::know_mass_unit(const Stream& stream, const Particles& particles) {
   const std::size_t n = particles.size();
-  if (mass_unit && (ranks.size() > 1 || agreement || mass_unit_particles == n)) return;
-  const SourceParticle* source = particles.source.data();
-  mass_unit = agreement ? mass_unit_of_sites(agreement->sites(), stream, options.mesh, source, n)
-                        : mesh->mass_unit(stream, source, n);
-  mass_unit_particles = n;
+  if (!mass_unit) mass_unit = mass_unit_of_sites(agreement.sites(), stream, options.mesh, particles.source.data(), n);
 }
 
 // Where there are other sites, this one's masses go on their way to them.
@@ -193,7 +196,7 @@ void Gravity::Parts::begin_mesh(const Stream& stream, const Particles& particles
   const PoolLane lane(kMeshLane);
   const PhaseTimers::Scope scope(timers, "mesh", stream);
   know_mass_unit(stream, particles);
-  if (site_mesh) site_mesh->set_slabs(tree.sites()->slabs(), 1.0 / options.mesh.cells);
+  if (site_mesh) site_mesh->set_slabs(tree.sites().slabs(), 1.0 / options.mesh.cells);
   mesh->begin(stream, particles.source.data(), particles.size(), *mass_unit);
 }
 
@@ -252,7 +255,7 @@ void Gravity::both_ranges(const Stream& stream, Particles& particles, bool want_
 }
 
 void Gravity::know_total_mass(const Stream& stream, const Particles& particles) {
-  if (parts_->mesh && parts_->agreement) parts_->mass_of_all(stream, particles);
+  if (parts_->mesh) parts_->mass_of_all(stream, particles);
 }
 
 Gravity::MeshOfSites Gravity::take_mesh_of_sites() {
@@ -295,20 +298,17 @@ const GravityCounts& Gravity::counts() const {
 
 const GravityOptions& Gravity::options() const { return parts_->options; }
 
-const sites::Slabs* Gravity::slabs() const {
-  OtherSites* const others = parts_->tree.sites();
-  return others ? &others->slabs() : nullptr;
-}
+const sites::Slabs& Gravity::slabs() const { return parts_->tree.sites().slabs(); }
 TreeDrifts Gravity::drifts() const {
   TreeGravity& tree = parts_->tree;
   const double used = tree.drift().used();
-  return {used, used > 0 ? tree.drift().length() : 0, tree.sites() ? tree.sites()->drift().length() : 0};
+  return {used, used > 0 ? tree.drift().length() : 0, tree.sites().drift().length()};
 }
 void Gravity::set_drifts(const TreeDrifts& drifts) {
   TreeGravity& tree = parts_->tree;
   tree.drift().restore(drifts.ranks, drifts.ranks_next);
-  if (tree.sites()) tree.sites()->drift().restore(drifts.sites);
+  tree.sites().drift().restore(drifts.sites);
 }
-void Gravity::set_slabs(const sites::Slabs& slabs) { parts_->tree.sites()->set_slabs(slabs); }
+void Gravity::set_slabs(const sites::Slabs& slabs) { parts_->tree.sites().set_slabs(slabs); }
 
 }  // namespace maki

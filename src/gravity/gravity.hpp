@@ -78,8 +78,8 @@ class Gravity {
  public:
   // Over many ranks all calls are collective, each rank gives the particles that it has, maybe none, and all ask for
   // the same. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest images.
-  // `agreement`: in a run over several sites, of which these ranks are one; then all sites call alike, and the particles
-  // given are those of this site. Null: there is one.
+  // `agreement`: of a run, where an evaluation of forces lies between begin() and publish(), at all its sites alike; the
+  // particles given are those of this site. Null: these ranks are the only site, and nobody else has to do with it.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
           SiteAgreement* agreement = nullptr);
   ~Gravity();
@@ -96,7 +96,7 @@ class Gravity {
   // if they have to be, then the mesh goes its way while the tree is built, walked and evaluated, then `stream` waits
   // for the mesh. Where this throws, nothing is at work any more.
   void both_ranges(const Stream& stream, Particles& particles, bool want_potential);
-  // A round trip between sites, which they otherwise take when a potential is first wanted. Else nothing.
+  // A round trip between sites, which they otherwise take when a potential is first wanted.
   void know_total_mass(const Stream& stream, const Particles& particles);
   bool has_mesh() const;
 
@@ -115,8 +115,8 @@ class Gravity {
   void box_doubled();                 // to be said after double_box(); the next short_range builds anew
   const GravityCounts& counts() const;
   const GravityOptions& options() const;
-  // Of a run over sites, else null: whose slab is where.
-  const sites::Slabs* slabs() const;
+  // Which site's slab is where.
+  const sites::Slabs& slabs() const;
   void set_slabs(const sites::Slabs& slabs);  // before the first call above
   // Of a run over ranks or sites: what trees sent to others allow for, to go on from a state. To be set as slabs are.
   TreeDrifts drifts() const;

@@ -12,8 +12,6 @@ namespace maki {
 namespace {
 
 constexpr float kReachSkin = 0.02f;
-// Evaluations between sums and what is decided from them.
-constexpr int kDelay = 2;
 // Sites of unequal speed keep being so: what they waste in one step they will in many, which new slabs would spare. They
 // are cut once that is more than a rebuild costs (interactions a particle), but not for what is noise.
 constexpr double kWasteStays = 4, kNoise = 0.03, kRebuildCost = 350;
@@ -82,11 +80,11 @@ bool OtherSites::rebuild_is_wanted() {
   if (outgrown > 0) drift_.lengthen(options_.law.r_cut);
   bool wanted = outgrown > 0 || asked > 0;
   if (*known == rebuilt_at_)
-    judge_.begin(sums, true);
-  else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums, kDelay))
+    judge_.begin(sums, balanced_ || shares_work());  // sites of unequal speed have unequal shares
+  else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums, std::max(1, agreement_.delay())))
     wanted = true;
   if (*known > rebuilt_at_ && is_wasteful(sums.mean_list())) wanted = true;
-  return wanted && options_.fixed_reuse == 0;
+  return wanted && (options_.fixed_reuse == 0 || !shares_work());
 }
 
 // Since the rebuild: whether faster sites have waited long enough for slower ones.
@@ -117,6 +115,7 @@ void OtherSites::double_box() {
 }
 
 void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray* carried) {
+  if (!shares_work()) return;
   if (!drift_.known()) measure_density(particles.size());
   std::array<DeviceBuffer<float>*, 3> extra{};
   if (carried) extra = {&carried->x, &carried->y, &carried->z};
@@ -129,9 +128,7 @@ void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray
 void OtherSites::measure_density(std::uint64_t mine) {
   sites::Sites& sites = agreement_.sites();
   sites.ranks().sum(std::span(&mine, 1));
-  std::uint64_t all = 0;
-  for (const auto& message : sites.gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine)))
-    all += sites::value_of<std::uint64_t>(message);
+  const std::uint64_t all = sites.sum(sites::Phase::kSums, 0, mine);
   const bool soft = !options_.periodic && options_.law.softening > 0;
   drift_.begin(all, soft ? kFirstDriftOfSoftening * options_.law.softening : 1);
 }
@@ -144,21 +141,23 @@ void OtherSites::begin(const Stream& stream, Octree& tree, const SourceParticle*
     trees_.update(stream, tree, particles, agreement_.number());
 }
 
-void OtherSites::tell(const StepSums& sums, double interactions, double seconds, bool asks_rebuild,
-                      std::vector<std::uint32_t> x) {
-  std::array<double, 2> most = {seconds, asks_rebuild ? 1.0 : 0.0}, all = {interactions, static_cast<double>(outgrown)};
-  agreement_.sites().ranks().max(most);
+void OtherSites::tell(const Evaluation& evaluation, std::vector<std::uint32_t> x) {
+  balanced_ = evaluation.balanced;
+  SiteMeasures& mine = agreement_.mine();
+  mine.tree = evaluation.sums;
+  mine.asks_rebuild = evaluation.asks_rebuild;
+  mine.particles = static_cast<std::uint64_t>(evaluation.sums.members);
+  if (!shares_work()) return;
+  double slowest = evaluation.seconds;
+  std::array<double, 2> all = {evaluation.interactions, static_cast<double>(outgrown)};
+  agreement_.sites().ranks().max(std::span(&slowest, 1));
   agreement_.sites().ranks().sum(all);
   work_ += all[0];
-  seconds_ += options_.deterministic ? all[0] : most[0];
-  SiteMeasures& mine = agreement_.mine();
-  mine.tree = sums;
+  seconds_ += options_.deterministic ? all[0] : slowest;
   mine.work = work_;
   mine.force_seconds = seconds_;
-  mine.last_force_seconds = most[0];
+  mine.last_force_seconds = slowest;
   mine.outgrown = all[1];
-  mine.asks_rebuild = most[1] > 0;
-  mine.particles = static_cast<std::uint64_t>(sums.members);
   if (!x.empty()) agreement_.set_samples(std::move(x));
 }
 

@@ -1,5 +1,5 @@
-// The other sites of a run, as tree gravity deals with them: whose slab is where, the trees that come from them, and
-// when all sites rebuild.
+// The sites of a run, as tree gravity deals with them: whose slab is where, the trees that come from the others, and
+// when all rebuild. Of a site alone: when it rebuilds.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,17 @@ class OtherSites final : public TreeImports {
   const SourceParticle* particles() const override { return trees_.particles(); }
   std::uint64_t particle_count() const override { return trees_.particle_count(); }
 
-  // What this evaluation adds to this site's sums. `x`: samples of what the particles cost, after a rebuild. Collective.
-  void tell(const StepSums& sums, double interactions, double seconds, bool asks_rebuild, std::vector<std::uint32_t> x);
+  // What this evaluation adds to this site's sums. `x`: samples of what the particles cost, after a rebuild, where work is
+  // shared with other sites. Collective.
+  struct Evaluation {
+    StepSums sums;        // over the ranks
+    double interactions;  // of this rank
+    double seconds;       // in lists and their evaluation, likewise
+    bool asks_rebuild;    // of all sites, as this one cannot wait; alike on all ranks
+    bool balanced;        // domains of ranks were cut by what particles have cost; likewise
+  };
+  void tell(const Evaluation& evaluation, std::vector<std::uint32_t> x);
+  bool shares_work() const { return !agreement_.sites().alone(); }
 
   const sites::Slabs& slabs() const { return slabs_; }
   // Throws Error where one is too thin for the cutoff.
@@ -62,6 +71,7 @@ class OtherSites final : public TreeImports {
   TreeDrift drift_;                           // beyond their slab, for the trees that come; alike at all sites
   std::uint64_t rebuilt_at_ = 0;              // evaluation
   std::uint64_t cut_at_ = 0;                  // evaluation from which on slabs are as they are
+  bool balanced_ = false;                     // as told of the last evaluation
   bool settled_ = false;                      // the last cut left them so
   double waste_ = 0;                          // of sites that waited for slower ones, interactions a particle
   std::uint64_t judged_ = ~std::uint64_t{0};  // the last one whose sums were looked at

@@ -37,9 +37,6 @@ class RebuildJudge {
   // two, so that the limit is kept and not found out about.
   // `ahead`: the error of so many steps later counts.
   bool wants_rebuild(const StepSums& sums, int ahead = 1);
-  // An error beyond the tolerance, which nothing announced.
-  bool is_too_wrong(double probe_error) const { return probe_error > tolerance_ * fresh_error_; }
-  double fresh_error() const { return fresh_error_; }
 
  private:
   double tolerance_;           // of the kept lists' error over the fresh ones'

@@ -30,26 +30,25 @@ void SiteAgreement::begin() {
   begun_ = true;
   mine_ = {};
   mine_x_.clear();
-  if (number_ >= 3) take(number_ - 2);  // the first one's are there
+  if (delay() > 0 && number_ >= 3) take(number_ - 2);  // the first one's are there
 }
 
-bool SiteAgreement::any_wants_stop() const {
-  return std::any_of(all_.begin(), all_.end(), [](const SiteMeasures& step) { return step.wants_stop != 0; });
-}
-bool SiteAgreement::any_wants_restart() const {
-  return std::any_of(all_.begin(), all_.end(), [](const SiteMeasures& step) { return step.wants_restart != 0; });
+std::uint64_t SiteAgreement::wishes() const {
+  if (delay() == 0) return my_wishes_;
+  std::uint64_t all = 0;
+  for (const SiteMeasures& step : all_) all |= step.wishes;
+  return all;
 }
 
 void SiteAgreement::publish() {
   mine_.digest = digest_;
-  mine_.wants_stop = wants_stop_;
-  mine_.wants_restart = wants_restart_;
+  mine_.wishes = my_wishes_;
   mine_.samples = mine_x_.size();
   sites::Message message(sizeof mine_ + mine_x_.size() * sizeof(std::uint32_t));
   std::memcpy(message.data(), &mine_, sizeof mine_);
   if (!mine_x_.empty()) std::memcpy(message.data() + sizeof mine_, mine_x_.data(), message.size() - sizeof mine_);
   sites_.publish(sites::Phase::kSums, number_, message);
-  if (number_ == 0) take(0);
+  if (delay() == 0 || number_ == 0) take(number_);
 }
 
 void SiteAgreement::take(std::uint64_t number) {
@@ -79,6 +78,14 @@ StepSums SiteAgreement::tree() const {
   sums.ranks = 0;
   for (const SiteMeasures& step : all_) sums.add(step.tree);
   return sums;
+}
+
+double SiteAgreement::farthest(double t, double reach) {
+  if (sites_.alone()) return reach;
+  mine_.time = t;
+  mine_.reach = reach;
+  if (known_) return farthest_by(t);
+  return sites_.joined(sites::Phase::kSums, 0, reach, [](double& far, double one) { far = std::max(far, one); });
 }
 
 double SiteAgreement::farthest_by(double t) const {

@@ -21,19 +21,19 @@ void join(MassRange& all, const MassRange& one) {
 MassUnit mass_unit_of_sites(sites::Sites& sites, const Stream& stream, const MeshOptions& options,
                             const SourceParticle* particles, std::size_t n) {
   MassTotals totals = mass_totals(sites.ranks(), stream, particles, n);
-  MassRange all;
-  for (const auto& message : sites.gather(sites::Phase::kOutput, 0, sites::as_bytes_of(totals.range)))
-    join(all, sites::value_of<MassRange>(message));
+  totals.range = sites.joined(sites::Phase::kOutput, 0, totals.range, join);
+  totals.finest_units = finest_units(stream, particles, n, totals.range);
+  sites.ranks().sum(std::span(&totals.finest_units, 1));
   struct Sums {
     std::uint64_t particles, units;
-  } mine = {totals.particles, finest_units(stream, particles, n, all)};
-  sites.ranks().sum(std::span(&mine.units, 1));
-  totals = {.particles = 0, .range = all, .finest_units = 0};
-  for (const auto& message : sites.gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine))) {
-    const auto sums = sites::value_of<Sums>(message);
-    totals.particles += sums.particles;
-    totals.finest_units += sums.units;
-  }
+  };
+  const Sums all = sites.joined(sites::Phase::kOutput, 0, Sums{totals.particles, totals.finest_units},
+                                [](Sums& sum, const Sums& one) {
+                                  sum.particles += one.particles;
+                                  sum.units += one.units;
+                                });
+  totals.particles = all.particles;
+  totals.finest_units = all.units;
   return choose_mass_unit(options.assignment, options.cells, totals, options.mass_bits);
 }
 

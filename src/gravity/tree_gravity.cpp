@@ -15,20 +15,17 @@ GravityOptions with_ghosts(GravityOptions options) {
 }  // namespace
 
 TreeGravity::TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks,
-                         SiteAgreement* agreement)
+                         SiteAgreement& agreement)
     : options_(with_ghosts(options)), timers_(timers), ranks_(ranks), domains_(ranks), own_(options_, timers),
-      rank_trees_(options_, timers, ranks),
-      sites_(agreement ? std::make_unique<OtherSites>(*agreement, options_, timers) : nullptr),
-      forces_(options_, timers, imports_), source_trees_(make_source_trees(options_, timers, own_, imports_, forces_)),
-      judge_(options.reuse_tolerance) {
+      rank_trees_(options_, timers, ranks), sites_(agreement, options_, timers), forces_(options_, timers, imports_),
+      source_trees_(make_source_trees(options_, timers, own_, imports_, forces_)) {
   if (ranks.size() > 1) imports_.push_back(&rank_trees_);
-  if (sites_) imports_.push_back(sites_.get());
+  if (!agreement.sites().alone()) imports_.push_back(&sites_);
 }
 
 void TreeGravity::agree_with_sites() {
-  if (!sites_) return;
-  if (sites_->rebuild_is_wanted()) rebuild_due_ = true;
-  sites_->agreement().decided(std::uint64_t{rebuild_is_due()});
+  if (sites_.rebuild_is_wanted()) rebuild_due_ = true;
+  sites_.agreement().decided(std::uint64_t{rebuild_is_due()});
 }
 
 void TreeGravity::set_theta(double theta) {
@@ -48,6 +45,8 @@ void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArra
   if (!imports_.empty()) {
     const PhaseTimers::Scope scope(timers_, "domains");
     distribute(stream, particles, carried);
+  } else {
+    sites_.cut_slabs();
   }
   forces_.release_lists();  // their place serves as scratch of the sort
   own_.sort(stream, particles, carried);
@@ -72,7 +71,7 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
   judge(sums, fresh);
   report(sums, particles);
   if (must_replace()) replace_lists(stream, particles, out);
-  if (sites_) tell_sites(stream, particles, sums);
+  tell_sites(stream, particles, sums);
   ++uses_since_rebuild_;
 }
 

@@ -14,7 +14,6 @@
 #include "src/gravity/own_tree.hpp"
 #include "src/gravity/rank_domains.hpp"
 #include "src/gravity/rank_trees.hpp"
-#include "src/gravity/rebuild_judge.hpp"
 #include "src/gravity/source_trees.hpp"
 
 namespace maki {
@@ -24,13 +23,12 @@ namespace maki {
 //     on their number, order and positions stay;
 //  2. the sources are made or follow their particles, others get what they need of them, and lists over them (new, or
 //     those repaired that no longer satisfy the opening criterion) are evaluated as they come (SourceTrees);
-//  3. the probes' forces are compared with a strict walk, and all ranks decide together whether the next step rebuilds
-//     (over several sites: all sites, in the next step, whether the one after it does).
+//  3. the probes' forces are compared with a strict walk; by that and by what lists cost, all sites decide together when
+//     to rebuild (OtherSites): a site alone in the next step, several in the one after it.
 class TreeGravity {
  public:
-  // `agreement`: of a run over several sites, else null.
-  TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks,
-              SiteAgreement* agreement = nullptr);
+  // An evaluation lies between begin() and publish() of `agreement`.
+  TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks, SiteAgreement& agreement);
 
   // At the beginning of an evaluation, before rebuild_is_due(): what the sites have decided.
   void agree_with_sites();
@@ -47,12 +45,12 @@ class TreeGravity {
     rebuild_due_ = true;
     rank_trees_.drift().box_doubled();
     domains_.double_box();
-    if (sites_) sites_->double_box();
+    sites_.double_box();
   }
   void set_theta(double theta);
   void set_law(const ForceLaw& law);
   const GravityCounts& counts() const { return counts_; }
-  OtherSites* sites() { return sites_.get(); }
+  OtherSites& sites() { return sites_; }
   TreeDrift& drift() { return rank_trees_.drift(); }
   std::uint64_t unkept_ghost_lists() const { return source_trees_->unkept_lists(); }
   const GravityOptions& options() const { return options_; }
@@ -65,7 +63,6 @@ class TreeGravity {
   SampleError settle(const Stream& stream, const Particles& particles, const ForceOutput& out);
   StepSums over_ranks(const SampleError& error) const;
   void report(const StepSums& sums, const Particles& particles);
-  void ask_for_rebuild();
   void judge(const StepSums& sums, bool fresh);
   void renew_imports(const Stream& stream, const Particles& particles, const ForceOutput& out);
   bool must_replace() const;
@@ -78,13 +75,13 @@ class TreeGravity {
   RankDomains domains_;
   OwnTree own_;
   RankTrees rank_trees_;
-  std::unique_ptr<OtherSites> sites_;  // null in a run of one
-  std::vector<TreeImports*> imports_;  // those there are of the two, nearest first
+  OtherSites sites_;
+  std::vector<TreeImports*> imports_;  // of the two: where there are other ranks, other sites; nearest first
   ListForces forces_;
   std::unique_ptr<SourceTrees> source_trees_;
   ListProbes probes_;
-  RebuildJudge judge_;
   GravityCounts counts_;
+  double fresh_error_ = 0;     // of the probes, by lists just made
   bool again_ = false;         // this step's lists were all evaluated twice
   bool asks_rebuild_ = false;  // of all sites, as this one cannot wait
   bool costs_known_ = false;   // all ranks' lists tell what the particles cost; alike on all ranks

@@ -22,10 +22,8 @@ void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorA
   balanced_ = known > 0;
   if (ranks_.size() > 1)
     domains_.cut(stream, particles, known > 0 ? costs_of_particles(stream, particles, seconds) : Costs{});
-  if (sites_) {
-    sites_->cut_slabs();
-    sites_->migrate(stream, particles, carried);
-  }
+  sites_.cut_slabs();
+  sites_.migrate(stream, particles, carried);
   if (ranks_.size() > 1) domains_.move(stream, particles, carried);
 }
 

@@ -82,45 +82,37 @@ void TreeGravity::report(const StepSums& sums, const Particles& particles) {
   counts_.mean_list = sums.mean_list();
   counts_.mean_fill = sums.particles() / (std::max(1.0, sums.groups) * options_.group_size);
   counts_.probe_error = sums.probe_error();
-  counts_.fresh_error = judge_.fresh_error();
+  counts_.fresh_error = fresh_error_;
   counts_.domain_imbalance = sums.imbalance();
   for (const TreeImports* const imports : imports_) imports->report(counts_);
-}
-
-// At one site at once, else of all sites.
-void TreeGravity::ask_for_rebuild() {
-  asks_rebuild_ = true;
-  if (!sites_) rebuild_due_ = true;
 }
 
 // Sums of this site, and after a rebuild a sample of where its work is.
 void TreeGravity::tell_sites(const Stream& stream, const Particles& particles, const StepSums& sums) {
   std::vector<std::uint32_t> x;
-  if (counts_.rebuilt) {
+  if (counts_.rebuilt && sites_.shares_work()) {
     const PhaseTimers::Scope scope(timers_, "export to sites");
     const Costs costs = costs_known_ ? costs_of_particles(stream, particles, 0) : Costs{};
-    const Samples samples = gather_samples(stream, ranks_, particles, costs, sites_->agreement().number());
+    const Samples samples = gather_samples(stream, ranks_, particles, costs, sites_.agreement().number());
     for (const SamplePoint& point : samples.points) x.push_back(point[0]);
   }
-  sites_->tell(sums, static_cast<double>(forces_.interactions()), forces_.seconds(), asks_rebuild_, std::move(x));
+  sites_.tell({sums, static_cast<double>(forces_.interactions()), forces_.seconds(), asks_rebuild_, balanced_},
+              std::move(x));
 }
 
 // The same sums, and so the same decisions, on all ranks.
 void TreeGravity::judge(const StepSums& sums, bool fresh) {
   costs_known_ = sums.batched == 0;
-  if (sums.batched > 0) ask_for_rebuild();
-  if (fresh) {
-    judge_.begin(sums, balanced_);
-    rank_trees_.drift().shorten();
-  } else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums) && !sites_) {
-    rebuild_due_ = true;  // over several sites they all decide, from all sites' sums
-  }
+  if (sums.batched > 0) asks_rebuild_ = true;
+  if (!fresh) return;
+  fresh_error_ = sums.probe_error();
+  rank_trees_.drift().shorten();
 }
 
 // Some rank's particles have come near to what another rank has sent undivided: all import anew from the trees as they
 // are, with more room, and the step is evaluated again.
 void TreeGravity::renew_imports(const Stream& stream, const Particles& particles, const ForceOutput& out) {
-  if (!rank_trees_.drift().lengthen(options_.law.r_cut)) ask_for_rebuild();  // more room is not to be had
+  if (!rank_trees_.drift().lengthen(options_.law.r_cut)) asks_rebuild_ = true;  // more room is not to be had
   forces_.count_again();
   rank_trees_.outgrown = 0;
   again_ = true;
@@ -142,7 +134,7 @@ void TreeGravity::renew_imports(const Stream& stream, const Particles& particles
 }
 
 bool TreeGravity::must_replace() const {
-  return !counts_.rebuilt && options_.fixed_reuse == 0 && judge_.is_too_wrong(counts_.probe_error);
+  return !counts_.rebuilt && options_.fixed_reuse == 0 && counts_.probe_error > options_.reuse_tolerance * fresh_error_;
 }
 
 // An error that nothing announced (once in some hundred steps): all lists are walked anew on the trees as they are,

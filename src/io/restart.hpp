@@ -19,7 +19,7 @@
 namespace maki {
 
 // Of files; one with another number is refused.
-inline constexpr std::uint64_t kRestartFormat = 2;
+inline constexpr std::uint64_t kRestartFormat = 3;
 
 // A rank's particles on the host, bit by bit as they are on the device: 42 bytes each.
 struct ParticleRows {

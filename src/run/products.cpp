@@ -158,8 +158,8 @@ int default_power_mesh(std::uint64_t particles) {
 }
 
 RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
-                         const Communicator& ranks, sites::Sites* sites)
-    : RunFiles(options, provenance, ranks, sites), provenance_(provenance), overwrite_(options.overwrite) {
+                         const RunPlace& place)
+    : RunFiles(options, provenance, place), provenance_(provenance), overwrite_(options.overwrite) {
   const Config::Output& output = run.config.output;
   const bool comoving = run.config.run.kind == RunKind::kCosmology;
   if (comoving && output.power_spectrum) {

@@ -51,7 +51,7 @@ int default_power_mesh(std::uint64_t particles);
 class RunProducts : public RunFiles {
  public:
   RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
-              const Communicator& ranks = Communicator::self(), sites::Sites* sites = nullptr);
+              const RunPlace& place = {});
   void output(const OutputState& state) override;
 
  private:

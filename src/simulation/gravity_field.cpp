@@ -54,14 +54,9 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
                            Frame& frame, const FieldOptions& options)
     : stream_(run.stream), gravity_(gravity), particles_(particles), timeline_(timeline), steps_(options.steps),
       schedule_(options.theta), theta_(gravity.options().theta), frame_(frame), say_(options.say), ranks_(run.ranks),
-      agreement_(run.sites), total_(over_ranks(ranks_, std::uint64_t{particles.size()})),
-      softening_(gravity.options().law.softening) {
-  if (!agreement_) return;
-  const std::uint64_t mine = total_;
-  total_ = 0;
-  for (const auto& message : agreement_->sites().gather(sites::Phase::kOutput, 0, sites::as_bytes_of(mine)))
-    total_ += sites::value_of<std::uint64_t>(message);
-}
+      agreement_(run.agreement),
+      total_(agreement_.sites().sum(sites::Phase::kOutput, 0, over_ranks(ranks_, std::uint64_t{particles.size()}))),
+      softening_(gravity.options().law.softening) {}
 
 FieldState GravityField::state() const { return {softening_, total_, escapers_.total, escapers_.energy}; }
 
@@ -113,29 +108,17 @@ void GravityField::set_softening(double softening) {
 GravityField::Reach GravityField::measure_reach(double t) {
   Reach reach;
   reach.here = largest_of_ranks(ranks_, largest_reach(stream_, particles_));
-  reach.anywhere = static_cast<double>(reach.here);
-  if (!agreement_) return reach;
   const double unit = frame_.side / kSideToUnits;
-  SiteMeasures& mine = agreement_->mine();
-  mine.time = t;
-  mine.reach = unit * reach.anywhere;
-  double far = 0;
-  if (agreement_->known()) {
-    far = agreement_->farthest_by(t);
-  } else {  // at the beginning: a round trip
-    for (const auto& message : agreement_->sites().gather(sites::Phase::kSums, 0, sites::as_bytes_of(mine.reach)))
-      far = std::max(far, sites::value_of<double>(message));
-  }
-  reach.anywhere = far / unit;
+  reach.anywhere = agreement_.farthest(t, unit * static_cast<double>(reach.here)) / unit;
   return reach;
 }
 
 // By what is known, without a look at the particles: the host would have to wait for it. What is known is alike on all
-// ranks. Sites tell each other what was measured.
+// ranks. Several sites tell each other what was measured.
 bool GravityField::all_are_inside() {
   constexpr double kRounding = 16;  // units
   const std::optional<double> known = std::exchange(known_reach_, {});
-  return known && !agreement_ && *known * kSideToUnits < static_cast<double>(kMiddleHalf) - kRounding;
+  return known && agreement_.sites().alone() && *known * kSideToUnits < static_cast<double>(kMiddleHalf) - kRounding;
 }
 
 // All sites decide alike, and wait for nobody: they double early enough for what has happened since they heard of each
@@ -149,7 +132,7 @@ void GravityField::keep_in_box(double t) {
     double_box(stream_, particles_);
     double_frame(frame_);
     gravity_.box_doubled();
-    if (agreement_) agreement_->decided(static_cast<std::uint64_t>(frame_.doublings));
+    agreement_.decided(static_cast<std::uint64_t>(frame_.doublings));
     reach = measure_reach(t);
     say_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
   }
@@ -180,21 +163,17 @@ void GravityField::take_out(double t, bool from_here) {
                    left.count, left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total));
 }
 
-// Of all ranks, and over sites of all of these, in the order of the ring.
+// Of all ranks of all sites.
 Left GravityField::sums_over_all(const HostParticles& out) {
   std::array<ExactSum, 2> sums = sums_of(out);
   ExactSum::over_ranks(ranks_, sums);
   const Left left = {over_ranks(ranks_, std::uint64_t{out.ids.size()}), sums[0].value(), sums[1].value(),
                      over_ranks(ranks_, mass_sum(stream_, particles_.source.data(), particles_.size()))};
-  if (!agreement_) return left;
-  sites::Sites& sites = agreement_->sites();
-  Left all;
+  sites::Sites& sites = agreement_.sites();
   const std::uint64_t number = sites.next_number(sites::Phase::kControl);
-  for (const auto& message : sites.gather(sites::Phase::kControl, number, sites::as_bytes_of(left))) {
-    const Left one = sites::value_of<Left>(message);
+  return sites.joined(sites::Phase::kControl, number, left, [](Left& all, const Left& one) {
     all = {all.count + one.count, all.kinetic + one.kinetic, all.nearness + one.nearness, all.others + one.others};
-  }
-  return all;
+  });
 }
 
 void GravityField::keep_escapers(const HostParticles& out, double t) {

@@ -95,7 +95,7 @@ class GravityField : public ForceField {
   Frame& frame_;
   std::function<void(const std::string&)> say_;
   Communicator ranks_;
-  SiteAgreement* agreement_;           // null in a run of one site
+  SiteAgreement& agreement_;
   std::optional<double> known_reach_;  // sides: of the positions to come, from those who know
   std::uint64_t total_;                // particles of all ranks of all sites
   double softening_ = 0;               // sides, of the law in use

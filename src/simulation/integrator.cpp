@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/device/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
@@ -18,27 +19,41 @@ namespace {
 // Of the largest acceleration from one step to the next, as far as the choice of steps believes it.
 constexpr double kLargestGrowth = 1.25;
 
+// Of several sites: rms_momentum of each is its part of the mean square, -1 where no long step has ended.
+void join(StepMeasure& all, const StepMeasure& one) {
+  all.acceleration = std::max(all.acceleration, one.acceleration);
+  all.max_momentum = std::max(all.max_momentum, one.max_momentum);
+  all.rms_momentum = all.rms_momentum < 0 || one.rms_momentum < 0 ? -1 : all.rms_momentum + one.rms_momentum;
+}
+
+// The mean square made its root, or what it was `before`.
+StepMeasure with_root(StepMeasure all, const StepMeasure& before) {
+  all.rms_momentum = all.rms_momentum < 0 ? before.rms_momentum : std::sqrt(all.rms_momentum);
+  return all;
+}
+
 }  // namespace
 
 Integrator::Integrator(const RunContext& run, Particles& particles, ForceField& forces, const Timeline& timeline,
                        const StepOptions& options, const Frame& frame)
     : stream_(run.stream), particles_(particles), forces_(forces), timeline_(timeline), options_(options),
-      frame_(frame), timers_(run.timers), ranks_(run.ranks), agreement_(run.sites) {}
+      frame_(frame), timers_(run.timers), ranks_(run.ranks), agreement_(run.agreement) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
   time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;
-  if (agreement_) agreement_->begin();
+  agreement_.begin();
   evaluate(true, want_potential);
   measure(true);
-  if (agreement_) take_measure_of_sites();
-  before_last_ = older_ = last_;
-  return {t, 0, 0, true, want_potential, last_};
+  before_last_ = older_ = measure_of_all();
+  later_.assign(2, before_last_);  // it speaks for the steps that there were not, too
+  told_before_ = told_last_;
+  return {t, 0, 0, true, want_potential, before_last_};
 }
 
 IntegratorState Integrator::state() const {
   if (!at_boundary()) throw std::logic_error("a state is kept where a long step has ended");
-  return {time_, short_kicked_to_, long_kicked_to_, long_begin_, has_potential_,
-          last_, before_last_,     older_,          told_last_,  told_before_};
+  return {time_,          short_kicked_to_, long_kicked_to_, long_begin_,
+          has_potential_, before_last_,     told_last_,      told_before_};
 }
 
 void Integrator::resume(const IntegratorState& state) {
@@ -46,54 +61,36 @@ void Integrator::resume(const IntegratorState& state) {
   short_kicked_to_ = state.short_kicked_to;
   long_kicked_to_ = state.long_kicked_to;
   long_begin_ = state.long_begin;
-  if (agreement_) agreement_->begin();
+  agreement_.begin();
   forces_.prepare_potentials();
   evaluate(true, state.has_potential);  // sums are in another order, and rounded so, where potentials are wanted
   measure(true);
+  before_last_ = state.before_last;
   told_last_ = state.told_last;
   told_before_ = state.told_before;
-  if (agreement_) collect_in_flight();
-  last_ = state.last;
-  before_last_ = state.before_last;
-  older_ = state.older;
+  collect_told();
 }
 
-// The measures of the last two evaluations were on their way when the run was left: the steps to come are those that
-// they would have led to. A round trip.
-void Integrator::collect_in_flight() {
-  const std::array<StepMeasure, 2> mine = {told_before_, told_last_};
-  std::array<bool, 2> boundary = {true, true};
-  in_flight_.assign(2, {});
-  for (const sites::Message& message : agreement_->sites().gather(sites::Phase::kOutput, 1, sites::as_bytes_of(mine))) {
-    const auto told = sites::value_of<std::array<StepMeasure, 2>>(message);
-    for (std::size_t i = 0; i < 2; ++i) {
-      StepMeasure& all = in_flight_[i];
-      all.acceleration = std::max(all.acceleration, told[i].acceleration);
-      all.max_momentum = std::max(all.max_momentum, told[i].max_momentum);
-      all.rms_momentum += told[i].rms_momentum;
-      boundary[i] = boundary[i] && told[i].rms_momentum >= 0;
-    }
-  }
-  for (std::size_t i = 0; i < 2; ++i)
-    in_flight_[i].rms_momentum = boundary[i] ? std::sqrt(in_flight_[i].rms_momentum) : -1;
+// The measures of the last two evaluations may have been on their way when the run was left: the steps to come are those
+// that they would have led to. A round trip.
+void Integrator::collect_told() {
+  using Told = std::array<StepMeasure, 2>;
+  const auto join_both = [](Told& sum, const Told& one) {
+    for (std::size_t i = 0; i < 2; ++i) join(sum[i], one[i]);
+  };
+  later_.clear();
+  for (const StepMeasure& told :
+       agreement_.sites().joined(sites::Phase::kOutput, 1, Told{told_before_, told_last_}, join_both))
+    later_.push_back(with_root(told, latest()));
 }
 
-// Over several sites: the measures that the step is chosen by, which all have told each other by now. Those on their way
-// when a run was left come first.
-void Integrator::learn_measures_of_sites() {
-  if (!agreement_) return;
-  const auto known = agreement_->known();
-  agreement_->begin();
-  older_ = before_last_;
-  if (!in_flight_.empty()) {
-    const double rms = last_.rms_momentum;
-    last_ = in_flight_.front();
-    if (last_.rms_momentum < 0) last_.rms_momentum = rms;
-    in_flight_.erase(in_flight_.begin());
-  } else if (agreement_->known() != known) {
-    take_measure_of_sites();
-  }
-  before_last_ = last_;
+// What the step is chosen by: all sites have it by now.
+void Integrator::learn_measures() {
+  const auto known = agreement_.known();
+  agreement_.begin();
+  if (agreement_.known() != known) later_.push_back(measure_of_all());
+  older_ = std::exchange(before_last_, later_.front());
+  later_.pop_front();
 }
 
 void Integrator::choose_long_step(double target) {
@@ -142,9 +139,10 @@ void Integrator::know_reach(const StepMaxima& maxima) {
 void Integrator::measure(bool boundary) {
   const PhaseTimers::Scope scope(timers_, "reductions", stream_);
   const VectorArray* far = forces_.has_mesh() ? &forces_.long_acceleration() : nullptr;
-  const bool alone = ranks_.size() == 1 && !agreement_;
+  const std::uint64_t total = forces_.total();
+  const bool all_here = ranks_.size() == 1 && total == particles_.size();
   StepMeasures measures;
-  if (alone && boundary)
+  if (all_here && boundary)
     measures = step_measures(stream_, particles_, forces_.short_acceleration(), far);
   else
     measures.maxima = largest_of_ranks(ranks_, step_maxima(stream_, particles_, forces_.short_acceleration(), far));
@@ -156,39 +154,26 @@ void Integrator::measure(bool boundary) {
                                         : fmt::format("at time {:.6g}", time_),
                 "check masses, units and softening of the initial conditions; if they are sound, use a smaller eta");
   know_reach(maxima);
-  const std::uint64_t total = forces_.total();
   std::uint64_t units = measures.square_momentum_units;
-  if (!alone && boundary)
+  if (!all_here && boundary)
     units = over_ranks(ranks_, square_momentum_units(stream_, particles_, maxima.momentum, total));
-  if (agreement_) {
-    SiteMeasures& mine = agreement_->mine();
-    mine.acceleration = maxima.acceleration * frame_.acceleration_unit();
-    mine.momentum = maxima.momentum;
-    if (boundary) mine.mean_square_momentum = mean_square_momentum(units, maxima.momentum, total);
-    agreement_->publish();
-    told_before_ = told_last_;
-    told_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum};
-    return;
-  }
-  older_ = before_last_;
-  before_last_ = last_;
-  last_.acceleration = maxima.acceleration * frame_.acceleration_unit();
-  last_.max_momentum = maxima.momentum;
-  if (boundary) last_.rms_momentum = std::sqrt(mean_square_momentum(units, maxima.momentum, total));
+  SiteMeasures& mine = agreement_.mine();
+  mine.acceleration = maxima.acceleration * frame_.acceleration_unit();
+  mine.momentum = maxima.momentum;
+  if (boundary) mine.mean_square_momentum = mean_square_momentum(units, maxima.momentum, total);
+  told_before_ = told_last_;
+  told_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum};
+  const auto known = agreement_.known();
+  agreement_.publish();
+  if (known && agreement_.known() != known) later_.push_back(measure_of_all());
 }
 
-// last_ is then of the evaluation whose sums all sites have: not of the last one.
-void Integrator::take_measure_of_sites() {
-  last_.acceleration = last_.max_momentum = 0;
-  double mean_square = 0;
-  bool boundary = true;
-  for (const SiteMeasures& step : agreement_->all()) {
-    last_.acceleration = std::max(last_.acceleration, step.acceleration);
-    last_.max_momentum = std::max(last_.max_momentum, step.momentum);
-    mean_square += step.mean_square_momentum;
-    boundary = boundary && step.mean_square_momentum >= 0;
-  }
-  if (boundary) last_.rms_momentum = std::sqrt(mean_square);
+// Of the last evaluation whose sums all sites have.
+StepMeasure Integrator::measure_of_all() const {
+  StepMeasure all;
+  for (const SiteMeasures& site : agreement_.all())
+    join(all, {site.acceleration, site.momentum, site.mean_square_momentum});
+  return with_root(all, latest());
 }
 
 }  // namespace maki

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
-#include <vector>
 
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/particles/particles.hpp"
@@ -87,13 +87,15 @@ class Integrator {
   void drift_to(double end);
   void evaluate(bool boundary, bool want_potential);
   // Its length, and what that is chosen by.
-  void learn_measures_of_sites();
+  void learn_measures();
   void choose_long_step(double target);
   double choose_short_end() const;
   void measure(bool boundary);
   void know_reach(const StepMaxima& maxima);
-  void take_measure_of_sites();
-  void collect_in_flight();
+  StepMeasure measure_of_all() const;
+  // The last one that all sites know.
+  const StepMeasure& latest() const { return later_.empty() ? before_last_ : later_.back(); }
+  void collect_told();
   StepMeasure expected_measure() const;
   double safe_step(double step, const StepMeasure& from) const;
 
@@ -105,7 +107,7 @@ class Integrator {
   const Frame& frame_;
   PhaseTimers& timers_;
   Communicator ranks_;
-  SiteAgreement* agreement_;  // null in a run of one site
+  SiteAgreement& agreement_;
 
   double time_ = 0;             // of the positions
   double short_kicked_to_ = 0;  // momenta hold the short-range force up to here
@@ -114,7 +116,6 @@ class Integrator {
   double long_end_ = 0;
   bool has_potential_ = false;           // of the last evaluation
   StepMeasure told_last_, told_before_;  // as in IntegratorState
-  std::vector<StepMeasure> in_flight_;   // of all sites, from before the run was resumed
   // What no particle exceeds: of the last measure, and what kicks and drifts since then may have added.
   struct Bounds {
     double reach;         // |x - 1/2| on any axis, sides
@@ -122,7 +123,10 @@ class Integrator {
     double acceleration;  // mass / side^2
   };
   std::optional<Bounds> farthest_;
-  StepMeasure last_, before_last_, older_;  // made at the end of the last step, of the one before it, and so on
+  // Measures of all sites: those that the next step is chosen by, made at the end of the step before the last one and of
+  // that before it; and later ones, as far as they are known, each of which speaks for one more step.
+  StepMeasure before_last_, older_;
+  std::deque<StepMeasure> later_;
 };
 
 }  // namespace maki

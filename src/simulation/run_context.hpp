@@ -1,6 +1,8 @@
 // What all parts of a run work with.
 #pragma once
 
+#include <memory>
+
 #include "host/comm/communicator.hpp"
 #include "kernels/device/stream.hpp"
 #include "src/gravity/site_agreement.hpp"
@@ -8,18 +10,21 @@
 
 namespace maki {
 
-// Where a run is: the ranks of this site, and in a run over several of them all sites.
+// Where a run is: the ranks of this site, and all sites.
 struct RunPlace {
-  RunPlace(const Communicator& of = Communicator::self(), sites::Sites* in = nullptr) : ranks(of), sites(in) {}
+  // At one site.
+  RunPlace(const Communicator& of = Communicator::self()) : ranks(of), sites(std::make_shared<sites::Sites>(of)) {}
+  // `in` outlives this.
+  RunPlace(const Communicator& of, sites::Sites& in) : ranks(of), sites(&in, [](sites::Sites*) {}) {}
   Communicator ranks;
-  sites::Sites* sites;
+  std::shared_ptr<sites::Sites> sites;
 };
 
 struct RunContext {
   const Stream& stream;
   PhaseTimers& timers;
+  SiteAgreement& agreement;
   Communicator ranks = Communicator::self();
-  SiteAgreement* sites = nullptr;  // null in a run of one site
 };
 
 }  // namespace maki

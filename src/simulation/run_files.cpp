@@ -53,14 +53,13 @@ std::string moment(const SnapshotHeader& header) {
 
 }  // namespace
 
-RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const Communicator& ranks,
-                   sites::Sites* sites)
-    : options_(options), provenance_(provenance), ranks_(ranks), sites_(sites), gatherer_(ranks),
-      stop_(ranks.rank() == 0 ? prepared_directory(options, lock_) : "", ranks.rank() == 0 ? options.time_limit : 0),
-      progress_(ranks.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
+RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
+    : options_(options), provenance_(provenance), ranks_(place.ranks), sites_(place.sites), gatherer_(ranks_),
+      stop_(ranks_.rank() == 0 ? prepared_directory(options, lock_) : "", ranks_.rank() == 0 ? options.time_limit : 0),
+      progress_(ranks_.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
       last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) restarts_.insert(*options.resumed_at);
-  if (sites) sites_report_.emplace(*sites, path("sites_trace.csv"), options.overwrite, options.resumed_at);
+  if (sites()) sites_report_.emplace(*sites_, path("sites_trace.csv"), options.overwrite, options.resumed_at);
 }
 
 StepLog& RunFiles::log() {
@@ -87,7 +86,7 @@ void RunFiles::message(const std::string& text) {
 void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
   open_log();
   StepMetrics metrics = of_step;
-  if (sites_) report_sites(metrics, timers);
+  if (sites_report_) report_sites(metrics, timers);
   particles_ = metrics.particles;
   own_particles_ = metrics.own_particles;
   add_counts(counts_, metrics.gravity);
@@ -123,7 +122,7 @@ void RunFiles::finish_sites() {
 }
 
 void RunFiles::count_output_traffic() {
-  if (sites_) sites_report_->output(sites_->take_traffic());
+  if (sites_report_) sites_report_->output(sites_->take_traffic());
 }
 
 void RunFiles::output(const OutputState& state) {
@@ -134,7 +133,7 @@ void RunFiles::output(const OutputState& state) {
   write.deflate = options_.compression;
   write.overwrite = options_.overwrite || options_.resumed_at || stopped;
   const std::vector<std::string> written =
-      write_snapshot(path(name), state.snapshot(), provenance_, write, {}, ranks_, sites_);
+      write_snapshot(path(name), state.snapshot(), provenance_, write, {}, ranks_, sites());
   snapshots_.push_back(written.front());
   message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
   count_output_traffic();
@@ -151,15 +150,16 @@ bool RunFiles::wants_restart(std::uint64_t steps) {
 
 void RunFiles::restart(const KeptState& kept) {
   const std::uint64_t step = kept.state.result.steps;
-  if ((options_.restarts_kept == 0 && !sites_) || restarts_.contains(step)) return;
+  if ((options_.restarts_kept == 0 && !sites()) || restarts_.contains(step)) return;
   if (step == 0) return message("The run had not made a step: begin again with maki run.");
-  const int keep = restarts_to_keep(options_.restarts_kept, sites_ != nullptr);
+  const int keep = restarts_to_keep(options_.restarts_kept, sites() != nullptr);
   const double begin = stop_.elapsed();
   RestartInfo info;
   info.run = options_.run;
   info.step = step;
   info.time = kept.state.file_time;
-  if (sites_) info.site = sites_->me(), info.sites = sites_->count();
+  info.site = sites_->me();
+  info.sites = sites_->count();
   info.site_keys = options_.site_keys;
   info.provenance = provenance_;
   try {
@@ -225,7 +225,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
                       1e-6 * static_cast<double>(most[1]));
   message(text);
   progress_.message(memory);
-  if (sites_ && !result.site_lost) finish_sites();
+  if (sites_report_ && !result.site_lost) finish_sites();
 }
 
 std::string RunFiles::path(const std::string& name) const {

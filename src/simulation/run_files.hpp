@@ -12,6 +12,7 @@
 
 #include "src/io/directory_lock.hpp"
 #include "src/simulation/progress.hpp"
+#include "src/simulation/run_context.hpp"
 #include "src/simulation/simulation.hpp"
 #include "src/simulation/sites_report.hpp"
 #include "src/simulation/step_log.hpp"
@@ -57,8 +58,7 @@ class RunFiles : public RunObserver {
   // Signals are watched from here on. Throws Error where the directory cannot be made, is in use by a run, or holds
   // one already (unless options.overwrite). Over ranks one on each, and all calls are collective but message(). Over
   // sites output() and finish() are calls of all sites too.
-  RunFiles(const RunFileOptions& options, const Provenance& provenance,
-           const Communicator& ranks = Communicator::self(), sites::Sites* sites = nullptr);
+  RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place = {});
 
   void message(const std::string& text) override;
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
@@ -79,7 +79,8 @@ class RunFiles : public RunObserver {
   std::string path(const std::string& name) const;
   const std::vector<std::string>& snapshots() const { return snapshots_; }
   const Communicator& ranks() const { return ranks_; }
-  sites::Sites* sites() const { return sites_; }  // null in a run at one site
+  // For files that lie over several sites; null where there is one.
+  sites::Sites* sites() const { return sites_->alone() ? nullptr : sites_.get(); }
 
  protected:
   void count_output_traffic();  // what came and went for an output, so far
@@ -96,7 +97,7 @@ class RunFiles : public RunObserver {
   RunFileOptions options_;
   Provenance provenance_;
   Communicator ranks_;
-  sites::Sites* sites_;
+  std::shared_ptr<sites::Sites> sites_;
   RecordGatherer gatherer_;
   std::optional<DirectoryLock> lock_;  // of the one that speaks
   StopRequest stop_;

@@ -37,9 +37,9 @@ struct IntegratorState {
   double long_kicked_to = 0;   // and the long-range force up to here
   double long_begin = 0;       // of the long step that has ended
   bool has_potential = false;  // the forces there were evaluated with potentials: the same kernels, the same bits
-  StepMeasure last, before_last, older;
-  // Over sites: what this site has told of the last two evaluations, for the others may not have it yet;
-  // rms_momentum is its part of the mean square, -1 where it told none.
+  StepMeasure before_last;     // of all sites: the last one that a step was chosen by
+  // What this site has told of the last two evaluations, for the others may not have it yet; rms_momentum is its part of the
+  // mean square, -1 where it told none.
   StepMeasure told_last, told_before;
 };
 

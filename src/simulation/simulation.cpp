@@ -47,7 +47,7 @@ Snapshot OutputState::snapshot() const {
 Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
                        RunObserver& observer, const RunPlace& place)
     : stream_(stream), options_(options), timeline_(std::move(timeline)), observer_(observer), ranks_(place.ranks),
-      agreement_(place.sites ? std::make_unique<SiteAgreement>(*place.sites) : nullptr), header_(initial.header),
+      sites_(place.sites), agreement_(*sites_), header_(initial.header),
       frame_(make_frame(initial.header, options.side, options.centre)), energy_(initial.header.comoving) {
   check_options(options_, header_.time, header_.comoving, frame_.side);
   header_.gravitational_constant = frame_.gravitational_constant;
@@ -58,8 +58,8 @@ Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationO
 Simulation::Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options, Timeline timeline,
                        RunObserver& observer, const RunPlace& place)
     : stream_(stream), options_(options), timeline_(std::move(timeline)), observer_(observer), ranks_(place.ranks),
-      agreement_(place.sites ? std::make_unique<SiteAgreement>(*place.sites) : nullptr), header_(from.state.header),
-      frame_(from.state.frame), energy_(header_.comoving), result_(from.state.result), resumed_from_(from.state),
+      sites_(place.sites), agreement_(*sites_), header_(from.state.header), frame_(from.state.frame),
+      energy_(header_.comoving), result_(from.state.result), resumed_from_(from.state),
       first_momentum_(from.state.first_momentum), removed_energy_(from.state.removed_energy),
       last_kinetic_t_(from.state.last_kinetic_t), sample_(from.state.sample),
       last_energy_step_(from.state.last_energy_step), elapsed_(from.state.elapsed) {
@@ -69,12 +69,12 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
   assemble();
   field_->restore(from.state.field, from.escapers);
   gravity_->set_drifts(from.state.drifts);
-  if (agreement_ && !from.state.slabs.empty()) gravity_->set_slabs(sites::Slabs(from.state.slabs));
+  gravity_->set_slabs(sites::Slabs(from.state.slabs));
 }
 
 void Simulation::assemble() {
-  gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_, agreement_.get());
-  const RunContext run{stream_, timers_, ranks_, agreement_.get()};
+  gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_, &agreement_);
+  const RunContext run{stream_, timers_, agreement_, ranks_};
   const FieldOptions field{options_.steps, options_.theta,
                            [this](const std::string& text) { observer_.message(text); }};
   field_ = std::make_unique<GravityField>(run, *gravity_, particles_, timeline_, frame_, field);
@@ -118,7 +118,6 @@ std::vector<Simulation::Target> Simulation::plan_outputs() const {
 }
 
 RunResult Simulation::run() {
-  if (!agreement_) return run_to_end();
   try {
     return run_to_end();
   } catch (const sites::SiteLost& lost) {
@@ -156,10 +155,8 @@ void Simulation::begin() {
   const StepReport report = integrator_->start(on_timeline(timeline_, header_.time), options_.energy_interval > 0);
   first_momentum_ = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
                                                      gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr));
-  if (agreement_) {
-    publish_totals(agreement_->sites(), 0, {{}, first_momentum_});
-    first_momentum_ = collect_totals(agreement_->sites(), 0).momentum;
-  }
+  publish_totals(*sites_, 0, {{}, first_momentum_});
+  first_momentum_ = collect_totals(*sites_, 0).momentum;
   record(report, seconds_since(clock), true);
 }
 
@@ -187,16 +184,14 @@ void Simulation::ask_observer() {
   if (asked[0] > 0) reason = broadcast_text(ranks_, reason, static_cast<int>(size - asked[0]));
   if (asked[2] > 0 && !told_of_shared_planes_) tell_of_shared_planes();
   if (asked[3] > 0 && !told_of_unkept_lists_) tell_of_unkept_lists();
-  if (!agreement_) {
-    result_.stopped_by = reason;
-    restart_wanted_ = asked[1] > 0 || asked[0] > 0;
-    return;
-  }
-  if (asked[0] > 0) agreement_->want_stop();
-  agreement_->want_restart(asked[1] > 0 && agreement_->sites().me() == 0);
+  if (asked[0] > 0) wishes_ |= kStop;
+  wishes_ &= ~kRestart;
+  if (asked[1] > 0 && sites_->me() == 0) wishes_ |= kRestart;
+  agreement_.wish(wishes_);
+  const std::uint64_t all = agreement_.wishes();
   // Wishes from before the last one was written are fulfilled.
-  restart_wanted_ = agreement_->any_wants_restart() && agreement_->known() > restart_at_;
-  if (!agreement_->any_wants_stop()) return;
+  restart_wanted_ = (all & kRestart) && agreement_.known() > restart_at_;
+  if (!(all & kStop)) return;
   result_.stopped_by = asked[0] > 0 ? reason : "another site";
   restart_wanted_ = true;
 }
@@ -266,26 +261,25 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   metrics.seconds = seconds;
   metrics.elapsed = elapsed_;
   const double end = on_timeline(timeline_, options_.end);
-  if (agreement_) tell_of_sites();
+  tell_of_sites();
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
 }
 
 // The sums of the sites that are known by now.
 void Simulation::tell_of_sites() {
-  if (!agreement_->known()) return;
-  const sites::Slabs& slabs = *gravity_->slabs();
+  const sites::Slabs& slabs = gravity_->slabs();
   SitesRecord told;
   told.step = result_.steps;
-  told.told_of = *agreement_->known();
+  told.told_of = *agreement_.known();
   const Gravity::MeshOfSites mesh = gravity_->take_mesh_of_sites();
   told.transform_seconds = mesh.transforms;
   told.coding_seconds = mesh.coding;
   for (int i = 0; i < slabs.count(); ++i) {
-    const SiteMeasures& site = agreement_->all()[static_cast<std::size_t>(i)];
+    const SiteMeasures& site = agreement_.all()[static_cast<std::size_t>(i)];
     told.sites.push_back({site.last_force_seconds, static_cast<std::uint64_t>(site.tree.interactions), site.particles,
                           slabs.begin(i) / kSideToUnits, static_cast<double>(slabs.end(i)) / kSideToUnits});
   }
-  observer_.sites_record(told, agreement_->sites().take_traffic());
+  observer_.sites_record(told, sites_->take_traffic());
 }
 
 OutputState Simulation::state(int index) const {
@@ -297,7 +291,7 @@ OutputState Simulation::state(int index) const {
 
 void Simulation::write_output(int index) {
   StepMetrics of_last;  // what is on its way is taken before other messages of its kind
-  if (agreement_) finish_energy(of_last);
+  finish_energy(of_last);
   const PhaseTimers::Scope scope(timers_, "output");
   observer_.output(state(index));
 }

@@ -104,6 +104,7 @@ class Simulation {
     double t;   // timeline
     int index;  // of the output
   };
+  enum Wish : std::uint64_t { kStop = 1, kRestart = 2 };  // of a site, of all
   void assemble();
   std::vector<Target> plan_outputs() const;
   void begin();
@@ -132,7 +133,8 @@ class Simulation {
   Timeline timeline_;
   RunObserver& observer_;
   Communicator ranks_;
-  std::unique_ptr<SiteAgreement> agreement_;  // null in a run of one site
+  std::shared_ptr<sites::Sites> sites_;
+  SiteAgreement agreement_;
   SnapshotHeader header_;
   Frame frame_;
   PhaseTimers timers_;
@@ -144,9 +146,10 @@ class Simulation {
   RunResult result_;
   std::optional<RunState> resumed_from_;
   bool told_of_shared_planes_ = false, told_of_unkept_lists_ = false;
+  std::uint64_t wishes_ = 0;                 // of this site
   bool restart_wanted_ = false;              // at this boundary; alike on all ranks
   std::vector<KeptState> kept_;              // over sites: of the last two boundaries
-  std::optional<std::uint64_t> restart_at_;  // over sites: the evaluation after which the last one was written
+  std::optional<std::uint64_t> restart_at_;  // the evaluation after which the last one was written
   MomentumTotals first_momentum_;
   double removed_energy_ = 0;  // told to the tracker so far
   double last_kinetic_t_ = 0;

@@ -42,8 +42,8 @@ void Simulation::sample_energy(StepMetrics& metrics, bool with_potential, bool a
     energy.kinetic = over_ranks(ranks_, kinetic_sum(stream_, particles_));
   }
   sample_ = sample;
-  if (agreement_) publish_totals(agreement_->sites(), result_.steps, sample.sums);
-  if (!agreement_ || at_output) finish_energy(metrics);
+  publish_totals(*sites_, result_.steps, sample.sums);
+  if (agreement_.delay() == 0 || at_output) finish_energy(metrics);
 }
 
 // Over several sites called a step later, when the sums of the others have come, or where an output is due anyway.
@@ -51,7 +51,7 @@ void Simulation::finish_energy(StepMetrics& metrics) {
   if (!sample_) return;
   const EnergySample sample = *sample_;
   sample_.reset();
-  const SiteTotals sums = agreement_ ? collect_totals(agreement_->sites(), sample.step) : sample.sums;
+  const SiteTotals sums = collect_totals(*sites_, sample.step);
   const double a = sample.a;
   if (!sample.with_potential) {
     energy_.add_kinetic(a, sums.energy.kinetic / (a * a));

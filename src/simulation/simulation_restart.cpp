@@ -9,7 +9,7 @@ namespace maki {
 void Simulation::resume() {
   integrator_->resume(resumed_from_->integrator);
   gravity_->release_potentials();
-  if (sample_ && agreement_) publish_totals(agreement_->sites(), sample_->step, sample_->sums);
+  if (sample_) publish_totals(*sites_, sample_->step, sample_->sums);
   timers_.collect();
 }
 
@@ -17,21 +17,21 @@ void Simulation::after_boundary(std::uint64_t next_output) {
   keep_state(next_output);
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
-    if (agreement_) {
-      observer_.restart(kept_.back());
-      restart_at_ = agreement_->number();
-    } else {
+    if (kept_.empty()) {
       KeptState kept;
       copy_state(next_output, kept);
       observer_.restart(kept);
+    } else {
+      observer_.restart(kept_.back());
     }
+    restart_at_ = agreement_.number();
   }
   restart_wanted_ = false;
 }
 
-// In the memory of the older one.
+// For the loss of another site; in the memory of the older one.
 void Simulation::keep_state(std::uint64_t next_output) {
-  if (!agreement_) return;
+  if (sites_->alone()) return;
   const PhaseTimers::Scope scope(timers_, "restart", stream_);
   if (kept_.size() < 2)
     kept_.emplace_back();
@@ -70,7 +70,8 @@ void Simulation::copy_state(std::uint64_t next_output, KeptState& kept) const {
   state.elapsed = elapsed_;
   state.outputs = next_output;
   state.file_time = file_time();
-  if (const sites::Slabs* slabs = gravity_->slabs()) state.slabs.assign(slabs->starts().begin(), slabs->starts().end());
+  const auto starts = gravity_->slabs().starts();
+  state.slabs.assign(starts.begin(), starts.end());
   copy_to_rows(stream_, particles_, kept.particles);
   kept.escapers = field_->escapers();
 }

@@ -14,7 +14,7 @@ constexpr double kRoundings = 1e-4;
 
 StepReport Integrator::advance(double target, Potentials potentials) {
   if (!(target > time_)) throw std::logic_error("a step must go forward in time");
-  learn_measures_of_sites();
+  learn_measures();
   if (at_boundary()) {
     choose_long_step(target);
     kick_long(0.5 * (long_begin_ + long_end_));
@@ -27,7 +27,7 @@ StepReport Integrator::advance(double target, Potentials potentials) {
       (potentials == Potentials::kAtBoundary && boundary) || (potentials == Potentials::kAtTarget && end == target);
   evaluate(boundary, with_potential);
   measure(boundary);
-  return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, last_};
+  return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, latest()};
 }
 
 // The other halves of the kicks.
@@ -51,10 +51,8 @@ void Integrator::drift_to(double end) {
   const double factor = timeline_.drift_factor(time_, end) / frame_.side;
   drift(stream_, particles_, factor);
   if (farthest_) farthest_->reach += std::fabs(factor) * farthest_->momentum;
-  if (agreement_) {
-    agreement_->decided(end);
-    agreement_->decided(long_end_);
-  }
+  agreement_.decided(end);
+  agreement_.decided(long_end_);
   time_ = end;
 }
 

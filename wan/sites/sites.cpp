@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "wan/sites/memory_ring.hpp"
+
 namespace maki::sites {
 namespace {
 
@@ -172,6 +174,10 @@ Sites::Sites(std::unique_ptr<Ring> ring, std::vector<std::string> names, const C
   me_ = value_of<int>(place);
 }
 
+Sites::Sites(const Communicator& ranks, std::string name)
+    : ring_(std::move(make_memory_rings(1).front())), names_{std::move(name)}, ranks_(ranks),
+      own_(std::make_unique<Own>(Communicator::self())) {}
+
 Sites::~Sites() = default;
 
 void Sites::set_piece(std::size_t bytes) {
@@ -186,7 +192,7 @@ void Sites::publish(Phase phase, std::uint64_t number, std::span<const std::byte
     own_->published[{phase, number}] = message;
     ring_->publish(phase, number, std::move(message));
   } catch (...) {
-    if (ranks_.size() == 1) throw;
+    if (own_->ranks.size() == 1) throw;
     own_->problem = std::current_exception();  // all ranks hear of it at the next call that they wait in
   }
 }
@@ -201,7 +207,7 @@ std::vector<Message> Sites::collect(Phase phase, std::uint64_t number) {
     for (int site = 0; site < count(); ++site)
       if (site != me_) all[static_cast<std::size_t>(site)] = ring_->receive(site, phase, number);
     Message one;
-    if (ranks_.size() == 1) return one;
+    if (own_->ranks.size() == 1) return one;
     std::vector<std::uint64_t> sizes;
     for (const Message& message : all) {
       sizes.push_back(message.size());

@@ -19,6 +19,8 @@ class Sites {
  public:
   // Collective. `ring` on rank 0, null on all others; `names` of the sites in the order of the ring, on all.
   Sites(std::unique_ptr<Ring> ring, std::vector<std::string> names, const Communicator& ranks);
+  // A ring of one: each rank has its own messages back. (Parts of ranks go to other sites, of which it has none.)
+  explicit Sites(const Communicator& ranks, std::string name = "");
   ~Sites();
 
   int count() const { return static_cast<int>(names_.size()); }
@@ -26,6 +28,7 @@ class Sites {
   int left() const { return (me_ + count() - 1) % count(); }
   int right() const { return (me_ + 1) % count(); }  // the same as left() where there are two
   const std::string& name(int site) const { return names_[static_cast<std::size_t>(site)]; }
+  bool alone() const { return count() == 1; }
   const Communicator& ranks() const { return ranks_; }
 
   // All calls throw on every rank what went wrong at the gateway: SiteLost, or Error. (A site of several ranks hears of
@@ -40,6 +43,14 @@ class Sites {
   std::vector<Message> gather(Phase phase, std::uint64_t number, std::span<const std::byte> mine) {
     publish(phase, number, mine);
     return collect(phase, number);
+  }
+
+  // What all sites have for `mine`, added up in the order of the ring by join(T& sum, const T& one): a round trip.
+  template <class T, class Join>
+  T joined(Phase phase, std::uint64_t number, const T& mine, Join&& join);
+  template <class T>
+  T sum(Phase phase, std::uint64_t number, T mine) {
+    return joined(phase, number, mine, [](T& sum, T one) { sum += one; });
   }
 
   // Every rank's part goes to another site, or to all others. Returns when `mine` may be used again; the parts travel
@@ -95,5 +106,11 @@ T value_of(const Message& message) {
   T value;
   std::memcpy(&value, message.data(), sizeof value);
   return value;
+}
+template <class T, class Join>
+T Sites::joined(Phase phase, std::uint64_t number, const T& mine, Join&& join) {
+  T all{};
+  for (const Message& message : gather(phase, number, as_bytes_of(mine))) join(all, value_of<T>(message));
+  return all;
 }
 }  // namespace maki::sites

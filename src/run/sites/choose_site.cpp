@@ -29,8 +29,7 @@ ThisSite choose_site(Config& config, const std::string& name) {
   return site;
 }
 
-void at_all_sites(sites::Sites* sites, const std::function<void()>& call) {
-  if (sites == nullptr) return call();
+void at_all_sites(sites::Sites& sites, const std::function<void()>& call) {
   std::string problem;
   std::exception_ptr thrown;
   try {
@@ -41,14 +40,14 @@ void at_all_sites(sites::Sites* sites, const std::function<void()>& call) {
     problem = error.what();
     thrown = std::current_exception();
   }
-  const std::uint64_t number = sites->next_number(sites::Phase::kControl);
+  const std::uint64_t number = sites.next_number(sites::Phase::kControl);
   const std::vector<sites::Message> all =
-      sites->gather(sites::Phase::kControl, number, std::as_bytes(std::span(problem)));
+      sites.gather(sites::Phase::kControl, number, std::as_bytes(std::span(problem)));
   if (thrown) std::rethrow_exception(thrown);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].empty()) continue;
     const std::string said(reinterpret_cast<const char*>(all[i].data()), all[i].size());
-    throw Error(fmt::format("site {} cannot go on", sites->name(static_cast<int>(i))), said);
+    throw Error(fmt::format("site {} cannot go on", sites.name(static_cast<int>(i))), said);
   }
 }
 

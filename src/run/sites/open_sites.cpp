@@ -48,7 +48,7 @@ std::string name_of_first(sites::Sites& sites, const std::string& mine) {
 }  // namespace
 
 std::vector<std::string> OpenSites::describe() const {
-  auto* const ring = sites ? dynamic_cast<sites::NetRing*>(sites->ring()) : nullptr;
+  auto* const ring = dynamic_cast<sites::NetRing*>(sites->ring());
   if (ring == nullptr) return {};
   std::vector<std::string> names;
   for (int i = 0; i < sites->count(); ++i) names.push_back(sites->name(i));
@@ -64,7 +64,10 @@ OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communi
                      const std::vector<std::uint64_t>& restarts, const std::function<void(const std::string&)>& say) {
   OpenSites open;
   open.run = restarts.empty() ? new_run_name(ranks) : run;
-  if (!site.over_sites()) return open;
+  if (!site.over_sites()) {
+    open.sites = std::make_unique<sites::Sites>(ranks);
+    return open;
+  }
   std::unique_ptr<sites::NetRing> ring;
   root_succeeds(ranks, [&] {
     sites::RingPlan plan = make_ring_plan(resolved, site, !restarts.empty());

@@ -25,9 +25,9 @@ struct ThisSite {
 ThisSite choose_site(Config& config, const std::string& name);
 
 struct OpenSites {
-  std::unique_ptr<sites::Sites> sites;  // null in a run at one site
-  std::string run;                      // its name (src/io/run_directory.hpp), the same at all sites
-  std::uint64_t restart = 0;            // the latest that all sites have, of those given
+  std::unique_ptr<sites::Sites> sites;
+  std::string run;            // its name (src/io/run_directory.hpp), the same at all sites
+  std::uint64_t restart = 0;  // the latest that all sites have, of those given
 
   // For the log of rank 0: the ring, and what is known of the paths by now (round trips after a second or so).
   std::vector<std::string> describe() const;
@@ -40,7 +40,7 @@ OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communi
                      const std::vector<std::uint64_t>& restarts, const std::function<void(const std::string&)>& say);
 
 // Makes the call, which is collective over the ranks of this site and not over sites. Where it throws at one site all
-// others throw an Error that names that site and what it said. Collective over the sites; `sites` may be null.
-void at_all_sites(sites::Sites* sites, const std::function<void()>& call);
+// others throw an Error that names that site and what it said. Collective over the sites.
+void at_all_sites(sites::Sites& sites, const std::function<void()>& call);
 
 }  // namespace maki

@@ -69,14 +69,14 @@ class SitesRun : public ::testing::Test {
     world.barrier();
     if (world.rank() == 0) std::filesystem::remove_all(directory_);
   }
-  RunResult run(Prepared& run, const std::string& name, const Communicator& ranks, sites::Sites* sites) {
+  RunResult run(Prepared& run, const std::string& name, const RunPlace& place) {
     const Stream& stream = test::test_stream();
     RunFileOptions options;
     options.directory = (directory_ / name).string();
     options.progress = nullptr;
-    RunProducts files(options, {"", "Maki 0", "abc", "g++", "cpu"}, run, ranks, sites);
+    RunProducts files(options, {"", "Maki 0", "abc", "g++", "cpu"}, run, place);
     const SimulationOptions simulation_of = simulation_options(run);
-    Simulation simulation(stream, std::move(run.initial), simulation_of, timeline_of(run), files, {ranks, sites});
+    Simulation simulation(stream, std::move(run.initial), simulation_of, timeline_of(run), files, place);
     const RunResult result = simulation.run();
     files.finish(result, simulation.timers());
     return result;
@@ -90,13 +90,13 @@ TEST_F(SitesRun, LeavesOneSetTheSameProductsAndAReport) {
   RunResult one;
   if (world.rank() == 0) {
     Prepared alone = prepared(Communicator::self());
-    one = run(alone, "one", Communicator::self(), nullptr);
+    one = run(alone, "one", {});
   }
   const SitesOfRanks here(world, 2);
   Prepared share = prepared(here.ranks);
   keep_own_slab(share, *here.sites, here.ranks);
   const std::string site = here.sites->name(here.me);
-  const RunResult many = run(share, site, here.ranks, here.sites.get());
+  const RunResult many = run(share, site, {here.ranks, *here.sites});
   here.sites->close();
   EXPECT_EQ(many.particles, 4096u);
   world.barrier();

@@ -46,7 +46,7 @@ class GravityOverSites : public ::testing::Test {
     }
     forces = testing::gather(stream, world, set, particles, gravity);
     far = long_range_of(set, particles, gravity);
-    slabs.assign(gravity.slabs()->starts().begin(), gravity.slabs()->starts().end());
+    slabs.assign(gravity.slabs().starts().begin(), gravity.slabs().starts().end());
     moved_set = std::make_unique<Set>(set.source);
     here.sites->close();
     return forces;

@@ -66,14 +66,29 @@ TEST(SiteAgreement, WhatOneSiteWantsAllKnowAtTheSameStep) {
   const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
     for (int n = 0; n < 9; ++n) {
       steps.begin();
-      EXPECT_EQ(steps.any_wants_stop(), n >= 5 + 2) << n;
-      EXPECT_EQ(steps.any_wants_restart(), n == 4 + 2) << n;
-      if (n == 5 && me == 1) steps.want_stop();
-      steps.want_restart(n == 4 && me == 0);
+      EXPECT_EQ(steps.wishes(), (n >= 5 + 2 ? 1u : 0u) | (n == 4 + 2 ? 2u : 0u)) << n;
+      steps.wish((n >= 5 && me == 1 ? 1u : 0u) | (n == 4 && me == 0 ? 2u : 0u));
       steps.publish();
     }
   });
   for (const auto& error : errors) EXPECT_EQ(error, "");
+}
+
+// Nobody has to be waited for.
+TEST(SiteAgreement, ASiteAloneKnowsItsOwnAtOnce) {
+  sites::Sites sites(Communicator::self(), "alone");
+  SiteAgreement steps(sites);
+  for (std::uint64_t n = 0; n < 4; ++n) {
+    steps.begin();
+    steps.wish(n);
+    EXPECT_EQ(steps.wishes(), n);
+    EXPECT_EQ(steps.farthest(0.5, 3.0), 3);
+    steps.mine().particles = 7 + n;
+    steps.publish();
+    EXPECT_EQ(steps.known(), n);
+    EXPECT_EQ(steps.all().front().particles, 7 + n);
+  }
+  EXPECT_EQ(sites.sum(sites::Phase::kOutput, 1, 5.0), 5.0);
 }
 
 TEST(SiteAgreement, SitesThatDecideDifferentlyAreFoundOut) {
@@ -108,12 +123,12 @@ TEST(SiteAgreement, NobodyIsFartherThanTheFastestCouldHaveCome) {
     for (int n = 0; n < 5; ++n) {
       steps.begin();
       const double t = 0.5 * n;
-      if (n > 1) {
-        const double known = t - 1;  // two evaluations ago
-        EXPECT_NEAR(steps.farthest_by(t), 10 + known + 1 * (3 + 2 * 0.25 * 1), 1e-12);
+      const double far = steps.farthest(t, me == 0 ? 10 + t : 1), known = t - 1;  // two evaluations ago
+      if (n == 0) {
+        EXPECT_EQ(far, 10);
+      } else if (n > 1) {
+        EXPECT_NEAR(far, 10 + known + 1 * (3 + 2 * 0.25 * 1), 1e-12);
       }
-      steps.mine().time = t;
-      steps.mine().reach = me == 0 ? 10 + t : 1;
       steps.mine().momentum = me == 0 ? 1 : 3;
       steps.mine().acceleration = me == 0 ? 0.25 : 0.125;
       steps.publish();

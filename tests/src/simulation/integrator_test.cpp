@@ -30,7 +30,8 @@ struct SmallRun {
   }
   void forces(FakeForces::Law near, FakeForces::Law far = nullptr) {
     field.emplace(stream, particles, std::move(near), std::move(far));
-    integrator.emplace(RunContext{stream, timers}, particles, *field, timeline, options, frame);
+    agreement.emplace(sites);
+    integrator.emplace(RunContext{stream, timers, *agreement}, particles, *field, timeline, options, frame);
   }
   void advance_to(double target) {
     while (integrator->time() < target) reports.push_back(integrator->advance(target, Potentials::kNever));
@@ -45,6 +46,8 @@ struct SmallRun {
   Frame frame;
   PhaseTimers timers;
   std::optional<FakeForces> field;
+  sites::Sites sites{Communicator::self()};
+  std::optional<SiteAgreement> agreement;
   std::optional<Integrator> integrator;
   std::vector<StepReport> reports;
 };

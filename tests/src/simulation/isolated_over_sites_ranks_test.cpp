@@ -15,7 +15,7 @@ TEST(IsolatedOverSites, APlummerSphereOverSitesIsThatOfOneRank) {
   if (world.size() > 4) GTEST_SKIP() << "up to four ranks are enough";
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n",
                                 {"particles=1500", "gravity.softening=0.05", "end_time=1", "energy_interval=4"});
-  const Ends one = run_on(Communicator::self(), run, run.initial, simulation_options(run));
+  const Ends one = run_on(run, run.initial, simulation_options(run), {});
   for (int count = 2; count <= world.size(); ++count) {
     const Ends many = run_over_sites(world, count, run);
     EXPECT_EQ(many.result.particles, 1500u);
@@ -45,7 +45,7 @@ TEST(IsolatedOverSites, ABoxDoublesOverSites) {
   run.side /= 2;
   for (std::size_t i = 0; i < 6; ++i)
     run.initial.velocities[i] = {i < 4 ? 15.0f + static_cast<float>(i) : 0.0f, i < 4 ? 0.0f : -40.0f, 0};
-  const Ends one = run_on(Communicator::self(), run, run.initial, simulation_options(run));
+  const Ends one = run_on(run, run.initial, simulation_options(run), {});
   ASSERT_EQ(one.messages.size(), 3u);
   for (int count = 2; count <= world.size(); ++count) {
     const Ends many = run_over_sites(world, count, run);
@@ -86,7 +86,7 @@ TEST(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
     keep_own_slab(mine, *here.sites, here.ranks);
     options = simulation_options(mine);
     Simulation simulation(stream, std::move(mine.initial), options, timeline_of(run), keeper,
-                          {here.ranks, here.sites.get()});
+                          {here.ranks, *here.sites});
     whole.result = simulation.run();
     whole.state = simulation.snapshot();
     here.sites->close();
@@ -98,7 +98,7 @@ TEST(IsolatedOverSites, AnIsolatedRunOverSitesGoesOn) {
   for (std::size_t i = 0; i < keeper.kept.size(); i += keeper.kept.size() / 4) {
     const SitesOfRanks here(world, world.size());
     Recorder recorder(rest);
-    Simulation simulation(stream, keeper.kept[i], options, timeline_of(run), recorder, {here.ranks, here.sites.get()});
+    Simulation simulation(stream, keeper.kept[i], options, timeline_of(run), recorder, {here.ranks, *here.sites});
     const RunResult result = simulation.run();
     here.sites->close();
     EXPECT_EQ(result.steps, whole.result.steps) << i;

@@ -51,12 +51,13 @@ class ResumeOfMany : public testing::Test {
     Prepared run = prepared(ranks, settings);
     if (ring) keep_own_slab(run, *ring, ranks);
     const Stream& stream = test::test_stream();
+    const RunPlace place = ring ? RunPlace(ranks, *ring) : RunPlace(ranks);
     const SimulationOptions options = simulation_options(run);
     std::optional<Simulation> simulation;
     if (from)
-      simulation.emplace(stream, *from, options, timeline_of(run), keeper, RunPlace(ranks, ring));
+      simulation.emplace(stream, *from, options, timeline_of(run), keeper, place);
     else
-      simulation.emplace(stream, std::move(run.initial), options, timeline_of(run), keeper, RunPlace(ranks, ring));
+      simulation.emplace(stream, std::move(run.initial), options, timeline_of(run), keeper, place);
     const RunResult result = simulation->run();
     if (ring) ring->close();
     return result;

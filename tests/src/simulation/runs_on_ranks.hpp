@@ -60,12 +60,11 @@ inline Snapshot even_share(const Snapshot& set, const Communicator& ranks) {
   return part_of(set, n * rank / size, n * (rank + 1) / size);
 }
 
-inline Ends run_on(const Communicator& ranks, const Prepared& run, Snapshot share, const SimulationOptions& options,
-                   sites::Sites* sites = nullptr) {
+inline Ends run_on(const Prepared& run, Snapshot share, const SimulationOptions& options, const RunPlace& place) {
   const Stream& stream = test::test_stream();
   Ends ends;
   Recorder recorder(ends);
-  Simulation simulation(stream, std::move(share), options, timeline_of(run), recorder, {ranks, sites});
+  Simulation simulation(stream, std::move(share), options, timeline_of(run), recorder, place);
   ends.result = simulation.run();
   ends.state = simulation.snapshot();
   return ends;
@@ -122,7 +121,7 @@ inline Ends run_over_sites(const Communicator& world, int count, const Prepared&
   mine.initial = even_share(run.initial, here.ranks);
   keep_own_slab(mine, *here.sites, here.ranks);
   const SimulationOptions options = simulation_options(mine);
-  Ends ends = run_on(here.ranks, run, std::move(mine.initial), options, here.sites.get());
+  Ends ends = run_on(run, std::move(mine.initial), options, {here.ranks, *here.sites});
   here.sites->close();
   return ends;
 }

@@ -22,8 +22,8 @@ TEST(SimulationRanks, APeriodicRunIsThatOfOneRank) {
                                                                  "gravity.mesh=32", "energy_interval=2"});
   SimulationOptions options = simulation_options(run);
   options.end = 0.125;
-  const Ends one = run_on(Communicator::self(), run, run.initial, options);
-  const Ends many = run_on(ranks, run, even_share(run.initial, ranks), options);
+  const Ends one = run_on(run, run.initial, options, {});
+  const Ends many = run_on(run, even_share(run.initial, ranks), options, ranks);
   EXPECT_EQ(many.result.particles, run.particles);
   EXPECT_EQ(many.result.steps, one.result.steps);
   EXPECT_LT(many.result.worst_energy_error, 2 * one.result.worst_energy_error + 1e-4);
@@ -54,7 +54,7 @@ TEST(SimulationRanks, PlanesThatSitesShareAreToldOfOnce) {
     const SitesOfRanks here(world, 2);
     run.initial = even_share(run.initial, here.ranks);
     keep_own_slab(run, *here.sites, here.ranks);
-    const Ends ends = run_on(here.ranks, run, std::move(run.initial), options, here.sites.get());
+    const Ends ends = run_on(run, std::move(run.initial), options, {here.ranks, *here.sites});
     here.sites->close();
     const auto told = std::count_if(ends.messages.begin(), ends.messages.end(), [](const std::string& text) {
       return text.find("beyond their site's slab") != std::string::npos;
@@ -71,13 +71,13 @@ TEST(SimulationRanks, APeriodicRunOverSitesIsThatOfOneRank) {
                                                                  "gravity.mesh=64", "energy_interval=2"});
   SimulationOptions options = simulation_options(run);
   options.end = 0.125;
-  const Ends one = run_on(Communicator::self(), run, run.initial, options);
+  const Ends one = run_on(run, run.initial, options, {});
   for (int count = 2; count <= world.size(); ++count) {
     const SitesOfRanks here(world, count);
     Prepared mine = run;
     mine.initial = even_share(run.initial, here.ranks);
     keep_own_slab(mine, *here.sites, here.ranks);
-    const Ends many = run_on(here.ranks, run, std::move(mine.initial), options, here.sites.get());
+    const Ends many = run_on(run, std::move(mine.initial), options, {here.ranks, *here.sites});
     here.sites->close();
     EXPECT_EQ(many.result.particles, run.particles);
     EXPECT_EQ(many.result.steps, one.result.steps);
@@ -99,9 +99,9 @@ TEST(SimulationRanks, AColdSphereOnOneRankIsThatOfOneRank) {
   const Prepared run = prepared("[run]\nkind = \"isolated\"\n[initial]\nkind = \"cold_sphere\"\n",
                                 {"particles=1000", "gravity.softening=0.05", "end_time=0.5", "energy_interval=5"});
   const SimulationOptions options = simulation_options(run);
-  const Ends one = run_on(Communicator::self(), run, run.initial, options);
+  const Ends one = run_on(run, run.initial, options, {});
   const bool has_all = ranks.rank() == ranks.size() / 2;
-  const Ends many = run_on(ranks, run, part_of(run.initial, 0, has_all ? run.initial.size() : 0), options);
+  const Ends many = run_on(run, part_of(run.initial, 0, has_all ? run.initial.size() : 0), options, ranks);
   EXPECT_EQ(many.result.particles, 1000u);
   EXPECT_LT(many.result.worst_energy_error, 2 * one.result.worst_energy_error + 1e-3);
   const auto positions = all_positions(ranks, many.state);
@@ -121,8 +121,8 @@ TEST(SimulationRanks, EscapersAreCountedOverRanks) {
     run.initial.ids.push_back(static_cast<std::uint64_t>(99 + k));
   }
   const SimulationOptions options = simulation_options(run);
-  const Ends one = run_on(Communicator::self(), run, run.initial, options);
-  const Ends many = run_on(ranks, run, even_share(run.initial, ranks), options);
+  const Ends one = run_on(run, run.initial, options, {});
+  const Ends many = run_on(run, even_share(run.initial, ranks), options, ranks);
   EXPECT_EQ(many.messages, one.messages);
   EXPECT_EQ(many.result.particles, 2u);
   EXPECT_EQ(all_positions(ranks, many.state).size(), 4u);

@@ -203,7 +203,7 @@ TEST_F(SitesReportFiles, RunFilesWriteTraceMetricsAndReport) {
     options.directory = path(sites.name(sites.me()));
     options.overwrite = true;
     options.progress = nullptr;
-    RunFiles files(options, {"", "Maki 0", "abc", "g++", "cpu"}, Communicator::self(), &sites);
+    RunFiles files(options, {"", "Maki 0", "abc", "g++", "cpu"}, {Communicator::self(), sites});
     files.describe({1000, 32, 0.5});
     const PhaseTimers timers;
     for (std::uint64_t step = 0; step < 3; ++step) {
