@@ -131,7 +131,8 @@ struct Run {
 Run best_of(const Stream& stream, ParticleMesh& mesh, const DeviceBuffer<SourceParticle>& source, int repeat) {
   VectorArray a("bench.acceleration");
   a.resize(source.size());
-  const MassUnit unit = mesh.mass_unit(stream, source.data(), source.size());
+  const MassUnit unit =
+      choose_mass_unit(stream, mesh.options().assignment, mesh.options().cells, source.data(), source.size());
   mesh.measure_phases();
   Run run;
   for (int i = 0; i < repeat; ++i) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "host/fft/blocked_fft.hpp"
-#include "host/fft/mass_unit.hpp"
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
 #include "host/fft/shared_counts.hpp"
@@ -33,11 +32,13 @@ struct CopyInner {
   MAKI_HD void at(Row row, int z, std::size_t i) const { to[i] = from.at(row, z); }
 };
 
+}  // namespace
+
 class PencilStorage : public MeshStorage {
  public:
   PencilStorage(const Communicator& communicator, const MeshOptions& o)
-      : four_point_(o.gradient == Gradient::kFourPoint), cells_(o.cells), cloud_(o.assignment),
-        interlaced_(o.interlacing != Interlacing::kNone), fft_(communicator, o.cells),
+      : communicator_(communicator), four_point_(o.gradient == Gradient::kFourPoint), cells_(o.cells),
+        cloud_(o.assignment), interlaced_(o.interlacing != Interlacing::kNone), fft_(communicator, o.cells),
         brick_(communicator, fft_.layout(), fft_.real_row(), o.assignment, interlaced_,
                four_point_ ? GhostedCells::kGhosts : 0) {
     const PencilBox held = fft_.modes();
@@ -56,6 +57,11 @@ class PencilStorage : public MeshStorage {
   std::size_t bytes() const override {
     return difference_.capacity() * sizeof(float) + fft_.bytes() + (blocked_ ? blocked_->bytes() : 0) + brick_.bytes() +
            (shared_ ? shared_->bytes() : 0);
+  }
+  bool any(bool asks) const override {
+    std::uint64_t asked = asks ? 1 : 0;
+    communicator_.max({&asked, 1});
+    return asked > 0;
   }
   PencilMesh::Sent sent() const { return {brick_.bytes_sent(), fft_.traffic().bytes}; }
 
@@ -145,6 +151,7 @@ class PencilStorage : public MeshStorage {
     return difference_.data();
   }
 
+  Communicator communicator_;
   bool four_point_;
   int cells_;
   Assignment cloud_;
@@ -183,45 +190,12 @@ bool PencilStorage::solve(const Stream& stream, const InfluencePass& pass, Phase
   return true;
 }
 
-}  // namespace
+PencilMesh::PencilMesh(const Communicator& communicator, const MeshOptions& options, const ForceLaw& law)
+    : PencilMesh(options, law, (check_mesh_options(options, law), new PencilStorage(communicator, options))) {}
+PencilMesh::PencilMesh(const MeshOptions& options, const ForceLaw& law, PencilStorage* storage)
+    : ParticleMesh(options, law, std::unique_ptr<MeshStorage>(storage)), storage_(*storage) {}
 
-struct PencilMesh::Parts {
-  Communicator communicator;
-  PencilStorage* storage;  // the solver's
-  MeshSolver solver;
-};
-
-PencilMesh::PencilMesh(const Communicator& communicator, const MeshOptions& options, const ForceLaw& law) {
-  check_mesh_options(options, law);
-  auto storage = std::make_unique<PencilStorage>(communicator, options);
-  PencilStorage* const kept = storage.get();
-  parts_.reset(new Parts{communicator, kept, MeshSolver(options, law, std::move(storage))});
-}
-
-PencilMesh::~PencilMesh() = default;
-
-MassUnit PencilMesh::mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const {
-  return choose_mass_unit(parts_->communicator, stream, options().assignment, options().cells, particles, n,
-                          options().mass_bits);
-}
-
-void PencilMesh::set_outside(OutsideMasses* outside) { parts_->storage->set_outside(outside); }
-
-void PencilMesh::begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
-  parts_->solver.begin(stream, particles, n, unit);
-}
-
-void PencilMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                            VectorView acceleration, float* potential) {
-  std::uint64_t asked = potential ? 1 : 0;  // an array of no elements may be null
-  parts_->communicator.max({&asked, 1});
-  parts_->solver.long_range(stream, particles, n, unit, acceleration, asked > 0, potential);
-}
-
-void PencilMesh::measure_phases() { parts_->solver.clock().switch_on(); }
-MeshPhases PencilMesh::phases() const { return parts_->solver.clock().seconds(); }
-std::size_t PencilMesh::bytes() const { return parts_->solver.bytes(); }
-const MeshOptions& PencilMesh::options() const { return parts_->solver.options(); }
-PencilMesh::Sent PencilMesh::bytes_sent() const { return parts_->storage->sent(); }
+void PencilMesh::set_outside(OutsideMasses* outside) { storage_.set_outside(outside); }
+PencilMesh::Sent PencilMesh::bytes_sent() const { return storage_.sent(); }
 
 }  // namespace maki

@@ -79,25 +79,26 @@ struct ParticleMesh::Parts {
   MeshSolver solver;
 };
 
-ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law) {
-  check_mesh_options(options, law);
-  parts_.reset(new Parts{MeshSolver(options, law, std::make_unique<WholeMesh>(options))});
-}
-
+ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law)
+    : ParticleMesh(options, law, (check_mesh_options(options, law), std::make_unique<WholeMesh>(options))) {}
+ParticleMesh::ParticleMesh(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage)
+    : parts_(new Parts{MeshSolver(options, law, std::move(storage))}) {}
 ParticleMesh::~ParticleMesh() = default;
 
-MassUnit ParticleMesh::mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const {
-  return choose_mass_unit(stream, options().assignment, options().cells, particles, n, options().mass_bits);
+void ParticleMesh::begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
+  parts_->solver.begin(stream, particles, n, unit);
 }
 
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
                               VectorView acceleration, float* potential) {
-  long_range(stream, particles, n, mass_unit(stream, particles, n), acceleration, potential);
+  const MassUnit unit =
+      choose_mass_unit(stream, options().assignment, options().cells, particles, n, options().mass_bits);
+  long_range(stream, particles, n, unit, acceleration, potential);
 }
 
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
                               const MassUnit& unit, VectorView acceleration, float* potential) {
-  parts_->solver.long_range(stream, particles, n, unit, acceleration, potential != nullptr, potential);
+  parts_->solver.long_range(stream, particles, n, unit, acceleration, potential);
 }
 
 void ParticleMesh::measure_phases() { parts_->solver.clock().switch_on(); }

@@ -7,7 +7,7 @@
 
 #include "kernels/device/stream.hpp"
 #include "kernels/force/split.hpp"
-#include "kernels/mesh/long_range_mesh.hpp"
+#include "kernels/mesh/mass_unit.hpp"
 #include "kernels/particles/types.hpp"
 #include "kernels/particles/vector_array.hpp"
 
@@ -41,34 +41,42 @@ struct MeshPhases {
   double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
 };
 
-// Mesh of `cells`^3. Throws Error as check_mesh_options() does.
-class ParticleMesh : public LongRangeMesh {
- public:
-  ParticleMesh(const MeshOptions& options, const ForceLaw& law);
-  ~ParticleMesh() override;
+class MeshStorage;
 
-  // Overwrites the long-range acceleration (and potential, where not null) of all n particles: G = 1, lengths in sides,
-  // the k = 0 mode is 0. The sum of both ranges is the periodic force. A particle's own cloud is part of the potential;
-  // evaluate_lists takes it out again.
-  // `unit` is mass_unit() of the same particles, at any earlier time and place: it depends on their masses alone.
+// Mesh of `cells`^3, on one rank; over many: PencilMesh (host/fft/pencil_mesh.hpp).
+class ParticleMesh {
+ public:
+  // Throws Error as check_mesh_options() does.
+  ParticleMesh(const MeshOptions& options, const ForceLaw& law);
+  virtual ~ParticleMesh();
+
+  // The first half of long_range() for the same arguments, which then follows and finds it done: where the masses of
+  // other sites belong to the mesh as well, this sends them those of these particles (PencilMesh::set_outside), and
+  // what is done until long_range() hides their way. Elsewhere it does nothing. Collective over ranks.
+  void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
+  // Overwrites the long-range acceleration (mass/side^2) and, where not null, potential (mass/side) of this rank's n
+  // particles (n may be 0): G = 1, lengths in sides, the k = 0 mode is 0. The sum of both ranges is the periodic force. A
+  // particle's own cloud is part of the potential; evaluate_lists takes it out again.
+  // `unit` is choose_mass_unit() of the particles of all ranks, at any earlier time and place: it depends on their masses
+  // alone. Over many ranks collective, and potential is asked for by all that have particles or by none.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                  VectorView acceleration, float* potential) override;
-  // The same with a unit chosen first.
+                  VectorView acceleration, float* potential);
+  // The same with a unit chosen first, where all particles are here. Waits for the device; throws Error as
+  // choose_mass_unit() does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
                   float* potential);
-
-  // How the masses become integers. Waits for the device; throws Error as choose_mass_unit() does.
-  MassUnit mass_unit(const Stream& stream, const SourceParticle* particles, std::size_t n) const override;
 
   // Measures the phases of every long_range from here on (a mark in the stream's queue between them).
   void measure_phases();
   // Of the last long_range; waits for it.
-  using Phases = MeshPhases;
-  Phases phases() const;
+  MeshPhases phases() const;
 
   // Bytes of the meshes and work space on the device.
   std::size_t bytes() const;
   const MeshOptions& options() const;
+
+ protected:
+  ParticleMesh(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage);
 
  private:
   struct Parts;

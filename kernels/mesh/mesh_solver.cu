@@ -125,12 +125,12 @@ void MeshSolver::analytic(const Stream& stream, VectorView acceleration, float* 
 }
 
 void MeshSolver::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                            VectorView acceleration, bool potential_asked, float* potential_out) {
+                            VectorView acceleration, float* potential_out) {
   particles_ = particles;
   n_ = n;
   density(stream, unit);
   if (options_.gradient == Gradient::kAnalytic) return analytic(stream, acceleration, potential_out);
-  if (potential_asked) potential(stream, potential_out);
+  if (storage_->any(potential_out != nullptr)) potential(stream, potential_out);
   if (options_.gradient == Gradient::kSpectral)
     spectral(stream, acceleration);
   else

@@ -21,6 +21,9 @@ class MeshStorage {
   virtual std::size_t size() const = 0;
   virtual std::size_t bytes() const = 0;  // work space, without meshes
 
+  // Whether any rank asks. Collective.
+  virtual bool any(bool asks) const { return asks; }
+
   // The modes of this rank. Axis 0 x, 1 y, 2 z is their mode_axis() from the slowest to the one along the lines.
   virtual ModeBlock modes() const = 0;
   virtual int mode_axis(int axis) const = 0;
@@ -59,14 +62,12 @@ class MeshSolver {
  public:
   MeshSolver(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage);
 
-  // LongRangeMesh::begin().
+  // Those of ParticleMesh.
   void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
     storage_->begin_assign(stream, particles, n, unit);
   }
-  // LongRangeMesh::long_range(). Whether potentials are asked for is alike on all ranks, but the array is null on those
-  // without particles.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                  VectorView acceleration, bool potential_asked, float* potential);
+                  VectorView acceleration, float* potential);
 
   const MeshOptions& options() const { return options_; }
   PhaseClock& clock() { return clock_; }

@@ -84,7 +84,7 @@ struct Gravity::Parts {
   AllSources all_sources;                           // for the direct sum
   Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh
   std::unique_ptr<sites::SiteMesh> site_mesh;
-  std::unique_ptr<LongRangeMesh> mesh;
+  std::unique_ptr<ParticleMesh> mesh;
   PencilMesh* mesh_of_sites = nullptr;  // the same, in a run over sites
   bool mesh_was_used = false;           // since its phases were asked for
   double coded = 0;                     // seconds of site_mesh at that time

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/fft/mass_unit.hpp"
 #include "host/fft/pencil_mesh.hpp"
 #include "tests/test_stream.hpp"
 #include "wan/sites/memory_ring.hpp"
@@ -64,7 +65,8 @@ TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
     all.insert(all.end(), far.begin(), far.end());
     const OnDevice here(mine), there(far), both(all);
     PencilMesh one(world, options, law);
-    const MassUnit unit = one.mass_unit(test::test_stream(), both.data(), both.size());
+    const MassUnit unit = choose_mass_unit(world, test::test_stream(), options.assignment, options.cells, both.data(),
+                                           both.size(), options.mass_bits);
     std::vector<float> expected = forces(one, both, unit);
 
     std::vector<std::unique_ptr<Ring>> rings(2);

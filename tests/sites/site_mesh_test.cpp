@@ -209,7 +209,8 @@ TEST(SiteMesh, ForcesAreThoseOfOneSite) {
   const Set set = make_set(Kind::kClustered, true);
   PencilMesh one(Communicator::self(), options, law);
   const OnDevice source(set);
-  const MassUnit unit = one.mass_unit(test::test_stream(), source.data(), source.size());
+  const MassUnit unit = choose_mass_unit(test::test_stream(), options.assignment, options.cells, source.data(),
+                                         source.size(), options.mass_bits);
   for (int count : {2, 3}) {
     Ring ring(count);
     const std::vector<Set> shares = ring.share(set);

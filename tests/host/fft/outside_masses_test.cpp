@@ -77,7 +77,8 @@ TEST(OutsideMasses, AddedBeforeTheTransformAreThoseOfOneSet) {
     Set all(set), left({set.begin(), set.begin() + 200}), right({set.begin() + 200, set.end()});
     PencilMesh one(Communicator::self(), options, law), a(Communicator::self(), options, law),
         b(Communicator::self(), options, law);
-    const MassUnit unit = one.mass_unit(stream, all.source.data(), all.source.size());
+    const MassUnit unit = choose_mass_unit(stream, one.options().assignment, one.options().cells, all.source.data(),
+                                           all.source.size(), mass_bits);
     EXPECT_EQ(unit.dropped_bits > 0, mass_bits > 0);
     one.long_range(stream, all.source.data(), all.source.size(), unit, all.acceleration.view(), nullptr);
     Pair to_a, to_b;

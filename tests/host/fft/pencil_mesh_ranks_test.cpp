@@ -141,14 +141,15 @@ struct Field {
   std::vector<float> x, y, z, potential;
 };
 
-Field field_of(LongRangeMesh& mesh, const Set& set, bool potential) {
+Field field_of(const Communicator& ranks, ParticleMesh& mesh, const Set& set, bool potential) {
   const Stream& stream = test::test_stream();
   const OnDevice source(set);
   VectorArray a("test.acceleration");
   a.resize(set.size());
   DeviceBuffer<float> phi("test.potential", set.size());
   phi.fill_zero(stream);
-  const MassUnit unit = mesh.mass_unit(stream, source.data(), set.size());
+  const MassUnit unit =
+      choose_mass_unit(ranks, stream, mesh.options().assignment, mesh.options().cells, source.data(), set.size());
   for (int step = 0; step < 2; ++step)  // the second finds the brick and the tables
     mesh.long_range(stream, source.data(), set.size(), unit, a.view(), potential ? phi.data() : nullptr);
   return {a.x.download(stream), a.y.download(stream), a.z.download(stream), phi.download(stream)};
@@ -166,7 +167,7 @@ Field field_on_first_rank(const MeshOptions& options, const ForceLaw& law, const
   Field field;
   if (world.rank() == 0) {
     PencilMesh mesh(Communicator::self(), options, law);
-    field = field_of(mesh, set, true);
+    field = field_of(Communicator::self(), mesh, set, true);
   }
   for (std::vector<float>* values : {&field.x, &field.y, &field.z, &field.potential}) {
     values->resize(set.size());
@@ -184,7 +185,8 @@ void expect_forces_of_one_rank(const MeshOptions& options, Division division) {
   const Set set = whole_set(300, false);
   const Share share = share_of(set, division, Communicator::world());
   PencilMesh mesh(Communicator::world(), options, law);
-  const Field mine = field_of(mesh, share.particles, true), whole = field_on_first_rank(options, law, set);
+  const Field mine = field_of(Communicator::world(), mesh, share.particles, true),
+              whole = field_on_first_rank(options, law, set);
   EXPECT_EQ(different(mine.x, share, whole.x), 0);
   EXPECT_EQ(different(mine.y, share, whole.y), 0);
   EXPECT_EQ(different(mine.z, share, whole.z), 0);

@@ -30,7 +30,7 @@ struct Field {
   std::vector<float> x, y, z, potential;
 };
 
-Field field_of(LongRangeMesh& mesh, const Set& set, bool potential) {
+Field field_of(ParticleMesh& mesh, const Set& set, bool potential) {
   const Stream& stream = test::test_stream();
   DeviceBuffer<SourceParticle> source("test.source");
   source.upload(stream, set);
@@ -38,7 +38,8 @@ Field field_of(LongRangeMesh& mesh, const Set& set, bool potential) {
   a.resize(set.size());
   DeviceBuffer<float> phi("test.potential", set.size());
   phi.fill_zero(stream);
-  const MassUnit unit = mesh.mass_unit(stream, source.data(), set.size());
+  const MassUnit unit =
+      choose_mass_unit(stream, mesh.options().assignment, mesh.options().cells, source.data(), set.size());
   for (int step = 0; step < 2; ++step)  // the second finds the brick and the tables
     mesh.long_range(stream, source.data(), set.size(), unit, a.view(), potential ? phi.data() : nullptr);
   return {a.x.download(stream), a.y.download(stream), a.z.download(stream), phi.download(stream)};

@@ -191,7 +191,8 @@ TEST(ParticleMesh, AMassUnitChosenBeforeGivesTheSameBits) {
     ParticleMesh mesh({24, Assignment::kPcs, Gradient::kAnalytic, Interlacing::kFull}, polynomial_law(5, 0.2));
     DeviceBuffer<SourceParticle> source("test.source");
     source.upload(stream, particles);
-    const MassUnit unit = mesh.mass_unit(stream, source.data(), particles.size());
+    const MassUnit unit =
+        choose_mass_unit(stream, mesh.options().assignment, mesh.options().cells, source.data(), particles.size());
     std::shuffle(particles.begin(), particles.end(), std::mt19937(4));
     for (auto& p : particles) p.x += 0x12345678u;
     source.upload(stream, particles);
