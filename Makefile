@@ -245,7 +245,7 @@ $(BUILD)/tests_ranks: $(call object,$(RANK_TESTS)) $(OBJ)/libmaki.a $(OBJ)/backe
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(OBJ)/bench/%.cpp.o $(call object,$(BENCH_PARTS)) $(OBJ)/libmaki.a $(OBJ)/backend | $(LAUNCHER)
 	@echo "  link    $@"
-	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(if $(filter %_mesh_codec,$@),$(ZSTD_LIBS)) $(LDLIBS)
+	@$(CXX) $(CXXBASE) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
 # PREFIX/bin, lib, include/maki, share/maki/configs, share/doc/maki.
 PREFIX ?= /usr/local

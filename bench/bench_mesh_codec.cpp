@@ -1,6 +1,6 @@
 // The coding of masses that go from site to site: time, bytes, and both beside a copy of the counts in the same run, of
 // one thread, for the states that a run begins with, passes through and ends in.
-//   bench_mesh_codec [--json FILE] [--cells M ...] [--particles N a side] [--repeat N] [--snapshot FILE ...] [--plain]
+//   bench_mesh_codec [--json FILE] [--cells M ...] [--particles N a side] [--repeat N] [--snapshot FILE ...]
 #include <omp.h>
 #include <time.h>
 
@@ -10,7 +10,6 @@
 #include <cstring>
 #include <random>
 
-#include "bench/plain_codings.hpp"
 #include "bench/report.hpp"
 #include "kernels/mesh/count_masses.hpp"
 #include "src/config/parse.hpp"
@@ -100,9 +99,7 @@ struct Run {
   std::size_t bytes = 0;
 };
 
-// By the codec, or by `plain`.
-Run measure(const Counts& counts, const MassUnit& unit, int m, Plane kind, int repeat,
-            const bench::PlainCoding* plain) {
+Run measure(const Counts& counts, const MassUnit& unit, int m, Plane kind, int repeat) {
   Run run;
   Counts sums;
   const std::size_t plane = static_cast<std::size_t>(m) * m;
@@ -117,7 +114,7 @@ Run measure(const Counts& counts, const MassUnit& unit, int m, Plane kind, int r
       for (auto& kinds : block.kind) kinds.assign(static_cast<std::size_t>(block.planes), kind);
       const std::size_t first = plane * static_cast<std::size_t>(x);
       const std::array<const std::uint64_t*, 2> from = {counts[0].data() + first, counts[1].data() + first};
-      coded.push_back(plain ? bench::PlainCoder(*plain, block).encode(from) : encode(block, from));
+      coded.push_back(encode(block, from));
       run.bytes += coded.back().size();
       blocks.push_back(std::move(block));
     }
@@ -128,7 +125,7 @@ Run measure(const Counts& counts, const MassUnit& unit, int m, Plane kind, int r
         const auto row = static_cast<std::size_t>((kPlanes * static_cast<int>(i) + x) * m + y);
         return sums[static_cast<std::size_t>(mesh)].data() + row * static_cast<std::size_t>(m);
       };
-      plain ? bench::PlainCoder(*plain, blocks[i]).decode(coded[i], row_of) : decode(blocks[i], coded[i], row_of);
+      decode(blocks[i], coded[i], row_of);
     }
     run.decode = std::min(run.decode, decoding.seconds());
     for (std::size_t mesh = 0; mesh < 2; ++mesh)
@@ -143,7 +140,7 @@ Run measure(const Counts& counts, const MassUnit& unit, int m, Plane kind, int r
   return run;
 }
 
-void report_one(const Set& set, int m, int repeat, std::span<const bench::PlainCoding> plain, bench::Report& report) {
+void report_one(const Set& set, int m, int repeat, bench::Report& report) {
   const Stream stream;
   const MassUnit unit =
       choose_mass_unit(stream, Assignment::kPcs, m, set.source.data(), set.source.size(), sites::kSiteMassBits);
@@ -151,24 +148,18 @@ void report_one(const Set& set, int m, int repeat, std::span<const bench::PlainC
   const double cells = static_cast<double>(m) * m * m;
   for (Plane kind : {Plane::kRounded, Plane::kExact}) {
     const char* const of = kind == Plane::kRounded ? "rounded" : "shared";
-    double own = 0;
-    for (std::size_t i = 0; i <= plain.size(); ++i) {
-      const Run run = measure(counts, unit, m, kind, repeat, i > 0 ? &plain[i - 1] : nullptr);
-      const char* const coding = i > 0 ? plain[i - 1].name : "mesh codec";
-      const double encode = 1e9 * run.encode / cells, decode = 1e9 * run.decode / cells, copy = 1e9 * run.copy / cells;
-      const double bytes = static_cast<double>(run.bytes) / cells;
-      if (i == 0) own = bytes;
-      fmt::print("{:<24} {:4}^3 {:8.3g} {:<8} {:<24} {:8.2f} {:8.2f} {:8.2f} {:8.2f} {:9.1f} {:9.3f} {:7.3f}\n",
-                 set.name, m, static_cast<double>(set.source.size()) / cells, of, coding, encode, decode,
-                 encode + decode, copy, (encode + decode) / copy, bytes, bytes / own);
-      std::fflush(stdout);
-      const std::string name =
-          fmt::format("{} {}^3, {}{}{}: ", set.name, m, of, i > 0 ? ", " : "", i > 0 ? coding : "");
-      report.add(name + "encoding", encode, "ns a cell");
-      report.add(name + "decoding", decode, "ns a cell");
-      report.add(name + "copy of the counts", copy, "ns a cell");
-      report.add(name + "size", bytes, "B a cell");
-    }
+    const Run run = measure(counts, unit, m, kind, repeat);
+    const double encode = 1e9 * run.encode / cells, decode = 1e9 * run.decode / cells, copy = 1e9 * run.copy / cells;
+    const double bytes = static_cast<double>(run.bytes) / cells;
+    fmt::print("{:<24} {:4}^3 {:8.3g} {:<8} {:8.2f} {:8.2f} {:8.2f} {:8.2f} {:9.1f} {:9.3f}\n", set.name, m,
+               static_cast<double>(set.source.size()) / cells, of, encode, decode, encode + decode, copy,
+               (encode + decode) / copy, bytes);
+    std::fflush(stdout);
+    const std::string name = fmt::format("{} {}^3, {}: ", set.name, m, of);
+    report.add(name + "encoding", encode, "ns a cell");
+    report.add(name + "decoding", decode, "ns a cell");
+    report.add(name + "copy of the counts", copy, "ns a cell");
+    report.add(name + "size", bytes, "B a cell");
   }
 }
 
@@ -177,7 +168,6 @@ void report_one(const Set& set, int m, int repeat, std::span<const bench::PlainC
 int main(int argc, char** argv) {
   std::string json_path;
   int side = 64, repeat = 3;
-  bool plain = false;
   std::vector<int> meshes = {32, 64, 128};
   std::vector<std::string> snapshots;
   CLI::App app("Speed and size of the coding of masses between sites");
@@ -186,7 +176,6 @@ int main(int argc, char** argv) {
   app.add_option("--particles", side, "particles along one side")->check(CLI::Range(8, 512));
   app.add_option("--repeat", repeat, "the best of so many")->check(CLI::Range(1, 1000));
   app.add_option("--snapshot", snapshots, "these in place of sets that are made here");
-  app.add_flag("--plain", plain, "transposed bytes or bits by zstd, too");
   CLI11_PARSE(app, argc, argv);
   try {
     omp_set_num_threads(1);
@@ -205,11 +194,10 @@ int main(int argc, char** argv) {
       sets.push_back(set_of(file, parse_config("[initial]\nkind = \"file\"\n[time]\nend_redshift = -0.5\n", "bench",
                                                {"initial.file=" + file})));
     fmt::print("ns a cell of both meshes, one thread; bytes a cell of both meshes (64-bit counts: 16)\n");
-    fmt::print("{:<24} {:>6} {:>8} {:<8} {:<24} {:>8} {:>8} {:>8} {:>8} {:>9} {:>9} {:>7}\n", "set", "mesh", "N/M",
-               "planes", "coding", "encode", "decode", "both", "copy", "of copy", "bytes", "of ours");
-    const std::span<const bench::PlainCoding> codings(bench::kPlainCodings);
+    fmt::print("{:<24} {:>6} {:>8} {:<8} {:>8} {:>8} {:>8} {:>8} {:>9} {:>9}\n", "set", "mesh", "N/M", "planes",
+               "encode", "decode", "both", "copy", "of copy", "bytes");
     for (const Set& set : sets)
-      for (int m : meshes) report_one(set, m, repeat, codings.first(plain ? codings.size() : 0), report);
+      for (int m : meshes) report_one(set, m, repeat, report);
     report.write();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "bench_mesh_codec: %s\n", e.what());

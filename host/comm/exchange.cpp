@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "host/comm/survivor_check.hpp"
+#include "host/comm/heartbeat.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {

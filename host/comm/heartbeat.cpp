@@ -17,14 +17,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <random>
 #include <system_error>
 #include <thread>
 
 #include "host/comm/mpi_ranks.hpp"
-#include "host/comm/survivor_check.hpp"
 
 namespace maki::mpi {
 namespace {
@@ -32,15 +30,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr int kWatched = 2;        // of the ranks after this one, round about
-constexpr int kAddresses = 6;      // of one machine
-constexpr Seconds kBeat{1};        // between questions
-constexpr int kIntroductions = 3;  // how often the others are asked until they answer,
-constexpr int kAtOnce = 64;        // so many of them in a beat
-constexpr Seconds kHandOver{3};    // for this rank's own call to end the job; twice as long for the second watcher
-constexpr double kShortest = 5;    // s: silence of a busy machine
+constexpr int kAddresses = 6;    // of one machine
+constexpr Seconds kBeat{1};      // between datagrams
+constexpr int kSure = 2;         // beats after which all have said that they wait
+constexpr double kHandOver = 3;  // s for this rank's own call to end the job
+constexpr double kShortest = 5;  // s: silence of a busy machine
 
-// Where a rank can be reached.
+// Where a rank can be reached: rank 0 alone is asked.
 struct Place {
   std::array<std::uint32_t, kAddresses> addresses{};  // IPv4, in network order; 0: none
   std::uint16_t port = 0;                             // 0: nowhere
@@ -49,28 +45,25 @@ struct Place {
 
 struct Datagram {
   std::uint64_t secret = 0;
-  std::int32_t from = 0;
-  std::uint8_t answers = 0, waiting = 0;
-  std::array<std::uint8_t, 2> unused{};
+  std::int32_t from = 0, waiting = 0;
 };
 
 struct Peer {
-  Place place;
-  sockaddr_in heard_at{};  // where its answers come from, once there are any
-  Heartbeat sign;
-  unsigned long counted = 0;  // answers at the last beat
-  double silent = 0;          // s, of a watched rank
+  bool heard = false, waiting = false;
+  double silent = 0;  // s
 };
 
 // Never destroyed: the thread goes on until the process ends.
 struct Watch {
   int rank = 0, size = 1, socket = -1;
-  double silence = 10;  // s
+  double timeout = 120, silence = 10;  // s
   std::uint64_t secret = 0;
-  std::mutex mutex;  // of what follows
-  std::vector<Peer> peers;
+  std::vector<Place> places;
+  sockaddr_in answered_from{};  // rank 0, once it has
+  std::mutex mutex;             // of what follows
+  std::vector<Peer> peers;      // of rank 0 all, of others rank 0
   std::vector<int> lost;
-  std::atomic<bool> any_lost{false}, waiting{false}, ending{false};
+  std::atomic<bool> waiting{false}, ending{false}, all_wait{false};
 };
 Watch* watch = nullptr;
 
@@ -82,8 +75,8 @@ sockaddr_in address(std::uint32_t ip, std::uint16_t port) {
   return to;
 }
 
-// This process's own socket and all the ways to it: first the one inside its machine. What answers there on another
-// machine is of the same job, with the same secret, only if it is the rank that it says.
+// This process's own socket and all the ways to it: first the one inside its machine. What is there on another machine
+// has another secret, or is not rank 0.
 Place open_socket(int& socket) {
   Place place;
   gethostname(place.machine.data(), place.machine.size() - 1);
@@ -109,68 +102,61 @@ Place open_socket(int& socket) {
   return place;
 }
 
-void send(const sockaddr_in& to, bool answers) {
-  Datagram datagram;
-  datagram.secret = watch->secret;
-  datagram.from = watch->rank;
-  datagram.answers = answers;
-  datagram.waiting = watch->waiting;
+void send(const sockaddr_in& to) {
+  const Datagram datagram{watch->secret, watch->rank, watch->waiting};
   // A datagram that does not leave is as good as one that is lost.
   (void)!sendto(watch->socket, &datagram, sizeof datagram, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to),
                 sizeof to);
 }
 
-void ask(const Peer& peer) {
-  if (peer.sign.answers > 0) return send(peer.heard_at, false);
-  for (const std::uint32_t ip : peer.place.addresses) {
-    if (ip != 0 && peer.place.port != 0) send(address(ip, peer.place.port), false);
-  }
+void send_to_first() {
+  if (watch->peers[0].heard) return send(watch->answered_from);
+  for (const std::uint32_t ip : watch->places[0].addresses)
+    if (ip != 0) send(address(ip, watch->places[0].port));
 }
 
-void take(const Datagram& datagram, const sockaddr_in& from) {
-  if (datagram.secret != watch->secret || datagram.from < 0 || datagram.from >= watch->size) return;
-  if (!datagram.answers) return send(from, true);
+void receive() {
+  Datagram datagram;
+  sockaddr_in from{};
+  socklen_t length = sizeof from;
+  const auto bytes =
+      recvfrom(watch->socket, &datagram, sizeof datagram, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &length);
+  if (bytes != sizeof datagram || datagram.secret != watch->secret) return;
+  if (datagram.from < 0 || datagram.from >= watch->size || (watch->rank == 0) == (datagram.from == 0)) return;
+  if (watch->rank == 0) send(from);
   const std::lock_guard lock(watch->mutex);
-  Peer& peer = watch->peers[datagram.from];
-  peer.heard_at = from;
-  peer.sign.waiting = datagram.waiting;
-  ++peer.sign.answers;
+  watch->answered_from = from;
+  watch->peers[datagram.from] = {true, datagram.waiting != 0, 0};
 }
 
-// Once a beat; `passed` seconds after the last.
-void look_after(int beat, double passed) {
-  const int turns = watch->size / kAtOnce + 1;
+// Once a beat, `passed` seconds after the last.
+void look_after(double passed) {
   const std::lock_guard lock(watch->mutex);
-  for (int i = 1; i < watch->size; ++i) {
-    const int r = (watch->rank + i) % watch->size;
+  for (int r = 0; r < watch->size; ++r) {
     Peer& peer = watch->peers[r];
-    if (i > kWatched) {
-      const bool its_turn = beat < kIntroductions * turns && i / kAtOnce == beat % turns;
-      if (its_turn && peer.sign.answers == 0) ask(peer);
-      continue;
-    }
-    peer.silent = peer.sign.answers == peer.counted && peer.sign.answers > 0 ? peer.silent + passed : 0;
-    peer.counted = peer.sign.answers;
-    if (peer.silent >= watch->silence && std::count(watch->lost.begin(), watch->lost.end(), r) == 0) {
+    if (peer.heard) peer.silent += passed;
+    if (peer.silent >= watch->silence && std::count(watch->lost.begin(), watch->lost.end(), r) == 0)
       watch->lost.push_back(r);
-      watch->any_lost = true;
-    }
-    ask(peer);
   }
 }
 
-bool watched_have_answered() {
-  const std::lock_guard lock(watch->mutex);
-  for (int i = 1; i <= kWatched; ++i) {
-    const int r = (watch->rank + i) % watch->size;
-    if (r != watch->rank && watch->peers[r].sign.answers == 0) return false;
+// On rank 0, once a beat: whether any rank waits for those at work, which is said, or all for each other.
+void look_who_waits(int& beats, double passed, double& told) {
+  std::vector<int> at_work;
+  int waiting = watch->waiting;
+  if (!waiting) at_work.push_back(0);
+  for (int r = 1; r < watch->size; ++r) {
+    const Peer& peer = watch->peers[r];
+    if (peer.waiting) ++waiting;
+    if (peer.heard && !peer.waiting) at_work.push_back(r);
   }
-  return true;
-}
-
-int distance_to_lost() {
-  const std::lock_guard lock(watch->mutex);
-  return watch->lost.empty() ? kWatched : (watch->lost.front() - watch->rank + watch->size) % watch->size;
+  beats = waiting > 0 ? beats + 1 : 0;
+  told = waiting > 0 ? told - passed : watch->timeout / 2;
+  watch->all_wait = beats > kSure && at_work.empty();
+  if (beats <= kSure || at_work.empty() || told > 0) return;
+  std::fprintf(stderr, "maki: waiting for %s, at work for %.0f s or more\n", name_ranks(at_work).c_str(),
+               watch->timeout);
+  told = watch->timeout;
 }
 
 // In place of a main thread that does not come to it.
@@ -179,34 +165,31 @@ int distance_to_lost() {
   std::fprintf(stderr,
                "maki: error: rank %d: %s %s not heard from for %.0f s: see what became of the process, its node "
                "or its network\n",
-               watch->rank, name_with_machines(lost).c_str(), lost.size() == 1 ? "is" : "are", watch->silence);
+               watch->rank, name_ranks(lost).c_str(), lost.size() == 1 ? "is" : "are", watch->silence);
   std::fflush(stderr);
   std::_Exit(1);  // the launcher ends the other ranks
 }
 
 void run() {
-  auto looked = Clock::now();
-  double lost_for = 0;
-  look_after(0, 0);
-  for (int beat = 1;; ++beat) {
-    for (auto now = looked; now < looked + kBeat; now = Clock::now()) {
+  // Datagrams of all ranks are spread over the time between two.
+  auto looked = Clock::now() - std::chrono::duration_cast<Clock::duration>(kBeat * (watch->rank % 16) / 16);
+  const double patience = kHandOver + 2 * std::min(watch->rank, 5);  // so that one of them speaks
+  double lost_for = 0, told = 0;
+  if (watch->rank != 0) send_to_first();
+  for (int beats = 0;;) {
+    for (auto now = Clock::now(); now < looked + kBeat; now = Clock::now()) {
       pollfd ready{watch->socket, POLLIN, 0};
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(looked + kBeat - now);
-      if (poll(&ready, 1, static_cast<int>(left.count())) <= 0) continue;
-      Datagram datagram;
-      sockaddr_in from{};
-      socklen_t length = sizeof from;
-      const auto bytes = recvfrom(watch->socket, &datagram, sizeof datagram, MSG_DONTWAIT,
-                                  reinterpret_cast<sockaddr*>(&from), &length);
-      if (bytes == sizeof datagram) take(datagram, from);
+      if (poll(&ready, 1, static_cast<int>(left.count())) > 0) receive();
     }
     const auto now = Clock::now();
     // A longer time was no silence of others: this process was itself stopped, or its whole job suspended.
     const double passed = std::min<Seconds>(now - looked, 2 * kBeat).count();
     looked = now;
-    look_after(beat, passed);
-    lost_for = watch->any_lost && !watch->ending ? lost_for + passed : 0;
-    if (lost_for > kHandOver.count() * distance_to_lost()) end_process();
+    look_after(passed);
+    watch->rank == 0 ? look_who_waits(beats, passed, told) : send_to_first();
+    lost_for = watch->lost.empty() || watch->ending ? 0 : lost_for + passed;
+    if (lost_for > patience) end_process();
   }
 }
 
@@ -216,17 +199,17 @@ void open_heartbeat(double timeout) {
   auto* const mine = new Watch;
   check(MPI_Comm_rank(MPI_COMM_WORLD, &mine->rank), "MPI_Comm_rank");
   check(MPI_Comm_size(MPI_COMM_WORLD, &mine->size), "MPI_Comm_size");
+  mine->timeout = timeout;
   mine->silence = std::max(timeout / 12, kShortest);
   mine->secret = (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   check(MPI_Bcast(&mine->secret, sizeof mine->secret, MPI_BYTE, 0, MPI_COMM_WORLD), "MPI_Bcast");
   const Place place = open_socket(mine->socket);
-  std::vector<Place> places(mine->size);
-  check(MPI_Allgather(&place, sizeof place, MPI_BYTE, places.data(), sizeof place, MPI_BYTE, MPI_COMM_WORLD),
+  mine->places.resize(mine->size);
+  check(MPI_Allgather(&place, sizeof place, MPI_BYTE, mine->places.data(), sizeof place, MPI_BYTE, MPI_COMM_WORLD),
         "MPI_Allgather");
   mine->peers.resize(mine->size);
-  for (int r = 0; r < mine->size; ++r) mine->peers[r].place = places[r];
   watch = mine;
-  if (mine->size == 1 || place.port == 0) return;
+  if (mine->size == 1 || place.port == 0 || mine->places[0].port == 0) return;
   // Signals are the main thread's.
   sigset_t all, before;
   sigfillset(&all);
@@ -237,39 +220,39 @@ void open_heartbeat(double timeout) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   // From here on silence tells; where nothing comes through, the job starts all the same.
-  for (const auto end = Clock::now() + kBeat; !watched_have_answered() && Clock::now() < end;) {
+  for (const auto end = Clock::now() + kBeat; !in_touch() && Clock::now() < end;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 
 void say_waiting(bool waiting) { watch->waiting = waiting; }
 void say_ending() { watch->ending = true; }
-bool any_lost() { return watch->any_lost; }
+bool all_wait() { return watch->all_wait; }
 
 std::vector<int> lost_ranks() {
   const std::lock_guard lock(watch->mutex);
   return watch->lost;
 }
 
-void ask_all() {
+bool in_touch() {
   const std::lock_guard lock(watch->mutex);
-  for (int r = 0; r < watch->size; ++r) {
-    if (r != watch->rank) ask(watch->peers[r]);
-  }
+  if (watch->rank != 0) return watch->peers[0].heard;
+  return std::all_of(watch->peers.begin() + 1, watch->peers.end(), [](const Peer& peer) { return peer.heard; });
 }
 
-std::vector<Heartbeat> heartbeats() {
-  const std::lock_guard lock(watch->mutex);
-  std::vector<Heartbeat> all;
-  for (const Peer& peer : watch->peers) all.push_back(peer.sign);
-  return all;
-}
-
-std::string name_with_machines(const std::vector<int>& ranks) {
-  const auto machine = [](int r) { return std::string(watch->peers[r].place.machine.data()); };
+std::string name_ranks(const std::vector<int>& ranks) {
+  constexpr std::size_t kNamed = 12;
+  const auto machine = [](int r) { return std::string(watch->places[r].machine.data()); };
   bool several = false;
   for (int r = 0; r < watch->size; ++r) several |= machine(r) != machine(0);
-  return name_ranks(ranks, [&](int r) { return several ? " (" + machine(r) + ")" : std::string(); });
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  const std::size_t named = std::min(ranks.size(), kNamed);
+  for (std::size_t i = 0; i < named; ++i) {
+    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    text += std::to_string(ranks[i]) + (several ? " (" + machine(ranks[i]) + ")" : "");
+  }
+  if (ranks.size() > named) text += " and " + std::to_string(ranks.size() - named) + " more";
+  return text;
 }
 
 }  // namespace maki::mpi

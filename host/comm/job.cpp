@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "host/comm/survivor_check.hpp"
+#include "host/comm/heartbeat.hpp"
 
 namespace maki {
 
@@ -20,8 +20,7 @@ void abort_job(const std::string& message) {
   }
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  // Time for the one that speaks to end the job, if it fails as well.
-  if (!mpi::speaks_for_all()) std::this_thread::sleep_for(std::chrono::seconds(2));
+  std::this_thread::sleep_for(std::chrono::duration<double>(mpi::turn_to_speak(rank)));
   std::fprintf(stderr, "maki: error: rank %d: %s\n", rank, message.c_str());
   std::fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, 1);

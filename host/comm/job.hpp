@@ -8,8 +8,7 @@
 namespace maki {
 
 // Prints "maki: error: rank R: message" and ends all ranks (MPI_Abort); in a process alone, the message without a rank,
-// and exit code 1. Where all ranks fail alike, one of them speaks: after a timeout the lowest rank that is still heard
-// of, else rank 0; the others give it a moment.
+// and exit code 1. Where all ranks fail alike the lowest speaks, and the others give it a moment.
 [[noreturn]] void abort_job(const std::string& message);
 
 // Whether this process has started MPI.

@@ -5,7 +5,6 @@
 
 #include "host/comm/heartbeat.hpp"
 #include "host/comm/job.hpp"
-#include "host/comm/survivor_check.hpp"
 #include "kernels/device/error.hpp"
 
 namespace maki::mpi {
@@ -64,7 +63,6 @@ Ranks start(int expected) {
   }
   MPI_Comm comm = MPI_COMM_NULL;
   check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
-  open_survivor_check();
   find_place();
   Ranks like;
   if (const char* text = std::getenv("MAKI_RANK_TIMEOUT")) {

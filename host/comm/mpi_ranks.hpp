@@ -35,9 +35,9 @@ void release(Ranks& ranks);
 // One spell of waiting: ever longer pauses between looks at the requests, so that ranks that share a core leave it to
 // those that work, and an end after the timeout.
 //
-// When it ends: at once when a rank is lost (heartbeat.hpp) or another one has given up; after the timeout, unless
-// a rank says that it is at work, which is waited for as long as it takes, with a line on standard error now and then.
-// So a long computation or a slow file is no fault, and a stopped process is one.
+// When it ends: at once when a rank is lost (heartbeat.hpp); after the timeout when all ranks say that they wait, or
+// where none is heard of. A rank at work is waited for as long as it takes, with a line on standard error now and then.
+// So a long computation or a slow file is no fault, and a stopped process is one. Rank 0 decides for all in touch.
 class Patience {
  public:
   Patience(const Ranks& ranks, std::string what);
@@ -52,15 +52,12 @@ class Patience {
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool others_are_at_work();
-  [[noreturn]] void give_up(const std::vector<int>& pending) const;
+  [[noreturn]] void give_up(const std::vector<int>& lost, const std::vector<int>& pending) const;
   const Ranks& ranks_;
   std::string what_;
   int idle_ = 0;
   Clock::time_point looked_;
   std::chrono::duration<double> waited_{0};  // since something came
-  std::chrono::duration<double> asked_{0};   // the part of it after which all ranks were asked; 0: they were not
-  std::vector<unsigned long> answers_;       // of each until then
 };
 
 // Waits for one request of a collective call.

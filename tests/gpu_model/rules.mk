@@ -10,7 +10,7 @@ MODEL_HOOKS := $(addprefix -Wl$(comma)--wrap=,_ZN4maki13pool_allocateEPKcm _ZN4m
 
 ifdef ON_MODEL
 # Parts of it are only called when the program begins and ends: all of it is linked.
-LDLIBS     := -Wl,--whole-archive $(OBJ)/libgpu_model.a -Wl,--no-whole-archive $(MODEL_HOOKS) $(LDLIBS) $(ZSTD_LIBS)
+LDLIBS     := -Wl,--whole-archive $(OBJ)/libgpu_model.a -Wl,--no-whole-archive $(MODEL_HOOKS) $(LDLIBS)
 TESTS      += tests/gpu_model/listener.cpp
 RANK_TESTS += tests/gpu_model/listener.cpp
 $(OBJ)/backend: $(OBJ)/libgpu_model.a

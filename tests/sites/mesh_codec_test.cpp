@@ -1,8 +1,11 @@
 #include "wan/sites/mesh_codec.hpp"
 
 #include <gtest/gtest.h>
+#include <zstd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <random>
 
@@ -66,7 +69,7 @@ void add_decoded(const MeshBlock& block, std::span<const std::byte> bytes, Count
 
 TEST(MeshCodec, ComesBackAsItWas) {
   std::mt19937 random(1);
-  const int shapes[][3] = {{1, 1, 8}, {1, 5, 8}, {3, 1, 16}, {5, 7, 10}, {16, 12, 16}, {2, 3, 2}};
+  const int shapes[][3] = {{1, 1, 8}, {1, 5, 8}, {3, 1, 16}, {5, 7, 10}, {16, 12, 16}, {2, 3, 2}, {2, 2, 1}, {2, 3, 5}};
   for (const auto& shape : shapes)
     for (int meshes : {1, 2})
       for (int dropped : {0, 13, 48})
@@ -78,6 +81,19 @@ TEST(MeshCodec, ComesBackAsItWas) {
           EXPECT_TRUE(back == counts) << shape[0] << " " << shape[1] << " " << shape[2] << " " << meshes << " "
                                       << dropped << " " << style;
         }
+}
+
+// At the ends of what 64 bits hold, where predictions and differences go around.
+TEST(MeshCodec, ExtremesComeBack) {
+  MeshBlock block{3, 4, 8, 2, 0, 0, {}};
+  for (auto& kinds : block.kind) kinds.assign(3, Plane::kExact);
+  Counts counts = room_for(block);
+  for (std::size_t mesh = 0; mesh < 2; ++mesh)
+    for (std::size_t i = 0; i < block.cells(); ++i)
+      counts[mesh][i] = std::array{~std::uint64_t{0}, std::uint64_t{0}, std::uint64_t{1} << 63}[i * i % 3];
+  Counts back = room_for(block);
+  add_decoded(block, coded(block, counts), back);
+  EXPECT_TRUE(back == counts);
 }
 
 // Values that follow from those around take few bits.
@@ -96,12 +112,58 @@ TEST(MeshCodec, SmoothMeshesTakeLittle) {
   EXPECT_LT(coded(block, counts).size(), 9 * block.cells());
 }
 
+// Whether it says so or not, a frame of zstd is not unpacked beyond the block's cells.
+TEST(MeshCodec, BombsAreRefused) {
+  MeshBlock block{1, 2, 8, 1, 0, 0, {}};
+  block.kind[0].assign(1, Plane::kExact);
+  const std::vector<char> zeros(std::size_t{1} << 20);
+  for (const int says : {0, 1}) {
+    for (const std::size_t count : {std::size_t{0}, std::size_t{15}, std::size_t{16}, std::size_t{17}, zeros.size()}) {
+      std::vector<std::byte> bytes(8 + ZSTD_compressBound(count));
+      ZSTD_CCtx* const context = ZSTD_createCCtx();
+      ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, says);
+      const std::uint64_t size = ZSTD_compress2(context, bytes.data() + 8, bytes.size() - 8, zeros.data(), count);
+      ZSTD_freeCCtx(context);
+      std::memcpy(bytes.data(), &size, sizeof size);
+      bytes.resize(8 + size + 8);
+      Counts back = room_for(block);
+      if (count == 16)
+        EXPECT_NO_THROW(add_decoded(block, bytes, back));
+      else
+        EXPECT_THROW(add_decoded(block, bytes, back), Error) << count;
+    }
+  }
+}
+
+TEST(MeshCodec, OtherSizesAreRefused) {
+  std::mt19937 random(5);
+  MeshBlock block = block_of(2, 3, 8, 2, 0, random);
+  for (auto& kinds : block.kind) kinds.assign(2, Plane::kExact);
+  const auto bytes = coded(block, values_for(block, 0, random));
+  Counts back = room_for(block);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_THROW(add_decoded(block, std::span(bytes).first(size), back), Error) << size;
+  auto longer = bytes;
+  longer.resize(bytes.size() + 1);
+  EXPECT_THROW(add_decoded(block, longer, back), Error);
+  for (const std::uint64_t size : {~std::uint64_t{0}, std::uint64_t{bytes.size()}, std::uint64_t{0}}) {
+    auto wrong = bytes;
+    std::memcpy(wrong.data(), &size, sizeof size);
+    EXPECT_THROW(add_decoded(block, wrong, back), Error) << size;
+  }
+  MeshBlock other = block;
+  other.kind[1][0] = Plane::kEmpty;
+  EXPECT_THROW(add_decoded(other, bytes, back), Error);
+  for (const Counts& mesh = back; const auto& cells : mesh)
+    EXPECT_TRUE(std::ranges::all_of(cells, [](std::uint64_t c) { return c == 0; }));  // before anything is added
+}
+
 // Whatever comes: an error, or some counts, and nothing beyond the arrays (the sanitizers see that).
 TEST(MeshCodec, HostileBytesDoNoHarm) {
   std::mt19937 random(3);
   for (int turn = 0; turn < 1000; ++turn) {
     const MeshBlock block = block_of(1 + static_cast<int>(random() % 5), 1 + static_cast<int>(random() % 6),
-                                     2 + 2 * static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 2),
+                                     1 + static_cast<int>(random() % 18), 1 + static_cast<int>(random() % 2),
                                      static_cast<int>(random() % 49), random);
     const Counts counts = values_for(block, static_cast<int>(random() % 3), random);
     auto bytes = coded(block, counts);
@@ -110,8 +172,8 @@ TEST(MeshCodec, HostileBytesDoNoHarm) {
       for (std::byte& b : bytes) b = static_cast<std::byte>(random());
     if (turn % 5 == 2)
       for (int i = 0; i < 8; ++i) bytes[random() % bytes.size()] ^= static_cast<std::byte>(1u << random() % 8);
-    if (turn % 5 >= 3)  // what comes before the lanes is good
-      for (std::size_t i = 20 + random() % 260; i < bytes.size(); ++i)
+    if (turn % 5 >= 3)  // what comes first is good
+      for (std::size_t i = 8 + random() % bytes.size(); i < bytes.size(); ++i)
         bytes[i] = static_cast<std::byte>(turn % 5 == 3 ? random() : 255);
     Counts back = room_for(block);
     try {
@@ -140,6 +202,13 @@ TEST(MeshCodec, HostilePartsAreRefusedOrRead) {
   EXPECT_EQ(part.chunks[1].block.kind, chunks[1].block.kind);
   EXPECT_TRUE(std::equal(part.chunks[1].coded.begin(), part.chunks[1].coded.end(), chunks[1].bytes.begin(),
                          chunks[1].bytes.end()));
+  // More than a thread takes memory for.
+  chunks[1].block.planes = chunk_planes(9, 64) + 1;
+  for (auto& kinds : chunks[1].block.kind)
+    kinds.resize(static_cast<std::size_t>(chunks[1].block.planes), Plane::kExact);
+  header.cells = 64;
+  EXPECT_THROW(unpack(header, pack(header, 3, chunks)), Error);
+  header.cells = 16;
   for (int turn = 0; turn < 2000; ++turn) {
     Message hostile = message;
     if (turn % 2) hostile.resize(random() % message.size());

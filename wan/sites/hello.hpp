@@ -11,7 +11,7 @@
 
 namespace maki::sites {
 
-inline constexpr std::uint32_t kRingProtocol = 1;
+inline constexpr std::uint32_t kRingProtocol = 2;
 inline constexpr std::size_t kLongestHello = std::size_t{16} << 20;
 inline constexpr std::size_t kMostRestarts = 4096;  // in one; of more the last
 

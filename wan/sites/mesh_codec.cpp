@@ -1,261 +1,219 @@
 #include "wan/sites/mesh_codec.hpp"
 
+#include <zstd.h>
+
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <memory>
+#include <cstring>
 
 #include "kernels/device/error.hpp"
-#include "wan/sites/mesh_coder.hpp"
 
 namespace maki::sites {
 namespace {
 
-constexpr float kLeastMean = 0.5f;
+using Cell = std::uint64_t;  // over 2^shed_bits
+
+constexpr int kLevel = 1;              // of zstd: higher ones find no more
+constexpr std::size_t kGuard = 8;      // bytes after the bits: eight are read at once
+constexpr std::size_t kMostBits = 61;  // of a number beside its byte
 
 [[noreturn]] void refuse(const char* reason) {
   throw Error("masses of another site cannot be read", reason, "run the same version at all sites");
 }
 
-class Encoder : MeshCoder {
- public:
-  Encoder(const MeshBlock& b, const std::array<const std::uint64_t*, 2>& counts)
-      : MeshCoder(b, {b.planes, b.planes}), counts_(counts) {}
+std::size_t counted(int n) { return static_cast<std::size_t>(n); }
 
-  std::vector<std::byte> run() {
-    const int excess = fill();
-    if (excess > 0) {
-      head_.shift = static_cast<std::uint8_t>(excess);
-      fill();
+// What both ends know of a block when they come to a row, and what its cells are predicted from.
+class Cells {
+ public:
+  explicit Cells(const MeshBlock& b) : b_(b), step_(counted(b.length) + 2 * kPad) {
+    first_.resize(step_ * counted(b.planes) * counted(b.rows));
+    for (auto* row : {&zeros_, &shifted_, &inner_, &outer_, &sums_}) row->resize(step_);
+  }
+
+  // A row from its predictions: f(z, prediction) returns the cell. Sums go around at 2^64, alike everywhere.
+  template <class F>
+  const Cell* fill(int mesh, int x, int y, const F& f) {
+    Cell before = mesh == 0 ? look_behind(x, y) : look_around(x, y);
+    const Cell of_before = mesh == 0 ? 20 : 0;
+    Cell* const row = mesh == 0 ? at(x, y) : shifted_.data() + kPad;
+    for (int z = 0; z < b_.length; ++z)
+      row[z] = before = f(z, static_cast<std::int64_t>(sums_[counted(z)] + of_before * before + 16) >> 5);
+    for (int i = 1; i <= kPad; ++i) {
+      row[-i] = row[(2 * b_.length - i) % b_.length];
+      row[b_.length - 1 + i] = row[(i - 1) % b_.length];
     }
-    each_model([&](int mesh, int first, int odd, Model& model) { fit(mesh, first, odd, model); });
-    open();
-    each_plane([&](int mesh, int x) {
-      if (kind(mesh, x) == Plane::kEmpty) return;
-      for (int y = 0; y < b_.rows; ++y)
-        for (int odd = 0; odd < 2; ++odd) half_row(mesh, x, y, odd);
-    });
-    return finish();
+    return row;
   }
 
  private:
-  const std::uint64_t* row(int mesh, int x, int y) const {
-    return counts_[counted(mesh)] + (counted(x) * counted(b_.rows) + counted(y)) * counted(b_.length);
-  }
-  std::uint64_t rounding(int mesh, int x) const {
-    return kind(mesh, x) == Plane::kRounded && b_.dropped_bits > 0 ? std::uint64_t{1} << (b_.dropped_bits - 1) : 0;
-  }
-  // Returns how many bits the largest cell has too many.
-  int fill() {
-    int excess = 0;
-    for (int mesh = 0; mesh < b_.meshes; ++mesh) {
-      for (int x = 0; x < b_.planes; ++x) {
-        if (kind(mesh, x) == Plane::kEmpty) {
-          near(mesh).clear(x);
-          continue;
-        }
-        const int down = unit_bits(mesh, x) + low(mesh, x), rise = up(mesh, x);
-        std::uint64_t any = 0;
-        for (int y = 0; y < b_.rows; ++y) {
-          any |= split_row(row(mesh, x, y), half_, rounding(mesh, x), down, rise, near(mesh).row(x, y, 0),
-                           near(mesh).row(x, y, 1));
-          near(mesh).close(x, y, 0);
-          near(mesh).close(x, y, 1);
-        }
-        excess = std::max(excess, static_cast<int>(std::bit_width(any)) + rise - kNearBits);
-      }
-    }
-    return excess;
-  }
-  // Some thousand cells, in short stretches all over the block.
-  struct Stretch {
-    int x, y, from;
-  };
-  std::vector<Stretch> samples(int mesh, bool first, int stretch) const {
-    std::vector<int> planes;
-    for (int x = 0; x < b_.planes; ++x)
-      if (kind(mesh, x) != Plane::kEmpty && begins(mesh, x) == first) planes.push_back(x);
-    const std::size_t rows = planes.size() * counted(b_.rows);
-    const std::size_t wanted = std::min(kSamples, rows * counted(half_) / 8);
-    const std::size_t count = std::min(rows, wanted / counted(stretch) + 1);
-    std::vector<Stretch> all;
-    std::uint32_t random = 1;
-    for (std::size_t i = 0; i < count; ++i) {
-      random = random * 1664525u + 1013904223u;
-      const std::size_t at = (i * rows + (random >> 16) % rows) / count;
-      all.push_back({planes[at / counted(b_.rows)], static_cast<int>(at % counted(b_.rows)),
-                     static_cast<int>((random >> 8) % static_cast<std::uint32_t>(half_ - stretch + 1))});
-    }
-    return all;
-  }
-  const Features& features_of(int mesh, const Stretch& s, int odd) {
-    if (odd) features(mesh, s.x, s.y, 0);
-    return features(mesh, s.x, s.y, odd);
-  }
-  void fit(int mesh, bool first, int odd, Model& model) {
-    const int stretch = std::min(half_, WeightFit::kSegment);
-    const std::vector<Stretch> all = samples(mesh, first, stretch);
-    WeightFit found;
-    for (const Stretch& s : all) found.add(features_of(mesh, s, odd), near(mesh).row(s.x, s.y, odd), s.from, stretch);
-    model.weights = found.weights();
-    double sum = 0, squares = 0, exact = 0;
-    for (const Stretch& s : all) {
-      predict(features_of(mesh, s, odd), model.weights.data(), std::ldexp(1.0, -kWeightBits), half_, predicted_.data());
-      residuals(near(mesh).row(s.x, s.y, odd), 0, predicted_.data(), half_, left_.data());
-      for (std::uint32_t left : left_) {
-        sum += left;
-        squares += static_cast<double>(left) * left;
-        exact += left < 1u << up(mesh, s.x) ? 1 : 0;
-      }
-    }
-    const auto cells = static_cast<double>(all.size() * counted(half_));
-    const auto mean = std::bit_cast<std::uint32_t>(std::max(static_cast<float>(sum / cells), kLeastMean));
-    model.mean = std::bit_cast<float>(mean & 0xffff0000u);
-    // Where much the same is left everywhere the cells around say little, and how it was farther off says as much.
-    const bool alike = squares * cells<4 * sum * sum, often_exact = exact> 0.05 * cells;
-    if (!first || !used(mesh, false)) head_.kept = alike ? 1 : often_exact ? 0 : 2;
-  }
+  static constexpr int kPad = 2;  // cells on either side of a row, where the mesh goes around
 
-  void open() {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      sizes_[lane] = b_.cells() * counted(b_.meshes) / 3 + 2 * most_bytes();
-      room_[lane] = std::make_unique_for_overwrite<std::byte[]>(sizes_[lane]);
-      lanes_[lane].at = room_[lane].get();
-    }
+  Cell* at(int x, int y) { return first_.data() + step_ * (counted(x) * counted(b_.rows) + counted(y)) + kPad; }
+  // First mesh: 5/8 of the three neighbours that are known, -3/8 of the three across an edge, 2/8 of that across the
+  // corner. Sums are over 32, without the cell before; returns what stands for it at the row's beginning.
+  Cell look_behind(int x, int y) {
+    const Cell* above = y > 0 ? at(x, y - 1) : x > 0 ? at(x - 1, y) : zeros_.data() + kPad;
+    const Cell* behind = x > 0 ? at(x - 1, y) : above;
+    const Cell* over = x > 0 && y > 0 ? at(x - 1, y - 1) : above;
+    for (int z = 0; z < b_.length; ++z)
+      sums_[counted(z)] = 20 * (above[z] + behind[z]) - 12 * (above[z - 1] + behind[z - 1] + over[z]) + 8 * over[z - 1];
+    return above[-1];
   }
-  void make_room() {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const auto used = static_cast<std::size_t>(lanes_[lane].at - room_[lane].get());
-      if (sizes_[lane] - used >= most_bytes() + sizeof(std::uint64_t)) continue;
-      auto larger = std::make_unique_for_overwrite<std::byte[]>(2 * sizes_[lane]);
-      std::copy_n(room_[lane].get(), used + 1, larger.get());
-      sizes_[lane] *= 2;
-      room_[lane] = std::move(larger);
-      lanes_[lane].at = room_[lane].get() + used;
-    }
-  }
-  void half_row(int mesh, int x, int y, int odd) {
-    make_room();
-    look(mesh, x, y, odd);
-    residuals(near(mesh).row(x, y, odd), up(mesh, x), predicted_.data(), half_, left_.data());
-    keep(mesh, x, y, odd);
-    put_residuals(left_.data(), codes_.data(), half_, lanes_.data());
-    if (const int bits = low(mesh, x)) {
-      rest_.resize(counted(half_));
-      const std::uint64_t* from = row(mesh, x, y) + odd;
-      for (int i = 0; i < half_; ++i) rest_[counted(i)] = (from[2 * i] + rounding(mesh, x)) >> unit_bits(mesh, x);
-      put_low(rest_.data(), bits, half_, lanes_.data());
-    }
-  }
-  std::vector<std::byte> finish() {
-    std::vector<std::uint16_t> models;
-    each_model([&](int mesh, int, int odd, const Model& model) {
-      for (std::size_t f = 0; f < counted(Surroundings::count(mesh == 1, odd)); ++f)
-        models.push_back(static_cast<std::uint16_t>(model.weights[f]));
-      models.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(model.mean) >> 16));
-    });
-    std::size_t size = sizeof head_ + models.size() * sizeof models[0];
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const std::ptrdiff_t bytes = lanes_[lane].at - room_[lane].get() + (lanes_[lane].used > 0 ? 1 : 0);
-      size += head_.bytes[lane] = static_cast<std::uint32_t>(bytes);
-    }
-    std::vector<std::byte> all;
-    all.reserve(size + most_bytes());
-    const auto add = [&](const void* from, std::size_t bytes) {
-      const auto* begin = static_cast<const std::byte*>(from);
-      all.insert(all.end(), begin, begin + bytes);
+  // Shifted mesh: 7/32 of the eight cells of the first mesh around, -1/32 of the 24 next to them.
+  Cell look_around(int x, int y) {
+    const auto near = [&](int i, int j) {
+      return at(std::clamp(x + i, 0, b_.planes - 1), std::clamp(y + j, 0, b_.rows - 1)) - kPad;
     };
-    add(&head_, sizeof head_);
-    add(models.data(), models.size() * sizeof models[0]);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) add(room_[lane].get(), head_.bytes[lane]);
-    all.resize(size + most_bytes());
-    return all;
+    const auto add = [&](std::vector<Cell>& to, const std::array<const Cell*, 4>& rows) {
+      for (std::size_t i = 0; i < step_; ++i) to[i] += rows[0][i] + rows[1][i] + rows[2][i] + rows[3][i];
+    };
+    std::ranges::fill(inner_, 0);
+    std::ranges::fill(outer_, 0);
+    add(inner_, {near(0, 0), near(-1, 0), near(0, -1), near(-1, -1)});
+    add(outer_, {near(1, 0), near(1, -1), near(-2, 0), near(-2, -1)});
+    add(outer_, {near(0, 1), near(-1, 1), near(0, -2), near(-1, -2)});
+    const Cell *in = inner_.data() + kPad, *out = outer_.data() + kPad;
+    for (int z = 0; z < b_.length; ++z)
+      sums_[counted(z)] = 7 * (in[z - 1] + in[z]) - (in[z - 2] + in[z + 1] + out[z - 1] + out[z]);
+    return 0;
   }
 
-  static constexpr std::size_t kSamples = 2048;
-  std::array<const std::uint64_t*, 2> counts_;
-  std::array<std::unique_ptr<std::byte[]>, kLanes> room_;
-  std::array<std::size_t, kLanes> sizes_{};
-  std::array<WriteLane, kLanes> lanes_;
-  std::vector<std::uint64_t> rest_;
+  const MeshBlock& b_;
+  std::size_t step_;
+  std::vector<Cell> first_;                                   // mesh
+  std::vector<Cell> zeros_, shifted_, inner_, outer_, sums_;  // rows
 };
 
-class Decoder : MeshCoder {
- public:
-  Decoder(const MeshBlock& b, std::span<const std::byte> bytes, const RowOf& row_of)
-      : MeshCoder(b, {4, 3}), bytes_(bytes), row_of_(row_of) {}
+// f(x, y, the bits below which cells are zero) for the rows that are sent.
+template <class F>
+void each_row(const MeshBlock& b, int mesh, const F& f) {
+  for (int x = 0; x < b.planes; ++x) {
+    const Plane kind = b.kind[counted(mesh)][counted(x)];
+    for (int y = 0; y < b.rows && kind != Plane::kEmpty; ++y)
+      f(x, y, kind == Plane::kRounded ? b.dropped_bits - b.shed_bits : 0);
+  }
+}
 
-  void run() {
-    open();
-    each_plane([&](int mesh, int x) {
-      if (kind(mesh, x) == Plane::kEmpty) return near(mesh).clear(x);
-      for (int y = 0; y < b_.rows; ++y) row(mesh, x, y);
-    });
+// A number is a byte, below 8 itself, else its three leading bits and how many follow; and those that follow.
+int bits_after(std::uint8_t token) { return std::max(token >> 2, 1) - 1; }
+
+class BitWriter {
+ public:
+  void reserve(std::size_t numbers) { bytes_.resize(at_ + numbers * kMostBits / 8 + 2 * kGuard); }
+  void put(std::uint64_t value, int count) {  // below 2^count
+    if (count > 32) {
+      put(value & 0xffffffff, 32);
+      value >>= 32;
+      count -= 32;
+    }
+    held_ |= value << used_;
+    std::memcpy(bytes_.data() + at_, &held_, sizeof held_);
+    used_ += count;
+    at_ += counted(used_ >> 3);
+    held_ >>= used_ & ~7;
+    used_ &= 7;
+  }
+  std::vector<std::byte>& finish() {
+    reserve(0);
+    bytes_.resize(at_ + (used_ > 0 ? 1 : 0) + kGuard);
+    return bytes_;
   }
 
  private:
-  void open() {
-    const auto take = [&](void* to, std::size_t bytes) {
-      if (bytes_.size() < bytes) refuse("it ends too early");
-      std::copy_n(bytes_.data(), bytes, static_cast<std::byte*>(to));
-      bytes_ = bytes_.subspan(bytes);
-    };
-    take(&head_, sizeof head_);
-    if (head_.shift > 0 && head_.shift + b_.shed_bits > 64 - kNearBits) refuse("its first number is out of range");
-    if (head_.kept > 8) refuse("its second number is out of range");
-    each_model([&](int mesh, int, int odd, Model& model) {
-      std::array<std::int16_t, Features::kMost> weights{};
-      std::uint16_t mean = 0;
-      take(weights.data(), counted(Surroundings::count(mesh == 1, odd)) * sizeof weights[0]);
-      take(&mean, sizeof mean);
-      std::copy(weights.begin(), weights.end(), model.weights.begin());
-      model.mean = std::bit_cast<float>(static_cast<std::uint32_t>(mean) << 16);
-      if (!(model.mean >= kLeastMean && model.mean < 0x1p30f)) refuse("what is left on average is out of range");
-    });
-    std::uint64_t end = 0;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      at_[lane] = 8 * end;
-      end += head_.bytes[lane];
-      end_[lane] = 8 * end;
+  std::vector<std::byte> bytes_;
+  std::size_t at_ = 0;
+  std::uint64_t held_ = 0;
+  int used_ = 0;  // below 8
+};
+
+class BitReader {
+ public:
+  explicit BitReader(const std::byte* bytes) : bytes_(bytes) {}
+  std::uint64_t get(int count) {
+    if (count > 32) {
+      const std::uint64_t low = get(32);
+      return low | get(count - 32) << 32;
     }
-    if (bytes_.size() < end + most_bytes()) refuse("it ends too early");
-  }
-  void row(int mesh, int x, int y) {
-    std::uint64_t* const to = row_of_(mesh, x, y);
-    NearCells& cells = near(mesh);
-    const int bits = low(mesh, x), unit = unit_bits(mesh, x);
-    for (int odd = 0; odd < 2; ++odd) {
-      look(mesh, x, y, odd);
-      get_residuals(bytes_.data(), at_.data(), codes_.data(), half_, left_.data());
-      if (bits > 0) {
-        rest_.resize(counted(half_));
-        get_low(bytes_.data(), at_.data(), bits, half_, rest_.data());
-        if (to)
-          for (int i = 0; i < half_; ++i) to[2 * i + odd] += rest_[counted(i)] << unit;
-      }
-      for (std::size_t lane = 0; lane < kLanes; ++lane)
-        if (at_[lane] > end_[lane]) refuse("it ends too early");
-      restore(left_.data(), up(mesh, x), predicted_.data(), half_, cells.row(x, y, odd));
-      cells.close(x, y, odd);
-      keep(mesh, x, y, odd);
-    }
-    if (to) join_row(cells.row(x, y, 0), cells.row(x, y, 1), half_, up(mesh, x), unit + bits, to);
+    std::uint64_t next;
+    std::memcpy(&next, bytes_ + (at_ >> 3), sizeof next);
+    next >>= at_ & 7;
+    at_ += counted(count);
+    return next & ((std::uint64_t{1} << count) - 1);
   }
 
-  std::span<const std::byte> bytes_;
-  const RowOf& row_of_;
-  std::array<std::uint64_t, kLanes> at_{}, end_{};
-  std::vector<std::uint64_t> rest_;
+ private:
+  const std::byte* bytes_;
+  std::size_t at_ = 0;  // bit
 };
 
 }  // namespace
 
-std::vector<std::byte> encode(const MeshBlock& block, const std::array<const std::uint64_t*, 2>& counts) {
-  return Encoder(block, counts).run();
+// Bytes of the tokens; the tokens, a frame of zstd for each mesh; the bits.
+std::vector<std::byte> encode(const MeshBlock& b, const std::array<const std::uint64_t*, 2>& counts) {
+  Cells cells(b);
+  BitWriter bits;
+  std::vector<std::byte> all(sizeof(std::uint64_t));
+  std::vector<std::uint8_t> tokens(b.cells());
+  for (int mesh = 0; mesh < b.meshes; ++mesh) {
+    std::uint8_t* token = tokens.data();
+    each_row(b, mesh, [&](int x, int y, int zeros) {
+      const std::uint64_t* from =
+          counts[counted(mesh)] + counted(b.length) * (counted(x) * counted(b.rows) + counted(y));
+      const int down = b.shed_bits + zeros;
+      const std::uint64_t half = zeros > 0 ? std::uint64_t{1} << (down - 1) : 0;
+      bits.reserve(counted(b.length));
+      cells.fill(mesh, x, y, [&](int z, std::int64_t predicted) {
+        const Cell cell = (from[z] + half) >> down;
+        const auto difference = static_cast<std::int64_t>(cell - static_cast<Cell>(predicted >> zeros));
+        const auto left = static_cast<std::uint64_t>(difference) << 1 ^ static_cast<std::uint64_t>(difference >> 63);
+        const int after = std::max(static_cast<int>(std::bit_width(left)), 3) - 3;
+        *token++ = static_cast<std::uint8_t>(4 * counted(after) + (left >> after));
+        bits.put(left & ((std::uint64_t{1} << after) - 1), after);
+        return cell << zeros;
+      });
+    });
+    const auto count = static_cast<std::size_t>(token - tokens.data()), begin = all.size();
+    all.resize(begin + ZSTD_compressBound(count));
+    const std::size_t used = ZSTD_compress(all.data() + begin, all.size() - begin, tokens.data(), count, kLevel);
+    if (ZSTD_isError(used)) throw Error("masses cannot be coded", ZSTD_getErrorName(used));
+    all.resize(begin + used);
+  }
+  const std::uint64_t size = all.size() - sizeof size;
+  std::memcpy(all.data(), &size, sizeof size);
+  all.insert(all.end(), bits.finish().begin(), bits.finish().end());
+  return all;
 }
 
-void decode(const MeshBlock& block, std::span<const std::byte> bytes, const RowOf& row_of) {
-  Decoder(block, bytes, row_of).run();
+void decode(const MeshBlock& b, std::span<const std::byte> bytes, const RowOf& row_of) {
+  std::uint64_t size = 0, after = 0;
+  if (bytes.size() < sizeof size) refuse("it ends too early");
+  std::memcpy(&size, bytes.data(), sizeof size);
+  if (size > bytes.size() - sizeof size) refuse("it ends too early");
+  std::size_t count = 0;
+  for (int mesh = 0; mesh < b.meshes; ++mesh) each_row(b, mesh, [&](int, int, int) { count += counted(b.length); });
+  std::vector<std::uint8_t> tokens(count);
+  // Never more than the tokens' room: whatever a frame says or holds.
+  if (ZSTD_decompress(tokens.data(), count, bytes.data() + sizeof size, size) != count)
+    refuse("it is damaged, or of another number of cells");
+  for (const std::uint8_t token : tokens) after += counted(bits_after(token));
+  bytes = bytes.subspan(sizeof size + size);
+  if (bytes.size() != (after + 7) / 8 + kGuard) refuse("it does not end where its cells do");
+
+  Cells cells(b);
+  BitReader bits(bytes.data());
+  const std::uint8_t* token = tokens.data();
+  for (int mesh = 0; mesh < b.meshes; ++mesh) {
+    each_row(b, mesh, [&](int x, int y, int zeros) {
+      const Cell* const row = cells.fill(mesh, x, y, [&](int, std::int64_t predicted) {
+        const int following = bits_after(*token);
+        const std::uint64_t left = counted(*token++ - 4 * following) << following | bits.get(following);
+        return (static_cast<Cell>(predicted >> zeros) + (left >> 1 ^ (0 - (left & 1)))) << zeros;
+      });
+      if (std::uint64_t* const to = row_of(mesh, x, y))
+        for (int z = 0; z < b.length; ++z) to[z] += row[z] << b.shed_bits;
+    });
+  }
 }
 
 }  // namespace maki::sites

@@ -1,9 +1,8 @@
 // Counts of masses on both meshes, in few bytes and without loss.
 //
-// A cell is predicted from cells that are known before it, and one of the shifted mesh from the eight of the first mesh
-// that it lies between as well, with weights that are fitted to the block (mesh_surroundings.hpp); what is left is
-// coded by how much is expected from what was left of the cells around (residual_code.hpp). The same at both ends
-// everywhere, on whatever machines.
+// A cell is predicted from cells that are known before it, and one of the shifted mesh from those of the first mesh
+// around it, with fixed weights; what is left is a byte of magnitude, by zstd, and the bits below it as they are.
+// Integers only: the same at both ends everywhere, on whatever machines.
 #pragma once
 
 #include <array>
@@ -35,13 +34,13 @@ struct MeshBlock {
 };
 
 // counts[mesh]: the cells. Those of rounded planes are rounded as MassUnit does, those of exact ones are multiples as
-// said, and what empty planes hold is not looked at. The length is even.
+// said, and what empty planes hold is not looked at.
 std::vector<std::byte> encode(const MeshBlock& block, const std::array<const std::uint64_t*, 2>& counts);
 
 // Where the counts of a row are to be added; null: nowhere.
 using RowOf = std::function<std::uint64_t*(int mesh, int x, int y)>;
 // Throws Error where the bytes are none of encode()'s for this block; whatever they are, nothing beyond them is read,
-// and nothing is written but to rows.
+// nothing is written but to rows, and memory is taken for the cells of the block alone, 10 bytes each.
 void decode(const MeshBlock& block, std::span<const std::byte> bytes, const RowOf& row_of);
 
 }  // namespace maki::sites

@@ -10,7 +10,7 @@ namespace {
   throw Error("masses of another site cannot be read", reason, "run the same version and configuration at all sites");
 }
 
-constexpr std::uint64_t kMagic = 0x32485345'4d494b41;
+constexpr std::uint64_t kMagic = 0x33485345'4d494b41;
 
 // Alike at all sites: what counts mean.
 struct Head {
@@ -73,6 +73,7 @@ MeshChunk read_chunk(Reader& reader, const MeshHeader& header) {
   };
   if (!within(head.first_plane, head.planes) || !within(head.first_row, head.rows))
     refuse("a part lies beyond the mesh");
+  if (head.planes > chunk_planes(head.rows, m)) refuse("a part has too many planes");
   MeshChunk chunk{head.first_plane, head.first_row, {}, {}, {}};
   chunk.block = {head.planes, head.rows, m, header.meshes, header.unit.dropped_bits, header.unit.shed_bits, {}};
   for (int mesh = 0; mesh < header.meshes; ++mesh) {
@@ -89,6 +90,11 @@ MeshChunk read_chunk(Reader& reader, const MeshHeader& header) {
 }
 
 }  // namespace
+
+int chunk_planes(int rows, int length) {
+  constexpr std::int64_t kCells = std::int64_t{1} << 20, kMost = 16;
+  return static_cast<int>(std::clamp<std::int64_t>(kCells / (std::int64_t{rows} * length), 1, kMost));
+}
 
 Message pack(const MeshHeader& header, std::uint32_t pieces, std::span<const MeshChunk> chunks) {
   Head head = head_of(header);

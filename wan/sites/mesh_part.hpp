@@ -13,6 +13,9 @@
 
 namespace maki::sites {
 
+// The most planes of one chunk, for rows of `length` cells: what one thread codes at once stays small.
+int chunk_planes(int rows, int length);
+
 // Some planes of a rank's lines, coded.
 struct MeshChunk {
   int first_plane = 0, first_row = 0;  // in the whole mesh

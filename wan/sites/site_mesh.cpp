@@ -10,8 +10,6 @@
 namespace maki::sites {
 namespace {
 
-constexpr int kChunkPlanes = 16;
-constexpr std::size_t kChunkCells = std::size_t{1} << 20;
 constexpr std::size_t kPieceCells = std::size_t{1} << 23;
 constexpr std::uint64_t kPiecesOfStep = std::uint64_t{1} << 20;
 
@@ -99,8 +97,7 @@ std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const CellBox& box, const Mass
                                                   const Counts& counts) const {
   std::vector<MeshChunk> chunks;
   if (box.size() == 0) return chunks;
-  const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
-  const int thick = std::clamp(static_cast<int>(kChunkCells / plane), 1, kChunkPlanes);
+  const int thick = chunk_planes(box.extent[1], box.extent[2]);
   for (int x = 0; x < box.extent[0]; x += thick) {
     const int planes = std::min(thick, box.extent[0] - x);
     MeshChunk chunk{box.origin[0] + x, box.origin[1], {}, {}, {}};

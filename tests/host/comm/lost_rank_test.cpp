@@ -29,7 +29,7 @@ bool runs(int process) {
   return name_ends != std::string::npos && line.size() > name_ends + 2 && line[name_ends + 2] != 'Z';
 }
 
-// Four ranks that make `calls`; `loss` goes to rank 2 when all have said which process they are (0: to none).
+// Four ranks that make `calls`; `loss` goes to rank `lost` when all have said which process they are (0: to none).
 struct Job {
   std::string output;
   int status = -1;
@@ -37,7 +37,7 @@ struct Job {
   int left = 0;        // ranks that still run then
 };
 
-Job lose_rank(const std::string& calls, int loss, const std::string& timeout) {
+Job lose_rank(const std::string& calls, int loss, const std::string& timeout, int lost = 2) {
   const auto here = maki::test::directory_of_this_program();
   // A time limit on all of it: a job that does not end fails the test instead of hanging it.
   const std::string command = "OMP_NUM_THREADS=1 " + timeout + " timeout -k 5 45 " + maki::test::launcher(4) +
@@ -55,7 +55,7 @@ Job lose_rank(const std::string& calls, int loss, const std::string& timeout) {
     processes[rank] = process;
     if (processes.size() < 4) continue;
     begin = Clock::now();
-    if (loss != 0) kill(processes[2], loss);
+    if (loss != 0) kill(processes[lost], loss);
   }
   job.status = pclose(pipe);
   job.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -83,6 +83,13 @@ TEST(LostRank, StoppedInEachKindOfCallIsNamedOnceAndAllEnd) {
     const Job job = lose_rank(calls, SIGSTOP, "MAKI_RANK_TIMEOUT=2");
     expect_end(job, "maki: error: rank 0: rank 2 is not heard from");
     EXPECT_EQ(times(job.output, "maki: error"), 1u) << job.output;
+  }
+}
+
+TEST(LostRank, FirstIsNamedByTheOthers) {
+  for (const char* calls : {"exchange", "asleep"}) {
+    SCOPED_TRACE(calls);
+    expect_end(lose_rank(calls, SIGSTOP, "MAKI_RANK_TIMEOUT=2", 0), ": rank 0 is not heard from");
   }
 }
 
