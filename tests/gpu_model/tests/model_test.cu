@@ -11,6 +11,8 @@
 #include "tests/gpu_model/tests/each_thread.cuh"
 #include "tests/gpu_model/tests/faults.hpp"
 
+// Faults are expected at lines counted from __LINE__ before their kernel: formatting would move them.
+// clang-format off
 namespace gpu_model {
 namespace {
 
@@ -173,9 +175,7 @@ TEST(Model, ArgumentsVariablesAndLocalArrays) {
 }
 
 // ---- orders ---------------------------------------------------------------------------------------------------------
-__global__ void tickets(unsigned* next, unsigned* out) {
-  out[blockIdx.x * blockDim.x + threadIdx.x] = atomicAdd(next, 1u);
-}
+__global__ void tickets(unsigned* next, unsigned* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = atomicAdd(next, 1u); }
 
 // The tickets that the threads of two blocks draw.
 std::vector<unsigned> order_of_threads() {
@@ -308,7 +308,9 @@ TEST(Model, LaunchesThatNoDeviceTakes) {
 }
 
 constexpr int kTooFar = __LINE__;
-__global__ void too_far(unsigned* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+__global__ void too_far(unsigned* out) {
+  out[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
 
 __global__ void ends_itself(const unsigned* in) {
   if (in[threadIdx.x] == 7) __trap();
@@ -320,10 +322,9 @@ TEST(Model, FaultsSayEverything) {
   const auto faults = faults_of([&] { too_far<<<2, 64, 0, native(stream)>>>(out.data()); });
   ASSERT_EQ(faults.size(), 1u);
   const std::string text = to_string(faults[0]);
-  for (const std::string& part :
-       {std::string("too_far"), std::string("block (1,0,0)"), std::string("thread (36,0,0)"),
-        std::string("out of bounds"), std::string("writes 4 bytes"), std::string("some.array"),
-        std::string("400 bytes"), "tests/gpu_model/tests/model_test.cu:" + std::to_string(kTooFar + 2)})
+  for (const std::string& part : {std::string("too_far"), std::string("block (1,0,0)"), std::string("thread (36,0,0)"),
+                                  std::string("out of bounds"), std::string("writes 4 bytes"), std::string("some.array"),
+                                  std::string("400 bytes"), "tests/gpu_model/tests/model_test.cu:" + std::to_string(kTooFar + 2)})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   DeviceBuffer<unsigned> in("in");
   in.upload(stream, std::vector<unsigned>{1, 7});

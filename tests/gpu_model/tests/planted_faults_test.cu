@@ -1,6 +1,8 @@
 // Barriers and warp operations that not all come to, accesses out of bounds, too early, or of what nobody wrote.
 #include "tests/gpu_model/tests/planted.cuh"
 
+// Faults are expected at lines counted from __LINE__ before their kernel: formatting would move them.
+// clang-format off
 namespace gpu_model::planted {
 namespace {
 
@@ -45,7 +47,8 @@ template <bool kBroken>
 __global__ void trips_differ(Data data) {
   const unsigned trips = kBroken ? 1 + threadIdx.x / 32 : 2;
   unsigned sum = 0;
-  for (unsigned i = 0; i < trips; ++i) sum += static_cast<unsigned>(__syncthreads_count(1));
+  for (unsigned i = 0; i < trips; ++i)
+    sum += static_cast<unsigned>(__syncthreads_count(1));
   data.out[global_thread()] = sum;
 }
 
@@ -58,7 +61,8 @@ constexpr int kMissing = __LINE__;
 template <bool kBroken>
 __global__ void lane_does_not_come(Data data) {
   unsigned sum = data.in[global_thread()];
-  if (!kBroken || threadIdx.x % 32 != 7) sum = __reduce_add_sync(kAllLanes, sum);
+  if (!kBroken || threadIdx.x % 32 != 7)
+    sum = __reduce_add_sync(kAllLanes, sum);
   __syncthreads();
   data.out[global_thread()] = sum;
 }
@@ -150,7 +154,8 @@ __global__ void address_of_a_local(Data data) {
   unsigned local[2] = {threadIdx.x, data.in[1]};
   if (threadIdx.x == 0) pointer = kBroken ? &local[data.in[0]] : data.in;
   __syncthreads();
-  if (threadIdx.x == 1) data.out[global_thread()] = *pointer;
+  if (threadIdx.x == 1)
+    data.out[global_thread()] = *pointer;
   __syncthreads();
 }
 
@@ -168,7 +173,8 @@ __global__ void misaligned_vector(Data data) {
 }
 
 TEST_F(Planted, MisalignedVector) {
-  expect_found({"misaligned", {kMisaligned + 6}}, misaligned_vector<true>, misaligned_vector<false>);
+  expect_found({"misaligned", {kMisaligned + 6}}, misaligned_vector<true>,
+               misaligned_vector<false>);
 }
 
 // ---- unwritten and not yet written --------------------------------------------------------------------------------
@@ -182,8 +188,7 @@ __global__ void reads_unwritten(Data data) {
 }
 
 TEST_F(Planted, ReadOfUnwrittenSharedMemory) {
-  expect_found({"an uninitialised read", {kUnwritten + 6}, "shared memory", 12}, reads_unwritten<true>,
-               reads_unwritten<false>);
+  expect_found({"an uninitialised read", {kUnwritten + 6}, "shared memory", 12}, reads_unwritten<true>, reads_unwritten<false>);
 }
 
 constexpr int kCopies = __LINE__;
@@ -219,8 +224,7 @@ __global__ void no_barrier_after_the_wait(Data data) {
 
 TEST_F(Planted, CopyLandsForItsOwnThreadOnly) {
   expect_found({"", {kLanded + 4, kLanded + 8}, "shared memory"}, no_barrier_after_the_wait<true>,
-               no_barrier_after_the_wait<false>,
-               kBlock * sizeof(unsigned));  // what is found first depends on the order
+               no_barrier_after_the_wait<false>, kBlock * sizeof(unsigned));  // what is found first depends on the order
 }
 
 }  // namespace

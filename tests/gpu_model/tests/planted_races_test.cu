@@ -1,6 +1,8 @@
 // Accesses that nothing orders.
 #include "tests/gpu_model/tests/planted.cuh"
 
+// Faults are expected at lines counted from __LINE__ before their kernel: formatting would move them.
+// clang-format off
 namespace gpu_model::planted {
 namespace {
 
@@ -74,7 +76,8 @@ constexpr int kSameValue = __LINE__;
 template <bool kBroken>
 __global__ void all_write_one(Data data) {
   __shared__ unsigned flag;
-  if (kBroken || threadIdx.x == 0) flag = data.in[1];
+  if (kBroken || threadIdx.x == 0)
+    flag = data.in[1];
   __syncthreads();
   data.out[global_thread()] = flag;
 }
@@ -95,8 +98,7 @@ __global__ void count_in_shared(Data data) {
 }
 
 TEST_F(Planted, PlainReadBesideAtomics) {
-  expect_found({"a race", {kCounter + 6, kCounter + 8}, "shared memory"}, count_in_shared<true>,
-               count_in_shared<false>);
+  expect_found({"a race", {kCounter + 6, kCounter + 8}, "shared memory"}, count_in_shared<true>, count_in_shared<false>);
 }
 
 constexpr int kBytes = __LINE__;
@@ -139,7 +141,8 @@ __global__ void last_block_adds(Data data) {
   if (threadIdx.x == 0) last = atomicAdd(data.one, 1u) == gridDim.x - 1;
   __syncthreads();
   if (!last || threadIdx.x > 0) return;
-  for (unsigned i = 1; i < kCount; ++i) data.out[0] += data.out[i];
+  for (unsigned i = 1; i < kCount; ++i)
+    data.out[0] += data.out[i];
 }
 
 TEST_F(Planted, LastBlockWithoutAFence) {
