@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "wan/net/byte_codec.hpp"
 #include "wan/net/copy/digest.hpp"
 #include "wan/net/path.hpp"
 
@@ -99,6 +100,10 @@ struct Results {
   bool done = false;  // the last one
   Counts counts;
 };
+
+using TextLength = std::uint16_t;
+Bytes make_bytes(std::size_t size);
+ByteReader reader_of(std::span<const std::byte> message);
 
 Bytes encode(const Order& order);
 Bytes encode(const Reply& reply);

@@ -15,7 +15,7 @@ enum class Type : std::uint8_t {
 
 constexpr std::size_t kContentHead = 5;
 
-Begin read_begin(FieldReader& in) {
+Begin read_begin(ByteReader& in) {
   Begin begin;
   begin.index = in.number<std::uint64_t>();
   begin.size = in.number(kMaxFile, "a file is too large");
@@ -24,13 +24,6 @@ Begin read_begin(FieldReader& in) {
   begin.offset = in.number(begin.size, "an offset is beyond the end");
   begin.same = in.flag();
   return begin;
-}
-
-End read_end(FieldReader& in) {
-  End end;
-  const auto raw = in.bytes(end.checksum.size());
-  std::copy(raw.begin(), raw.end(), end.checksum.begin());
-  return end;
 }
 
 }  // namespace
@@ -42,7 +35,7 @@ void RecordWriter::reserve(std::size_t bytes) {
   message_ = make_bytes(capacity_);
 }
 
-void RecordWriter::append(const FieldWriter& record) {
+void RecordWriter::append(const ByteWriter& record) {
   const auto& bytes = record.bytes();
   reserve(bytes.size());
   std::memcpy(message_.data.get() + used_, bytes.data(), bytes.size());
@@ -50,49 +43,49 @@ void RecordWriter::append(const FieldWriter& record) {
 }
 
 void RecordWriter::put(const Begin& begin) {
-  FieldWriter out;
+  ByteWriter out;
   out.put(Type::kBegin);
   out.put(begin.index);
   out.put(begin.size);
   out.put(begin.mtime);
   out.put(begin.mode);
   out.put(begin.offset);
-  out.put(static_cast<std::uint8_t>(begin.same));
+  out.put(begin.same);
   append(out);
 }
 
 void RecordWriter::put(const Hole& hole) {
-  FieldWriter out;
+  ByteWriter out;
   out.put(Type::kHole);
   out.put(hole.length);
   append(out);
 }
 
 void RecordWriter::put(const End& end) {
-  FieldWriter out;
+  ByteWriter out;
   out.put(Type::kEnd);
   out.put_bytes(end.checksum);
   append(out);
 }
 
 void RecordWriter::put(const Abandon& abandon) {
-  FieldWriter out;
+  ByteWriter out;
   out.put(Type::kAbandon);
   out.put(abandon.index);
-  out.put_text(abandon.reason, kMaxText);
+  out.put_text<TextLength>(abandon.reason, kMaxText);
   append(out);
 }
 
 void RecordWriter::put(const Note& note) {
-  FieldWriter out;
+  ByteWriter out;
   out.put(Type::kNote);
-  out.put(static_cast<std::uint8_t>(note.failed));
-  out.put_text(note.text, kMaxText);
+  out.put(note.failed);
+  out.put_text<TextLength>(note.text, kMaxText);
   append(out);
 }
 
 void RecordWriter::put(const Finish&) {
-  FieldWriter out;
+  ByteWriter out;
   out.put(Type::kFinish);
   append(out);
 }
@@ -118,7 +111,7 @@ void RecordWriter::flush() {
   message_ = {};
 }
 
-RecordReader::RecordReader(std::span<const std::byte> message) : in_(message) {
+RecordReader::RecordReader(std::span<const std::byte> message) : in_(reader_of(message)) {
   if (message.size() > kMaxBatch) throw ProtocolError("a message of the copy is too long");
 }
 
@@ -128,18 +121,18 @@ std::optional<Record> RecordReader::next() {
     case Type::kBegin: return read_begin(in_);
     case Type::kContent: return Content{in_.bytes(in_.number<std::uint32_t>())};
     case Type::kHole: return Hole{in_.number(kMaxFile, "a hole is too large")};
-    case Type::kEnd: return read_end(in_);
+    case Type::kEnd: return End{in_.array<sizeof(Checksum)>()};
     case Type::kAbandon: {
       const auto index = in_.number<std::uint64_t>();
-      return Abandon{index, in_.text(kMaxText)};
+      return Abandon{index, in_.text<TextLength>(kMaxText)};
     }
     case Type::kNote: {
       const bool failed = in_.flag();
-      return Note{failed, in_.text(kMaxText)};
+      return Note{failed, in_.text<TextLength>(kMaxText)};
     }
     case Type::kFinish: return Finish{};
   }
-  throw ProtocolError("a message of the copy makes no sense", "unknown record");
+  in_.fail("unknown record");
 }
 
 }  // namespace maki::wan::copy

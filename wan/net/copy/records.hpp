@@ -6,7 +6,6 @@
 #include <optional>
 #include <variant>
 
-#include "wan/net/copy/fields.hpp"
 #include "wan/net/copy/message.hpp"
 
 namespace maki::wan::copy {
@@ -62,7 +61,7 @@ class RecordWriter {
 
  private:
   void reserve(std::size_t bytes);
-  void append(const FieldWriter& record);
+  void append(const ByteWriter& record);
 
   std::size_t capacity_;
   Send send_;
@@ -77,7 +76,7 @@ class RecordReader {
   std::optional<Record> next();
 
  private:
-  FieldReader in_;
+  ByteReader in_;
 };
 
 }  // namespace maki::wan::copy

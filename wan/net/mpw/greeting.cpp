@@ -5,21 +5,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "wan/net/byte_codec.hpp"
+
 namespace maki::wan::mpw {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x3157504d;  // "MPW1"
-
-void put(std::vector<std::byte>& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<std::byte>(value >> (8 * i)));
-}
-
-std::uint64_t get(std::span<const std::byte> bytes, std::size_t at, int count) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < count; ++i)
-    value |= std::to_integer<std::uint64_t>(bytes[at + static_cast<std::size_t>(i)]) << (8 * i);
-  return value;
-}
 
 std::string text(const std::vector<int>& ports) {
   const bool run = ports.back() - ports.front() + 1 == static_cast<int>(ports.size());
@@ -32,25 +23,26 @@ std::string text(const std::vector<int>& ports) {
 }  // namespace
 
 std::vector<std::byte> encode(const Greeting& greeting) {
-  std::vector<std::byte> bytes;
-  put(bytes, kMagic, 4);
-  put(bytes, greeting.ports.size(), 4);
-  put(bytes, greeting.ticket, 8);
-  for (const int port : greeting.ports) put(bytes, static_cast<std::uint64_t>(port), 4);
-  return bytes;
+  ByteWriter out;
+  out.put(kMagic);
+  out.put(static_cast<std::uint32_t>(greeting.ports.size()));
+  out.put(greeting.ticket);
+  for (const int port : greeting.ports) out.put(static_cast<std::uint32_t>(port));
+  return out.take();
 }
 
 Greeting decode_greeting(std::span<const std::byte> bytes) {
-  if (bytes.size() < 16 || get(bytes, 0, 4) != kMagic)
+  ByteReader in(bytes, "The peer's greeting", "The peer's greeting is broken");
+  if (bytes.size() < 16 || in.number<std::uint32_t>() != kMagic)
     throw ProtocolError("The peer is no program with MPWide's calls", "its first message is something else");
-  const std::uint64_t count = get(bytes, 4, 4);
-  if (count < 1 || count > kMaxChannels || bytes.size() != 16 + 4 * count)
-    throw ProtocolError("The peer's greeting is broken", fmt::format("{} channels in {} bytes", count, bytes.size()));
-  Greeting greeting{get(bytes, 8, 8), {}};
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t port = get(bytes, 16 + 4 * i, 4);
+  const auto count = in.number<std::uint32_t>();
+  if (count < 1 || count > kMaxChannels || bytes.size() != 16 + std::size_t{4} * count)
+    in.fail(fmt::format("{} channels in {} bytes", count, bytes.size()));
+  Greeting greeting{in.number<std::uint64_t>(), {}};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto port = in.number<std::uint32_t>();
     if (port < 1 || port > 65535 || (i > 0 && static_cast<int>(port) < greeting.ports.back()))
-      throw ProtocolError("The peer's greeting is broken", fmt::format("port {} at place {}", port, i));
+      in.fail(fmt::format("port {} at place {}", port, i));
     greeting.ports.push_back(static_cast<int>(port));
   }
   return greeting;

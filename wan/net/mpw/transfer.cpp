@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "wan/net/byte_codec.hpp"
+
 namespace maki::wan::mpw {
 namespace {
 
@@ -24,16 +26,13 @@ void check_count(std::size_t lanes, std::size_t parts) {
 }
 
 std::size_t size_from(std::span<const std::byte> bytes) {
-  if (bytes.size() != kSizeBytes) return ~std::size_t{0};
-  std::uint64_t size = 0;
-  for (std::size_t i = 0; i < kSizeBytes; ++i) size |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
-  return size;
+  return bytes.size() == kSizeBytes ? ByteReader(bytes, "", "").number<std::uint64_t>() : ~std::size_t{0};
 }
 
 void send_size(const Lane& lane, std::size_t size) {
-  std::byte bytes[kSizeBytes];
-  for (std::size_t i = 0; i < kSizeBytes; ++i) bytes[i] = static_cast<std::byte>(size >> (8 * i));
-  lane.link->start_send(lane.tag, bytes).wait();  // so short a message is copied
+  ByteWriter out;
+  out.put(std::uint64_t{size});
+  lane.link->start_send(lane.tag, out.bytes()).wait();  // so short a message is copied
 }
 
 [[noreturn]] void wrong_message(int channel, const std::string& what) {

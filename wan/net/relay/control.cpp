@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "wan/net/error.hpp"
+#include "wan/net/byte_codec.hpp"
 
 namespace maki::wan {
 namespace {
@@ -19,23 +18,19 @@ constexpr std::size_t kMaxOutgoing = 1024 * kControlBytes;
 
 }  // namespace
 
-bool valid_token(const std::string& token) {
-  return token.size() == kTokenBytes && token.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
+bool valid_token(const std::string& token) { return is_hex(token, kTokenBytes); }
 
 std::string make_token() {
   std::array<std::byte, kTokenBytes / 2> bits;
   random_bytes(bits);
-  std::string token;
-  for (const std::byte b : bits) token += fmt::format("{:02x}", std::to_integer<unsigned>(b));
-  return token;
+  return to_hex(bits);
 }
 
 std::array<std::byte, kControlBytes> encode_control(const std::string& token) {
-  std::array<std::byte, kControlBytes> bytes{};
-  std::memcpy(bytes.data(), (token.empty() ? kBeatWord : kCallWord).data(), kTokenAt);
-  std::memcpy(bytes.data() + kTokenAt, token.data(), std::min(token.size(), kTokenBytes));
-  return bytes;
+  ByteWriter out;
+  out.put_characters(token.empty() ? kBeatWord : kCallWord);
+  out.put_characters(std::string_view(token).substr(0, kTokenBytes));
+  return out.block<kControlBytes>();
 }
 
 std::string decode_control(std::span<const std::byte, kControlBytes> bytes) {

@@ -51,12 +51,6 @@ struct SecretText {
   SecretText& operator=(const SecretText&) = delete;
 };
 
-std::string to_hex(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte b : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned>(b));
-  return text;
-}
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -100,14 +94,17 @@ void read_text(int descriptor, const std::string& path, SecretText& out) {
   out.text.resize(size);
 }
 
-bool is_id(std::string_view text) {
-  if (text.size() != kIdDigits) return false;
-  for (const char c : text)
-    if (hex_digit(c) < 0 || (c >= 'A' && c <= 'F')) return false;
-  return true;
+}  // namespace
+
+std::string to_hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte b : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned>(b));
+  return text;
 }
 
-}  // namespace
+bool is_hex(std::string_view text, std::size_t digits) {
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
 
 // Looks at the open file and not at the name, so that nobody can exchange it in between.
 void check_private_file(int descriptor, const std::string& path, const std::string& what) {
@@ -138,7 +135,7 @@ Key parse_key(std::string_view text, const std::string& path) {
     const std::string_view name = trim(line.substr(0, equals));
     const std::string_view value = equals == line.npos ? std::string_view{} : trim(line.substr(equals + 1));
     if (name == "id" && key.id.empty()) {
-      if (!is_id(value))
+      if (!is_hex(value, kIdDigits))
         not_a_key(path, fmt::format("line {}: the id is not {} hexadecimal digits", number, kIdDigits));
       key.id = value;
     } else if (name == "key" && !has_secret) {

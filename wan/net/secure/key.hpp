@@ -30,6 +30,9 @@ void check_private_file(int descriptor, const std::string& path, const std::stri
 // Made with mode 0600, never over an existing file. Throws Error.
 void write_key(const Key& key, const std::string& path);
 
+std::string to_hex(std::span<const std::byte> bytes);    // two digits a byte, lower case
+bool is_hex(std::string_view text, std::size_t digits);  // of so many, lower case
+
 using Digest = std::array<std::byte, 32>;
 Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> text);
 bool same_in_constant_time(std::span<const std::byte> a, std::span<const std::byte> b);
