@@ -8,7 +8,7 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/log.hpp"
-#include "wan/net/relay/amount.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan {
 namespace {

@@ -1,54 +1,30 @@
-#include "src/config/path_keys.hpp"
+#include "wan/net/path_keys.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
-#include "kernels/device/error.hpp"
-#include "src/config/key_access.hpp"
-#include "src/config/quantity.hpp"
-#include "src/config/text.hpp"
+#include "wan/net/error.hpp"
+#include "wan/net/quantity.hpp"
 
-namespace maki {
+namespace maki::wan {
 namespace {
 
-using detail::quoted;
-
-double parse_number(const std::string& text, Dimension dimension, const char* plain) {
-  const Quantity quantity = parse_quantity(text, dimension);
-  if (quantity.value < 0) throw Error(fmt::format("'{}' is below zero", text));
-  if (quantity.unit.empty() && *plain == '\0' && quantity.value != 0) {
-    throw Error(fmt::format("'{}' has no unit", text), "",
-                fmt::format("give a number and one of the units {}", unit_names(dimension)));
-  }
-  if (quantity.unit.empty() && *plain == '\0') return 0;
-  return in_base(quantity, dimension, plain);
-}
-
-template <class Number>
-Number parse_integer(const std::string& text, Number low, Number high) {
-  Number number{};
-  const char* end = text.data() + text.size();
-  const auto [rest, failure] = std::from_chars(text.data(), end, number);
-  if (failure != std::errc() || rest != end || number < low || number > high)
-    throw Error(fmt::format("'{}' does not fit", text), "", fmt::format("give an integer, {} to {}", low, high));
-  return number;
-}
-
 bool parse_switch(const std::string& text) {
-  if (text == "true") return true;
-  if (text == "false") return false;
+  if (text == "true" || text == "1") return true;
+  if (text == "false" || text == "0") return false;
   throw Error(fmt::format("'{}' does not fit", text), "", "give true or false");
 }
 
 // "6000-6100", or one port.
-void parse_ports(const std::string& text, wan::PathSettings& settings) {
+void parse_ports(const std::string& text, PathSettings& settings) {
   const std::size_t dash = text.find('-');
-  const auto port = [](const std::string& part) { return parse_integer<unsigned>(part, 1, 65535); };
-  const unsigned first = port(text.substr(0, dash));
-  const unsigned last = dash == std::string::npos ? first : port(text.substr(dash + 1));
+  const auto port = [](const std::string& part) {
+    const std::size_t first = std::min(part.find_first_not_of(' '), part.size());
+    return parse_integer(part.substr(first, part.find_last_not_of(' ') + 1 - first), 1, 65535);
+  };
+  const int first = port(text.substr(0, dash));
+  const int last = dash == std::string::npos ? first : port(text.substr(dash + 1));
   if (last < first) throw Error(fmt::format("'{}' runs backwards", text), "", "give the lower port first");
   settings.local_port_first = static_cast<std::uint16_t>(first);
   settings.local_port_last = static_cast<std::uint16_t>(last);
@@ -79,7 +55,7 @@ std::string size_value(std::size_t bytes) { return quoted(size_text(bytes)); }
 std::string rate_value(double rate) { return quoted(rate_text(rate)); }
 std::string integer_value(int number) { return fmt::format("{}", number); }
 std::string switch_value(bool flag) { return flag ? "true" : "false"; }
-int parse_streams(const std::string& text) { return parse_integer(text, 1, wan::kMaxStreams); }
+int parse_streams(const std::string& text) { return parse_integer(text, 1, kMaxStreams); }
 
 void add_security(std::vector<PathKey>& keys) {
   keys.push_back({"key", kSecurity, "FILE", "key file that both ends hold (maki wan keygen); a listener may have many",
@@ -140,8 +116,8 @@ void add_settings(std::vector<PathKey>& keys) {
 }
 
 void add_relay(std::vector<PathKey>& keys) {
-  keys.push_back(KEY("relay", kRelay, "HOST:PORT", "relay on the way (maki wan relay)", relay.relay,
-                     wan::Endpoint::parse, [](const wan::Endpoint& relay) { return quoted(relay.text()); }));
+  keys.push_back(KEY("relay", kRelay, "HOST:PORT", "relay on the way (maki wan relay)", relay.relay, Endpoint::parse,
+                     [](const Endpoint& relay) { return quoted(relay.text()); }));
   keys.push_back(KEY("relay_key", kRelay, "FILE", "key file of the relay", relay.key_file, as_is, quoted));
   keys.push_back(KEY("relay_target", kRelay, "NAME",
                      "whom the relay shall call, or, to listen, by which name we are called", relay.target, as_is,
@@ -157,6 +133,8 @@ std::string PathKey::option() const {
   std::replace(text.begin(), text.end(), '_', '-');
   return "--" + text;
 }
+
+bool PathKey::of_relay() const { return group == kRelay; }
 
 const std::vector<PathKey>& path_keys() {
   static const std::vector<PathKey> keys = [] {
@@ -176,36 +154,19 @@ const PathKey* find_path_key(const std::string& name) {
   return nullptr;
 }
 
-std::string nearest_path_key(const std::string& word) {
-  std::vector<std::string> names;
-  for (const PathKey& key : path_keys()) names.push_back(key.name);
-  return nearest_name(names, word);
-}
-
-std::size_t parse_size(const std::string& text) {
-  const double bytes = parse_number(text, Dimension::kSize, "B");
-  if (bytes > 9e18 || bytes != std::floor(bytes)) throw Error(fmt::format("'{}' is no number of bytes", text));
-  return static_cast<std::size_t>(bytes);
-}
-
-double parse_rate(const std::string& text) { return parse_number(text, Dimension::kRate, ""); }
-double parse_seconds(const std::string& text) { return parse_number(text, Dimension::kWallTime, "s"); }
-
-std::string size_text(std::size_t bytes) {
-  for (const char* name : {"GB", "GiB", "MB", "MiB", "kB", "KiB"}) {
-    const auto factor = static_cast<std::size_t>(find_unit(name, Dimension::kSize)->factor);
-    if (bytes >= factor && bytes % factor == 0) return fmt::format("{} {}", bytes / factor, name);
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      result += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
+    } else {
+      result += c;
+    }
   }
-  return fmt::format("{} B", bytes);
+  return result + '"';
 }
 
-std::string rate_text(double bytes_per_second) {
-  for (const char* name : {"Mbit/s", "MB/s"}) {
-    const double factor = find_unit(name, Dimension::kRate)->factor;
-    if ((bytes_per_second / factor) * factor == bytes_per_second)
-      return fmt::format("{} {}", bytes_per_second / factor, name);
-  }
-  return fmt::format("{} B/s", bytes_per_second);
-}
-
-}  // namespace maki
+}  // namespace maki::wan
