@@ -9,7 +9,7 @@
 #include "kernels/device/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/names.hpp"
-#include "wan/net/path_keys.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::detail {
 

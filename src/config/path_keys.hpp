@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "src/config/text.hpp"
-#include "wan/net/path_keys.hpp"
 #include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki {
 

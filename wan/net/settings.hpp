@@ -1,4 +1,4 @@
-// What a user decides about a path: where its peer is, how its streams behave, and who may be at the other end.
+// What a user decides about a path, and the keys by which it is said.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 namespace maki::wan {
 
+// What a user decides about a path: where its peer is, how its streams behave, and who may be at the other end.
 // A host (name, IPv4 or IPv6 address) and a TCP port.
 struct Endpoint {
   std::string host;
@@ -67,5 +68,35 @@ struct RelayRoute {
   std::string target;  // a name that a hidden listener has registered, or one of the relay's own destinations
   bool used() const { return !target.empty(); }
 };
+
+// What can be said of a path, by one table: the keys of a [path] table and of MAKI_WAN_SETTINGS, which are the options of
+// all `maki wan` commands too (send_chunk in a file is --send-chunk on a command line).
+struct PathChoices {
+  PathSettings settings;
+  Security security;
+  RelayRoute relay;
+};
+
+struct PathKey {
+  const char* name;   // "send_chunk"
+  const char* group;  // as the help has it
+  const char* value;  // what stands for its value there: "SIZE"; empty: a switch
+  const char* meaning;
+  bool list = false;  // may be given more than once
+  // From text; a key's values follow one another. Throws Error that says what was expected.
+  void (*set)(PathChoices&, const std::string&) = nullptr;
+  std::string (*get)(const PathChoices&) = nullptr;  // TOML
+  void (*clear)(PathChoices&) = nullptr;             // of lists: before the first value
+
+  std::string option() const;  // "--send-chunk"
+  bool of_relay() const;       // whether it says something of a relay on the way
+};
+
+const std::vector<PathKey>& path_keys();
+// nullptr where there is none.
+const PathKey* find_path_key(const std::string& name);
+
+// Text in TOML's double quotes.
+std::string quoted(const std::string& text);
 
 }  // namespace maki::wan

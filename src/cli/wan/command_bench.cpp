@@ -8,8 +8,7 @@
 #include "src/cli/wan/bench_output.hpp"
 #include "src/cli/wan/path_options.hpp"
 #include "src/cli/wan/wan_commands.hpp"
-#include "wan/net/tune/bench_client.hpp"
-#include "wan/net/tune/bench_server.hpp"
+#include "wan/net/tune/bench.hpp"
 
 namespace maki {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "wan/net/error.hpp"
-#include "wan/net/path_keys.hpp"
 #include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::wan::mpw {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "wan/net/mpw/environment.hpp"
-#include "wan/net/mpw/link.hpp"
 #include "wan/net/mpw/meeting.hpp"
+#include "wan/net/mpw/transfer.hpp"
 
 namespace maki::wan::mpw {
 

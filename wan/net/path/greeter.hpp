@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "wan/net/path/greeting_io.hpp"
 #include "wan/net/path/wire.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/socket/event_loop.hpp"
@@ -54,8 +53,7 @@ class Greeter final : public Pollable {
   std::string other_mode_;  // why no greeting can come about
   int watched_ = -1;
   EventLoop::Timer timer_ = 0;
-  Incoming<kHelloBytes> question_;
-  Outgoing answer_;
+  Transfer question_{kHelloBytes}, answer_;
   Hello hello_;
   Welcome welcome_;
 };

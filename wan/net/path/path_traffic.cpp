@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "wan/net/path/path_state.hpp"
+#include "wan/net/path/path_core.hpp"
 
 namespace maki::wan {
 namespace {

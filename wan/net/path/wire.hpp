@@ -8,7 +8,7 @@
 #include <string>
 
 #include "wan/net/error.hpp"
-#include "wan/net/secure/party.hpp"
+#include "wan/net/secure/key.hpp"
 
 namespace maki::wan {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "wan/net/error.hpp"
-#include "wan/net/secure/party.hpp"
+#include "wan/net/secure/key.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/socket/tcp.hpp"
 
@@ -33,18 +33,6 @@ class SecurityContext {
 };
 
 enum class Side { kConnecting, kListening };
-
-enum class IoStatus {
-  kDone,      // bytes > 0 (handshake: finished)
-  kWantRead,  // wait until the socket is readable, then call again
-  kWantWrite,
-  kClosed,  // the peer ended the connection, or the network did
-};
-
-struct IoResult {
-  std::size_t bytes = 0;
-  IoStatus status = IoStatus::kDone;
-};
 
 class Channel {
  public:

@@ -12,35 +12,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iterator>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include "wan/net/descriptor.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::wan {
+
+// ---- keys ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
 constexpr std::size_t kMaxKeyFile = 4096;
 constexpr std::size_t kIdDigits = 16;
 constexpr std::string_view kFirstLine = "maki-key 1";
-
-// Owns a descriptor, so that every way out closes it.
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int get() const { return descriptor_; }
-  int release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
 
 // Text that holds a secret: never left behind in freed memory.
 struct SecretText {
@@ -164,17 +153,17 @@ Key Key::make() {
 
 Key read_key(const std::string& path) {
   // Not blocking: opening a pipe must not wait for a writer.
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file.get() < 0) not_a_key(path, std::strerror(errno));
-  check_private_file(file.get(), path, "key file");
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.descriptor() < 0) not_a_key(path, std::strerror(errno));
+  check_private_file(file.descriptor(), path, "key file");
   SecretText content(kMaxKeyFile + 1);
-  read_text(file.get(), path, content);
+  read_text(file.descriptor(), path, content);
   return parse_key(content.text, path);
 }
 
 void write_key(const Key& key, const std::string& path) {
-  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0)
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.descriptor() < 0)
     throw Error("cannot write key file " + path, std::strerror(errno),
                 errno == EEXIST ? "choose another name; keys are never overwritten" : "");
   SecretText content(kMaxKeyFile);
@@ -187,11 +176,11 @@ void write_key(const Key& key, const std::string& path) {
 
   bool good = true;
   for (std::string_view rest = content.text; good && !rest.empty();) {
-    const ssize_t put = ::write(file.get(), rest.data(), rest.size());
+    const ssize_t put = ::write(file.descriptor(), rest.data(), rest.size());
     if (put > 0) rest.remove_prefix(static_cast<std::size_t>(put));
     good = put >= 0 || errno == EINTR;
   }
-  good = good && ::fsync(file.get()) == 0;
+  good = good && ::fsync(file.descriptor()) == 0;
   if (good && ::close(file.release()) == 0) return;
   const std::string reason = std::strerror(errno);
   ::unlink(path.c_str());  // half a key helps nobody
@@ -216,6 +205,32 @@ bool same_in_constant_time(std::span<const std::byte> a, std::span<const std::by
 void random_bytes(std::span<std::byte> out) {
   if (RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(out.size())) != 1)
     throw SecurityError("the system gives no random numbers", "", "check OpenSSL's random generator");
+}
+
+// ---- parties -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Not its name, nor /etc/machine-id: machines are set up as copies of one another.
+std::string this_machine() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::array<char, 64> network{};
+  const ssize_t size = ::readlink("/proc/self/ns/net", network.data(), network.size());
+  if (!boot.empty() && size > 0) return boot + " " + std::string(network.data(), static_cast<std::size_t>(size));
+  static const Key process = Key::make();  // at least this process
+  return process.id;
+}
+
+}  // namespace
+
+Party party_of(const std::string& name) {
+  const std::string text = name.empty() ? "machine " + this_machine() : "name " + name;
+  const std::string label = "maki wan party 1";
+  const Digest digest = hmac_sha256(std::as_bytes(std::span(label)), std::as_bytes(std::span(text)));
+  Party party;
+  std::copy_n(digest.begin(), party.size(), party.begin());
+  return party;
 }
 
 }  // namespace maki::wan

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/tune/measured_link.hpp"
+#include "wan/net/tune/measure.hpp"
 
 namespace maki::wan {
 

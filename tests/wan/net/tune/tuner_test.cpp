@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "wan/net/tune/bench_report.hpp"
+#include "wan/net/tune/measure.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // What a peer says, as a terminal may see it.
-#include "wan/net/printable.hpp"
+#include "wan/net/log.hpp"
 
 #include <gtest/gtest.h>
 

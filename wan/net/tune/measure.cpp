@@ -1,4 +1,4 @@
-#include "wan/net/tune/bench_report.hpp"
+#include "wan/net/tune/measure.hpp"
 
 #include <fmt/format.h>
 

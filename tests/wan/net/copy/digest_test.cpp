@@ -1,6 +1,6 @@
 // Checksums of what is there: however it comes in pieces, whether its zeros are stored, and only as long as they are
 // asked for.
-#include "wan/net/copy/stored_bytes.hpp"
+#include "wan/net/copy/digest.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -83,14 +83,14 @@ TEST(CopyStoredBytes, HolesOfAFileArePassedOver) {
   const std::string text = random_text(200000, 1);
   const Descriptor file(open((here / "f").c_str(), O_RDWR | O_CREAT, 0600));
   constexpr off_t kFar = off_t{1} << 40;
-  ASSERT_EQ(pwrite(file.number(), text.data(), text.size(), kFar), static_cast<ssize_t>(text.size()));
+  ASSERT_EQ(pwrite(file.descriptor(), text.data(), text.size(), kFar), static_cast<ssize_t>(text.size()));
   Digester expected, found;
   expected.add_zeros(kFar);
   expected.add(std::as_bytes(std::span(text)));
-  EXPECT_EQ(digest_file(file.number(), kFar + text.size(), found, [] {}), kFar + text.size());
+  EXPECT_EQ(digest_file(file.descriptor(), kFar + text.size(), found, [] {}), kFar + text.size());
   EXPECT_EQ(found.checksum(), expected.checksum());
   Digester shorter;
-  EXPECT_EQ(digest_file(file.number(), std::uint64_t{1} << 62, shorter, [] {}), kFar + text.size());
+  EXPECT_EQ(digest_file(file.descriptor(), std::uint64_t{1} << 62, shorter, [] {}), kFar + text.size());
   EXPECT_EQ(errno, 0);
 }
 
@@ -103,7 +103,7 @@ TEST(CopyStoredBytes, ReadingEndsWhenAsked) {
     if (++asked == 3) throw PathError("it ended");
   };
   Digester digester;
-  EXPECT_THROW(digest_file(file.number(), 8 << 20, digester, check), PathError);
+  EXPECT_THROW(digest_file(file.descriptor(), 8 << 20, digester, check), PathError);
   EXPECT_EQ(asked, 3);
 }
 

@@ -1,5 +1,5 @@
 // A measurement over real paths on this machine.
-#include "wan/net/tune/bench_client.hpp"
+#include "wan/net/tune/bench.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,8 +11,7 @@
 #include <thread>
 
 #include "wan/net/secure/key.hpp"
-#include "wan/net/tune/bench_report.hpp"
-#include "wan/net/tune/bench_server.hpp"
+#include "wan/net/tune/measure.hpp"
 
 namespace {
 
