@@ -93,7 +93,7 @@ long long int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf
 
 char* MPW_DNSResolve(std::string host) { return MPW_DNSResolve(host.data()); }
 
-// ---- C and C++ -------------------------------------------------------------------------------------------------------
+// ---- C and C++ -----------------------------------------------------------------------------------------------------
 
 extern "C" {
 

@@ -91,9 +91,9 @@ class Path {
   Path(Path&&) noexcept = default;
   Path& operator=(Path&&) noexcept;
 
-  // Connects to a Listener, and returns when the session stands and at least one stream is up; the others follow. `name`
-  // tells the listener who calls (at most 63 bytes). Tries again until `settings.patience` is over, except where the
-  // peer refuses, or for `within` seconds where that is not 0. Throws PathError, SecurityError, Error.
+  // Connects to a Listener, and returns when the session stands and at least one stream is up; the others follow.
+  // `name` tells the listener who calls (at most 63 bytes). Tries again until `settings.patience` is over, except where
+  // the peer refuses, or for `within` seconds where that is not 0. Throws PathError, SecurityError, Error.
   static Path connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
                       const std::string& name = "", const RelayRoute& relay = {}, Context& context = Context::shared(),
                       double within = 0);
@@ -112,12 +112,14 @@ class Path {
   Request start_receive_any(Tag tag, std::size_t limit);
 
   // While the path lives. Streams are opened and retired without losing a byte (by whichever side connected; the other
-  // side's wish travels to it); sizes, pacing and timeouts count from now on, the window from each stream's next connection.
+  // side's wish travels to it); sizes, pacing and timeouts count from now on, the window from each stream's next
+  // connection.
   void change(const PathSettings& settings);
   PathSettings settings() const;
   PathStatus status() const;
   void drop_stream(int number);  // breaks it as a failing network would; it is reconnected (tests, tools)
-  // Waits until all is acknowledged, tells the peer, and closes. False where `seconds` were not enough: what was left is lost.
+  // Waits until all is acknowledged, tells the peer, and closes. False where `seconds` were not enough: what was left
+  // is lost.
   bool close(double seconds = 60);
   bool valid() const { return core_ != nullptr; }
 

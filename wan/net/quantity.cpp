@@ -19,8 +19,8 @@ struct Unit {
 };
 
 // clang-format off
-constexpr Unit kSizes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20},
-                           {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+constexpr Unit kSizes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
+                           {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
 constexpr Unit kRates[] = {{"Mbit/s", 125e3}, {"Gbit/s", 125e6}, {"kbit/s", 125}, {"bit/s", 0.125}, {"B/s", 1},
                            {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}};
 constexpr Unit kTimes[] = {{"s", 1}, {"ms", 1e-3}, {"min", 60}, {"h", 3600}, {"d", 86400}};

@@ -1,4 +1,5 @@
-// What a user decides about a path, and the keys by which it is said.
+// What a user decides about a path: where its peer is, how its streams behave, who may be at the other end; and the
+// keys by which it is said.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,6 @@
 
 namespace maki::wan {
 
-// What a user decides about a path: where its peer is, how its streams behave, and who may be at the other end.
 // A host (name, IPv4 or IPv6 address) and a TCP port.
 struct Endpoint {
   std::string host;
@@ -54,8 +54,8 @@ struct Security {
   std::string certificate = {}, private_key = {}, authority = {};
   // The name that the peer's certificate must carry. Empty: connecting, the host's; listening, any of the authority.
   std::string peer_name = {};
-  // What this side calls itself among those that hold its keys or certificates, a name for each: a call that comes back to its
-  // own caller is refused by it. Empty: this machine, which may call itself by its own addresses.
+  // What this side calls itself among those that hold its keys or certificates, a name for each: a call that comes back
+  // to its own caller is refused by it. Empty: this machine, which may call itself by its own addresses.
   std::string own_name = {};
   // No encryption and no authentication: has to be asked for, and is logged. Payloads carry checksums then.
   bool insecure = false;
@@ -69,8 +69,8 @@ struct RelayRoute {
   bool used() const { return !target.empty(); }
 };
 
-// What can be said of a path, by one table: the keys of a [path] table and of MAKI_WAN_SETTINGS, which are the options of
-// all `maki wan` commands too (send_chunk in a file is --send-chunk on a command line).
+// What can be said of a path, by one table: the keys of a [path] table and of MAKI_WAN_SETTINGS, which are the options
+// of all `maki wan` commands too (send_chunk in a file is --send-chunk on a command line).
 struct PathChoices {
   PathSettings settings;
   Security security;

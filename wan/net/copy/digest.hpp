@@ -38,7 +38,6 @@ class Digester {
   std::uint64_t fed_ = 0;  // where the last bytes that the state has taken in end
 };
 
-// The bytes of a file that is there: where they are, and their checksum.
 // Throws where the copy is to end: called between the steps of whatever takes long.
 using Check = std::function<void()>;
 

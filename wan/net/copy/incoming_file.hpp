@@ -42,8 +42,6 @@ class Leases {
   std::size_t swept_ = 1024;  // when there are so many, those that ended are removed
 };
 
-// A file that is being received: written beside its final name, and there only when it is whole, checked and on the
-// disk.
 // What there is of an unfinished file.
 struct Partial {
   std::uint64_t size = 0;
@@ -58,6 +56,8 @@ std::optional<Partial> read_partial(const Folder& folder, const std::string& pat
 std::int64_t mtime_of(const struct stat& status);
 timespec time_of(std::int64_t nanoseconds);
 
+// A file that is being received: written beside its final name, and there only when it is whole, checked and on the
+// disk.
 // Every call throws FileProblem for what is wrong with the file or the disk. What was written stays for the next time,
 // except where it is wrong.
 class IncomingFile {

@@ -125,6 +125,7 @@ std::size_t encoded_size(const Entry& entry);
 
 // The contents of files as records in large messages: Begin, bytes and holes, then End or Abandon, for one file after
 // another.
+
 // A file's properties as they are now that it is read (they may have changed since it was listed).
 struct Begin {
   std::uint64_t index = 0;

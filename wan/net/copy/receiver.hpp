@@ -20,7 +20,6 @@
 
 namespace maki::wan::copy {
 
-// The receiver's decisions: what of the sender's list is wanted, and from where on.
 struct Destination {
   std::string path;        // below the root; with a slash at its end it is a folder
   bool sole_file = false;  // one file and nothing else: unless `path` is a folder, it is the file's new name
@@ -40,6 +39,7 @@ struct Wanted {
   std::optional<std::uint32_t> mode;  // of the file that is there
 };
 
+// The receiver's decisions: what of the sender's list is wanted, and from where on.
 class Plan {
  public:
   using Fail = std::function<void(std::uint64_t index, const std::string& text)>;

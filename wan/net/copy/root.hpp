@@ -45,10 +45,10 @@ std::string_view parent_of(std::string_view path);  // "" for a name without a s
 std::string_view last_of(std::string_view path);
 std::string join(std::string_view folder, std::string_view name);  // either may be empty
 
-// A folder that nothing leads out of: every name is opened below it, whatever symbolic links there are or are put there
-// meanwhile.
 using Folder = std::shared_ptr<const Descriptor>;
 
+// A folder that nothing leads out of: every name is opened below it, whatever symbolic links there are or are put there
+// meanwhile.
 // Any thread. Paths are relative and checked (check_path); "" is the root itself.
 class Root {
  public:

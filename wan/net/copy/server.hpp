@@ -52,7 +52,6 @@ class PeerLog {
   std::map<std::string, Peer> peers_;  // of authenticated ones only
 };
 
-// The clients that are here, a thread for each, and how many of them there may be.
 // A session holds up to 200 MB.
 struct SessionLimits {
   int of_each = 8;  // of each identity
@@ -69,6 +68,7 @@ struct ClientState {
   std::atomic<Clock::time_point> since{Clock::now()};  // when copying became what it is
 };
 
+// The clients that are here, a thread for each, and how many of them there may be.
 class Sessions {
  public:
   // `serve` is called in a thread for each client, and returns when it is through with it. Throws nothing.
@@ -103,7 +103,6 @@ class Sessions {
   std::list<std::unique_ptr<Session>> sessions_;
 };
 
-// Serves folders to any number of clients at once: to each key its own, and nothing outside of it can be named.
 // What whoever holds a key may have.
 struct Share {
   std::string root;
@@ -120,6 +119,7 @@ struct ServerOptions {
   std::function<void(const std::string& line)> log;  // who comes, what is copied, and what fails; any thread
 };
 
+// Serves folders to any number of clients at once: to each key its own, and nothing outside of it can be named.
 class Server {
  public:
   // Throws Error where a root is not a folder.

@@ -16,10 +16,10 @@
 
 namespace maki::wan::copy {
 
-// Tells which files of a folder are complete: closed after writing, or moved there, and left alone for a while since.
 // Names that begin with a dot or end in .part or .tmp are still in the making, or nobody else's business.
 bool is_ignored(std::string_view name);
 
+// Tells which files of a folder are complete: closed after writing, or moved there, and left alone for a while since.
 class Watch {
  public:
   // Folders below are watched too, as they come. Throws Error where `folder` is not there or cannot be watched.
@@ -60,7 +60,6 @@ class Watch {
   bool lost_ = false;  // events
 };
 
-// Ships the files of a folder as they become complete, for as long as it runs.
 struct SyncOptions {
   std::string folder;
   std::string destination;  // below the server's root
@@ -74,6 +73,7 @@ struct SyncOptions {
   OnNote on_note;
 };
 
+// Ships the files of a folder as they become complete, for as long as it runs.
 class Sync {
  public:
   explicit Sync(SyncOptions options);

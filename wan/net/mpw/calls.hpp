@@ -11,8 +11,6 @@
 
 namespace maki::wan::mpw {
 
-// Where the library's exceptions end: MPWide's calls have none.
-
 MPW_ErrorHandler set_error_handler(MPW_ErrorHandler handler);
 
 // Prints `message`, or hands it to the handler.
@@ -20,7 +18,8 @@ void tell(const std::string& message);
 // The same, and without a handler ends the program.
 void fail(const std::string& message);
 
-// What `call` gives; a negative value (true, for bool) where it throws. Ends the program then, unless there is a handler.
+// What `call` gives; a negative value (true, for bool) where it throws. Ends the program then, unless there is a
+// handler.
 template <class Call>
 auto guarded(Call call) -> decltype(call()) {
   try {
@@ -47,6 +46,7 @@ int reported(Call call) {
 }
 
 // What the C++ and the C forms of a call share: channel numbers from either, and the work itself. All throw.
+
 // A null pointer: 0, 1, ...
 std::vector<int> numbers(const int* channels, int count);
 std::vector<Lane> lanes_of(const int* channels, int count);

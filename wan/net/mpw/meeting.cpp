@@ -14,6 +14,7 @@
 #include "wan/net/mpw/reaching.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/socket/tcp.hpp"
+#include "wan/net/wall_clock.hpp"
 
 namespace maki::wan::mpw {
 
@@ -265,7 +266,7 @@ Met Meeting::run() {
       }
       at = gone ? candidates_.erase(at) : std::next(at);
     }
-    const double waited = std::chrono::duration<double>(Clock::now() - begun_).count();
+    const double waited = seconds_since(begun_);
     if (waited > plan_.environment.wait) give_up();
     if (waited > 10 && !told_ && shared_listener_ && candidates_.empty()) {
       log(LogLevel::kInfo, fmt::format("waiting for a peer to come to port {}", plan_.ports.front()));

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "wan/net/wall_clock.hpp"
+
 namespace maki::wan::mpw {
 
 // ---- calling -------------------------------------------------------------------------------------------------------
@@ -97,8 +99,7 @@ void Dialer::run() {
     } catch (const PathError& failure) {
       // Before its time is over an attempt is ended by a refusal, or by a peer that has just closed its port.
       closed = failure.seconds_down() == 0;
-      may_come =
-          closed || std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() >= plan_.attempt;
+      may_come = closed || seconds_since(begun) >= plan_.attempt;
       error = std::current_exception();
       reason = failure.what();
     } catch (const std::exception& failure) {

@@ -17,7 +17,6 @@
 
 namespace maki::wan::mpw {
 
-// Calls a peer until it answers, in the background: a side that both calls and listens may be called meanwhile.
 struct DialerPlan {
   Endpoint peer;
   Security security;
@@ -27,6 +26,7 @@ struct DialerPlan {
   bool once = false;   // a single attempt
 };
 
+// Calls a peer until it answers, in the background: a side that both calls and listens may be called meanwhile.
 class Dialer {
  public:
   explicit Dialer(DialerPlan plan);
@@ -54,7 +54,6 @@ class Dialer {
   std::thread thread_;
 };
 
-// The ports that a program listens on: one listener for each, however many paths come through it.
 // Whom a meeting waits for at a port. No addresses: anyone. `caller` is what it calls itself: where its host is this
 // machine it may come to its own port.
 struct Expected {
@@ -62,6 +61,7 @@ struct Expected {
   std::string caller;
 };
 
+// The ports that a program listens on: one listener for each, however many paths come through it.
 class SharedListener {
  public:
   // The listener of this port; the same one as long as anyone holds it. Throws Error where the port cannot be had.

@@ -223,7 +223,7 @@ void barrier(const Lane& lane) {
   reached.wait();
 }
 
-// ---- passing messages on ---------------------------------------------------------------------------------------------
+// ---- passing messages on -------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -233,8 +233,8 @@ struct Passing {
   Request sent;
 };
 
-// Messages that a path still reads from when their relay ends: theirs until it lets go of them. Never destroyed, because
-// paths may be closed as late as the program's end.
+// Messages that a path still reads from when their relay ends: theirs until it lets go of them. Never destroyed,
+// because paths may be closed as late as the program's end.
 void leave_to_path(std::deque<Passing> messages) {
   static std::mutex mutex;
   static auto& left = *new std::list<Passing>;

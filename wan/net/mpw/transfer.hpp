@@ -85,17 +85,17 @@ class Exchange {
   std::vector<One> all_;
 };
 
-// Of sizes that only the senders know: each channel carries a size, then the data. `parts` are sent; what comes in is put
-// into `buffer`, channel after channel. Throws Error where it does not fit. How much came.
+// Of sizes that only the senders know: each channel carries a size, then the data. `parts` are sent; what comes in is
+// put into `buffer`, channel after channel. Throws Error where it does not fit. How much came.
 std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part>& parts, const std::vector<Lane>& from,
                              Part buffer);
 
 // Returns when the peer has called it for this channel too.
 void barrier(const Lane& lane);
 
-// Passes every message of the lanes on, both ways, until a path ends (orderly: returns; else throws PathError). Messages
-// keep their order; at most `limit` bytes each, and passed on when they are there as a whole: where bytes should flow
-// through, there is relay/relay.hpp.
+// Passes every message of the lanes on, both ways, until a path ends (orderly: returns; else throws PathError).
+// Messages keep their order; at most `limit` bytes each, and passed on when they are there as a whole: where bytes
+// should flow through, there is relay/relay.hpp.
 struct RelayLane {
   Path* one = nullptr;
   Tag one_tag = 0;

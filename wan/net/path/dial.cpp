@@ -14,6 +14,7 @@
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/socket/event_loop.hpp"
 #include "wan/net/socket/tcp.hpp"
+#include "wan/net/wall_clock.hpp"
 
 namespace maki::wan {
 namespace {
@@ -62,7 +63,8 @@ class ConnectRace {
 
 // An address that has not answered after so many seconds gets company. More than most round trips.
 constexpr double kHeadStart = 0.4;
-// A system repeats its question after 1, 2, 4, ... s. Where the network was down meanwhile, asking afresh is sooner heard.
+// A system repeats its question after 1, 2, 4, ... s. Where the network was down meanwhile, asking afresh is sooner
+// heard.
 constexpr double kAskAgain = 2;
 
 ConnectRace::ConnectRace(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Won won,
@@ -133,9 +135,7 @@ void ConnectRace::go_on() {
   }
 }
 
-double ConnectRace::time_left() const {
-  return settings_.connect_timeout - std::chrono::duration<double>(EventLoop::Clock::now() - begun_).count();
-}
+double ConnectRace::time_left() const { return settings_.connect_timeout - seconds_since(begun_); }
 
 void ConnectRace::add_reason(const std::string& reason) {
   if (reasons_.find(reason) == std::string::npos) reasons_ += (reasons_.empty() ? "" : "; ") + reason;

@@ -1,5 +1,6 @@
-// One connection that has come in, until it has shown who it is and been answered: TLS, Hello, Welcome. Runs in one loop.
-// Who comes with TLS where there is none, or without, is told so in plain bytes, which decide nothing but what is said.
+// One connection that has come in, until it has shown who it is and been answered: TLS, Hello, Welcome. Runs in one
+// loop. Who comes with TLS where there is none, or without, is told so in plain bytes, which decide nothing but what is
+// said.
 #pragma once
 
 #include <functional>
@@ -14,9 +15,9 @@ namespace maki::wan {
 
 class Greeter final : public Pollable {
  public:
-  // known: the peer has shown its key or certificate; may delete other Greeters, not this one. decide: what to answer, once its Hello
-  // is read too. Then exactly one of the others, which may delete the Greeter: welcomed, when an Answer::kWelcome is sent in full;
-  // gone, for everything else, with the reason in words.
+  // known: the peer has shown its key or certificate; may delete other Greeters, not this one. decide: what to answer,
+  // once its Hello is read too. Then exactly one of the others, which may delete the Greeter: welcomed, when an
+  // Answer::kWelcome is sent in full; gone, for everything else, with the reason in words.
   struct Events {
     std::function<void(Greeter&, const std::string& identity)> known = {};
     std::function<Welcome(const Hello&, const Channel&)> decide;

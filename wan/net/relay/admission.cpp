@@ -54,7 +54,8 @@ ByteReader opened(std::span<const std::byte> bytes, std::string_view magic, cons
 
 bool valid_key_id(const std::string& id) { return is_hex(id, kKeyIdBytes); }
 
-// HMAC of the parts, one after the other. All but the label have fixed sizes, so no two lists of parts give the same text.
+// HMAC of the parts, one after the other. All but the label have fixed sizes, so no two lists of parts give the same
+// text.
 Digest code_of(const Key& key, std::initializer_list<std::span<const std::byte>> parts) {
   std::vector<std::byte> text;
   for (const auto& part : parts) text.insert(text.end(), part.begin(), part.end());

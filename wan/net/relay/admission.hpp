@@ -31,7 +31,8 @@ class RelayAdmission {
   static std::unique_ptr<RelayAdmission> answer(const Key& key, const std::string& token);
   virtual ~RelayAdmission() = default;
   // Reads not one byte beyond the verdict. kClosed where the relay went away. Throws SecurityError where the key was
-  // refused or the relay does not hold it, ProtocolError where that is no relay, Error for any other refusal (unknown target, not there now: `try_again()` tells).
+  // refused or the relay does not hold it, ProtocolError where that is no relay, Error for any other refusal (unknown
+  // target, not there now: `try_again()` tells).
   virtual IoStatus progress(int descriptor) = 0;
   virtual bool try_again() const = 0;
 };
@@ -99,8 +100,8 @@ RequestBytes encode(const Request& request, const Nonce& relay_nonce, const Key&
 // Signed over the request too; without a key (the relay has none to sign with) the code is zero.
 VerdictBytes encode(const Verdict& verdict, const RequestBytes& request, const Nonce& relay_nonce, const Key* key);
 
-// Throw ProtocolError for anything that encode() cannot have made. A challenge of another version is decoded as far as its
-// version field.
+// Throw ProtocolError for anything that encode() cannot have made. A challenge of another version is decoded as far as
+// its version field.
 Challenge decode_challenge(std::span<const std::byte, kChallengeBytes> bytes);
 Request decode_request(std::span<const std::byte, kRequestBytes> bytes);
 Verdict decode_verdict(std::span<const std::byte, kVerdictBytes> bytes);
@@ -113,12 +114,11 @@ bool signed_with(const Key& key, const VerdictBytes& verdict, const RequestBytes
 
 namespace maki::wan {
 
-// The relay's side of an admission.
 // The keys that a relay admits, by id.
 class KeyRing {
  public:
-  // Files, and directories whose files (*.key) all count. Throws SecurityError: none, unreadable, unsafe, twice the same id with
-  // another secret.
+  // Files, and directories whose files (*.key) all count. Throws SecurityError: none, unreadable, unsafe, twice the
+  // same id with another secret.
   static KeyRing read(const std::vector<std::string>& files);
   void add(const Key& key);
   const Key* find(const std::string& id) const;
@@ -128,7 +128,8 @@ class KeyRing {
   std::map<std::string, Key> keys_;
 };
 
-// One socket's admission. receive() until kDone; then admitted() and request() tell; decide(), then send_verdict() until kDone.
+// One socket's admission, the relay's side. receive() until kDone; then admitted() and request() tell; decide(), then
+// send_verdict() until kDone.
 class AdmissionCheck {
  public:
   explicit AdmissionCheck(const KeyRing& keys);

@@ -14,6 +14,7 @@
 #include "wan/net/error.hpp"
 #include "wan/net/log.hpp"
 #include "wan/net/relay/relay_dial.hpp"
+#include "wan/net/wall_clock.hpp"
 
 namespace maki::wan {
 
@@ -68,9 +69,7 @@ void ControlChannel::call(const std::string& token) {
   if (socket_.open()) queue(token);
 }
 
-double ControlChannel::silent() const {
-  return std::chrono::duration<double>(EventLoop::Clock::now() - heard_).count();
-}
+double ControlChannel::silent() const { return seconds_since(heard_); }
 
 void ControlChannel::beat() {
   if (silent() > kControlTimeout) return end(fmt::format("silent for {:.0f} seconds", kControlTimeout));

@@ -14,11 +14,6 @@
 
 namespace maki::wan {
 
-// The connection over which a relay tells a hidden listener of calls, once the admission is done. Frames of 64 bytes both ways:
-// a sign of life every second, and from the relay the token of each call.
-//
-// Nothing in it is secret or trusted: a token serves only who holds the key that the listener registered with.
-
 inline constexpr std::size_t kControlBytes = 64;
 inline constexpr std::size_t kTokenBytes = 32;  // hexadecimal digits
 inline constexpr double kControlBeat = 1;       // seconds
@@ -31,6 +26,10 @@ std::string decode_control(std::span<const std::byte, kControlBytes> bytes);
 std::string make_token();
 bool valid_token(const std::string& token);
 
+// The connection over which a relay tells a hidden listener of calls, once the admission is done. Frames of 64 bytes
+// both ways: a sign of life every second, and from the relay the token of each call.
+//
+// Nothing in it is secret or trusted: a token serves only who holds the key that the listener registered with.
 class ControlChannel final : private Pollable {
  public:
   using Called = std::function<void(const std::string& token)>;
@@ -69,9 +68,9 @@ class HiddenListener {
  public:
   using Arrived = std::function<void(Socket, const Address& relay)>;  // in the loop's thread
   virtual ~HiddenListener() = default;                                // in the loop's thread
-  // Registers, and again whenever the control connection is lost. Throws SecurityError, Error for what is wrong from the start
-  // (key file, relay's name unknown, refused at first): waits for the first attempt, at most five seconds, after which it goes on
-  // in the background. Called in the loop's thread it cannot wait, and a refusal is only logged.
+  // Registers, and again whenever the control connection is lost. Throws SecurityError, Error for what is wrong from
+  // the start (key file, relay's name unknown, refused at first): waits for the first attempt, at most five seconds,
+  // after which it goes on in the background. Called in the loop's thread it cannot wait, and a refusal is only logged.
   static std::unique_ptr<HiddenListener> start(EventLoop& loop, const RelayRoute& route, const PathSettings& settings,
                                                Arrived arrived);
 };

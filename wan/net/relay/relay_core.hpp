@@ -62,7 +62,8 @@ class RelayClient final : private Pollable {
   EventLoop::Timer timer_ = 0;
 };
 
-// What a relay decides: who may, who is meant, and which two connections belong together. One thread; the bytes are moved by others.
+// What a relay decides: who may, who is meant, and which two connections belong together. One thread; the bytes are
+// moved by others.
 class RelayCore final : private RelayClient::Host, private Pollable {
  public:
   // Any thread; then everything in the loop's.

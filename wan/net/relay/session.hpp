@@ -15,8 +15,6 @@
 
 namespace maki::wan {
 
-// One direction of a relayed session: bytes from one socket to another through a pipe (splice(2)), so that they never enter the
-// relay's memory. What does not fit into the target stays in the pipe, and nothing more is read until it has gone.
 // Pipes for the splice pipes of one loop. A splice pipe has one only while it holds bytes, so idle sessions cost none.
 class PipePool {
  public:
@@ -32,6 +30,9 @@ class PipePool {
   std::vector<Pipe> free_;
 };
 
+// One direction of a relayed session: bytes from one socket to another through a pipe (splice(2)), so that they never
+// enter the relay's memory. What does not fit into the target stays in the pipe, and nothing more is read until it has
+// gone.
 class SplicePipe {
  public:
   enum class Result {
@@ -63,14 +64,14 @@ class SplicePipe {
 
 // Two sockets joined: both directions, and how they end.
 //
-// An end of writing is passed on (the other direction flows on). A side that breaks ends the session: what came from it before is
-// still delivered, then the other side is closed, as it would be if the two were connected directly.
+// An end of writing is passed on (the other direction flows on). A side that breaks ends the session: what came from it
+// before is still delivered, then the other side is closed, as it would be if the two were connected directly.
 class RelaySession {
  public:
   using Clock = EventLoop::Clock;
   using Ended = std::function<void(const std::string& how)>;
-  // In the loop's thread, as all that follows. `total` counts the bytes of all sessions. `ended` is called once, and the session
-  // may be deleted inside it.
+  // In the loop's thread, as all that follows. `total` counts the bytes of all sessions. `ended` is called once, and
+  // the session may be deleted inside it.
   RelaySession(EventLoop& loop, PipePool& pipes, Socket caller, Socket target, std::atomic<std::uint64_t>& total,
                Ended ended);
   ~RelaySession();
@@ -111,7 +112,6 @@ class RelaySession {
   Clock::time_point last_moved_ = Clock::now();
 };
 
-// One thread of a relay that moves bytes, with its share of the sessions.
 struct SessionReport {
   std::uint64_t number = 0;
   std::uint64_t there = 0, back = 0;  // bytes from the caller to the target, and back
@@ -119,6 +119,7 @@ struct SessionReport {
   std::string how;  // it ended
 };
 
+// One thread of a relay that moves bytes, with its share of the sessions.
 class RelayPump {
  public:
   using Ended = std::function<void(const SessionReport&)>;  // in the pump's thread

@@ -46,8 +46,9 @@ class Channel {
   // True while read() would give bytes though the socket may not be readable.
   virtual bool buffered() const = 0;
 
-  // Takes bytes of `head`, then of `body` (one system call where it can be; both may be empty). What was taken (result.bytes, over both) need not
-  // stay: the kernel or the channel holds it. kWantWrite: no more fits now (bytes may be > 0). kDone: all was taken.
+  // Takes bytes of `head`, then of `body` (one system call where it can be; both may be empty). What was taken
+  // (result.bytes, over both) need not stay: the kernel or the channel holds it. kWantWrite: no more fits now (bytes
+  // may be > 0). kDone: all was taken.
   virtual IoResult write(std::span<const std::byte> head, std::span<const std::byte> body) = 0;
   // Gives the kernel what the channel still holds: kDone when that is nothing.
   virtual IoStatus flush() = 0;

@@ -62,7 +62,8 @@ int offer_key(SSL* ssl, const EVP_MD* digest, const unsigned char** id, std::siz
   return *session != nullptr ? 1 : 0;
 }
 
-// Listening: looks for the key that the peer means. Without one the handshake goes on and ends at our lack of a certificate.
+// Listening: looks for the key that the peer means. Without one the handshake goes on and ends at our lack of a
+// certificate.
 int find_key(SSL* ssl, const unsigned char* id, std::size_t id_size, SSL_SESSION** session) {
   HandshakeNotes& notes = notes_of(ssl);
   notes.offered_id.assign(reinterpret_cast<const char*>(id), std::min<std::size_t>(id_size, 64));

@@ -148,7 +148,8 @@ int connect_error(int descriptor) {
   here.length = there.length = sizeof(sockaddr_storage);
   if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&there.storage), &there.length) != 0) return errno;
   if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&here.storage), &here.length) != 0) return errno;
-  // On one machine, where nobody listens, TCP can connect a socket to itself: the port it was given is the port it asked for.
+  // On one machine, where nobody listens, TCP can connect a socket to itself: the port it was given is the port it
+  // asked for.
   const bool itself = here.length == there.length && std::memcmp(&here.storage, &there.storage, here.length) == 0;
   return itself ? ECONNREFUSED : 0;
 }
@@ -398,8 +399,9 @@ Socket start_connect(const Address& address, const PathSettings& settings) {
 
 namespace {
 
-// 0 or errno. A port that two sockets try to listen on at the same moment is refused to both, although neither has it: the
-// kernel lets both bind (SO_REUSEADDR) and each then sees the other about to listen. They try again at different times.
+// 0 or errno. A port that two sockets try to listen on at the same moment is refused to both, although neither has it:
+// the kernel lets both bind (SO_REUSEADDR) and each then sees the other about to listen. They try again at different
+// times.
 int listen_at(const Endpoint& local, const Address& address, const PathSettings& settings, int backlog, bool& nearly,
               Socket& socket) {
   socket = make_socket(address.storage.ss_family);

@@ -30,19 +30,20 @@ std::vector<Address> resolve(const Endpoint& endpoint);
 // For binding: an empty host gives the IPv6 wildcard (which takes IPv4 too), or IPv4's where there is no IPv6.
 Address resolve_local(const Endpoint& endpoint);
 
-// Sets what PathSettings says of a stream's socket: window, congestion control, pacing bound, no delay, a low mark for unsent data (TCP_NOTSENT_LOWAT: a
-// stream is writable only while the network takes what it was given), keep-alive. Before connecting or listening for the window to count.
-// Throws Error where the kernel refuses (an unknown congestion control names those that there are).
+// Sets what PathSettings says of a stream's socket: window, congestion control, pacing bound, no delay, a low mark for
+// unsent data (TCP_NOTSENT_LOWAT: a stream is writable only while the network takes what it was given), keep-alive.
+// Before connecting or listening for the window to count. Throws Error where the kernel refuses (an unknown congestion
+// control names those that there are).
 void apply_options(int descriptor, const PathSettings& settings, bool bulk = true);
 
-// A socket that is connecting: writable when it is done, then connect_error() tells. Binds to the settings' local address and port range
-// (tries the ports in turn). Throws Error where that cannot be had.
+// A socket that is connecting: writable when it is done, then connect_error() tells. Binds to the settings' local
+// address and port range (tries the ports in turn). Throws Error where that cannot be had.
 Socket start_connect(const Address& address, const PathSettings& settings);
 int connect_error(int descriptor);  // an errno, 0 for success
 
 Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlog = 1024);
-// Not open where nobody waits. Throws Error where the process or the system has no descriptor or memory left: the caller
-// should pause, for the connection stays in the queue.
+// Not open where nobody waits. Throws Error where the process or the system has no descriptor or memory left: the
+// caller should pause, for the connection stays in the queue.
 Socket accept_from(int descriptor, Address& peer);
 Address local_address(int descriptor);
 Address peer_address(int descriptor);

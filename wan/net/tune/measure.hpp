@@ -11,7 +11,6 @@
 
 namespace maki::wan {
 
-// A link between two sites as its measurement sees it: settings are tried, and messages are timed at their receiver.
 // Settings of both ends: they differ in pacing only, where the ways out and in have different rates.
 struct Trial {
   PathSettings settings;  // pacing_rate: of what we send
@@ -32,6 +31,7 @@ struct CpuUse {
   double here = 0, there = 0;
 };
 
+// A link between two sites as its measurement sees it: settings are tried, and messages are timed at their receiver.
 class MeasuredLink {
  public:
   virtual ~MeasuredLink() = default;
@@ -47,8 +47,6 @@ class MeasuredLink {
   virtual const KernelLimits& kernel_there() const = 0;
 };
 
-// The measurement of a link with settings that are there: latency, messages of several sizes, after silence, processor
-// time.
 struct BenchOptions {
   double seconds = 40;  // about; larger messages are left out where they would take longer
   double pause = 3;
@@ -77,6 +75,8 @@ struct BenchResult {
   std::vector<std::size_t> left_out;
 };
 
+// The measurement of a link with settings that are there: latency, messages of several sizes, after silence, processor
+// time.
 BenchResult measure(MeasuredLink& link, const Trial& trial, const BenchOptions& options);
 
 }  // namespace maki::wan
