@@ -120,29 +120,37 @@ class Tuner {
     return {rate_of(tried.bytes, tried.warm.out), rate_of(tried.bytes, tried.warm.in)};
   }
 
-  // Streams that hold twice what is on the way within the kernels' bounds, so that one that repairs a loss does not
-  // hold back the others; a window where not even all do. On a very long way bbr, where both kernels let it: it bears
-  // losses better, and keeps the rate over a silence.
+  // On a very long way bbr, where both kernels let it: it bears losses better, and keeps the rate over a silence. Streams
+  // that hold twice what is on the way within the kernels' bounds, so that one that repairs a loss does not hold back the
+  // others; a window where not even all of them do.
   void choose_sockets() {
+    if (!options_.keep_congestion && result_.round_trip > kVeryLongWay && allows_bbr(link_.kernel_here()) &&
+        allows_bbr(link_.kernel_there()) && !uses_bbr(options_.base.settings))
+      consider(with_sockets("bbr"));
+    if (result_.tried.empty()) consider(with_sockets(options_.base.settings.congestion));
+  }
+
+  Trial with_sockets(const std::string& congestion) const {
     Trial trial = options_.base;
+    trial.settings.congestion = congestion;
     if (!options_.keep_streams) trial.settings.streams = enough_streams(trial.settings);
     if (!options_.keep_window) trial.settings.window = needed_window(trial.settings);
-    Trial with_bbr = trial;
-    with_bbr.settings.congestion = "bbr";
-    const bool tries_bbr = !options_.keep_congestion && result_.round_trip > kVeryLongWay &&
-                           allows_bbr(link_.kernel_here()) && allows_bbr(link_.kernel_there()) &&
-                           !(link_.kernel_here().congestion == "bbr" && link_.kernel_there().congestion == "bbr");
-    if (tries_bbr) consider(with_bbr);
-    if (result_.tried.empty()) consider(trial);
+    return trial;
   }
 
   static bool allows_bbr(const KernelLimits& kernel) {
     return std::ranges::find(kernel.congestions, "bbr") != kernel.congestions.end();
   }
 
+  bool uses_bbr(const PathSettings& settings) const {
+    if (!settings.congestion.empty()) return settings.congestion == "bbr";
+    return link_.kernel_here().congestion == "bbr" && link_.kernel_there().congestion == "bbr";
+  }
+
+  // Others than bbr take a lost packet for a full line: there it has to be a small part of all that holds back.
   int enough_streams(PathSettings settings) const {
     if (result_.round_trip < kLongWay) return settings.streams;
-    settings.streams = result_.round_trip > kVeryLongWay ? 32 : 8;
+    settings.streams = result_.round_trip > kVeryLongWay && !uses_bbr(settings) ? 32 : 8;
     while (2 * settings.streams <= kMaxStreams && held_back(settings)) settings.streams *= 2;
     return settings.streams;
   }

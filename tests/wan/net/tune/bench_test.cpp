@@ -99,7 +99,7 @@ TEST_F(BenchOverLoopback, AnUnusableCongestionControlIsAnErrorAndTheServerStays)
   }
   BenchClient link(address_, security_);
   link.use(trial(1));
-  EXPECT_GT(link.transfer(Way::kOut, 1000).out, 0);
+  EXPECT_GT(link.transfer(Way::kOut, 10'000'000).out, 0);  // longer than the clocks of the two ends are apart
 }
 
 TEST_F(BenchOverLoopback, WholeMeasurement) {
