@@ -17,8 +17,7 @@
 #include "wan/net/log.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/secure/key.hpp"
-#include "wan/net/tune/bench_client.hpp"
-#include "wan/net/tune/bench_server.hpp"
+#include "wan/net/tune/bench.hpp"
 
 namespace {
 

@@ -9,11 +9,11 @@
 #include "kernels/device/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/names.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::detail {
 
-// Text in TOML's double quotes.
-std::string quoted(const std::string& text);
+using wan::quoted;
 std::string real_text(double value);  // always with a point or an exponent, so that it stays a float
 std::string list_text(const std::vector<double>& values);
 std::string list_text(const std::vector<std::string>& texts);

@@ -1,47 +1,25 @@
-// What can be said of a path, by one table: the keys of a [path] table, which are the options of all `maki wan`
-// commands too (send_chunk in a file is --send-chunk on a command line).
+// The keys of paths (wan/net/path_keys.hpp) as configurations and command lines name them.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "src/config/text.hpp"
+#include "wan/net/quantity.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki {
 
-struct PathChoices {
-  wan::PathSettings settings;
-  wan::Security security;
-  wan::RelayRoute relay;
-};
+using wan::find_path_key;
+using wan::path_keys;
+using wan::PathChoices;
+using wan::PathKey;
 
-struct PathKey {
-  const char* name;   // "send_chunk"
-  const char* group;  // as the help has it
-  const char* value;  // what stands for its value there: "SIZE"; empty: a switch
-  const char* meaning;
-  bool list = false;  // may be given more than once
-  // From text; a key's values follow one another. Throws Error that says what was expected.
-  void (*set)(PathChoices&, const std::string&) = nullptr;
-  std::string (*get)(const PathChoices&) = nullptr;  // TOML
-  void (*clear)(PathChoices&) = nullptr;             // of lists: before the first value
-
-  std::string option() const;  // "--send-chunk"
-};
-
-const std::vector<PathKey>& path_keys();
-// nullptr where there is none.
-const PathKey* find_path_key(const std::string& name);
-std::string nearest_path_key(const std::string& word);
-
-// "4 MB" -> 4000000; a plain number is in bytes.
-std::size_t parse_size(const std::string& text);
-// "800 Mbit/s" -> 1e8 bytes a second; 0 needs no unit.
-double parse_rate(const std::string& text);
-// "10 min" -> 600; a plain number is in seconds.
-double parse_seconds(const std::string& text);
-// The other way, so that parsing gives the same number.
-std::string size_text(std::size_t bytes);
-std::string rate_text(double bytes_per_second);
+// The one that a user may have meant.
+inline std::string nearest_path_key(const std::string& word) {
+  std::vector<std::string> names;
+  for (const PathKey& key : path_keys()) names.push_back(key.name);
+  return nearest_name(names, word);
+}
 
 }  // namespace maki

@@ -41,24 +41,10 @@ constexpr Unit kUnits[] = {
     {"B", Dimension::kMemory, 1, false},
     {"MB", Dimension::kMemory, 1e6, false},
     {"GB", Dimension::kMemory, 1e9, false},
-    {"B", Dimension::kSize, 1, false},
-    {"kB", Dimension::kSize, 1e3, false},
-    {"MB", Dimension::kSize, 1e6, false},
-    {"GB", Dimension::kSize, 1e9, false},
-    {"KiB", Dimension::kSize, 1024, false},
-    {"MiB", Dimension::kSize, 1048576, false},
-    {"GiB", Dimension::kSize, 1073741824, false},
-    {"Mbit/s", Dimension::kRate, 1.25e5, false},
-    {"Gbit/s", Dimension::kRate, 1.25e8, false},
-    {"kbit/s", Dimension::kRate, 125, false},
-    {"B/s", Dimension::kRate, 1, false},
-    {"kB/s", Dimension::kRate, 1e3, false},
-    {"MB/s", Dimension::kRate, 1e6, false},
-    {"GB/s", Dimension::kRate, 1e9, false},
 };
 
 const char* dimension_name(Dimension dimension) {
-  constexpr std::array names = {"number", "length", "mass", "velocity", "time", "time", "memory", "size", "rate"};
+  constexpr std::array names = {"number", "length", "mass", "velocity", "time", "time", "memory"};
   return names[static_cast<std::size_t>(dimension)];
 }
 

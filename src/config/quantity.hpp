@@ -1,4 +1,4 @@
-// Numbers with a unit, as a user writes them: "50 Mpc/h", "20 kpc/h", "0.5 h", "4 GB", "800 Mbit/s".
+// Numbers with a unit, as a user writes them: "50 Mpc/h", "20 kpc/h", "0.5 h", "4 GB".
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace maki {
 
-enum class Dimension { kNone, kLength, kMass, kVelocity, kTime, kWallTime, kMemory, kSize, kRate };
+enum class Dimension { kNone, kLength, kMass, kVelocity, kTime, kWallTime, kMemory };
 
 // What stands in the file. Without a unit the key's own unit is meant (isolated runs: the run's unit).
 struct Quantity {
@@ -21,7 +21,7 @@ struct Quantity {
 struct Unit {
   const char* name;
   Dimension dimension;
-  double factor;  // in cm, g, cm/s, s, s, bytes, bytes, bytes/s
+  double factor;  // in cm, g, cm/s, s, s, bytes
   bool over_h;    // the number carries 1/h
 };
 
@@ -41,7 +41,7 @@ inline bool pure_numbers(const UnitSystem& units) { return units.length_cgs == 1
 // In the run's units. `fallback` is the unit meant by a plain number, "" for the run's own. h turns kpc into kpc/h
 // where the units carry 1/h. Throws Error where a physical unit meets a run whose units are pure numbers.
 double in_units(const Quantity& quantity, Dimension dimension, const char* fallback, const UnitSystem& units, double h);
-// For kWallTime (seconds), kMemory and kSize (bytes) and kRate (bytes a second).
+// For kWallTime (seconds) and kMemory (bytes).
 double in_base(const Quantity& quantity, Dimension dimension, const char* fallback);
 
 }  // namespace maki

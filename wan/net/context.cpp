@@ -35,8 +35,8 @@ EventLoop& Context::handshakes() {
   return *handshakes_;
 }
 
-// Never destroyed, for paths may be static objects that close after it. So its threads may still be in OpenSSL while the
-// process ends, and OpenSSL must not take itself apart then.
+// Never destroyed, for paths may be static objects that close after it. So its threads may still be in OpenSSL while
+// the process ends, and OpenSSL must not take itself apart then.
 Context& Context::shared() {
   static Context* const shared = [] {
     OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);

@@ -1,5 +1,5 @@
-// The I/O threads that serve all paths of a process, and one apart for those who come to its listeners: until they have shown
-// who they are, what they cost is their own. Each thread starts when it is first needed and stays.
+// The I/O threads that serve all paths of a process, and one apart for those who come to its listeners: until they have
+// shown who they are, what they cost is their own. Each thread starts when it is first needed and stays.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "wan/net/printable.hpp"
+#include "wan/net/log.hpp"
 
 namespace maki::wan {
 

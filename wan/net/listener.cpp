@@ -227,7 +227,7 @@ void Listener::Core::welcomed(Greeter& greeter, std::unique_ptr<Channel> channel
       make_path(greeter, std::move(channel));
     } else if (const auto core = sessions_.find(greeter.welcome().session)) {
       const Hello& hello = greeter.hello();
-      attach(core, static_cast<int>(hello.stream), hello.epoch, std::move(channel));
+      core->attach(static_cast<int>(hello.stream), hello.epoch, std::move(channel));
     }
   } catch (const Error& error) {
     return drop(greeter, error.what());
@@ -246,7 +246,7 @@ void Listener::Core::make_path(const Greeter& greeter, std::unique_ptr<Channel> 
   EventLoop& loop = context_.next_loop();
   const auto core = make_accepted(loop, std::move(session));
   sessions_.settle(greeter.welcome().session, core);
-  attach(core, static_cast<int>(hello.stream), hello.epoch, std::move(channel));
+  core->attach(static_cast<int>(hello.stream), hello.epoch, std::move(channel));
   std::lock_guard lock(mutex_);
   accepted.path = Path(core);
   accepted_.push_back({std::move(accepted), &loop});

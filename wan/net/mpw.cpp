@@ -1,17 +1,22 @@
-// MPWide's calls that are C++ only (mpw/calls_c.cpp has those that C sees too).
+// MPWide's calls: those that are C++ only, then those that C sees too.
 #include "wan/net/mpw.h"
 
+#include <cstdio>
 #include <vector>
 
 #include "wan/net/mpw/calls.hpp"
-#include "wan/net/mpw/error_boundary.hpp"
 #include "wan/net/mpw/table.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace mpw = maki::wan::mpw;
 
 namespace {
 
 constexpr int kDefaultPort = 6000;
+
+mpw::Table& table() { return mpw::Table::get(); }
+
+std::size_t size_of(int bytes) { return bytes > 0 ? static_cast<std::size_t>(bytes) : 0; }
 
 }  // namespace
 
@@ -87,3 +92,208 @@ long long int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf
 }
 
 char* MPW_DNSResolve(std::string host) { return MPW_DNSResolve(host.data()); }
+
+// ---- C and C++ -----------------------------------------------------------------------------------------------------
+
+extern "C" {
+
+char* MPW_DNSResolve(char* host) {
+  thread_local std::string address;
+  try {
+    address = maki::wan::resolve({host, 0}).front().host();
+    return address.data();
+  } catch (const std::exception& error) {
+    mpw::tell(error.what());
+  }
+  return nullptr;
+}
+
+int MPW_ConnectPath(int path_id, bool server_wait) {
+  return mpw::reported([&] { return table().connect(table().channels_of(path_id), server_wait), 0; });
+}
+
+int MPW_DestroyPath(int path) {
+  return mpw::reported([&] { return table().remove_path(path), 0; });
+}
+
+int MPW_Finalize(void) {
+  return mpw::guarded([] {
+    table().finalize();
+    mpw::forget_exchanges();
+    return 0;
+  });
+}
+
+void MPW_CloseChannels(int* channels, int num_channels) {
+  mpw::guarded([&] { table().close(mpw::numbers(channels, num_channels)); });
+}
+
+void MPW_ReOpenChannels(int* channels, int num_channels) {
+  mpw::guarded([&] { table().reopen(mpw::numbers(channels, num_channels)); });
+}
+
+void MPW_Print(void) {
+  mpw::guarded([] { std::fputs(table().describe().c_str(), stdout); });
+}
+
+int MPW_NumChannels(void) { return table().channel_count(); }
+
+int MPW_PSendRecv(char** sendbuf, long long int* sendsize, char** recvbuf, long long int* recvsize, int* channel,
+                  int num_channels) {
+  return mpw::guarded([&] {
+    const auto lanes = mpw::lanes_of(channel, num_channels);
+    mpw::Exchange exchange;
+    exchange.receive(lanes, mpw::parts_of(recvbuf, recvsize, num_channels));
+    exchange.send(lanes, mpw::parts_of(sendbuf, sendsize, num_channels));
+    return exchange.wait(), 0;
+  });
+}
+
+int MPW_PSend(char** sendbuf, long long int* sendsize, int* channel, int num_channels) {
+  return mpw::guarded([&] {
+    mpw::Exchange exchange;
+    exchange.send(mpw::lanes_of(channel, num_channels), mpw::parts_of(sendbuf, sendsize, num_channels));
+    return exchange.wait(), 0;
+  });
+}
+
+int MPW_PRecv(char** recvbuf, long long int* recvsize, int* channel, int num_channels) {
+  return mpw::guarded([&] {
+    mpw::Exchange exchange;
+    exchange.receive(mpw::lanes_of(channel, num_channels), mpw::parts_of(recvbuf, recvsize, num_channels));
+    return exchange.wait(), 0;
+  });
+}
+
+int MPW_Cycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send,
+              int num_ch_send, int* ch_recv, int num_ch_recv) {
+  return mpw::guarded([&] {
+    const auto to = mpw::lanes_of(ch_send, num_ch_send), from = mpw::lanes_of(ch_recv, num_ch_recv);
+    return mpw::send_receive(to, sendbuf, sendsize, from, recvbuf, recvsize), 0;
+  });
+}
+
+long long int MPW_DCycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send,
+                         int num_ch_send, int* ch_recv, int num_ch_recv) {
+  return mpw::guarded([&] {
+    const auto to = mpw::lanes_of(ch_send, num_ch_send), from = mpw::lanes_of(ch_recv, num_ch_recv);
+    return mpw::send_receive_unknown(to, sendbuf, sendsize, from, recvbuf, recvsize);
+  });
+}
+
+void MPW_Relay(int* channels, int* channels2, int num_channels) {
+  mpw::guarded([&] {
+    const auto one = mpw::lanes_of(channels, num_channels), other = mpw::lanes_of(channels2, num_channels);
+    std::vector<mpw::RelayLane> lanes;
+    for (std::size_t i = 0; i < one.size(); ++i)
+      lanes.push_back({&one[i].link->path(), one[i].tag, &other[i].link->path(), other[i].tag});
+    mpw::relay(lanes, table().environment().settings.message_limit);
+  });
+}
+
+void MPW_Barrier(int channel) {
+  mpw::guarded([&] { mpw::barrier(table().lane(channel)); });
+}
+
+int MPW_ISendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int path) {
+  return mpw::guarded(
+      [&] { return mpw::begin_send_receive(mpw::lanes_of_path(path), sendbuf, sendsize, recvbuf, recvsize); });
+}
+
+bool MPW_Has_NBE_Finished(int NBE_id) {
+  return mpw::guarded([&] { return mpw::has_finished(NBE_id); });
+}
+
+void MPW_Wait(int NBE_id) {
+  mpw::guarded([&] { mpw::wait_for(NBE_id); });
+}
+
+void MPW_splitBuf(char* buf, long long int bsize, int num_chunks, char** split_buf, long long int* chunk_sizes) {
+  mpw::guarded([&] {
+    const auto parts = mpw::split(buf, bsize, num_chunks);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      split_buf[i] = parts[i].data;
+      chunk_sizes[i] = static_cast<long long>(parts[i].size);
+    }
+  });
+}
+
+void MPW_setChunkSize(int sending, int receiving) {
+  mpw::guarded([&] { table().set_chunks(size_of(sending), size_of(receiving)); });
+}
+
+void MPW_setWin(int channel, int size) {
+  mpw::guarded([&] { table().set_window({channel}, size_of(size)); });
+}
+
+void MPW_setPathWin(int path, int size) {
+  mpw::guarded([&] { table().set_window(table().channels_of(path), size_of(size)); });
+}
+
+void MPW_setPacingRate(double rate) {
+  mpw::guarded([&] { table().set_pacing(rate); });
+}
+
+double MPW_getPacingRate(void) { return table().pacing(); }
+void MPW_setAutoTuning(bool b) { table().set_autotuning(b); }
+bool MPW_AutoTuning(void) { return table().autotuning(); }
+
+MPW_ErrorHandler MPW_SetErrorHandler(MPW_ErrorHandler handler) { return mpw::set_error_handler(handler); }
+
+// ---- forms of what is C++ in mpw.h ----
+
+int MPW_Init_c(char** url, int* ports, int numsockets) {
+  return mpw::guarded([&] {
+    const auto hosts = numsockets > 0 ? std::vector<std::string>(url, url + numsockets) : std::vector<std::string>{};
+    return mpw::init(hosts, ports, numsockets), 0;
+  });
+}
+
+int MPW_Init1_c(char* url, int port) { return MPW_Init_c(&url, &port, 1); }
+
+int MPW_SendRecv1_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int base_channel) {
+  return MPW_SendRecv(sendbuf, sendsize, recvbuf, recvsize, &base_channel, 1);
+}
+
+int MPW_SendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* base_channel,
+                   int num_channels) {
+  return MPW_SendRecv(sendbuf, sendsize, recvbuf, recvsize, base_channel, num_channels);
+}
+
+int MPW_PSendRecv_c(char** sendbuf, long long int* sendsize, char** recvbuf, long long int* recvsize, int* channel,
+                    int num_channels) {
+  return MPW_PSendRecv(sendbuf, sendsize, recvbuf, recvsize, channel, num_channels);
+}
+
+int MPW_Send_c(char* buf, long long int size, int* channels, int num_channels) {
+  return MPW_Send(buf, size, channels, num_channels);
+}
+int MPW_Recv_c(char* buf, long long int size, int* channels, int num_channels) {
+  return MPW_Recv(buf, size, channels, num_channels);
+}
+
+long long int MPW_DSendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize,
+                              int* channel, int num_channels) {
+  return MPW_DSendRecv(sendbuf, sendsize, recvbuf, maxrecvsize, channel, num_channels);
+}
+
+int MPW_CreatePath_c(char* host, int server_side_base_port, int num_streams) {
+  return MPW_CreatePath(host, server_side_base_port, num_streams);
+}
+
+int MPW_CreatePathWithoutConnect_c(char* host, int server_side_base_port, int streams_in_path) {
+  return MPW_CreatePathWithoutConnect(host, server_side_base_port, streams_in_path);
+}
+
+int MPW_PathSend_c(char* buf, long long int size, int path) { return MPW_Send(buf, size, path); }
+int MPW_PathRecv_c(char* buf, long long int size, int path) { return MPW_Recv(buf, size, path); }
+
+int MPW_PathSendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int path) {
+  return MPW_SendRecv(sendbuf, sendsize, recvbuf, recvsize, path);
+}
+
+int MPW_PathDSendRecv_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize, int path) {
+  return MPW_DSendRecv(sendbuf, sendsize, recvbuf, maxrecvsize, path);
+}
+
+}  // extern "C"

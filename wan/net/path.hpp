@@ -2,7 +2,7 @@
 //
 // Messages of one tag arrive once, whole and in the order of their sending; different tags do not wait for one another.
 // The n-th receive of a tag takes the n-th message of that tag, whatever the order in which they come in.
-// Short messages overtake long ones, and urgent ones those that are less so (path/urgency.hpp).
+// Short messages overtake long ones, and urgent ones those that are less so (urgent(), below).
 // Any thread may call; the work is done by the I/O thread of the path's Context.
 #pragma once
 
@@ -26,6 +26,16 @@ class Operation;
 
 using Tag = std::uint64_t;
 inline constexpr Tag kMaxTag = (Tag{1} << 62) - 1;  // higher ones are the library's own
+
+// Messages that overtake others. Those of up to 16 kB go before longer ones; among the longer ones, and among the short
+// ones, those with a more urgent tag go first, also before what is left of a message whose sending has begun. What lies
+// in a socket already (64 kB for each of several streams) is not overtaken, nor what waits in the network: there,
+// pacing a little below the line's rate keeps queues short.
+inline constexpr int kMostUrgent = 62;
+
+// A tag of urgency 0 (the least) is the tag itself; `tag` is below 2^56. Both sides use the same.
+inline constexpr Tag urgent(Tag tag, int urgency) { return tag | static_cast<Tag>(urgency) << 56; }
+inline constexpr int urgency_of(Tag tag) { return tag > kMaxTag ? 0 : static_cast<int>(tag >> 56); }
 
 // Memory of a message whose size only its sender knew.
 struct Bytes {
@@ -81,9 +91,9 @@ class Path {
   Path(Path&&) noexcept = default;
   Path& operator=(Path&&) noexcept;
 
-  // Connects to a Listener, and returns when the session stands and at least one stream is up; the others follow. `name`
-  // tells the listener who calls (at most 63 bytes). Tries again until `settings.patience` is over, except where the
-  // peer refuses, or for `within` seconds where that is not 0. Throws PathError, SecurityError, Error.
+  // Connects to a Listener, and returns when the session stands and at least one stream is up; the others follow.
+  // `name` tells the listener who calls (at most 63 bytes). Tries again until `settings.patience` is over, except where
+  // the peer refuses, or for `within` seconds where that is not 0. Throws PathError, SecurityError, Error.
   static Path connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
                       const std::string& name = "", const RelayRoute& relay = {}, Context& context = Context::shared(),
                       double within = 0);
@@ -102,12 +112,14 @@ class Path {
   Request start_receive_any(Tag tag, std::size_t limit);
 
   // While the path lives. Streams are opened and retired without losing a byte (by whichever side connected; the other
-  // side's wish travels to it); sizes, pacing and timeouts count from now on, the window from each stream's next connection.
+  // side's wish travels to it); sizes, pacing and timeouts count from now on, the window from each stream's next
+  // connection.
   void change(const PathSettings& settings);
   PathSettings settings() const;
   PathStatus status() const;
   void drop_stream(int number);  // breaks it as a failing network would; it is reconnected (tests, tools)
-  // Waits until all is acknowledged, tells the peer, and closes. False where `seconds` were not enough: what was left is lost.
+  // Waits until all is acknowledged, tells the peer, and closes. False where `seconds` were not enough: what was left
+  // is lost.
   bool close(double seconds = 60);
   bool valid() const { return core_ != nullptr; }
 

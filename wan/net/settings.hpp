@@ -1,4 +1,5 @@
-// What a user decides about a path: where its peer is, how its streams behave, and who may be at the other end.
+// What a user decides about a path: where its peer is, how its streams behave, who may be at the other end; and the
+// keys by which it is said.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +54,8 @@ struct Security {
   std::string certificate = {}, private_key = {}, authority = {};
   // The name that the peer's certificate must carry. Empty: connecting, the host's; listening, any of the authority.
   std::string peer_name = {};
-  // What this side calls itself among those that hold its keys or certificates, a name for each: a call that comes back to its
-  // own caller is refused by it. Empty: this machine, which may call itself by its own addresses.
+  // What this side calls itself among those that hold its keys or certificates, a name for each: a call that comes back
+  // to its own caller is refused by it. Empty: this machine, which may call itself by its own addresses.
   std::string own_name = {};
   // No encryption and no authentication: has to be asked for, and is logged. Payloads carry checksums then.
   bool insecure = false;
@@ -67,5 +68,35 @@ struct RelayRoute {
   std::string target;  // a name that a hidden listener has registered, or one of the relay's own destinations
   bool used() const { return !target.empty(); }
 };
+
+// What can be said of a path, by one table: the keys of a [path] table and of MAKI_WAN_SETTINGS, which are the options
+// of all `maki wan` commands too (send_chunk in a file is --send-chunk on a command line).
+struct PathChoices {
+  PathSettings settings;
+  Security security;
+  RelayRoute relay;
+};
+
+struct PathKey {
+  const char* name;   // "send_chunk"
+  const char* group;  // as the help has it
+  const char* value;  // what stands for its value there: "SIZE"; empty: a switch
+  const char* meaning;
+  bool list = false;  // may be given more than once
+  // From text; a key's values follow one another. Throws Error that says what was expected.
+  void (*set)(PathChoices&, const std::string&) = nullptr;
+  std::string (*get)(const PathChoices&) = nullptr;  // TOML
+  void (*clear)(PathChoices&) = nullptr;             // of lists: before the first value
+
+  std::string option() const;  // "--send-chunk"
+  bool of_relay() const;       // whether it says something of a relay on the way
+};
+
+const std::vector<PathKey>& path_keys();
+// nullptr where there is none.
+const PathKey* find_path_key(const std::string& name);
+
+// Text in TOML's double quotes.
+std::string quoted(const std::string& text);
 
 }  // namespace maki::wan

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <sstream>
+
+#include "wan/net/byte_codec.hpp"
 
 namespace maki::sites {
 
@@ -19,59 +20,18 @@ namespace {
 constexpr std::uint64_t kMagic = 0x31474e49524b414dull;  // "MAKRING1"
 constexpr std::size_t kMostShown = 5;                    // differing lines
 
-class Writer {
- public:
-  template <class T>
-  void put(const T& value) {
-    const auto bytes = std::as_bytes(std::span(&value, 1));
-    message_.insert(message_.end(), bytes.begin(), bytes.end());
-  }
-  void put_text(const std::string& text) {
-    put(static_cast<std::uint64_t>(text.size()));
-    const auto bytes = std::as_bytes(std::span(text));
-    message_.insert(message_.end(), bytes.begin(), bytes.end());
-  }
-  Message take() { return std::move(message_); }
+void put_text(wan::ByteWriter& out, const std::string& text) { out.put_text<std::uint64_t>(text, text.size()); }
+std::string get_text(wan::ByteReader& in) { return in.text<std::uint64_t>(kLongestHello); }
 
- private:
-  Message message_;
-};
+// Of words, each of which takes eight bytes at least.
+std::uint64_t get_count(wan::ByteReader& in, std::uint64_t most) {
+  return in.number(std::min<std::uint64_t>(most, in.left() / sizeof(std::uint64_t)), "a count is too high");
+}
 
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  [[noreturn]] static void refuse() {
-    throw Error("what calls is no site of a run", "its first words are not understood",
-                "look at the addresses of the sites");
-  }
-  template <class T>
-  T get() {
-    need(sizeof(T));
-    T value;
-    std::memcpy(&value, bytes_.data(), sizeof value);
-    bytes_ = bytes_.subspan(sizeof value);
-    return value;
-  }
-  std::string get_text() {
-    const auto size = get<std::uint64_t>();
-    need(size);
-    std::string text(reinterpret_cast<const char*>(bytes_.data()), size);
-    bytes_ = bytes_.subspan(size);
-    return text;
-  }
-  // Of something that takes `bytes` each at least.
-  std::uint64_t get_count(std::size_t bytes, std::uint64_t most) {
-    const auto count = get<std::uint64_t>();
-    if (count > most || count > bytes_.size() / bytes) refuse();
-    return count;
-  }
-
- private:
-  void need(std::uint64_t bytes) const {
-    if (bytes > bytes_.size()) refuse();
-  }
-  std::span<const std::byte> bytes_;
-};
+[[noreturn]] void refuse() {
+  throw Error("what calls is no site of a run", "its first words are not understood",
+              "look at the addresses of the sites");
+}
 
 std::string list(const std::vector<std::string>& names) {
   std::string text;
@@ -127,15 +87,15 @@ Hello hello_of(const RingPlan& plan, Purpose purpose) {
 
 // The first five fields stay where they are in all protocols to come.
 Message encode(const Hello& hello) {
-  Writer out;
+  wan::ByteWriter out;
   out.put(kMagic);
   out.put(hello.protocol);
   out.put(hello.purpose);
-  out.put_text(hello.version);
-  out.put_text(hello.name);
+  put_text(out, hello.version);
+  put_text(out, hello.name);
   out.put(static_cast<std::uint64_t>(hello.ring.size()));
-  for (const std::string& name : hello.ring) out.put_text(name);
-  out.put_text(hello.agreement);
+  for (const std::string& name : hello.ring) put_text(out, name);
+  put_text(out, hello.agreement);
   const auto restarts = std::span(hello.restarts).last(std::min(hello.restarts.size(), kMostRestarts));
   out.put(static_cast<std::uint64_t>(restarts.size()));
   for (const std::uint64_t step : restarts) out.put(step);
@@ -143,23 +103,25 @@ Message encode(const Hello& hello) {
   return out.take();
 }
 
-Hello decode_hello(std::span<const std::byte> bytes) {
-  if (bytes.size() > kLongestHello) Reader::refuse();
-  Reader in(bytes);
-  if (in.get<std::uint64_t>() != kMagic) Reader::refuse();
+Hello decode_hello(std::span<const std::byte> bytes) try {
+  if (bytes.size() > kLongestHello) refuse();
+  wan::ByteReader in(bytes, "a hello", "a hello makes no sense");
+  if (in.number<std::uint64_t>() != kMagic) refuse();
   Hello hello;
-  hello.protocol = in.get<std::uint32_t>();
-  hello.purpose = in.get<Purpose>();
-  hello.version = printable(in.get_text());
-  hello.name = printable(in.get_text());
+  hello.protocol = in.number<std::uint32_t>();
+  hello.purpose = in.number<Purpose>();
+  hello.version = printable(get_text(in));
+  hello.name = printable(get_text(in));
   if (hello.protocol != kRingProtocol) return hello;
-  const std::uint64_t sites = in.get_count(sizeof(std::uint64_t), kMostSites);
-  for (std::uint64_t i = 0; i < sites; ++i) hello.ring.push_back(in.get_text());
-  hello.agreement = in.get_text();
-  const std::uint64_t restarts = in.get_count(sizeof(std::uint64_t), kMostRestarts);
-  for (std::uint64_t i = 0; i < restarts; ++i) hello.restarts.push_back(in.get<std::uint64_t>());
-  hello.clock = in.get<double>();
+  const std::uint64_t sites = get_count(in, kMostSites);
+  for (std::uint64_t i = 0; i < sites; ++i) hello.ring.push_back(get_text(in));
+  hello.agreement = get_text(in);
+  const std::uint64_t restarts = get_count(in, kMostRestarts);
+  for (std::uint64_t i = 0; i < restarts; ++i) hello.restarts.push_back(in.number<std::uint64_t>());
+  hello.clock = in.number<double>();
   return hello;
+} catch (const wan::ProtocolError&) {
+  refuse();
 }
 
 std::vector<std::string> differences(const Hello& ours, const Hello& theirs) {

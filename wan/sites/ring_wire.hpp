@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "wan/net/path/urgency.hpp"
+#include "wan/net/path.hpp"
 #include "wan/sites/ring.hpp"
 
 namespace maki::sites {

@@ -7,6 +7,7 @@
 
 #include "src/cli/wan/path_options.hpp"
 #include "src/config/key_access.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki {
 namespace {
@@ -74,7 +75,7 @@ std::string settings_text(const BenchOutput& output) {
   std::string text =
       output.swept && !output.tuned.in_time ? "\nNot all was tried in the time: --full takes more.\n" : "";
   text += fmt::format("\nSettings, for a file that --config names{}:\n\n",
-                      alike ? " at both ends" : " at this end (at the other, pacing = \"" + rate_text(in) + "\")");
+                      alike ? " at both ends" : " at this end (at the other, pacing = \"" + wan::rate_text(in) + "\")");
   return text + path_toml(chosen(output, alike ? std::min(out, in) : out));
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/config/path_keys.hpp"
-#include "wan/net/tune/bench_report.hpp"
+#include "wan/net/tune/measure.hpp"
 #include "wan/net/tune/tuner.hpp"
 
 namespace maki {

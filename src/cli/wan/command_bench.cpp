@@ -8,8 +8,7 @@
 #include "src/cli/wan/bench_output.hpp"
 #include "src/cli/wan/path_options.hpp"
 #include "src/cli/wan/wan_commands.hpp"
-#include "wan/net/tune/bench_client.hpp"
-#include "wan/net/tune/bench_server.hpp"
+#include "wan/net/tune/bench.hpp"
 
 namespace maki {
 namespace {
@@ -52,8 +51,6 @@ void keep_given(const Options& given, const PathChoices& choices, wan::TuneOptio
   const wan::PathSettings& settings = choices.settings;
   tune.keep_streams = is_given("streams") || settings.streams != defaults.streams;
   tune.keep_window = is_given("window") || settings.window != defaults.window;
-  tune.keep_chunks = is_given("send_chunk") || is_given("receive_chunk") ||
-                     settings.send_chunk != defaults.send_chunk || settings.receive_chunk != defaults.receive_chunk;
   tune.keep_pacing = is_given("pacing") || settings.pacing_rate != defaults.pacing_rate;
   tune.keep_congestion = is_given("congestion") || settings.congestion != defaults.congestion;
 }
@@ -113,7 +110,7 @@ void add_wan_bench(CLI::App& wan) {
   command->add_option("--listen", options->listen, "be called at this ADDRESS:PORT (an empty address: any)");
   command->add_flag("--once", options->once, "with --listen: end after one measurement");
   command->add_flag("--quick", options->quick, "half a minute");
-  command->add_flag("--full", options->full, "several minutes, more combinations");
+  command->add_flag("--full", options->full, "several minutes, more repetitions");
   command->add_flag("--no-sweep", options->no_sweep, "measure with the settings given, look for no others");
   command->add_option("--json", options->json, "write all figures to this file");
   add_path_options(*command, options->path);

@@ -11,7 +11,7 @@
 #include "src/config/path_keys.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/log.hpp"
-#include "wan/net/relay/amount.hpp"
+#include "wan/net/quantity.hpp"
 #include "wan/net/relay/relay.hpp"
 
 namespace maki {
@@ -38,7 +38,7 @@ wan::RelaySettings read_settings(const Options& given) {
   settings.listen = wan::Endpoint::parse(given.listen);
   settings.key_files = given.keys;
   for (const std::string& one : given.destinations) add_destination(settings, one);
-  if (!given.window.empty()) settings.socket.window = parse_size(given.window);
+  if (!given.window.empty()) settings.socket.window = wan::parse_size(given.window);
   settings.socket.congestion = given.congestion;
   return settings;
 }

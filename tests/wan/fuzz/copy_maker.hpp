@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/wan/fuzz/rounds.hpp"
-#include "wan/net/copy/records.hpp"
+#include "wan/net/copy/message.hpp"
 
 namespace maki::wan::fuzz {
 

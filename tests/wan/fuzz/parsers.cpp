@@ -5,10 +5,9 @@
 #include <cstring>
 
 #include "wan/net/copy/message.hpp"
-#include "wan/net/copy/records.hpp"
 #include "wan/net/path/received_set.hpp"
 #include "wan/net/path/wire.hpp"
-#include "wan/net/relay/admission_wire.hpp"
+#include "wan/net/relay/admission.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/tune/words.hpp"

@@ -5,7 +5,7 @@
 
 #include "tests/wan/fuzz/rounds.hpp"
 #include "tests/wan/net/relay/rig.hpp"
-#include "wan/net/relay/admission_wire.hpp"
+#include "wan/net/relay/admission.hpp"
 
 namespace maki::wan::fuzz {
 namespace {

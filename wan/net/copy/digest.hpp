@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -36,5 +37,18 @@ class Digester {
   std::uint64_t position_ = 0;
   std::uint64_t fed_ = 0;  // where the last bytes that the state has taken in end
 };
+
+// Throws where the copy is to end: called between the steps of whatever takes long.
+using Check = std::function<void()>;
+
+// Where the next data begins and ends, from `at` on, before `size`: both `size` where only a hole is left.
+struct Extent {
+  std::uint64_t begin = 0, end = 0;
+};
+Extent next_data(int file, std::uint64_t at, std::uint64_t size);
+
+// Adds the first `size` bytes of the file to a fresh digester, passing over holes. How many there were: fewer where the
+// file is shorter, or cannot be read (errno says why; it is 0 at the end). Throws what `check` throws.
+std::uint64_t digest_file(int file, std::uint64_t size, Digester& digester, const Check& check);
 
 }  // namespace maki::wan::copy

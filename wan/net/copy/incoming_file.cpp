@@ -2,12 +2,41 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 namespace maki::wan::copy {
+
+// ---- who writes which file -----------------------------------------------------------------------------------------
+
+std::shared_ptr<Lease> Leases::take(dev_t device, ino_t inode, const std::string& name) {
+  auto lease = std::make_shared<Lease>();
+  std::shared_ptr<Lease> before;
+  {
+    const std::lock_guard lock(mutex_);
+    if (leases_.size() >= swept_) {
+      std::erase_if(leases_, [](const auto& entry) { return entry.second.expired(); });
+      swept_ = std::max<std::size_t>(1024, 2 * leases_.size());
+    }
+    auto& place = leases_[{device, inode, name}];
+    before = place.lock();
+    place = lease;
+  }
+  if (before) {
+    const std::lock_guard lock(before->mutex);
+    before->lost = true;
+    before->file.close();  // with it goes its lock
+  }
+  return lease;
+}
+
+// ---- one file ------------------------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -38,20 +67,21 @@ std::int64_t mtime_of(const struct stat& status) {
 
 std::optional<Partial> read_partial(const Folder& folder, const std::string& path, const Check& check) {
   const std::string part = part_name(last_of(path));
-  const Descriptor file(openat(folder->number(), part.c_str(), O_RDONLY | kFlags));
+  const Descriptor file(openat(folder->descriptor(), part.c_str(), O_RDONLY | kFlags));
   struct stat status;
-  if (!file.open() || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return {};
+  if (!file.open() || fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+    return {};
   Partial partial;
   partial.mtime = mtime_of(status);
-  partial.size = digest_file(file.number(), static_cast<std::uint64_t>(status.st_size), partial.digester, check);
+  partial.size = digest_file(file.descriptor(), static_cast<std::uint64_t>(status.st_size), partial.digester, check);
   if (errno != 0 || partial.size == 0) return {};
   return partial;
 }
 
 void set_properties(const Folder& folder, const std::string& path, std::int64_t mtime, std::uint32_t mode) {
-  const Descriptor file(openat(folder->number(), std::string(last_of(path)).c_str(), O_RDONLY | kFlags));
+  const Descriptor file(openat(folder->descriptor(), std::string(last_of(path)).c_str(), O_RDONLY | kFlags));
   if (!file.open()) throw_problem("cannot open", path, errno);
-  set_time_and_mode(file.number(), mtime, mode, path);
+  set_time_and_mode(file.descriptor(), mtime, mode, path);
 }
 
 IncomingFile::IncomingFile(Folder folder, std::string path, std::shared_ptr<Lease> lease, const Begin& begin,
@@ -94,15 +124,15 @@ void IncomingFile::open_part() {
 
 bool IncomingFile::try_open() {
   Descriptor& file = lease_->file;
-  file = Descriptor(openat(folder_->number(), part_.c_str(), O_RDWR | O_CREAT | kFlags, 0600));
+  file = Descriptor(openat(folder_->descriptor(), part_.c_str(), O_RDWR | O_CREAT | kFlags, 0600));
   if (!file.open() && errno == EACCES &&
-      fchmodat(folder_->number(), part_.c_str(), 0600, 0) == 0)  // left with its final mode
-    file = Descriptor(openat(folder_->number(), part_.c_str(), O_RDWR | kFlags));
+      fchmodat(folder_->descriptor(), part_.c_str(), 0600, 0) == 0)  // left with its final mode
+    file = Descriptor(openat(folder_->descriptor(), part_.c_str(), O_RDWR | kFlags));
   const int error = errno;
   struct stat status, named;
   // A link, a pipe or a second name of another file in this place is not ours: it goes.
   const bool foreign = file.open()
-                           ? fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1
+                           ? fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1
                            : error == ELOOP || error == ENXIO;
   if (foreign) {
     file.close();
@@ -110,13 +140,13 @@ bool IncomingFile::try_open() {
     return false;
   }
   if (!file.open()) throw_problem("cannot write", path_, error);
-  if (flock(file.number(), LOCK_EX | LOCK_NB) != 0)
+  if (flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0)
     throw FileProblem("'" + printable(path_) + "' is being written by another copy");
-  return fstatat(folder_->number(), part_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_ino == status.st_ino &&
-         named.st_dev == status.st_dev;
+  return fstatat(folder_->descriptor(), part_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         named.st_ino == status.st_ino && named.st_dev == status.st_dev;
 }
 
-void IncomingFile::remove_part() { unlinkat(folder_->number(), part_.c_str(), 0); }
+void IncomingFile::remove_part() { unlinkat(folder_->descriptor(), part_.c_str(), 0); }
 
 void IncomingFile::write(std::span<const std::byte> bytes) {
   if (bytes.size() > begin_.size - position_) throw ProtocolError("a file of the copy is longer than was said");
@@ -172,9 +202,149 @@ void IncomingFile::sync() {
 
 void IncomingFile::publish() {
   const auto lock = mine();
-  if (renameat(folder_->number(), part_.c_str(), folder_->number(), name_.c_str()) != 0)
+  if (renameat(folder_->descriptor(), part_.c_str(), folder_->descriptor(), name_.c_str()) != 0)
     throw_problem("cannot give its name to", path_, errno);
   lease_->file.close();
+}
+
+// ---- to the disk, many at a time -----------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kMostFiles = 4096;
+constexpr std::uint64_t kMaxBytes = 64 << 20;
+constexpr std::chrono::seconds kMaxAge(3);
+constexpr std::size_t kShares = 8;  // a copy holds so small a part of the files that the process may have open
+constexpr std::size_t kSingle = 4;  // up to so many are synced one by one, which does not touch what others write
+
+// By all copies of the process.
+std::atomic<std::size_t> held{0};
+
+// They are kept open.
+std::size_t most_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostFiles;
+  return std::clamp<std::size_t>(limit.rlim_cur / kShares, 16, kMostFiles);
+}
+
+dev_t device_of(const Folder& folder) {
+  struct stat status;
+  return fstat(folder->descriptor(), &status) == 0 ? status.st_dev : 0;
+}
+
+}  // namespace
+
+Commit::Commit(Done done, Fail fail)
+    : done_(std::move(done)), fail_(std::move(fail)), most_files_(most_files()), thread_([this] { run(); }) {}
+
+Commit::~Commit() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  held -= items_.size() + handed_.size();
+}
+
+void Commit::add(Item item) {
+  std::unique_lock lock(mutex_);
+  if (items_.empty()) {
+    oldest_ = Clock::now();
+    changed_.notify_all();
+  }
+  bytes_ += item.file->size();
+  items_.push_back(std::move(item));
+  ++held;
+  if (items_.size() >= most_files_ || bytes_ >= kMaxBytes || held > kShares / 2 * most_files_) flush(lock);
+}
+
+// Waits for those before: one group is collected while another is brought to the disk.
+void Commit::flush(std::unique_lock<std::mutex>& lock) {
+  changed_.wait(lock, [this] { return !busy_; });
+  hand_over();
+}
+
+void Commit::hand_over() {
+  if (items_.empty()) return;
+  handed_ = std::move(items_);
+  items_.clear();
+  bytes_ = 0;
+  busy_ = true;
+  changed_.notify_all();
+}
+
+// A group that is old enough goes without waiting for more.
+void Commit::run() {
+  std::unique_lock lock(mutex_);
+  while (busy_ || !ended_) {
+    if (!busy_ && !items_.empty() && Clock::now() - oldest_ >= kMaxAge) hand_over();
+    if (!busy_) {
+      if (items_.empty())
+        changed_.wait(lock);
+      else
+        changed_.wait_until(lock, oldest_ + kMaxAge);
+      continue;
+    }
+    std::vector<Item> items = std::move(handed_);
+    lock.unlock();
+    const std::size_t count = items.size();
+    commit(std::move(items));
+    held -= count;
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+// Gives those that are there; the others are reported.
+std::vector<Commit::Item> Commit::bring_to_disk(std::vector<Item> items) {
+  std::map<dev_t, int> synced;  // an error of each disk, or 0
+  std::vector<Item> good;
+  for (Item& item : items) try {
+      if (items.size() <= kSingle) {
+        item.file->sync();
+      } else {
+        const auto [place, first] = synced.emplace(device_of(item.file->folder()), 0);
+        if (first && syncfs(item.file->folder()->descriptor()) != 0) place->second = errno;
+        if (place->second != 0) throw_problem("cannot bring to the disk", item.file->path(), place->second);
+      }
+      good.push_back(std::move(item));
+    } catch (const FileProblem& problem) {
+      fail_(item, problem.what());
+    }
+  return good;
+}
+
+void Commit::commit(std::vector<Item> items) {
+  for (Item& item : bring_to_disk(std::move(items))) try {
+      item.file->publish();
+      const Folder& folder = item.file->folder();
+      disks_.emplace(device_of(folder), folder);
+      if (folders_.size() <= kSingle && std::find(folders_.begin(), folders_.end(), folder) == folders_.end())
+        folders_.push_back(folder);
+      done_(item);
+    } catch (const FileProblem& problem) {
+      fail_(item, problem.what());
+    }
+}
+
+void Commit::finish() {
+  {
+    std::unique_lock lock(mutex_);
+    flush(lock);
+    flush(lock);  // nothing is left, and the thread has done it
+  }
+  const bool few = folders_.size() <= kSingle;
+  if (few) {
+    for (const Folder& folder : folders_)
+      if (fsync(folder->descriptor()) != 0) throw_problem("cannot bring to the disk", "a folder", errno);
+  } else {
+    for (const auto& [device, folder] : disks_)
+      if (syncfs(folder->descriptor()) != 0) throw_problem("cannot bring to the disk", "a folder", errno);
+  }
+  folders_.clear();
+  disks_.clear();
 }
 
 }  // namespace maki::wan::copy

@@ -153,7 +153,7 @@ void Listing::enter(const std::string& path, const std::string& name) {
     throw FileProblem(fmt::format("'{}' is left out (it lies more than {} folders deep)", printable(name), kDeepest));
   Level level{nullptr, path, name, {}};
   Descriptor folder = root_->open_folder(path);
-  level.stream.reset(fdopendir(folder.number()));
+  level.stream.reset(fdopendir(folder.descriptor()));
   if (!level.stream) throw_problem("cannot list", name, errno);
   folder.release();  // closed with the stream
   levels_.push_back(std::move(level));

@@ -5,9 +5,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "wan/net/copy/message.hpp"
 #include "wan/net/path.hpp"
@@ -80,6 +84,46 @@ class PathChannel : public MessageChannel {
   std::mutex closing_;  // no call begins once the path is closed
   std::atomic<bool> given_up_{false};
   Path path_;
+};
+
+// The threads of one copy: when one fails the connection is given up, so that none is left waiting.
+class Workers {
+ public:
+  explicit Workers(MessageChannel& channel) : channel_(channel) {}
+  ~Workers() { join(); }
+
+  void start(std::function<void()> work) {
+    run([&] { threads_.emplace_back([this, work = std::move(work)] { run(work); }); });
+  }
+  // In the caller's thread, under the same rule.
+  void run(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!first_) first_ = std::current_exception();
+      channel_.give_up();
+      if (on_failure) on_failure();
+    }
+  }
+  void join() {
+    for (std::thread& thread : threads_)
+      if (thread.joinable()) thread.join();
+    threads_.clear();
+  }
+  // Waits for all, and throws what the first one that failed threw.
+  void finish() {
+    join();
+    if (first_) std::rethrow_exception(first_);
+  }
+
+  std::function<void()> on_failure;  // set before start: wakes those who wait for each other
+
+ private:
+  MessageChannel& channel_;
+  std::mutex mutex_;
+  std::exception_ptr first_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace maki::wan::copy

@@ -1,5 +1,4 @@
-// A folder that nothing leads out of: every name is opened below it, whatever symbolic links there are or are put there
-// meanwhile.
+// Names of files as they travel, and the folder that they lie in: nothing leads out of it.
 #pragma once
 
 #include <sys/stat.h>
@@ -7,33 +6,49 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "wan/net/copy/names.hpp"
+#include "wan/net/descriptor.hpp"
+#include "wan/net/log.hpp"
 
 namespace maki::wan::copy {
 
-// Owns a file descriptor.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() { close(); }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  int number() const { return number_; }
-  bool open() const { return number_ >= 0; }
-  void close();
-  void release() { number_ = -1; }  // someone else closes it
+// Names of files as they travel: relative, with '/' between the parts, and nothing that could lead elsewhere.
 
- private:
-  int number_ = -1;
+inline constexpr std::size_t kMaxPath = 4000;  // bytes of a whole name
+inline constexpr std::size_t kMaxPart = 255;   // of one part of it
+
+// Something is wrong with one file or folder: it is reported, and the others go on.
+class FileProblem : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
+// "cannot open 'a/b' (No such file or directory)"
+[[noreturn]] void throw_problem(const std::string& what, std::string_view path, int error_number);
+
+// Throws FileProblem unless `path` is relative, has no empty part, no "." or "..", no NUL, and no part with a name that
+// is kept for unfinished files.
+void check_path(std::string_view path);
+
+// What a user wrote of a remote path, as a checked relative one: leading, trailing and double slashes and "." are
+// dropped, so "/" is "". Throws FileProblem for "..", and whatever check_path() refuses.
+std::string relative_path(std::string_view given);
+
+// An unfinished `name` is kept beside it as ".name.maki-part" (a checksum of the name where that would be too long).
+std::string part_name(std::string_view name);
+bool is_part_name(std::string_view name);
+
+std::string_view parent_of(std::string_view path);  // "" for a name without a slash
+std::string_view last_of(std::string_view path);
+std::string join(std::string_view folder, std::string_view name);  // either may be empty
 
 using Folder = std::shared_ptr<const Descriptor>;
 
+// A folder that nothing leads out of: every name is opened below it, whatever symbolic links there are or are put there
+// meanwhile.
 // Any thread. Paths are relative and checked (check_path); "" is the root itself.
 class Root {
  public:

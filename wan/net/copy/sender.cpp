@@ -1,10 +1,137 @@
 #include "wan/net/copy/sender.hpp"
 
-#include "wan/net/copy/outgoing_file.hpp"
-#include "wan/net/copy/workers.hpp"
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+
+#include "wan/net/copy/digest.hpp"
+#include "wan/net/copy/incoming_file.hpp"
+#include "wan/net/copy/listing.hpp"
+#include "wan/net/copy/message.hpp"
+#include "wan/net/copy/message_channel.hpp"
+#include "wan/net/copy/report.hpp"
 
 namespace maki::wan::copy {
 namespace {
+
+constexpr std::uint64_t kWorthAHole = 64 << 10;
+
+// A file that is being sent: read into messages, and only as long as it stays the same.
+class OutgoingFile {
+ public:
+  OutgoingFile(RecordWriter& writer, Progress& progress, std::uint64_t index, const Listed& listed);
+  // Begin to End; `stop` is asked between blocks, and leads to an Abandon without a reason. Throws what `check` throws,
+  // and FileProblem, after which an Abandon is due (begun or not): the file vanished, cannot be read, or changed
+  // meanwhile.
+  void send(const Answer& answer, const std::function<bool()>& stop, const Check& check);
+
+ private:
+  std::uint64_t start_at(const Answer& answer, const Check& check);
+  bool matches(const Answer& answer, const Check& check);
+  void send_hole(std::uint64_t to);
+  void send_block(std::uint64_t to);
+  std::size_t read_at(std::span<std::byte> into, std::uint64_t position);
+  void check_unchanged();
+  [[noreturn]] void throw_shorter() const;
+
+  RecordWriter& writer_;
+  Progress& progress_;
+  std::uint64_t index_;
+  const Listed& listed_;
+  Descriptor file_;
+  struct stat status_ {};
+  std::uint64_t size_ = 0, position_ = 0;
+  Digester digester_;
+};
+
+OutgoingFile::OutgoingFile(RecordWriter& writer, Progress& progress, std::uint64_t index, const Listed& listed)
+    : writer_(writer), progress_(progress), index_(index), listed_(listed) {
+  file_ = listed.root->open_file(listed.path, status_);
+  size_ = static_cast<std::uint64_t>(status_.st_size);
+}
+
+void OutgoingFile::send(const Answer& answer, const std::function<bool()>& stop, const Check& check) {
+  posix_fadvise(file_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  Begin begin{.index = index_, .size = size_, .mtime = mtime_of(status_), .mode = status_.st_mode & 0777};
+  begin.offset = start_at(answer, check);
+  begin.same = answer.wish == Wish::kCompare && begin.offset > 0;
+  writer_.put(begin);
+  progress_.bytes += size_ - listed_.entry.size;
+  progress_.bytes_done += begin.offset;
+  const bool sparse = static_cast<std::uint64_t>(status_.st_blocks) * 512 < size_;
+  std::uint64_t data_end = sparse ? position_ : size_;
+  while (position_ < size_) {
+    if (stop()) return writer_.put(Abandon{index_, ""});
+    if (position_ < data_end) {
+      send_block(data_end);
+      continue;
+    }
+    const Extent data = next_data(file_.descriptor(), position_, size_);
+    if (data.begin - position_ >= kWorthAHole) send_hole(data.begin);
+    data_end = data.end;
+  }
+  check_unchanged();
+  writer_.put(End{digester_.checksum()});
+}
+
+// How much of the file the receiver has, with digester_ after it.
+std::uint64_t OutgoingFile::start_at(const Answer& answer, const Check& check) {
+  const bool possible = answer.wish == Wish::kCompare ? answer.size == size_ : answer.size <= size_;
+  if (answer.wish != Wish::kSend && possible && matches(answer, check)) return position_ = answer.size;
+  digester_ = Digester();
+  return position_ = 0;
+}
+
+bool OutgoingFile::matches(const Answer& answer, const Check& check) {
+  if (answer.size > (1 << 20)) writer_.flush();  // this takes a while
+  if (digest_file(file_.descriptor(), answer.size, digester_, check) == answer.size)
+    return digester_.checksum() == answer.checksum;
+  if (errno != 0) throw_problem("cannot read", listed_.entry.path, errno);
+  throw_shorter();
+}
+
+void OutgoingFile::throw_shorter() const {
+  throw FileProblem("'" + printable(listed_.entry.path) + "' became shorter while it was read: copy it again");
+}
+
+std::size_t OutgoingFile::read_at(std::span<std::byte> into, std::uint64_t position) {
+  for (;;) {
+    const ssize_t got = pread(file_.descriptor(), into.data(), into.size(), static_cast<off_t>(position));
+    if (got > 0) return static_cast<std::size_t>(got);
+    if (got == 0) throw_shorter();
+    if (errno != EINTR) throw_problem("cannot read", listed_.entry.path, errno);
+  }
+}
+
+void OutgoingFile::send_hole(std::uint64_t to) {
+  const std::uint64_t length = to - position_;
+  writer_.put(Hole{length});
+  digester_.add_zeros(length);
+  progress_.bytes_done += length;
+  position_ = to;
+}
+
+void OutgoingFile::send_block(std::uint64_t to) {
+  constexpr std::uint64_t kLeast = 4096;
+  const auto room = writer_.room(static_cast<std::size_t>(std::min(kLeast, to - position_)));
+  const auto block = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), to - position_)));
+  const std::size_t got = read_at(block, position_);
+  digester_.add(block.first(got));
+  writer_.filled(got);
+  position_ += got;
+  progress_.bytes_done += got;
+  progress_.moved += got;
+}
+
+void OutgoingFile::check_unchanged() {
+  struct stat now;
+  if (fstat(file_.descriptor(), &now) != 0) throw_problem("cannot look at", listed_.entry.path, errno);
+  if (now.st_size != status_.st_size || mtime_of(now) != mtime_of(status_))
+    throw FileProblem("'" + printable(listed_.entry.path) + "' changed while it was read: copy it again");
+}
 
 constexpr std::size_t kPiecesInHand = 16;
 constexpr std::size_t kPieceBytes = 1 << 20;

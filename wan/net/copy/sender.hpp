@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "wan/net/copy/listing.hpp"
+#include "wan/net/copy/message.hpp"
 #include "wan/net/copy/message_channel.hpp"
-#include "wan/net/copy/records.hpp"
 #include "wan/net/copy/report.hpp"
 
 namespace maki::wan::copy {

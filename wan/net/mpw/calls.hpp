@@ -1,13 +1,51 @@
-// What the C++ and the C forms of a call share: channel numbers from either, and the work itself. All throw.
+// What MPWide's calls do, and where the library's exceptions end: those calls have none.
 #pragma once
 
+#include <exception>
 #include <string>
+#include <type_traits>
 #include <vector>
 
-#include "wan/net/mpw/link.hpp"
+#include "wan/net/mpw.h"
 #include "wan/net/mpw/transfer.hpp"
 
 namespace maki::wan::mpw {
+
+MPW_ErrorHandler set_error_handler(MPW_ErrorHandler handler);
+
+// Prints `message`, or hands it to the handler.
+void tell(const std::string& message);
+// The same, and without a handler ends the program.
+void fail(const std::string& message);
+
+// What `call` gives; a negative value (true, for bool) where it throws. Ends the program then, unless there is a
+// handler.
+template <class Call>
+auto guarded(Call call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  using Value = decltype(call());
+  if constexpr (std::is_same_v<Value, bool>)
+    return true;
+  else if constexpr (!std::is_void_v<Value>)
+    return Value(-1);
+}
+
+// For calls that report failure by their value always.
+template <class Call>
+int reported(Call call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    tell(error.what());
+  }
+  return -1;
+}
+
+// What the C++ and the C forms of a call share: channel numbers from either, and the work itself. All throw.
 
 // A null pointer: 0, 1, ...
 std::vector<int> numbers(const int* channels, int count);

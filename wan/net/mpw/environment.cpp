@@ -1,14 +1,15 @@
 #include "wan/net/mpw/environment.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <fstream>
-#include <map>
-#include <sstream>
+#include <set>
 #include <vector>
 
 #include "wan/net/error.hpp"
-#include "wan/net/mpw/quantity.hpp"
+#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::wan::mpw {
 namespace {
@@ -48,69 +49,26 @@ std::string without_comment(const std::string& line) {
   return line;
 }
 
-// "a", or ["a", "b"].
-void add_keys(const std::string& value, std::vector<std::string>& files) {
-  const bool list = value.size() >= 2 && value.front() == '[' && value.back() == ']';
-  if (!list) return files.push_back(unquoted(value));
-  for (const std::string& file : split(value.substr(1, value.size() - 2), ",")) files.push_back(unquoted(file));
+// "a", or ["a", "b"] where the key takes several.
+std::vector<std::string> values_of(const PathKey& key, const std::string& text) {
+  const bool list = key.list && text.size() >= 2 && text.front() == '[' && text.back() == ']';
+  if (!list) return {unquoted(text)};
+  std::vector<std::string> values;
+  for (const std::string& value : split(text.substr(1, text.size() - 2), ",")) values.push_back(unquoted(value));
+  return values;
 }
 
-bool parse_switch(const std::string& text) {
-  if (text == "true" || text == "1") return true;
-  if (text == "false" || text == "0") return false;
-  throw Error(fmt::format("'{}' does not fit", text), "", "give true or false");
-}
-
-void set_ports(const std::string& text, PathSettings& settings) {
-  const std::size_t dash = text.find('-');
-  const int first = parse_integer(trimmed(text.substr(0, dash)), 1, 65535);
-  const int last = dash == std::string::npos ? first : parse_integer(trimmed(text.substr(dash + 1)), first, 65535);
-  settings.local_port_first = static_cast<std::uint16_t>(first);
-  settings.local_port_last = static_cast<std::uint16_t>(last);
-}
-
-using Set = void (*)(Environment&, const std::string&);
-using Text = const std::string&;
-
-// The keys of a [path] table, and two of our own.
-const std::map<std::string, Set>& keys() {
-  static const std::map<std::string, Set> all = {
-      {"wait", [](Environment& e, Text t) { e.wait = parse_seconds(t); }},
-      {"listen", [](Environment& e, Text t) { e.listen = t; }},
-      {"key", [](Environment& e, Text t) { add_keys(t, e.security.key_files); }},
-      {"certificate", [](Environment& e, Text t) { e.security.certificate = t; }},
-      {"private_key", [](Environment& e, Text t) { e.security.private_key = t; }},
-      {"authority", [](Environment& e, Text t) { e.security.authority = t; }},
-      {"peer_name", [](Environment& e, Text t) { e.security.peer_name = t; }},
-      {"own_name", [](Environment& e, Text t) { e.security.own_name = t; }},
-      {"insecure", [](Environment& e, Text t) { e.security.insecure = parse_switch(t); }},
-      {"streams",
-       [](Environment& e, Text t) { e.settings.streams = parse_integer(t, 1, kMaxStreams), e.streams_given = true; }},
-      {"window", [](Environment& e, Text t) { e.settings.window = static_cast<std::size_t>(parse_size(t)); }},
-      {"send_chunk", [](Environment& e, Text t) { e.settings.send_chunk = static_cast<std::size_t>(parse_size(t)); }},
-      {"receive_chunk",
-       [](Environment& e, Text t) { e.settings.receive_chunk = static_cast<std::size_t>(parse_size(t)); }},
-      {"pacing", [](Environment& e, Text t) { e.settings.pacing_rate = parse_rate(t); }},
-      {"congestion", [](Environment& e, Text t) { e.settings.congestion = t; }},
-      {"local_address", [](Environment& e, Text t) { e.settings.local_address = t; }},
-      {"local_ports", [](Environment& e, Text t) { set_ports(t, e.settings); }},
-      {"patience", [](Environment& e, Text t) { e.settings.patience = parse_seconds(t); }},
-      {"stream_timeout", [](Environment& e, Text t) { e.settings.stream_timeout = parse_seconds(t); }},
-      {"heartbeat", [](Environment& e, Text t) { e.settings.heartbeat = parse_seconds(t); }},
-      {"connect_timeout", [](Environment& e, Text t) { e.settings.connect_timeout = parse_seconds(t); }},
-      {"handshake_timeout", [](Environment& e, Text t) { e.settings.handshake_timeout = parse_seconds(t); }},
-      {"unmatched_limit",
-       [](Environment& e, Text t) { e.settings.unmatched_limit = static_cast<std::size_t>(parse_size(t)); }},
-      {"message_limit",
-       [](Environment& e, Text t) { e.settings.message_limit = static_cast<std::uint64_t>(parse_size(t)); }},
-  };
-  return all;
+// Of a [path] table, but for a relay's: MPWide's programs call each other.
+const PathKey* find_key(const std::string& name) {
+  const PathKey* key = find_path_key(name);
+  return key != nullptr && !key->of_relay() ? key : nullptr;
 }
 
 std::string names_of_keys() {
-  std::string names;
-  for (const auto& [name, set] : keys()) names += (names.empty() ? "" : ", ") + name;
-  return names;
+  std::set<std::string> names = {"listen", "wait"};
+  for (const PathKey& key : path_keys())
+    if (!key.of_relay()) names.insert(key.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 void set_one(const std::string& entry, const std::string& source, Environment& environment) {
@@ -118,11 +76,19 @@ void set_one(const std::string& entry, const std::string& source, Environment& e
   const std::string name = trimmed(entry.substr(0, equals));
   if (equals == std::string::npos)
     throw Error(fmt::format("{}: '{}' is no setting", source, entry), "", "write name = value");
-  const auto found = keys().find(name);
-  if (found == keys().end())
+  const PathKey* key = find_key(name);
+  if (key == nullptr && name != "wait" && name != "listen")
     throw Error(fmt::format("{}: there is no setting '{}'", source, name), "", "there are " + names_of_keys());
   try {
-    found->second(environment, unquoted(trimmed(entry.substr(equals + 1))));
+    const std::string text = trimmed(entry.substr(equals + 1));
+    if (name == "wait") environment.wait = parse_seconds(unquoted(text));
+    if (name == "listen") environment.listen = unquoted(text);
+    if (key == nullptr) return;
+    PathChoices choices{environment.settings, environment.security, {}};
+    for (const std::string& value : values_of(*key, text)) key->set(choices, value);
+    environment.settings = choices.settings;
+    environment.security = choices.security;
+    environment.streams_given = environment.streams_given || name == "streams";
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}: {}", source, name, error.what()));
   }

@@ -19,8 +19,8 @@ struct Environment {
 // Looks a variable up; nullptr where it is not set.
 using Lookup = std::function<const char*(const char*)>;
 
-// MAKI_WAN_KEY, MAKI_WAN_INSECURE and MAKI_WAN_SETTINGS (mpw.h says what they hold). Throws SecurityError where there is
-// neither key nor certificate nor leave to go without, Error for settings that do not fit.
+// MAKI_WAN_KEY, MAKI_WAN_INSECURE and MAKI_WAN_SETTINGS (mpw.h says what they hold). Throws SecurityError where there
+// is neither key nor certificate nor leave to go without, Error for settings that do not fit.
 Environment read_environment(const Lookup& lookup);
 
 // "streams = 32, window = 4 MB": into `environment`. Throws Error, naming `source`.

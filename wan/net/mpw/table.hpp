@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "wan/net/mpw/environment.hpp"
-#include "wan/net/mpw/link.hpp"
 #include "wan/net/mpw/meeting.hpp"
+#include "wan/net/mpw/transfer.hpp"
 
 namespace maki::wan::mpw {
 
-// Channels and paths are numbered from 0; numbers that were given back are used again, lowest first. Calls that find no such
-// channel or path throw Error. Any thread may call.
+// Channels and paths are numbered from 0; numbers that were given back are used again, lowest first. Calls that find no
+// such channel or path throw Error. Any thread may call.
 class Table {
  public:
   static Table& get();

@@ -2,7 +2,97 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <list>
+#include <thread>
+#include <utility>
+
+#include "wan/net/byte_codec.hpp"
+
 namespace maki::wan::mpw {
+
+// ---- paths and their channels --------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double kCloseSeconds = 60;
+
+}  // namespace
+
+Link::Link(Path path, std::shared_ptr<SharedListener> listener, std::string name, int channels)
+    : path_(std::move(path)), shared_listener_(std::move(listener)), name_(std::move(name)), channels_(channels),
+      open_channels_(channels) {}
+
+template <class Use>
+auto Link::with_path(Use use) {
+  const std::lock_guard lock(mutex_);
+  if (!path_.valid()) throw PathError("The path to " + name_ + " is closed", "its channels were closed here");
+  return use(path_);
+}
+
+Request Link::start_send(Tag tag, std::span<const std::byte> message) {
+  return with_path([&](Path& path) { return path.start_send(tag, message); });
+}
+
+Request Link::start_receive(Tag tag, std::span<std::byte> buffer) {
+  return with_path([&](Path& path) { return path.start_receive(tag, buffer); });
+}
+
+Request Link::start_receive_any(Tag tag, std::size_t limit) {
+  return with_path([&](Path& path) { return path.start_receive_any(tag, limit); });
+}
+
+void Link::change(const PathSettings& settings) {
+  with_path([&](Path& path) { path.change(settings); });
+}
+
+PathSettings Link::settings() {
+  return with_path([](Path& path) { return path.settings(); });
+}
+
+PathStatus Link::status() {
+  return with_path([](Path& path) { return path.status(); });
+}
+
+bool Link::live() {
+  try {
+    change(settings());  // throws once the path is over
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void Link::close() {
+  Path path;
+  std::shared_ptr<SharedListener> listener;
+  {
+    const std::lock_guard lock(mutex_);
+    path = std::move(path_);
+    path_ = Path();
+    listener = std::move(shared_listener_);
+  }
+  if (path.valid()) path.close(kCloseSeconds);
+}
+
+void Link::leave() {
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    last = --open_channels_ == 0;
+  }
+  if (last) close();
+}
+
+void Link::come_back() {
+  const std::lock_guard lock(mutex_);
+  ++open_channels_;
+}
+
+// ---- buffers in parts ----------------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr double kLookAround = 0.1;  // seconds between looks at whether another one has failed
@@ -24,16 +114,13 @@ void check_count(std::size_t lanes, std::size_t parts) {
 }
 
 std::size_t size_from(std::span<const std::byte> bytes) {
-  if (bytes.size() != kSizeBytes) return ~std::size_t{0};
-  std::uint64_t size = 0;
-  for (std::size_t i = 0; i < kSizeBytes; ++i) size |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
-  return size;
+  return bytes.size() == kSizeBytes ? ByteReader(bytes, "", "").number<std::uint64_t>() : ~std::size_t{0};
 }
 
 void send_size(const Lane& lane, std::size_t size) {
-  std::byte bytes[kSizeBytes];
-  for (std::size_t i = 0; i < kSizeBytes; ++i) bytes[i] = static_cast<std::byte>(size >> (8 * i));
-  lane.link->start_send(lane.tag, bytes).wait();  // so short a message is copied
+  ByteWriter out;
+  out.put(std::uint64_t{size});
+  lane.link->start_send(lane.tag, out.bytes()).wait();  // so short a message is copied
 }
 
 [[noreturn]] void wrong_message(int channel, const std::string& what) {
@@ -134,6 +221,139 @@ void barrier(const Lane& lane) {
   const std::byte here{1};
   lane.link->start_send(lane.tag, std::span(&here, 1)).wait();
   reached.wait();
+}
+
+// ---- passing messages on -------------------------------------------------------------------------------------------
+
+namespace {
+
+// A message that is being passed on.
+struct Passing {
+  Bytes bytes;
+  Request sent;
+};
+
+// Messages that a path still reads from when their relay ends: theirs until it lets go of them. Never destroyed,
+// because paths may be closed as late as the program's end.
+void leave_to_path(std::deque<Passing> messages) {
+  static std::mutex mutex;
+  static auto& left = *new std::list<Passing>;
+  const std::lock_guard lock(mutex);
+  const auto over = [](Passing& one) {
+    try {
+      return one.sent.test();
+    } catch (...) {
+      return true;
+    }
+  };
+  left.remove_if(over);
+  for (Passing& one : messages) left.push_back(std::move(one));
+}
+
+// The messages of one tag on their way from a path to another.
+class OneWay {
+ public:
+  OneWay(Path& from, Tag from_tag, Path& to, Tag to_tag, std::size_t limit)
+      : from_(from), to_(to), from_tag_(from_tag), to_tag_(to_tag), limit_(limit) {}
+  ~OneWay() {
+    if (!going_.empty()) leave_to_path(std::move(going_));
+  }
+  OneWay(const OneWay&) = delete;
+
+  // Does what can be done at once. False where that is nothing.
+  bool step() {
+    bool moved = false;
+    while (!going_.empty() && sent()) {
+      going_.pop_front();
+      moved = true;
+    }
+    while (dead_ == nullptr && going_.size() < kInFlight && arrived()) moved = true;
+    return moved;
+  }
+
+  const Path* from() const { return &from_; }
+  const Path* dead() const { return dead_; }  // the path that ended, if one did
+  bool finished() const { return dead_ != nullptr && going_.empty(); }
+  std::exception_ptr error() const { return error_; }  // where it did not end in order
+
+ private:
+  static constexpr std::size_t kInFlight = 4;  // messages
+
+  bool sent() {
+    bool done = false;
+    if (!with(to_, [&] { done = going_.front().sent.test(); })) leave_to_path(std::exchange(going_, {}));
+    return done;
+  }
+
+  bool arrived() {
+    const auto receive = [&] {
+      if (!coming_.valid()) coming_ = from_.start_receive_any(from_tag_, limit_);
+      return coming_.test();
+    };
+    bool there = false;
+    if (!with(from_, [&] { there = receive(); }) || !there) return false;
+    going_.push_back({coming_.take(), {}});
+    coming_ = {};
+    const auto send = [&] { going_.back().sent = to_.start_send(to_tag_, going_.back().bytes.view()); };
+    if (!with(to_, send)) leave_to_path(std::exchange(going_, {}));
+    return true;
+  }
+
+  // False where the path has ended.
+  template <class Use>
+  bool with(Path& path, Use use) {
+    try {
+      use();
+      return true;
+    } catch (const PathError& error) {
+      const bool orderly = error.seconds_down() == 0 && error.bytes_outstanding() == 0;
+      if (!orderly && !error_) error_ = std::current_exception();
+      dead_ = &path;
+      return false;
+    }
+  }
+
+  Path& from_;
+  Path& to_;
+  Tag from_tag_, to_tag_;
+  std::size_t limit_;
+  Request coming_;
+  std::deque<Passing> going_;
+  const Path* dead_ = nullptr;
+  std::exception_ptr error_;
+};
+
+// Some path has ended, and all that came from it has been passed on.
+bool over(const std::list<OneWay>& ways) {
+  std::vector<const Path*> ended;
+  for (const OneWay& way : ways) {
+    if (way.error()) std::rethrow_exception(way.error());
+    if (way.dead() != nullptr) ended.push_back(way.dead());
+  }
+  const auto unfinished = [&](const OneWay& way) {
+    return !way.finished() && std::find(ended.begin(), ended.end(), way.from()) != ended.end();
+  };
+  return !ended.empty() && std::none_of(ways.begin(), ways.end(), unfinished);
+}
+
+}  // namespace
+
+void relay(std::span<const RelayLane> lanes, std::size_t limit) {
+  using Pause = std::chrono::duration<double, std::micro>;
+  constexpr Pause kShortest{10}, kLongest{500};
+  std::list<OneWay> ways;
+  for (const RelayLane& lane : lanes) {
+    ways.emplace_back(*lane.one, lane.one_tag, *lane.other, lane.other_tag, limit);
+    ways.emplace_back(*lane.other, lane.other_tag, *lane.one, lane.one_tag, limit);
+  }
+  Pause pause = kShortest;
+  while (true) {
+    bool moved = false;
+    for (OneWay& way : ways) moved = way.step() || moved;
+    if (over(ways)) return;
+    pause = moved ? kShortest : std::min(2 * pause, kLongest);
+    if (!moved) std::this_thread::sleep_for(pause);
+  }
 }
 
 }  // namespace maki::wan::mpw

@@ -1,13 +1,59 @@
-// What MPWide's calls do with channels: one buffer cut into parts, each part a message of its channel.
+// Messages over channels: the paths that channels share, and buffers cut into parts.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "wan/net/mpw/link.hpp"
+#include "wan/net/mpw/reaching.hpp"
+#include "wan/net/path.hpp"
 
 namespace maki::wan::mpw {
 
+// One path to another program, and the channels that share it.
+class Link {
+ public:
+  Link(Path path, std::shared_ptr<SharedListener> listener, std::string name, int channels);
+  const std::string& name() const { return name_; }  // of the peer, for messages
+
+  // Any thread. Throw Error once it is closed.
+  Request start_send(Tag tag, std::span<const std::byte> message);
+  Request start_receive(Tag tag, std::span<std::byte> buffer);
+  Request start_receive_any(Tag tag, std::size_t limit);
+  void change(const PathSettings& settings);
+  PathSettings settings();
+  PathStatus status();
+  // Until close(): for calls that take a Path.
+  Path& path() { return path_; }
+
+  bool live();   // neither closed nor lost
+  void close();  // what was sent is acknowledged first
+  void leave();  // one channel fewer; close() with the last
+  void come_back();
+  int channels() const { return channels_; }
+
+ private:
+  template <class Use>
+  auto with_path(Use use);
+
+  std::mutex mutex_;
+  Path path_;
+  std::shared_ptr<SharedListener> shared_listener_;
+  const std::string name_;
+  const int channels_;
+  int open_channels_;
+};
+
+// A channel as calls use it: a tag of a path.
+struct Lane {
+  std::shared_ptr<Link> link;
+  Tag tag = 0;
+  int channel = 0;
+};
+
+// What MPWide's calls do with channels: one buffer cut into parts, each part a message of its channel.
 struct Part {
   char* data = nullptr;
   std::size_t size = 0;
@@ -39,12 +85,23 @@ class Exchange {
   std::vector<One> all_;
 };
 
-// Of sizes that only the senders know: each channel carries a size, then the data. `parts` are sent; what comes in is put
-// into `buffer`, channel after channel. Throws Error where it does not fit. How much came.
+// Of sizes that only the senders know: each channel carries a size, then the data. `parts` are sent; what comes in is
+// put into `buffer`, channel after channel. Throws Error where it does not fit. How much came.
 std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part>& parts, const std::vector<Lane>& from,
                              Part buffer);
 
 // Returns when the peer has called it for this channel too.
 void barrier(const Lane& lane);
+
+// Passes every message of the lanes on, both ways, until a path ends (orderly: returns; else throws PathError).
+// Messages keep their order; at most `limit` bytes each, and passed on when they are there as a whole: where bytes
+// should flow through, there is relay/relay.hpp.
+struct RelayLane {
+  Path* one = nullptr;
+  Tag one_tag = 0;
+  Path* other = nullptr;
+  Tag other_tag = 0;
+};
+void relay(std::span<const RelayLane> lanes, std::size_t limit);
 
 }  // namespace maki::wan::mpw

@@ -2,15 +2,144 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <list>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "wan/net/error.hpp"
-#include "wan/net/path/connect_race.hpp"
-#include "wan/net/path/greeting_io.hpp"
 #include "wan/net/relay/admission.hpp"
+#include "wan/net/socket/event_loop.hpp"
+#include "wan/net/socket/tcp.hpp"
+#include "wan/net/wall_clock.hpp"
 
 namespace maki::wan {
 namespace {
+
+// Connecting to one of several addresses: the next one starts when those before it failed or are slow, and the first
+// that answers is taken (RFC 8305, in short). Runs in one loop.
+class ConnectRace {
+ public:
+  // Exactly one of the two, never from within the constructor. Either may delete the race.
+  using Won = std::function<void(Socket, const Address&)>;
+  using Lost = std::function<void(const std::string& reasons)>;
+  ConnectRace(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Won won, Lost lost);
+  ~ConnectRace();
+  ConnectRace(const ConnectRace&) = delete;
+  ConnectRace& operator=(const ConnectRace&) = delete;
+
+ private:
+  struct Attempt final : Pollable {
+    Attempt(ConnectRace& race, const Address& address) : race(race), address(address) {}
+    void on_ready(bool, bool) override { race.answered(*this); }
+    ConnectRace& race;
+    Address address;
+    Socket socket;
+    EventLoop::Timer timeout = 0;
+  };
+
+  void start_next();
+  void answered(Attempt& attempt);
+  void fail(Attempt& attempt, const std::string& reason);
+  void end(Attempt& attempt);
+  void go_on();
+  double time_left() const;  // of the first attempt
+  void add_reason(const std::string& reason);
+
+  EventLoop& loop_;
+  std::vector<Address> addresses_;
+  PathSettings settings_;
+  Won won_;
+  Lost lost_;
+  std::size_t next_ = 0;  // attempts so far: the addresses in turn
+  const EventLoop::Clock::time_point begun_ = EventLoop::Clock::now();
+  std::list<Attempt> attempts_;
+  EventLoop::Timer timer_ = 0;
+  std::string reasons_;
+};
+
+// An address that has not answered after so many seconds gets company. More than most round trips.
+constexpr double kHeadStart = 0.4;
+// A system repeats its question after 1, 2, 4, ... s. Where the network was down meanwhile, asking afresh is sooner
+// heard.
+constexpr double kAskAgain = 2;
+
+ConnectRace::ConnectRace(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Won won,
+                         Lost lost)
+    : loop_(loop), addresses_(std::move(addresses)), settings_(settings), won_(std::move(won)), lost_(std::move(lost)) {
+  timer_ = loop_.after(0, [this] { start_next(); });
+}
+
+ConnectRace::~ConnectRace() {
+  loop_.cancel(timer_);
+  while (!attempts_.empty()) end(attempts_.front());
+}
+
+void ConnectRace::start_next() {
+  timer_ = 0;
+  if (!addresses_.empty()) {
+    Attempt& attempt = attempts_.emplace_back(*this, addresses_[next_ % addresses_.size()]);
+    const double patience = next_++ < addresses_.size() ? settings_.connect_timeout : time_left();
+    try {
+      attempt.socket = start_connect(attempt.address, settings_);
+      loop_.watch(attempt.socket.descriptor(), false, true, attempt);
+      attempt.timeout = loop_.after(patience, [this, &attempt] {
+        fail(attempt, fmt::format("{}: no answer in {} s", attempt.address.text(), settings_.connect_timeout));
+      });
+    } catch (const Error& error) {
+      add_reason(error.what());
+      end(attempt);
+    }
+  }
+  go_on();
+}
+
+void ConnectRace::answered(Attempt& attempt) {
+  if (const int error = connect_error(attempt.socket.descriptor()); error != 0) {
+    return fail(attempt, attempt.address.text() + ": " + std::strerror(error));
+  }
+  loop_.forget(attempt.socket.descriptor());
+  const Won won = std::move(won_);
+  const Address address = attempt.address;
+  Socket socket = std::move(attempt.socket);
+  won(std::move(socket), address);
+}
+
+void ConnectRace::fail(Attempt& attempt, const std::string& reason) {
+  add_reason(reason);
+  end(attempt);
+  loop_.cancel(timer_);
+  timer_ = 0;
+  go_on();
+}
+
+void ConnectRace::end(Attempt& attempt) {
+  loop_.cancel(attempt.timeout);
+  if (attempt.socket.open()) loop_.forget(attempt.socket.descriptor());
+  attempts_.remove_if([&](const Attempt& one) { return &one == &attempt; });
+}
+
+// What comes next: another address, at once when none is under way, or the news that all of them failed.
+void ConnectRace::go_on() {
+  if (next_ < addresses_.size()) {
+    timer_ = loop_.after(attempts_.empty() ? 0 : kHeadStart, [this] { start_next(); });
+  } else if (!attempts_.empty()) {
+    if (time_left() > kAskAgain + 1) timer_ = loop_.after(kAskAgain, [this] { start_next(); });
+  } else {
+    const Lost lost = std::move(lost_);
+    const std::string reasons = reasons_.empty() ? "it has no address" : reasons_;
+    lost(reasons);
+  }
+}
+
+double ConnectRace::time_left() const { return settings_.connect_timeout - seconds_since(begun_); }
+
+void ConnectRace::add_reason(const std::string& reason) {
+  if (reasons_.find(reason) == std::string::npos) reasons_ += (reasons_.empty() ? "" : "; ") + reason;
+}
 
 enum class Phase { kRelay, kSecure, kHello, kWelcome };  // in this order
 
@@ -64,8 +193,7 @@ class Dialling final : public Dial, public Pollable {
   int watched_ = -1;
   EventLoop::Timer timer_ = 0;
   Phase phase_ = Phase::kSecure;
-  Outgoing hello_;
-  Incoming<kWelcomeBytes> answer_;
+  Transfer hello_, answer_{kWelcomeBytes};
   Welcome welcome_;
 };
 
@@ -96,7 +224,7 @@ void Dialling::enter(Phase phase) {
     admission_.reset();
     channel_ = make_channel(plan_.security, std::move(socket_), Side::kConnecting, plan_.host);
   }
-  if (phase == Phase::kHello) hello_ = Outgoing(encode(hello()));
+  if (phase == Phase::kHello) hello_ = Transfer(encode(hello()));
 }
 
 // Behind a relay may be anyone, wherever the relay itself is.
@@ -111,8 +239,8 @@ IoStatus Dialling::step() {
   switch (phase_) {
     case Phase::kRelay: return admission_->progress(watched_);
     case Phase::kSecure: return channel_->handshake();
-    case Phase::kHello: return hello_.progress(*channel_);
-    default: return answer_.progress(*channel_);
+    case Phase::kHello: return hello_.send_over(*channel_);
+    default: return answer_.receive_over(*channel_);
   }
 }
 
@@ -165,7 +293,7 @@ bool Dialling::advance() {
 }
 
 void Dialling::judge() {
-  welcome_ = decode_welcome(answer_.bytes());
+  welcome_ = decode_welcome(answer_.block<kWelcomeBytes>());
   const std::string why = welcome_.reason.empty() ? "" : " (" + welcome_.reason + ")";
   if (plan_.peer && welcome_.party != *plan_.peer)
     throw Failure{DialFailure::kAgain, "another answers than the one with whom the path stands" + why};

@@ -29,8 +29,8 @@ enum class DialFailure {
 
 class Dial {
  public:
-  // Exactly one of the two is called, later and in the loop's thread, unless the Dial is deleted first. The Dial may be deleted
-  // inside them.
+  // Exactly one of the two is called, later and in the loop's thread, unless the Dial is deleted first. The Dial may be
+  // deleted inside them.
   using Done = std::function<void(std::unique_ptr<Channel>, const Welcome&, const Address& peer)>;
   using Failed = std::function<void(DialFailure, const std::string& reason)>;
   virtual ~Dial() = default;

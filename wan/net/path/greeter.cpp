@@ -56,8 +56,8 @@ IoStatus Greeter::step() {
   switch (phase_) {
     case Phase::kFirstByte: return look_at_first_byte();
     case Phase::kSecure: return channel_->handshake();
-    case Phase::kHello: return question_.progress(*channel_);
-    default: return answer_.progress(*channel_);
+    case Phase::kHello: return question_.receive_over(*channel_);
+    default: return answer_.send_over(*channel_);
   }
 }
 
@@ -117,14 +117,14 @@ bool Greeter::advance() {
 
 void Greeter::decide() {
   if (other_mode_.empty()) {
-    hello_ = decode_hello(question_.bytes());
+    hello_ = decode_hello(question_.block<kHelloBytes>());
     welcome_ = events_.decide(hello_, *channel_);
   } else {
     welcome_.answer = Answer::kRefused;
     welcome_.reason = other_mode_;
     discard_rest();
   }
-  answer_ = Outgoing(encode(welcome_));
+  answer_ = Transfer(encode(welcome_));
 }
 
 // What is left unread when a socket closes takes the answer with it.

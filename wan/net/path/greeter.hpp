@@ -1,12 +1,12 @@
-// One connection that has come in, until it has shown who it is and been answered: TLS, Hello, Welcome. Runs in one loop.
-// Who comes with TLS where there is none, or without, is told so in plain bytes, which decide nothing but what is said.
+// One connection that has come in, until it has shown who it is and been answered: TLS, Hello, Welcome. Runs in one
+// loop. Who comes with TLS where there is none, or without, is told so in plain bytes, which decide nothing but what is
+// said.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "wan/net/path/greeting_io.hpp"
 #include "wan/net/path/wire.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/socket/event_loop.hpp"
@@ -15,9 +15,9 @@ namespace maki::wan {
 
 class Greeter final : public Pollable {
  public:
-  // known: the peer has shown its key or certificate; may delete other Greeters, not this one. decide: what to answer, once its Hello
-  // is read too. Then exactly one of the others, which may delete the Greeter: welcomed, when an Answer::kWelcome is sent in full;
-  // gone, for everything else, with the reason in words.
+  // known: the peer has shown its key or certificate; may delete other Greeters, not this one. decide: what to answer,
+  // once its Hello is read too. Then exactly one of the others, which may delete the Greeter: welcomed, when an
+  // Answer::kWelcome is sent in full; gone, for everything else, with the reason in words.
   struct Events {
     std::function<void(Greeter&, const std::string& identity)> known = {};
     std::function<Welcome(const Hello&, const Channel&)> decide;
@@ -54,8 +54,7 @@ class Greeter final : public Pollable {
   std::string other_mode_;  // why no greeting can come about
   int watched_ = -1;
   EventLoop::Timer timer_ = 0;
-  Incoming<kHelloBytes> question_;
-  Outgoing answer_;
+  Transfer question_{kHelloBytes}, answer_;
   Hello hello_;
   Welcome welcome_;
 };

@@ -1,6 +1,7 @@
 // Memory that a peer may make this process hold unasked: what each of its paths was promised for data that come before
-// their receive is posted, and copies of short messages that it does not acknowledge. Counted for each peer (its key or certificate; its address where paths are
-// insecure) over all of its paths, so that none uses up what the others need. Any thread.
+// their receive is posted, and copies of short messages that it does not acknowledge. Counted for each peer (its key or
+// certificate; its address where paths are insecure) over all of its paths, so that none uses up what the others need.
+// Any thread.
 #pragma once
 
 #include <atomic>
@@ -36,8 +37,8 @@ class HeldMemory {
   void give_back(std::uint64_t bytes);
   std::uint64_t bytes() const { return bytes_; }
   static std::uint64_t peers();  // that anybody has
-  // What one more path may be promised of the `wanted` bytes: no more than half of what is left when each of the `others`
-  // that may come has the least. 0 where there is not even that.
+  // What one more path may be promised of the `wanted` bytes: no more than half of what is left when each of the
+  // `others` that may come has the least. 0 where there is not even that.
   std::uint64_t room_for_path(std::uint64_t wanted, std::uint64_t others) const;
 
  private:

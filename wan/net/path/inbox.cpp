@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "wan/net/path/ranges.hpp"
+#include "wan/net/path/received_set.hpp"
 
 namespace maki::wan {
 

@@ -64,9 +64,11 @@ class Inbox {
   }  // unmatched_limit, for as long as it may be filled
 
   void post(Tag tag, Receive receive);
-  // Throws ProtocolError where a chunk contradicts its message, overlaps another or exceeds the limits, and HeldMemoryError.
+  // Throws ProtocolError where a chunk contradicts its message, overlaps another or exceeds the limits, and
+  // HeldMemoryError.
   std::unique_ptr<Landing> begin(const Frame& frame);
-  // The whole payload of the chunk is at landing->where. True when all of its message is here: every byte was written once.
+  // The whole payload of the chunk is at landing->where. True when all of its message is here: every byte was written
+  // once.
   bool finish(std::unique_ptr<Landing> landing);
 
   // No more will come: receives that wait now fail; complete messages can still be taken by later ones.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "wan/net/path/urgency.hpp"
+#include "wan/net/path.hpp"
 
 namespace maki::wan {
 namespace {

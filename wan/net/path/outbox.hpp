@@ -52,8 +52,8 @@ class Outbox {
   void add(std::shared_ptr<OutMessage> message);
   void add_control(const Frame& frame);
 
-  // The next chunk for `stream`, null where there is none now. Data chunks have at most `largest` bytes, fewer near the end so that
-  // `streams` streams end together.
+  // The next chunk for `stream`, null where there is none now. Data chunks have at most `largest` bytes, fewer near the
+  // end so that `streams` streams end together.
   std::shared_ptr<Chunk> next(int stream, std::size_t largest, int streams);
   bool waiting() const;  // next() would give something
 

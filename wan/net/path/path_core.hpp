@@ -1,11 +1,21 @@
-// The working part of a Path: lives in one EventLoop, owned by handles, by its streams' callbacks and by the session table.
+// The working part of a Path: lives in one EventLoop, owned by handles, by its streams' callbacks and by the session
+// table.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "wan/net/path.hpp"
+#include "wan/net/path/dial.hpp"
 #include "wan/net/path/held_memory.hpp"
+#include "wan/net/path/inbox.hpp"
+#include "wan/net/path/outbox.hpp"
+#include "wan/net/path/stream.hpp"
 #include "wan/net/path/wire.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/socket/event_loop.hpp"
@@ -23,14 +33,145 @@ struct AcceptedSession {
   Holding promised;       // for the latter
 };
 
-// For the listening side (listener.cpp). make_accepted may be called from any thread.
+// For the listening side (listener.cpp). Any thread.
 std::shared_ptr<PathCore> make_accepted(EventLoop& loop, AcceptedSession session);
-// Hands a greeted stream to its path: the Welcome has been sent in full. Any thread. `stream`, `epoch` as in the Hello.
-void attach(const std::shared_ptr<PathCore>& core, int stream, unsigned epoch, std::unique_ptr<Channel> channel);
-// How many streams have connections now, and whether this one has. Any thread.
-int open_streams(const std::shared_ptr<PathCore>& core);
-bool is_open(const std::shared_ptr<PathCore>& core, int stream);
-// The epoch that `stream` has now (0: never connected), -1 where the path has ended. Any thread.
-long current_epoch(const std::shared_ptr<PathCore>& core, int stream);
+
+// The files path*.cpp hold its parts: path (its public face, connecting, closing, giving up), path_streams (streams
+// that come and go), path_traffic (what streams ask and tell, pacing, acknowledgements).
+class PathCore final : public StreamHost, public std::enable_shared_from_this<PathCore> {
+ public:
+  using Clock = EventLoop::Clock;
+
+  PathCore(EventLoop& loop, const PathSettings& settings, Side side, std::string peer);
+  ~PathCore() override;
+
+  // ---- any thread ----
+  void connect(const DialPlan& plan, double within);  // waits for the session (0: with patience); throws
+  void begin_accepted(AcceptedSession session);
+  Request send(Tag tag, std::span<const std::byte> message);
+  Request receive(Tag tag, Receive receive);
+  PathStatus status();
+  PathSettings settings() const;
+  void change(const PathSettings& settings);
+  void drop_stream(int number);
+  bool close(double seconds);
+  // A greeted stream: the Welcome has been sent in full. `number`, `epoch` as in the Hello.
+  void attach(int number, unsigned epoch, std::unique_ptr<Channel> channel);
+  long epoch_of(int number) const;  // that the stream has now (0: never connected), -1 where the path has ended
+  // How many streams have connections now, and whether this one has.
+  int open_streams() const { return open_streams_; }
+  bool is_open(int number) const { return connections_[static_cast<std::size_t>(number)] > 0; }
+
+  // ---- of StreamHost: the loop's thread, as all that follows ----
+  EventLoop& loop() override { return loop_; }
+  const PathSettings& stream_settings() const override { return settings_; }
+  std::shared_ptr<Chunk> next_chunk(Stream& stream) override;
+  bool take_acknowledgement(std::vector<std::byte>& payload) override;
+  void begin_writing(Chunk& chunk) override { outbox_.begin_writing(chunk); }
+  void end_writing(Chunk& chunk) override { outbox_.end_writing(chunk); }
+  bool has_received(std::uint64_t sequence) const override { return received_.contains(sequence); }
+  std::unique_ptr<Landing> begin_data(const Frame& frame) override;
+  void finish_data(const Frame& frame, std::unique_ptr<Landing> landing) override;
+  void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) override;
+  void heard(Stream& stream) override;
+  void ended(Stream& stream, const std::string& why) override;
+
+ private:
+  struct Slot {
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Dial> dial;
+    EventLoop::Timer retry = 0;
+    unsigned epoch = 0;                    // of the stream that is or was here
+    unsigned tried = 0;                    // of the latest attempt
+    double pause = 0;                      // before the next attempt
+    std::uint64_t sent = 0, received = 0;  // of streams that are gone
+  };
+
+  // path_life
+  void give_up(const PathError& error, bool tell_peer);
+  void say_goodbye(const std::string& reason);
+  void tear_down();
+  void session_stands(const SessionId& session, std::uint64_t peer_unmatched, std::uint64_t peer_message,
+                      double peer_patience);
+  PathError lost_error(double silent) const;
+  void rethrow_if_over() const;
+  // path_streams
+  void dial(int number);
+  void dialed(int number, std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer);
+  void dial_failed(int number, DialFailure failure, const std::string& reason);
+  void dial_missing();
+  void retry_later(int number);
+  void adopt(int number, unsigned epoch, std::unique_ptr<Channel> channel);
+  void set_options(const Channel& channel, const PathSettings& settings);
+  void set_streams(int streams);
+  void remove(int number);
+  void count_connection(int number, int change);
+  void tick();
+  void check_streams(Clock::time_point now);
+  int streams_up() const;
+  void log_streams(const std::string& text);
+  // path_traffic
+  bool note_received(std::uint64_t sequence);
+  template <class Work>
+  auto within_memory(Work work);
+  void kick();
+  bool pacing_allows(std::size_t bytes);
+  void acknowledge_soon(bool at_once);
+  void take_pong(const Frame& frame);
+  void streams_asked(std::uint64_t streams);
+  void goodbye_came(std::span<const std::byte> words);
+
+  EventLoop& loop_;
+  PathSettings settings_;  // the loop's copy
+  const Side side_;
+  std::string peer_;  // for messages
+  DialPlan plan_;     // connecting side
+  SessionId session_{};
+  std::string identity_;
+  bool standing_ = false;  // a session exists
+  bool spoken_ = false;    // the peer has sent more than a greeting
+  bool quiet_ = false;     // says nothing while it connects: the caller tries for moments only
+  bool farewell_ = false, over_ = false, peer_said_goodbye_ = false;  // farewell: we have said goodbye
+  double patience_ = 0;                                               // the shorter of the two sides'
+  std::string last_failure_;                                          // why the latest attempt to connect failed
+  std::string last_logged_;
+
+  Outbox outbox_;
+  Inbox inbox_;
+  ReceivedSet received_;
+  Holding received_holding_;  // for its gaps
+  std::vector<Slot> slots_;
+  std::atomic<int> open_streams_{0};           // that have connections
+  std::vector<std::atomic<int>> connections_;  // of each stream: two where one has not yet made way for the next
+  int dialing_ = 0;
+  std::size_t turn_ = 0;     // which stream is asked first
+  Clock::time_point heard_;  // anything of the peer
+  EventLoop::Timer tick_ = 0;
+  std::shared_ptr<PathCore> self_;  // while the loop may call
+
+  bool acknowledgement_due_ = false;  // on the next frame that any stream writes
+  EventLoop::Timer acknowledgement_timer_ = 0;
+  std::uint64_t unacknowledged_ = 0;  // bytes received since the last one
+
+  double tokens_ = 0;  // bytes that pacing allows now
+  Clock::time_point tokens_at_;
+  EventLoop::Timer pacing_timer_ = 0;
+
+  std::vector<double> round_trips_;  // the latest
+  std::uint64_t pings_ = 0;
+  Clock::time_point born_;
+  std::uint64_t sent_ = 0, received_bytes_ = 0, reconnections_ = 0;
+
+  // Shared with the callers' threads.
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  PathSettings public_settings_;
+  std::vector<unsigned> epochs_;
+  std::exception_ptr end_;              // why the path is over
+  std::shared_ptr<HeldMemory> memory_;  // of the peer; set before anybody sends
+  bool connected_ = false, drained_ = true, gone_ = false;
+  std::atomic<std::uint64_t> peer_message_limit_{~std::uint64_t{0}};
+  std::atomic<std::size_t> copied_{0};  // bytes of small messages copied since the outbox was last empty
+};
 
 }  // namespace maki::wan

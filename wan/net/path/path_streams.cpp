@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "wan/net/log.hpp"
-#include "wan/net/path/path_state.hpp"
+#include "wan/net/path/path_core.hpp"
 
 namespace maki::wan {
 namespace {

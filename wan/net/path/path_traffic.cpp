@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "wan/net/path/path_state.hpp"
+#include "wan/net/path/path_core.hpp"
+#include "wan/net/wall_clock.hpp"
 
 namespace maki::wan {
 namespace {
@@ -168,8 +169,7 @@ bool PathCore::take_acknowledgement(std::vector<std::byte>& payload) {
 }
 
 void PathCore::take_pong(const Frame& frame) {
-  const double trip =
-      std::chrono::duration<double>(Clock::now() - born_).count() - static_cast<double>(frame.sequence) * 1e-9;
+  const double trip = seconds_since(born_) - static_cast<double>(frame.sequence) * 1e-9;
   if (trip < 0) throw ProtocolError("The peer answers a sign of life that was never given");
   if (round_trips_.size() < kRoundTrips)
     round_trips_.push_back(trip);

@@ -1,15 +1,32 @@
-// Which sequence numbers have come in: all up to one, and ranges beyond it. This is also what an acknowledgement says.
+// Which numbers have come in.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
-#include "wan/net/path/ranges.hpp"
-
 namespace maki::wan {
 
+// Numbers as ranges that neither overlap nor touch.
+class Ranges {
+ public:
+  using Map = std::map<std::uint64_t, std::uint64_t>;  // first -> last
+
+  bool overlaps(std::uint64_t first, std::uint64_t last) const;
+  // Of numbers that are not there yet. Joined with the ranges that it touches; throws ProtocolError where there would
+  // be more ranges than any order of arrival can leave.
+  void add(std::uint64_t first, std::uint64_t last);
+  void remove_first() { map_.erase(map_.begin()); }
+
+  const Map& map() const { return map_; }
+
+ private:
+  Map map_;
+};
+
+// Which sequence numbers have come in: all up to one, and ranges beyond it. This is also what an acknowledgement says.
 class ReceivedSet {
  public:
   bool add(std::uint64_t sequence);  // false where it was there already

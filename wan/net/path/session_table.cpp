@@ -63,7 +63,7 @@ SessionTable::Count SessionTable::count(const std::string& identity, const std::
     if (entry.identity != identity || (identity.empty() && entry.host != host)) continue;
     ++there.sessions;
     const auto core = entry.core.lock();
-    there.streams += core ? open_streams(core) : entry.settled ? 0 : 1;
+    there.streams += core ? core->open_streams() : entry.settled ? 0 : 1;
   }
   return there;
 }
@@ -72,7 +72,7 @@ SessionTable::Count SessionTable::count(const std::string& identity, const std::
 bool SessionTable::replaces(const Hello& hello, const std::string& identity) const {
   const auto found = hello.is_new() ? entries_.end() : entries_.find(hello.session);
   const auto core = found != entries_.end() && found->second.identity == identity ? found->second.core.lock() : nullptr;
-  return core && is_open(core, static_cast<int>(hello.stream));
+  return core && core->is_open(static_cast<int>(hello.stream));
 }
 
 Welcome SessionTable::answer_new(const Hello& hello, const std::string& identity, const std::string& host,
@@ -103,7 +103,7 @@ Welcome SessionTable::answer_join(const Hello& hello, const std::string& identit
   // Somebody else's session is answered like none.
   if (!same_in_constant_time(bytes(entry.identity), bytes(identity)) || core == nullptr)
     return refuse(Answer::kUnknownSession);
-  const long epoch = current_epoch(core, static_cast<int>(hello.stream));
+  const long epoch = core->epoch_of(static_cast<int>(hello.stream));
   if (epoch < 0) return refuse(Answer::kUnknownSession);
   if (static_cast<long>(hello.epoch) <= epoch) return refuse(Answer::kStale);
   return accept(hello.session, entry, limits_.streams_per_path);
@@ -130,7 +130,7 @@ void SessionTable::remove_ended() {
     const auto& entry = item.second;
     if (!entry.settled) return false;
     const auto core = entry.core.lock();
-    return core == nullptr || current_epoch(core, 0) < 0;
+    return core == nullptr || core->epoch_of(0) < 0;
   });
 }
 

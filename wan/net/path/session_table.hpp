@@ -16,8 +16,8 @@ class SessionTable {
  public:
   SessionTable(const PathSettings& settings, const ListenerLimits& limits);
 
-  // A new session's place is taken by a Welcome, until settle() or give_up(). `host`: where the peer is, which it counts
-  // by where it has no identity.
+  // A new session's place is taken by a Welcome, until settle() or give_up(). `host`: where the peer is, which it
+  // counts by where it has no identity.
   Welcome answer(const Hello& hello, const std::string& identity, const std::string& host);
   void settle(const SessionId& session, const std::shared_ptr<PathCore>& core);
   void give_up(const SessionId& session);

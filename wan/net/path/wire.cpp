@@ -3,18 +3,13 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include <bit>
 #include <cmath>
-#include <cstring>
 
-#include "wan/net/printable.hpp"
+#include "wan/net/byte_codec.hpp"
+#include "wan/net/log.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {
-
-static_assert(std::endian::native == std::endian::little, "the wire is little-endian, and written with memcpy");
-static_assert(sizeof(double) == 8);
-
 namespace {
 
 constexpr std::uint64_t kHelloMagic = 0x314f4c4c484b414d;    // "MAKHLLO1"
@@ -24,80 +19,39 @@ constexpr std::size_t kCheckBytes = 8;                       // XXH3 of all that
 constexpr std::size_t kNameBytes = 63;
 constexpr std::size_t kReasonBytes = 95;
 
-// Fills a block from its start; what is not written stays zero.
-class Writer {
- public:
-  explicit Writer(std::span<std::byte> block) : block_(block) {}
+// A text in a field of `room` bytes, its length before it.
+void put_field(ByteWriter& out, const std::string& text, std::size_t room) {
+  const std::size_t end = out.bytes().size() + 1 + room;
+  out.put_text<std::uint8_t>(text, room);
+  out.fill(end);
+}
 
-  template <class T>
-  void put(const T& value) {
-    std::memcpy(block_.data() + at_, &value, sizeof value);
-    at_ += sizeof value;
-  }
-  // A length byte and a field of `room` bytes.
-  void put_text(const std::string& text, std::size_t room) {
-    put(static_cast<std::uint8_t>(text.size()));
-    std::memcpy(block_.data() + at_, text.data(), text.size());
-    at_ += room;
-  }
-  void seal() {
-    const std::size_t end = block_.size() - kCheckBytes;
-    const std::uint64_t check = checksum(block_.first(end));
-    std::memcpy(block_.data() + end, &check, sizeof check);
-  }
+std::string field(ByteReader& in, std::size_t room) {
+  const std::string text = in.text<std::uint8_t>(room, "a text longer than its field");
+  in.zeros(room - text.size(), "bytes behind the end of a text");
+  return text;
+}
 
- private:
-  std::span<std::byte> block_;
-  std::size_t at_ = 0;
-};
+template <std::size_t size>
+std::array<std::byte, size> sealed(ByteWriter& out) {
+  out.fill(size - kCheckBytes);
+  out.put(checksum(out.bytes()));
+  return out.block<size>();
+}
 
-class Reader {
- public:
-  Reader(std::span<const std::byte> block, const char* what) : block_(block), what_(what) {}
+// What stands before the checksum.
+template <std::size_t size>
+ByteReader reader(std::span<const std::byte, size> block, const char* what, const char* wrong) {
+  return {block.first(size - kCheckBytes), what, wrong};
+}
 
-  [[noreturn]] void fail(const std::string& reason) const {
-    throw ProtocolError(fmt::format("not a {}", what_), reason);
-  }
+template <std::size_t size>
+void check_seal(std::span<const std::byte, size> block, const ByteReader& in) {
+  const auto check = ByteReader(block.last(kCheckBytes), "", "").number<std::uint64_t>();
+  if (check != checksum(block.first(size - kCheckBytes))) in.fail("the checksum of its header is wrong");
+}
 
-  template <class T>
-  T get() {
-    T value;
-    std::memcpy(&value, block_.data() + at_, sizeof value);
-    at_ += sizeof value;
-    return value;
-  }
-  std::string get_text(std::size_t room) {
-    const auto size = get<std::uint8_t>();
-    if (size > room) fail("a text longer than its field");
-    std::string text(size, '\0');
-    std::memcpy(text.data(), block_.data() + at_, size);
-    for (std::size_t i = size; i < room; ++i)
-      if (block_[at_ + i] != std::byte{0}) fail("bytes behind the end of a text");
-    at_ += room;
-    return text;
-  }
-  bool get_flag() {
-    const auto value = get<std::uint32_t>();
-    if (value > 1) fail("a switch that is neither off nor on");
-    return value == 1;
-  }
-  void check_seal() const {
-    const std::size_t end = block_.size() - kCheckBytes;
-    std::uint64_t check;
-    std::memcpy(&check, block_.data() + end, sizeof check);
-    if (check != checksum(block_.first(end))) fail("the checksum of its header is wrong");
-  }
-  // What lies between the last field and the checksum.
-  void check_rest_is_zero() const {
-    for (std::size_t i = at_; i < block_.size() - kCheckBytes; ++i)
-      if (block_[i] != std::byte{0}) fail("bytes that have no meaning are set");
-  }
-
- private:
-  std::span<const std::byte> block_;
-  const char* what_;
-  std::size_t at_ = 0;
-};
+void check_rest_is_zero(ByteReader& in) { in.zeros(in.left(), "bytes that have no meaning are set"); }
 
 // Each returns what is wrong, or nothing. The same rules hold for what is sent and for what has come.
 std::string fault_of(const Hello& hello) {
@@ -159,44 +113,42 @@ void refuse(const char* what, const std::string& fault) {
 
 std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
   refuse("greeting", fault_of(hello));
-  std::array<std::byte, kHelloBytes> bytes{};
-  Writer out(bytes);
+  ByteWriter out(kHelloBytes);
   out.put(kHelloMagic);
   out.put(hello.version);
   out.put(hello.stream);
-  out.put(hello.session);
+  out.put_bytes(hello.session);
   out.put(hello.epoch);
   out.put(hello.streams);
   out.put(hello.unmatched_limit);
   out.put(hello.message_limit);
   out.put(hello.patience);
-  out.put_text(hello.name, kNameBytes);
-  out.put(hello.party);
+  put_field(out, hello.name, kNameBytes);
+  out.put_bytes(hello.party);
   out.put(static_cast<std::uint32_t>(hello.own_machine));
-  out.seal();
-  return bytes;
+  return sealed<kHelloBytes>(out);
 }
 
 Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes) {
-  Reader in(bytes, "greeting of a path");
+  ByteReader in = reader(bytes, "a greeting of a path", "not a greeting of a path");
   if (bytes[0] == std::byte{0x16} && bytes[1] == std::byte{3})
     in.fail("the other side speaks TLS, and this side is insecure");
-  if (in.get<std::uint64_t>() != kHelloMagic) in.fail("the other side speaks something else");
+  if (in.number<std::uint64_t>() != kHelloMagic) in.fail("the other side speaks something else");
   Hello hello;
-  hello.version = in.get<std::uint32_t>();
+  hello.version = in.number<std::uint32_t>();
   if (hello.version != kProtocolVersion) return hello;
-  in.check_seal();
-  hello.stream = in.get<std::uint32_t>();
-  hello.session = in.get<SessionId>();
-  hello.epoch = in.get<std::uint32_t>();
-  hello.streams = in.get<std::uint32_t>();
-  hello.unmatched_limit = in.get<std::uint64_t>();
-  hello.message_limit = in.get<std::uint64_t>();
-  hello.patience = in.get<double>();
-  hello.name = in.get_text(kNameBytes);
-  hello.party = in.get<Party>();
-  hello.own_machine = in.get_flag();
-  in.check_rest_is_zero();
+  check_seal(bytes, in);
+  hello.stream = in.number<std::uint32_t>();
+  hello.session = in.array<sizeof(SessionId)>();
+  hello.epoch = in.number<std::uint32_t>();
+  hello.streams = in.number<std::uint32_t>();
+  hello.unmatched_limit = in.number<std::uint64_t>();
+  hello.message_limit = in.number<std::uint64_t>();
+  hello.patience = in.number<double>();
+  hello.name = field(in, kNameBytes);
+  hello.party = in.array<sizeof(Party)>();
+  hello.own_machine = in.number<std::uint32_t>(1, "a switch that is neither off nor on") == 1;
+  check_rest_is_zero(in);
   if (const std::string fault = fault_of(hello); !fault.empty()) in.fail(fault);
   return hello;
 }
@@ -206,46 +158,43 @@ std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome) {
   sent.reason =
       printable(welcome.reason, kReasonBytes);  // of messages of any kind: it is made to fit rather than refused
   refuse("welcome", fault_of(sent));
-  std::array<std::byte, kWelcomeBytes> bytes{};
-  Writer out(bytes);
+  ByteWriter out(kWelcomeBytes);
   out.put(kWelcomeMagic);
   out.put(sent.version);
-  out.put(static_cast<std::uint32_t>(sent.answer));
-  out.put(sent.session);
+  out.put(sent.answer);
+  out.put_bytes(sent.session);
   out.put(sent.streams);
   out.put(sent.unmatched_limit);
   out.put(sent.message_limit);
   out.put(sent.patience);
-  out.put_text(sent.reason, kReasonBytes);
-  out.put(sent.party);
-  out.seal();
-  return bytes;
+  put_field(out, sent.reason, kReasonBytes);
+  out.put_bytes(sent.party);
+  return sealed<kWelcomeBytes>(out);
 }
 
 Welcome decode_welcome(std::span<const std::byte, kWelcomeBytes> bytes) {
-  Reader in(bytes, "welcome of a path");
-  if (in.get<std::uint64_t>() != kWelcomeMagic) in.fail("the other side speaks something else");
+  ByteReader in = reader(bytes, "a welcome of a path", "not a welcome of a path");
+  if (in.number<std::uint64_t>() != kWelcomeMagic) in.fail("the other side speaks something else");
   Welcome welcome;
-  welcome.version = in.get<std::uint32_t>();
+  welcome.version = in.number<std::uint32_t>();
   if (welcome.version != kProtocolVersion) return welcome;
-  in.check_seal();
-  welcome.answer = static_cast<Answer>(in.get<std::uint32_t>());
-  welcome.session = in.get<SessionId>();
-  welcome.streams = in.get<std::uint32_t>();
-  welcome.unmatched_limit = in.get<std::uint64_t>();
-  welcome.message_limit = in.get<std::uint64_t>();
-  welcome.patience = in.get<double>();
-  welcome.reason = in.get_text(kReasonBytes);
-  welcome.party = in.get<Party>();
-  in.check_rest_is_zero();
+  check_seal(bytes, in);
+  welcome.answer = in.number<Answer>();
+  welcome.session = in.array<sizeof(SessionId)>();
+  welcome.streams = in.number<std::uint32_t>();
+  welcome.unmatched_limit = in.number<std::uint64_t>();
+  welcome.message_limit = in.number<std::uint64_t>();
+  welcome.patience = in.number<double>();
+  welcome.reason = field(in, kReasonBytes);
+  welcome.party = in.array<sizeof(Party)>();
+  check_rest_is_zero(in);
   if (const std::string fault = fault_of(welcome); !fault.empty()) in.fail(fault);
   return welcome;
 }
 
 std::array<std::byte, kFrameBytes> encode(const Frame& frame) {
   refuse("frame", fault_of(frame));
-  std::array<std::byte, kFrameBytes> bytes{};
-  Writer out(bytes);
+  ByteWriter out(kFrameBytes);
   out.put(kFrameMagic);
   out.put(static_cast<std::uint16_t>(frame.type));
   out.put(frame.length);
@@ -255,26 +204,25 @@ std::array<std::byte, kFrameBytes> encode(const Frame& frame) {
   out.put(frame.total);
   out.put(frame.offset);
   out.put(frame.checksum);
-  out.seal();
-  return bytes;
+  return sealed<kFrameBytes>(out);
 }
 
 Frame decode_frame(std::span<const std::byte, kFrameBytes> bytes) {
-  Reader in(bytes, "frame of a path");
-  if (in.get<std::uint16_t>() != kFrameMagic) in.fail("it begins with other bytes");
-  in.check_seal();
-  const auto type = in.get<std::uint16_t>();
+  ByteReader in = reader(bytes, "a frame of a path", "not a frame of a path");
+  if (in.number<std::uint16_t>() != kFrameMagic) in.fail("it begins with other bytes");
+  check_seal(bytes, in);
+  const auto type = in.number<std::uint16_t>();
   if (type < static_cast<int>(FrameType::kData) || type > static_cast<int>(FrameType::kGoodbye))
     in.fail(fmt::format("type {} does not exist", type));
   Frame frame;
   frame.type = static_cast<FrameType>(type);
-  frame.length = in.get<std::uint32_t>();
-  frame.sequence = in.get<std::uint64_t>();
-  frame.tag = in.get<std::uint64_t>();
-  frame.index = in.get<std::uint64_t>();
-  frame.total = in.get<std::uint64_t>();
-  frame.offset = in.get<std::uint64_t>();
-  frame.checksum = in.get<std::uint64_t>();
+  frame.length = in.number<std::uint32_t>();
+  frame.sequence = in.number<std::uint64_t>();
+  frame.tag = in.number<std::uint64_t>();
+  frame.index = in.number<std::uint64_t>();
+  frame.total = in.number<std::uint64_t>();
+  frame.offset = in.number<std::uint64_t>();
+  frame.checksum = in.number<std::uint64_t>();
   if (const std::string fault = fault_of(frame); !fault.empty()) in.fail(fault);
   return frame;
 }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "wan/net/error.hpp"
-#include "wan/net/secure/party.hpp"
+#include "wan/net/secure/key.hpp"
 
 namespace maki::wan {
 
@@ -87,8 +87,8 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello);
 std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome);
 std::array<std::byte, kFrameBytes> encode(const Frame& frame);
 
-// Throw ProtocolError for anything that encode() cannot have made: magic, sizes, ranges, header checksum. A Hello or Welcome of another
-// version is decoded as far as its version field only (the rest keeps its defaults).
+// Throw ProtocolError for anything that encode() cannot have made: magic, sizes, ranges, header checksum. A Hello or
+// Welcome of another version is decoded as far as its version field only (the rest keeps its defaults).
 Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes);
 Welcome decode_welcome(std::span<const std::byte, kWelcomeBytes> bytes);
 Frame decode_frame(std::span<const std::byte, kFrameBytes> bytes);

@@ -8,8 +8,14 @@
 // After the verdict the socket carries the peers' own bytes, untouched. All messages have fixed sizes.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/secure/key.hpp"
@@ -25,9 +31,123 @@ class RelayAdmission {
   static std::unique_ptr<RelayAdmission> answer(const Key& key, const std::string& token);
   virtual ~RelayAdmission() = default;
   // Reads not one byte beyond the verdict. kClosed where the relay went away. Throws SecurityError where the key was
-  // refused or the relay does not hold it, ProtocolError where that is no relay, Error for any other refusal (unknown target, not there now: `try_again()` tells).
+  // refused or the relay does not hold it, ProtocolError where that is no relay, Error for any other refusal (unknown
+  // target, not there now: `try_again()` tells).
   virtual IoStatus progress(int descriptor) = 0;
   virtual bool try_again() const = 0;
+};
+
+}  // namespace maki::wan
+
+namespace maki::wan::admission {
+
+// The three messages of an admission as bytes. Fixed sizes, little-endian; nothing in them says how long anything is.
+
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::size_t kChallengeBytes = 48;
+inline constexpr std::size_t kRequestBytes = 160;
+inline constexpr std::size_t kVerdictBytes = 160;
+inline constexpr std::size_t kMaxName = 63;
+inline constexpr std::size_t kMaxReason = 111;
+inline constexpr std::size_t kKeyIdBytes = 16;
+
+using Nonce = std::array<std::byte, 32>;
+using ChallengeBytes = std::array<std::byte, kChallengeBytes>;
+using RequestBytes = std::array<std::byte, kRequestBytes>;
+using VerdictBytes = std::array<std::byte, kVerdictBytes>;
+
+// relay -> peer
+struct Challenge {
+  std::uint32_t version = kVersion;
+  Nonce nonce{};
+};
+
+enum class Want : std::uint32_t {
+  kConnect = 1,  // name: whom to
+  kListen = 2,   // name: what to be called
+  kAnswer = 3,   // name: the token of a call
+};
+
+// peer -> relay
+struct Request {
+  Want want = Want::kConnect;
+  std::string name;    // 1 to kMaxName bytes, printable, no blanks
+  std::string key_id;  // 16 hexadecimal digits
+  Nonce nonce{};       // the peer's own: a recorded verdict cannot be played to it again
+};
+
+enum class Code : std::uint32_t {
+  kAdmitted = 0,
+  kKey = 1,          // the relay does not have that key, or the answer was not made with it
+  kNobody = 2,       // no one of that name now
+  kUnreachable = 3,  // of that name, but it did not answer
+  kBusy = 4,         // too many sessions
+  kRefused = 5,      // for good; the reason says why
+};
+
+// relay -> peer
+struct Verdict {
+  Code code = Code::kAdmitted;
+  std::string reason;  // at most kMaxReason bytes, printable
+  bool try_again() const { return code == Code::kNobody || code == Code::kUnreachable || code == Code::kBusy; }
+};
+
+bool valid_name(const std::string& name);
+
+ChallengeBytes encode(const Challenge& challenge);
+// The code is HMAC-SHA256 under `key` of a label, the relay's nonce and the request. Throws Error for a bad name.
+RequestBytes encode(const Request& request, const Nonce& relay_nonce, const Key& key);
+// Signed over the request too; without a key (the relay has none to sign with) the code is zero.
+VerdictBytes encode(const Verdict& verdict, const RequestBytes& request, const Nonce& relay_nonce, const Key* key);
+
+// Throw ProtocolError for anything that encode() cannot have made. A challenge of another version is decoded as far as
+// its version field.
+Challenge decode_challenge(std::span<const std::byte, kChallengeBytes> bytes);
+Request decode_request(std::span<const std::byte, kRequestBytes> bytes);
+Verdict decode_verdict(std::span<const std::byte, kVerdictBytes> bytes);
+
+// In constant time.
+bool signed_with(const Key& key, const RequestBytes& request, const Nonce& relay_nonce);
+bool signed_with(const Key& key, const VerdictBytes& verdict, const RequestBytes& request, const Nonce& relay_nonce);
+
+}  // namespace maki::wan::admission
+
+namespace maki::wan {
+
+// The keys that a relay admits, by id.
+class KeyRing {
+ public:
+  // Files, and directories whose files (*.key) all count. Throws SecurityError: none, unreadable, unsafe, twice the
+  // same id with another secret.
+  static KeyRing read(const std::vector<std::string>& files);
+  void add(const Key& key);
+  const Key* find(const std::string& id) const;
+  std::size_t size() const { return keys_.size(); }
+
+ private:
+  std::map<std::string, Key> keys_;
+};
+
+// One socket's admission, the relay's side. receive() until kDone; then admitted() and request() tell; decide(), then
+// send_verdict() until kDone.
+class AdmissionCheck {
+ public:
+  explicit AdmissionCheck(const KeyRing& keys);
+  // kDone: the request is there. Throws ProtocolError where it is none.
+  IoStatus receive(int descriptor);
+  bool admitted() const { return key_ != nullptr; }
+  const admission::Request& request() const { return request_; }
+  void decide(const admission::Verdict& verdict);
+  IoStatus send_verdict(int descriptor) { return verdict_.send(descriptor); }
+
+ private:
+  const KeyRing& keys_;
+  admission::Nonce nonce_{};
+  Transfer challenge_, incoming_, verdict_;
+  bool challenged_ = false;
+  admission::RequestBytes request_bytes_{};
+  admission::Request request_;
+  const Key* key_ = nullptr;
 };
 
 }  // namespace maki::wan

@@ -1,23 +1,76 @@
-// A listener that no one can connect to, registered at a relay: keeps a control connection there and answers each call
-// with a connection of its own, which then looks like an accepted socket.
+// Listeners behind a relay: the control connection to it, and what they do with it.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
+#include "wan/net/relay/admission.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/socket/event_loop.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 
+inline constexpr std::size_t kControlBytes = 64;
+inline constexpr std::size_t kTokenBytes = 32;  // hexadecimal digits
+inline constexpr double kControlBeat = 1;       // seconds
+inline constexpr double kControlTimeout = 6;    // silent for so long: dead
+
+// A frame is a beat (no token) or a call.
+std::array<std::byte, kControlBytes> encode_control(const std::string& token);
+// Throws ProtocolError.
+std::string decode_control(std::span<const std::byte, kControlBytes> bytes);
+std::string make_token();
+bool valid_token(const std::string& token);
+
+// The connection over which a relay tells a hidden listener of calls, once the admission is done. Frames of 64 bytes
+// both ways: a sign of life every second, and from the relay the token of each call.
+//
+// Nothing in it is secret or trusted: a token serves only who holds the key that the listener registered with.
+class ControlChannel final : private Pollable {
+ public:
+  using Called = std::function<void(const std::string& token)>;
+  using Lost = std::function<void(const std::string& reason)>;
+  // In the loop's thread, and so is the end. `lost` is called at most once; the channel may be ended inside it.
+  ControlChannel(EventLoop& loop, Socket socket, Called called, Lost lost);
+  ~ControlChannel() override;
+  ControlChannel(const ControlChannel&) = delete;
+  ControlChannel& operator=(const ControlChannel&) = delete;
+
+  void call(const std::string& token);
+  double silent() const;  // seconds since anything was heard
+
+ private:
+  void on_ready(bool readable, bool writable) override;
+  bool receive();
+  void queue(const std::string& token);
+  void send();
+  void beat();
+  void end(const std::string& reason);
+
+  EventLoop& loop_;
+  Socket socket_;
+  Called called_;
+  Lost lost_;
+  std::array<std::byte, kControlBytes> incoming_{};
+  std::size_t received_ = 0;
+  std::vector<std::byte> outgoing_;
+  EventLoop::Timer beat_ = 0;
+  EventLoop::Clock::time_point heard_ = EventLoop::Clock::now();
+};
+
+// A listener that no one can connect to, registered at a relay: keeps a control connection there and answers each call
+// with a connection of its own, which then looks like an accepted socket.
 class HiddenListener {
  public:
   using Arrived = std::function<void(Socket, const Address& relay)>;  // in the loop's thread
   virtual ~HiddenListener() = default;                                // in the loop's thread
-  // Registers, and again whenever the control connection is lost. Throws SecurityError, Error for what is wrong from the start
-  // (key file, relay's name unknown, refused at first): waits for the first attempt, at most five seconds, after which it goes on
-  // in the background. Called in the loop's thread it cannot wait, and a refusal is only logged.
+  // Registers, and again whenever the control connection is lost. Throws SecurityError, Error for what is wrong from
+  // the start (key file, relay's name unknown, refused at first): waits for the first attempt, at most five seconds,
+  // after which it goes on in the background. Called in the loop's thread it cannot wait, and a refusal is only logged.
   static std::unique_ptr<HiddenListener> start(EventLoop& loop, const RelayRoute& route, const PathSettings& settings,
                                                Arrived arrived);
 };

@@ -1,8 +1,9 @@
-// Joins two networks: peers that hold one of its keys are connected to destinations of its own, or to hidden listeners that have
-// registered with it. It sees only what the peers send each other, which is under their own keys, and changes none of it.
+// Joins two networks: peers that hold one of its keys are connected to destinations of its own, or to hidden listeners
+// that have registered with it. It sees only what the peers send each other, which is under their own keys, and changes
+// none of it.
 //
-// It listens on one port and nowhere else, and connects only to the destinations that it was given: a peer names one of them,
-// never an address.
+// It listens on one port and nowhere else, and connects only to the destinations that it was given: a peer names one of
+// them, never an address.
 #pragma once
 
 #include <cstdint>

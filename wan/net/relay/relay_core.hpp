@@ -1,20 +1,69 @@
-// What a relay decides: who may, who is meant, and which two connections belong together. One thread; the bytes are moved by others.
+// What a relay decides, and the connections that it decides about.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "wan/net/relay/control.hpp"
-#include "wan/net/relay/pump.hpp"
+#include "wan/net/relay/admission.hpp"
+#include "wan/net/relay/hidden_listener.hpp"
 #include "wan/net/relay/relay.hpp"
-#include "wan/net/relay/relay_client.hpp"
 #include "wan/net/relay/relay_dial.hpp"
+#include "wan/net/relay/session.hpp"
 #include "wan/net/socket/crowd.hpp"
+#include "wan/net/socket/event_loop.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 
+// A connection that a relay has accepted, until it is refused or handed on.
+class RelayClient final : private Pollable {
+ public:
+  // All in the loop's thread; the client may be deleted inside any of them.
+  struct Host {
+    virtual ~Host() = default;
+    virtual void asked(RelayClient& client) = 0;                         // decide() is to follow, now or later
+    virtual void gone(RelayClient& client, const std::string& why) = 0;  // nothing follows
+  };
+  using Then = std::function<void(RelayClient&)>;
+
+  RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket,
+              const Address& address, double timeout);
+  ~RelayClient() override;
+
+  std::uint64_t number() const { return number_; }
+  const Address& address() const { return address_; }
+  bool admitted() const { return check_.admitted(); }
+  const admission::Request& request() const { return check_.request(); }
+  // Once, after asked(). `then` when the verdict has left.
+  void decide(const admission::Verdict& verdict, Then then);
+  Socket take();  // the socket, from `then` on
+
+ private:
+  enum class Step { kAsking, kWaiting, kVerdict };
+  void on_ready(bool readable, bool writable) override;
+  void hear();
+  void tell();
+  bool still_there() const;
+  void leave(const std::string& why);
+  void limit_time(const char* what);
+
+  EventLoop& loop_;
+  Host& host_;
+  AdmissionCheck check_;
+  std::uint64_t number_;
+  Socket socket_;
+  Address address_;
+  double timeout_;
+  Step step_ = Step::kAsking;
+  Then then_;
+  EventLoop::Timer timer_ = 0;
+};
+
+// What a relay decides: who may, who is meant, and which two connections belong together. One thread; the bytes are
+// moved by others.
 class RelayCore final : private RelayClient::Host, private Pollable {
  public:
   // Any thread; then everything in the loop's.

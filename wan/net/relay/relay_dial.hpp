@@ -1,5 +1,5 @@
-// A connection to a relay, made and admitted: addresses in turn, then the admission. For hidden listeners; a relay connects to its
-// destinations by it too, without an admission.
+// A connection to a relay, made and admitted: addresses in turn, then the admission. For hidden listeners; a relay
+// connects to its destinations by it too, without an admission.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ class RelayDial final : private Pollable {
   using Done = std::function<void(Socket)>;
   using Failed = std::function<void(Failure, const std::string& reason)>;
 
-  // In the loop's thread, and so is the end. Exactly one of the two is called, later, unless the RelayDial ends first. It may be
-  // ended inside them.
+  // In the loop's thread, and so is the end. Exactly one of the two is called, later, unless the RelayDial ends first.
+  // It may be ended inside them.
   RelayDial(EventLoop& loop, std::vector<Address> addresses, const PathSettings& settings, Ask ask, Done done,
             Failed failed);
   ~RelayDial() override;

@@ -1,13 +1,110 @@
 #include "wan/net/relay/session.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 
 #include "wan/net/error.hpp"
+#include "wan/net/wall_clock.hpp"
 
 namespace maki::wan {
+
+// ---- one direction -------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Larger pipes save system calls, but bytes in them are late: bench/NOTES.md has the measurement.
+constexpr int kPipeSize = 512 << 10;
+constexpr std::size_t kFreePipes = 16;
+// Before others in the loop have their turn.
+constexpr int kTurns = 4;
+
+}  // namespace
+
+PipePool::Pipe PipePool::take() {
+  if (!free_.empty()) {
+    Pipe pipe = std::move(free_.back());
+    free_.pop_back();
+    return pipe;
+  }
+  int ends[2];
+  if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0)
+    throw Error("cannot make a pipe", std::strerror(errno),
+                "raise the limit of open files (ulimit -n), or lower --sessions");
+  Pipe pipe{Socket(ends[0]), Socket(ends[1]), 0};
+  // A user who has many pipes gets small ones (fs.pipe-user-pages-soft): they do, only slower.
+  fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);
+  const int size = fcntl(ends[1], F_GETPIPE_SZ);
+  pipe.size = size > 0 ? static_cast<std::size_t>(size) : 4096;
+  return pipe;
+}
+
+void PipePool::give(Pipe pipe) {
+  if (free_.size() < kFreePipes) free_.push_back(std::move(pipe));
+}
+
+SplicePipe::Step SplicePipe::fill(int source) {
+  if (!pipe_.open()) pipe_ = pipes_.take();
+  for (;;) {
+    const ssize_t got =
+        splice(source, nullptr, pipe_.in.descriptor(), nullptr, pipe_.size, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (got > 0) {
+      held_ = static_cast<std::size_t>(got);
+      return Step::kGone;
+    }
+    if (got == 0) return Step::kEnd;
+    if (errno == EINTR) continue;
+    return errno == EAGAIN ? Step::kBlocked : Step::kFailed;
+  }
+}
+
+SplicePipe::Step SplicePipe::drain(int target) {
+  while (held_ > 0) {
+    const ssize_t sent =
+        splice(pipe_.out.descriptor(), nullptr, target, nullptr, held_, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return Step::kBlocked;
+    if (sent <= 0) return Step::kFailed;
+    held_ -= static_cast<std::size_t>(sent);
+    bytes_ += static_cast<std::uint64_t>(sent);
+  }
+  return Step::kGone;
+}
+
+void SplicePipe::release() {
+  if (pipe_.open()) pipes_.give(std::move(pipe_));
+  pipe_ = {};
+}
+
+SplicePipe::Result SplicePipe::move(int source, int target) {
+  if (finished_) return Result::kFlowing;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    if (held_ == 0) {
+      const Step step = fill(source);
+      if (step != Step::kGone) release();
+      if (step == Step::kBlocked) return Result::kFlowing;
+      if (step == Step::kFailed) return Result::kSourceFailed;
+      if (step == Step::kEnd) {
+        finished_ = true;
+        return shutdown(target, SHUT_WR) == 0 ? Result::kFlowing : Result::kTargetFailed;
+      }
+    }
+    const Step step = drain(target);
+    if (step == Step::kBlocked) return Result::kFlowing;
+    if (step == Step::kFailed) return Result::kTargetFailed;
+  }
+  release();
+  return Result::kFlowing;
+}
+
+// ---- two sockets joined --------------------------------------------------------------------------------------------
+
 namespace {
 
 // For what a broken side has left to reach the other.
@@ -117,6 +214,51 @@ void RelaySession::end(const std::string& how) {
   loop_.cancel(linger_);
   const Ended ended = std::move(ended_);
   ended(how);
+}
+
+// ---- many of them --------------------------------------------------------------------------------------------------
+
+RelayPump::RelayPump(const std::string& thread_name, double idle_timeout, Ended ended)
+    : idle_timeout_(idle_timeout), ended_(std::move(ended)), loop_(thread_name) {
+  loop_.post([this] { watch_idle(); });
+}
+
+RelayPump::~RelayPump() {
+  loop_.call([this] {
+    while (!sessions_.empty()) sessions_.begin()->second.session->end("the relay stopped");
+  });
+}
+
+void RelayPump::add(std::uint64_t number, Socket caller, Socket target) {
+  // A std::function has to be copyable, and sockets are not.
+  auto pair = std::make_shared<std::pair<Socket, Socket>>(std::move(caller), std::move(target));
+  loop_.post([this, number, pair] { start(number, std::move(pair->first), std::move(pair->second)); });
+}
+
+void RelayPump::start(std::uint64_t number, Socket caller, Socket target) {
+  auto session = std::make_unique<RelaySession>(loop_, pipes_, std::move(caller), std::move(target), bytes_,
+                                                [this, number](const std::string& how) { this->ended(number, how); });
+  sessions_.emplace(number, Running{std::move(session), WallClock::now()});
+}
+
+void RelayPump::ended(std::uint64_t number, const std::string& how) {
+  const auto found = sessions_.find(number);
+  const RelaySession& session = *found->second.session;
+  const SessionReport report{number, session.there(), session.back(), seconds_since(found->second.since), how};
+  sessions_.erase(found);
+  ended_(report);
+}
+
+void RelayPump::watch_idle() {
+  end_idle();
+  loop_.after(std::clamp(idle_timeout_ / 10, 0.01, 10.0), [this] { watch_idle(); });
+}
+
+void RelayPump::end_idle() {
+  for (auto next = sessions_.begin(); next != sessions_.end();) {
+    RelaySession& session = *(next++)->second.session;
+    if (seconds_since(session.last_moved()) > idle_timeout_) session.end("nothing moved for too long");
+  }
 }
 
 }  // namespace maki::wan

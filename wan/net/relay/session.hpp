@@ -1,25 +1,77 @@
-// Two sockets joined: both directions, and how they end.
-//
-// An end of writing is passed on (the other direction flows on). A side that breaks ends the session: what came from it before is
-// still delivered, then the other side is closed, as it would be if the two were connected directly.
+// Sessions of a relay: one direction, two sockets joined, and the thread that moves the bytes of many.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
-#include "wan/net/relay/splice_pipe.hpp"
 #include "wan/net/socket/event_loop.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
 
+// Pipes for the splice pipes of one loop. A splice pipe has one only while it holds bytes, so idle sessions cost none.
+class PipePool {
+ public:
+  struct Pipe {
+    Socket out, in;  // to read from, to write to
+    std::size_t size = 0;
+    bool open() const { return in.open(); }
+  };
+  Pipe take();           // Throws Error where the process has no descriptors left.
+  void give(Pipe pipe);  // an empty one
+
+ private:
+  std::vector<Pipe> free_;
+};
+
+// One direction of a relayed session: bytes from one socket to another through a pipe (splice(2)), so that they never
+// enter the relay's memory. What does not fit into the target stays in the pipe, and nothing more is read until it has
+// gone.
+class SplicePipe {
+ public:
+  enum class Result {
+    kFlowing,       // until the sockets are ready again, or finished()
+    kSourceFailed,  // all that came before has gone to the target
+    kTargetFailed,
+  };
+
+  explicit SplicePipe(PipePool& pipes) : pipes_(pipes) {}
+  // What goes now, but not for ever. The source's end is passed on as the target's (shutdown). Throws Error (no pipe).
+  Result move(int source, int target);
+  bool wants_source() const { return !finished_ && held_ == 0; }  // to be readable
+  bool wants_target() const { return held_ > 0; }                 // to be writable
+  bool finished() const { return finished_; }                     // the end was passed on
+  std::uint64_t bytes() const { return bytes_; }                  // that the target has taken
+
+ private:
+  enum class Step { kGone, kBlocked, kEnd, kFailed };
+  Step fill(int source);
+  Step drain(int target);
+  void release();
+
+  PipePool& pipes_;
+  PipePool::Pipe pipe_;
+  std::size_t held_ = 0;
+  std::uint64_t bytes_ = 0;
+  bool finished_ = false;
+};
+
+// Two sockets joined: both directions, and how they end.
+//
+// An end of writing is passed on (the other direction flows on). A side that breaks ends the session: what came from it
+// before is still delivered, then the other side is closed, as it would be if the two were connected directly.
 class RelaySession {
  public:
   using Clock = EventLoop::Clock;
   using Ended = std::function<void(const std::string& how)>;
-  // In the loop's thread, as all that follows. `total` counts the bytes of all sessions. `ended` is called once, and the session
-  // may be deleted inside it.
+  // In the loop's thread, as all that follows. `total` counts the bytes of all sessions. `ended` is called once, and
+  // the session may be deleted inside it.
   RelaySession(EventLoop& loop, PipePool& pipes, Socket caller, Socket target, std::atomic<std::uint64_t>& total,
                Ended ended);
   ~RelaySession();
@@ -58,6 +110,42 @@ class RelaySession {
   End* failed_ = nullptr;  // broken: only what it sent before is still delivered
   EventLoop::Timer linger_ = 0;
   Clock::time_point last_moved_ = Clock::now();
+};
+
+struct SessionReport {
+  std::uint64_t number = 0;
+  std::uint64_t there = 0, back = 0;  // bytes from the caller to the target, and back
+  double seconds = 0;
+  std::string how;  // it ended
+};
+
+// One thread of a relay that moves bytes, with its share of the sessions.
+class RelayPump {
+ public:
+  using Ended = std::function<void(const SessionReport&)>;  // in the pump's thread
+  // A session in which nothing moves for `idle_timeout` seconds is ended.
+  RelayPump(const std::string& thread_name, double idle_timeout, Ended ended);
+  ~RelayPump();  // ends what is left, and reports it
+
+  void add(std::uint64_t number, Socket caller, Socket target);                   // any thread
+  std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }  // moved since the start
+
+ private:
+  struct Running {
+    std::unique_ptr<RelaySession> session;
+    EventLoop::Clock::time_point since;
+  };
+  void start(std::uint64_t number, Socket caller, Socket target);
+  void ended(std::uint64_t number, const std::string& how);
+  void end_idle();
+  void watch_idle();
+
+  double idle_timeout_;
+  Ended ended_;
+  std::atomic<std::uint64_t> bytes_{0};
+  PipePool pipes_;
+  std::map<std::uint64_t, Running> sessions_;
+  EventLoop loop_;  // last: its thread uses all the rest
 };
 
 }  // namespace maki::wan

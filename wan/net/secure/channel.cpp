@@ -1,10 +1,6 @@
 #include "wan/net/secure/channel.hpp"
 
 #include <sys/socket.h>
-#include <sys/uio.h>
-
-#include <array>
-#include <cerrno>
 
 #include "wan/net/log.hpp"
 #include "wan/net/secure/tls.hpp"
@@ -24,9 +20,11 @@ class PlainChannel final : public Channel {
   explicit PlainChannel(Socket socket) : socket_(std::move(socket)) {}
 
   IoStatus handshake() override { return IoStatus::kDone; }
-  IoResult read(std::span<std::byte> buffer) override;
+  IoResult read(std::span<std::byte> buffer) override { return read_some(socket_.descriptor(), buffer); }
   bool buffered() const override { return false; }
-  IoResult write(std::span<const std::byte> head, std::span<const std::byte> body) override;
+  IoResult write(std::span<const std::byte> head, std::span<const std::byte> body) override {
+    return write_some(socket_.descriptor(), head, body);
+  }
   IoStatus flush() override { return IoStatus::kDone; }
   void finish_writing() override { ::shutdown(socket_.descriptor(), SHUT_WR); }
   int descriptor() const override { return socket_.descriptor(); }
@@ -37,43 +35,6 @@ class PlainChannel final : public Channel {
   Socket socket_;
   std::string nobody_;
 };
-
-bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK; }
-
-IoResult PlainChannel::read(std::span<std::byte> buffer) {
-  if (buffer.empty()) return {};
-  while (true) {
-    const ssize_t n = ::recv(socket_.descriptor(), buffer.data(), buffer.size(), 0);
-    if (n > 0) return {static_cast<std::size_t>(n), IoStatus::kDone};
-    if (n == 0) return {0, IoStatus::kClosed};
-    if (would_block()) return {0, IoStatus::kWantRead};
-    if (errno != EINTR) return {0, IoStatus::kClosed};
-  }
-}
-
-IoResult PlainChannel::write(std::span<const std::byte> head, std::span<const std::byte> body) {
-  const std::size_t all = head.size() + body.size();
-  std::size_t taken = 0;
-  while (taken < all) {
-    const auto first = head.subspan(std::min(taken, head.size()));
-    const auto second = body.subspan(taken > head.size() ? taken - head.size() : 0);
-    // sendmsg does not write to what it is given; its type cannot say so.
-    std::array<iovec, 2> parts = {iovec{const_cast<std::byte*>(first.data()), first.size()},
-                                  iovec{const_cast<std::byte*>(second.data()), second.size()}};
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    const ssize_t n = ::sendmsg(socket_.descriptor(), &message, MSG_NOSIGNAL);
-    if (n > 0) {
-      taken += static_cast<std::size_t>(n);
-    } else if (would_block()) {
-      return {taken, IoStatus::kWantWrite};
-    } else if (errno != EINTR) {
-      return {taken, IoStatus::kClosed};
-    }
-  }
-  return {taken, IoStatus::kDone};
-}
 
 void check_ways(const Security& security) {
   const bool keys = !security.key_files.empty();

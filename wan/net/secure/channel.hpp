@@ -7,7 +7,7 @@
 #include <string>
 
 #include "wan/net/error.hpp"
-#include "wan/net/secure/party.hpp"
+#include "wan/net/secure/key.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/socket/tcp.hpp"
 
@@ -34,18 +34,6 @@ class SecurityContext {
 
 enum class Side { kConnecting, kListening };
 
-enum class IoStatus {
-  kDone,      // bytes > 0 (handshake: finished)
-  kWantRead,  // wait until the socket is readable, then call again
-  kWantWrite,
-  kClosed,  // the peer ended the connection, or the network did
-};
-
-struct IoResult {
-  std::size_t bytes = 0;
-  IoStatus status = IoStatus::kDone;
-};
-
 class Channel {
  public:
   virtual ~Channel() = default;  // closes the socket; what the kernel holds is still sent
@@ -58,8 +46,9 @@ class Channel {
   // True while read() would give bytes though the socket may not be readable.
   virtual bool buffered() const = 0;
 
-  // Takes bytes of `head`, then of `body` (one system call where it can be; both may be empty). What was taken (result.bytes, over both) need not
-  // stay: the kernel or the channel holds it. kWantWrite: no more fits now (bytes may be > 0). kDone: all was taken.
+  // Takes bytes of `head`, then of `body` (one system call where it can be; both may be empty). What was taken
+  // (result.bytes, over both) need not stay: the kernel or the channel holds it. kWantWrite: no more fits now (bytes
+  // may be > 0). kDone: all was taken.
   virtual IoResult write(std::span<const std::byte> head, std::span<const std::byte> body) = 0;
   // Gives the kernel what the channel still holds: kDone when that is nothing.
   virtual IoStatus flush() = 0;

@@ -12,35 +12,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iterator>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include "wan/net/descriptor.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::wan {
+
+// ---- keys ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
 constexpr std::size_t kMaxKeyFile = 4096;
 constexpr std::size_t kIdDigits = 16;
 constexpr std::string_view kFirstLine = "maki-key 1";
-
-// Owns a descriptor, so that every way out closes it.
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int get() const { return descriptor_; }
-  int release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
 
 // Text that holds a secret: never left behind in freed memory.
 struct SecretText {
@@ -50,12 +39,6 @@ struct SecretText {
   SecretText(const SecretText&) = delete;
   SecretText& operator=(const SecretText&) = delete;
 };
-
-std::string to_hex(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte b : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned>(b));
-  return text;
-}
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -100,14 +83,17 @@ void read_text(int descriptor, const std::string& path, SecretText& out) {
   out.text.resize(size);
 }
 
-bool is_id(std::string_view text) {
-  if (text.size() != kIdDigits) return false;
-  for (const char c : text)
-    if (hex_digit(c) < 0 || (c >= 'A' && c <= 'F')) return false;
-  return true;
+}  // namespace
+
+std::string to_hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte b : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned>(b));
+  return text;
 }
 
-}  // namespace
+bool is_hex(std::string_view text, std::size_t digits) {
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
 
 // Looks at the open file and not at the name, so that nobody can exchange it in between.
 void check_private_file(int descriptor, const std::string& path, const std::string& what) {
@@ -138,7 +124,7 @@ Key parse_key(std::string_view text, const std::string& path) {
     const std::string_view name = trim(line.substr(0, equals));
     const std::string_view value = equals == line.npos ? std::string_view{} : trim(line.substr(equals + 1));
     if (name == "id" && key.id.empty()) {
-      if (!is_id(value))
+      if (!is_hex(value, kIdDigits))
         not_a_key(path, fmt::format("line {}: the id is not {} hexadecimal digits", number, kIdDigits));
       key.id = value;
     } else if (name == "key" && !has_secret) {
@@ -167,17 +153,17 @@ Key Key::make() {
 
 Key read_key(const std::string& path) {
   // Not blocking: opening a pipe must not wait for a writer.
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file.get() < 0) not_a_key(path, std::strerror(errno));
-  check_private_file(file.get(), path, "key file");
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.descriptor() < 0) not_a_key(path, std::strerror(errno));
+  check_private_file(file.descriptor(), path, "key file");
   SecretText content(kMaxKeyFile + 1);
-  read_text(file.get(), path, content);
+  read_text(file.descriptor(), path, content);
   return parse_key(content.text, path);
 }
 
 void write_key(const Key& key, const std::string& path) {
-  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0)
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.descriptor() < 0)
     throw Error("cannot write key file " + path, std::strerror(errno),
                 errno == EEXIST ? "choose another name; keys are never overwritten" : "");
   SecretText content(kMaxKeyFile);
@@ -190,11 +176,11 @@ void write_key(const Key& key, const std::string& path) {
 
   bool good = true;
   for (std::string_view rest = content.text; good && !rest.empty();) {
-    const ssize_t put = ::write(file.get(), rest.data(), rest.size());
+    const ssize_t put = ::write(file.descriptor(), rest.data(), rest.size());
     if (put > 0) rest.remove_prefix(static_cast<std::size_t>(put));
     good = put >= 0 || errno == EINTR;
   }
-  good = good && ::fsync(file.get()) == 0;
+  good = good && ::fsync(file.descriptor()) == 0;
   if (good && ::close(file.release()) == 0) return;
   const std::string reason = std::strerror(errno);
   ::unlink(path.c_str());  // half a key helps nobody
@@ -219,6 +205,32 @@ bool same_in_constant_time(std::span<const std::byte> a, std::span<const std::by
 void random_bytes(std::span<std::byte> out) {
   if (RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(out.size())) != 1)
     throw SecurityError("the system gives no random numbers", "", "check OpenSSL's random generator");
+}
+
+// ---- parties -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Not its name, nor /etc/machine-id: machines are set up as copies of one another.
+std::string this_machine() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::array<char, 64> network{};
+  const ssize_t size = ::readlink("/proc/self/ns/net", network.data(), network.size());
+  if (!boot.empty() && size > 0) return boot + " " + std::string(network.data(), static_cast<std::size_t>(size));
+  static const Key process = Key::make();  // at least this process
+  return process.id;
+}
+
+}  // namespace
+
+Party party_of(const std::string& name) {
+  const std::string text = name.empty() ? "machine " + this_machine() : "name " + name;
+  const std::string label = "maki wan party 1";
+  const Digest digest = hmac_sha256(std::as_bytes(std::span(label)), std::as_bytes(std::span(text)));
+  Party party;
+  std::copy_n(digest.begin(), party.size(), party.begin());
+  return party;
 }
 
 }  // namespace maki::wan

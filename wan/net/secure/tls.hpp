@@ -1,4 +1,5 @@
-// TLS 1.3 for channels, by OpenSSL 3: external pre-shared keys with (EC)DHE, or mutual certificates. Only for this folder.
+// TLS 1.3 for channels, by OpenSSL 3: external pre-shared keys with (EC)DHE, or mutual certificates. Only for this
+// folder.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -50,7 +51,8 @@ std::unique_ptr<Channel> make_tls_channel(std::shared_ptr<const TlsContext> cont
 
 // OpenSSL's reason for the last failure on this thread, in words that help. `peer`: whom the message names.
 SecurityError tls_error(SSL* ssl, const HandshakeNotes& notes, Side side, const std::string& peer);
-// The name in a certificate: its first DNS name or address among the alternative names, else the common name; empty: none.
+// The name in a certificate: its first DNS name or address among the alternative names, else the common name; empty:
+// none.
 std::string certificate_name(X509* certificate);
 
 }  // namespace maki::wan

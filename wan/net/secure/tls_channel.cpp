@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
 #include "wan/net/secure/tls.hpp"
@@ -102,14 +101,12 @@ int TlsChannel::bio_read(BIO* bio, char* data, std::size_t size, std::size_t* go
   BIO_clear_retry_flags(bio);
   *got = 0;
   if (self.broken_) return 0;
-  ssize_t n;
-  do n = ::recv(self.socket_.descriptor(), data, size, 0);
-  while (n < 0 && errno == EINTR);
-  if (n > 0) {
-    *got = static_cast<std::size_t>(n);
+  const IoResult result = read_some(self.socket_.descriptor(), std::as_writable_bytes(std::span(data, size)));
+  if (result.status == IoStatus::kDone) {
+    *got = result.bytes;
     return 1;
   }
-  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+  if (result.status == IoStatus::kWantRead)
     BIO_set_retry_read(bio);
   else
     self.broken_ = true;
@@ -296,16 +293,10 @@ IoResult TlsChannel::write(std::span<const std::byte> head, std::span<const std:
 }
 
 IoStatus TlsChannel::flush() {
-  while (out_begin_ < out_end_) {
-    const ssize_t n = ::send(socket_.descriptor(), out_.get() + out_begin_, out_end_ - out_begin_, MSG_NOSIGNAL);
-    if (n > 0) {
-      out_begin_ += static_cast<std::size_t>(n);
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      return IoStatus::kWantWrite;
-    } else if (errno != EINTR) {
-      return IoStatus::kClosed;
-    }
-  }
+  const IoResult sent =
+      write_some(socket_.descriptor(), std::span<const std::byte>(out_.get() + out_begin_, out_end_ - out_begin_));
+  out_begin_ += sent.bytes;
+  if (sent.status != IoStatus::kDone) return sent.status;
   out_begin_ = out_end_ = 0;
   return IoStatus::kDone;
 }

@@ -1,4 +1,5 @@
-// Connections of which there may be only so many, by their origins: who brings too many crowds out its own, nobody else's.
+// Connections of which there may be only so many, by their origins: who brings too many crowds out its own, nobody
+// else's.
 #pragma once
 
 #include <algorithm>

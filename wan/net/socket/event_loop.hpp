@@ -27,14 +27,14 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // From any thread. post: runs soon, in order. call: waits until it has run (at once when in the loop); an exception of
-  // `work` is thrown here.
+  // From any thread. post: runs soon, in order. call: waits until it has run (at once when in the loop); an exception
+  // of `work` is thrown here.
   void post(std::function<void()> work);
   void call(const std::function<void()>& work);
   bool in_loop() const;
 
-  // In the loop's thread only. Level-triggered. A forgotten descriptor is not reported again, not even from the batch of
-  // events at hand; close it only afterwards.
+  // In the loop's thread only. Level-triggered. A forgotten descriptor is not reported again, not even from the batch
+  // of events at hand; close it only afterwards.
   void watch(int descriptor, bool read, bool write, Pollable& who);
   void change(int descriptor, bool read, bool write);
   void forget(int descriptor);

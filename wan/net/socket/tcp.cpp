@@ -4,15 +4,31 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <thread>
 
 #include "wan/net/error.hpp"
+#include "wan/net/log.hpp"
 
 namespace maki::wan {
+
+// ---- addresses -----------------------------------------------------------------------------------------------------
+
 namespace {
 
 struct AddressList {
@@ -76,18 +92,6 @@ std::vector<Address> look_up(const Endpoint& endpoint, int flags) {
 
 }  // namespace
 
-Socket::~Socket() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-Socket& Socket::operator=(Socket&& other) noexcept {
-  if (this != &other) {
-    if (descriptor_ >= 0) close(descriptor_);
-    descriptor_ = std::exchange(other.descriptor_, -1);
-  }
-  return *this;
-}
-
 std::string Address::host() const {
   char text[INET6_ADDRSTRLEN] = "";
   if (storage.ss_family == AF_INET) {
@@ -144,7 +148,8 @@ int connect_error(int descriptor) {
   here.length = there.length = sizeof(sockaddr_storage);
   if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&there.storage), &there.length) != 0) return errno;
   if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&here.storage), &here.length) != 0) return errno;
-  // On one machine, where nobody listens, TCP can connect a socket to itself: the port it was given is the port it asked for.
+  // On one machine, where nobody listens, TCP can connect a socket to itself: the port it was given is the port it
+  // asked for.
   const bool itself = here.length == there.length && std::memcmp(&here.storage, &there.storage, here.length) == 0;
   return itself ? ECONNREFUSED : 0;
 }
@@ -180,9 +185,255 @@ Address peer_address(int descriptor) {
   return address;
 }
 
+IoResult read_some(int descriptor, std::span<std::byte> buffer) {
+  if (buffer.empty()) return {};
+  ssize_t got;
+  do got = recv(descriptor, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  if (got > 0) return {static_cast<std::size_t>(got), IoStatus::kDone};
+  if (got == 0) errno = 0;
+  return {0, errno == EAGAIN || errno == EWOULDBLOCK ? IoStatus::kWantRead : IoStatus::kClosed};
+}
+
+IoResult write_some(int descriptor, std::span<const std::byte> head, std::span<const std::byte> body) {
+  const std::size_t all = head.size() + body.size();
+  std::size_t taken = 0;
+  while (taken < all) {
+    const auto first = head.subspan(std::min(taken, head.size()));
+    const auto second = body.subspan(taken > head.size() ? taken - head.size() : 0);
+    // sendmsg does not write to what it is given; its type cannot say so.
+    std::array<iovec, 2> parts = {iovec{const_cast<std::byte*>(first.data()), first.size()},
+                                  iovec{const_cast<std::byte*>(second.data()), second.size()}};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const ssize_t sent = sendmsg(descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0)
+      taken += static_cast<std::size_t>(sent);
+    else if (errno != EINTR)
+      return {taken, errno == EAGAIN || errno == EWOULDBLOCK ? IoStatus::kWantWrite : IoStatus::kClosed};
+  }
+  return {taken, IoStatus::kDone};
+}
+
 bool within_this_machine(int descriptor) {
   const std::string there = peer_address(descriptor).host();
   return there == "::1" || there.starts_with("127.") || (!there.empty() && there == local_address(descriptor).host());
+}
+
+// ---- what is asked of a socket, and what the kernel gives ----------------------------------------------------------
+
+namespace {
+
+// Bytes that wait in a socket unsent: what lies there cannot go over another stream any more.
+constexpr int kUnsent = 64 << 10;
+
+void set(int descriptor, int level, int option, int value, const char* name) {
+  if (setsockopt(descriptor, level, option, &value, sizeof(value)) != 0) {
+    throw Error(fmt::format("cannot set {} of a socket", name), std::strerror(errno));
+  }
+}
+
+void set_window(int descriptor, int option, std::size_t bytes, const char* setting) {
+  set(descriptor, SOL_SOCKET, option, static_cast<int>(bytes), option == SO_SNDBUF ? "SO_SNDBUF" : "SO_RCVBUF");
+  int given = 0;
+  socklen_t length = sizeof(given);
+  getsockopt(descriptor, SOL_SOCKET, option, &given, &length);
+  // Linux keeps, and tells, twice what was asked, its own overhead included.
+  if (static_cast<std::size_t>(given) / 2 >= bytes) return;
+  log_once(
+      LogLevel::kWarning,
+      fmt::format(
+          "a window of {} bytes was asked for, the kernel allows {}: raise the system's {} to {}, or set window = 0",
+          bytes, given / 2, setting, bytes));
+}
+
+std::string available_congestion_controls() {
+  std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
+  std::string names;
+  std::getline(file, names);
+  return names.empty() ? "unknown" : names;
+}
+
+void set_congestion(int descriptor, const std::string& name) {
+  if (setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, name.c_str(), static_cast<socklen_t>(name.size())) == 0)
+    return;
+  if (errno == EPERM) {
+    throw Error("congestion = '" + name + "'", "this user may not choose it",
+                "add it to the system's net.ipv4.tcp_allowed_congestion_control, or leave congestion empty");
+  }
+  throw Error("congestion = '" + name + "'", "the kernel has it not (" + std::string(std::strerror(errno)) + ")",
+              "there are: " + available_congestion_controls() +
+                  "; others may come with a kernel module (modprobe tcp_" + name + ")");
+}
+
+// The whole path's rate bounds each of its streams: how they share it changes from moment to moment.
+void set_pacing(int descriptor, double rate) {
+  const std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t bytes = rate > 0 ? static_cast<std::uint64_t>(std::llround(rate)) : none;
+  if (setsockopt(descriptor, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof(bytes)) != 0 && rate > 0) {
+    log_once(LogLevel::kWarning, std::string("the kernel does not pace sockets (") + std::strerror(errno) + ")");
+  }
+}
+
+}  // namespace
+
+void apply_options(int descriptor, const PathSettings& settings, bool bulk) {
+  set(descriptor, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+  set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
+  if (settings.window > 0) {
+    set_window(descriptor, SO_SNDBUF, settings.window, "net.core.wmem_max");
+    set_window(descriptor, SO_RCVBUF, settings.window, "net.core.rmem_max");
+  }
+  if (!settings.congestion.empty()) set_congestion(descriptor, settings.congestion);
+  set_pacing(descriptor, settings.pacing_rate);
+  // A single stream has nobody to leave its bytes to, and does better with a full buffer; 0 is the kernel's own mark.
+  set(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bulk && settings.streams > 1 ? kUnsent : 0, "TCP_NOTSENT_LOWAT");
+}
+
+// ---- connecting and listening --------------------------------------------------------------------------------------
+
+namespace {
+
+void set_port(Address& address, std::uint16_t port) {
+  if (address.storage.ss_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6&>(address.storage).sin6_port = htons(port);
+  } else {
+    reinterpret_cast<sockaddr_in&>(address.storage).sin_port = htons(port);
+  }
+}
+
+// Any address of the family, port 0.
+Address any_of_family(sa_family_t family) {
+  Address address;
+  address.storage.ss_family = family;
+  address.length = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  return address;
+}
+
+Address source_of(const PathSettings& settings, const Address& target) {
+  if (settings.local_address.empty()) return any_of_family(target.storage.ss_family);
+  const Address source = resolve_local({settings.local_address, 0});
+  if (source.storage.ss_family != target.storage.ss_family) {
+    throw Error(fmt::format("cannot connect to {} from local_address = {}", target.text(), settings.local_address),
+                "one is IPv4, the other IPv6");
+  }
+  return source;
+}
+
+Socket make_socket(sa_family_t family) {
+  Socket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.open()) throw Error("cannot make a socket", std::strerror(errno));
+  return socket;
+}
+
+void allow_reuse(int descriptor) {
+  const int yes = 1;  // of ports whose last connection is still being buried
+  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+}
+
+int bind_to(int descriptor, const Address& address) {
+  return bind(descriptor, reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0 ? 0 : errno;
+}
+
+int connect_to(int descriptor, const Address& address) {
+  const auto* target = reinterpret_cast<const sockaddr*>(&address.storage);
+  if (connect(descriptor, target, address.length) == 0 || errno == EINPROGRESS || errno == EINTR) return 0;
+  return errno;
+}
+
+// From one given port (0: any). An errno in `error` where it does not go; a port that is taken is no error of its own.
+Socket try_from(const Address& target, Address source, std::uint16_t port, const PathSettings& settings, int& error) {
+  Socket socket = make_socket(target.storage.ss_family);
+  apply_options(socket.descriptor(), settings);
+  error = 0;
+  if (port != 0 || !settings.local_address.empty()) {
+    if (port != 0) {
+      allow_reuse(socket.descriptor());
+    } else {
+      const int yes = 1;  // the port is chosen when it connects, and may serve several targets
+      setsockopt(socket.descriptor(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes));
+    }
+    set_port(source, port);
+    error = bind_to(socket.descriptor(), source);
+    if (error != 0 && error != EADDRINUSE) {
+      throw Error(fmt::format("cannot connect from {}", source.text()), std::strerror(error),
+                  "check local_address, local_port_first and local_port_last");
+    }
+  }
+  if (error == 0) error = connect_to(socket.descriptor(), target);
+  return socket;
+}
+
+std::string listen_advice(int error) {
+  switch (error) {
+    case EADDRINUSE: return "another program has the port: stop it, or choose another port";
+    case EACCES: return "ports below 1024 need rights: choose a higher one";
+    case EADDRNOTAVAIL: return "this machine has no such address: choose one of its own, or none for all";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+Socket start_connect(const Address& address, const PathSettings& settings) {
+  const Address source = source_of(settings, address);
+  const unsigned first = settings.local_port_first, count = first == 0 ? 1 : settings.local_port_last - first + 1u;
+  static std::atomic<unsigned> turn{0};  // streams that start together begin at different ports
+  const unsigned start = turn.fetch_add(1, std::memory_order_relaxed);
+  int error = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const auto port = static_cast<std::uint16_t>(first == 0 ? 0 : first + (start + i) % count);
+    Socket socket = try_from(address, source, port, settings, error);
+    if (error == 0) return socket;
+    // Both mean that this port is taken, for all targets or for this one.
+    if (error != EADDRINUSE && error != EADDRNOTAVAIL) break;
+  }
+  if (first != 0 && (error == EADDRINUSE || error == EADDRNOTAVAIL)) {
+    throw Error(fmt::format("cannot connect to {} from ports {} to {}", address.text(), first,
+                            settings.local_port_last),
+                "all of them are taken", "give a wider range, at least two ports a stream");
+  }
+  throw Error("cannot connect to " + address.text(), std::strerror(error));
+}
+
+namespace {
+
+// 0 or errno. A port that two sockets try to listen on at the same moment is refused to both, although neither has it:
+// the kernel lets both bind (SO_REUSEADDR) and each then sees the other about to listen. They try again at different
+// times.
+int listen_at(const Endpoint& local, const Address& address, const PathSettings& settings, int backlog, bool& nearly,
+              Socket& socket) {
+  socket = make_socket(address.storage.ss_family);
+  const int descriptor = socket.descriptor();
+  allow_reuse(descriptor);
+  if (address.storage.ss_family == AF_INET6) {
+    const int only_six = local.host.empty() ? 0 : 1;  // without a host: both families
+    setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof(only_six));
+  }
+  apply_options(descriptor,
+                settings);  // what is accepted inherits them; the window must be known before the first segment
+  if (const int error = bind_to(descriptor, address); error != 0) return error;
+  if (listen(descriptor, backlog) == 0) return 0;
+  nearly = errno == EADDRINUSE;
+  return errno;
+}
+
+}  // namespace
+
+Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlog) {
+  constexpr int kAttempts = 5;
+  const Address address = resolve_local(local);
+  Socket socket;
+  for (int attempt = 1;; ++attempt) {
+    bool nearly = false;
+    const int error = listen_at(local, address, settings, backlog, nearly, socket);
+    if (error == 0) return socket;
+    if (!nearly || attempt == kAttempts)
+      throw Error("cannot listen on " + address.text(), std::strerror(error), listen_advice(error));
+    thread_local std::minstd_rand random(std::random_device{}());
+    std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution(100, 5000)(random)));
+  }
 }
 
 }  // namespace maki::wan

@@ -3,30 +3,17 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "wan/net/descriptor.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {
-
-// Owns a file descriptor.
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  ~Socket();
-  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept;
-  int descriptor() const { return descriptor_; }
-  bool open() const { return descriptor_ >= 0; }
-  int release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_ = -1;
-};
 
 struct Address {
   sockaddr_storage storage{};
@@ -43,22 +30,85 @@ std::vector<Address> resolve(const Endpoint& endpoint);
 // For binding: an empty host gives the IPv6 wildcard (which takes IPv4 too), or IPv4's where there is no IPv6.
 Address resolve_local(const Endpoint& endpoint);
 
-// Sets what PathSettings says of a stream's socket: window, congestion control, pacing bound, no delay, a low mark for unsent data (TCP_NOTSENT_LOWAT: a
-// stream is writable only while the network takes what it was given), keep-alive. Before connecting or listening for the window to count.
-// Throws Error where the kernel refuses (an unknown congestion control names those that there are).
+// Sets what PathSettings says of a stream's socket: window, congestion control, pacing bound, no delay, a low mark for
+// unsent data (TCP_NOTSENT_LOWAT: a stream is writable only while the network takes what it was given), keep-alive.
+// Before connecting or listening for the window to count. Throws Error where the kernel refuses (an unknown congestion
+// control names those that there are).
 void apply_options(int descriptor, const PathSettings& settings, bool bulk = true);
 
-// A socket that is connecting: writable when it is done, then connect_error() tells. Binds to the settings' local address and port range
-// (tries the ports in turn). Throws Error where that cannot be had.
+// A socket that is connecting: writable when it is done, then connect_error() tells. Binds to the settings' local
+// address and port range (tries the ports in turn). Throws Error where that cannot be had.
 Socket start_connect(const Address& address, const PathSettings& settings);
 int connect_error(int descriptor);  // an errno, 0 for success
 
 Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlog = 1024);
-// Not open where nobody waits. Throws Error where the process or the system has no descriptor or memory left: the caller
-// should pause, for the connection stays in the queue.
+// Not open where nobody waits. Throws Error where the process or the system has no descriptor or memory left: the
+// caller should pause, for the connection stays in the queue.
 Socket accept_from(int descriptor, Address& peer);
 Address local_address(int descriptor);
 Address peer_address(int descriptor);
 bool within_this_machine(int descriptor);  // connected to one of this machine's own addresses
+
+enum class IoStatus {
+  kDone,      // bytes > 0 (of a channel's handshake: finished)
+  kWantRead,  // wait until the socket is readable, then call again
+  kWantWrite,
+  kClosed,  // the peer ended the connection, or the network did
+};
+
+struct IoResult {
+  std::size_t bytes = 0;
+  IoStatus status = IoStatus::kDone;
+};
+
+// As much as there is, at most the buffer. kClosed: errno says why, 0 where the peer has ended its writing.
+IoResult read_some(int descriptor, std::span<std::byte> buffer);
+// Of `head`, then of `body`, in one system call where it can be, as much as fits now; kDone: all of it.
+IoResult write_some(int descriptor, std::span<const std::byte> head, std::span<const std::byte> body = {});
+
+// Bytes of a known number, sent or received whenever the socket is ready: what a greeting consists of. Until kDone.
+class Transfer {
+ public:
+  explicit Transfer(std::size_t size = 0) : bytes_(size) {}
+  explicit Transfer(std::span<const std::byte> bytes) : bytes_(bytes.begin(), bytes.end()) {}
+  IoStatus send(int descriptor) {
+    return go_on([=](auto rest) { return write_some(descriptor, rest); });
+  }
+  // Reads not one byte more.
+  IoStatus receive(int descriptor) {
+    return go_on([=](auto rest) { return read_some(descriptor, rest); });
+  }
+  // Over a Channel (secure/channel.hpp); sent: the kernel has all of it.
+  template <class Channel>
+  IoStatus send_over(Channel& channel) {
+    const IoStatus status = go_on([&](auto rest) { return channel.write(rest, {}); });
+    return status == IoStatus::kDone ? channel.flush() : status;
+  }
+  template <class Channel>
+  IoStatus receive_over(Channel& channel) {
+    return go_on([&](auto rest) { return channel.read(rest); });
+  }
+  template <std::size_t size>
+  std::array<std::byte, size> block() const {
+    std::array<std::byte, size> block{};
+    std::copy_n(bytes_.begin(), std::min(size, bytes_.size()), block.begin());
+    return block;
+  }
+
+ private:
+  template <class Step>
+  IoStatus go_on(Step step) {
+    while (done_ < bytes_.size()) {
+      const IoResult result = step(std::span(bytes_).subspan(done_));
+      done_ += result.bytes;
+      if (result.status != IoStatus::kDone) return result.status;
+      if (result.bytes == 0) return IoStatus::kClosed;
+    }
+    return IoStatus::kDone;
+  }
+
+  std::vector<std::byte> bytes_;
+  std::size_t done_ = 0;
+};
 
 }  // namespace maki::wan

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 namespace maki::wan {
 namespace {
 
 // A change has to gain so much to be worth it: measurements scatter by about as much.
 constexpr double kWorthIt = 0.97;
-constexpr double kLongWay =
-    0.002;  // seconds of a round trip from which on queues of the network matter, and chunks do not
+// Seconds of a round trip: from the first on queues of the network matter, from the second on what a lost packet and a
+// silence cost.
+constexpr double kLongWay = 0.002, kVeryLongWay = 0.01;
 constexpr double kOneLine = 0.7;  // of the higher rate
 constexpr std::size_t kFirstSize = 256 << 10;
 
@@ -22,26 +22,17 @@ double rounded(double value) {
   return std::round(value / unit) * unit;
 }
 
-bool has(const std::vector<std::string>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 class Tuner {
  public:
   Tuner(MeasuredLink& link, const TuneOptions& options) : link_(link), options_(options), begin_(link.now()) {}
 
   Tuned run() {
     size_messages();
-    consider(options_.base);
-    sweep_streams();
+    choose_sockets();
     find_pacing();
-    sweep_congestion();
-    refine_streams();
     refine_pacing();
-    sweep_chunks();
-    try_window();
-    compare_after_pause();
-    link_.use(result_.best.trial);
+    add_streams();
+    test_silence();
     std::tie(result_.rate_out, result_.rate_in) = rates(result_.best);
     return result_;
   }
@@ -62,7 +53,7 @@ class Tuner {
     bytes_ = std::min(kFirstSize, options_.bytes);
     double rate = 0;
     for (int warm = 0; warm < 2 && time_for(0.2);) {
-      const double seconds = link_.transfer(Way::kBoth, bytes_).slower();
+      const double seconds = transfer().slower();
       rate = std::max(rate, rate_of(bytes_, seconds));
       const bool grows = seconds < 0.7 * enough && bytes_ < options_.bytes;
       if (grows)
@@ -105,15 +96,20 @@ class Tuner {
     if (reconnects) link_.transfer(Way::kBoth, bytes_);  // the streams' windows open
     std::vector<double> out, in;
     for (int i = 0; i < (options_.thorough ? 5 : 3); ++i) {
-      const Timing timing = link_.transfer(Way::kBoth, bytes_);
+      const Timing timing = transfer();
       out.push_back(timing.out);
       in.push_back(timing.in);
-      peak_out_ = std::max(peak_out_, rate_of(bytes_, timing.out));
-      peak_in_ = std::max(peak_in_, rate_of(bytes_, timing.in));
     }
     std::sort(out.begin(), out.end());
     std::sort(in.begin(), in.end());
     return {out[out.size() / 2], in[in.size() / 2]};
+  }
+
+  Timing transfer() {
+    const Timing timing = link_.transfer(Way::kBoth, bytes_);
+    peak_out_ = std::max(peak_out_, rate_of(bytes_, timing.out));
+    peak_in_ = std::max(peak_in_, rate_of(bytes_, timing.in));
+    return timing;
   }
 
   // Without the delay of the way.
@@ -124,61 +120,68 @@ class Tuner {
     return {rate_of(tried.bytes, tried.warm.out), rate_of(tried.bytes, tried.warm.in)};
   }
 
-  // More, else fewer and fewer while that costs little.
-  void sweep_streams() {
-    if (options_.keep_streams) return;
-    if (try_streams(64, 0.4) && !options_.thorough) return;
-    for (const int streams : {4, 1}) {
-      try_streams(streams, 0.4);
-      if (!options_.thorough && result_.tried.back().warm.slower() > 1.2 * result_.best.warm.slower()) break;
-    }
+  // On a very long way bbr, where both kernels let it: it bears losses better, and keeps the rate over a silence. Streams
+  // that hold twice what is on the way within the kernels' bounds, so that one that repairs a loss does not hold back the
+  // others; a window where not even all of them do.
+  void choose_sockets() {
+    if (!options_.keep_congestion && result_.round_trip > kVeryLongWay && allows_bbr(link_.kernel_here()) &&
+        allows_bbr(link_.kernel_there()) && !uses_bbr(options_.base.settings))
+      consider(with_sockets("bbr"));
+    if (result_.tried.empty()) consider(with_sockets(options_.base.settings.congestion));
   }
 
-  bool try_streams(int streams, double share, double worth = kWorthIt) {
-    if (streams < 1 || streams > kMaxStreams || !time_for(share)) return false;
-    Trial trial = result_.best.trial;
-    trial.settings.streams = streams;
-    return consider(trial, true, worth);
+  Trial with_sockets(const std::string& congestion) const {
+    Trial trial = options_.base;
+    trial.settings.congestion = congestion;
+    if (!options_.keep_streams) trial.settings.streams = enough_streams(trial.settings);
+    if (!options_.keep_window) trial.settings.window = needed_window(trial.settings);
+    return trial;
   }
 
-  void sweep_congestion() {
-    if (options_.keep_congestion) return;
-    const std::string usual = link_.kernel_here().congestion;
-    for (const char* name : {"bbr", "cubic"}) {
-      const bool known = has(link_.kernel_here().congestions, name) && has(link_.kernel_there().congestions, name);
-      const bool is_usual = usual == name && link_.kernel_there().congestion == name;
-      if (!known || is_usual || !time_for(0.7)) continue;
-      Trial trial = result_.best.trial;
-      trial.settings.congestion = name;
-      consider(trial);
-      if (!options_.thorough || options_.keep_streams) continue;
-      for (const int streams : {1, 4, 16, 64}) {
-        trial.settings.streams = streams;
-        if (time_for(0.7)) consider(trial);
-      }
-    }
+  static bool allows_bbr(const KernelLimits& kernel) {
+    return std::ranges::find(kernel.congestions, "bbr") != kernel.congestions.end();
   }
 
-  // Fewer are better where they are as fast; but a path that the kernels' limits hold back has no room for losses, which
-  // longer messages meet.
-  void refine_streams() {
-    if (options_.keep_streams) return;
-    const int streams = result_.best.trial.settings.streams;
-    if (held_back(streams)) {
-      for (int more = 2 * streams; more <= kMaxStreams && try_streams(more, 0.8, 1.03) && held_back(more); more *= 2) {
-      }
-    } else if (streams == 1 || held_back(streams / 2) || !try_streams(streams / 2, 0.8, 1.01)) {
-      try_streams(streams * 2, 0.8);
-    }
+  bool uses_bbr(const PathSettings& settings) const {
+    if (!settings.congestion.empty()) return settings.congestion == "bbr";
+    return link_.kernel_here().congestion == "bbr" && link_.kernel_there().congestion == "bbr";
   }
 
-  bool held_back(int streams) const {
-    PathSettings settings = result_.best.trial.settings;
-    settings.streams = streams;
+  // Others than bbr take a lost packet for a full line: there it has to be a small part of all that holds back.
+  int enough_streams(PathSettings settings) const {
+    if (result_.round_trip < kLongWay) return settings.streams;
+    settings.streams = result_.round_trip > kVeryLongWay && !uses_bbr(settings) ? 32 : 8;
+    while (2 * settings.streams <= kMaxStreams && held_back(settings)) settings.streams *= 2;
+    return settings.streams;
+  }
+
+  bool held_back(const PathSettings& settings) const {
     const auto short_of_memory = [&](const KernelLimits& kernel) {
-      return memory_holds_back(kernel, settings, std::max(peak_out_, peak_in_), result_.round_trip);
+      return memory_holds_back(kernel, settings, highest_rate(), result_.round_trip);
     };
     return short_of_memory(link_.kernel_here()) || short_of_memory(link_.kernel_there());
+  }
+
+  // 0 where the kernels' own tuning does, or does not allow one that is large enough.
+  std::size_t needed_window(const PathSettings& settings) const {
+    if (!held_back(settings)) return settings.window;
+    const double share = 2 * highest_rate() * result_.round_trip / settings.streams;
+    std::size_t window = 128 << 10;
+    while (static_cast<double>(window) < share) window *= 2;
+    const auto allowed = [&](const KernelLimits& kernel) {
+      return kernel.rmem_max >= window && kernel.wmem_max >= window;
+    };
+    return allowed(link_.kernel_here()) && allowed(link_.kernel_there()) ? window : settings.window;
+  }
+
+  double highest_rate() const { return std::max(peak_out_, peak_in_); }
+
+  // The rate that pacing has brought may need more.
+  void add_streams() {
+    Trial trial = result_.best.trial;
+    if (options_.keep_streams || !held_back(trial.settings) || !time_for(0.92)) return;
+    trial.settings.streams = std::max(enough_streams(trial.settings), trial.settings.streams);
+    consider(trial, true, 1.03);
   }
 
   // On a long way, a little below the highest rates seen: that keeps the network's queues short, so that it is taken
@@ -209,78 +212,16 @@ class Tuner {
     return consider(trial, false, worth);
   }
 
-  void sweep_chunks() {
-    if (options_.keep_chunks || (result_.round_trip > kLongWay && !options_.thorough)) return;
-    for (const std::size_t chunk : {32 << 10, 128 << 10, 256 << 10, 1 << 20}) {
-      Trial trial = result_.best.trial;
-      trial.settings.send_chunk = chunk;
-      if (time_for(0.92)) consider(trial, false);
-    }
-    for (const std::size_t chunk : {64 << 10, 1 << 20}) {
-      Trial trial = result_.best.trial;
-      trial.settings.receive_chunk = chunk;
-      if (time_for(0.92)) consider(trial, false);
-    }
-  }
-
-  // Twice what is on the way, in equal parts, where the kernels allow it.
-  void try_window() {
-    if (options_.keep_window || !time_for(0.95)) return;
-    const auto [out, in] = rates(result_.best);
-    Trial trial = result_.best.trial;
-    if (!options_.thorough && !held_back(trial.settings.streams)) return;
-    const double share = 2 * std::max(out, in) * result_.round_trip / trial.settings.streams;
-    std::size_t window = 128 << 10;
-    while (static_cast<double>(window) < share) window *= 2;
-    const auto allowed = [&](const KernelLimits& kernel) {
-      return kernel.rmem_max >= window && kernel.wmem_max >= window;
-    };
-    if (!allowed(link_.kernel_here()) || !allowed(link_.kernel_there())) return;
-    trial.settings.window = window;
-    consider(trial);
-  }
-
-  double after_pause(Tried& tried) {
-    link_.use(tried.trial);
+  // What programs meet that work between their messages.
+  void test_silence() {
+    link_.use(result_.best.trial);
     link_.transfer(Way::kBoth, bytes_);
     link_.rest(options_.pause);
-    tried.after_pause = link_.transfer(Way::kBoth, bytes_).slower();
-    options_.progress(fmt::format("  {}: {:.0f} ms after {:.3g} s of silence", describe(tried.trial),
-                                  1e3 * tried.after_pause, options_.pause));
-    return tried.after_pause;
-  }
-
-  // Programs work between their messages: among those that are about as fast, the one that is soonest after a silence.
-  void compare_after_pause() {
-    std::vector<Tried*> close;
-    for (Tried& tried : result_.tried) {
-      if (tried.warm.slower() < 1.15 * result_.best.warm.slower()) close.push_back(&tried);
-    }
-    std::stable_sort(close.begin(), close.end(),
-                     [](const Tried* a, const Tried* b) { return a->warm.slower() < b->warm.slower(); });
-    std::stable_partition(close.begin(), close.end(),
-                          [&](const Tried* tried) { return tried->trial == result_.best.trial; });
-    std::optional<double> shortest;
-    std::vector<const Tried*> tested;
-    for (Tried* tried : close) {
-      if (tested.size() >= (options_.thorough ? 6u : 3u) || (shortest && !time_for(1))) break;
-      if (alike_after_pause(*tried, tested)) continue;
-      tested.push_back(tried);
-      const double sum = tried->warm.slower() + after_pause(*tried);
-      if (shortest && sum >= kWorthIt * *shortest) continue;
-      shortest = sum;
-      result_.best = *tried;
-    }
-  }
-
-  // Chunks do not change what a silence does.
-  static bool alike_after_pause(const Tried& tried, const std::vector<const Tried*>& tested) {
-    return std::any_of(tested.begin(), tested.end(), [&](const Tried* other) {
-      Trial trial = other->trial;
-      trial.settings.send_chunk = tried.trial.settings.send_chunk;
-      trial.settings.receive_chunk = tried.trial.settings.receive_chunk;
-      return trial == tried.trial;
-    });
+    result_.best.after_pause = link_.transfer(Way::kBoth, bytes_).slower();
+    options_.progress(fmt::format("  {}: {:.0f} ms after {:.3g} s of silence", describe(result_.best.trial),
+                                  1e3 * result_.best.after_pause, options_.pause));
+    for (Tried& tried : result_.tried)
+      if (tried.trial == result_.best.trial) tried.after_pause = result_.best.after_pause;
   }
 
   MeasuredLink& link_;

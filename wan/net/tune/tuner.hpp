@@ -1,12 +1,12 @@
-// Finds settings under which messages of a size pass a link soonest, by trying: streams and congestion control first,
-// then pacing, chunks and windows around the best so far.
+// Finds settings under which messages of a size pass a link soonest: streams, window and congestion control follow from
+// round trip, rate and what the kernels allow; pacing is searched for, since only trying shows the rate of a line.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "wan/net/tune/measured_link.hpp"
+#include "wan/net/tune/measure.hpp"
 
 namespace maki::wan {
 
@@ -14,9 +14,9 @@ struct TuneOptions {
   double seconds = 90;             // about so long
   std::size_t bytes = 64'000'000;  // the largest message tried; slower links are tried with smaller ones
   double pause = 3;                // of the test after silence
-  bool thorough = false;           // all congestion controls with all streams, and twice as many repetitions
+  bool thorough = false;           // more repetitions
   Trial base;                      // where the search begins, and what it keeps:
-  bool keep_streams = false, keep_window = false, keep_chunks = false, keep_pacing = false, keep_congestion = false;
+  bool keep_streams = false, keep_window = false, keep_pacing = false, keep_congestion = false;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 

@@ -39,35 +39,6 @@ void expect_words(const std::string& text, const std::vector<std::string>& words
     EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
 }
 
-TEST(PathOptions, SizesRatesAndTimesCarryUnits) {
-  EXPECT_EQ(maki::parse_size("4 MB"), 4'000'000u);
-  EXPECT_EQ(maki::parse_size("64 KiB"), 65536u);
-  EXPECT_EQ(maki::parse_size("1.5 kB"), 1500u);
-  EXPECT_EQ(maki::parse_size("2GB"), 2'000'000'000u);
-  EXPECT_EQ(maki::parse_size("700"), 700u);
-  EXPECT_DOUBLE_EQ(maki::parse_rate("800 Mbit/s"), 1e8);
-  EXPECT_DOUBLE_EQ(maki::parse_rate("100 MB/s"), 1e8);
-  EXPECT_DOUBLE_EQ(maki::parse_rate("10 Gbit/s"), 1.25e9);
-  EXPECT_DOUBLE_EQ(maki::parse_rate("0"), 0);
-  EXPECT_DOUBLE_EQ(maki::parse_seconds("10 min"), 600);
-  EXPECT_DOUBLE_EQ(maki::parse_seconds("1.5"), 1.5);
-  for (const char* wrong : {"4 Mb", "MB", "-1 MB", "0.5 B", "1 MB/s", "1e30 GB", "nan"})
-    EXPECT_THROW(maki::parse_size(wrong), maki::Error) << wrong;
-  for (const char* wrong : {"100", "100 MB", "fast", "-1 MB/s"})
-    EXPECT_THROW(maki::parse_rate(wrong), maki::Error) << wrong;
-  expect_words(complaint([] { maki::parse_rate("100"); }), {"100", "no unit", "Mbit/s", "MB/s"});
-}
-
-TEST(PathOptions, TextsOfNumbersAreReadAsTheSameNumbers) {
-  for (const std::size_t bytes : {0ul, 1ul, 999ul, 65536ul, 65537ul, 4'000'000ul, 1ul << 28, 1ul << 40})
-    EXPECT_EQ(maki::parse_size(maki::size_text(bytes)), bytes) << maki::size_text(bytes);
-  for (const double rate : {0.0, 1.0, 1e8, 123456789.0, 1e8 / 3, 9.7e7})
-    EXPECT_EQ(maki::parse_rate(maki::rate_text(rate)), rate) << maki::rate_text(rate);
-  EXPECT_EQ(maki::size_text(65536), "64 KiB");
-  EXPECT_EQ(maki::size_text(4'000'000), "4 MB");
-  EXPECT_EQ(maki::rate_text(1e8), "800 Mbit/s");
-}
-
 TEST(PathOptions, CommandLineSetsEveryKey) {
   const PathChoices all = read_command_line(
       "--key one.key --key two.key --streams 64 --window '4 MB' --send-chunk 128KiB --receive-chunk '512 kB' "

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "wan/net/copy/message_channel.hpp"
-#include "wan/net/copy/names.hpp"
+#include "wan/net/copy/root.hpp"
 
 namespace maki::wan::copy {
 

@@ -6,8 +6,8 @@
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
 #include "tests/wan/net/path/pair.hpp"
+#include "wan/net/copy/message.hpp"
 #include "wan/net/copy/message_channel.hpp"
-#include "wan/net/copy/records.hpp"
 
 namespace maki::wan::copy {
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "tests/wan/net/copy/two_folders.hpp"
+#include "wan/net/copy/message.hpp"
 #include "wan/net/copy/receiver.hpp"
-#include "wan/net/copy/records.hpp"
 #include "wan/net/copy/sender.hpp"
 
 namespace maki::wan::copy {

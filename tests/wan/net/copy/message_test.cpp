@@ -6,7 +6,6 @@
 #include <random>
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
-#include "wan/net/copy/records.hpp"
 
 namespace maki::wan::copy {
 namespace {

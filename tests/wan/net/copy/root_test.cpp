@@ -138,7 +138,7 @@ TEST_P(CopyRoot, ALinkSwappedIn) {
     try {
       const Descriptor file = fresh.open_file("swap/secret", status);
       char text[8] = {};
-      ASSERT_EQ(read(file.number(), text, 6), 6);
+      ASSERT_EQ(read(file.descriptor(), text, 6), 6);
       ASSERT_STREQ(text, "inside");
       ++opened;
     } catch (const FileProblem&) {

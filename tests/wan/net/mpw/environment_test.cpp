@@ -7,7 +7,6 @@
 #include <map>
 
 #include "tests/wan/net/path/pair.hpp"
-#include "wan/net/mpw/transfer.hpp"
 
 namespace maki::wan::mpw {
 namespace {
@@ -72,22 +71,6 @@ TEST(Environment, SettingsFromTheTableThatToolsPrint) {
   EXPECT_EQ(e.settings.local_port_last, 6100);
   const std::string missing = error_of([] { read({{"MAKI_WAN_SETTINGS", "no_such_file"}}); });
   EXPECT_NE(missing.find("no_such_file"), std::string::npos) << missing;
-}
-
-TEST(Split, PartsDifferByOneByteAtMost) {
-  char bytes[20];
-  const auto parts = split(bytes, 20, 6);
-  const std::size_t sizes[] = {4, 4, 3, 3, 3, 3};
-  char* at = bytes;
-  for (std::size_t i = 0; i < 6; ++i) {
-    EXPECT_EQ(parts[i].size, sizes[i]);
-    EXPECT_EQ(parts[i].data, at);
-    at += sizes[i];
-  }
-  EXPECT_EQ(split(nullptr, 0, 3).size(), 3u);
-  EXPECT_THROW(split(nullptr, 1, 1), Error);
-  EXPECT_THROW(split(bytes, -1, 1), Error);
-  EXPECT_THROW(split(bytes, 1, 0), Error);
 }
 
 }  // namespace

@@ -8,8 +8,7 @@
 
 #include "tests/wan/net/mpw/ports.hpp"
 #include "tests/wan/net/path/pair.hpp"
-#include "wan/net/mpw/dialer.hpp"
-#include "wan/net/mpw/greeting.hpp"
+#include "wan/net/mpw/reaching.hpp"
 
 namespace maki::wan::mpw {
 namespace {

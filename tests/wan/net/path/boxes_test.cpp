@@ -5,9 +5,9 @@
 #include <cstring>
 #include <random>
 
+#include "wan/net/path.hpp"
 #include "wan/net/path/inbox.hpp"
 #include "wan/net/path/outbox.hpp"
-#include "wan/net/path/urgency.hpp"
 
 namespace maki::wan {
 namespace {

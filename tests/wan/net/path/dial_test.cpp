@@ -9,7 +9,7 @@
 #include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "wan/net/path/greeter.hpp"
-#include "wan/net/relay/admission_wire.hpp"
+#include "wan/net/relay/admission.hpp"
 
 namespace maki::wan {
 namespace {

@@ -3,9 +3,8 @@
 #include <random>
 
 #include "tests/wan/net/relay/rig.hpp"
-#include "wan/net/relay/admission_check.hpp"
-#include "wan/net/relay/admission_wire.hpp"
-#include "wan/net/relay/control.hpp"
+#include "wan/net/relay/admission.hpp"
+#include "wan/net/relay/hidden_listener.hpp"
 
 namespace maki::wan {
 namespace {

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "tests/wan/net/relay/rig.hpp"
-#include "wan/net/relay/control.hpp"
 #include "wan/net/relay/hidden_listener.hpp"
 
 namespace maki::wan {

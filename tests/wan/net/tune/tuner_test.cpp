@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "wan/net/tune/bench_report.hpp"
+#include "wan/net/tune/measure.hpp"
 
 namespace {
 
@@ -67,7 +67,16 @@ TEST(Tuner, FindsStreamsAndPacingOfALongFatLine) {
   EXPECT_GT(tuned.rate_out, 0.9e8);
   EXPECT_LE(link.time, 1.3 * options.seconds);
   EXPECT_GT(tuned.best.after_pause, 0);
+  EXPECT_LE(link.connections, 3);              // streams are computed, not tried
   EXPECT_EQ(link.now_used, tuned.best.trial);  // left in use
+}
+
+TEST(Tuner, WhereKernelsHoldStreamsBackTheyGetWindows) {
+  ModelLink link;
+  link.kernel.tcp_rmem_max = link.kernel.tcp_wmem_max = 200'000;  // 256 streams hold 26 MB, twice the way is 54 MB
+  const Tuned tuned = tune(link, {});
+  EXPECT_EQ(tuned.best.trial.settings.streams, kMaxStreams);
+  EXPECT_EQ(tuned.best.trial.settings.window, std::size_t{256} << 10);
 }
 
 TEST(Tuner, WaysOfDifferentRatesArePacedApart) {

@@ -1,0 +1,67 @@
+// Messages over channels: parts of a buffer, and lanes that are passed on.
+#include "wan/net/mpw/transfer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "tests/wan/net/path/pair.hpp"
+
+namespace maki::wan::mpw {
+namespace {
+
+using test::Pair;
+using test::pattern;
+
+bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+TEST(Split, PartsDifferByOneByteAtMost) {
+  char bytes[20];
+  const auto parts = split(bytes, 20, 6);
+  const std::size_t sizes[] = {4, 4, 3, 3, 3, 3};
+  char* at = bytes;
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(parts[i].size, sizes[i]);
+    EXPECT_EQ(parts[i].data, at);
+    at += sizes[i];
+  }
+  EXPECT_EQ(split(nullptr, 0, 3).size(), 3u);
+  EXPECT_THROW(split(nullptr, 1, 1), Error);
+  EXPECT_THROW(split(bytes, -1, 1), Error);
+  EXPECT_THROW(split(bytes, 1, 0), Error);
+}
+
+TEST(RelayOfLanes, PassesOnBothWaysInOrderUntilOneSideCloses) {
+  Pair left(test::streams(2)), right(test::streams(2));
+  const std::vector<RelayLane> lanes{{&left.there, 5, &right.there, 5}, {&left.there, 6, &right.there, 7}};
+  auto relaying = std::async(std::launch::async, [&] { relay(lanes, 1 << 20); });
+  const auto send_all = [](Path& path, Tag tag, unsigned seed) {
+    for (unsigned i = 0; i < 40; ++i) path.send(tag, pattern(i % 3 == 0 ? 200000 : i, seed + i));
+  };
+  const auto all_came = [](Path& path, Tag tag, unsigned seed) {
+    for (unsigned i = 0; i < 40; ++i) {
+      if (!same(path.receive_any(tag, 1 << 20).view(), pattern(i % 3 == 0 ? 200000 : i, seed + i))) return false;
+    }
+    return true;
+  };
+  std::vector<std::future<void>> senders;
+  for (const RelayLane& lane : lanes) {
+    senders.push_back(std::async(std::launch::async, [&] { send_all(left.here, lane.one_tag, 500); }));
+    senders.push_back(std::async(std::launch::async, [&] { send_all(right.here, lane.other_tag, 5000); }));
+  }
+  for (const RelayLane& lane : lanes) {
+    EXPECT_TRUE(all_came(right.here, lane.other_tag, 500));
+    EXPECT_TRUE(all_came(left.here, lane.one_tag, 5000));
+  }
+  for (auto& one : senders) one.get();
+  // What was sent before the end is still passed on.
+  left.here.send(5, pattern(77, 1));
+  left.here.close(5);
+  EXPECT_NO_THROW(relaying.get());
+  EXPECT_TRUE(same(right.here.receive_any(5, 100).view(), pattern(77, 1)));
+}
+
+}  // namespace
+}  // namespace maki::wan::mpw

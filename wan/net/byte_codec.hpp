@@ -1,0 +1,119 @@
+// How all messages are put together and read: numbers, bytes and texts one after another, little-endian.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "wan/net/error.hpp"
+
+namespace maki::wan {
+
+static_assert(std::endian::native == std::endian::little && sizeof(double) == 8,
+              "numbers travel as they lie in memory");
+
+// Bytes that grow.
+class ByteWriter {
+ public:
+  explicit ByteWriter(std::size_t expected = 0) { bytes_.reserve(expected); }
+
+  template <class T>
+  void put(T value) {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    put_bytes(std::as_bytes(std::span(&value, 1)));
+  }
+  void put(bool flag) { put(static_cast<std::uint8_t>(flag)); }
+  void put_bytes(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+  void put_characters(std::string_view text) { put_bytes(std::as_bytes(std::span(text))); }
+  // Its length before it; cut where it is longer than `limit`.
+  template <class Length>
+  void put_text(std::string_view text, std::size_t limit) {
+    text = text.substr(0, limit);
+    put(static_cast<Length>(text.size()));
+    put_characters(text);
+  }
+  // Zeros, until there are so many bytes.
+  void fill(std::size_t size) { bytes_.resize(std::max(size, bytes_.size())); }
+
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+  // In a block of a fixed size; zeros follow.
+  template <std::size_t size>
+  std::array<std::byte, size> block() const {
+    std::array<std::byte, size> out{};
+    std::copy_n(bytes_.begin(), std::min(size, bytes_.size()), out.begin());
+    return out;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// Never reads beyond the end. Every call throws ProtocolError for what cannot be: "a message is too short", "a message
+// makes no sense (reason)" where `what` is "a message" and `wrong` is "a message makes no sense".
+class ByteReader {
+ public:
+  ByteReader(std::span<const std::byte> bytes, const char* what, const char* wrong)
+      : left_(bytes), what_(what), wrong_(wrong) {}
+
+  [[noreturn]] void fail(const std::string& reason) const { throw ProtocolError(wrong_, reason); }
+
+  std::span<const std::byte> bytes(std::size_t size) {
+    if (size > left_.size()) throw ProtocolError(what_ + std::string(" is too short"));
+    const auto out = left_.first(size);
+    left_ = left_.subspan(size);
+    return out;
+  }
+  template <class T>
+  T number() {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    T value;
+    std::memcpy(&value, bytes(sizeof value).data(), sizeof value);
+    return value;
+  }
+  // At most `limit`; `reason` says what is wrong above it.
+  template <class T>
+  T number(T limit, const char* reason) {
+    const T value = number<T>();
+    if (value > limit) fail(reason);
+    return value;
+  }
+  bool flag() { return number<std::uint8_t>(1, "a flag is neither 0 nor 1") == 1; }
+  template <std::size_t size>
+  std::array<std::byte, size> array() {
+    std::array<std::byte, size> out;
+    std::ranges::copy(bytes(size), out.begin());
+    return out;
+  }
+  std::string characters(std::size_t size) {
+    const auto raw = bytes(size);
+    return {reinterpret_cast<const char*>(raw.data()), raw.size()};
+  }
+  template <class Length>
+  std::string text(std::size_t limit, const char* reason = "a text is too long") {
+    const Length length = number<Length>();
+    if (length > limit) fail(reason);
+    return characters(length);
+  }
+  void zeros(std::size_t size, const char* reason) {
+    if (std::ranges::any_of(bytes(size), [](std::byte one) { return one != std::byte{0}; })) fail(reason);
+  }
+  std::size_t left() const { return left_.size(); }
+  void end() const {
+    if (!left_.empty()) throw ProtocolError(what_ + std::string(" is too long"));
+  }
+
+ private:
+  std::span<const std::byte> left_;
+  const char *what_, *wrong_;
+};
+
+}  // namespace maki::wan

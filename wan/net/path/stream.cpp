@@ -1,0 +1,304 @@
+#include "wan/net/path/stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace maki::wan {
+
+// ---- writing -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kCopied = 4 << 10;     // payloads up to this travel with other frames
+constexpr std::size_t kGathered = 15 << 10;  // of frames copied together
+constexpr std::size_t kMostWaiting = 1000;   // control frames, before answers are left out
+constexpr std::size_t kTurn = 256 << 10;     // written before reading has its turn, where there is one stream
+
+}  // namespace
+
+Stream::Stream(StreamHost& host, int number, unsigned epoch, std::unique_ptr<Channel> channel)
+    : host_(host), number_(number), epoch_(epoch), channel_(std::move(channel)) {}
+
+Stream::~Stream() {
+  *alive_ = false;
+  stop();
+}
+
+void Stream::start() {
+  host_.loop().watch(channel_->descriptor(), true, false, *this);
+  watched_ = true;
+  if (channel_->buffered()) read_later();  // the socket may be empty, so the loop would not call
+}
+
+void Stream::send_control(const Frame& frame, std::vector<std::byte> payload) {
+  if (retire_sent_ || ended_) return;
+  // A peer that asks for heartbeats and does not read them gets no more.
+  if (frame.type == FrameType::kPong && control_.size() >= kMostWaiting) return;
+  control_.push_back({frame, std::move(payload)});
+}
+
+void Stream::retire() {
+  retiring_ = true;
+  pump();
+}
+
+void Stream::break_off() { ::shutdown(channel_->descriptor(), SHUT_RDWR); }
+
+void Stream::finish() {
+  try {
+    if (channel_->flush() == IoStatus::kDone) channel_->finish_writing();
+  } catch (const Error&) {
+    // The peer is gone: there is no one left to tell.
+  }
+  stop();
+}
+
+// Not even an event of the batch at hand may touch a caller's buffer any more, or be taken for one of the stream that
+// has this one's place now.
+void Stream::stop() {
+  ended_ = true;
+  let_go();
+  landing_.reset();
+  if (watched_) host_.loop().forget(channel_->descriptor());
+  watched_ = false;
+}
+
+void Stream::want_write(bool want) {
+  if (want == wants_write_ || ended_ || !watched_) return;
+  wants_write_ = want;
+  host_.loop().change(channel_->descriptor(), true, want);
+}
+
+void Stream::append(const Frame& frame, std::span<const std::byte> payload) {
+  Frame stamped = frame;
+  stamped.length = static_cast<std::uint32_t>(payload.size());
+  stamped.checksum = channel_->encrypted() || payload.empty() ? 0 : checksum(payload);
+  const auto header = encode(stamped);
+  head_.insert(head_.end(), header.begin(), header.end());
+}
+
+// Gathers the next frames to write; false where there are none.
+bool Stream::load() {
+  head_.clear();
+  head_done_ = body_done_ = 0;
+  body_ = {};
+  const auto append_whole = [&](const Frame& frame, std::span<const std::byte> payload) {
+    append(frame, payload);
+    head_.insert(head_.end(), payload.begin(), payload.end());
+  };
+  while (!control_.empty() && head_.size() < kGathered) {
+    append_whole(control_.front().frame, control_.front().payload);
+    control_.pop_front();
+  }
+  std::vector<std::byte> acknowledgement;
+  if (!retire_sent_ && host_.take_acknowledgement(acknowledgement))
+    append_whole({.type = FrameType::kAck}, acknowledgement);
+  while (!retiring_ && head_.size() < kGathered) {
+    const auto chunk = host_.next_chunk(*this);
+    if (!chunk) break;
+    const auto payload = chunk->payload();
+    if (chunk->frame.type == FrameType::kData) sent += payload.size();
+    if (payload.size() <= kCopied) {
+      append_whole(chunk->frame, payload);
+      continue;
+    }
+    append(chunk->frame, payload);
+    body_ = payload;
+    chunk_ = chunk;
+    host_.begin_writing(*chunk);
+    break;
+  }
+  if (retiring_ && !retire_sent_ && control_.empty()) {
+    append_whole({.type = FrameType::kRetire}, {});
+    retire_sent_ = true;
+  }
+  return !head_.empty();
+}
+
+void Stream::let_go() {
+  if (!chunk_) return;
+  body_ = {};
+  const auto chunk = std::move(chunk_);
+  chunk_ = nullptr;
+  host_.end_writing(*chunk);
+}
+
+void Stream::pump() {
+  if (ended_ || wants_write_) return;  // the loop calls when the socket takes more
+  const auto alive = alive_;
+  try {
+    write_some();
+  } catch (const Error& error) {
+    if (*alive) end(error.what());
+  }
+}
+
+void Stream::write_some() {
+  // Of many streams each takes one chunk, then the others have their turn.
+  const PathSettings& settings = host_.stream_settings();
+  const std::size_t most = settings.streams > 1 ? 2 * kCopied : kTurn;
+  std::size_t turn = 0;
+  while (true) {
+    // A chunk is taken on only when the last one is with the kernel: another stream may have more room for it.
+    if (!writing() && (!flush() || !load())) break;
+    const IoResult result =
+        channel_->write(std::span<const std::byte>(head_).subspan(head_done_), body_.subspan(body_done_));
+    const std::size_t of_head = std::min(result.bytes, head_.size() - head_done_);
+    head_done_ += of_head;
+    body_done_ += result.bytes - of_head;
+    turn += result.bytes;
+    flushed_ = false;
+    if (!writing()) let_go();
+    if (result.status == IoStatus::kClosed) return end("the connection was closed");
+    if (result.status == IoStatus::kWantWrite || turn >= most) return want_write(true);
+  }
+  if (ended_) return;
+  want_write(!flushed_);
+  if (retire_sent_ && flushed_) channel_->finish_writing();
+}
+
+// True when the kernel has all that was written.
+bool Stream::flush() {
+  const IoStatus status = channel_->flush();
+  flushed_ = status == IoStatus::kDone;
+  if (status == IoStatus::kClosed) end("the connection was closed");
+  return flushed_;
+}
+
+// ---- reading -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kDirect = 2 << 10;  // this much or more missing of a payload is read straight to its place
+constexpr std::size_t kWaste = 64 << 10;
+
+}  // namespace
+
+void Stream::on_ready(bool readable, bool writable) {
+  const auto alive = alive_;
+  try {
+    if (readable) read_some();
+    if (*alive && writable && !ended_) {
+      want_write(false);
+      write_some();
+    }
+  } catch (const Error& error) {
+    if (*alive) end(error.what());
+  }
+}
+
+void Stream::end(const std::string& why) {
+  if (ended_) return;
+  stop();
+  host_.ended(*this, why);
+}
+
+void Stream::read_some() {
+  const auto alive = alive_;
+  std::size_t taken = 0;
+  const std::size_t turn = host_.stream_settings().receive_chunk;
+  while (*alive && !ended_ && taken < turn && read_more(taken)) {
+  }
+  if (!*alive || ended_) return;
+  if (taken > 0) host_.heard(*this);
+  if (taken >= turn && channel_->buffered()) read_later();
+}
+
+void Stream::read_later() {
+  host_.loop().post([this, alive = alive_] {
+    if (*alive && !ended_) on_ready(true, false);
+  });
+}
+
+// One read; false when there is nothing more now.
+bool Stream::read_more(std::size_t& taken) {
+  std::span<std::byte> into = staging_;
+  const std::size_t missing = in_payload_ ? frame_.length - payload_filled_ : 0;
+  const bool direct = missing >= kDirect;
+  if (direct) {
+    if (frame_.type != FrameType::kData) {
+      into = std::span<std::byte>(control_payload_).subspan(payload_filled_, missing);
+    } else if (!landing_ || landing_->where == nullptr) {
+      waste_.resize(kWaste);
+      into = std::span<std::byte>(waste_).first(std::min(kWaste, missing));
+    } else {
+      into = {landing_->where + payload_filled_, missing};
+    }
+  }
+  const IoResult result = channel_->read(into);
+  if (result.status == IoStatus::kClosed) {
+    end(peer_retired_ ? "" : "the connection was closed");
+    return false;
+  }
+  if (result.bytes == 0) {
+    if (result.status == IoStatus::kWantWrite) want_write(true);
+    return false;
+  }
+  taken += result.bytes;
+  if (direct) {
+    payload_filled_ += result.bytes;
+    if (payload_filled_ == frame_.length) finish_frame();
+  } else {
+    take(into.first(result.bytes));
+  }
+  return true;
+}
+
+// Takes bytes that were read to the staging place.
+void Stream::take(std::span<const std::byte> bytes) {
+  const auto alive = alive_;
+  while (!bytes.empty() && *alive && !ended_) {
+    if (!in_payload_) {
+      const std::size_t part = std::min(bytes.size(), kFrameBytes - header_filled_);
+      std::memcpy(header_.data() + header_filled_, bytes.data(), part);
+      header_filled_ += part;
+      bytes = bytes.subspan(part);
+      if (header_filled_ == kFrameBytes) begin_frame();
+      continue;
+    }
+    const std::size_t part = std::min<std::size_t>(bytes.size(), frame_.length - payload_filled_);
+    if (frame_.type != FrameType::kData) {
+      std::memcpy(control_payload_.data() + payload_filled_, bytes.data(), part);
+    } else if (landing_ && landing_->where != nullptr) {
+      std::memcpy(landing_->where + payload_filled_, bytes.data(), part);
+    }
+    payload_filled_ += part;
+    bytes = bytes.subspan(part);
+    if (payload_filled_ == frame_.length) finish_frame();
+  }
+}
+
+void Stream::begin_frame() {
+  header_filled_ = 0;
+  frame_ = decode_frame(header_);
+  if (peer_retired_) throw ProtocolError("Frames came after the last one of a stream");
+  payload_filled_ = 0;
+  landing_.reset();
+  if (frame_.type == FrameType::kData) {
+    if (!host_.has_received(frame_.sequence)) landing_ = host_.begin_data(frame_);
+  } else {
+    control_payload_.resize(frame_.length);
+  }
+  in_payload_ = true;
+  if (frame_.length == 0) finish_frame();
+}
+
+void Stream::finish_frame() {
+  in_payload_ = false;
+  if (frame_.type != FrameType::kData) {
+    if (!channel_->encrypted() && frame_.length > 0 && checksum(control_payload_) != frame_.checksum)
+      throw ProtocolError("A control frame came with a wrong checksum");
+    if (frame_.type == FrameType::kRetire) peer_retired_ = true;
+    host_.control(*this, frame_, control_payload_);
+    return;
+  }
+  auto landing = std::move(landing_);
+  if (!landing || !landing->wanted() || host_.has_received(frame_.sequence)) return;  // it came twice
+  if (!channel_->encrypted() && frame_.length > 0 && landing->where != nullptr &&
+      checksum({landing->where, frame_.length}) != frame_.checksum)
+    throw ProtocolError("A chunk came with a wrong checksum", "the network altered it", "it will be sent again");
+  received += frame_.length;
+  host_.finish_data(frame_, std::move(landing));
+}
+
+}  // namespace maki::wan

@@ -1,0 +1,423 @@
+#include "wan/net/tune/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "wan/net/listener.hpp"
+#include "wan/net/tune/kernel_limits.hpp"
+
+namespace maki::wan {
+
+// ---- what both ends need -------------------------------------------------------------------------------------------
+
+std::span<std::byte> PayloadBuffer::of(std::size_t bytes) {
+  constexpr std::size_t kBlock = 1 << 20;
+  const std::size_t before = bytes_.size();
+  if (before < bytes) bytes_.resize(bytes);
+  std::uint64_t state = 88172645463325252ull;
+  for (std::size_t i = before; i < std::min(bytes_.size(), kBlock); ++i) {  // xorshift (Marsaglia 2003)
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    bytes_[i] = static_cast<std::byte>(state >> 32);
+  }
+  for (std::size_t i = std::max(before, kBlock); i < bytes_.size(); i += std::min(kBlock, bytes_.size() - i))
+    std::memcpy(&bytes_[i], bytes_.data(), std::min(kBlock, bytes_.size() - i));
+  return std::span(bytes_).first(bytes);
+}
+
+TransferOrder TransferOrder::of(const Words& order) {
+  constexpr std::uint64_t kMany = 1 << 20;
+  TransferOrder given;
+  given.bytes = order.integer("bytes", kLargestTransfer);
+  given.count = order.integer("count", kMany);
+  given.flight = order.integer("flight", kMany);
+  if (given.flight == 0 || given.bytes * given.flight > kLargestTransfer)
+    throw ProtocolError("the peer's measurement ordered a transfer that is too large");
+  return given;
+}
+
+TransferQueue::TransferQueue(const TransferOrder& order, PayloadBuffer& memory, Start start)
+    : order_(order), memory_(memory.of(order.bytes * order.flight)), start_(std::move(start)),
+      under_way_(order.flight) {
+  while (started_ < std::min(order_.count, order_.flight)) start_next();
+}
+
+void TransferQueue::start_next() {
+  const std::uint64_t place = started_++ % order_.flight;
+  under_way_[place] = start_(memory_.subspan(place * order_.bytes, order_.bytes));
+}
+
+std::chrono::steady_clock::time_point TransferQueue::finish() {
+  std::chrono::steady_clock::time_point last{};
+  for (std::uint64_t i = 0; i < order_.count; ++i) {
+    Request& oldest = under_way_[i % order_.flight];
+    oldest.wait();
+    last = std::max(last, oldest.done_at());
+    if (started_ < order_.count) start_next();
+  }
+  return last;
+}
+
+// ---- the side that calls -------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double kClockAge = 20;     // seconds after which the clocks are compared again
+constexpr double kStreamsWait = 20;  // for all streams of a path to be up
+constexpr int kCalls = 5;
+
+double seconds_of(std::uint64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); }
+double seconds_now() { return seconds_of(nanoseconds_now()); }
+
+Words with_settings(const char* order, const Trial& trial) {
+  Words words(order);
+  words.set("send_chunk", std::uint64_t{trial.settings.send_chunk});
+  words.set("receive_chunk", std::uint64_t{trial.settings.receive_chunk});
+  return words.set("pacing", trial.pacing_in);
+}
+
+// What a path can change while it lives.
+bool same_sockets(const Trial& a, const Trial& b) {
+  return a.settings.streams == b.settings.streams && a.settings.window == b.settings.window &&
+         a.settings.congestion == b.settings.congestion;
+}
+
+}  // namespace
+
+BenchClient::BenchClient(const Endpoint& peer, const Security& security, const RelayRoute& relay)
+    : peer_(peer), security_(security), relay_(relay) {}
+
+BenchClient::~BenchClient() { leave("bye"); }
+
+void BenchClient::leave(const char* word) {
+  if (!path_.valid()) return;
+  try {
+    say(path_, kOrders, Words(word));
+    path_.close(10);
+  } catch (const Error&) {  // the path is gone already
+  }
+  path_ = Path();
+}
+
+void BenchClient::use(const Trial& trial) {
+  if (!path_.valid() || !trial_ || !same_sockets(*trial_, trial)) {
+    connect(trial);
+  } else if (!(*trial_ == trial)) {
+    path_.change(trial.settings);
+    ask(with_settings("change", trial), "changed");
+  }
+  trial_ = trial;
+}
+
+void BenchClient::connect(const Trial& trial) {
+  leave("later");
+  round_trip_ = 0;
+  offset_at_ = -1e9;
+  for (int call = 0; call < kCalls; ++call) {
+    path_ = Path::connect(peer_, security_, trial.settings, "bench", relay_);
+    await_streams(trial.settings.streams);
+    if (greet(trial)) return;
+    path_.close(10);
+  }
+  throw Error(fmt::format("the measurement at {} did not take our settings", peer_.text()),
+              "another caller changes them", "let one measure at a time");
+}
+
+bool BenchClient::greet(const Trial& trial) {
+  Words hello = with_settings("hello", trial);
+  hello.set("window", std::uint64_t{trial.settings.window}).set("congestion", trial.settings.congestion);
+  say(path_, kOrders, hello);
+  const Words reply = hear(path_, kReplies);
+  if (reply.order() == "again") return false;
+  if (reply.order() == "refused") {
+    throw Error(fmt::format("{} cannot listen with our window or congestion control", peer_.text()),
+                "its own output says why");
+  }
+  if (reply.order() != "welcome") {
+    throw ProtocolError(fmt::format("{} does not measure", peer_.text()), "it answered otherwise",
+                        "start 'maki wan bench --listen' there");
+  }
+  there_ = KernelLimits::read(reply);
+  return true;
+}
+
+// connect() returns with the first stream: the others are a matter of round trips.
+void BenchClient::await_streams(int streams) {
+  const double until = now() + kStreamsWait;
+  while (path_.status().streams_up < std::min(streams, path_.status().streams) && now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+Words BenchClient::ask(const Words& order, const char* reply) {
+  say(path_, kOrders, order);
+  const Words words = hear(path_, kReplies);
+  if (words.order() != reply)
+    throw ProtocolError(fmt::format("{} answered '{}' to '{}'", peer_.text(), words.order(), order.order()));
+  return words;
+}
+
+std::vector<double> BenchClient::round_trips(int count) {
+  say(path_, kOrders, Words("echo").set("count", static_cast<std::uint64_t>(count)));
+  std::vector<double> times;
+  double shortest = 1e9;
+  for (int i = 0; i < count; ++i) {
+    std::uint64_t word = 0;
+    const double begin = seconds_now();
+    path_.send(kEchoes, std::as_bytes(std::span(&word, 1)));
+    path_.receive(kEchoes, std::as_writable_bytes(std::span(&word, 1)));
+    const double end = seconds_now();
+    times.push_back(end - begin);
+    if (end - begin >= shortest) continue;
+    shortest = end - begin;
+    offset_ = seconds_of(word) - (begin + end) / 2;  // the same way both ways
+  }
+  offset_at_ = now();
+  round_trip_ = round_trip_ == 0 ? shortest : std::min(round_trip_, shortest);
+  return times;
+}
+
+void BenchClient::keep_clock() {
+  if (now() - offset_at_ > kClockAge) round_trips(2);
+}
+
+double BenchClient::of_theirs(std::uint64_t nanoseconds) const { return seconds_of(nanoseconds) - offset_; }
+
+Timing BenchClient::transfer(Way way, std::size_t bytes) {
+  keep_clock();
+  bytes = std::min<std::size_t>(bytes, kLargestTransfer);
+  return way == Way::kOut ? take(bytes) : way == Way::kIn ? give(bytes) : both(bytes);
+}
+
+Timing BenchClient::take(std::size_t bytes) { return {send_many({bytes, 1, 1}), 0}; }
+
+double BenchClient::send_many(const TransferOrder& order) {
+  out_.of(order.bytes * order.flight);
+  keep_clock();
+  Words words("take");
+  order.write(words);
+  ask(words, "ready");
+  const double begin = seconds_now();
+  TransferQueue sends(order, out_, [&](std::span<std::byte> place) { return path_.start_send(kPayload, place); });
+  sends.finish();
+  return of_theirs(hear(path_, kReplies).integer("at", ~std::uint64_t{0})) - begin;
+}
+
+Timing BenchClient::give(std::size_t bytes) {
+  Request arrival = path_.start_receive(kPayload, in_.of(bytes));
+  const Words given = ask(Words("give").set("bytes", std::uint64_t{bytes}), "given");
+  arrival.wait();
+  return {0, seconds_of(nanoseconds(arrival.done_at())) - of_theirs(given.integer("at", ~std::uint64_t{0}))};
+}
+
+Timing BenchClient::both(std::size_t bytes) {
+  const auto payload = out_.of(bytes);
+  Request arrival = path_.start_receive(kPayload, in_.of(bytes));
+  // Late enough for the order to be there.
+  const double begin_at = seconds_now() + round_trip_ + 0.01;
+  say(path_, kOrders,
+      Words("both")
+          .set("bytes", std::uint64_t{bytes})
+          .set("at", static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0))));
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::max(begin_at - seconds_now(), 0.0)));
+  const double begin = seconds_now();
+  Request sending = path_.start_send(kPayload, payload);
+  arrival.wait();
+  const Words done = hear(path_, kReplies);
+  sending.wait();
+  return {of_theirs(done.integer("at", ~std::uint64_t{0})) - begin,
+          seconds_of(nanoseconds(arrival.done_at())) - of_theirs(done.integer("began", ~std::uint64_t{0}))};
+}
+
+void BenchClient::rest(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+double BenchClient::now() const { return seconds_now(); }
+
+CpuUse BenchClient::cpu() { return {cpu_seconds(), ask(Words("cpu"), "used").real("seconds", 1e12)}; }
+
+// ---- the side that is called ---------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double kHighestRate = 1e15;
+constexpr std::uint64_t kNanosecond = 1'000'000'000;
+
+// What a caller wants of our end.
+PathSettings wanted(const Words& order, PathSettings settings) {
+  settings.window = order.integer("window", kLargestTransfer);
+  settings.congestion = order.text("congestion");
+  settings.send_chunk = order.integer("send_chunk", kLargestTransfer);
+  settings.receive_chunk = order.integer("receive_chunk", kLargestTransfer);
+  settings.pacing_rate = order.real("pacing", kHighestRate);
+  settings.check();
+  return settings;
+}
+
+// Of what a path can change; how many streams it has is the caller's affair.
+void adopt(Path& path, const PathSettings& settings) {
+  PathSettings now = path.settings();
+  now.send_chunk = settings.send_chunk;
+  now.receive_chunk = settings.receive_chunk;
+  now.pacing_rate = settings.pacing_rate;
+  path.change(now);
+}
+
+class Session {
+ public:
+  Session(Path& path, const PathSettings& settings) : path_(path), settings_(settings) {}
+
+  // Until the caller has finished: true, or leaves to call again with other settings: false.
+  bool run() {
+    for (;;) {
+      const Words order = hear(path_, kOrders);
+      if (order.order() == "bye" || order.order() == "later") return order.order() == "bye";
+      carry_out(order);
+    }
+  }
+
+ private:
+  void carry_out(const Words& order) {
+    const std::string& what = order.order();
+    if (what == "change")
+      change(order);
+    else if (what == "echo")
+      echo(order.integer("count", kMostEchoes));
+    else if (what == "take")
+      take(TransferOrder::of(order));
+    else if (what == "give")
+      give(order.integer("bytes", kLargestTransfer));
+    else if (what == "both")
+      both(order);
+    else if (what == "cpu")
+      say(path_, kReplies, Words("used").set("seconds", cpu_seconds()));
+    else
+      throw ProtocolError(
+          fmt::format("the peer's measurement ordered '{}', which is unknown here", what.substr(0, 40)));
+  }
+
+  void change(const Words& order) {
+    settings_.send_chunk = order.integer("send_chunk", kLargestTransfer);
+    settings_.receive_chunk = order.integer("receive_chunk", kLargestTransfer);
+    settings_.pacing_rate = order.real("pacing", kHighestRate);
+    settings_.check();
+    adopt(path_, settings_);
+    say(path_, kReplies, Words("changed"));
+  }
+
+  void echo(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::uint64_t word = 0;
+      path_.receive(kEchoes, std::as_writable_bytes(std::span(&word, 1)));
+      word = nanoseconds_now();
+      path_.send(kEchoes, std::as_bytes(std::span(&word, 1)));
+    }
+  }
+
+  void take(const TransferOrder& order) {
+    TransferQueue arrivals(order, in_,
+                           [&](std::span<std::byte> place) { return path_.start_receive(kPayload, place); });
+    say(path_, kReplies, Words("ready"));
+    const auto at = arrivals.finish();
+    say(path_, kReplies, Words("done").set("at", nanoseconds(at)));
+  }
+
+  void give(std::uint64_t bytes) {
+    const auto payload = out_.of(bytes);
+    const std::uint64_t at = nanoseconds_now();
+    Request sending = path_.start_send(kPayload, payload);
+    say(path_, kReplies, Words("given").set("at", at));
+    sending.wait();
+  }
+
+  void both(const Words& order) {
+    const std::uint64_t bytes = order.integer("bytes", kLargestTransfer);
+    const std::uint64_t at = order.integer("at", ~std::uint64_t{0});
+    const auto payload = out_.of(bytes);
+    Request arrival = path_.start_receive(kPayload, in_.of(bytes));
+    const std::uint64_t now = nanoseconds_now();
+    if (at > now) std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(at - now, 60 * kNanosecond)));
+    const std::uint64_t began = nanoseconds_now();
+    Request sending = path_.start_send(kPayload, payload);
+    arrival.wait();
+    say(path_, kReplies, Words("done").set("at", nanoseconds(arrival.done_at())).set("began", began));
+    sending.wait();
+  }
+
+  Path& path_;
+  PathSettings settings_;
+  PayloadBuffer in_, out_;
+};
+
+class Server {
+ public:
+  explicit Server(const BenchService& service) : service_(service), settings_(service.settings), local_(service.local) {
+    listen();
+    service_.listening(local_);
+  }
+
+  void run() {
+    bool finished = false;
+    while (!(finished && service_.once) && !service_.stop()) {
+      std::optional<Accepted> caller = listener_->accept_for(0.25);
+      if (!caller) continue;
+      try {
+        finished = serve(*caller);
+      } catch (const Error& error) {
+        finished_ = true;
+        service_.say(fmt::format("{}: {}", caller->path.status().peer, error.what()));
+      }
+    }
+  }
+
+ private:
+  void listen() {
+    listener_.reset();
+    listener_ = std::make_unique<Listener>(local_, service_.security, settings_, ListenerLimits{}, service_.relay);
+    if (!service_.relay.used()) local_ = listener_->address();  // the same port the next time
+  }
+
+  // True when the caller has finished, false when it will call again.
+  bool serve(Accepted& caller) {
+    Path& path = caller.path;
+    const Words hello = hear(path, kOrders);
+    if (hello.order() != "hello") throw ProtocolError("the peer's measurement began without a hello");
+    const PathSettings asked = wanted(hello, service_.settings);
+    const bool same_sockets = asked.window == settings_.window && asked.congestion == settings_.congestion;
+    const PathSettings before = std::exchange(settings_, asked);
+    if (!same_sockets) {  // those of a listening socket, which accepted ones inherit
+      try {
+        listen();
+      } catch (const Error& error) {
+        settings_ = before;
+        listen();
+        say(path, kReplies, Words("refused"));
+        path.close(10);
+        throw;
+      }
+      say(path, kReplies, Words("again"));
+      path.close(10);
+      return false;
+    }
+    adopt(path, settings_);
+    Words welcome("welcome");
+    KernelLimits::of_this_machine().write(welcome);
+    say(path, kReplies, welcome.set("largest", kLargestTransfer));
+    if (finished_) service_.say(fmt::format("{} measures", path.status().peer));  // else it goes on
+    finished_ = Session(path, settings_).run();
+    path.close(10);
+    return finished_;
+  }
+
+  const BenchService& service_;
+  PathSettings settings_;
+  Endpoint local_;
+  bool finished_ = true;  // the last caller, if any
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace
+
+void serve_bench(const BenchService& service) { Server(service).run(); }
+
+}  // namespace maki::wan

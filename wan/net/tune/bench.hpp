@@ -1,0 +1,149 @@
+// What the two ends of a measurement say to each other over the path that they measure: orders of the side that
+// called, replies of the side that was called, echoes, and payload that nobody looks at.
+//
+//   hello window= congestion= ...  -> welcome largest= (kernel limits), or again: the listener was made anew, call again
+//   change send_chunk= receive_chunk= pacing=  -> changed
+//   echo count=                    8 bytes each way, so often; back comes the clock of the side that was called, in ns
+//   take bytes= count= flight=     -> ready, then payload, then done at= (messages, so many of them in flight)
+//   give bytes=                    -> given at= (the clock at the begin of the sending), and payload
+//   both bytes= at=                payload both ways from that time on -> done at= began=
+//   cpu                            -> used seconds=
+//   bye, or later: the caller will call again with other settings
+#pragma once
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wan/net/path.hpp"
+#include "wan/net/settings.hpp"
+#include "wan/net/tune/measure.hpp"
+#include "wan/net/tune/words.hpp"
+
+namespace maki::wan {
+
+inline constexpr Tag kOrders = 1, kReplies = 2, kEchoes = 3, kPayload = 4;
+inline constexpr std::uint64_t kLargestTransfer = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMostEchoes = 100000;
+
+inline std::uint64_t nanoseconds(std::chrono::steady_clock::time_point time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+inline std::uint64_t nanoseconds_now() { return nanoseconds(std::chrono::steady_clock::now()); }
+
+inline double cpu_seconds() {
+  rusage use{};
+  getrusage(RUSAGE_SELF, &use);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(use.ru_utime) + seconds(use.ru_stime);
+}
+
+inline void say(Path& path, Tag tag, const Words& words) {
+  const std::string text = words.text();
+  path.send(tag, std::as_bytes(std::span(text)));
+}
+inline Words hear(Path& path, Tag tag) { return Words::parse(path.receive_any(tag, kMaxWords).view()); }
+
+// So many messages of so many bytes, at most `flight` of them at once.
+struct TransferOrder {
+  std::uint64_t bytes = 0, count = 1, flight = 1;
+  static TransferOrder of(const Words& order);
+  void write(Words& order) const { order.set("bytes", bytes).set("count", count).set("flight", flight); }
+};
+
+// Memory of a payload: touched beforehand, and not to be compressed on the way.
+class PayloadBuffer {
+ public:
+  std::span<std::byte> of(std::size_t bytes);
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// Starts sends or receives of an order's messages, the first `flight` of them at once.
+class TransferQueue {
+ public:
+  using Start = std::function<Request(std::span<std::byte>)>;
+  TransferQueue(const TransferOrder& order, PayloadBuffer& memory, Start start);
+  // Starts the others as those before them end; when the last was done.
+  std::chrono::steady_clock::time_point finish();
+
+ private:
+  void start_next();
+
+  TransferOrder order_;
+  std::span<std::byte> memory_;
+  Start start_;
+  std::vector<Request> under_way_;  // of message i at i % flight
+  std::uint64_t started_ = 0;
+};
+
+// The calling side of a measurement: a MeasuredLink over real paths to `serve_bench`.
+class BenchClient : public MeasuredLink {
+ public:
+  // Nothing is connected before use().
+  BenchClient(const Endpoint& peer, const Security& security, const RelayRoute& relay = {});
+  ~BenchClient() override;  // says bye, so that a server that serves once ends
+
+  void use(const Trial& trial) override;
+  std::vector<double> round_trips(int count) override;
+  Timing transfer(Way way, std::size_t bytes) override;
+  void rest(double seconds) override;
+  double now() const override;
+  CpuUse cpu() override;
+  const KernelLimits& kernel_here() const override { return here_; }
+  const KernelLimits& kernel_there() const override { return there_; }
+  // Messages out, several in flight: seconds from the first's begin to the last's arrival.
+  double send_many(const TransferOrder& order);
+  PathStatus status() const { return path_.status(); }
+
+ private:
+  void connect(const Trial& trial);
+  bool greet(const Trial& trial);  // false: call again
+  void await_streams(int streams);
+  void leave(const char* word);
+  Words ask(const Words& order, const char* reply);
+  Timing take(std::size_t bytes);
+  Timing give(std::size_t bytes);
+  Timing both(std::size_t bytes);
+  void keep_clock();
+  double of_theirs(std::uint64_t nanoseconds) const;  // a time of theirs, in seconds of our clock
+
+  Endpoint peer_;
+  Security security_;
+  RelayRoute relay_;
+  Path path_;
+  std::optional<Trial> trial_;
+  KernelLimits here_ = KernelLimits::of_this_machine(), there_;
+  PayloadBuffer in_, out_;
+  double offset_ = 0;        // their clock less ours, seconds
+  double offset_at_ = -1e9;  // when that was found
+  double round_trip_ = 0;    // the shortest so far on this connection
+};
+
+// The side of a measurement that is called: does what the caller orders, with the settings that the caller names.
+struct BenchService {
+  Endpoint local;
+  Security security;
+  PathSettings settings;  // what the caller does not decide: timeouts, limits
+  RelayRoute relay;
+  bool once = false;                                                        // ends with the first caller's bye
+  std::function<void(const Endpoint&)> listening = [](const Endpoint&) {};  // where, once it does
+  std::function<void(const std::string&)> say = [](const std::string&) {};  // callers that come and go
+  std::function<bool()> stop = [] { return false; };                        // asked while nobody is there
+};
+
+// One caller after the other. Returns when `stop` says so, or after one with `once`. Throws Error, SecurityError where
+// listening fails; a caller that is lost or talks nonsense ends its own measurement only.
+void serve_bench(const BenchService& service);
+
+}  // namespace maki::wan
