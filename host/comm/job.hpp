@@ -8,8 +8,8 @@
 namespace maki {
 
 // Prints "maki: error: rank R: message" and ends all ranks (MPI_Abort); in a process alone, the message without a rank,
-// and exit code 1. Where all ranks fail alike, one of them speaks: after a timeout the lowest rank that is still heard
-// of, else rank 0; the others give it a moment.
+// and exit code 1. Where all ranks fail alike, one of them prints: after a timeout the lowest rank that is still heard
+// of, else rank 0; the others first leave it a moment to end the job.
 [[noreturn]] void abort_job(const std::string& message);
 
 // Whether this process has started MPI.
@@ -21,10 +21,10 @@ struct OnMachine {
 };
 OnMachine on_this_machine();
 
-// The GPU of this rank where none is asked for: ranks of a machine take those that they see in turn.
+// The default GPU of this rank: the ranks of a machine take the visible GPUs in turn.
 int usual_device();
-// The threads of this rank where none are asked for: 0 leaves it to OMP_NUM_THREADS and the cores that the launcher
-// bound this rank to; where it bound none, the ranks of a machine share its cores evenly.
+// The default number of threads of this rank: 0 leaves it to OMP_NUM_THREADS and the cores that the launcher bound this
+// rank to; without binding, the ranks of a machine share its cores evenly.
 int usual_threads();
 
 // Ranks, machines, and the path of device payloads with its reason, for the log: "8 ranks on 2 machines, 4 on each;

@@ -17,7 +17,7 @@ namespace maki::mpi {
 struct Ranks {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, size = 1;
-  std::vector<int> in_world;  // the rank in the job of each rank here
+  std::vector<int> in_world;  // by rank of `comm`: its rank in the job
   Communicator::Limits limits;
   double timeout = 120;  // s
 };
@@ -27,17 +27,17 @@ void check(int code, const char* call);
 
 // Starts MPI (once) and gives the job's ranks; `expected` of them, where that is not 0.
 Ranks start(int expected);
-// A communicator of `comm`'s members with errors as return values.
+// Describes `comm`, with limits and timeout of `like`; from here on MPI returns errors of `comm` as codes.
 Ranks describe(MPI_Comm comm, const Ranks& like);
-// Frees the communicator, where that can still be done.
+// Frees the communicator, unless MPI is finalized already.
 void release(Ranks& ranks);
 
 // One spell of waiting: ever longer pauses between looks at the requests, so that ranks that share a core leave it to
 // those that work, and an end after the timeout.
 //
-// When it ends: at once when a rank is lost (heartbeat.hpp) or another one has given up; after the timeout, unless
-// a rank says that it is at work, which is waited for as long as it takes, with a line on standard error now and then.
-// So a long computation or a slow file is no fault, and a stopped process is one.
+// The waiting ends at once when a rank is lost (heartbeat.hpp) or another has given up, else after the timeout, unless
+// a rank answers that it is at work: then it goes on, with a line on standard error now and then. So a long computation
+// or a slow file is no fault, and a stopped process is one.
 class Patience {
  public:
   Patience(const Ranks& ranks, std::string what);
@@ -46,8 +46,8 @@ class Patience {
   Patience& operator=(const Patience&) = delete;
   // Something came: the timeout starts anew.
   void refresh();
-  // Waits a little. At the end throws Error naming the ranks that are not heard from; `pending` (ranks here) are those
-  // waited for, which are named if all answer.
+  // Waits a little. When waiting ends, throws Error naming the ranks that do not answer, or if all answer the ranks of
+  // `pending` (numbered as in `comm`), which are still waited for.
   void pause(const std::function<std::vector<int>()>& pending);
 
  private:
@@ -60,7 +60,7 @@ class Patience {
   Clock::time_point looked_;
   std::chrono::duration<double> waited_{0};  // since something came
   std::chrono::duration<double> asked_{0};   // the part of it after which all ranks were asked; 0: they were not
-  std::vector<unsigned long> answers_;       // of each until then
+  std::vector<unsigned long> answers_;       // by rank: the answers counted at that time
 };
 
 // Waits for one request of a collective call.
