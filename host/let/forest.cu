@@ -74,7 +74,7 @@ struct Reader {
     const std::uint64_t byte = blocks.multipole_byte(blocks.block_of_multipole(i), i);
     return blocks.compress ? unpack_multipole(at<PackedMultipole>(byte)) : at<Multipole>(byte);
   }
-  // With the mass that is known, where it is not read.
+  // Particle i; its mass is `mass` where read_mass is false.
   MAKI_HD SourceParticle particle(std::size_t i, const std::uint32_t* parents, bool read_mass, float mass) const {
     const std::uint32_t b = blocks.block_of_particle(i);
     const std::uint64_t byte = blocks.particle_byte(b, i);
