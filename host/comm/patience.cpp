@@ -51,7 +51,7 @@ void Patience::pause(const std::function<std::vector<int>()>& pending) {
   if (waited_.count() > ranks_.timeout && !others_are_at_work()) give_up(pending());
 }
 
-// After the timeout. True also while answers may still come.
+// Called after the timeout. True also while answers may still come.
 bool Patience::others_are_at_work() {
   if (asked_.count() == 0) {
     answers_.clear();

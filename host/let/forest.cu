@@ -262,7 +262,7 @@ void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<
   launch(stream, "let_unpack", total.particles + total.multipoles,
          Unpack{Reader{packed.data(), blocks.view()}, total.particles, with_masses, forest.parents.data(),
                 forest.particles.data(), forest.multipoles.data(), tree.moments.data(), tree.geometry.view()});
-  // Of divided cells, only the nodes have a level that it sweeps.
+  // Of divided cells, the sweep covers only the nodes of the tree of domains, which alone have levels.
   if (!particles_alone) sweep_octree(stream, forest.particles.data(), tree, SweepOrder::kLeavesFirst);
 }
 
