@@ -8,8 +8,8 @@
 
 namespace maki {
 
-// The level of the cells that ghosts complete, for so many particles in all: some 8 particles a cell, so that the
-// margins around a domain are thin and groups of neighbouring cells still fill. At least `least`.
+// The level of the cells that ghosts complete, for so many particles in all: 1.5 to 12 particles a cell on average, so
+// that the margins around a domain are thin and groups of neighbouring cells still fill. At least `least`.
 int whole_cell_level(std::uint64_t particles, int least);
 
 // How much further than a cutoff of r_cut (sides) a rank's ghosts may reach beyond its domain (sides).
