@@ -12,15 +12,14 @@ namespace maki {
 
 // The text of rank `root`, on all ranks. Collective.
 std::string broadcast_text(const Communicator& ranks, const std::string& text, int root = 0);
-// The texts of all ranks, in their order. For short ones: the longest sets the memory of each. Collective.
+// The texts of all ranks, in the order of ranks. For short texts: each takes the memory of the longest. Collective.
 std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& text);
 
-// Where any rank names a problem (an empty text is none), all throw Error with that of the lowest rank that does.
-// Collective.
+// Throws Error on all ranks where `problem` is not empty on any: that of the lowest such rank. Collective.
 void throw_together(const Communicator& ranks, const std::string& problem);
 
-// Makes the call, which may be another on each rank but must not be collective, and throws on all ranks where it threw
-// on any: the same Error everywhere. Collective. A process alone just makes the call.
+// Makes the call on each rank; where it throws on any, all ranks throw the same Error. The calls may differ between
+// ranks but must not be collective; all_succeed() is. A process alone just makes the call.
 template <class Call>
 void all_succeed(const Communicator& ranks, Call&& call) {
   if (ranks.size() == 1) return call();

@@ -16,8 +16,9 @@ class NcclRanks;
 
 class Communicator {
  public:
-  // What the launcher made (mpirun, srun with PMI); one rank without any. Starts MPI at the first call and ends it with
-  // the program. Throws Error under srun without PMI, where every task would take itself for the only one.
+  // All ranks that the launcher (mpirun, srun with PMI) started; one rank without a launcher. Starts MPI at the first
+  // call and finalizes it at the program's end. Throws Error under srun without PMI, where every task would take itself
+  // for the only one.
   static Communicator world();
   // This process alone.
   static Communicator self();
@@ -27,7 +28,7 @@ class Communicator {
 
   // A communicator of all ranks that give the same colour, in the order of `key` and then of rank. Collective.
   Communicator split(int colour, int key) const;
-  // Those of this communicator that share this rank's machine (its memory), in the order of rank. Collective.
+  // The ranks of this communicator on this rank's machine (shared memory), in the order of rank. Collective.
   Communicator split_by_machine() const;
 
   // All of these are collective: every rank calls them in the same order. A peer that is lost (set_timeout) is an Error
@@ -44,7 +45,7 @@ class Communicator {
   void max(std::span<std::uint64_t> values) const;
   void min(std::span<double> values) const;
 
-  // What a look at something under way found.
+  // What a look at a transfer under way found: nothing new, some progress, or its end.
   enum class Look { kNothing, kMoved, kDone };
 
   // One message to or from a rank, in host memory. Empty ones are allowed and are not sent.
@@ -58,15 +59,15 @@ class Communicator {
     void* data;
     std::size_t bytes;  // known beforehand: as many as the other side sends
   };
-  // Sends and receives all of them, at most a bounded number and size in flight; messages above 2 GiB are sent in
-  // pieces. A rank's messages to itself are copied. Collective among the ranks that take part, with equal `tag`.
+  // Sends and receives all messages, with a bounded number and size in flight and in pieces of bounded size (Limits). A
+  // rank's messages to itself are copied. Collective among the ranks that take part, with equal `tag`.
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in, int tag = 0) const;
-  // The same under way, while the caller works: the messages' memory is in use until wait() returns.
+  // An exchange that goes on while the caller works: the messages' memory is in use until wait() returns.
   class Transfer {
    public:
     Transfer(Transfer&&) noexcept;
     Transfer& operator=(Transfer&&) noexcept;
-    // One that was not waited for is given up: only right where the job ends.
+    // Gives up a transfer that was not waited for: only right where the job ends.
     ~Transfer();
     // Moves messages on, which some networks only do during such calls; whether all has come and gone.
     bool progress() { return look() == Look::kDone; }
@@ -90,7 +91,8 @@ class Communicator {
   };
   Traffic traffic() const;  // of this communicator; its splits count for themselves
 
-  // What is in flight at once, and in which pieces; alike on all ranks. At least one piece is always in flight.
+  // Bounds on what is in flight at once, and on the size of pieces; equal on all ranks. One piece may always be in
+  // flight.
   struct Limits {
     std::size_t piece_bytes = std::size_t{1} << 30;  // up to 2^31 - 1
     std::size_t messages = 64;                       // sends (receives are all posted at once, into their places)
@@ -99,15 +101,15 @@ class Communicator {
   void set_limits(const Limits& limits);
   const Limits& limits() const;
 
-  // Looks until it is done, with growing pauses while nothing moves; throws as the calls above do when peers are
-  // missing. `what` is said then ("an exchange"); ranks that `pending` gives are named where all ranks still answer.
+  // Calls `look` until it returns kDone, with growing pauses while nothing moves; throws Error as the calls above do
+  // when peers are missing. The message contains `what` ("an exchange"), and the ranks of `pending` where all ranks
+  // answer.
   void wait(const std::string& what, const std::function<Look()>& look,
             const std::function<std::vector<int>()>& pending) const;
 
-  // How long a call waits with nothing heard before it asks whether the others are at work, and gives up where none is;
-  // MAKI_RANK_TIMEOUT (seconds), else 120. A process that is stopped or gone is noticed after a twelfth of the job's
-  // (host/comm/heartbeat.hpp), and a rank at work may take as long as it wants. A communicator's copies and later
-  // splits follow.
+  // Seconds without progress after which a call asks whether other ranks are at work, and throws Error where none is;
+  // MAKI_RANK_TIMEOUT, else 120. A rank at work may take any time; a process that is stopped or gone is noticed after a
+  // twelfth of the job's timeout (host/comm/heartbeat.hpp). Holds for the communicator's copies and later splits.
   void set_timeout(double seconds);
 
  private:

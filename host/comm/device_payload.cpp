@@ -18,7 +18,7 @@ namespace {
 using Outgoing = Communicator::Outgoing;
 using Incoming = Communicator::Incoming;
 
-// Those to or from other ranks, and the rank's own apart.
+// Messages to or from other ranks, and the rank's messages to itself.
 template <class Message>
 struct Parted {
   std::vector<Message> others, own;

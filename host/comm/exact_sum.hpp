@@ -24,7 +24,7 @@ class ExactSum {
   double value() const;
 
  private:
-  // Two's complement in words of 32 bits; what goes beyond them waits in the upper halves for carry().
+  // Two's complement in words of 32 bits; carries wait in the upper halves for carry().
   static constexpr int kWords = 68;
   static constexpr int kBias = 1088;  // word i counts 2^(32 i - kBias)
   void carry();
@@ -34,8 +34,8 @@ class ExactSum {
 };
 
 // Sums of DoubleDouble over ranks, added without any error and then rounded to a DoubleDouble: the same bits on every
-// rank. Each rank's own part carries the errors it was made with, some 1e-32 a term: so value() is the sum rounded
-// once unless that lies that close to the middle between two doubles. Collective.
+// rank. The ranks' own sums have errors of some 1e-32 a term, so value() is the exact sum rounded once, unless the
+// exact sum lies that close to the middle between two doubles. Collective.
 void exact_sum(const Communicator& ranks, std::span<DoubleDouble> sums);
 
 }  // namespace maki

@@ -16,12 +16,12 @@ class Exchange {
  public:
   Exchange(const Ranks& ranks, std::span<const Communicator::Outgoing> out, std::span<const Communicator::Incoming> in,
            int tag, Communicator::Traffic& traffic);
-  // Not finished: the job fails, or the caller does. Nothing more is received.
+  // Gives up an exchange that is not finished (the job or the caller fails): nothing more is received.
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // Moves on without waiting.
+  // Advances the messages without waiting.
   Communicator::Look look();
   // Ranks that are still waited for.
   std::vector<int> pending() const;

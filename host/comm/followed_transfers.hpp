@@ -10,12 +10,13 @@
 
 namespace maki {
 
-// While one is under way the host must not wait for a stream without looking after it: a peer that is lost would never
-// be noticed. So it stands in for Stream::synchronize() (StreamWaiter) on the thread that made it.
+// While a transfer is under way, a host that waits for a stream has to poll the transfer as well: else the loss of a
+// peer would never be noticed. So this object is the StreamWaiter, called by Stream::synchronize(), of the thread that
+// made it.
 class FollowedTransfers {
  public:
   explicit FollowedTransfers(const Communicator& ranks);
-  // Waits for what is under way; gives it up where an exception leaves this scope, or where peers are lost.
+  // Waits for the transfers under way; gives them up where an exception leaves this scope, or where peers are lost.
   ~FollowedTransfers();
   FollowedTransfers(const FollowedTransfers&) = delete;
   FollowedTransfers& operator=(const FollowedTransfers&) = delete;
@@ -24,7 +25,7 @@ class FollowedTransfers {
 
  private:
   static void wait_for(const std::function<bool()>& reached);
-  std::size_t under_way();  // how many, without those that are done; throws as they do
+  std::size_t under_way();  // number of transfers, without those that are done; throws as their look()
   std::vector<int> pending() const;
 
   Communicator ranks_;

@@ -19,7 +19,7 @@ void check(int code, const char* call) {
 
 namespace {
 
-// Of the end alone, so that it meets no other call.
+// A communicator for finalize() alone, so that its barrier meets no other call.
 Ranks at_end;
 
 // At the program's end: only ranks that all arrive here can finalize.

@@ -15,7 +15,8 @@ namespace {
 
 using Look = Communicator::Look;
 
-// Calls do not block: a peer that is lost must not take this rank with it. What a call began is asked for afterwards.
+// NCCL's calls do not block: a peer that is lost must not take this rank with it. Their completion is polled
+// afterwards.
 class Started final : public NcclRanks {
  public:
   explicit Started(const Communicator& ranks);

@@ -9,7 +9,7 @@
 
 namespace maki {
 
-// The version ("2.28.9") that this build is linked to; empty in a build without.
+// The version ("2.28.9") that this build is linked to; empty in a build without NCCL.
 std::string nccl_version();
 
 // NCCL's communicator of some ranks, each with a GPU of its own that is selected.
@@ -18,12 +18,12 @@ class NcclRanks {
   virtual ~NcclRanks() = default;
 };
 
-// Collective. Throws Error where NCCL does, and as all waiting for a rank that is missing.
+// Collective. Throws Error where NCCL fails or a rank is missing.
 std::shared_ptr<NcclRanks> start_nccl(const Communicator& ranks);
 
 // Queues all messages as one group behind what `stream` holds now; messages of no bytes are not allowed. All groups of
 // this process, of whatever ranks, run one after the other in the order of these calls, which is the same on all ranks:
-// so no two of them can hold the GPUs that the other needs.
+// so no two groups can each hold a GPU that the other needs (a deadlock).
 std::unique_ptr<PayloadTransfer> begin_nccl(const Communicator& ranks, std::shared_ptr<NcclRanks> nccl,
                                             const Stream& stream, PayloadMessages messages);
 

@@ -18,7 +18,7 @@
 namespace maki {
 namespace {
 
-// What one rank can do.
+// The paths that one rank can use.
 struct Facts {
   int has_nccl = 0, mpi_takes_device = 0, machine = 0;
   std::array<char, 36> device{};

@@ -1,4 +1,5 @@
-// The ways in which device payloads travel, behind one face. Included by host/comm/*.cpp and *.cu only.
+// The common interface of the transfers of device payloads (NCCL, MPI, staging). Included by host/comm/*.cpp and *.cu
+// only.
 #pragma once
 
 #include <vector>
@@ -17,12 +18,12 @@ struct PayloadMessages {
 class PayloadTransfer {
  public:
   virtual ~PayloadTransfer() = default;
-  // Moves on without waiting. After kDone all that was received is in place on the device.
+  // Advances the transfer without waiting. After kDone all received data are in place on the device.
   virtual Communicator::Look look() = 0;
-  // Whether the rest goes on without the host, and `stream` was told to wait for it: done, as far as its later work can
-  // tell. What it needs is kept until look() says kDone.
+  // Makes later work of `stream` wait for the transfer and returns true, where the rest goes on without the host; false
+  // where the host has to wait. The messages' memory is in use until look() returns kDone.
   virtual bool follow(const Stream& /*stream*/) { return false; }
-  // Whether nothing goes on but in look().
+  // Whether the transfer advances only within look().
   virtual bool needs_host() const { return true; }
   // Ranks that are still waited for.
   virtual std::vector<int> pending() const = 0;

@@ -12,7 +12,7 @@
 
 namespace maki {
 
-// Staging memory that is kept, and the stream of its copies, which runs beside those of the computation.
+// Staging memory, kept between transfers, and a stream for its copies beside the streams of the computation.
 class StagingPool {
  public:
   using Block = std::unique_ptr<PinnedBuffer>;

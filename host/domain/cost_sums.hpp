@@ -11,9 +11,10 @@
 
 namespace maki {
 
-// What the particles cost in the last evaluations (device arrays): cost[i] is that of group i, its interactions say;
-// groups follow one another and hold all particles. Without groups, cost[i] is particle i's; without cost, all
-// particles cost the same. Everyone gives the same kind; ranks without particles may give an empty one.
+// Costs of the particles in the last evaluations (device arrays): cost[i] is the cost of group i, for example its
+// interactions; groups follow one another and hold all particles. Without groups, cost[i] is the cost of particle i;
+// without costs, all particles cost the same. All ranks give the same kind; ranks without particles may give an empty
+// one.
 struct Costs {
   const std::uint32_t* cost = nullptr;
   const Group* groups = nullptr;
@@ -21,12 +22,12 @@ struct Costs {
   // Added for each particle, in units of `cost`: work that is alike for all (keys, sort, mesh), and a bound on how many
   // cheap particles one rank may get.
   std::uint32_t each = 0;
-  // What this rank took for all of it, 0 where that is not to count. Where all ranks that have cost give their time, a
-  // rank's cost weighs as much as the time that it took, and a slower machine gets less. Times differ from run to run.
+  // Seconds that this rank took for these costs; 0: time does not count. Where all ranks with costs give a time, costs
+  // are scaled to their rank's time, and a slower machine gets fewer particles. Times differ from run to run.
   double seconds = 0;
 };
 
-// Costs summed from the first group on, on the device, and the particles found at given sums.
+// Prefix sums of the costs on the device, and the particles at given sums.
 class CostSums {
  public:
   CostSums(const Stream& stream, const Costs& costs, std::size_t particles);
@@ -37,7 +38,7 @@ class CostSums {
 
  private:
   Costs costs_;
-  DeviceBuffer<std::uint64_t> below_{"samples.cost"};  // of all groups before
+  DeviceBuffer<std::uint64_t> below_{"samples.cost"};  // by group: sum over those before it
   std::uint64_t total_ = 0;
 };
 

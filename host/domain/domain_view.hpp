@@ -1,4 +1,4 @@
-// Whose a position is, for kernels and for the host: plain arrays and no ownership.
+// The rank whose domain holds a position, for kernels and for the host: views of plain arrays.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace maki {
 
-// The last of `n` ascending starts that is not above `at`; start 0 is taken for granted.
+// Index of the last of `n` ascending starts that is not above `at`; 0 where none is.
 template <class T>
 MAKI_HD std::uint32_t interval_of(const T* starts, std::uint32_t n, T at) {
   std::uint32_t low = 0, high = n;  // starts[low] <= at < starts[high]
@@ -22,8 +22,8 @@ MAKI_HD std::uint32_t interval_of(const T* starts, std::uint32_t n, T at) {
 }
 
 // Where intervals begin. Slab i is [x[i], x[i+1]) along x; its column j is [y[i ny + j], ...) along y; the column's
-// cell k is [z[(i ny + j) nz + k], ...) along z. Each axis begins at 0 and ends at 2^32. Starts ascend; of equal ones
-// the last has what follows and the others are empty.
+// cell k is [z[(i ny + j) nz + k], ...) along z. Each axis begins at 0 and ends at 2^32. Starts ascend; of equal starts
+// the last has the interval and the others are empty.
 struct DomainView {
   const std::uint32_t* x;
   const std::uint32_t* y;

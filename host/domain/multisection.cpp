@@ -38,9 +38,9 @@ std::vector<WeightedPoint> integer_weights(std::span<const SamplePoint> samples,
   return points;
 }
 
-// Where the cumulated weight, which rises at each distinct coordinate, reaches `part` of `parts`. The weight at a
-// coordinate counts as spread halfway to its neighbours, so that cuts follow weights smoothly; what lies on a cut's
-// coordinate goes whole to the side that leaves the smaller error.
+// The coordinate where the cumulated weight, which rises at each distinct coordinate, reaches `part` of `parts`. The
+// weight at a coordinate counts as spread halfway to its neighbours, so that cuts follow weights smoothly; what lies on
+// a cut's coordinate goes whole to the side that leaves the smaller error.
 std::uint32_t place_in_gap(std::uint64_t before, std::uint64_t at, std::uint64_t after, double fraction) {
   const std::uint64_t low = before + (at - before + 1) / 2;  // in (before, at], or 0
   const std::uint64_t high = at + (after - at + 1) / 2;      // in (at, after]
@@ -114,7 +114,8 @@ class Cumulated {
         std::ranges::lower_bound(points_, cut, {}, [this](const WeightedPoint& p) { return p.at[axis_]; });
     return sums_[static_cast<std::size_t>(first - points_.begin())];
   }
-  // All cuts with `least` to `most` below them, of which there must be one. Not 0 where another will do.
+  // The window of all cuts with a weight of `least` to `most` below them, of which there must be one. Not 0 where
+  // another cut will do.
   Window cuts(std::uint64_t least, std::uint64_t most) const {
     const auto reached = std::ranges::lower_bound(sums_, least), passed = std::ranges::upper_bound(sums_, most);
     const std::uint32_t low = reached == sums_.begin() ? 1 : coordinate(reached) + 1;
@@ -123,7 +124,7 @@ class Cumulated {
   }
 
  private:
-  // Of the point with which a sum is reached.
+  // The coordinate of the point that reaches a sum.
   std::uint32_t coordinate(std::vector<std::uint64_t>::const_iterator sum) const {
     return points_[static_cast<std::size_t>(sum - sums_.begin() - 1)].at[axis_];
   }
@@ -132,8 +133,8 @@ class Cumulated {
   std::vector<std::uint64_t> sums_;  // of the first 0, 1, ... points
 };
 
-// The only one with the most trailing zero bits: between two with as many lies one with more. Where both ends of one
-// window are not below those of another, neither is its result.
+// The coordinate of the window with the most trailing zero bits, which is unique: between two with as many lies one
+// with more. Where both ends of one window are not below those of another, neither is its result.
 std::uint32_t roundest(Window w) {
   if (w.low >= w.high) return w.high;
   const std::uint32_t highest_difference = std::bit_floor((w.low - 1) ^ w.high);
@@ -154,8 +155,8 @@ double tolerance_of_a_cut(Factors f, double rounding) {
   return cuts > 0 ? rounding / cuts : 0;
 }
 
-// Moves starts to round coordinates where there are such. `quantiles` are where they belong; smoothed starts that have
-// not come within the tolerance of them yet stay as they are, on their way: rounding holds no start back.
+// Moves starts to round coordinates near their `quantiles`. Smoothed starts that have not come within the tolerance of
+// their quantiles yet stay as they are: rounding holds no start back.
 void round_starts(const Cumulated& weight, std::span<const std::uint32_t> quantiles, double tolerance,
                   std::span<const std::uint32_t> old, const Smoothing& smoothing, std::span<std::uint32_t> starts) {
   const auto most =

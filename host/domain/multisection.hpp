@@ -39,9 +39,9 @@ class Domains {
   Factors factors() const { return factors_; }
   int count() const { return static_cast<int>(factors_.count()); }
   std::uint32_t rank_of(std::uint32_t x, std::uint32_t y, std::uint32_t z) const { return view().rank_of(x, y, z); }
-  // Of this object's arrays, on the host.
+  // A view of this object's arrays, on the host.
   DomainView view() const { return view_of(starts_.data()); }
-  // All starts, x then y then z, and the view of a copy of them that lies elsewhere.
+  // All starts, x then y then z; view_of() gives the view of a copy of them (on the device).
   std::span<const std::uint32_t> starts() const { return starts_; }
   DomainView view_of(const std::uint32_t* starts) const;
 
@@ -61,14 +61,15 @@ class Domains {
 
 using SamplePoint = std::array<std::uint32_t, 3>;  // fixed point
 
-// A cut through an octree cell makes two cells of it, each in the lists of as many groups, and the faces of cells are
-// round numbers: a cut goes to the coordinate with the most trailing zero bits within reach, where there is one far
-// rounder than the reach is wide. How far cuts may go: no domain then has more than about 1 + rounding times what its
-// exact cuts would give it. Each cut of a domain has an equal share of it, so slabs may go further than 2 x 2 x 2. With
-// 0.04, interactions of 8 ranks over those of one, 100 000 particles, theta 0.5 (exact cuts, rounded, imbalance):
-// uniform 1.078 1.000 1.014, Plummer sphere 1.042 1.000 1.007, clumps 1.122 1.092 1.010; with 3 or 7 ranks at most 0.05
-// less and mostly nothing, with any tolerance up to 0.06. What it gains are the great faces, above all the middle of
-// the box: sets that are off the middle by 1 % of the side keep nearly all of their 1.14 to 1.23 at 60 000 particles.
+// A cut through an octree cell makes two cells of it, each in the lists of as many groups. So a cut moves to the
+// coordinate with the most trailing zero bits (the face of the largest cell) within its tolerance, where that cell is
+// far wider than the tolerance. The tolerance: no domain has more than about 1 + rounding times the weight that exact
+// cuts would give it. The cuts of a domain share it evenly, so slabs may move further than 2 x 2 x 2. With 0.04,
+// interactions of 8 ranks over those of one, 100 000 particles, theta 0.5 (exact cuts, rounded, imbalance): uniform
+// 1.078 1.000 1.014, Plummer sphere 1.042 1.000 1.007, clumps 1.122 1.092 1.010; with 3 or 7 ranks at most 0.05 less
+// and mostly nothing, with any tolerance up to 0.06. The gain comes from the faces of the largest cells, above all the
+// middle of the box: sets that are off the middle by 1 % of the side keep nearly all of their 1.14 to 1.23 at 60 000
+// particles.
 inline constexpr double kRounding = 0.04;
 
 // How far cuts follow the samples of one step. Half of the way evens out the noise of sampling; cuts that leave a rank
@@ -77,7 +78,7 @@ struct Smoothing {
   double fraction = 0.5;
   double jump_above = 1.1;
   double max_move = 1.0;        // of a cut in one call, in sides
-  double rounding = kRounding;  // not of cuts that are, by smoothing, still further than that from where they belong
+  double rounding = kRounding;  // not of cuts that smoothing keeps farther from their quantiles
 };
 
 // Cuts at the weighted quantiles of the samples, or at rounder coordinates near them (`rounding` 0: none). Where
@@ -86,11 +87,11 @@ struct Smoothing {
 // of samples. Throws std::invalid_argument where lengths differ or a weight is below zero or not finite.
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, Factors factors,
                   double rounding = kRounding);
-// The same from the cuts of the step before, with their factors.
+// The same, smoothed from the cuts of the step before and with their factors.
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, const Domains& previous,
                   const Smoothing& smoothing);
 
-// The largest over the mean; 1 where there is no weight.
+// The largest weight over the mean; 1 where there is no weight.
 double imbalance(std::span<const double> weights);
 
 }  // namespace maki

@@ -17,7 +17,7 @@ namespace maki {
 
 using ExtraArrays = std::span<DeviceBuffer<float>* const>;
 
-// Where blocks stand. Of ranks + 1 entries: the first particle of each block, and its first byte.
+// Places of the blocks, ranks + 1 entries each: the first particle of each block, and its first byte.
 struct BlockPlaces {
   std::vector<std::uint64_t> first;
   std::vector<std::uint64_t> begin;

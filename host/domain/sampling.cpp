@@ -62,7 +62,7 @@ std::vector<SamplePoint> share(const Communicator& communicator, const std::vect
   return all;
 }
 
-// What ranks' particles weigh together: times where all that have cost give one, else costs.
+// Weight of all particles of each rank: its time where all ranks with costs give one, else its cost.
 std::vector<std::uint64_t> weigh_ranks(const Communicator& communicator, std::uint64_t cost, double seconds) {
   constexpr double kNanoseconds = 1e9;
   struct Own {

@@ -20,15 +20,15 @@ struct SamplingRate {
 struct Samples {
   std::vector<SamplePoint> points;  // all ranks', each of the same cost
   std::uint64_t cost = 0;           // of all particles of all ranks; in nanoseconds where times count
-  double imbalance = 1;             // of the ranks' costs or times as they are now: largest over mean
+  double imbalance = 1;             // largest over mean of the ranks' present costs or times
 };
 
 // The cost of all particles, rank after rank and in their order, is cut into as many equal strata as there are samples;
 // the particle that stands at a random place of each is a sample (Philox4x32 by number of the stratum and `step`). So a
 // rank gives samples in proportion to its cost, all have one weight, and as particles are in Morton order each stands
-// for a piece of space, which leaves far less noise than samples drawn freely. Fewer where there is less cost in all
-// than samples; where there is none at all, particles count alike. Collective: all ranks get the same samples in the
-// same order.
+// for a piece of space, which leaves far less noise than samples drawn freely. There are fewer samples where the total
+// cost is below their number; where the cost is 0, all particles cost the same. Collective: all ranks get the same
+// samples in the same order.
 Samples gather_samples(const Stream& stream, const Communicator& communicator, const Particles& particles,
                        const Costs& costs, std::uint64_t step, const SamplingRate& rate = {});
 

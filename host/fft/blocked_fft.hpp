@@ -1,8 +1,9 @@
-// The transform of a whole real mesh of m^3 cells on a processor's cores, there and back in place, for work on modes in
-// between that needs each of them once: lines along z and y are transformed plane by plane, and those along x of a few
-// (ky, kz) go there and back while they are in a core's caches. So a mesh is moved three times instead of nine.
+// The transform of a whole real mesh of m^3 cells on the CPU, forward and back in place, with one pass over the modes
+// in between (the influence function). Lines along z and y are transformed plane by plane; lines along x, a few (ky,
+// kz) at a time, go forward, through the pass and back while they are in a core's caches. So a mesh is moved three
+// times instead of nine.
 //
-// Every line is transformed by the plans of PencilFft: the modes and the mesh have its bits.
+// Every line is transformed by the plans of PencilFft: modes and mesh are the same bits as with PencilFft.
 #pragma once
 
 #include <cstddef>
@@ -25,22 +26,23 @@ struct ModeLines {
 
 class BlockedFft {
  public:
-  // On a processor, where a plane of modes fits into the place of the plane of cells; the latter where m is a multiple
-  // of 8.
+  // Whether this is the CPU backend and a plane of modes fits into the memory of a plane of cells, as for multiples of
+  // 8.
   static bool is_for(int m);
   explicit BlockedFft(int m);
 
   std::size_t mode_row() const { return lines_.complex_row(); }
   std::size_t bytes() const { return buffers_.capacity() * sizeof(float); }  // work space
 
-  // `mesh`: m x m lines [x][y] of real_row() floats as in PencilFft, of which the first m are cells.
+  // Transforms cells along z and y. `mesh`: m x m lines [x][y] of real_row() floats as in PencilFft, the first m of
+  // them cells.
   void forward_planes(const Stream& stream, float* mesh);
-  // Takes what forward_planes() has made of some meshes. The modes of all of them, as PencilFft has them, are given to
-  // `change`, some lines at a time, by several threads at once; then those of the first `back` meshes are transformed
-  // back along x, where x is wanted (by x; the rest is of no meaning afterwards).
+  // Transforms meshes from forward_planes() along x, and gives the modes of all of them (as PencilFft has them) to
+  // `change`, some lines at a time, on several threads at once; then transforms the first `back` meshes back along x.
+  // `wanted`, by x: 1 for planes that are needed, the others are undefined afterwards.
   void along_x(const Stream& stream, std::span<float* const> meshes, std::size_t back,
                const std::vector<std::uint8_t>& wanted, const std::function<void(const ModeLines&)>& change);
-  // The cells of the planes that are wanted.
+  // Transforms the wanted planes back along y and z, to cells.
   void backward_planes(const Stream& stream, float* mesh, const std::vector<std::uint8_t>& wanted);
 
  private:

@@ -1,8 +1,9 @@
-// A mesh of m^3 cells between bricks, one a rank around its domain, and the lines along z of PencilFft.
+// Exchange of the cells of a mesh of m^3 between bricks, one a rank around its domain, and the pencils (lines along z)
+// of PencilFft.
 //
 // A brick is a box of whole cells in the coordinates of its domain, ghosts included: it may reach below 0 and beyond m,
-// bricks may overlap, and one may be empty. Where the mesh is periodic, cell i is cell i mod m; where it is not, cells
-// outside of [0, m) lead nowhere. Every cell that is another rank's is sent once, and no message is empty.
+// bricks may overlap, and one may be empty. In a periodic mesh cell i is cell i mod m; else cells outside of [0, m) are
+// not in the mesh. Every cell of another rank is sent once, and no message is empty.
 #pragma once
 
 #include <array>
@@ -17,18 +18,20 @@
 
 namespace maki {
 
-// A part of a brick and the cells of the mesh that it is: where it begins in the brick, and where in the pencils.
+// A box of cells that a brick and a rank's pencils share: its first cell in the brick and in the pencils, and its
+// extent.
 struct BrickPiece {
   std::array<std::size_t, 3> in_brick, in_pencils, count;
   std::size_t cells() const { return count[0] * count[1] * count[2]; }
 };
-// In a fixed order. `pencils` is a box within the mesh; a brick longer than m has several pieces of one cell.
+// The cells shared by `brick` and `pencils`, in a fixed order. `pencils` is a box within the mesh; a brick longer than
+// m has several pieces of one cell.
 std::vector<BrickPiece> brick_pieces(const PencilBox& brick, const PencilBox& pencils, int m, bool periodic);
 
 class BrickExchange {
  public:
   // Collective over the communicator, as are the calls below; made anew when domains change. `brick` is this rank's.
-  // Messages go the way of `path` and use its staging memory again: choosing a way is itself an exchange.
+  // Messages take the path of `path` and share its staging memory: to choose a path is itself an exchange.
   BrickExchange(const DevicePayload& path, const PencilLayout& layout, const PencilBox& brick, bool periodic);
 
   const PencilBox& brick() const { return brick_; }
@@ -37,15 +40,15 @@ class BrickExchange {
   // mesh = sum over all bricks, exact and so the same for any division into bricks: `mesh` is overwritten, lines
   // [x][y][z] of this rank's pencils (PencilFft::cells()), `row` numbers apart.
   void sum(const Stream& stream, const std::uint64_t* brick, std::uint64_t* mesh, std::size_t row);
-  // The same left in the brick itself, where its cells are this rank's pencils' (all of them: holds_pencils()); what is
-  // left in its other cells is of no meaning. Every rank of the exchange calls either this or sum().
+  // The same sum, left in the brick, for a brick that holds all of this rank's pencils (holds_pencils()); its other
+  // cells are undefined afterwards. Every rank of the exchange calls either this or sum().
   void sum_in_brick(const Stream& stream, std::uint64_t* brick);
   bool holds_pencils() const { return holds_pencils_; }
   // The cells that the brick and this rank's pencils share.
   const std::vector<BrickPiece>& own_pieces() const { return own_; }
-  // Where it holds the pencils, by row [x][y] of the brick: 1 where nothing is sent, nor comes from others.
+  // For a brick that holds the pencils, by row [x][y] of the brick: 1 where no cell is sent or received.
   const std::vector<std::uint8_t>& own_rows() const { return own_rows_; }
-  // Every cell of the brick, ghosts too, as it is in the mesh; cells that lead nowhere become 0.
+  // Fills every cell of the brick, ghosts too, from the mesh; cells outside the mesh become 0.
   void fetch(const Stream& stream, const float* mesh, std::size_t row, float* brick);
 
   DevicePayload::Traffic traffic() const { return messages_.traffic(); }
@@ -54,10 +57,10 @@ class BrickExchange {
  private:
   struct Link {
     int peer;
-    std::size_t first, cells;  // of its message, in the buffer of all
+    std::size_t first, cells;  // of the peer's message, in the buffer of all messages
     std::vector<BrickPiece> pieces;
   };
-  // Some of the cells that came in a message, and where they are in the brick.
+  // Some of the cells of a received message, and their place in the brick.
   struct Landing {
     std::size_t first;  // in the buffer of all
     std::array<std::size_t, 3> message_steps, in_brick, count;
@@ -71,11 +74,11 @@ class BrickExchange {
 
   DevicePayload messages_;
   PencilBox brick_, pencils_;
-  std::vector<Link> of_brick_;    // my brick's cells, by what other rank has them in its pencils
-  std::vector<Link> of_pencils_;  // my pencils' cells, by what other rank's brick they are in
-  std::vector<BrickPiece> own_;   // my brick's cells in my pencils: these are never sent
+  std::vector<Link> of_brick_;    // cells of this rank's brick in other ranks' pencils, by rank
+  std::vector<Link> of_pencils_;  // cells of this rank's pencils in other ranks' bricks, by rank
+  std::vector<BrickPiece> own_;   // cells of the brick in this rank's own pencils, never sent
   bool holds_pencils_ = false;
-  std::vector<Landing> landings_;  // where it does: of all messages
+  std::vector<Landing> landings_;  // where it does: those of all messages
   std::vector<std::uint8_t> own_rows_;
   DeviceBuffer<char> out_{"mesh.bricks_sent"}, in_{"mesh.bricks_received"};
 };

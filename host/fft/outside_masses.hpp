@@ -1,4 +1,4 @@
-// Masses in the mesh that are not of these ranks: those of other sites.
+// The masses of other sites, which share the mesh with these ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace maki {
 class OutsideMasses {
  public:
   virtual ~OutsideMasses() = default;
-  // The exact counts of these ranks' masses in `box`, this rank's part of the mesh (the parts of all ranks are the whole
-  // mesh), lines [x][y][z] in host memory; `shifted` those of the mesh that is shifted for interlacing, or null where
-  // there is none. They go on their way, and may be changed afterwards. Collective over the ranks.
+  // Starts to send the exact counts of these ranks' masses in `box`, this rank's part of the mesh (all parts make the
+  // whole mesh), as lines [x][y][z] in host memory; `shifted`: the counts of the shifted mesh of interlacing, or null.
+  // The arrays may be changed afterwards. Collective over the ranks.
   virtual void give(const CellBox& box, const MassUnit& unit, const std::uint64_t* counts,
                     const std::uint64_t* shifted) = 0;
-  // Those that were given become sums over all sites. Waits. Collective.
+  // Replaces the counts that were given by their sums over all sites; waits for the other sites. Collective.
   virtual void take(const CellBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) = 0;
 };
 

@@ -113,7 +113,7 @@ void ParticleBrick::assign(const Stream& stream, const SourceParticle* particles
   }
 }
 
-// Without a mesh of counts where the brick has a place for all that comes.
+// Needs no separate array of counts where the brick holds the pencils.
 void ParticleBrick::assign_one(const Stream& stream, const MassUnit& unit, bool shifted, float* mesh) {
   const PencilBox pencils = layout_.box(Pencils::kReal, communicator_.rank());
   const auto lines = static_cast<std::size_t>(pencils.along[1].count());

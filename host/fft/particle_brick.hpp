@@ -1,4 +1,4 @@
-// A rank's particles and their mesh: masses to the lines along z of PencilFft, forces back.
+// A rank's particles and the mesh around them: masses go to the pencils (lines along z) of PencilFft, forces come back.
 //
 // The brick of a rank is the box of cells that its particles' clouds touch. It is found from the particles themselves:
 // along each axis the longest run of planes without any is left out, around the periodic edge too. It has a little room
@@ -14,8 +14,8 @@
 
 namespace maki {
 
-// The shortest run of planes, around the edge where it must, that holds all that are marked: first in [0, m), end up to
-// first + m. Empty where none is marked.
+// The shortest run of planes that holds all marked ones, across the periodic edge if need be: first in [0, m), end up
+// to first + m. Empty where none is marked.
 PencilRange occupied_run(const std::vector<std::uint32_t>& marks);
 
 class ParticleBrick {
@@ -31,20 +31,20 @@ class ParticleBrick {
   void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit, float* mesh,
               float* shifted);
 
-  // The same in parts, with the exact counts between, so that others can be added: the particles, then for the mesh, and
-  // where interlaced for the shifted one, the counts of all ranks' particles in the lines of this rank's pencils
-  // (counts(): their size; no padding), which become masses. Collective. `zero`: the counts are all zero already, as they
-  // are after to_masses() where that returns true.
+  // The steps of assign(), so that counts of other sites can be added in between: take() particles; count() all ranks'
+  // particles in the lines of this rank's pencils (counts() numbers, no padding), for the mesh and where interlaced for
+  // the shifted one; to_masses() of the counts. Collective. `zero`: all counts are zero already, as after a to_masses()
+  // that returned true.
   void take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   std::size_t counts() const { return layout_.box(Pencils::kReal, communicator_.rank()).cells(); }
   void count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero = false);
   bool to_masses(const Stream& stream, const MassUnit& unit, std::uint64_t* counts, float* mesh) const;
 
-  // For one rank: the brick is the whole mesh from now on, so that counts go to the lines of the pencils at once, and
-  // forces can be had from the mesh itself.
+  // For one rank: makes the brick the whole mesh, so that particles are counted in the lines of the pencils directly
+  // and forces are interpolated from the mesh itself.
   void hold_all();
   bool holds_all() const { return all_; }
-  // By plane x of the mesh: 0 where the forces on the particles last taken need no cell.
+  // By plane x of the mesh: 0 where the forces on the particles last taken need no cell of the plane.
   std::vector<std::uint8_t> planes() const;
 
   // The cells that hold the clouds of the particles last assigned.
@@ -74,10 +74,10 @@ class ParticleBrick {
   CellBox room_;  // where particles may be
   CellBox box_;   // where their clouds may be
   std::optional<BrickExchange> masses_, ghosted_;
-  std::uint64_t sent_before_ = 0;  // by bricks that are no more
+  std::uint64_t sent_before_ = 0;  // by earlier bricks
   MassCounter counter_;
   DeviceBuffer<std::uint64_t> brick_{"mesh.brick"};    // counts of the brick, or its values
-  DeviceBuffer<std::uint64_t> counts_{"mesh.counts"};  // of pencils that the brick does not hold
+  DeviceBuffer<std::uint64_t> counts_{"mesh.counts"};  // of the pencils, where the brick does not hold them
 };
 
 }  // namespace maki

@@ -45,7 +45,7 @@ std::array<std::size_t, 3> PencilFft<Real>::steps(Pencils pencils, const PencilB
   return step;
 }
 
-// Messages stand in the order of the layout that they go to, so that it is the sender who transposes.
+// Messages are in the order of the receiver's layout, so that the sender transposes.
 template <class Real>
 auto PencilFft<Real>::parts(Pencils from, Pencils to, bool sending) const -> std::vector<Part> {
   const Pencils here = sending ? from : to, there = sending ? to : from;

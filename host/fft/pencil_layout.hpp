@@ -1,5 +1,5 @@
-// Who holds which part of a mesh of m^3 cells while it is transformed along z, then y, then x. Pure functions of the
-// mesh and the number of ranks.
+// The pencil decomposition of a mesh of m^3 cells: the part of each rank while the mesh is transformed along z, then y,
+// then x. Pure functions of the mesh and the number of ranks.
 //
 // The ranks stand in a grid of p rows and q columns, rank = row * q + column; ranks beyond p q hold nothing. Each
 // layout leaves one axis whole and cuts the two others into even blocks:
@@ -36,13 +36,13 @@ struct PencilGrid {
 
 enum class Pencils { kReal, kZ, kY, kX };
 
-// Block `i` of `n` cells in `parts` blocks, whose lengths differ by one at most. Empty ones where n < parts.
+// Block `i` of `n` cells in `parts` blocks, whose lengths differ by one at most. Some are empty where n < parts.
 PencilRange pencil_block(int n, int parts, int i);
 
 class PencilLayout {
  public:
-  // The grid of `ranks` ranks or a few less: of those whose fullest rank holds at most 5 % more than it need, the one
-  // nearest to a square. Throws Error unless m is even and >= 2 and ranks >= 1.
+  // Chooses a grid of at most `ranks` ranks: the one nearest to a square among those whose fullest rank holds at most 5
+  // % more than the least possible. Throws Error unless m is even and >= 2 and ranks >= 1.
   PencilLayout(int m, int ranks);
   // A chosen grid. Throws Error where it has more places than there are ranks.
   PencilLayout(int m, int ranks, PencilGrid grid);
@@ -56,7 +56,7 @@ class PencilLayout {
 
   // What `rank` holds; empty for ranks outside of the grid.
   PencilBox box(Pencils pencils, int rank) const;
-  // Lines that it holds: box().cells() over the length of the axis that is whole.
+  // Number of lines of `rank`: box().cells() over the length of the axis that is whole.
   std::size_t lines(Pencils pencils, int rank) const;
   // The axes (0 x, 1 y, 2 z) from the slowest to the one along the lines.
   static std::array<int, 3> order(Pencils pencils);

@@ -122,7 +122,7 @@ class PencilStorage : public MeshStorage {
   }
 
  private:
-  // What the target's clouds touch.
+  // The cells that the target's clouds touch.
   MeshView around(const Stream& stream, const float* mesh, const Target& target) {
     if (!brick_.holds_all()) return {brick_.fetch(stream, mesh), brick_.box(), target.shifted};
     MeshView view(mesh, CellBox::whole(cells_), target.shifted);
@@ -144,7 +144,7 @@ class PencilStorage : public MeshStorage {
     const int* extent = brick_.box().extent;
     launch_rows(stream, name, {0, 0, extent[0], extent[1]}, extent[2], extent[2], f);
   }
-  // Of the four-point gradient, whose potential brings ghosts with it that interpolation has no use for.
+  // The cells of the brick without the ghosts that the four-point gradient needs and interpolation does not.
   const float* without_ghosts(const Stream& stream, const float* values) {
     difference_.resize(brick_.box().size());
     launch_brick("mesh.without_ghosts", stream, CopyInner{ghosted(values), difference_.data()});
@@ -165,7 +165,7 @@ class PencilStorage : public MeshStorage {
   DeviceBuffer<float> difference_{"mesh.difference"};
 };
 
-// What is done along x counts as influence.
+// The transforms along x count as influence.
 bool PencilStorage::solve(const Stream& stream, const InfluencePass& pass, PhaseClock& clock) {
   if (!blocked_) return false;
   const auto reals = [](const Complex* modes) { return const_cast<float*>(reinterpret_cast<const float*>(modes)); };

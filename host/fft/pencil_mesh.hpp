@@ -21,12 +21,12 @@ class PencilMesh : public ParticleMesh {
   // Throws Error as check_mesh_options() does. Collective.
   PencilMesh(const Communicator& communicator, const MeshOptions& options, const ForceLaw& law);
 
-  // The masses of other sites, which are added to these ranks' before the transform: `outside` outlives this or is taken
-  // away again (null). begin() then gives, and long_range() takes, and both where begin() was not called; the unit of
-  // mass is that of all sites' particles.
+  // Sets the exchange of masses with other sites, which are added to these ranks' before the transform; `outside`
+  // outlives this object, or is reset to null. begin() then calls give() of it and long_range() take(), or both where
+  // begin() was not called; the unit of mass is that of all sites' particles.
   void set_outside(OutsideMasses* outside);
 
-  // Sent to other ranks so far: masses and forces between bricks and pencils, and by transforms.
+  // Bytes sent to other ranks so far: masses and forces between bricks and pencils, and transposes of the transforms.
   struct Sent {
     std::uint64_t bricks = 0, transforms = 0;
   };
@@ -34,7 +34,7 @@ class PencilMesh : public ParticleMesh {
 
  private:
   PencilMesh(const MeshOptions& options, const ForceLaw& law, PencilStorage* storage);
-  PencilStorage& storage_;  // the base has it
+  PencilStorage& storage_;  // owned by the base
 };
 
 }  // namespace maki

@@ -1,5 +1,5 @@
-// The counts of a mesh that these ranks share with other sites: from particles to the lines of pencils, out to the other
-// sites, and with theirs to masses.
+// The counts of a mesh that these ranks share with other sites: from particles to the lines of pencils, out to the
+// other sites, and with their counts to masses.
 #pragma once
 
 #include <array>
@@ -15,10 +15,11 @@ class SharedCounts {
   // `box`: this rank's pencils. Both objects outlive this one.
   SharedCounts(ParticleBrick& brick, const CellBox& box, bool interlaced, OutsideMasses& outside);
 
-  // ParticleBrick::assign() in two halves, collective: counts are given, then sums are taken.
+  // ParticleBrick::assign() in two halves, collective: this site's counts are given, then the sums over sites are
+  // taken.
   void give(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   void take(const Stream& stream, const MassUnit& unit, float* mesh, float* shifted);
-  bool given() const { return given_; }  // and not taken yet
+  bool given() const { return given_; }  // counts were given and not taken yet
 
   std::size_t bytes() const;  // on the device
 

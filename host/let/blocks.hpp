@@ -2,13 +2,14 @@
 //
 // A block holds the rank's particles (16 bytes each), then its multipoles (64 bytes each: cells that are divided or
 // closed), then one shape (4 bytes) for each of its cells. A block begins at a multiple of 16. A reuse step sends the
-// block without its shapes. Leaves have no bytes of their own: who gets them sweeps them from their particles.
+// block without its shapes. Leaves have no bytes of their own: the receiver sweeps them from their particles.
 //
 // Compressed, particles have 6 bytes and multipoles 40 (compression.hpp); the particles' masses (4 bytes each) follow
 // the shapes. A block without multipoles, the particles of a lone leaf, is as it would be without compression.
 //
 // Cells stand breadth first, the root at the front, children of a cell side by side and in the order of their parents;
-// leaves' particles stand in the order of the leaves. So what a shape does not say follows from sums over those before.
+// leaves' particles stand in the order of the leaves. So first children and first particles follow from prefix sums
+// over the shapes.
 #pragma once
 
 #include <cstdint>

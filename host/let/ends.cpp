@@ -5,7 +5,7 @@
 namespace maki {
 namespace {
 
-// Of the cutoff: what is within a target, however distances are rounded.
+// Fraction of the cutoff within which a cell touches a target, however distances are rounded.
 constexpr float kTouch = 1e-3f;
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace maki {
 // LocalEssentialTree::send_whole_cells(), 0 where that was not called.
 LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_cells = 0);
 
-// Of one block: on a reuse step it has no shapes and no masses.
+// Bytes of one block's message; on a reuse step it has no shapes and no masses.
 inline std::uint64_t let_message_bytes(const Blocks& blocks, std::size_t block, bool with_shapes) {
   return with_shapes ? blocks.message_bytes(block) : blocks.payload_bytes(block);
 }
@@ -26,20 +26,20 @@ struct LetSending {
   Blocks blocks;
   DeviceBuffer<std::byte> packed{"let.outgoing"};
 
-  // Into `packed`, block b at blocks.begin(b).
+  // Packs all blocks into `packed`, block b at blocks.begin(b).
   void pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes);
   std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + selection.bytes(); }
 };
 
-// What comes: its blocks, kept between rebuilds, and the forest of them.
+// What is received: its blocks, kept between rebuilds, and the forest of them.
 struct LetReceiving {
   Blocks blocks;
   DeviceBuffer<std::byte> packed{"let.incoming"};
   Forest forest;
 
-  // Blocks of these counts come next; makes room in `packed`, block b at blocks.begin(b).
+  // Makes room in `packed` for blocks of these counts, block b at blocks.begin(b).
   void expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress);
-  // They are there. particles_alone: nobody asks for the forest's cells.
+  // Makes the forest from `packed`, once all blocks have arrived. particles_alone: the forest's cells are not needed.
   void unpack(const Stream& stream, bool with_shapes, bool particles_alone = false);
   std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + forest.bytes(); }
 };

@@ -74,7 +74,7 @@ struct Reader {
     const std::uint64_t byte = blocks.multipole_byte(blocks.block_of_multipole(i), i);
     return blocks.compress ? unpack_multipole(at<PackedMultipole>(byte)) : at<Multipole>(byte);
   }
-  // With the mass that is known, where it is not read.
+  // Particle i; its mass is `mass` where read_mass is false.
   MAKI_HD SourceParticle particle(std::size_t i, const std::uint32_t* parents, bool read_mass, float mass) const {
     const std::uint32_t b = blocks.block_of_particle(i);
     const std::uint64_t byte = blocks.particle_byte(b, i);
@@ -262,7 +262,7 @@ void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<
   launch(stream, "let_unpack", total.particles + total.multipoles,
          Unpack{Reader{packed.data(), blocks.view()}, total.particles, with_masses, forest.parents.data(),
                 forest.particles.data(), forest.multipoles.data(), tree.moments.data(), tree.geometry.view()});
-  // Of divided cells, only the nodes have a level that it sweeps.
+  // Of divided cells, the sweep covers only the nodes of the tree of domains, which alone have levels.
   if (!particles_alone) sweep_octree(stream, forest.particles.data(), tree, SweepOrder::kLeavesFirst);
 }
 

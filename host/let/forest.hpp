@@ -10,18 +10,18 @@
 
 namespace maki {
 
-// Writes the blocks of all ranks in one launch; without their shapes and masses on a reuse step. Compressed blocks want
+// Writes the blocks of all ranks in one launch; without their shapes and masses on a reuse step. Compressed blocks need
 // the selection's parents.
 void pack_blocks(const Stream& stream, Octree& tree, const SourceParticle* particles, const LetSelection& selection,
                  const Blocks& blocks, bool with_shapes, DeviceBuffer<std::byte>& packed);
 
-// What was imported. The tree's cells: those of the tree of domains (domain_tree.hpp), then block after block what
-// comes below a root, as in the block. `level_begin` names the levels of the tree of domains' nodes only, `first` is
-// valid for leaves, and `count` is that of a leaf, kClosedCell, or more than any small_cell.
+// The imported trees as one. Its cells: those of the tree of domains (domain_tree.hpp), then block after block the
+// cells below a root, as in the block. `level_begin` holds the levels of the tree of domains' nodes only; `first` is
+// valid for leaves; `count` is the particles of a leaf, kClosedCell, or for a divided cell more than any small_cell.
 struct Forest {
   Octree tree;
   DeviceBuffer<SourceParticle> particles{"let.forest"};
-  DeviceBuffer<std::uint32_t> multipoles{"let.places"};  // by multipole of the blocks: which cell it is
+  DeviceBuffer<std::uint32_t> multipoles{"let.places"};  // by multipole of the blocks: its cell
   DeviceBuffer<std::uint32_t> parents{"let.parents"};    // by particle, of compressed blocks (find_parents)
 
   Forest();
@@ -29,11 +29,12 @@ struct Forest {
 };
 
 // Cells' topology from the blocks' shapes, and reference points for the first sweep. No blocks make no cells. Throws
-// Error where the indices do not do (2^32 cells or particles).
+// Error for 2^32 cells or particles and more.
 void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed,
                   const DomainTree& domains, Forest& forest);
-// Particles and multipoles from the blocks; leaves are swept from their particles (sweep_octree), nodes of the tree of
-// domains from their children, unless particles alone are wanted. `with_masses` where the blocks came with all their sections.
+// Fills in particles and multipoles from the blocks; leaves are swept from their particles (sweep_octree), nodes of the
+// tree of domains from their children, unless `particles_alone`. `with_masses`: the blocks came with all their
+// sections.
 void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,
                  Forest& forest, bool particles_alone = false);
 

@@ -18,11 +18,11 @@
 namespace maki {
 
 struct LetOptions {
-  // A cell is sent undivided when it satisfies the opening criterion for the whole box of the other rank's particles
-  // with (1 + skin) of the distance: what particles may move until the forest is too coarse.
+  // A cell is sent undivided when its distance from the box of the other rank's particles exceeds (1 + skin) times the
+  // opening distance: the skin is what particles may move until the forest is too coarse.
   float skin = 0.1f;
-  // The cutoff is taken longer by this fraction of itself, for cells that come within reach until the next rebuild. The
-  // split's force is next to nothing there (docs/design.md, "Force split"), so it need not be what particles move.
+  // The cutoff is lengthened by this fraction, for cells that come within reach before the next rebuild. It may be less
+  // than what particles move: the split's force is nearly zero there (docs/design.md, "Force split").
   float reach_skin = 0.02f;
   // Positions and second moments in 16 bits (compression.hpp): half the bytes of a reuse step, two thirds of a
   // rebuild's. Alike on all ranks. Error of forces (50 000 particles in a Plummer sphere or in clumps, 8 ranks, theta
@@ -35,7 +35,7 @@ struct LetCounts {                                           // of this rank, of
   std::uint64_t cells_received = 0, particles_received = 0;  // own nodes of the tree of domains not counted
   std::uint64_t bytes_sent = 0, messages_sent = 0;           // no message is empty
   std::uint64_t bytes_received = 0, messages_received = 0;
-  // Of the host, which by NCCL waits until the stream has been told to, and no longer.
+  // Times of the host, which with NCCL waits only until the stream's wait is queued.
   double exchange_seconds = 0;  // from begin to the last byte's arrival
   double waited_seconds = 0;    // of these, in finish(): not hidden behind other work
 };
@@ -46,9 +46,9 @@ class LocalEssentialTree {
   LocalEssentialTree(const Communicator& ranks, const LetOptions& options = {});
   ~LocalEssentialTree();
 
-  // From the next rebuild on only particles count, for a tree that is to be built of them and one's own: all in those
-  // cells of `level` that walks for the particles of the other rank may meet (host/let/whole_cells.hpp). The forest's
-  // cells have no sums and boxes then. The walk has a cutoff, and `drift` is not read.
+  // From the next rebuild on sends ghosts instead of trees: all particles in those cells of `level` that walks for the
+  // other rank's particles may meet (host/let/whole_cells.hpp), for one tree over them and its own. The forest's cells
+  // then have no moments and boxes. The walk must have a cutoff, and `drift` is not read.
   void send_whole_cells(int level);
 
   // Collective. After the tree was built and swept; `tree.cells` is 0 on a rank without particles, which sends and gets
@@ -60,20 +60,21 @@ class LocalEssentialTree {
   // more.
   void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                float drift = 0);
-  // The same for the selection of the last rebuild, after a new sweep of the same tree: payload only.
+  // Sends the selection of the last rebuild again, after a new sweep of the same tree: payload only.
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles);
-  // Moves messages on while other work goes on; cheap. Whether there is nothing left to move.
+  // Advances messages while other work goes on; cheap. Returns whether all have arrived.
   bool progress();
-  // Whether messages move on in progress() only.
+  // Whether messages advance only within progress().
   bool needs_host() const;
-  // Waits for what was begun. Afterwards the forest is there for work queued on `stream`.
+  // Waits for the exchange that rebuild() or update() began. Afterwards the forest is there for work queued on
+  // `stream`.
   void finish(const Stream& stream);
 
-  // cells = 0 where nothing was imported. A cell of count kClosedCell is always a multipole. Sums and boxes of divided
-  // and closed cells are those that the owner has swept, which hold what did not come here, too; those of leaves are
-  // swept here from their particles and so are the same but for the last bit, and those of the small tree's nodes are
-  // swept from the ranks' roots. `first` is valid for leaves; `count` of a divided cell is only more than any
-  // small_cell; `level_begin` names the levels of the small tree's nodes alone, so nobody else sweeps a forest.
+  // `cells` is 0 where nothing was imported. A cell of count kClosedCell is always a multipole. Moments and boxes of
+  // divided and closed cells are the owner's, over all their particles, sent or not; those of leaves are swept here
+  // from their particles, so they agree but for the last bit; those of the small tree's nodes are swept from the ranks'
+  // roots. `first` is valid for leaves; `count` of a divided cell is more than any small_cell; `level_begin` holds the
+  // levels of the small tree's nodes alone, so no other code may sweep a forest.
   Octree& forest();
   const SourceParticle* particles() const;  // imported; leaves name ranges of it
   std::uint64_t particle_count() const;

@@ -22,8 +22,8 @@ struct Candidates {
   std::uint32_t n;
   DeviceBuffer<std::uint32_t> cell, target;
   DeviceBuffer<Verdict> verdict;
-  DeviceBuffer<std::uint32_t> child;  // n + 1: where its children stand among those of the next level, if it is opened
-  DeviceBuffer<std::uint32_t> place;  // n + 1: how many before it are kept
+  DeviceBuffer<std::uint32_t> child;  // n + 1: its first child among the next level's candidates
+  DeviceBuffer<std::uint32_t> place;  // n + 1: number of kept cells before it
 
   explicit Candidates(std::uint32_t count)
       : n(count), cell(kName, n), target(kName, n), verdict(kName, n), child(kName, n + 1), place(kName, n + 1) {}

@@ -1,4 +1,5 @@
-// Which cells and particles of a tree the particles within some boxes need (Salmon & Warren 1994), found on the device.
+// Selection, on the device, of the cells and particles of a tree that the particles within given boxes need (Salmon &
+// Warren 1994).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace maki {
 
 // How a cell is judged for a box; the same decisions on every backend (kernels/tree/opening.hpp).
 struct LetRule {
-  OpeningRule opening;    // its reach: that of the cutoff and a margin
+  OpeningRule opening;    // with the reach of the cutoff and a margin
   float distance_factor;  // of the distance at which a cell is sent undivided
   bool cutoff;
   std::uint32_t small_cell;

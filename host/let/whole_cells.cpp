@@ -10,7 +10,7 @@ namespace maki {
 namespace {
 
 constexpr std::int64_t kSide = std::int64_t{1} << 32;
-// Of the cutoff: boxes and distances are rounded.
+// Factor on the cutoff: boxes and distances are rounded.
 constexpr double kReach = 1.0001;
 constexpr std::uint64_t kParticlesOfACell = 12;
 

@@ -1,5 +1,5 @@
-// Ghosts: the particles of others that a rank needs for a tree which is, wherever it can be met, that over all
-// particles.
+// Ghosts: the particles of other ranks that a rank needs, so that its tree equals the tree over all particles wherever
+// its walks can meet it.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace maki {
 
-// The level of cells that are completed, for so many particles in all: some 8 in each, so that the margins around a
-// domain are thin and groups of neighbouring cells still fill. At least `least`.
+// The level of the cells that ghosts complete, for so many particles in all: 1.5 to 12 particles a cell on average, so
+// that the margins around a domain are thin and groups of neighbouring cells still fill. At least `least`.
 int whole_cell_level(std::uint64_t particles, int least);
 
 // How much further than a cutoff of r_cut (sides) a rank's ghosts may reach beyond its domain (sides).
 double whole_cell_margin(int level);
 
-// `target` (of half extents in units of the last bit, as walk_target() gives them) grown to what its particles' lists
-// meet: the cells one level above `level` that it touches, within which groups lie, and all cells of `level` within
-// r_cut (sides) of those.
+// `target` (of half extents in units of the last bit, as walk_target() gives them) grown to all cells that its
+// particles' walks can meet: the cells one level above `level` that it touches, within which groups lie, and all cells
+// of `level` within r_cut (sides) of those.
 WalkTarget grow_to_whole_cells(const WalkTarget& target, float r_cut, int level);
 
 }  // namespace maki

@@ -8,7 +8,8 @@
 namespace maki {
 
 // Sorts `keys` ascending and carries `values` along; stable. Both have the same length. Radix sort on both backends:
-// 12 bytes an element of scratch, as two blocks of the sizes of keys and values. The buffers may change places with it.
+// 12 bytes an element of scratch, in two blocks of the sizes of keys and values, with which the buffers may change
+// places.
 void sort_by_key(const Stream& stream, DeviceBuffer<std::uint64_t>& keys, DeviceBuffer<std::uint32_t>& values);
 
 // out[i] = sum of in[0..i), for i in [0, n]; `out` has room for n+1 elements, out[n] is the total.

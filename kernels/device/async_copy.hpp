@@ -1,4 +1,4 @@
-// Copies that go on while the host works, and places in a stream's queue that it looks at without waiting.
+// Copies that go on while the host works, and marks in a stream's queue that the host polls without waiting.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@ namespace maki {
 
 class StreamMark {
  public:
-  StreamMark();  // throws DeviceError; reached
+  StreamMark();  // reached from the start; throws DeviceError
   ~StreamMark();
   StreamMark(StreamMark&& other) noexcept;
   StreamMark& operator=(StreamMark&& other) noexcept;
 
-  // Sets it behind all that `stream` holds now. Throws DeviceError.
+  // Puts the mark behind all work that `stream` holds now. Throws DeviceError.
   void set(const Stream& stream);
-  // Whether the work before it is done. Throws DeviceError where that work failed.
+  // Whether the work before the mark is done. Throws DeviceError where that work failed.
   bool reached() const;
   // Work queued on `later` from now on begins after the mark is reached. The host does not wait. Throws DeviceError.
   void hold_back(const Stream& later) const;

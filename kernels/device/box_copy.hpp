@@ -21,7 +21,7 @@ struct BoxCopy {
 template <class T>
 void copy_box(const Stream& stream, const BoxCopy& box, const T* from, T* to);
 
-// The same, added to what is there.
+// The same, but adds to the elements of `to`.
 void add_box(const Stream& stream, const BoxCopy& box, const std::uint64_t* from, std::uint64_t* to);
 
 }  // namespace maki

@@ -10,8 +10,8 @@
 
 namespace maki {
 
-// Whether a call succeeded. CUDA keeps the code of one that did not for whoever asks next, which is the check of a launch
-// that has nothing to do with it: so it is taken away here. Every call goes through this or check_cuda().
+// Whether a call succeeded. CUDA keeps the code of a failed call for the next cudaGetLastError(), which would be the
+// check of an unrelated launch: so the code is cleared here. Every call goes through this or check_cuda().
 inline bool succeeded(cudaError_t code) noexcept {
   if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
   return code == cudaSuccess;
@@ -23,7 +23,7 @@ inline void check_cuda(cudaError_t code, const char* what) {
                       "look for an earlier message; compute-sanitizer finds bad accesses");
 }
 
-// Throws DeviceError where the work before it failed.
+// Whether the work before the event is done. Throws DeviceError where that work failed.
 inline bool is_reached(cudaEvent_t event) {
   const cudaError_t code = cudaEventQuery(event);
   if (!succeeded(code) && code == cudaErrorNotReady) return false;
@@ -31,7 +31,7 @@ inline bool is_reached(cudaEvent_t event) {
   return true;
 }
 
-// To be called before the host waits for the event (set_stream_waiter).
+// Calls the thread's StreamWaiter; to be called before the host waits for the event (set_stream_waiter).
 void look_after_others(cudaEvent_t event);
 
 inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }

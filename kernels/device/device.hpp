@@ -31,7 +31,7 @@ int device_count();
 // The selected device. Throws DeviceError as above.
 DeviceInfo device_info();
 
-// What tells the selected GPU from the others of its machine: its place on the bus. Empty on the CPU.
+// The PCI bus address of the selected GPU, unique on its machine. Empty on the CPU.
 std::string device_address();
 
 // Multiprocessors of the selected device, or threads in use: cheap, unlike device_info().

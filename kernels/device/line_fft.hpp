@@ -21,8 +21,8 @@ class LineFft {
   // Reals from one line to the next, padding included; lines begin at multiples of 64 bytes.
   std::size_t real_row() const { return rounded(2 * (static_cast<std::size_t>(m_) / 2 + 1)); }  // m reals, m/2+1 modes
   std::size_t complex_row() const { return rounded(2 * static_cast<std::size_t>(m_)); }         // m complex values
-  // Arrays must have room for this many lines where `lines` are to be transformed: the plan takes whole batches, and
-  // what stands in the lines after the last is of no meaning.
+  // Lines that an array must have room for where `lines` are to be transformed: the plan takes whole batches, and lines
+  // after the last are undefined.
   std::size_t padded(std::size_t lines) const { return (lines + batch() - 1) / batch() * batch(); }
 
   // mode_k = sum_x value_x exp(-2 pi i k x / m) and back with the other sign: not normalised. `lines` is aligned to
@@ -38,8 +38,8 @@ class LineFft {
   void forward(const Stream& stream, const Real* from, Real* to, std::size_t lines);
   void backward(const Stream& stream, const Real* from, Real* to, std::size_t lines);
 
-  // Of `groups` of lines that pass through several steps, how many go through all of them together: a few that stay in
-  // the caches, or all where there are no such.
+  // How many of `groups` groups of lines go together through a sequence of steps: on the CPU one a thread, so that they
+  // stay in its caches, on a GPU all.
   std::size_t together(std::size_t groups) const;
 
  private:

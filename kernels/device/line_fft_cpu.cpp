@@ -76,8 +76,8 @@ class WithoutWisdom {
 
 }  // namespace
 
-// Real lines pass through a buffer, so that the bits are those of PeriodicGrid (src/ic), which does so. Complex ones of
-// doubles do not, for the same reason; those of floats do: FFTW is up to twice as fast between two lines.
+// Real lines pass through a buffer as in PeriodicGrid (src/ic), for the same bits. Complex lines of doubles do not, for
+// the same reason; complex lines of floats do: FFTW is up to twice as fast between two lines.
 template <class Real>
 struct LineFft<Real>::Plans {
   using Api = Fftw<Real>;
@@ -147,7 +147,7 @@ std::size_t LineFft<Real>::batch() const {
   return 1;
 }
 
-// As schedule(static) cuts a step's loops, each thread meets its own group again in the next step.
+// One group a thread: schedule(static) gives each thread its own group again in the next step.
 template <class Real>
 std::size_t LineFft<Real>::together(std::size_t groups) const {
   return std::min(groups, static_cast<std::size_t>(omp_get_max_threads()));

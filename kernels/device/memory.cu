@@ -54,7 +54,7 @@ BlockPool& pool() {
   return *instance;
 }
 
-// Counted from any thread.
+// Counters that any thread may increase.
 struct Transfers {
   std::atomic<std::uint64_t> to_device{0}, to_host{0}, waits{0};
 };
@@ -93,8 +93,8 @@ class ThreadNumber {
 thread_local const ThreadNumber thread_number;
 thread_local int current_lane = 0;
 
-// Results of kernels and tables of the host are small. They go by page-locked memory: a copy from or to any other waits
-// for the host, or is carried out in two.
+// Small copies (results of kernels, tables of the host) go by page-locked memory: a copy from or to pageable memory
+// waits for the host, or is carried out in two.
 constexpr std::size_t kSmallCopy = 4096;
 
 #if defined(__CUDACC__)

@@ -61,7 +61,7 @@ struct PoolReport {
   std::size_t in_use = 0;                // bytes handed out now
   std::size_t high_water = 0;            // most bytes handed out at one time
   std::size_t reserved = 0;              // bytes held from the system
-  std::size_t most_reserved = 0;         // and the most of them
+  std::size_t most_reserved = 0;         // most bytes held from the system at one time
   std::uint64_t system_allocations = 0;  // how often the system was asked
   std::vector<PoolUse> arrays;           // live blocks by name, largest first
   std::vector<PoolPeak> peaks;           // of all arrays, then those of pool_watch()
@@ -71,7 +71,8 @@ void pool_watch(const std::vector<std::vector<std::string>>& left_out);
 PoolReport pool_report();
 
 // Copies; `bytes` is counted in transfer_counters(). On the CPU these are memcpy and are counted just the same.
-// `from` may change when it returns; up to 4 KiB go without a wait, unless 64 such are still on their way.
+// After copy_to_device() the caller may change `from`; up to 4 KiB are copied without a wait, unless 64 such copies are
+// under way.
 void copy_to_device(const Stream& stream, void* to, const void* from, std::size_t bytes);
 void copy_to_host(const Stream& stream, void* to, const void* from, std::size_t bytes);  // returns when done
 void copy_on_device(const Stream& stream, void* to, const void* from, std::size_t bytes);

@@ -10,7 +10,7 @@
 
 namespace maki {
 
-// A place for one T, until the Results that it is of are fetched. The pointer is to device memory.
+// A place for one T in a Results object. The pointer is to device memory.
 template <class T>
 struct Result {
   T* place = nullptr;
@@ -23,7 +23,7 @@ class Results {
   // `name`: of the memory, in reports.
   explicit Results(const char* name) : device_(name, kRoom) { host_.reserve(kRoom); }
 
-  // All bits zero. Throws std::logic_error where kRoom bytes are given away.
+  // A new place, all bits zero. Throws std::logic_error where kRoom bytes are used up.
   template <class T>
   Result<T> make(const Stream& stream) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlignment);

@@ -1,5 +1,5 @@
-// CUB's radix sort, with the second halves of its double buffers from the pool in the arrays' own sizes: the blocks
-// serve again when particles are put into the new order.
+// CUB's radix sort, with the second halves of its double buffers from the pool in the arrays' own sizes: the reordering
+// of the particles uses these blocks again.
 #include "kernels/device/error.hpp"
 
 #include <cub/device/device_radix_sort.cuh>

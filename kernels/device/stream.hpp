@@ -26,11 +26,11 @@ class Stream {
   void* reached_ = nullptr;  // the event that others wait for
 };
 
-// What streams hold may wait for other processes (NCCL), which may be lost. Whoever queues such work installs a function
-// that waiting for the device calls first: it returns when `reached` says true, or earlier where no such work is under
-// way any more. Throws Error where the others are lost; streams then come to their ends.
+// Queued work may wait for other processes (NCCL), which may be lost. The code that queues such work installs a waiter,
+// which is called before every wait for the device: it returns when `reached` says true, or earlier where no such work
+// is under way any more. Throws Error where processes are lost; streams then come to their ends.
 using StreamWaiter = void (*)(const std::function<bool()>& reached);
-// Of the calling thread; nullptr for none.
+// Sets the waiter of the calling thread; nullptr for none.
 void set_stream_waiter(StreamWaiter waiter);
 
 }  // namespace maki

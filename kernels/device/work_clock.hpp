@@ -12,7 +12,7 @@ class WorkClock {
  public:
   void begin(const Stream& stream);
   void end(const Stream& stream);
-  // Of all pairs of begin() and end() since the last call; waits for their work.
+  // Seconds of all pairs of begin() and end() since the last call; waits for their work.
   double take();
 
  private:

@@ -18,7 +18,7 @@ struct GroupTask {
   bool quadrupoles;
   float *ax, *ay, *az, *potential;
   const SourceParticle* targets;  // the group's particles are a range of it; `particles`, or others
-  bool add;                       // to what is there
+  bool add;                       // to the output arrays, instead of overwriting
 };
 
 // Targets [first, first + count) against all n particles; outputs are indexed from 0 at `first`.

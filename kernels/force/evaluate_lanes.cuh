@@ -78,7 +78,7 @@ union alignas(16) CellRecord {
 template <class Law, bool kOwn>
 inline constexpr unsigned kUnroll = kOwn || Law::kSpline || Law::kSplit == Split::kS2 ? 1 : 2;
 
-// kOwn: the tile may hold the targets themselves, whose 1/s the potential leaves out: `own` of their mass remains.
+// kOwn: the tile may hold the targets themselves, which add `own` times their mass to their potential, without 1/s.
 template <class Law, bool kOwn, int kPerLane>
 __device__ __forceinline__ void add_point(const PairParameters& k, const float4 s, Real own,
                                           LaneTargets<kPerLane>& at) {

@@ -18,7 +18,7 @@ struct WarpShared {
   };
   Tile tile[2];
   float4 totals[kMostTargets];
-  std::uint32_t leaf_first[kWarpSize];  // first particle of the batch's leaves, less those before it in the batch
+  std::uint32_t leaf_first[kWarpSize];  // by leaf: first particle less those before it in the batch
 };
 
 // One part of a group, and where a warp stands in it.
@@ -29,7 +29,7 @@ struct Part {
   std::uint32_t first, count;  // targets
   unsigned subset, subsets;
 
-  // Words of cells taken as points are to the same code leaves of one point each.
+  // The words are cells taken as monopoles, which the loops treat as leaves of one point each.
   bool monopoles = false;
 };
 
@@ -136,7 +136,7 @@ struct WarpSums {
   WarpShared& shared;
   LaneTargets<kPerLane> targets;
   unsigned tiles = 0;
-  const unsigned turn, most_points, most_cells;  // of a turn of the loop over points, and of a tile
+  const unsigned turn, most_points, most_cells;  // points a turn of the loop; points and cells a tile
 
   __device__ __forceinline__ WarpSums(const Part& p, WarpShared& s, unsigned lane_in_subset, unsigned lanes)
       : part(p), shared(s), turn(kUnroll<Law, false> * p.subsets), most_points(kPointTile / turn * turn),

@@ -13,7 +13,7 @@ namespace maki {
 struct ForceOutput {
   VectorView acceleration;  // by particle index; overwritten for every particle of an evaluated group, or added to
   float* potential;         // by particle index, or nullptr: then it is neither computed nor touched
-  bool add = false;         // to what is there (not in direct_sum)
+  bool add = false;         // adds to the arrays instead (not in direct_sum)
 };
 
 // Adds up the lists of `lists.count` groups. Acceleration = + sum m g(r^2) r, potential = - sum m p(r^2), G = 1,

@@ -94,7 +94,7 @@ MAKI_HD T polynomial(const float* c, T t) {
 }
 
 // A point mass at softened distance s: mass g and mass p (the latter only with Law::kPotential), as if there were no
-// cutoff. Pairs count where t > 0, which is returned.
+// cutoff. Returns t; a pair acts where t > 0.
 template <class Law, class T>
 MAKI_HD T monopole_before_cutoff(const PairParameters& k, T s2, T mass, T& mass_g, T& mass_p) {
   const T inverse = reciprocal_root(s2, Root<Law::kRefine>{});

@@ -15,7 +15,7 @@ struct BinSum {
 
 // What one mode gives its bin.
 struct ModeShare {
-  double waves, power, factor;  // the power has one factor of the deconvolution, and wants it once more
+  double waves, power, factor;  // deconvolution; `power` has it once, add_to() applies it again
   std::uint32_t weight;
 
   MAKI_HD void add_to(BinSum& bin) const {
@@ -36,7 +36,7 @@ struct BinPlanes {
 
   MAKI_HD int wave(int i) const { return i <= m / 2 ? i : i - m; }
   MAKI_HD int squared(int x, int y) const { return wave(x) * wave(x) + wave(y) * wave(y); }
-  // Of the mode at z of a row, by the row's squared(x, y); kNoBin: the mode is not counted.
+  // Bin of the mode at z of a row with n2_xy = squared(x, y); kNoBin: the mode is not counted.
   MAKI_HD std::uint32_t bin(int n2_xy, int z) const {
     const int n2 = n2_xy + wave(z) * wave(z), limit = m / 2 * (m / 2);
     return n2 == 0 || n2 >= limit ? kNoBin : bin_of[n2];

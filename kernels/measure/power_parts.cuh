@@ -19,12 +19,12 @@ struct MassMoments {
 };
 MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
-// The particles in a box that is folded onto itself: in `folded`, or where they are if there is nothing to fold.
+// The particles in the box folded `folding` times onto itself: in `folded`, or `particles` itself where folding is 1.
 const SourceParticle* fold_particles(const Stream& stream, const SourceParticle* particles, std::size_t n, int folding,
                                      DeviceBuffer<SourceParticle>& folded);
 
 // Some of the modes of both interlaced meshes of mass. Axes as in modes.cuh, x, y, z from the slowest to the one along
-// the lines; along one of them only the modes 0 ... m/2 are stored, and stand for their conjugates too.
+// the lines; along one of them (`half`) only the modes 0 ... m/2 are stored, and stand for their conjugates too.
 struct PowerModes {
   Complex* mesh;  // becomes the spectrum of both
   const Complex* shifted;
@@ -33,13 +33,12 @@ struct PowerModes {
   enum class Half { kY, kZ } half;
 };
 
-// By bin. The same for any thread count, and sums over parts of the modes add up
-// to those over all but for rounding.
+// Sums by bin, the same for any thread count. Sums over parts of the modes add up to those over all but for rounding.
 struct PowerSums {
   std::vector<double> waves, power;
   std::vector<std::uint64_t> modes;
 };
-// Combines the meshes and sums; waits for the device.
+// Combines the two meshes and sums their modes by bin; waits for the device.
 PowerSums sum_power(const Stream& stream, const PowerModes& modes, const MeasurePowerOptions& options);
 
 // From the sums over all modes and all particles.

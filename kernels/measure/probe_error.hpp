@@ -22,7 +22,8 @@ struct GroupSample {
 void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t wanted,
                    DeviceBuffer<std::uint32_t>& indices, DeviceBuffer<std::uint32_t>& offsets);
 
-// Members, packed one group behind the other, and the sample's groups with these as their members.
+// Copies the sample's members to `packed`, group behind group, and its groups, as ranges of `packed`, to
+// `packed_groups`.
 void gather_sample(const Stream& stream, const GroupSample& sample, const SourceParticle* particles,
                    SourceParticle* packed, Group* packed_groups);
 
@@ -30,7 +31,7 @@ struct SampleError {
   double difference = 0;  // sum |a - reference|^2
   double reference = 0;   // sum |reference|^2
 };
-// Into *error, which is device memory.
+// Writes the sums over the sample to *error, which is device memory.
 void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration,
                   ConstVectorView packed_reference, SampleError* error);
 

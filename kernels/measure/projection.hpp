@@ -26,9 +26,9 @@ struct ProjectionOptions {
 std::vector<double> project_density(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                     const ProjectionOptions& options);
 
-// Its parts, for particles on many ranks, whose counts add up exactly: how masses become integers (the bound is for the
-// three weights of a mesh cell; without the third, a pixel may hold 4/3 of that, below 2^64), the counts of each pixel,
-// and the density that they are.
+// The steps of project_density(), for particles on many ranks, whose counts add up exactly: the unit of mass (its bound
+// is for the three weights of a mesh cell; with two, a pixel may hold 4/3 of that, below 2^64), the counts of each
+// pixel, and the density from the counts.
 MassUnit projection_unit(const MassTotals& totals, bool count_particles);
 std::vector<std::uint64_t> project_counts(const Stream& stream, const SourceParticle* particles, std::size_t n,
                                           const MassUnit& unit, const ProjectionOptions& options);

@@ -97,7 +97,7 @@ struct ScaledSquareMomentum {
   MAKI_HD std::uint64_t operator()(std::size_t i) const { return scaled_square(momentum, i, scale); }
 };
 
-// The scale is where kernels can read it: the host does not know it yet.
+// The scale is read from device memory: the host does not know it yet.
 struct SquareMomentumByScale {
   ConstVectorView momentum;
   const double* scale;
@@ -109,7 +109,7 @@ struct MeasuresOnDevice {
   double scale;
 };
 
-// Of squares, before their roots are taken.
+// The scale from maxima of squares, before their roots are taken.
 struct StoreScale {
   MeasuresOnDevice* all;
   std::uint64_t total;

@@ -29,20 +29,19 @@ std::int64_t largest_reach(const Stream& stream, const Particles& particles);
 std::uint64_t square_momentum_units(const Stream& stream, const Particles& particles, double max_momentum,
                                     std::uint64_t total);
 double mean_square_momentum(std::uint64_t units, double max_momentum, std::uint64_t total);
-// step_maxima(), and square_momentum_units() by this set's own largest momentum: for a set that is all here, with one
-// wait instead of two.
+// step_maxima(), and square_momentum_units() by this set's own largest momentum: for a set that is all on this rank,
+// with one wait instead of two.
 struct StepMeasures {
   StepMaxima maxima;
   std::uint64_t square_momentum_units = 0;
 };
 StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range);
-// For a set that is all here.
+// For a set that is all on this rank.
 double mean_square_momentum(const Stream& stream, const Particles& particles, double max_momentum);
 
-// Sums to some 1e-31 of the sum of absolute values, of terms without rounding errors: value() is the sum of the real
-// numbers rounded once, whatever the order of particles and the number of threads. Those of ranks are added by
-// exact_sum (host/comm/exact_sum.hpp).
+// Sums of exact terms, to some 1e-31 of the sum of absolute values: value() is the exact sum rounded once, whatever the
+// order of particles and the number of threads. The sums of ranks are added by exact_sum (host/comm/exact_sum.hpp).
 struct EnergySums {
   DoubleDouble kinetic;    // 1/2 sum m p^2
   DoubleDouble potential;  // 1/2 sum m phi, phi the sum of both ranges, in mass^2 / side

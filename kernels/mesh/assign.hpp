@@ -12,9 +12,9 @@ namespace maki {
 // Holds the integer work space for one mesh size and cloud.
 class MassAssigner {
  public:
-  // Where a transform of the same mesh is given, the GPU's integer mesh stands in that one's work space (8 bytes a cell
-  // less): it then has to outlive this, and the two are used on one stream. Throws Error unless `cells` is even and at
-  // least 8.
+  // With a `lender`, a transform of the same mesh, the GPU's integer mesh lies in the lender's work space (8 bytes a
+  // cell less): the lender has to outlive this object, and both are used on one stream. Throws Error unless `cells` is
+  // even and at least 8.
   MassAssigner(int cells, Assignment assignment, RealFft3d* lender = nullptr);
   ~MassAssigner();
 
@@ -33,7 +33,7 @@ class MassAssigner {
     return unit;
   }
 
-  std::size_t bytes() const;  // without what is borrowed
+  std::size_t bytes() const;  // without borrowed work space
 
  private:
   struct Work;

@@ -129,9 +129,9 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
                 job.half ? assign_kernel<S, true, kThreads> : assign_kernel<S, false, kThreads>, job);
 }
 
-// A block alone on its multiprocessor has twice the threads on its tile: of clouds of 4^3 cells two blocks of 70 kB need
-// 142 kB, which compute capability 8.6, 8.9 and 12.0 do not have, and one of 98 kB fits. Elsewhere two or three blocks of
-// 256 threads share a multiprocessor, and registers have no room for two of 512.
+// A block alone on its multiprocessor has twice the threads on its tile: of clouds of 4^3 cells two blocks of 70 kB
+// need 142 kB, which compute capability 8.6, 8.9 and 12.0 do not have, and one of 98 kB fits. Elsewhere two or three
+// blocks of 256 threads share a multiprocessor, and registers have no room for two of 512.
 template <int S>
 void launch_assign(const Stream& stream, const AssignJob& job) {
   constexpr unsigned kTwice = 2 * kChunkThreads;
@@ -144,8 +144,8 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
 }
 
 // Adds all particles to `counts`, quanta of mass in the cells of the box, last axis contiguous; the mesh has from 8 to
-// 65535 cells a side, and no cloud reaches beyond the box. `half_cells` is 1 for the mesh on which particles stand half
-// a cell further. The sums are exact.
+// 65535 cells a side, and no cloud reaches beyond the box. `half_cells` is 1 for the shifted mesh of interlacing
+// (particles at +1/2 cell). The sums are exact.
 inline void assign_counts(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                           const CellBox& box, Assignment cloud, std::uint32_t half_cells, Count* counts) {
   const auto job = [&](const ChunkJob& chunks) {

@@ -21,7 +21,7 @@ struct AssignJob {
   Count half, kept;  // MassUnit::shed_bits
 };
 
-// Which lanes do what with a cloud of S^3 cells: a lane takes cell (x, y, z) of it, and of 4^3 also (x + 2, y, z).
+// The lanes of a cloud of S^3 cells: a lane takes cell (x, y, z) of the cloud, and for S = 4 also (x + 2, y, z).
 template <int S>
 struct CloudLanes {
   static constexpr unsigned kLanes = S == 2 ? 8 : 32;             // a particle

@@ -44,12 +44,13 @@ class ParticleBlocks {
   // Sorts indices of the particles, which lie within the box, by block; they are read again by gather().
   void sort(const SourceParticle* particles, std::size_t n, const MassUnit& unit);
 
-  // Whether no particle lies in the slab bx of blocks; where a block's tile goes, without the tile and the planes.
+  // Whether no particle lies in the slab bx of blocks; the place of a block's tile in the box (tile and planes are not
+  // set).
   bool is_empty(int bx) const { return block_begin_[id({bx, 0, 0})] == block_begin_[id({bx + 1, 0, 0})]; }
   TileFlush flush_of(const Block& block) const;
 
-  // Adds one block to planes[x - first], the planes of the box x = begin() - 1 and on: plane(x) is asked for x that may
-  // be wrapped around once. Called by any thread.
+  // Adds one block to the planes of the box: plane_at(x) gives plane x, which may lie beyond either end of a whole axis
+  // by less than a period. Called by any thread.
   template <class PlaneAt>
   void gather(const Block& block, std::uint32_t half_cells, const PlaneAt& plane_at) {
     TileFlush flush = flush_of(block);

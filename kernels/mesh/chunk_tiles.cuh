@@ -40,12 +40,12 @@ struct ChunkJob {
   std::size_t n;
   std::uint32_t m, half_cells;
   int level;             // 2^level tiles along each axis: Morton cells, where sorted particles lie together
-  int margin;            // cells that a tile has to spare below them
+  int margin;            // cells of a tile below its Morton cell
   Cell3 origin, extent;  // of the box
 };
 
-// For clouds of S^3 cells on a mesh of m^3, m from 8 to 65535; half_cells is 1 for the mesh on which particles stand
-// half a cell further.
+// For clouds of S^3 cells on a mesh of m^3, m from 8 to 65535; half_cells is 1 for the shifted mesh of interlacing
+// (particles at +1/2 cell).
 template <int S>
 ChunkJob chunk_job(const SourceParticle* particles, std::size_t n, const CellBox& box, std::uint32_t half_cells) {
   const int m = box.cells;
@@ -98,7 +98,7 @@ __device__ __forceinline__ Cell3 tile_origin(const ChunkJob& job, const SourcePa
           wrapped_once(low.z - job.margin, job.m)};
 }
 
-// Where a cell of the mesh is within a tile; both in [0, m) on each axis.
+// The place of a cell of the mesh within the tile at `origin`; both in [0, m) on each axis.
 __device__ __forceinline__ Cell3 within_tile(const Cell3& origin, const Cell3& cell, std::uint32_t m) {
   return {wrapped_once(cell.x - origin.x, m), wrapped_once(cell.y - origin.y, m), wrapped_once(cell.z - origin.z, m)};
 }
@@ -107,8 +107,8 @@ __device__ __forceinline__ std::uint32_t tile_word(const Cell3& at) {
   return static_cast<std::uint32_t>(at.x * kTilePlane + at.y * kTileRow + at.z);
 }
 
-// visit(word of the tile, index of the mesh's plane x, y, z) for all cells of the tile: of one y and z, and some planes
-// in a row, for each thread; neighbours in z for neighbouring threads.
+// visit(word of the tile, cell of the box) for all cells of the tile. A thread has one y and z and consecutive planes
+// in x; neighbouring threads have neighbouring z.
 template <unsigned kThreads, class Visit>
 __device__ __forceinline__ void visit_cells(const Cell3& origin, std::uint32_t m, const Visit& visit) {
   constexpr int kLines = kTileSide * kTileSide, kPlanes = kTileSide * kLines / static_cast<int>(kThreads);
@@ -136,7 +136,7 @@ __device__ __forceinline__ unsigned own_index(unsigned q) {
   return threadIdx.x / kWarpSize * (kWarpSize * kPerThread) + q * kWarpSize + threadIdx.x % kWarpSize;
 }
 
-// Gives the mask of those that exist.
+// Loads this thread's particles; returns the mask of those that exist.
 template <int S>
 __device__ __forceinline__ unsigned load_own(const ChunkJob& job, std::size_t chunk_first, OwnParticles& own) {
   unsigned there = 0;
@@ -190,7 +190,7 @@ __device__ __forceinline__ unsigned fitting(const OwnParticles& own, unsigned ma
 // Calls, with all kThreads threads of the block each time,
 //   worker.in_tile(origin, chunk, count): particles chunk[list[0, count)] have their clouds in the tile at `origin`;
 //   worker.without_tile(chunk, count), once and last.
-// A barrier lies before and behind each. `list` is shared, of kChunk items.
+// A barrier lies before and behind each call. `list` is in shared memory, of kChunk items.
 template <int S, unsigned kThreads, class Worker>
 __device__ __forceinline__ void visit_tiles(const ChunkJob& job, std::uint16_t* list, const Worker& worker) {
   constexpr unsigned kItems = kChunk<kThreads>;
@@ -198,7 +198,7 @@ __device__ __forceinline__ void visit_tiles(const ChunkJob& job, std::uint16_t* 
   const std::size_t chunk_first = static_cast<std::size_t>(blockIdx.x) * kItems;
   const SourceParticle* const chunk = job.particles + chunk_first;
   OwnParticles own;
-  // Of this thread's particles: not looked at yet, and those that get no tile.
+  // Masks of this thread's particles: those not looked at yet, and those that get no tile.
   unsigned left = load_own<S>(job, chunk_first, own), rest = 0;
   for (unsigned misses = 0;;) {
     if (threadIdx.x == 0) first_left = kItems, length = 0;

@@ -24,14 +24,14 @@ static MAKI_HD MeshPosition mesh_position(std::uint32_t p, std::uint32_t m, std:
   return {static_cast<std::int32_t>(u >> 32) - (S > 2 ? 1 : 0), static_cast<std::uint32_t>(u)};
 }
 
-// The cell whose weight is what the others leave of the sum.
+// The cell whose weight is the sum less the other weights.
 template <int S>
 inline constexpr int kRestCell = S == 4   ? 2
                                  : S == 3 ? 1
                                           : 0;
 
 // Integer weights of one axis, with the exact sum 2^bits (bits <= 15), each within one unit of the true weight
-// (the rest: two). The position is rounded to 2^-15 cells.
+// (kRestCell: two). The position is rounded to 2^-15 cells.
 template <int S>
 static MAKI_HD void integer_weights(std::uint32_t fraction, int bits, std::uint32_t* w) {
   using Wide = std::uint64_t;
@@ -64,7 +64,8 @@ static MAKI_HD std::uint32_t units_of(float mass, std::uint32_t equal_units, dou
   return equal_units ? equal_units : static_cast<std::uint32_t>(static_cast<std::int32_t>(mass * units_per_mass + 0.5));
 }
 
-// The share of `units` in each of the S cells of one axis: floor(units w / 2^bits), and the exact rest.
+// The share of `units` in each of the S cells of one axis: floor(units w / 2^bits), and the rest in kRestCell, so that
+// shares add up exactly.
 template <int S>
 static MAKI_HD void split_units(std::uint32_t units, int bits, const std::uint32_t* w, std::uint32_t* share) {
   std::uint32_t rest = units;
@@ -96,7 +97,7 @@ static MAKI_HD void float_weights(std::uint32_t fraction, float* w) {
   }
 }
 
-// Their derivatives, per cell.
+// The derivatives of the weights, per cell.
 template <int S>
 static MAKI_HD void float_slopes(std::uint32_t fraction, float* d) {
   const float t = static_cast<float>(static_cast<std::int32_t>(fraction >> 8)) * 5.9604645e-8f;

@@ -21,16 +21,15 @@ struct CloudReach {
 };
 CloudReach cloud_reach(Assignment cloud, bool interlaced);
 
-// Cells of a box of counts and the lines of a mesh that they become, both contiguous along the last axis.
+// A box of cells in an array of counts, and its place in the lines of a mesh; both contiguous along the last axis.
 struct CountBox {
   std::array<std::size_t, 3> first, count;  // cells of the box of counts
   std::array<std::size_t, 2> count_steps;   // elements to the next one along its first two axes
   std::size_t mesh_first;                   // element of the mesh
   std::array<std::size_t, 2> mesh_steps;
 };
-// mesh = (unit.rounded(counts) - unit.mean) quantum. `done`, where not null, has an item for each row [x][y] of the counts,
-// in host memory: those with 1 are left out. Returns whether the others are zero afterwards; else what they hold is of no
-// meaning.
+// mesh = (unit.rounded(counts) - unit.mean) quantum. `done` (host memory, or null), by row [x][y] of the counts: rows
+// with 1 are left out. Returns whether the counts of the others are zero afterwards; else they are undefined.
 bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
                       float* mesh, const std::uint8_t* done = nullptr);
 
@@ -40,8 +39,8 @@ class MassCounter {
   explicit MassCounter(Assignment cloud);
   ~MassCounter();
 
-  // The particles to count, which stay where they are, and the box that none of their clouds reaches beyond. n may be
-  // 0, and the box empty then. The mesh has from 8 to 65535 cells a side.
+  // Sets the particles to count, which stay where they are, and a box that contains all their clouds. n may be 0, and
+  // the box empty then. The mesh has from 8 to 65535 cells a side.
   void take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
             const CellBox& box);
   // Overwrites `counts`, extent[0] x extent[1] x extent[2] with the last axis contiguous, with the quanta of mass
@@ -50,15 +49,15 @@ class MassCounter {
   // `zero`: the counts are all zero already.
   void count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero = false);
 
-  // Rows (along the last axis) that are complete with this rank's masses, and the boxes that hold all their cells.
+  // Rows (along the last axis) to which no other rank adds masses, and the boxes that hold all their cells.
   struct OwnRows {
     const std::uint8_t* own;  // by row [x][y]: 1, in host memory
     const std::vector<CountBox>& boxes;
     const MassUnit& unit;
     float* mesh;
   };
-  // The same, but own rows become masses at once where that is the faster way, while their counts are in the cache, and
-  // leave none. Returns whether they did.
+  // The same, but where that is faster own rows become masses at once, while their counts are in the cache, and nothing
+  // is written to their `counts`. Returns whether they did.
   bool count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows& rows);
 
   // By plane x of the whole mesh: 0 where no cloud of the particles that were taken reaches, on either mesh. Others may

@@ -28,7 +28,7 @@ struct CountsToMesh {
 }  // namespace detail
 
 // mesh = (unit.rounded(counts) - unit.mean) quantum for x_lines x y_lines lines of m counts, `row` floats apart in the
-// mesh; what is left of a row becomes 0.
+// mesh; the padding of a row becomes 0.
 inline void launch_counts_to_mesh(const Stream& stream, const std::uint64_t* counts, int x_lines, int y_lines, int m,
                                   const MassUnit& unit, float* mesh, std::size_t row) {
   launch_rows(stream, "mesh.to_float", {0, 0, x_lines, y_lines}, static_cast<int>(row), static_cast<int>(row),

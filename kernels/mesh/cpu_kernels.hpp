@@ -48,7 +48,7 @@ struct InterpolationJob {
   std::size_t box_row, box_lines;
   const SourceParticle* particles;
   std::size_t first, last;
-  bool shifted;  // the mesh is the one on which particles stand half a cell further
+  bool shifted;  // the shifted mesh of interlacing (particles at +1/2 cell)
   float factor;
   bool add;            // to what `out` holds
   float* out;          // by particle; interpolate_gradient: nullptr, or where the values go, times factor
@@ -67,7 +67,7 @@ struct MeshKernels {
   const char* instruction_set;
   // by cloud: index 0 CIC, 1 TSC, 2 PCS
   void (*add_to_tile[3])(const TileJob&);
-  void (*add_rounded_to_tile[3])(const TileJob&);  // what each particle gives to a cell is rounded
+  void (*add_rounded_to_tile[3])(const TileJob&);  // each particle's share of a cell is rounded
   void (*interpolate[3])(const InterpolationJob&);
   void (*interpolate_gradient[3])(const InterpolationJob&);
   void (*flush_tile)(const TileFlush&);

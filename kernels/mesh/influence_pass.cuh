@@ -11,23 +11,23 @@ namespace maki {
 
 inline constexpr int kPotentialAxis = -1;
 
-// `out` = i D G rho along one axis, or -G rho for the potential; `out_shifted` the same for the mesh on which particles
-// stand half a cell further. Any of them may be an array that is read: an item reads its own place, then writes it.
+// `out` = i D G rho along one axis, or -G rho for the potential; `out_shifted` the same for the shifted mesh of
+// interlacing. Outputs may alias inputs: an item reads its own place, then writes it.
 struct InfluencePass {
   Complex* mesh;           // modes of the first mesh, or rho
   const Complex* shifted;  // where not null: modes of the second, and rho = (mesh + phase shifted) / 2 (interlace.cuh)
   Complex* rho;            // where not null: gets rho
   Complex* out;            // may be null
   Complex* out_shifted;    // may be null
-  const float* influence;  // those of the octant that the modes need, lines [x][y][z] (ModeBlock)
+  const float* influence;  // the part of the octant for these modes, lines [x][y][z]
   const float* gradient;   // D, one axis
   const Complex* phases;
   int m, axis;           // 0 x, 1 y, 2 z
   float nyquist_factor;  // with full interlacing the first mesh alone carries the Nyquist planes: 2, else 1
 };
 
-// Which modes there are: these rows, `stride` apart. A row has the modes z = 0 ... m/2, or where it is whole all up to
-// m - 1, of which those above m/2 mean z - m.
+// The modes of a pass: `rows`, `stride` numbers apart. A row has the modes z = 0 ... m/2, or if `whole` z = 0 ... m -
+// 1, where z above m/2 means z - m.
 struct ModeBlock {
   RowBlock rows;
   int stride;
@@ -39,7 +39,7 @@ struct ModeBlock {
 
 namespace detail {
 
-// What a pass does is known to the compiler: the loop over a row has no branches.
+// The kind of pass is a template parameter: the loop over a row has no branches.
 template <bool kCombine, bool kOut, bool kShifted, bool kWhole>
 struct InfluenceRows {
   InfluencePass pass;
@@ -78,8 +78,8 @@ struct InfluenceRows {
   }
 
 #if !defined(__CUDACC__)
-  // The same bits as at(), item by item. Of the potential, what at() decides for each item is decided for all, so that
-  // the compiler can take several at a time.
+  // The same bits as at(), item by item. For the potential, decisions that at() takes for each item are taken once a
+  // row, so that the compiler can vectorise the loop.
   void row(const Row& row, std::size_t first, int length) const {
     const int half = pass.m / 2;
     int z = 0;

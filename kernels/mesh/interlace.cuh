@@ -10,8 +10,8 @@
 
 namespace maki {
 
-// exp(+i pi n / m) by n = 0 ... m - 1 (n above m/2 means n - m): what undoes half a cell along one axis. Zero at m/2:
-// there both signs are one mode, and half a cell has no meaning.
+// exp(+i pi n / m) by n = 0 ... m - 1 (n above m/2 means n - m): the phase that undoes a shift by half a cell along one
+// axis. Zero at m/2, where k and -k are one mode and the shift has no meaning.
 inline std::vector<Complex> half_cell_phases(int m) {
   std::vector<Complex> phases(static_cast<std::size_t>(m), Complex{0, 0});
   for (int n = 0; n < m; ++n) {

@@ -11,22 +11,22 @@ struct MeshView {
   MeshView(const float* mesh, int cells, bool half_cell)
       : values(mesh), box(CellBox::whole(cells)), row(2 * (static_cast<std::size_t>(cells) / 2 + 1)),
         shifted(half_cell) {}
-  // A box of it, without padding. The clouds of all particles lie within.
+  // A box of the mesh's cells, without padding, which contains the clouds of all particles.
   MeshView(const float* mesh, const CellBox& cells, bool half_cell)
       : values(mesh), box(cells), row(static_cast<std::size_t>(cells.extent[2])), shifted(half_cell) {}
 
   const float* values;  // extent[0] x extent[1] rows
   CellBox box;
-  std::size_t row;  // floats from one to the next
-  bool shifted;     // particles stand half a cell further along each axis than where they are
+  std::size_t row;  // floats from one row to the next
+  bool shifted;     // the shifted mesh of interlacing: particles at +1/2 cell along each axis
 };
 
-// out[i] = factor * mesh at particle i, or that added to out[i]; i in [0, n).
+// out[i] = factor * mesh at particle i, or with `add` out[i] plus that; i in [0, n).
 void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
                  std::size_t n, float factor, bool add, float* out);
 
 // The derivatives of the interpolated function, gradient_factor d/dx in 1 / side, and where `value` is not null the
-// function itself times `factor`; written, or added to what is there.
+// function itself times `factor`; written, or with `add` added to the arrays.
 struct GradientOutput {
   VectorView gradient;
   float gradient_factor;

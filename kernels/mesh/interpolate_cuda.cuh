@@ -140,7 +140,7 @@ struct InterpolateWorker {
   float* tile;  // shared
   const std::uint16_t* list;
 
-  // values_at(first cell of a cloud) for each particle of the list.
+  // Gathers for each particle of the list from values_at(first cell of its cloud).
   template <class ValuesAt>
   __device__ __forceinline__ void each(const SourceParticle* chunk, unsigned count, const ValuesAt& values_at) const {
     const ChunkJob& c = job.chunks;

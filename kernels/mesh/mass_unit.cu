@@ -55,9 +55,9 @@ bool alike(const MassRange& range) {
 }
 int finest_exponent(const MassRange& range) { return kMaxUnitBits - 1 - std::ilogb(range.largest); }
 
-// `quanta` of all particles. A rounded cell pulls on its neighbours by its error over the square of a cell's side, in
-// units of what particles do at their mean distance: quanta / particles (particles / cells)^(2/3) is what may be
-// dropped down to 2^-mass_bits. No roots: no library's last digit decides.
+// Bits to drop from a cell's sum; `quanta`: of all particles together. The error of a rounded cell, over the square of
+// a cell's side, relative to a particle's pull at the mean distance, may be 2^-mass_bits: quanta / particles (particles
+// / cells)^(2/3) 2^-mass_bits may be dropped. No roots: no library's last digit decides.
 int bits_to_drop(double quanta, double particles, double cells, int mass_bits) {
   if (mass_bits <= 0 || quanta <= 0) return 0;
   const double mean = quanta / particles, crowd = particles / cells;

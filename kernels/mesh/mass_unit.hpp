@@ -7,9 +7,9 @@
 // is exact. Where all masses are equal a particle is 2^(2 bits) units, and a cell's share is the plain product of the
 // three weights.
 //
-// Where sites share a mesh its counts are coarser, so that few bytes go between them (`mass_bits` below): what a particle
-// gives to a cell is rounded to a multiple of 2^shed_bits, and the sum of a cell, when it is complete, to one of
-// 2^dropped_bits. The bits of the mesh are then still those of the particles alone.
+// Where sites share a mesh its counts are coarser, so that few bytes go between them (`mass_bits` below): what a
+// particle gives to a cell is rounded to a multiple of 2^shed_bits, and the sum of a cell, when it is complete, to one
+// of 2^dropped_bits. The bits of the mesh are then still those of the particles alone.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,9 @@ struct MassRange {
 };
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
-// Sum of the particles' masses in whole numbers of the finest unit, a power of two that is given by range.largest: exact,
-// so that sums over parts of a set add up to the sum over the set. 0 where all masses are equal: nothing is summed then.
+// Sum of the particles' masses in whole numbers of the finest unit, a power of two that is given by range.largest:
+// exact, so that sums over parts of a set add up to the sum over the set. 0 where all masses are equal: nothing is
+// summed then.
 std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles, std::size_t n,
                            const MassRange& range);
 
@@ -61,10 +62,10 @@ struct MassTotals {
 
 // The unit for these particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and
 // where masses differ so much that the smallest would be off by more than one percent.
-// `mass_bits` above 0: sums are rounded so that the error of a cell's pull on the next cell is at most about
-// 2^-mass_bits of a mean particle's at the mean distance of particles: to the next finer power of two (times the
-// quantum) of the mean mass times (particles a cell)^(2/3) 2^-mass_bits. What particles give is rounded so much finer
-// that this adds little. 0: nothing is rounded.
+// `mass_bits` above 0: the sum of a cell is rounded to the next finer power of two (times the quantum) of the mean mass
+// times (particles a cell)^(2/3) 2^-mass_bits. The error of its pull on the next cell is then at most about
+// 2^-mass_bits of a mean particle's pull at the mean distance of particles. Particles' shares are rounded so much finer
+// that they add little. 0: nothing is rounded.
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits = 0);
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
                           std::size_t n, int mass_bits = 0);

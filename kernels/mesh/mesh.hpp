@@ -29,14 +29,14 @@ struct MeshOptions {
   Assignment assignment = Assignment::kPcs;
   Gradient gradient = Gradient::kSpectral;
   Interlacing interlacing = Interlacing::kAssignment;
-  int mass_bits = 0;  // of choose_mass_unit(): 0 where no other sites are
+  int mass_bits = 0;  // argument of choose_mass_unit(); 0 without other sites
 };
 
 // Throws Error where options make no sense: cells < 8 or odd, r_cut below a cell, law without a split.
 void check_mesh_options(const MeshOptions& options, const ForceLaw& law);
 
-// Seconds of one long_range in its phases, in this order; of the four-point gradient, the differences count as
-// influence. Over many ranks exchanges belong to the phase that they serve: masses to assign, forces to interpolate.
+// Seconds of one long_range in its phases, in this order; the differences of the four-point gradient count as
+// influence. Over many ranks exchanges of masses count as assign, exchanges of forces as interpolate.
 struct MeshPhases {
   double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
 };
@@ -50,25 +50,25 @@ class ParticleMesh {
   ParticleMesh(const MeshOptions& options, const ForceLaw& law);
   virtual ~ParticleMesh();
 
-  // The first half of long_range() for the same arguments, which then follows and finds it done: where the masses of
-  // other sites belong to the mesh as well, this sends them those of these particles (PencilMesh::set_outside), and
-  // what is done until long_range() hides their way. Elsewhere it does nothing. Collective over ranks.
+  // The first half of long_range(), which has to follow with the same arguments. Where other sites share the mesh
+  // (PencilMesh::set_outside), it starts to send them the masses of these particles, so that work until long_range()
+  // hides the transfer. Elsewhere it does nothing. Collective over ranks.
   void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   // Overwrites the long-range acceleration (mass/side^2) and, where not null, potential (mass/side) of this rank's n
-  // particles (n may be 0): G = 1, lengths in sides, the k = 0 mode is 0. The sum of both ranges is the periodic force. A
-  // particle's own cloud is part of the potential; evaluate_lists takes it out again.
-  // `unit` is choose_mass_unit() of the particles of all ranks, at any earlier time and place: it depends on their masses
-  // alone. Over many ranks collective, and potential is asked for by all that have particles or by none.
+  // particles (n may be 0): G = 1, lengths in sides, the k = 0 mode is 0. The sum of both ranges is the periodic force.
+  // A particle's own cloud is part of the potential; evaluate_lists takes it out again. `unit` is choose_mass_unit() of
+  // the particles of all ranks, at any earlier time and place: it depends on their masses alone. Collective over ranks;
+  // either all ranks with particles ask for the potential or none does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                   VectorView acceleration, float* potential);
-  // The same with a unit chosen first, where all particles are here. Waits for the device; throws Error as
+  // The same with a unit chosen first, where all particles are on this rank. Waits for the device; throws Error as
   // choose_mass_unit() does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
                   float* potential);
 
   // Measures the phases of every long_range from here on (a mark in the stream's queue between them).
   void measure_phases();
-  // Of the last long_range; waits for it.
+  // The phases of the last long_range; waits for it.
   MeshPhases phases() const;
 
   // Bytes of the meshes and work space on the device.

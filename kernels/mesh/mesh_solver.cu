@@ -22,7 +22,7 @@ std::size_t MeshSolver::bytes() const {
   return floats * sizeof(float) + phases_.capacity() * sizeof(Complex) + storage_->bytes();
 }
 
-// Masses a cell are density / m^3, which is just what an unnormalised transform wants.
+// Masses in cells are density / m^3, which normalises the transforms there and back.
 void MeshSolver::density(const Stream& stream, const MassUnit& unit) {
   separate_ = options_.interlacing != Interlacing::kNone;
   clock_.begin(stream);
@@ -115,7 +115,7 @@ void MeshSolver::four_point(const Stream& stream, VectorView acceleration) {
                                      share(), output == 1, acceleration, clock_);
 }
 
-// The potential comes with it for nothing, and the acceleration is exactly minus its gradient.
+// The same interpolation gives the potential, and the acceleration is exactly minus its gradient.
 void MeshSolver::analytic(const Stream& stream, VectorView acceleration, float* potential) {
   potentials_in_place(stream);
   for (int output = 0; output < outputs(); ++output)

@@ -13,36 +13,38 @@
 
 namespace maki {
 
-// Where the meshes of a force lie, all on one rank or over many, and what that decides. A mesh is an array of size()
-// floats, of which a rank of many has its part only; transforms turn it into modes in place and back.
+// The layout of a force's meshes, whole on one rank or divided over many, and the operations that depend on it. A mesh
+// is an array of size() floats (over many ranks this rank's part), which transforms turn into modes in place and back.
 class MeshStorage {
  public:
   virtual ~MeshStorage() = default;
   virtual std::size_t size() const = 0;
   virtual std::size_t bytes() const = 0;  // work space, without meshes
 
-  // Whether any rank asks. Collective.
+  // Whether `asks` is true on any rank. Collective.
   virtual bool any(bool asks) const { return asks; }
 
-  // The modes of this rank. Axis 0 x, 1 y, 2 z is their mode_axis() from the slowest to the one along the lines.
+  // The modes of this rank, and the place of an axis (0 x, 1 y, 2 z) in their order: 0 the slowest, 2 along the lines.
   virtual ModeBlock modes() const = 0;
   virtual int mode_axis(int axis) const = 0;
-  // The part of the influence function that they need.
+  // The part of the influence function that these modes need.
   virtual std::vector<float> influence(const MeshOptions& options, const ForceLaw& law, Influence kind) const = 0;
 
   // The part of assign() that can be done early, for the same arguments.
   virtual void begin_assign(const Stream&, const SourceParticle*, std::size_t, const MassUnit&) {}
-  // Mass less the mean a cell; where the options say interlaced, `shifted` with all particles half a cell further.
+  // Overwrites `mesh` with the mass in each cell less the mean, and where interlaced `shifted` with the same for
+  // particles at +1/2 cell along each axis.
   virtual void assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                       float* mesh, float* shifted) = 0;
   virtual void forward(const Stream& stream, float* mesh) = 0;
   virtual void backward(const Stream& stream, float* mesh) = 0;
-  // forward(), the influence function and backward() at once, where `pass` is all that is done with the modes: its
-  // arrays are the meshes, and what it puts out goes back. Cells that no particle last assigned needs may get any value.
-  // Returns false, with nothing done, where the three steps one after another are as good.
+  // forward(), the influence function and backward() at once, where `pass` is the only work on the modes: its input
+  // arrays hold cells, and its outputs are transformed back to cells. Cells that no particle last assigned needs are
+  // undefined. Returns false, with nothing done, where the three steps one after another are as good.
   virtual bool solve(const Stream&, const InfluencePass&, PhaseClock&) { return false; }
 
-  // Those of interpolate.hpp, for a mesh or the one on which particles are shifted.
+  // The particles at which a mesh is interpolated (interpolate.hpp); `shifted`: the mesh is the shifted one of
+  // interlacing.
   struct Target {
     bool shifted;
     const SourceParticle* particles;
@@ -53,7 +55,7 @@ class MeshStorage {
   virtual void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                                     const GradientOutput& out) = 0;
   // Interpolates minus the 4-point difference of a potential, times `factor`. `spare` is a mesh that may be written, or
-  // null. Differences end phases of `clock` as influence.
+  // null. The differences count as influence in `clock`.
   virtual void interpolate_difference(const Stream& stream, const float* potential, float* spare, const Target& target,
                                       float factor, bool add, VectorView out, PhaseClock& clock) = 0;
 };
@@ -62,7 +64,7 @@ class MeshSolver {
  public:
   MeshSolver(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage);
 
-  // Those of ParticleMesh.
+  // As in ParticleMesh.
   void begin(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
     storage_->begin_assign(stream, particles, n, unit);
   }
@@ -100,11 +102,11 @@ class MeshSolver {
   std::size_t n_ = 0;
   DeviceBuffer<float> mesh_{"mesh.density"};     // masses, then their modes, then potentials
   DeviceBuffer<float> scratch_{"mesh.scratch"};  // the shifted mesh, then what is transformed back
-  bool separate_ = false;                        // the two are not one spectrum yet
-  bool in_cells_ = false;                        // nor modes
+  bool separate_ = false;                        // mesh_ and scratch_ are not combined into one spectrum yet
+  bool in_cells_ = false;                        // mesh_ and scratch_ hold cells, not modes yet
   DeviceBuffer<float> influence_{"mesh.influence"};
   DeviceBuffer<float> influence_potential_{"mesh.influence_potential"};
-  bool has_potential_ = false;  // the latter is made when a potential is first asked for
+  bool has_potential_ = false;  // influence_potential_ is made when a potential is first asked for
   DeviceBuffer<float> gradient_{"mesh.gradient"};
   DeviceBuffer<Complex> phases_{"mesh.phases"};
   PhaseClock clock_;

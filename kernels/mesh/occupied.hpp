@@ -1,4 +1,4 @@
-// Where on a mesh particles are.
+// The planes of a mesh that hold particles.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@
 
 namespace maki {
 
-// By axis and cell along it: 1 where any particle is in that plane of a mesh of `cells`^3, else 0. Waits for the device.
+// By axis and cell along it: 1 where any particle is in that plane of a mesh of `cells`^3, else 0. Waits for the
+// device.
 std::array<std::vector<std::uint32_t>, 3> occupied_planes(const Stream& stream, const SourceParticle* particles,
                                                           std::size_t n, int cells);
 

@@ -57,7 +57,7 @@ bool has_ties(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys) {
   return select_flagged(stream, flag.data(), pairs, ties) > 0;
 }
 
-// Those of [begin, end).
+// The sources of [begin, end).
 struct Place {
   const SourceParticle* from;
   std::uint32_t begin, end;

@@ -1,4 +1,4 @@
-// What the opening criterion reads of a cell beside its box and its centre of mass.
+// Size and offset of a cell, which the opening criterion reads beside its box and its centre of mass.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace maki {
 
-// Size and offset of a cell whose box and centre of mass are there.
+// Computes size and offset (sides) of a cell from its box and centre of mass.
 MAKI_HD void store_size(const CellGeometryView& g, std::size_t cell) {
   float h = g.hx[cell] > g.hy[cell] ? g.hx[cell] : g.hy[cell];
   h = h > g.hz[cell] ? h : g.hz[cell];

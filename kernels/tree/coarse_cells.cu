@@ -6,7 +6,7 @@
 namespace maki {
 namespace {
 
-// Sides; no distance comes near to it.
+// A cell size in sides, larger than any distance.
 constexpr float kNeverFar = 1e6f;
 // Boxes of cells below are rounded up, by 1e-6 of themselves at most: a cube still holds them.
 constexpr float kRounding = 1.00001f;

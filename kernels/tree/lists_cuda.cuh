@@ -24,7 +24,7 @@ __device__ inline unsigned lane_index() { return threadIdx.x % kWarpSize; }
 __device__ inline std::uint32_t first_item() { return blockIdx.x * kWarps + threadIdx.x / kWarpSize; }
 __device__ inline std::uint32_t item_stride() { return gridDim.x * kWarps; }
 
-// flags[i] = 1 where a multipole of group i's list has come near, else 0.
+// flags[i] = 1 where a multipole of group i's list has come near (has_come_near), else 0.
 __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
     stale_kernel(CellGeometryView g, const std::uint32_t* cell_count, StaleCells which, OpeningRule rule, float margin,
                  const Group* groups, const ListRange* ranges, const std::uint32_t* words, std::uint32_t group_count,

@@ -32,9 +32,9 @@ inline constexpr int kWalkLevels = kMortonLevels + 6;
 struct CellGeometryView {
   std::uint32_t *comx, *comy, *comz;  // centre of mass, fixed point
   std::uint32_t *x, *y, *z;           // centre of the bounding box, fixed point
-  float *hx, *hy, *hz;                // its half extents
+  float *hx, *hy, *hz;                // half extents of the bounding box
   float* size;                        // longest side of the bounding box
-  float* offset;                      // distance from its centre to the centre of mass
+  float* offset;                      // distance from the box's centre to the centre of mass
 };
 
 struct CellGeometry {
@@ -71,14 +71,14 @@ inline constexpr SweepOrder kSweepOrder = SweepOrder::kLeavesFirst;
 inline constexpr SweepOrder kSweepOrder = SweepOrder::kByLevel;
 #endif
 void sweep_octree(const Stream& stream, const SourceParticle* particles, Octree& tree, SweepOrder order = kSweepOrder);
-// The same in two parts: those cells alone whose entry in `kind` (by cell) is `wanted`. Children of a cell of the first
-// part are of the first part.
+// The sweep in two parts: only cells with kind[cell] = wanted. The children of a cell of the first part belong to it
+// too.
 void sweep_part(const Stream& stream, const SourceParticle* particles, Octree& tree, const std::uint8_t* kind,
                 std::uint8_t wanted);
 
-// Cells above `level` get their cubes as boxes, and a size at which no walk takes them for multipoles: what a walk finds
-// does not depend on which particles beyond its reach they hold. After a sweep of particles that have not moved since
-// the tree was built; until the next sweep.
+// Gives cells above `level` their cubes as boxes, and a size at which no walk takes them as multipoles, so that a walk
+// does not depend on which particles beyond its reach they hold. To be called after a sweep of particles that have not
+// moved since the tree was built; holds until the next sweep.
 void open_coarse_cells(const Stream& stream, int level, Octree& tree);
 
 // Groups of n particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has more, or

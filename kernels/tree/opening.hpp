@@ -4,7 +4,7 @@
 //
 // Lengths are floats in units of the last bit of a coordinate, 2^-32 sides: scaling by a power of two is exact. The
 // other products are never fused with a sum; units that could fuse them are compiled with -ffp-contract=off. V is
-// float, or a vector of floats of the compiler's.
+// float, or one of the compiler's vectors of floats.
 #pragma once
 
 #include <cmath>
@@ -18,10 +18,10 @@ inline constexpr float kSideInUnits = 4294967296.0f;
 
 struct OpeningRule {
   float inverse_theta;  // in units to a side
-  float reach_squared;  // of the cutoff; above every distance where there is none
+  float reach_squared;  // of the cutoff, in units; above every distance without one
 };
 
-// What a walk knows of its group: centre and half extents.
+// The bounding box of a walk's group: centre (fixed point) and half extents (units).
 struct WalkTarget {
   std::uint32_t x, y, z;
   float hx, hy, hz;
@@ -72,7 +72,7 @@ MAKI_HD_ALWAYS V box_gap_squared(const WalkTarget& t, V dx, V dy, V dz, V hx, V 
                         positive_part(dz - t.hz - hz * kSideInUnits));
 }
 
-// A cell's box is within the cutoff.
+// Whether a cell's box is within the cutoff.
 template <class V>
 MAKI_HD_ALWAYS auto within_reach(const OpeningRule& rule, V box_gap) {
   return box_gap < rule.reach_squared;

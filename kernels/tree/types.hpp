@@ -7,7 +7,7 @@
 
 namespace maki {
 
-// Instead of a cell's count: a cell of an imported tree whose children and particles stayed with their owner. It has no
+// The count of a closed cell: one of an imported tree whose children and particles stayed with their owner. It has no
 // children here and serves as a multipole, however near.
 inline constexpr std::uint32_t kClosedCell = 0xffffffffu;
 

@@ -17,7 +17,7 @@ struct WalkOptions {
   float theta = 0.5f;
   float r_cut = 0;
   std::uint32_t small_cell = 6;  // cells of at most this many are taken particle by particle: a quadrupole costs four
-  // The words of a list stand in the same order whatever cells there are that it does not name. A GPU then walks four
+  // Makes the order of a list's words independent of the cells that the list does not name. A GPU then walks four
   // groups a warp instead of one; the CPU's walk is always so.
   bool one_by_one = false;
 
@@ -27,7 +27,7 @@ struct WalkOptions {
   }
 };
 
-// For which groups to walk.
+// The groups to walk for.
 struct WalkRequest {
   const Group* groups;
   std::uint32_t group_count;      // of all groups: the length of `ranges`
@@ -49,8 +49,8 @@ struct InteractionLists {
 
   // Room for `wanted` words in all, with those in use kept.
   void reserve(const Stream& stream, std::uint64_t wanted);
-  // What every walk_tree does first and last: forgets the old lists unless they are appended to and makes the room that
-  // is foreseen; takes note of `total`, the words then in use.
+  // First and last step of every walk_tree(): begin_walk() forgets the old lists, unless it appends to them, and makes
+  // the expected room; end_walk() takes note of `total`, the words then in use.
   void begin_walk(const Stream& stream, const WalkRequest& request);
   void end_walk(const WalkRequest& request, std::uint64_t total);
 };
@@ -63,30 +63,30 @@ void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, c
 
 // What a walk on the device tells the host.
 struct WalkRecord {
-  unsigned long long words;    // that all these groups want
-  unsigned long long missing;  // those of groups that found no room
-  unsigned refused;            // such groups
-  unsigned redone;             // groups whose steps did not fit the slice
+  unsigned long long words;    // of all these groups' lists
+  unsigned long long missing;  // words of the groups whose lists found no room
+  unsigned refused;            // number of those groups
+  unsigned redone;             // groups walked twice: their steps did not fit the slice
   unsigned longest;            // steps of one group
 };
 
-// A walk that the host has not heard of yet whether all lists found room. Those that did not are empty.
+// A walk of which the host does not know yet whether all lists found room. Lists without room are empty.
 struct QueuedWalk {
   WalkRequest request{};
-  DeviceBuffer<std::uint32_t> refused{"lists.scratch"};  // indices of such groups
+  DeviceBuffer<std::uint32_t> refused{"lists.scratch"};  // groups whose lists found no room
   Result<WalkRecord> record;
 };
 
-// walk_tree() in two parts, with no wait in the first: lists are there for kernels on the same stream, and what they lead
-// to is good if finish_walk() says so, which has to be called when `results` have been fetched and before these lists are
-// walked for again. Where it says no, all lists are there now (with room for as many another time), and what has been
-// made of them has to be made again. `request.selected` stays until then.
+// walk_tree() in two parts. queue_walk() does not wait; kernels queued on the same stream may use the lists at once.
+// finish_walk(), to be called after `results` were fetched and before the next walk into these lists, returns whether
+// all lists were complete. If not, it completes them (and makes room for as many next time), and work that used them
+// has to be repeated. `request.selected` must stay valid until then.
 QueuedWalk queue_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                       InteractionLists& lists, Results& results);
 bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options, QueuedWalk& walk,
                  InteractionLists& lists, Results& results);
 
-// Cell c, a multipole of the target's list, no longer satisfies the opening criterion by more than `margin`.
+// Whether cell c, a multipole of the target's list, violates the opening criterion by more than `margin`.
 MAKI_HD bool has_come_near(const OpeningRule& rule, float margin, const WalkTarget& t, const CellGeometryView& g,
                            std::uint32_t c) {
   const float gap =
@@ -95,17 +95,17 @@ MAKI_HD bool has_come_near(const OpeningRule& rule, float margin, const WalkTarg
   return gap < rounded_product(allowed, allowed);
 }
 
-// Which cells of a list are looked at: all, those that a new walk may divide, or closed ones of an imported tree, which
-// only a new import can.
+// The cells of a list to check: all, those that a new walk may open, or closed cells of an imported tree, which only a
+// new import can open.
 enum class StaleCells { kAll, kDivisible, kClosed };
 
 MAKI_HD bool is_looked_at(StaleCells which, std::uint32_t count) {
   return which == StaleCells::kAll || (count == kClosedCell) == (which == StaleCells::kClosed);
 }
 
-// Groups whose kept list holds a cell that no longer satisfies the opening criterion by more than `margin`
-// (distance < (1 - margin) (size / theta + offset)), because the cell or the group has grown or moved.
-// Writes their indices to `stale`, ascending, and returns how many.
+// Finds groups whose kept list holds a multipole that violates the opening criterion by more than `margin` (distance <
+// (1 - margin) (size / theta + offset)), because the cell or the group has grown or moved. Writes their indices to
+// `stale`, ascending, and returns how many.
 std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
                                 const DeviceBuffer<Group>& groups, const InteractionLists& lists,
                                 DeviceBuffer<std::uint32_t>& stale, StaleCells which = StaleCells::kAll);

@@ -27,13 +27,13 @@ __device__ inline OctetQueue octet_queue_of(unsigned octet, unsigned room) {
   return {firsts + octet * room, counts + octet * room};
 }
 
-// The same in all eight lanes.
+// The state of one group's walk, the same in all eight lanes.
 struct OctetWalk {
   WalkTarget target{};
   std::uint32_t group = 0;
   unsigned waiting = 0;  // octets
   bool active = false;   // there is a group
-  bool again = false;    // that is walked for the second time
+  bool again = false;    // the group is walked for the second time
 };
 
 // The root's children begin to wait; of a tree that is one leaf the walk is that leaf. Eight lanes.

@@ -1,4 +1,4 @@
-// What both walks of the GPU (walk_cuda.cuh, walk_octets.cuh) take and give: decisions are staged, then written as words.
+// Input and output of both GPU walks (walk_cuda.cuh, walk_octets.cuh): decisions are staged, then written as words.
 #pragma once
 
 #include "kernels/tree/walk_step.cuh"
@@ -53,7 +53,7 @@ struct Write {
   }
 };
 
-// The first walk of a group: counts, and stages as many steps as there is room for. kOctets: of a step.
+// The first walk of a group: counts words, and stages as many steps as there is room for. kOctets: octets of a step.
 template <unsigned kOctets>
 struct Stage {
   StagedOctet* first;  // of the slice
@@ -86,8 +86,8 @@ __device__ inline void write_staged(const StagedOctet* octets, unsigned count, W
   }
 }
 
-// Reserves the room of a group's list for each kLanes lanes that want it; false where there is none left, or nothing was
-// wanted. All lanes.
+// Reserves the room of a group's list for each kLanes lanes that want it; false where there is none left, or nothing
+// was wanted. All lanes.
 template <unsigned kLanes>
 __device__ inline bool reserve(const Output& out, bool wants, std::uint32_t group, const ListLength& length,
                                std::uint64_t& begin) {
