@@ -21,8 +21,8 @@ namespace maki {
 // Evaluates short-range forces from kept lists. One call of prepare() and one of evaluate() are one step, on all ranks:
 //  1. when a rebuild is due, prepare() cuts the domains anew, moves particles to their ranks and sorts them: from then
 //     on their number, order and positions stay;
-//  2. trees are built or refitted, other ranks and sites are sent what they need of them, and lists over each tree (new,
-//     or kept and repaired where the opening criterion fails) are evaluated as trees arrive (SourceTrees);
+//  2. trees are built or refitted, other ranks and sites are sent what they need of them, and lists over each tree (new
+//     or repaired where the opening criterion fails) are evaluated as trees arrive (SourceTrees);
 //  3. forces on the probes are compared with a strict walk; by their error and by the cost of lists all sites decide
 //     together when to rebuild (OtherSites): a site alone in the next step, several in the one after it.
 class TreeGravity {
