@@ -40,7 +40,7 @@ std::size_t parse_size(const std::string& text);
 double parse_rate(const std::string& text);
 // "10 min" -> 600; a plain number is in seconds.
 double parse_seconds(const std::string& text);
-// The other way, so that parsing gives the same number.
+// Text of a number, from which parsing gives the same number.
 std::string size_text(std::size_t bytes);
 std::string rate_text(double bytes_per_second);
 
