@@ -19,12 +19,12 @@ void add_image_command(CLI::App& program);
 void add_info_command(CLI::App& program);
 void add_config_command(CLI::App& program);
 
-// A line each.
+// Prints each note on a line of its own.
 inline void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) fmt::print("{}\n", note);
 }
 
-// For work that one process does: of many ranks the first does it, and the others have nothing to do.
+// Restricts `run` to rank 0, for work that one process does.
 template <class Run>
 auto on_first_rank(Run run) {
   return [run](const auto& options) {

@@ -27,7 +27,7 @@ UnitSystem run_units(const Config& config, const SnapshotHeader* file);
 // Newton's constant in these units.
 double run_gravitational_constant(const Config& config, const UnitSystem& units, const SnapshotHeader* file);
 
-// Of a resolved configuration.
+// Parameters of the cosmology in a resolved configuration.
 CosmologyParameters cosmology_parameters(const Config& config);
 // A quantity in the run's units (wall-clock times in s, memory in bytes); `key` is its path in the table, which knows
 // the dimension and the unit of plain numbers.

@@ -10,10 +10,10 @@ namespace maki {
 // Insertions, deletions and replacements that lead from one word to the other.
 std::size_t edit_distance(const std::string& a, const std::string& b);
 
-// Without letter case, underscores and hyphens: HubbleParam and hubble_param are the same word.
+// The text without letter case, underscores and hyphens: HubbleParam and hubble_param are the same word.
 std::string plain_word(const std::string& text);
 
-// The one with the least edit_distance() to `word`, as plain words; `names` is not empty.
+// The name with the least edit_distance() to `word`, compared as plain words; `names` must not be empty.
 std::string nearest_name(const std::vector<std::string>& names, const std::string& word);
 
 // A whole file. Throws Error with `advice` where it cannot be read.

@@ -12,9 +12,9 @@ class AllSources {
  public:
   explicit AllSources(const Communicator& ranks) : payload_(ranks) {}
 
-  // Positions and masses in the order of ranks; this rank's begin at `first`. On one rank they are the particles
-  // themselves, else 16 bytes for each particle of the whole set. Collective. Throws Error where there are 2^32 or
-  // more.
+  // Positions and masses in the order of ranks; those of this rank begin at `first`. On one rank this is a view of the
+  // particles themselves, else a copy of 16 bytes for each particle of the whole set. Collective. Throws Error for 2^32
+  // particles or more.
   struct View {
     const SourceParticle* particles;
     std::uint32_t count, first;

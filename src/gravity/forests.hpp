@@ -1,4 +1,4 @@
-// The own tree, and a forest of what each of the others sent, one after another.
+// Sources as separate trees: the rank's own tree, then the forests of imported trees, evaluated one after another.
 #pragma once
 
 #include "src/gravity/source_trees.hpp"

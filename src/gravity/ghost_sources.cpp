@@ -27,12 +27,12 @@ void GhostSources::evaluate_new_tree(const Stream& stream, const Particles& part
   split_groups(stream);
 }
 
-// Where there are new lists that are kept.
+// Sorts groups into inner and outer ones where there are new lists that are kept.
 void GhostSources::split_groups(const Stream& stream) {
   if (!forces_.batched() && ghosts_.has_ghosts()) ghosts_.split(stream, forces_.own_lists().view(forces_.groups()));
 }
 
-// Inner groups while ghosts are on their way, then the others.
+// Evaluates inner groups while ghosts are on their way, then the outer ones.
 void GhostSources::evaluate_kept_tree(const Stream& stream, const Particles& particles, bool want_potential) {
   DeviceBuffer<Group>& groups = forces_.groups();
   const ForceOutput out = groups.empty() ? ForceOutput{} : ghosts_.output(want_potential);
@@ -55,8 +55,8 @@ void GhostSources::evaluate_kept_tree(const Stream& stream, const Particles& par
   forces_.count_later(stream, joined());
 }
 
-// Selected with a tree of own particles that serves for nothing else. While lists are kept its cells stay as they were:
-// particles alone are sent.
+// Ghosts for others are selected with a tree of own particles that serves for nothing else. While lists are kept its
+// cells stay as they were, and only particles are sent.
 void GhostSources::send(const Stream& stream, const Particles& particles, bool fresh) {
   if (imports_.empty()) return own_.forget_order();
   if (fresh) own_.build(stream, particles);

@@ -12,44 +12,46 @@
 
 namespace maki {
 
-// Over a rank's own particles and the ghosts around them: those of others in all cells of one level that own particles'
-// lists may meet (host/let/whole_cells.hpp). There every cell is whole, and cells above that level serve no list as
-// multipoles; so cells, groups, lists and forces are, bit for bit, those of one tree over all particles, of which this
-// is a part. A group with own particles and ghosts is evaluated by all who have a part in it.
+// A tree over a rank's own particles and the ghosts around them: particles of other ranks in all cells of one level
+// that the lists of own particles may meet (host/let/whole_cells.hpp). Every such cell is complete, and cells above
+// that level serve no list as multipoles; so cells, groups, lists and forces are, bit for bit, those of one tree over
+// all particles.
+// A group that holds own particles and ghosts is evaluated by every rank that owns some of its members.
 //
-// While ghosts are on their way, inner groups can be evaluated: those that no ghost acts on.
+// Inner groups, on which no ghost acts, can be evaluated while ghosts are on their way.
 //
-// In bytes an own particle or ghost, beside tree, groups and lists: 32 (36 with potentials), and 20 more at a rebuild.
+// Memory, beside tree, groups and lists: 32 bytes for each own particle or ghost (36 with potentials), 20 more at a
+// rebuild.
 class GhostTree {
  public:
   // Reads ghost_level, leaf_size, group_size.
   explicit GhostTree(const GravityOptions& options) : options_(options) {}
 
-  // Ghosts as they came, from some or from others: device memory.
+  // Ghosts in device memory, one array for each source of messages (ranks of this site, other sites).
   using Ghosts = std::vector<std::span<const SourceParticle>>;
 
-  // Anew, where no particle has moved since ghosts were selected, of at least one own particle; clear() where there is
-  // none. `groups`: those with own particles.
+  // A new tree: join(), then build(), with the positions for which ghosts were selected. A rank without own particles
+  // calls clear() instead. `groups` receives the groups that hold own particles.
   void clear() { *this = GhostTree(options_); }
   void join(const Stream& stream, const SourceParticle* own, std::size_t count, const Ghosts& ghosts);
   void build(const Stream& stream, DeviceBuffer<Group>& groups);
-  // Once there are lists over these groups: which are inner ones.
+  // Sorts the groups into inner and outer ones by their lists.
   void split(const Stream& stream, const ListView& lists);
   bool has_ghosts() const { return sources_.has_others(); }
   const DeviceBuffer<std::uint32_t>& inner() const { return inner_; }
   const DeviceBuffer<std::uint32_t>& outer() const { return outer_; }
 
-  // The same sources have moved: own ones first, then ghosts. Afterwards the cells without ghosts, then all, and the
-  // groups of them, are as they have to be.
+  // New positions of the same sources: first those of own particles, after which cells without ghosts and their groups
+  // are up to date, then those of ghosts, after which all are.
   void refit_own(const Stream& stream, const SourceParticle* own, DeviceBuffer<Group>& groups);
   void refit_ghosts(const Stream& stream, const Ghosts& ghosts, DeviceBuffer<Group>& groups);
 
   Octree& tree() { return tree_; }
   SourceView view() const { return {sources_.data(), tree_.moments.data(), tree_.first.data(), tree_.count.data()}; }
-  // By group: which own particles are in it.
+  // For each group the range of own particles in it.
   const DeviceBuffer<Group>& own_groups() const { return own_groups_; }
 
-  // Where forces on own particles and ghosts go, and what own particles get of them.
+  // output(): arrays for the forces on own particles and ghosts. give_back() copies those on own particles to `own`.
   ForceOutput output(bool want_potential);
   void give_back(const Stream& stream, const ForceOutput& own) const;
 

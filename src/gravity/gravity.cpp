@@ -42,7 +42,7 @@ void check_sites(const GravityOptions& o) {
 
 }  // namespace
 
-// Forces that no run asks for: each evaluation is agreed on when it has ended.
+// Agreement for forces outside of a run: begun and published in each evaluation.
 struct AgreementOfOne {
   explicit AgreementOfOne(const Communicator& ranks) : sites(ranks), agreement(sites) {}
   sites::Sites sites;
@@ -104,7 +104,7 @@ struct Gravity::Parts {
   }
 
   void prepare(const Stream& stream, Particles& particles, VectorArray* carried);
-  // Potentials are there while they are wanted.
+  // Makes or releases the array of potentials.
   static void make_room(DeviceBuffer<float>& potential, bool wanted, std::size_t n) {
     if (!wanted) potential.release();
     if (wanted) potential.resize(n);

@@ -20,7 +20,8 @@ namespace sites {
 class Slabs;
 }
 
-// With more, cells outgrow their lists: the power spectrum at half the Nyquist wave number would be off by 3e-3 with 4.
+// Evaluations for which lists with ghosts are kept. The error of the power spectrum at half the Nyquist wave number
+// grows with this number: it would be 3e-3 with 4.
 inline constexpr int kGhostReuse = 2;
 
 struct GravityOptions {
@@ -38,20 +39,20 @@ struct GravityOptions {
   // Over many ranks. Work is balanced by interaction counts instead of times, so that a run repeats itself
   // (docs/design.md, "Many ranks").
   bool deterministic = false;
-  // Periodic: > 0 makes accelerations the same bits for any division of the particles among ranks and sites, and any
-  // number of these, on one instruction set (ghost_tree.hpp, which this is the level of: whole_cell_level()). Lists are
-  // then kept for fixed_reuse evaluations, 0: kGhostReuse, whatever their error. The bits do depend on the division
-  // where lists exceed list_budget, where particles share one place (joined_sources.hpp), and over sites where they go
-  // further beyond their slab than a cell of the mesh while lists are kept (shared_planes()).
+  // Periodic boxes: the level of ghost_tree.hpp's whole cells (whole_cell_level()). Above 0, accelerations are the same
+  // bits for any number of ranks and sites and any division of the particles among them, on one instruction set. Lists
+  // are then kept for fixed_reuse evaluations (0: kGhostReuse), whatever their error. Exceptions: lists that exceed
+  // list_budget, particles at one point (joined_sources.hpp), and over sites particles that go further than a mesh cell
+  // beyond their slab while lists are kept (shared_planes()).
   int ghost_level = 0;
-  // Positions that ranks send each other are rounded, relative to their cell; those between sites where the set is
-  // isolated (else always).
+  // Positions in messages between ranks are rounded relative to their cell; in messages between sites, too, if the set
+  // is isolated (in periodic boxes those are always rounded, but not with ghosts).
   bool let_compression = false;
   double boundary_move = 0.1;  // over several sites: sides by which a boundary between slabs moves at once, at most
   std::vector<std::uint32_t> slabs;  // where the slabs of the sites begin at first; empty: even ones
 };
 
-// Of the last short_range(), on this rank; rebuilt, the means and the errors are of all ranks, and alike on them.
+// Counts of the last short_range() on this rank. `rebuilt`, means and errors are over all ranks, the same on each.
 struct GravityCounts {
   bool rebuilt = false;
   std::uint64_t interactions = 0;  // pairs, particle-particle and particle-cell
@@ -63,23 +64,24 @@ struct GravityCounts {
   std::uint64_t rewalked_groups = 0;  // on a reuse step: groups whose lists were stale
   std::uint64_t redone_groups = 0;    // walked again because room for their lists was short
   double probe_error = 0;             // rms relative error of kept lists on the probes
-  double fresh_error = 0;             // the same just after the last rebuild
-  // Over many ranks: the local essential trees that this rank has from the others, and what it sent for theirs.
+  double fresh_error = 0;             // probe_error just after the last rebuild
+  // Over many ranks: the local essential trees that this rank receives and sends.
   std::uint64_t let_cells = 0;      // received
   std::uint64_t let_particles = 0;  // received
   std::uint64_t let_bytes = 0;      // sent
   std::uint64_t let_messages = 0;   // sent
   double let_exchange_seconds = 0;  // from the first message to the last
-  double let_waited_seconds = 0;    // of these, with no work to do meanwhile
+  double let_waited_seconds = 0;    // part of them in which this rank had no other work
   double domain_imbalance = 1;      // largest number of interactions of a rank over the mean; alike on all
 };
 
 class Gravity {
  public:
-  // Over many ranks all calls are collective, each rank gives the particles that it has, maybe none, and all ask for
-  // the same. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest images.
-  // `agreement`: of a run, where an evaluation of forces lies between begin() and publish(), at all its sites alike; the
-  // particles given are those of this site. Null: these ranks are the only site, and nobody else has to do with it.
+  // Over many ranks all calls are collective: each rank gives its own particles, maybe none, and all other arguments
+  // are the same on all ranks. Throws Error as ParticleMesh and PencilMesh do, and where r_cut is too long for nearest
+  // images.
+  // `agreement`: that of the run, whose begin() and publish() enclose each evaluation of forces, alike at all sites;
+  // the particles given are those of this site. Null: these ranks are the only site, for forces outside of a run.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
           SiteAgreement* agreement = nullptr);
   ~Gravity();
@@ -96,7 +98,7 @@ class Gravity {
   // if they have to be, then the mesh goes its way while the tree is built, walked and evaluated, then `stream` waits
   // for the mesh. Where this throws, nothing is at work any more.
   void both_ranges(const Stream& stream, Particles& particles, bool want_potential);
-  // A round trip between sites, which they otherwise take when a potential is first wanted.
+  // Sums the mass over all sites (one round trip), which the first potential would otherwise have to wait for.
   void know_total_mass(const Stream& stream, const Particles& particles);
   bool has_mesh() const;
 
@@ -118,21 +120,21 @@ class Gravity {
   // Which site's slab is where.
   const sites::Slabs& slabs() const;
   void set_slabs(const sites::Slabs& slabs);  // before the first call above
-  // Of a run over ranks or sites: what trees sent to others allow for, to go on from a state. To be set as slabs are.
+  // Drifts that trees sent to other ranks and sites allow for, as restarts keep them; to be set when slabs are.
   TreeDrifts drifts() const;
   void set_drifts(const TreeDrifts& drifts);
-  // Of a run over sites, seconds of the last mesh force that one site alone would not spend in this way: between
-  // assignment and interpolation, which every site does for the whole mesh; and for messages about masses, which are
-  // coded. 0 where none was evaluated since the last call. Waits for it.
+  // In a run over several sites, seconds of the last mesh force that the division among sites costs: transforms and
+  // influence function, which every site computes for the whole mesh, and coding of the masses in messages. 0 where no
+  // mesh force was evaluated since the last call. Waits for the mesh force.
   struct MeshOfSites {
     double transforms = 0, coding = 0;
   };
   MeshOfSites take_mesh_of_sites();
-  // The same, of this rank, so far: planes of the mesh that were rounded although particles of several sites reach them
-  // (wan/sites/site_mesh.hpp says what that does).
+  // In a run over several sites, on this rank so far: mesh planes that were rounded although particles of several sites
+  // reach them (consequences: wan/sites/site_mesh.hpp).
   std::uint64_t shared_planes() const;
-  // With ghosts (GravityOptions::ghost_level) and lists that are to be kept, of this rank, so far: evaluations whose
-  // lists did not fit and were not.
+  // With ghosts (GravityOptions::ghost_level), on this rank so far: number of evaluations whose lists should have been
+  // kept but did not fit.
   std::uint64_t unkept_ghost_lists() const;
 
  private:

@@ -11,20 +11,20 @@ namespace maki {
 
 class KeptLists {
  public:
-  // Lists of all groups by a fresh walk. `budget` (bytes, 0: none) bounds the room that is foreseen, not what they
-  // take.
+  // Lists of all groups by a fresh walk. `budget` (bytes, 0: no limit) bounds the memory reserved beforehand, not the
+  // final length of the lists.
   void make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
             std::size_t budget);
-  // Groups whose lists no longer satisfy the opening criterion, by cells that a new walk can divide, are walked again;
-  // gives how many. The lists are good if finish_repair() says so, which is due when `results` have been fetched; where
-  // it says no they are good now, and are to be evaluated again.
+  // Queues new walks of groups whose lists violate the opening criterion by cells that a walk can divide; returns the
+  // number of groups walked. finish_repair() has to follow once `results` are fetched. It returns false where the room
+  // was too short: then it has completed the lists, and forces from them have to be evaluated again.
   std::uint32_t repair(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
                        Results& results);
   bool finish_repair(const Stream& stream, Octree& tree, const WalkOptions& walk, Results& results);
-  // How many groups have come so near to a closed cell of an imported tree that only a new import can help.
+  // Number of groups that violate the opening criterion by a closed cell of an imported tree: only a new import helps.
   std::uint32_t outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,
                          const DeviceBuffer<Group>& groups) const;
-  // How many groups' lists fit the budget, judged by a sample walked for the purpose; all of them without a budget.
+  // Number of groups whose lists fit `budget` (bytes; 0: no limit, all groups), estimated from a walk of a sample.
   std::uint32_t batch_within(const Stream& stream, Octree& tree, const WalkOptions& walk,
                              const DeviceBuffer<Group>& groups, std::size_t budget);
   // Lists of groups [begin, begin + count) alone, for use at once.
@@ -37,22 +37,22 @@ class KeptLists {
     return view(groups, 0, static_cast<std::uint32_t>(groups.size()));
   }
 
-  void release() { lists_.words.release(); }  // what is known of their length stays
+  void release() { lists_.words.release(); }  // the length of the lists is remembered
   std::size_t bytes() const { return lists_.used * sizeof(std::uint32_t); }
   std::uint64_t take_redone();  // groups walked twice because room was short, since the last call
 
  private:
   struct Repair {
     DeviceBuffer<std::uint32_t> stale{"lists.stale"};  // the groups
-    std::uint64_t before = 0;                          // words in use
-    double mean = 0;                                   // words of a list
+    std::uint64_t before = 0;                          // words in use before the repair
+    double mean = 0;                                   // words of a list, on average
     QueuedWalk walk;
   };
 
   InteractionLists lists_;
-  std::optional<Repair> repair_;   // not finished
-  std::uint64_t fresh_words_ = 0;  // of all lists as they were last made
-  double longer_ = 0;              // expected words of a list that is walked again, over their mean
+  std::optional<Repair> repair_;   // queued, not finished
+  std::uint64_t fresh_words_ = 0;  // words of all lists after the last make()
+  double longer_ = 0;              // expected length of a list that is walked again over the mean length
 };
 
 }  // namespace maki

@@ -14,7 +14,7 @@ namespace {
 // Pieces in which lists are evaluated on the CPU while messages are on their way.
 constexpr std::uint32_t kSlices = 16;
 
-// Those of [begin, end).
+// The lists of groups [begin, end).
 ListView part_of(ListView lists, std::uint32_t begin, std::uint32_t end) {
   if (lists.selected) {
     lists.selected += begin;
@@ -161,7 +161,7 @@ void ListForces::evaluate_anew(const Stream& stream, const Sources& sources, con
   count_now(stream, sources);
 }
 
-// While messages may be on their way they are moved on in between.
+// On the CPU the lists are evaluated in slices while messages are on their way, which progress in between.
 void ListForces::evaluate(const Stream& stream, const Sources& sources, const ListView& lists, const ForceOutput& out) {
   const std::uint32_t slices = host_computes() && move_messages() ? std::min(kSlices, lists.count) : 1;
   for (std::uint32_t slice = 0; slice < slices; ++slice) {
@@ -173,7 +173,7 @@ void ListForces::evaluate(const Stream& stream, const Sources& sources, const Li
   }
 }
 
-// Whether some are left that have to be moved on.
+// Makes progress with messages; returns whether some remain that progress only in such calls.
 bool ListForces::move_messages() const {
   bool left = false;
   for (TreeImports* const imports : imports_) left = imports->move() || left;

@@ -15,22 +15,22 @@ namespace maki {
 // The sample stays the same between two rebuilds, so that the ratio of two errors is not a matter of luck.
 class ListProbes {
  public:
-  // Picks about 0.1 % of the groups, at least 48 (or all), spread over the whole set. None has more than `group_size`
-  // members.
+  // Picks about 0.1 % of the groups, at least 48 (or all), spread over the whole set. `group_size`: the largest number
+  // of members of a group.
   void choose(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t group_size);
 
-  // Takes the members as they are now; from here on their groups and particles may be anywhere else.
+  // Copies the members of the sample at their present positions; later changes of groups and particles do not matter.
   void gather(const Stream& stream, const DeviceBuffer<Group>& groups, const SourceParticle* particles);
-  // The sample's forces by lists of opening angle `strict.theta` over `tree`; `add`: to those of another tree. Good if
-  // finish() says so when `results` have been fetched.
+  // Queues the sample's forces by lists of opening angle `strict.theta` over `tree`; `add`: they are added to those of
+  // another tree. Valid if finish() returns true after `results` have been fetched.
   void evaluate_strict(const Stream& stream, Octree& tree, const WalkOptions& strict, const ForceLaw& law,
                        bool quadrupoles, SourceView sources, bool add, Results& results);
 
-  // Between `acceleration` and the strict one, into *error (device memory).
+  // Writes the difference between `acceleration` and the strict forces to *error (device memory).
   void compare(const Stream& stream, const DeviceBuffer<Group>& groups, ConstVectorView acceleration,
                SampleError* error) const;
 
-  // False: lists had too little room, and have more now; from gather() on all has to be done again.
+  // False: lists had too little room and have been enlarged; everything from gather() on has to be repeated.
   bool finish(const Stream& stream, const WalkOptions& strict, Results& results);
 
   bool empty() const { return indices_.empty(); }
@@ -46,8 +46,8 @@ class ListProbes {
     InteractionLists lists;
     QueuedWalk queued;
   };
-  std::vector<StrictWalk> walks_;  // one for each tree; kept for their room
-  std::size_t queued_ = 0;         // of them since gather(), not finished
+  std::vector<StrictWalk> walks_;  // one for each tree; their memory is used again
+  std::size_t queued_ = 0;         // walks queued since gather() and not finished
 };
 
 }  // namespace maki

@@ -12,8 +12,8 @@ namespace maki {
 namespace {
 
 constexpr float kReachSkin = 0.02f;
-// Sites of unequal speed keep being so: what they waste in one step they will in many, which new slabs would spare. They
-// are cut once that is more than a rebuild costs (interactions a particle), but not for what is noise.
+// Sites of unequal speed keep being so: what they waste in one step they will in many, which new slabs would spare.
+// They are cut once that is more than a rebuild costs (interactions a particle), but not for what is noise.
 constexpr double kWasteStays = 4, kNoise = 0.03, kRebuildCost = 350;
 
 // The dense middle of an isolated set is a small part of its box, the more so after the box has doubled: boundaries are
@@ -87,7 +87,7 @@ bool OtherSites::rebuild_is_wanted() {
   return wanted && (options_.fixed_reuse == 0 || !shares_work());
 }
 
-// Since the rebuild: whether faster sites have waited long enough for slower ones.
+// Whether faster sites have waited for slower ones, since the rebuild, for longer than new slabs would cost.
 bool OtherSites::is_wasteful(double mean_list) {
   waste_ += kWasteStays * std::max(0.0, sites::waste(agreement_.works()) - kNoise) * mean_list;
   return waste_ > kRebuildCost && !settled_;
@@ -95,7 +95,7 @@ bool OtherSites::is_wasteful(double mean_list) {
 
 void OtherSites::cut_slabs() {
   rebuilt_at_ = agreement_.number();
-  // Times in other slabs than these tell nothing of them.
+  // Times measured with other slabs do not apply to the present ones.
   if (agreement_.known() && *agreement_.known() >= cut_at_) {
     const sites::Slabs next = sites::cut(slabs_, agreement_.works(), limits_);
     settled_ = next == slabs_;
@@ -107,7 +107,7 @@ void OtherSites::cut_slabs() {
   work_ = seconds_ = waste_ = 0;
 }
 
-// Samples and times of before tell nothing of these slabs.
+// Samples and times from before the doubling do not apply to the new slabs.
 void OtherSites::double_box() {
   slabs_.double_box();
   drift_.box_doubled();
@@ -124,7 +124,7 @@ void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray
   migration_.finish(stream, particles, arrays, agreement_.number());
 }
 
-// Once, at the start: a round trip.
+// Sets the first drift from the number of particles of all sites: once, at the start, with a round trip.
 void OtherSites::measure_density(std::uint64_t mine) {
   sites::Sites& sites = agreement_.sites();
   sites.ranks().sum(std::span(&mine, 1));

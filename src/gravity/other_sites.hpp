@@ -1,5 +1,5 @@
-// The sites of a run, as tree gravity deals with them: whose slab is where, the trees that come from the others, and
-// when all rebuild. Of a site alone: when it rebuilds.
+// The sites of a run as tree gravity sees them: their slabs, the trees imported from other sites, and the decision when
+// all sites rebuild. For a site alone only this decision.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace maki {
 
-// Slabs are never thinner (sides), however they move. `ghost_level` as in GravityOptions.
+// The least thickness of a slab, in sides, at all times. `ghost_level` as in GravityOptions.
 double thinnest_slab(double r_cut, int ghost_level, int sites);
 
 class OtherSites final : public TreeImports {
@@ -23,27 +23,30 @@ class OtherSites final : public TreeImports {
   // Throws Error where slabs would be too thin for the cutoff.
   OtherSites(SiteAgreement& agreement, const GravityOptions& options, PhaseTimers& timers);
 
-  // At the beginning of an evaluation, from sums that all sites have: whether they rebuild now. Alike at all sites.
+  // Whether all sites rebuild in the evaluation that begins, by sums that all sites know. Alike at all sites.
   bool rebuild_is_wanted();
-  // On a rebuild, before the ranks of this site share out their particles: new slabs, and particles to their sites.
+  // Called on a rebuild, before particles go to their ranks: cuts new slabs, and sends particles to the sites that own
+  // them. `carried` (may be null) goes with the particles.
   void cut_slabs();
   void migrate(const Stream& stream, Particles& particles, VectorArray* carried);
 
-  // The box of an isolated set has doubled about its middle: at all sites before the same evaluation, which rebuilds.
+  // To be called where the box of an isolated set has doubled about its middle: at all sites before the same
+  // evaluation, which rebuilds.
   void double_box();
 
   const SourceParticle* particles() const override { return trees_.particles(); }
   std::uint64_t particle_count() const override { return trees_.particle_count(); }
 
-  // What this evaluation adds to this site's sums. `x`: samples of what the particles cost, after a rebuild, where work is
-  // shared with other sites. Collective.
+  // The measures of one evaluation.
   struct Evaluation {
-    StepSums sums;        // over the ranks
+    StepSums sums;        // over the ranks of this site
     double interactions;  // of this rank
-    double seconds;       // in lists and their evaluation, likewise
-    bool asks_rebuild;    // of all sites, as this one cannot wait; alike on all ranks
-    bool balanced;        // domains of ranks were cut by what particles have cost; likewise
+    double seconds;       // of this rank, for lists and their evaluation
+    bool asks_rebuild;    // this site needs a rebuild at all sites; alike on all ranks
+    bool balanced;        // the ranks' domains were cut by measured cost; alike on all ranks
   };
+  // Enters an evaluation into the message to the other sites (SiteAgreement::mine()). `x`: sampled positions (fixed
+  // point), each for an equal part of the work; after a rebuild over several sites, else empty. Collective.
   void tell(const Evaluation& evaluation, std::vector<std::uint32_t> x);
   bool shares_work() const { return !agreement_.sites().alone(); }
 
@@ -68,14 +71,14 @@ class OtherSites final : public TreeImports {
   sites::SiteTrees trees_;
   sites::SiteMigration migration_;
   RebuildJudge judge_;
-  TreeDrift drift_;                           // beyond their slab, for the trees that come; alike at all sites
-  std::uint64_t rebuilt_at_ = 0;              // evaluation
-  std::uint64_t cut_at_ = 0;                  // evaluation from which on slabs are as they are
-  bool balanced_ = false;                     // as told of the last evaluation
-  bool settled_ = false;                      // the last cut left them so
-  double waste_ = 0;                          // of sites that waited for slower ones, interactions a particle
-  std::uint64_t judged_ = ~std::uint64_t{0};  // the last one whose sums were looked at
-  double work_ = 0, seconds_ = 0;             // since the rebuild
+  TreeDrift drift_;                           // of particles beyond their slab; alike at all sites
+  std::uint64_t rebuilt_at_ = 0;              // number of the evaluation of the last rebuild
+  std::uint64_t cut_at_ = 0;                  // number of the first evaluation with the present slabs
+  bool balanced_ = false;                     // Evaluation::balanced of the last evaluation
+  bool settled_ = false;                      // the last cut left the slabs unchanged
+  double waste_ = 0;                          // waiting for slower sites, in interactions a particle
+  std::uint64_t judged_ = ~std::uint64_t{0};  // number of the last evaluation whose sums were judged
+  double work_ = 0, seconds_ = 0;             // interactions and force seconds since the rebuild
 };
 
 }  // namespace maki

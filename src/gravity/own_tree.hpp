@@ -1,4 +1,4 @@
-// The tree of a rank's own particles: they are sorted, it is built, and swept anew while it is kept.
+// The tree of a rank's own particles: the sort, the build, and new sweeps while the tree is kept.
 #pragma once
 
 #include "kernels/device/timer.hpp"
@@ -14,15 +14,15 @@ class OwnTree {
   // Reads periodic, leaf_size and group_size of `options`, which are referred to.
   OwnTree(const GravityOptions& options, PhaseTimers& timers) : options_(options), timers_(timers) {}
 
-  // Into Morton order, with `carried` (may be null).
+  // Puts the particles, and `carried` (may be null), into Morton order.
   void sort(const Stream& stream, Particles& particles, VectorArray* carried);
-  // The tree of particles as they have been sorted, swept.
+  // Builds and sweeps the tree of the sorted particles.
   void build(const Stream& stream, const Particles& particles);
-  // Where none is wanted.
+  // Releases the keys of the sort where no tree will be built.
   void forget_order() { sorter_.release_keys(); }
   // Groups of the tree as built; none where there are no particles.
   void make_groups_of(const Stream& stream, const Particles& particles, DeviceBuffer<Group>& groups);
-  // Particles have moved.
+  // Sweeps the kept tree and refits its groups after particles have moved.
   void refit(const Stream& stream, const Particles& particles, DeviceBuffer<Group>& groups);
 
   Octree& octree() { return tree_; }

@@ -1,4 +1,4 @@
-// Which rank owns which part of the box: cut anew at rebuilds by what the particles cost, and particles moved there.
+// The domains of the ranks: cut anew at rebuilds by the measured cost of particles, which then move to their ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@ class RankDomains {
  public:
   explicit RankDomains(const Communicator& ranks) : ranks_(ranks) {}
 
-  // Both are collective. `costs` are of the particles in their present order (Costs); the first time, and where no rank
-  // has any, particles count alike.
+  // New domains. `costs`: the cost of each particle in the present order (Costs); the first time, and where no rank has
+  // costs, all particles count alike. Collective, as move().
   void cut(const Stream& stream, const Particles& particles, const Costs& costs);
-  // `carried` (may be null) has the particles' length and goes with them, on all ranks or on none.
+  // Sends particles to their ranks. `carried` (null on all ranks or on none) has one entry for each particle and goes
+  // with it.
   void move(const Stream& stream, Particles& particles, VectorArray* carried) const;
 
-  // The box of an isolated set has doubled about its middle.
+  // To be called where the box of an isolated set has doubled about its middle.
   void double_box() {
     if (domains_) domains_->double_box();
   }

@@ -1,4 +1,4 @@
-// Trees of the other ranks of this site.
+// Local essential trees of the other ranks of this site.
 #pragma once
 
 #include "host/let/local_essential_tree.hpp"
@@ -11,7 +11,7 @@ class RankTrees final : public TreeImports {
  public:
   RankTrees(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks);
 
-  // Collective: how far particles may drift, from their number, where that is not known yet.
+  // Sets the first drift() from the number of particles of all ranks, where it is not known yet. Collective.
   void know_drift(std::uint64_t own_particles);
   TreeDrift& drift() { return drift_; }
 

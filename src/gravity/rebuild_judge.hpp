@@ -1,23 +1,23 @@
-// When kept lists are to be made anew: by their measured error, and by what they and the domains cost beyond new ones.
+// The decision to rebuild: by the measured error of kept lists, and by their cost and the domains' imbalance.
 #pragma once
 
 #include "host/comm/communicator.hpp"
 
 namespace maki {
 
-// What ranks tell each other after each evaluation; counts as doubles.
+// Sums over ranks after each evaluation; counts as doubles.
 struct StepSums {
   double interactions = 0, members = 0, groups = 0, rewalked = 0;
-  double difference = 0, reference = 0;  // of the probes (SampleError)
+  double difference = 0, reference = 0;  // SampleError of the probes
   double batched = 0;                    // ranks whose lists were not kept
-  double outgrown = 0;                   // groups too near to what other ranks have sent undivided
-  double largest = 0;                    // interactions of one rank
+  double outgrown = 0;                   // groups too near to undivided cells of other ranks' trees
+  double largest = 0;                    // most interactions of one rank
   double ranks = 1;
 
-  // Over all ranks, the same bits on each. Collective.
+  // Sums over all ranks, the same bits on each. Collective.
   static StepSums over_ranks(const Communicator& ranks, StepSums mine);
 
-  // Of other ranks, too.
+  // Adds the sums of other ranks.
   void add(const StepSums& other);
 
   double particles() const { return members > 1 ? members : 1; }
@@ -26,25 +26,24 @@ struct StepSums {
   double probe_error() const;  // rms relative error on the probes; 0 without any
 };
 
-// Given the same sums on all ranks, it decides the same on all of them.
+// Decisions are alike on all ranks if the sums given are.
 class RebuildJudge {
  public:
   explicit RebuildJudge(double tolerance) : tolerance_(tolerance) {}
 
-  // The lists are new; `balanced`: the domains were cut by what particles have cost.
+  // Takes the sums of an evaluation with new lists. `balanced`: the domains were cut by measured cost.
   void begin(const StepSums& sums, bool balanced);
-  // Kept lists were used: whether the next step is to make new ones. That step's error is extrapolated from the last
-  // two, so that the limit is kept and not found out about.
-  // `ahead`: the error of so many steps later counts.
+  // Takes the sums of an evaluation with kept lists; returns whether to rebuild. The error `ahead` steps later is
+  // extrapolated from the last two, so that the rebuild comes before the limit is passed.
   bool wants_rebuild(const StepSums& sums, int ahead = 1);
 
  private:
-  double tolerance_;           // of the kept lists' error over the fresh ones'
+  double tolerance_;           // largest ratio of the error of kept lists to that of fresh ones
   double fresh_pairs_ = 0;     // interactions of the lists as built
-  double fresh_error_ = 0;     // of the probes, just after the rebuild
-  double previous_error_ = 0;  // of the probes, one step ago
-  double attainable_ = 1;      // imbalance of the ranks that cutting anew may reach
-  double excess_ = 0;          // work that kept lists and domains have cost, in interactions a particle
+  double fresh_error_ = 0;     // probe error just after the rebuild
+  double previous_error_ = 0;  // probe error one step ago
+  double attainable_ = 1;      // imbalance of the ranks that new domains may reach
+  double excess_ = 0;          // extra cost of kept lists and domains so far, in interactions a particle
 };
 
 }  // namespace maki

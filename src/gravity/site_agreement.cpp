@@ -20,7 +20,7 @@ std::uint64_t mix(std::uint64_t bits) {
 }  // namespace
 
 void SiteAgreement::decided(std::uint64_t bits) { digest_ = mix(digest_ ^ (bits + 0x9e3779b97f4a7c15ull)); }
-// Machines may round the last bits of a logarithm differently, which is no difference.
+// Values are compared in single precision, as machines may round the last bits of a logarithm differently.
 void SiteAgreement::decided(double value) {
   decided(std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value))));
 }

@@ -1,5 +1,5 @@
-// Where the sources of a rank's forces are: in its own tree and the forests of what others sent (forests.hpp), or in one
-// tree of own particles and ghosts (ghost_sources.hpp). Chosen once in a run.
+// The sources of a rank's forces: its own tree and the imported forests (forests.hpp), or one tree of own particles and
+// ghosts (ghost_sources.hpp). Chosen once in a run.
 #pragma once
 
 #include <memory>
@@ -14,23 +14,24 @@ class SourceTrees {
  public:
   virtual ~SourceTrees() = default;
 
-  // Collective. Trees and groups are made (`fresh`: particles have just been sorted) or follow their particles, others
-  // get what they need, and what acts on own particles is evaluated, as it comes, by `forces`.
+  // Short-range forces on own particles. Trees and groups are built (`fresh`: the particles have just been sorted) or
+  // refitted, other ranks and sites are sent the trees that they need, and each tree is evaluated as it arrives.
+  // Collective.
   virtual void evaluate(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out) = 0;
 
-  // What acted in the last evaluation, in this order; that of own particles first.
+  // The trees of the last evaluation in the order in which they acted; the tree of own particles is the first.
   virtual std::vector<Sources> all(const Particles& particles) = 0;
-  // By group: which own particles are in it.
+  // For each group the range of own particles in it.
   virtual const DeviceBuffer<Group>& own_groups() const = 0;
-  // Evaluations so far whose lists were to be kept and had no room.
+  // Number of evaluations so far whose lists should have been kept but exceeded the memory for lists.
   virtual std::uint64_t unkept_lists() const { return 0; }
 };
 
-// What others need goes on its way, to the furthest first.
+// Sends parts of this rank's tree to other sites and ranks, to the furthest first.
 void send_to_all(const std::vector<TreeImports*>& imports, const Stream& stream, OwnTree& own,
                  const Particles& particles, const WalkOptions& walk, bool fresh);
 
-// Which of the two, GravityOptions::ghost_level says. All arguments are referred to.
+// GhostSources where options.ghost_level > 0, else Forests. All arguments have to outlive the result.
 std::unique_ptr<SourceTrees> make_source_trees(const GravityOptions& options, PhaseTimers& timers, OwnTree& own,
                                                const std::vector<TreeImports*>& imports, ListForces& forces);
 

@@ -13,8 +13,8 @@ struct Sources {
   Octree& tree;
   SourceView view;
   KeptLists& lists;
-  TreeImports* imports = nullptr;  // where the tree came from; null: it is of own particles
-  // Forces of imported sources are added to those of the own tree's.
+  TreeImports* imports = nullptr;  // where the tree came from; null: the tree of own particles
+  // Forces of imported trees are added to those of the own tree.
   bool imported() const { return imports != nullptr; }
 };
 

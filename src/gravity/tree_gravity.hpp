@@ -21,16 +21,16 @@ namespace maki {
 // Evaluates short-range forces from kept lists. One call of prepare() and one of evaluate() are one step, on all ranks:
 //  1. when a rebuild is due, prepare() cuts the domains anew, moves particles to their ranks and sorts them: from then
 //     on their number, order and positions stay;
-//  2. the sources are made or follow their particles, others get what they need of them, and lists over them (new, or
-//     those repaired that no longer satisfy the opening criterion) are evaluated as they come (SourceTrees);
-//  3. the probes' forces are compared with a strict walk; by that and by what lists cost, all sites decide together when
-//     to rebuild (OtherSites): a site alone in the next step, several in the one after it.
+//  2. trees are built or refitted, other ranks and sites are sent what they need of them, and lists over each tree (new
+//     or repaired where the opening criterion fails) are evaluated as trees arrive (SourceTrees);
+//  3. forces on the probes are compared with a strict walk; by their error and by the cost of lists all sites decide
+//     together when to rebuild (OtherSites): a site alone in the next step, several in the one after it.
 class TreeGravity {
  public:
   // An evaluation lies between begin() and publish() of `agreement`.
   TreeGravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks, SiteAgreement& agreement);
 
-  // At the beginning of an evaluation, before rebuild_is_due(): what the sites have decided.
+  // Applies the decision of all sites to rebuild; called at the beginning of an evaluation, before rebuild_is_due().
   void agree_with_sites();
 
   bool rebuild_is_due() const {
@@ -76,16 +76,16 @@ class TreeGravity {
   OwnTree own_;
   RankTrees rank_trees_;
   OtherSites sites_;
-  std::vector<TreeImports*> imports_;  // of the two: where there are other ranks, other sites; nearest first
+  std::vector<TreeImports*> imports_;  // rank_trees_ and sites_, if there are other ranks, other sites; nearest first
   ListForces forces_;
   std::unique_ptr<SourceTrees> source_trees_;
   ListProbes probes_;
   GravityCounts counts_;
-  double fresh_error_ = 0;     // of the probes, by lists just made
+  double fresh_error_ = 0;     // probe error of lists just made
   bool again_ = false;         // this step's lists were all evaluated twice
-  bool asks_rebuild_ = false;  // of all sites, as this one cannot wait
-  bool costs_known_ = false;   // all ranks' lists tell what the particles cost; alike on all ranks
-  bool balanced_ = false;      // they were known when the domains were cut
+  bool asks_rebuild_ = false;  // this site needs a rebuild at all sites
+  bool costs_known_ = false;   // lists of all ranks yield the cost of particles; alike on all ranks
+  bool balanced_ = false;      // costs were known when the domains were cut
   DeviceBuffer<std::uint32_t> costs_{"domains.costs"};
   bool rebuild_due_ = true;
   int uses_since_rebuild_ = 0;

@@ -27,7 +27,7 @@ void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorA
   if (ranks_.size() > 1) domains_.move(stream, particles, carried);
 }
 
-// By group, in the particles' present order.
+// Costs from the lists of each group, in the particles' present order.
 Costs TreeGravity::costs_of_particles(const Stream& stream, const Particles& particles, double seconds) {
   const DeviceBuffer<Group>& groups = forces_.groups();
   if (groups.empty()) return {};

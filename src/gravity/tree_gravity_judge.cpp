@@ -17,7 +17,7 @@ bool TreeGravity::has_probes() const {
   return options_.fixed_reuse == 0 && !forces_.batched() && !forces_.groups().empty() && !probes_.empty();
 }
 
-// What the probes' forces are off by.
+// The error of the forces on the probes.
 Result<SampleError> TreeGravity::probe(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   const PhaseTimers::Scope scope(timers_, "probe", stream);
   const WalkOptions strict = forces_.walk(kStrictTheta * options_.theta);
@@ -87,7 +87,7 @@ void TreeGravity::report(const StepSums& sums, const Particles& particles) {
   for (const TreeImports* const imports : imports_) imports->report(counts_);
 }
 
-// Sums of this site, and after a rebuild a sample of where its work is.
+// Tells other sites the sums of this one, and after a rebuild sampled positions of its work.
 void TreeGravity::tell_sites(const Stream& stream, const Particles& particles, const StepSums& sums) {
   std::vector<std::uint32_t> x;
   if (counts_.rebuilt && sites_.shares_work()) {

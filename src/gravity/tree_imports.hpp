@@ -1,5 +1,5 @@
-// What this rank needs of trees elsewhere, and sends of its own: one face for the ranks of its site (rank_trees.hpp) and
-// for other sites (other_sites.hpp).
+// Exchange of trees with other ranks: one interface for ranks of the same site (rank_trees.hpp) and for other sites
+// (other_sites.hpp).
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ class TreeImports {
  public:
   virtual ~TreeImports() = default;
 
-  // Collective. This rank's tree goes on its way: what others need of it is selected where it is `fresh`, else it is
-  // the payload of the last selection. `tree` and `particles` are not changed until take().
+  // Sends parts of this rank's tree to those who need them: a new selection where the tree is `fresh`, else the payload
+  // of the last selection. `tree` and `particles` must not change until take(). Collective.
   void send(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk, bool fresh) {
     const PhaseTimers::Scope scope(timers_, sending_);
     begin(stream, tree, particles, walk, fresh);
   }
-  // Moves messages on without waiting. Whether some are on their way that move in such calls only.
+  // Makes progress with messages, without waiting. Returns whether messages remain that progress only in such calls.
   virtual bool move() { return false; }
-  // Waits. What came is there for work queued on `stream`.
+  // Waits for the imported trees; work queued on `stream` afterwards may use them.
   void take(const Stream& stream) {
     const PhaseTimers::Scope scope(timers_, waiting_);
     finish(stream);
   }
 
-  // As they came, in the order of their senders.
+  // Imported particles, in the order of their senders.
   virtual const SourceParticle* particles() const = 0;
   virtual std::uint64_t particle_count() const = 0;
   bool empty() { return forest().cells == 0; }
@@ -43,14 +43,14 @@ class TreeImports {
   }
   KeptLists& lists() { return lists_; }
 
-  // Groups that have come too near to what was sent undivided, in this evaluation.
+  // Number of groups too near to undivided imported cells, in this evaluation.
   std::uint32_t outgrown = 0;
 
-  // Into the counts of this evaluation.
+  // Enters counts of messages into those of this evaluation.
   virtual void report(GravityCounts& /*counts*/) const {}
 
  protected:
-  // Phases of the timers.
+  // `sending`, `waiting`: names of phases of the timers.
   TreeImports(PhaseTimers& timers, const char* sending, const char* waiting)
       : timers_(timers), sending_(sending), waiting_(waiting) {}
   virtual void begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,

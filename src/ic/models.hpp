@@ -19,8 +19,8 @@ struct PlummerParameters {
   std::uint64_t particles = 32768;
   double mass = 1;                                  // of the whole model
   double scale_length = 3 * std::numbers::pi / 16;  // a in rho ~ (1 + r^2/a^2)^(-5/2)
-  // 0: none. Else only what lies inside is made, with the mass that the whole model has there, so that it stays in
-  // equilibrium. Without it the outermost of N particles is near a sqrt(3N/2).
+  // Particles are made only inside this radius (0: no limit), with the mass of the whole model there, so that it stays
+  // in equilibrium. Without a limit the outermost of N particles is near a sqrt(3N/2).
   double truncation_radius = 0;
 };
 Snapshot make_plummer(const PlummerParameters& parameters, const Communicator& ranks = Communicator::self());

@@ -16,9 +16,9 @@ struct Twins {
   std::array<double, 3> position;    // of the first
 };
 
-// Those of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a set without a box),
-// or nothing where there are none; the same for any number of ranks. Every rank sorts the points of all
-// shares that a hash gives to it, 12 bytes each, so that no rank needs memory for more than about its share, twice.
+// Particles of the whole set at one point after rounding to 2^-32 of the box (of twice the extent of a set without a
+// box), or nothing where there are none; the same for any number of ranks. A hash distributes the points of all shares
+// over ranks, which sort them, 12 bytes each, so that no rank needs memory for more than about its share, twice.
 // Positions are finite and in the box. Collective.
 std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks);
 

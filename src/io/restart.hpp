@@ -1,9 +1,10 @@
 // Restarts: the state of a run as it stands, from which `maki resume` goes on.
 //
 // A restart is a folder restart_000123 (the number is that of the step) in the output directory of a run: a file
-// rank_0.hdf5, rank_1.hdf5, ... of each rank, the plans of its Fourier transforms, and complete.toml, which is written last of all. Without it, or where it
-// does not fit what lies beside it, the folder is none. Each file is written under a temporary name, flushed to the
-// disk and renamed; a write that fails removes what it had begun and touches no other restart.
+// rank_0.hdf5, rank_1.hdf5, ... of each rank, the plans of its Fourier transforms, and complete.toml, which is written
+// last of all. Without it, or where it does not fit what lies beside it, the folder is none. Each file is written under
+// a temporary name, flushed to the disk and renamed; a write that fails removes what it had begun and touches no other
+// restart.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@
 
 namespace maki {
 
-// Of files; one with another number is refused.
+// Format number of restarts; restarts with another number are refused.
 inline constexpr std::uint64_t kRestartFormat = 3;
 
 // A rank's particles on the host, bit by bit as they are on the device: 42 bytes each.
@@ -79,20 +80,21 @@ std::string write_restart(const std::string& directory, const RestartInfo& info,
                           const ParticleRows& particles, const EscaperRows& escapers, int keep,
                           const Communicator& ranks = Communicator::self());
 
-// The complete ones in an output directory, the earliest first; those of another format too. `path` may also be the
-// folder of one of them. Collective; rank 0 looks. Throws Error where the directory cannot be read.
+// Complete restarts in an output directory, the earliest first; those of another format too. `path` may also be the
+// folder of one restart. Collective; rank 0 looks. Throws Error where the directory cannot be read.
 std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks = Communicator::self());
 
-// Throws Error where it was written in another format.
+// Throws Error where the restart was written in another format.
 void require_known_format(const RestartInfo& info);
 
-// Reads it on any number of ranks: as many as wrote it get back what each of them had, others even shares of all rows.
+// Reads a restart on any number of ranks: if as many wrote it, each gets back its own rows, else even shares of all
+// rows.
 // Collective. Throws Error, the same on all ranks, where the format is another one, or files are damaged or not those
 // that complete.toml tells of.
 Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self());
 
-// Fourier transforms will be planned as they were on this rank, so that they round alike. To be called before the run is
-// made. A rank that had no plans, or none that fit this machine, makes its own.
+// Fourier transforms will be planned as they were on this rank, so that they round alike. To be called before the run
+// is made. A rank that had no plans, or none that fit this machine, makes its own.
 void take_plans(const RestartInfo& info, const Communicator& ranks = Communicator::self());
 
 // Removes the restarts of later steps, and incomplete ones: the run goes on from `step`. Returns the names of the

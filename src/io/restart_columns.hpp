@@ -20,7 +20,7 @@ struct RestartColumn {
   std::function<void(std::size_t first, std::size_t count, const void* from)> put;
 };
 
-// They look into both, which keep their lengths meanwhile.
+// The columns refer to both arguments, whose lengths must not change meanwhile.
 std::vector<RestartColumn> restart_columns(ParticleRows& particles, EscaperRows& escapers);
 
 void resize(ParticleRows& rows, std::size_t n);

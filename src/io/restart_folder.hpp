@@ -16,15 +16,15 @@ std::string plans_file(const std::string& folder, int rank);
 
 // Makes an empty folder. Throws Error.
 void begin(const std::string& folder);
-// Makes it a restart. Throws Error.
+// Writes complete.toml, which makes the folder a restart. Throws Error.
 void complete(const std::string& folder, const RestartInfo& info);
 // complete.toml of the folder; false where it is missing or makes no sense.
 bool read(const std::string& folder, RestartInfo& info);
-// What makes it a restart goes first. Errors are of no consequence.
+// Removes the folder, complete.toml first. Errors are ignored.
 void remove(const std::string& folder) noexcept;
 // Folders with the name of a restart, complete or not, the earliest first. Throws Error.
 std::vector<std::string> list(const std::string& directory);
-// Removes complete ones until `keep` are left, and incomplete ones, all but `newest`.
+// Removes incomplete restarts, and complete ones until `keep` are left; never `newest`.
 void prune(const std::string& directory, const std::string& newest, int keep);
 
 // XXH3 of a file's bytes, as text. Throws Error.

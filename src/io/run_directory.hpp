@@ -15,10 +15,10 @@ std::string new_run_name(const Communicator& ranks = Communicator::self());
 // sites, and what a lost run had begun of them.
 bool is_of_a_run(const std::string& name);
 
-// Those names in the directory, in order; none where it cannot be read.
+// Names of files and folders of runs in the directory, in order; none where it cannot be read.
 std::vector<std::string> files_of_a_run(const std::string& directory);
 
-// Removes them, the restarts first: half removed, nothing is left to go on from by mistake. Throws Error.
+// Removes all files of runs, the restarts first: after a failure no run can be resumed by mistake. Throws Error.
 void remove_files_of_a_run(const std::string& directory);
 
 }  // namespace maki

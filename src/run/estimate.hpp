@@ -42,12 +42,12 @@ struct MemoryEstimate {
 // Collective.
 std::uint64_t planned_particles(const Config& config, const Communicator& ranks = Communicator::self());
 
-// Of a configuration that may have been resolved or not. Good to about a quarter; lists in strongly clustered sets to
-// a half. Of many ranks: with what uneven shares take more; of several sites, of
-// which this is one, with an equal share of the particles for each.
+// Estimate for a configuration, resolved or not. Good to about a quarter; lists in strongly clustered sets to a half.
+// For many ranks it includes an allowance for uneven shares; for several sites, each has an equal share of the
+// particles.
 MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks = 1);
 
-// What there is for one rank. Bytes.
+// Memory available to one rank, in bytes.
 struct MachineMemory {
   std::string device;  // its name
   bool shared = true;  // the CPU build: `device_free` is the host's
@@ -57,11 +57,11 @@ struct MachineMemory {
   int ranks_here = 1;    // on the machine with the most
 };
 MachineMemory machine_memory();  // throws DeviceError where a CUDA build finds no GPU
-// The same shared by the ranks that have one GPU, or one machine: the share of the rank that has least, on all ranks.
-// Once devices are selected, and before any rank takes memory. Collective.
+// Memory for one rank where several share a GPU or a machine: the share of the rank that has least, on all ranks. To be
+// called once devices are selected, before any rank allocates memory. Collective.
 MachineMemory machine_memory(const Communicator& ranks);
 
-// For kept lists (gravity.list_memory where it is auto): what all else leaves, and no less than a twentieth.
+// Bytes for kept lists where gravity.list_memory is auto: what all else leaves, but no less than a twentieth.
 std::size_t list_budget(const Config& config, std::uint64_t particles, const MachineMemory& memory);
 
 // Whether the run fits. Where the lists alone are too much it does: they are then made and used in batches.
@@ -72,10 +72,10 @@ struct MemoryVerdict {
 };
 MemoryVerdict judge_memory(const MemoryEstimate& estimate, const MachineMemory& memory);
 
-// What the disk can hold of all that the run will write, without compression: empty, or a sentence for the log where it
-// is too little. `free`: bytes, of free_disk(). Of an estimate for this configuration.
+// A sentence for the log where the disk is too small for all that the run will write without compression; else empty.
+// `estimate` is that of `config`; `free`: bytes, from free_disk().
 std::string disk_note(const Config& config, const MemoryEstimate& estimate, double free);
-// Where the directory will be, if it is not there yet. Infinite where the system does not say.
+// Free bytes of the disk of `directory`, which need not exist yet. Infinite where the system does not say.
 double free_disk(const std::string& directory);
 
 // The most particles of such a run for which the verdict is good; with kept lists, or with lists in batches.

@@ -26,7 +26,7 @@ struct SetForces {
 // the method does not suit the set.
 SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<std::size_t>& targets);
 
-// `wanted` of [0, particles), evenly spread; all where wanted is 0 or more than there are.
+// `wanted` indices of [0, particles), evenly spread; all of them where wanted is 0 or more than `particles`.
 std::vector<std::size_t> spread_targets(std::size_t particles, std::size_t wanted);
 
 }  // namespace maki

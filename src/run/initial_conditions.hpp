@@ -7,7 +7,7 @@
 
 namespace maki {
 
-// Both are collective and give this rank's share of the rows (host/comm/share.hpp).
+// All functions are collective and give this rank's share of the rows (host/comm/share.hpp).
 
 // initial.kind lpt or pancake, of a resolved configuration. Throws Error.
 Snapshot make_cosmological_set(const Config& config, const UnitSystem& units, const Communicator& ranks);

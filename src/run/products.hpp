@@ -15,12 +15,13 @@ struct DeviceSet {
   const DeviceBuffer<SourceParticle>& particles;
   const Frame& frame;
   const SnapshotHeader& header;
-  // Over sites: the set lies at site `place`, on its ranks (GatheredSet); what is measured of it there, all sites write.
+  // Over several sites: the set lies on the ranks of site `place` (GatheredSet), which measures; all sites write the
+  // results.
   sites::Sites* sites = nullptr;
   int place = 0;
   bool here() const { return !sites || sites->me() == place; }
 };
-// Of all ranks. Collective.
+// Number of particles of all ranks. Collective.
 std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set);
 
 struct PictureOptions {
@@ -36,8 +37,8 @@ struct PictureOptions {
 void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
                     const Provenance& provenance, bool overwrite);
 
-// The projected density of mass as PNG, of an isolated set that of particle numbers. Collective, also over the sites; rank 0 of
-// each writes.
+// The projected density of mass as PNG, of an isolated set that of particle numbers. Collective, also over the sites;
+// rank 0 of each writes.
 void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& options,
                       const std::string& path, const Provenance& provenance, bool overwrite);
 

@@ -28,24 +28,25 @@ struct Prepared {
 };
 
 // Makes or reads the initial conditions and resolves the configuration with them. with_particles = false leaves
-// cosmological ones unmade where that can be avoided. Collective; all but the share is alike on all ranks. Throws Error.
+// cosmological ones unmade where that can be avoided. Collective; all but the share is alike on all ranks. Throws
+// Error.
 Prepared prepare(Config config, bool with_particles = true, const Communicator& ranks = Communicator::world());
-// The same for a set that is already there, of which each rank has a share: `maki forces`.
+// As prepare(), for a set that exists already, of which each rank has a share: `maki forces`.
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
 // The box of an isolated set: the set lies in its middle half, so that it may double its extent before the box does
-// (docs/design.md, "Numbers"). The side is a power of two of the length unit: fractions of it are exact. The centre is the
-// origin where the set lies about it, else the middle of its extent. Collective; a share may be empty.
+// (docs/design.md, "Numbers"). The side is a power of two of the length unit: fractions of it are exact. The centre is
+// the origin where the set lies about it, else the middle of its extent. Collective; a share may be empty.
 struct IsolatedBox {
   double side = 0;
   std::array<double, 3> centre{};
 };
 IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks = Communicator::self());
 
-// run.device and run.threads. Throws DeviceError where a CUDA build finds no usable GPU.
+// Applies run.device and run.threads. Throws DeviceError where a CUDA build finds no usable GPU.
 void use_device(const Config& config);
 
-// Of a resolved configuration; lengths in sides.
+// Options of forces from a resolved configuration; lengths in sides.
 ForceLaw force_law(const Config& config, const UnitSystem& units);
 MeshOptions mesh_options(const Config& config);
 GravityOptions gravity_options(const Config& config, const UnitSystem& units);

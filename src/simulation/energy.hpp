@@ -10,14 +10,14 @@ struct EnergyReport {
   double error = 0;      // see EnergyTracker
 };
 
-// What the tracker knows so far; goes into restarts.
+// State of the EnergyTracker, as restarts keep it.
 struct EnergyState {
   bool has_start = false, has_kinetic = false;
   double start = 0;  // a (T + W), or E, at the first full sample
   double integral = 0;
   double last_a = 0, last_kinetic = 0;
-  double scale = 0;  // largest |a W|
-  double removed = 0;
+  double scale = 0;    // largest |a W|
+  double removed = 0;  // energy of particles that were set aside
 };
 
 // Isolated: error = (E - E_0) / |E_0|, or over |W| where E_0 is nothing beside it.
@@ -32,7 +32,7 @@ class EnergyTracker {
   void add_kinetic(double a, double kinetic);
   // Both energies at one synchronised state.
   EnergyReport add(double a, double kinetic, double potential);
-  // Energy (kinetic and potential against all others) that leaves with particles that are set aside.
+  // Takes out the energy (kinetic, and potential against all others) of particles that are set aside.
   void remove(double energy) { s_.removed += energy; }
 
   const EnergyState& state() const { return s_; }

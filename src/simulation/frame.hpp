@@ -1,4 +1,4 @@
-// Between a run's units and those of the kernels: where the box lies, how large it is, and what a momentum is.
+// Conversion between a run's units and those of the kernels: place and size of the box, and the unit of momenta.
 #pragma once
 
 #include <array>

@@ -113,8 +113,8 @@ GravityField::Reach GravityField::measure_reach(double t) {
   return reach;
 }
 
-// By what is known, without a look at the particles: the host would have to wait for it. What is known is alike on all
-// ranks. Several sites tell each other what was measured.
+// Uses the known bound, the same on all ranks, rather than a reduction over particles, for which the host would have to
+// wait. Several sites exchange the measured distances.
 bool GravityField::all_are_inside() {
   constexpr double kRounding = 16;  // units
   const std::optional<double> known = std::exchange(known_reach_, {});
@@ -163,7 +163,7 @@ void GravityField::take_out(double t, bool from_here) {
                    left.count, left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total));
 }
 
-// Of all ranks of all sites.
+// Sums over the particles that leave, over all ranks of all sites.
 Left GravityField::sums_over_all(const HostParticles& out) {
   std::array<ExactSum, 2> sums = sums_of(out);
   ExactSum::over_ranks(ranks_, sums);

@@ -1,4 +1,4 @@
-// Gravity as the integrator sees it: with what changes along a run - opening angle, softening, an isolated set's box.
+// Gravity as the integrator sees it, with opening angle, softening and (isolated sets) box that change along a run.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 namespace maki {
 
 struct ThetaSchedule {
-  double early = 0;  // opening angle above the redshift below; 0: GravityOptions::theta throughout
+  double early = 0;  // opening angle above switch_redshift; 0: GravityOptions::theta throughout
   double switch_redshift = 10;
 };
 
@@ -24,11 +24,11 @@ struct Left {
   double others = 0;    // mass of those that stay
 };
 
-// Particles of this rank that left an isolated set's largest box: they keep their velocities and feel nothing any more.
-// `positions` (length units) are those of the moment when they left, `times`.
+// Particles of this rank that left an isolated set's largest box: they keep their velocities and feel no force.
+// `positions` (length units) are those at `times`, the moments when they left.
 struct Escapers : EscaperRows {
-  // Of all ranks: how many, and the energy that they took along, which is kinetic and potential as if all others were
-  // in the middle of the box.
+  // Over all ranks: the number of escapers, and their energy, kinetic and potential as if all other particles were in
+  // the middle of the box.
   std::uint64_t total = 0;
   double energy = 0;
 
@@ -44,13 +44,13 @@ struct FieldOptions {
 
 class GravityField : public ForceField {
  public:
-  // All references outlive this. Collective, as all else that is not const. In a run over several sites what is said of
-  // all ranks is of all sites' ranks.
+  // All references have to outlive this. Collective, as all calls that are not const. In a run over several sites "all
+  // ranks" are those of all sites.
   GravityField(const RunContext& run, Gravity& gravity, Particles& particles, const Timeline& timeline, Frame& frame,
                const FieldOptions& options);
 
-  // Throws Error where all particles have left the box, and over several sites where one has come beyond its middle
-  // half before they could know.
+  // Throws Error where all particles have left the box, and over several sites where a particle has left the middle
+  // half before the sites could agree to double the box.
   void short_range(double t, bool want_potential) override;
   void long_range(double t, bool want_potential) override;
   void all_are_within(double reach) override { known_reach_ = reach; }
@@ -63,7 +63,7 @@ class GravityField : public ForceField {
 
   const Escapers& escapers() const { return escapers_; }
 
-  // What a restart keeps, and this rank's escapers; to be restored before the first call for forces.
+  // The state that a restart keeps; to be restored, with this rank's escapers, before the first call for forces.
   FieldState state() const;
   void restore(const FieldState& state, const EscaperRows& escapers);
 
@@ -71,11 +71,10 @@ class GravityField : public ForceField {
   void make_ready(double t);
   void apply_schedules(double t);
   void set_softening(double softening);
-  // How far from the middle the furthest particle is on any axis, units of the last bit: of this site, and what may
-  // have been reached by what all sites know, which decides.
+  // Largest distance of a particle from the middle on any axis, units of the last bit.
   struct Reach {
-    std::int64_t here = 0;
-    double anywhere = 0;
+    std::int64_t here = 0;  // measured at this site
+    double anywhere = 0;    // upper bound for all sites, by which they decide alike
   };
   Reach measure_reach(double t);
   void keep_in_box(double t);
@@ -96,7 +95,7 @@ class GravityField : public ForceField {
   std::function<void(const std::string&)> say_;
   Communicator ranks_;
   SiteAgreement& agreement_;
-  std::optional<double> known_reach_;  // sides: of the positions to come, from those who know
+  std::optional<double> known_reach_;  // sides: largest distance from the middle of the next positions, if known
   std::uint64_t total_;                // particles of all ranks of all sites
   double softening_ = 0;               // sides, of the law in use
   Escapers escapers_;

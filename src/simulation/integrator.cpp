@@ -19,7 +19,7 @@ namespace {
 // Of the largest acceleration from one step to the next, as far as the choice of steps believes it.
 constexpr double kLargestGrowth = 1.25;
 
-// Of several sites: rms_momentum of each is its part of the mean square, -1 where no long step has ended.
+// Joins measures of sites: rms_momentum of each is its part of the mean square, -1 where no long step has ended.
 void join(StepMeasure& all, const StepMeasure& one) {
   all.acceleration = std::max(all.acceleration, one.acceleration);
   all.max_momentum = std::max(all.max_momentum, one.max_momentum);
@@ -71,8 +71,8 @@ void Integrator::resume(const IntegratorState& state) {
   collect_told();
 }
 
-// The measures of the last two evaluations may have been on their way when the run was left: the steps to come are those
-// that they would have led to. A round trip.
+// The measures of the last two evaluations may have been on their way when the run was left: the steps to come are
+// those that they would have led to. A round trip.
 void Integrator::collect_told() {
   using Told = std::array<StepMeasure, 2>;
   const auto join_both = [](Told& sum, const Told& one) {
@@ -168,7 +168,7 @@ void Integrator::measure(bool boundary) {
   if (known && agreement_.known() != known) later_.push_back(measure_of_all());
 }
 
-// Of the last evaluation whose sums all sites have.
+// The measure over all sites of the last evaluation whose sums all sites have.
 StepMeasure Integrator::measure_of_all() const {
   StepMeasure all;
   for (const SiteMeasures& site : agreement_.all())

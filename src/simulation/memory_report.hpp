@@ -1,4 +1,4 @@
-// Which arrays held how much of the device's memory when most of it was in use, as text.
+// A table of the arrays on the device at the peak of its memory use.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace maki {
 // Arrays by what they belong to: the name up to the dot ("tree" of "tree.moments"). Largest first.
 std::vector<PoolUse> families(const std::vector<PoolUse>& arrays);
 
-// Sum of the arrays whose names begin with one of these.
+// Bytes of the arrays whose names begin with one of `prefixes`.
 std::size_t bytes_of(const std::vector<PoolUse>& arrays, const std::vector<std::string>& prefixes);
 
 // One aligned line for each entry, "name  MB  bytes a particle", and their sum.

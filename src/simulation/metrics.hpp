@@ -1,4 +1,4 @@
-// What is recorded of each step: one JSON object a line.
+// The metrics of each step: one JSON object a line.
 #pragma once
 
 #include <cstddef>
@@ -33,16 +33,16 @@ struct StepMetrics {
   std::size_t memory_high_water = 0;   // bytes of device memory, of this rank
   double seconds = 0;                  // wall-clock time of the step
   double elapsed = 0;                  // since the start of the run
-  std::string sites;                   // of a run over sites: what SitesReport::json() says of the step
+  std::string sites;                   // over several sites: SitesReport::json() of the step
 };
 
-// What one rank tells of a step.
+// The record of one rank for one step.
 RankRecord record_of(const StepMetrics& metrics, const PhaseTimers& timers);
 
 // One line without its end. Phases are seconds of this step by path, "tree/walk"; numbers that are not finite are null.
-// Of many ranks: counts are sums, phases means, the memory that of the rank with most, and an object "ranks" tells
-// smallest, mean and largest of each. Over sites all is of this site but what is of the whole simulation anyway (time,
-// energies, particles), and an object "sites" tells of the others and of what was sent and waited for.
+// Over many ranks counts are sums, phases means, the memory is that of the rank with most, and an object "ranks" gives
+// smallest, mean and largest of each. Over several sites time, energies and particles are of the whole simulation, all
+// else is of this site, and an object "sites" describes the other sites, messages and waiting times.
 std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
 std::string to_json(const StepMetrics& metrics, const PhaseTimers& timers);
 

@@ -1,4 +1,4 @@
-// Where a run stands, for the one who waits for it.
+// The progress of a run, shown to the user.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +12,7 @@ struct ProgressState {
   std::uint64_t step = 0;
   bool comoving = true;
   double time = 0;        // scale factor, or time
-  double steps_left = 0;  // if they stay as long as the last one
+  double steps_left = 0;  // if all are as long as the last one
   double seconds = 0;     // of the last step
   double elapsed = 0;     // since the start of the run
   std::size_t particles = 0;

@@ -1,4 +1,4 @@
-// What ranks tell rank 0 of themselves: at the interval of metrics, and at the end.
+// Records of all ranks, gathered on rank 0 at the interval of metrics and at the end of a run.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,31 @@
 
 namespace maki {
 
-// One rank. Of a step, or of the whole run so far; then counts of gravity are sums over steps, where sums make sense.
+// The record of one rank, for a step or for the whole run so far; in the latter the counts of gravity that add_counts()
+// names are sums over steps.
 struct RankRecord {
   std::uint64_t particles = 0;
-  std::uint64_t memory_high_water = 0;  // bytes of the device, handed out at one time
-  std::uint64_t memory_held = 0;        // bytes of the device, from the system at one time
+  std::uint64_t memory_high_water = 0;  // bytes of device memory in use by arrays, at most
+  std::uint64_t memory_held = 0;        // bytes of device memory taken from the system, at most
   double seconds = 0;
   GravityCounts gravity;
   std::vector<PhaseTime> phases;
 };
 
-// Adds a step's counts that are sums: interactions, groups walked again, and what is said of local essential trees.
+// Adds those counts of a step that can be summed: interactions, groups walked again, and counts of local essential
+// trees.
 void add_counts(GravityCounts& total, const GravityCounts& step);
 
 class RecordGatherer {
  public:
   explicit RecordGatherer(const Communicator& ranks);
-  // The records of all ranks on rank 0, and nothing elsewhere. One small message a rank; a second where there are
-  // phases that rank 0 has not heard of. Collective.
+  // The records of all ranks on rank 0, an empty vector elsewhere. One small message from each rank; a second one where
+  // there are phases that are new to rank 0. Collective.
   std::vector<RankRecord> gather(const RankRecord& mine);
 
  private:
   Communicator ranks_;
-  std::vector<std::vector<std::string>> known_;  // paths that rank 0 knows, by rank; elsewhere this rank's alone
+  std::vector<std::vector<std::string>> known_;  // by rank, paths that rank 0 knows; on other ranks only their own
 };
 
 // Smallest, mean and largest of a number over ranks, and the first rank that has the largest.
@@ -53,11 +55,11 @@ double phase_total(const RankRecord& rank, const std::string& path);
 // All paths, each parent before its children, in the order of the first rank that has them.
 std::vector<std::string> phase_paths(const std::vector<RankRecord>& ranks);
 
-// Sums, or what is alike on all ranks, of the counts of gravity.
+// The counts of gravity over ranks: sums, the longest list, and counts that are the same on all ranks.
 GravityCounts over_ranks(const std::vector<RankRecord>& ranks);
 
 // Aligned text for the end of a run: the time of each phase as smallest, mean and largest over ranks; shares of the
-// work and how even they are; memory by rank; what was exchanged.
+// work and their imbalance; memory by rank; traffic between ranks.
 std::string rank_report(const std::vector<RankRecord>& ranks, std::uint64_t steps);
 
 }  // namespace maki

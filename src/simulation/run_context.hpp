@@ -1,4 +1,4 @@
-// What all parts of a run work with.
+// The stream, timers, ranks and sites that all parts of a run share.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace maki {
 
-// Where a run is: the ranks of this site, and all sites.
+// The place of a run: the ranks of this site, and all sites.
 struct RunPlace {
-  // At one site.
+  // A run at one site.
   RunPlace(const Communicator& of = Communicator::self()) : ranks(of), sites(std::make_shared<sites::Sites>(of)) {}
-  // `in` outlives this.
+  // A run over the sites `in`, which has to outlive this.
   RunPlace(const Communicator& of, sites::Sites& in) : ranks(of), sites(&in, [](sites::Sites*) {}) {}
   Communicator ranks;
   std::shared_ptr<sites::Sites> sites;

@@ -1,7 +1,7 @@
-// The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout. Of many ranks, the
-// first alone writes and speaks; snapshots are written by all together. Over sites each has a directory of its own, in
-// which are its log, its metrics, sites_trace.csv and sites_report.txt (sites_report.hpp), and its file of each
-// snapshot: snapshot_003.<place in the ring>.hdf5 of a set that lies over the sites.
+// The output directory of a run: log.txt, metrics.jsonl, and numbered snapshots; progress on stdout. Rank 0 alone
+// writes these files and messages; snapshots are written by all ranks together. Each of several sites has a directory
+// of its own, with its log, metrics, sites_trace.csv and sites_report.txt (sites_report.hpp), and its file of each
+// snapshot, snapshot_003.<place in the ring>.hdf5.
 #pragma once
 
 #include <cstdio>
@@ -21,14 +21,14 @@
 
 namespace maki {
 
-// What `maki run` exits with when a signal, a stop file or the time limit ended the run early and its state is in
+// Exit code of `maki run` where a signal, a stop file or the time limit ended the run early and its state is in
 // stopped.hdf5.
 inline constexpr int kExitStopped = 3;
-// The same where another site of a run does not answer any more, and the state is in restarts.
+// Exit code of `maki run` where another site of the run is lost and the state is in restarts.
 inline constexpr int kExitSiteLost = 4;
 
-// How many restarts stay. Sites that lose each other have one step of the last two in common, and where a site is lost
-// the others write two at once, and may have to go back to one from before that.
+// Number of restarts that are kept. Where a site is lost, the others write restarts of the last two long steps at once,
+// one of which all sites have in common; they may also have to go back to an earlier one.
 constexpr int restarts_to_keep(int setting, bool over_sites) {
   return over_sites ? (setting > 2 ? setting : 2) + 2 : setting;
 }
@@ -36,14 +36,14 @@ constexpr int restarts_to_keep(int setting, bool over_sites) {
 struct RunFileOptions {
   std::string directory = "output";
   bool overwrite = false;
-  int compression = 0;              // of snapshots, 0 to 9
+  int compression = 0;              // deflate level of snapshots, 0 to 9
   int metrics_interval = 1;         // steps between lines of metrics and log
   double time_limit = 0;            // seconds; 0: none
   double restart_interval = 0;      // seconds between restarts; 0: none for this reason
   std::uint64_t restart_steps = 0;  // steps between restarts; 0: none for this reason
   int restarts_kept = 2;            // 0: none at all, not even where the run is stopped
-  // The run goes on from a restart of this step: log and metrics are added to, and what the run had written after it is
-  // written anew.
+  // The step of the restart from which the run goes on: log and metrics are continued, and lines and files of later
+  // steps are written anew.
   std::optional<std::uint64_t> resumed_at;
   std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
   std::string initial_file;            // that it begins with; never removed
@@ -53,11 +53,11 @@ struct RunFileOptions {
 
 class RunFiles : public RunObserver {
  public:
-  // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none. Before
-  // the first of them, and with options.overwrite, all that an earlier run has left there is removed.
+  // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none. With
+  // options.overwrite all files of an earlier run are removed just before the first file.
   // Signals are watched from here on. Throws Error where the directory cannot be made, is in use by a run, or holds
-  // one already (unless options.overwrite). Over ranks one on each, and all calls are collective but message(). Over
-  // sites output() and finish() are calls of all sites too.
+  // a run already (unless options.overwrite). One object on each rank; all calls but message() are collective. Over
+  // several sites all sites have to call output() and finish().
   RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place = {});
 
   void message(const std::string& text) override;
@@ -66,28 +66,28 @@ class RunFiles : public RunObserver {
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
-  // Where it cannot be written, this is said, and the former ones stay.
+  // A restart that cannot be written leads to a message, and the former ones stay.
   void restart(const KeptState& kept) override;
 
-  // For the predictions of the last report. Without sites nothing.
+  // Facts for the predictions in sites_report.txt. No effect for one site.
   void describe(const SitesRunFacts& facts);
 
-  // Last words: the tree of timers, where the memory went (since the last pool_watch()), and where the run ended. Of
-  // many ranks: how all that was shared by them. Over sites also how they shared it, into sites_report.txt.
+  // Writes the end of the log: the tree of timers, the use of memory (since the last pool_watch()), and where the run
+  // ended. For many ranks also the distribution over ranks; for several sites also sites_report.txt.
   void finish(const RunResult& result, const PhaseTimers& timers);
 
   std::string path(const std::string& name) const;
   const std::vector<std::string>& snapshots() const { return snapshots_; }
   const Communicator& ranks() const { return ranks_; }
-  // For files that lie over several sites; null where there is one.
+  // The sites, for files that are spread over several; null for one site.
   sites::Sites* sites() const { return sites_->alone() ? nullptr : sites_.get(); }
 
  protected:
-  void count_output_traffic();  // what came and went for an output, so far
+  void count_output_traffic();  // enters messages between sites for an output into the report
 
  private:
   StepLog& log();
-  void open_log();  // before any other file: with the first of them goes what an earlier run has left
+  void open_log();  // before any other file, as it removes the files of an earlier run
   bool speaks() const { return ranks_.rank() == 0; }
   std::string memory_of_largest(bool by_family) const;
   void report_sites(StepMetrics& metrics, const PhaseTimers& timers);
@@ -99,18 +99,18 @@ class RunFiles : public RunObserver {
   Communicator ranks_;
   std::shared_ptr<sites::Sites> sites_;
   RecordGatherer gatherer_;
-  std::optional<DirectoryLock> lock_;  // of the one that speaks
+  std::optional<DirectoryLock> lock_;  // held by rank 0
   StopRequest stop_;
   Progress progress_;
   std::optional<StepLog> log_;
   std::optional<SitesReport> sites_report_;
-  std::optional<std::pair<SitesRecord, SitesTraffic>> told_;  // of the step that is about to be told of
-  std::vector<std::string> first_words_;                      // from before there was a log
+  std::optional<std::pair<SitesRecord, SitesTraffic>> told_;  // sites_record() of the next step()
+  std::vector<std::string> first_words_;                      // messages from before there was a log
   std::vector<std::string> snapshots_;
-  double last_restart_ = 0;  // seconds, when
+  double last_restart_ = 0;  // time of the last restart, seconds since the start
   std::uint64_t last_restart_step_ = 0;
-  std::set<std::uint64_t> restarts_;  // steps of those that were written, or read
-  std::string restart_;               // the last one's path
+  std::set<std::uint64_t> restarts_;  // steps of restarts that were written or read
+  std::string restart_;               // path of the last restart
   std::size_t particles_ = 0;         // of all ranks
   std::size_t own_particles_ = 0;     // of this rank
   GravityCounts counts_;              // of this rank, of all steps so far

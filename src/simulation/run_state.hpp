@@ -36,14 +36,14 @@ struct IntegratorState {
   double short_kicked_to = 0;  // momenta hold the short-range force up to here
   double long_kicked_to = 0;   // and the long-range force up to here
   double long_begin = 0;       // of the long step that has ended
-  bool has_potential = false;  // the forces there were evaluated with potentials: the same kernels, the same bits
-  StepMeasure before_last;     // of all sites: the last one that a step was chosen by
-  // What this site has told of the last two evaluations, for the others may not have it yet; rms_momentum is its part of the
-  // mean square, -1 where it told none.
+  bool has_potential = false;  // forces were evaluated with potentials; resume() does the same for the same bits
+  StepMeasure before_last;     // over all sites: the last measure by which a step was chosen
+  // Measures that this site sent after the last two evaluations, which the others may not have received; rms_momentum
+  // is its part of the mean square, -1 where no long step ended.
   StepMeasure told_last, told_before;
 };
 
-// Without this rank's particles that were set aside, which stand in rows of their own.
+// State of a GravityField, without this rank's escapers (EscaperRows).
 struct FieldState {
   double softening = 0;        // sides, of the law in use
   std::uint64_t total = 0;     // particles of all ranks (and sites)
@@ -51,7 +51,7 @@ struct FieldState {
   double escaped_energy = 0;
 };
 
-// Sums for an energy that has not been told yet: over several sites they are on their way for a step.
+// Sums for an energy that is not complete: over several sites the sums of the others arrive one step later.
 struct EnergySample {
   double a = 1;
   bool with_potential = false;
@@ -67,7 +67,7 @@ struct RunState {
   IntegratorState integrator;
   FieldState field;
   EnergyState energy;
-  std::optional<EnergySample> sample;  // that is on its way
+  std::optional<EnergySample> sample;  // not complete yet
   TreeDrifts drifts;
   RunResult result;
   MomentumTotals first_momentum;
@@ -84,7 +84,7 @@ StateNumbers to_numbers(const RunState& state);
 // Throws Error where one is missing.
 RunState from_numbers(const StateNumbers& numbers);
 
-// A state with this rank's particles.
+// The state of a run and this rank's particles.
 struct KeptState {
   RunState state;
   ParticleRows particles;

@@ -196,7 +196,7 @@ void Simulation::ask_observer() {
   restart_wanted_ = true;
 }
 
-// Once in a run.
+// Reports shared planes, once in a run.
 void Simulation::tell_of_shared_planes() {
   told_of_shared_planes_ = true;
   observer_.message(fmt::format(
@@ -207,7 +207,7 @@ void Simulation::tell_of_shared_planes() {
       result_.steps));
 }
 
-// Likewise.
+// Reports lists that were not kept, once in a run.
 void Simulation::tell_of_unkept_lists() {
   told_of_unkept_lists_ = true;
   observer_.message(fmt::format(
@@ -265,7 +265,7 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
 }
 
-// The sums of the sites that are known by now.
+// Tells the observer the sums of the sites that are known by now.
 void Simulation::tell_of_sites() {
   const sites::Slabs& slabs = gravity_->slabs();
   SitesRecord told;

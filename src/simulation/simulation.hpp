@@ -32,7 +32,7 @@ struct SimulationOptions {
   std::array<double, 3> centre{};  // of the box
   double end = 1;                  // scale factor, or time
   std::vector<double> outputs;     // scale factors, or times; the end is always one
-  int energy_interval = 10;        // steps between energies; 0: none at all
+  int energy_interval = 10;        // steps between computations of the energy; 0: never
 };
 
 // The state at an output; positions and momenta are of the same time. Particles are this rank's.
@@ -45,42 +45,42 @@ struct OutputState {
   const Frame& frame;
   const Escapers& escapers;
 
-  // This rank's share of it on the host, with the escapers.
+  // This rank's share of the state on the host, with its escapers.
   Snapshot snapshot() const;
 };
 
-// Who wants to know how the run goes. Default: nobody. On each rank one: all are told the same, except for what
-// StepMetrics and PhaseTimers say of their own rank.
+// Receives the events of a run; by default does nothing. One observer on each rank: all get the same, except for those
+// parts of StepMetrics and PhaseTimers that describe their own rank.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
   virtual void message(const std::string&) {}
-  // `steps_left`: if they stay as long as this one.
+  // `steps_left`: number of steps to the end if all are as long as this one.
   virtual void step(const StepMetrics&, const PhaseTimers&, double /*steps_left*/) {}
-  // Of a run over sites, just before step() of the same step; `traffic` is what came and went since the last one.
+  // Over several sites, just before step() of the same step; `traffic`: messages since the last call.
   virtual void sites_record(const SitesRecord&, const SitesTraffic& /*traffic*/) {}
   virtual void output(const OutputState&) {}
-  // Asked after each long step with its seconds. Not empty: why the run has to stop here. Where ranks disagree, they
-  // all stop, for the reason of the lowest that has one.
+  // Called after each long step with its wall-clock seconds. Returns why the run has to stop here, or "". All ranks
+  // stop if one has a reason; that of the lowest such rank is reported.
   virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
-  // Asked after each long step, of which `steps` have been made: whether a restart is to be written. Rank 0 decides.
+  // Called after each long step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
-  // A state to go on from. Also told where the run is stopped, before the output with index -1.
+  // Takes a state to be written as a restart. Also called where the run is stopped, before the output with index -1.
   virtual void restart(const KeptState&) {}
 };
 
-// Over ranks all calls are collective, and what is decided, and all of RunResult, is the same on all of them.
+// Over ranks all calls are collective; all decisions and the RunResult are the same on all ranks.
 class Simulation {
  public:
   // `initial` is this rank's share; it may be empty, but not that of all ranks. `initial.header.comoving` has to be
   // timeline.is_comoving(). Throws Error where the end is not after the start, the softening is below 256 units of the
-  // last bit, or the set does not fit. Over several sites `initial` is in this site's slab, all sites call alike, and what
-  // is said of all ranks below is of all sites' ranks.
+  // last bit, or the set does not fit. Over several sites `initial` has to lie in this site's slab, all sites call
+  // alike, and "all ranks" are those of all sites.
   Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
              RunObserver& observer, const RunPlace& place = {});
-  // Goes on from a state that an observer was told, with this rank's part of it: any part, for particles go to the
-  // ranks where they belong. Of `options`, side and centre are not used. Throws Error where the end of the run, or its
-  // outputs up to here, are no longer what they were.
+  // Goes on from a state given to RunObserver::restart(). This rank may hold any part of its particles, as they are
+  // sent to the ranks that own them. options.side and options.centre are not used. Throws Error where the end of the
+  // run, or its outputs up to here, are no longer what they were.
   Simulation(const Stream& stream, const KeptState& from, const SimulationOptions& options, Timeline timeline,
              RunObserver& observer, const RunPlace& place = {});
   ~Simulation();
@@ -89,11 +89,11 @@ class Simulation {
 
   // To the end, or to where the observer wants to stop: then its last output has index -1, and a run that starts from
   // that state continues this one. Call it once.
-  // Over several sites, where another one is lost: the observer is told the states of the last two ends of a long step,
-  // of which the sites have one in common, and the run ends as if stopped.
+  // Where another of several sites is lost, the observer gets the states after the last two long steps, one of which
+  // all sites have in common, and the run ends as if stopped.
   RunResult run();
 
-  // This rank's share of the present state. After run(), at its end.
+  // This rank's share of the present state; after run(), of the final state.
   Snapshot snapshot() const;
   const PhaseTimers& timers() const { return timers_; }
   const Frame& frame() const { return frame_; }
@@ -104,7 +104,7 @@ class Simulation {
     double t;   // timeline
     int index;  // of the output
   };
-  enum Wish : std::uint64_t { kStop = 1, kRestart = 2 };  // of a site, of all
+  enum Wish : std::uint64_t { kStop = 1, kRestart = 2 };  // what a site asks of all (SiteAgreement::wish())
   void assemble();
   std::vector<Target> plan_outputs() const;
   void begin();
@@ -149,9 +149,9 @@ class Simulation {
   std::uint64_t wishes_ = 0;                 // of this site
   bool restart_wanted_ = false;              // at this boundary; alike on all ranks
   std::vector<KeptState> kept_;              // over sites: of the last two boundaries
-  std::optional<std::uint64_t> restart_at_;  // the evaluation after which the last one was written
+  std::optional<std::uint64_t> restart_at_;  // the evaluation after which the last restart was written
   MomentumTotals first_momentum_;
-  double removed_energy_ = 0;  // told to the tracker so far
+  double removed_energy_ = 0;  // escapers' energy already given to the tracker
   double last_kinetic_t_ = 0;
   std::optional<EnergySample> sample_;
   std::uint64_t last_energy_step_ = 0;

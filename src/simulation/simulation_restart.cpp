@@ -29,7 +29,7 @@ void Simulation::after_boundary(std::uint64_t next_output) {
   restart_wanted_ = false;
 }
 
-// For the loss of another site; in the memory of the older one.
+// Keeps the state for the loss of another site, in the memory of the older of the two kept states.
 void Simulation::keep_state(std::uint64_t next_output) {
   if (sites_->alone()) return;
   const PhaseTimers::Scope scope(timers_, "restart", stream_);

@@ -23,7 +23,7 @@ int ranks_of(const All& sites) {
   return ranks;
 }
 
-// Of a step, each site by its share of the ranks.
+// Mean over sites for one step, each site weighted by its share of the ranks.
 double mean(const All& sites, const std::function<double(const SiteSums&)>& number) {
   double sum = 0;
   for (const SiteSums& site : sites) sum += site.ranks * number(site) / steps_of(site);

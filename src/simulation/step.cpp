@@ -30,7 +30,7 @@ StepReport Integrator::advance(double target, Potentials potentials) {
   return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, latest()};
 }
 
-// The other halves of the kicks.
+// The second halves of the kicks.
 void Integrator::synchronise() {
   if (!at_boundary()) throw std::logic_error("momenta can only be synchronised where a long step ends");
   kick_short(time_);

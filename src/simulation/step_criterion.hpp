@@ -1,4 +1,4 @@
-// How long the next step may be. Times and steps are the timeline's t: ln a in comoving runs, else time.
+// The length of the next step. Times and steps are in t of the timeline: ln a in comoving runs, else time.
 #pragma once
 
 #include "src/cosmology/timeline.hpp"
@@ -18,7 +18,7 @@ struct StepOptions {
   int max_substeps = 64;              // short steps in a long one, at most
 };
 
-// What the choice is made from, in units of the run.
+// Measures by which steps are chosen, in units of the run.
 struct StepMeasure {
   double acceleration = 0;  // largest |grad phi|, velocity^2 / length (comoving)
   double max_momentum = 0;  // largest |p|, velocity

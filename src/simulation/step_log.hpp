@@ -14,14 +14,15 @@ namespace maki {
 class StepLog {
  public:
   // Makes both files in `directory` and writes the provenance into them. Throws Error where a file exists (unless
-  // `overwrite`) or cannot be written. Of a run that is resumed at a step: goes on with those that are there, in the
-  // metrics after the line of that step. `run`: its name (src/io/run_directory.hpp).
+  // `overwrite`) or cannot be written. A run that was resumed at step `resumed_at` continues the existing files, the
+  // metrics after the line of that step. `run`: the name of the run (src/io/run_directory.hpp).
   StepLog(const std::string& directory, const std::string& run, const Provenance& provenance, bool overwrite,
           std::optional<std::uint64_t> resumed_at = {});
 
-  // Whether the step gets a line: every `interval`-th, and each with energies.
+  // Whether the step gets a line: every `interval`-th step does, and each with energies.
   static bool is_due(const StepMetrics& metrics, int interval);
-  // Throws Error when the disk is full; so do the others. `ranks`: what all ranks tell of the step.
+  // Writes the lines of a step. `ranks`: the records of all ranks. Throws Error when the disk is full, as do the
+  // others.
   void step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
   // A sentence, with the wall-clock time of the run in front.
   void message(const std::string& text, double elapsed);
@@ -36,11 +37,12 @@ class StepLog {
   int lines_since_header_ = -1;
 };
 
-// The name of the run whose metrics lie in the directory, "" where they tell of none; nothing where there are no metrics.
+// The name of the run whose metrics lie in the directory, "" where they tell of none; nothing where there are no
+// metrics.
 std::optional<std::string> run_in(const std::string& directory);
 
-// One aligned line and the line of names above it. Of many ranks with two columns more: how even their work is (largest
-// number of interactions over the mean), and MB that all of them sent for local essential trees.
+// One aligned line and the line of names above it. For many ranks there are two more columns: the imbalance of work
+// (largest number of interactions over the mean), and MB that all ranks sent for local essential trees.
 std::string log_columns(bool comoving, bool many_ranks = false);
 std::string log_line(const StepMetrics& metrics);
 std::string log_line(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);

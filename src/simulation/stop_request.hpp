@@ -6,12 +6,12 @@
 
 namespace maki {
 
-// While one lives, SIGTERM and SIGINT are requests and no longer end the process; a second SIGINT does.
-// At most one at a time.
+// While an object of this class exists, SIGTERM and SIGINT only set a request; a second SIGINT ends the process. At
+// most one object at a time.
 class StopRequest {
  public:
-  // Watches for a file named `stop` in `directory` (which must not be there yet: an old one is removed).
-  // Empty: for none. `time_limit` in seconds since `begin`; 0: none.
+  // Watches for a file named `stop` in `directory` (empty: for no file); one that is there already is removed.
+  // `time_limit` in seconds since `begin`; 0: none.
   StopRequest(const std::string& directory, double time_limit,
               std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now());
   ~StopRequest();

@@ -1,5 +1,5 @@
-// Sums over all particles of a run: over this rank's on its device, then over ranks, rounded once. The same bits on all
-// ranks and for any number of them (exact_sum of host/comm/exact_sum.hpp). Collective.
+// Sums over all particles of a run: over this rank's particles on its device, then over ranks, rounded once. The same
+// bits on all ranks and for any number of ranks (exact_sum of host/comm/exact_sum.hpp). Collective.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ struct MomentumTotals {
 };
 MomentumTotals over_ranks(const Communicator& ranks, const MomentumSums& mine);
 
-// Of all sites of a run, from each one's totals over its ranks: added in the order of the ring. collect() takes what
-// every site has published under `number`.
+// Totals of one site, and their sums over all sites in the order of the ring. collect_totals() receives the totals that
+// every site has published under `number`; it waits for them.
 struct SiteTotals {
   EnergyTotals energy;
   MomentumTotals momentum;
@@ -38,7 +38,7 @@ SiteTotals collect_totals(sites::Sites& sites, std::uint64_t number);
 double over_ranks(const Communicator& ranks, const DoubleDouble& mine);
 std::uint64_t over_ranks(const Communicator& ranks, std::uint64_t mine);
 
-// The largest of all ranks. What is not a number comes out as infinity.
+// Maxima over all ranks. NaN becomes infinity.
 StepMaxima largest_of_ranks(const Communicator& ranks, const StepMaxima& mine);
 std::int64_t largest_of_ranks(const Communicator& ranks, std::int64_t mine);
 

@@ -1,6 +1,6 @@
-// The particles of all sites at one of them, for what is measured of the whole box at an output: power spectra and
-// pictures. A particle takes 12 or 16 bytes on its way; the mesh of a spectrum, usually 8 cells a particle and two
-// interlaced meshes of 64-bit counts, would take 128.
+// The particles of all sites gathered at one site, for power spectra and pictures of the whole box. A particle takes 12
+// or 16 bytes in messages; the mesh of a spectrum, usually 8 cells a particle and two interlaced meshes of 64-bit
+// counts, would take 128.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,14 @@ namespace maki::sites {
 
 class GatheredSet {
  public:
-  // All sites call it, each rank with its n particles (may be none): they go to the site with most ranks, the first of
-  // several (Phase::kOutput), whose ranks share them out by x. A site has a bounded number of them on their way.
+  // Collective over all sites; each rank gives its n particles (maybe none). They are sent (Phase::kOutput) to the site
+  // with most ranks, the first if there are several, whose ranks divide them by x. Each site has a bounded number of
+  // particles in flight.
   GatheredSet(Sites& sites, const Stream& stream, const SourceParticle* particles, std::size_t n);
 
-  int place() const { return place_; }                                  // of the site that has them
-  bool here() const { return here_; }                                   // on all ranks of that site
-  std::uint64_t count() const { return count_; }                        // of all sites
+  int place() const { return place_; }                                  // place in the ring of the site that has them
+  bool here() const { return here_; }                                   // this is that site; true on all its ranks
+  std::uint64_t count() const { return count_; }                        // particles of all sites
   const DeviceBuffer<SourceParticle>& share() const { return share_; }  // this rank's; empty at other sites
 
  private:
@@ -30,7 +31,7 @@ class GatheredSet {
   DeviceBuffer<SourceParticle> share_{"sites.gathered"};
 };
 
-// What rank 0 of the site `from` has, on all ranks of all sites. All sites call it.
+// Broadcasts `mine` of rank 0 of the site `from` to all ranks of all sites. Collective over all sites.
 Message from_site(Sites& sites, int from, Message mine);
 
 }  // namespace maki::sites

@@ -15,19 +15,19 @@ namespace maki::sites {
 class LinkCaller {
  public:
   struct Reached {
-    std::string problem;  // it refuses, or something here is wrong: no further call would help
-    wan::Path path;       // else, where it is valid: it has answered
+    std::string problem;  // the neighbour refuses, or something here is wrong: no further call would help
+    wan::Path path;       // valid where the neighbour has answered
     wan::Bytes hello;
   };
 
-  // Begins at once. What is referred to lives longer.
+  // Begins to call at once. All references have to outlive this.
   LinkCaller(const RingPlan& plan, int site, const Message& hello, wan::Context& context);
   ~LinkCaller();
 
-  Reached take();              // what has come of it, once
-  void call();                 // again, after take()
-  std::string reason() const;  // why it is not there yet
-  void stop();                 // soon; the destructor waits for it
+  Reached take();              // the result of the calls, once
+  void call();                 // begins to call again, after take()
+  std::string reason() const;  // why the neighbour has not answered yet
+  void stop();                 // asks the thread to end; the destructor waits for it
 
  private:
   void run();
@@ -40,14 +40,14 @@ class LinkCaller {
   const Message& hello_;
   wan::Context& context_;
   const SitePlace& there_;
-  double within_;  // of the next attempt (the thread's)
+  double within_;  // time limit of the next attempt, seconds; used by the thread alone
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool calling_ = true, stopping_ = false;
   std::string reason_;
   Reached reached_;
-  std::thread thread_;  // last
+  std::thread thread_;  // declared last: it uses all the others
 };
 
 }  // namespace maki::sites

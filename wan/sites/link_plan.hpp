@@ -1,4 +1,4 @@
-// The links of one site: with whom, by which settings, and with whose key.
+// The links of one site: its neighbours, the settings and the keys.
 #pragma once
 
 #include <string>
@@ -8,23 +8,25 @@
 
 namespace maki::sites {
 
-// Of this site: the one on the right first; two sites have one.
+// The neighbours of this site, the right one first; in a ring of two sites there is one.
 std::vector<int> neighbours(const RingPlan& plan);
 // Whether a neighbour calls this site; else this site calls it. Throws Error where neither can be called.
 bool calls_us(const RingPlan& plan, int neighbour);
-// What the site on the left has for the way to the next one, else what all links have. The same at both ends, but for the
-// name that each calls itself by: its own in the ring, unless the settings have another.
+// Settings of the link to a neighbour: SitePlace::onward of its left site, else those of all links. The same at both
+// ends but for the name by which each end introduces itself: its name in the ring, unless the settings have another.
 LinkPlan link_to(const RingPlan& plan, int neighbour);
 
-// What this site listens with for all neighbours that call it: all their keys, each once, and room for the largest of
-// their settings. Throws wan::SecurityError for keys that cannot be used.
+// Settings for the listener of this site: the keys of all neighbours that call it, each once, and the largest of their
+// settings. Throws wan::SecurityError for keys that cannot be used.
 LinkPlan listening_plan(const RingPlan& plan);
 
-// Of a neighbour's link, as a path tells it of its peer; empty where links have no keys. A neighbour is who its key says
-// and not who it says: another site of the ring may hold a key that this one knows. Throws wan::SecurityError.
+// The id of the key of a neighbour's link, as a path gives it for its peer; empty where links have no keys. Neighbours
+// are recognised by their keys, not by the names they give: another site of the ring may hold a key that this one
+// knows.
+// Throws wan::SecurityError.
 std::string key_id(const LinkPlan& link);
-// For the user, where both neighbours of this site hold the same key, or where certificates do not tell them apart; empty
-// otherwise. Throws wan::SecurityError.
+// A warning for the user where both neighbours of this site hold the same key, or where certificates do not distinguish
+// them; else empty. Throws wan::SecurityError.
 std::string shared_key_warning(const RingPlan& plan);
 
 }  // namespace maki::sites

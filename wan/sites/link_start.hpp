@@ -1,4 +1,4 @@
-// The links of a site to its neighbours, from nothing to exchanged hellos.
+// Connects a site to its neighbours, up to the exchange of hellos.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ namespace maki::sites {
 
 struct StartedLink {
   int site = 0;
-  bool calls = false;  // they call us
+  bool calls = false;  // the neighbour calls this site
   bool up = false;
-  std::string problem;  // why there is no hope, where there is none
+  std::string problem;  // why the link has failed; empty: it has not
   wan::Path path;
   wan::Request news;  // posted for kNewsTag
   Hello theirs;
@@ -26,19 +26,19 @@ struct StartedLink {
 
 class LinkStart {
  public:
-  // Listens where a neighbour is to call. Throws Error for a plan that does not fit, a port that cannot be had, key
-  // files that are missing. `context` lives longer than what comes of this.
+  // Listens where a neighbour is to call. Throws Error for an inconsistent plan, a port that is not available, and
+  // missing key files. `context` has to outlive this object, its links and its listener.
   LinkStart(const RingPlan& plan, Purpose purpose, wan::Context& context);
   ~LinkStart();
 
-  // Returns when all links are up, or as soon as one has no hope where `all_or_none`, else when each is up or has none.
-  // A link that is not up when `wait_limit` (0: none) is over has no hope then.
+  // Returns when each link is up or has failed; with `all_or_none`, as soon as one has failed. A link that is not up
+  // after `wait_limit` seconds (0: no limit) has failed.
   void run(bool all_or_none, double wait_limit);
 
-  // Tells those who have come meanwhile and are not among links() yet why there will be no run.
+  // Tells callers that are not among links() yet why there will be no run.
   void refuse(const std::string& why);
 
-  // The one on the right first; two sites have one.
+  // Link to the right neighbour first; in a ring of two sites there is one link.
   std::vector<StartedLink>& links() { return links_; }
   std::unique_ptr<wan::Listener> take_listener() { return std::move(listener_); }
   const Hello& ours() const { return ours_; }
@@ -55,7 +55,7 @@ class LinkStart {
   void look_at_candidates();
   void look_at_callers();
   void look_at_news();
-  // Takes a path whose hello is there. Throws Error where it is not that site's.
+  // Accepts a path whose hello has arrived. Throws Error where the hello is not that of the site at this link.
   void judge(std::size_t link, wan::Path path, std::span<const std::byte> hello);
   std::string why_waiting(std::size_t link) const;
   std::string name(int site) const { return plan_.sites[static_cast<std::size_t>(site)].name; }
@@ -66,14 +66,14 @@ class LinkStart {
   wan::Context& context_;
   std::unique_ptr<wan::Listener> listener_;
   std::vector<StartedLink> links_;
-  std::vector<std::string> key_ids_;  // that the neighbours hold, beside links_; empty: paths know them otherwise
-  std::vector<std::string> reasons_;  // of waiting, beside links_
+  std::vector<std::string> key_ids_;  // by link: id of the neighbour's key; empty where links have no keys
+  std::vector<std::string> reasons_;  // by link: why it is not up yet
   std::vector<Candidate> candidates_;
-  std::vector<wan::Path> left_;  // of others than our neighbours, and of those that only try their links
-  std::vector<std::unique_ptr<LinkCaller>> callers_;  // null where they call
+  std::vector<wan::Path> left_;  // paths of callers that are no neighbours, or that only test their links
+  std::vector<std::unique_ptr<LinkCaller>> callers_;  // by link; null where the neighbour calls
 };
 
-// Why the run ends, for the site at the other end: it throws this text. Never waits or throws.
+// Tells the site at the other end why the run ends; that site throws an error with this text. Never waits or throws.
 void send_news(wan::Path& path, std::uint32_t kind, const std::string& text);
 std::string text_of_news(std::span<const std::byte> news);
 void say(const RingPlan& plan, const std::string& line);

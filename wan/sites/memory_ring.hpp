@@ -8,8 +8,8 @@
 
 namespace maki::sites {
 
-// One for each site. Receives wait for other threads; where all sites are driven by one thread, everything has to be
-// sent before it is received.
+// One ring object for each site. receive() waits for other threads; where one thread drives all sites, it has to send
+// every message before it receives it.
 std::vector<std::unique_ptr<Ring>> make_memory_rings(int count);
 
 }  // namespace maki::sites

@@ -12,16 +12,17 @@
 
 namespace maki::sites {
 
-// Messages travel in pieces, which sites between pass on as they arrive. Those of different phases do not wait for one
-// another: on each link control overtakes sums, these particles, these trees, these meshes, and these output.
-// Counters: what this site puts on its links, so a published message counts once for each of its links.
+// Messages travel in pieces, which intermediate sites pass on as they arrive. Phases do not wait for one another; their
+// priorities on each link are, from high to low: control, sums, particles, trees, mesh, output.
+// Traffic counts what this site puts on its links: a published message counts once for each of its links.
 class NetRing : public Ring {
  public:
-  // Connects to the neighbours in whatever order the sites start, with a line every ten seconds while one is missing,
-  // and lets all sites' hellos go around. Throws Error where a site must not take part (version, agreement, order of the
-  // ring, key) with the difference named, at all sites; where `wait_limit` is over; where a port cannot be had.
+  // Connects to the neighbours, in whatever order the sites start, with a message every ten seconds while one is
+  // missing, and exchanges the hellos of all sites. Throws Error, at all sites and naming the difference, where a site
+  // must not take part (version, agreement, order of the ring, key); after `wait_limit`; and where a port is not
+  // available.
   explicit NetRing(const RingPlan& plan);
-  // Without close() before it, the others take this for a loss.
+  // Destruction without close() looks like the loss of this site to the others.
   ~NetRing() override;
 
   int count() const override;
@@ -34,9 +35,9 @@ class NetRing : public Ring {
   // Also waits until all other sites close.
   void close() override;
 
-  // Of all sites in the order of the ring, as they said at the start.
+  // The hellos of all sites in the order of the ring, as exchanged at the start.
   const std::vector<Hello>& hellos() const;
-  // The path to a neighbour (tests, reports). Two sites have one: it is both.
+  // The path to a neighbour (for tests and reports); in a ring of two sites it is the left and the right one.
   wan::Path& path_to(int neighbour);
 
  private:

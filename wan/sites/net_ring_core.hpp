@@ -37,7 +37,7 @@ class NetRing::Core {
   wan::Path& path_to(int neighbour);
 
  private:
-  // To a neighbour: what it gets, and what it says.
+  // The link to a neighbour, with the messages sent to it.
   struct Link {
     int site = 0;
     wan::Path path;
@@ -47,12 +47,12 @@ class NetRing::Core {
     std::deque<std::pair<wan::Request, SharedMessage>> kept;
     bool keeping = false;  // the keeper waits for the first of them
   };
-  // What comes from a site in a phase.
+  // Messages received from one site in one phase.
   struct Lane {
     int origin = 0;
     Phase phase = Phase::kControl;
     Link* from = nullptr;
-    Link* onward = nullptr;  // null where nothing goes further
+    Link* onward = nullptr;  // link on which messages are passed on; null: none are
     std::thread thread;
     bool ended = false;
     std::deque<std::pair<std::uint64_t, SharedMessage>> arrived;
@@ -76,7 +76,7 @@ class NetRing::Core {
   void count_passed_on(Phase phase, std::size_t bytes);
 
   // net_ring_loss.cpp
-  // The first time: everybody who waits is told, and the neighbours but the one that told us.
+  // On the first failure wakes all waiting threads with `error`, and tells the neighbours except `told_by`.
   void fail(std::exception_ptr error, const std::string& text, const Link* told_by);
   void lose(const Link& link, const wan::PathError& error);
   void run_news(Link& link);
@@ -91,13 +91,13 @@ class NetRing::Core {
 
   std::vector<std::string> names_;
   const std::size_t most_held_;
-  std::atomic<std::size_t> held_ = 0;  // by messages that came and that somebody still has
+  std::atomic<std::size_t> held_ = 0;  // bytes of received messages that are still in use
   std::unique_ptr<wan::Context> context_;
   std::unique_ptr<wan::Listener> listener_;
   std::deque<Link> links_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // by origin and phase; null: this site's own
 
-  mutable std::mutex mutex_;  // of what follows, and of the lanes' and links' queues
+  mutable std::mutex mutex_;  // guards the members below, and the queues of lanes and links
   std::condition_variable changed_;
   std::exception_ptr failed_;
   bool closing_ = false, closed_ = false, stopping_ = false;

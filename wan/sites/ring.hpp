@@ -12,15 +12,15 @@
 
 namespace maki::sites {
 
-// What messages are for. Those of one phase from one site arrive in the order of their numbers, and no phase waits for
-// another one.
+// Purposes of messages. Messages of one phase from one site arrive in the order of their numbers; phases do not wait
+// for one another.
 enum class Phase : std::uint8_t {
-  kSums,       // of a step: what steps, rebuilds and boundaries are decided from
+  kSums,       // sums of a step by which steps, rebuilds and boundaries are decided
   kMesh,       // densities
   kTrees,      // local essential trees
-  kParticles,  // that change their site
-  kOutput,     // of snapshots, spectra and energies
-  kControl,    // of beginning and ending a run
+  kParticles,  // particles that change their site
+  kOutput,     // snapshots, spectra and energies
+  kControl,    // beginning and end of a run
 };
 inline constexpr std::size_t kPhases = 6;
 const char* name(Phase phase);
@@ -28,20 +28,20 @@ const char* name(Phase phase);
 using Message = std::vector<std::byte>;
 inline constexpr std::size_t kLongestMessage = std::size_t{128} << 20;  // parts of ranks travel in pieces (sites.hpp)
 
-// A site does not answer any more: its path is down beyond its patience, or it has left because another one is lost.
-// Every later call of the ring throws the same. The run writes a restart and ends.
+// Thrown where a site does not answer any more: its path is down for longer than the settings allow, or it has left
+// because another site is lost. Every later call of the ring throws the same. The run writes a restart and ends.
 class SiteLost : public Error {
  public:
   using Error::Error;
 };
 
-// Of this site in one phase, since the last take_traffic().
+// Traffic of this site in one phase, since the last take_traffic().
 struct Traffic {
-  std::uint64_t messages_sent = 0, bytes_sent = 0;  // as this site's own; what it passes on is not in them
+  std::uint64_t messages_sent = 0, bytes_sent = 0;  // of this site's own messages, without those it passes on
   std::uint64_t messages_received = 0, bytes_received = 0;
   std::uint64_t bytes_passed_on = 0;  // of other sites' messages
-  std::uint64_t waits = 0;            // receives that were not there yet when they were asked for
-  double waited = 0;                  // seconds in these
+  std::uint64_t waits = 0;            // calls of receive() whose message had not arrived
+  double waited = 0;                  // seconds spent in them
 };
 
 class Ring {
@@ -60,7 +60,7 @@ class Ring {
   virtual Message receive(int from, Phase phase, std::uint64_t number) = 0;
   virtual bool arrived(int from, Phase phase) = 0;  // whether receive() would not wait
 
-  // All of it, by phase; counting begins anew.
+  // The traffic by phase; counting begins anew.
   virtual std::array<Traffic, kPhases> take_traffic() = 0;
   // Waits until all that was sent has arrived, and says good-bye: the others do not take this for a loss.
   virtual void close() = 0;

@@ -1,4 +1,4 @@
-// Particles to the sites that own them.
+// Migration of particles to the sites that own them.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,14 @@
 
 namespace maki::sites {
 
-// Particles of this rank outside of the site's slab leave for its neighbours, and others come in, to any rank of the
-// site: half a round trip is waited for, with one message to each neighbour, empty or not. begin() sends and changes
-// nothing, finish() receives, takes out those who have left and appends the others: by site in the order of the ring,
-// then by their rank, then in their order there. Between the two, particles may be read. `extra` as in migrate().
+// Particles of this rank outside of the site's slab are sent to the neighbours; particles that arrive go to any rank of
+// the site. One message to each neighbour, empty or not; the wait is half a round trip. begin() sends and leaves the
+// particles unchanged; finish() receives, removes the particles sent and appends those received: by site in the order
+// of the ring, then by rank, then in their order there. Between the two, particles may be read. `extra` as in
+// migrate().
 // Throws Error, on all ranks, where a particle belongs to a site that is no neighbour: it has moved further than a slab
-// is thick. With Reach::kAll nothing is too far, and every other site has a message: slabs of isolated sets may be
-// thin. The counts are of this rank; messages are one for each neighbour.
+// is thick. With Reach::kAll every other site gets a message and no distance is too long, for the thin slabs of
+// isolated sets. The counts returned are of this rank; messages are one for each neighbour.
 class SiteMigration {
  public:
   enum class Reach { kNeighbours, kAll };

@@ -14,9 +14,10 @@
 
 namespace maki::sites {
 
-// What a site's particles are within, `drift` (sides) beyond the faces of its slab at most: the whole box in y and z.
-// Distances to it are those to the nearer face, also across the box's edge, however thick it is (see the tests). Where
-// the box is not periodic, particles are in its middle half.
+// The region that holds a site's particles: its slab widened by `drift` (sides) on both faces, the whole box in y and
+// z.
+// Distances to it are those to the nearer face, also across the edge of the box, whatever its thickness. Where the box
+// is not periodic, particles are in its middle half.
 WalkTarget slab_target(const Slabs& slabs, int site, bool periodic, float drift);
 
 class SiteTrees {
@@ -28,21 +29,22 @@ class SiteTrees {
   // As LocalEssentialTree::send_whole_cells(), for the neighbours' slabs.
   void send_whole_cells(int level);
 
-  // Each rank's tree is cut for the slabs of the neighbours (with a cutoff) or of all other sites (without), taken as
-  // wider by `drift` (sides) on both sides, and goes on its way. `number` rises from call to call, alike at all sites.
-  // A message goes to every partner, also an empty one: nobody asks. As LocalEssentialTree::rebuild() otherwise.
+  // Selects parts of each rank's tree for the slabs of the partners, the neighbours (with a cutoff) or all other sites
+  // (without), widened by `drift` (sides) on both faces, and sends them; every partner gets a message, maybe an empty
+  // one.
+  // `number` rises from call to call, alike at all sites. Otherwise as LocalEssentialTree::rebuild().
   void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                const Slabs& slabs, float drift, std::uint64_t number);
-  // Payload of the last rebuild's selection alone.
+  // Sends the payload alone, for the selection of the last rebuild().
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles, std::uint64_t number);
-  // Whether the first of every partner's messages are here, so that finish() would wait little. The gateway knows; on
-  // other ranks it is false until finish().
+  // Whether the first message of every partner has arrived, so that finish() would wait little. Known at the gateway;
+  // on other ranks false until finish().
   bool arrived();
   void finish(const Stream& stream);  // waits; the forest is there for work queued on `stream`
 
-  // As LocalEssentialTree's: blocks of all ranks of all partner sites, the same on every rank of this site, in the
-  // order of the sites in the ring and then of their ranks. Counts are of this rank's own part of what is sent, and of
-  // all that is received.
+  // The forest and its particles as in LocalEssentialTree: blocks from all ranks of all partner sites, the same on
+  // every rank of this site, in the order of the sites in the ring and then of their ranks. Counts: messages sent by
+  // this rank, and everything received.
   Octree& forest();
   const SourceParticle* particles() const;
   std::uint64_t particle_count() const;

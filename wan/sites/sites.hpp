@@ -1,5 +1,5 @@
-// What all ranks of a site see of the other sites. All calls are collective over the ranks of this site, which are
-// served by its first rank, the gateway.
+// Communication of all ranks of a site with the other sites. All calls are collective over the ranks of this site; its
+// first rank, the gateway, exchanges the messages.
 #pragma once
 
 #include <array>
@@ -34,18 +34,19 @@ class Sites {
   // All calls throw on every rank what went wrong at the gateway: SiteLost, or Error. (A site of several ranks hears of
   // what went wrong in publish() with its next call.)
 
-  // Small messages, alike on all ranks: `mine` of rank 0 goes to all other sites. Returns at once.
+  // Sends `mine` of rank 0 to all other sites; a small message, alike on all ranks. Returns at once.
   void publish(Phase phase, std::uint64_t number, std::span<const std::byte> mine);
-  // What each site has published under this number, in the order of the ring, on all ranks; this site's own is in it
-  // too. Waits.
+  // The messages that all sites, this one too, have published under `number`, in the order of the ring, on all ranks.
+  // Waits for them.
   std::vector<Message> collect(Phase phase, std::uint64_t number);
-  // Both in one: a round trip is waited for.
+  // publish() and collect(): waits for a round trip.
   std::vector<Message> gather(Phase phase, std::uint64_t number, std::span<const std::byte> mine) {
     publish(phase, number, mine);
     return collect(phase, number);
   }
 
-  // What all sites have for `mine`, added up in the order of the ring by join(T& sum, const T& one): a round trip.
+  // The values `mine` of all sites, joined in the order of the ring by join(T& sum, const T& one): waits for a round
+  // trip.
   template <class T, class Join>
   T joined(Phase phase, std::uint64_t number, const T& mine, Join&& join);
   template <class T>
@@ -53,40 +54,40 @@ class Sites {
     return joined(phase, number, mine, [](T& sum, T one) { sum += one; });
   }
 
-  // Every rank's part goes to another site, or to all others. Returns when `mine` may be used again; the parts travel
-  // on. The gateway never holds more than a bounded number of pieces beyond what the ring has taken over.
+  // Send every rank's part to the site `to`, or to all other sites. Return when `mine` may be used again. The gateway
+  // holds a bounded number of pieces beyond those given to the ring.
   void send_parts(int to, Phase phase, std::uint64_t number, std::span<const std::byte> mine);
   void publish_parts(Phase phase, std::uint64_t number, std::span<const std::byte> mine);
-  // The parts of that site's ranks in their order, all of them on every rank. Waits.
+  // The parts of the ranks of site `from` in their order, all of them on every rank. Waits for them.
   std::vector<Message> receive_parts(int from, Phase phase, std::uint64_t number);
-  // The same where each part is to be on one rank only: part p goes to rank p mod size of this site. Returns this
-  // rank's alone, in their order.
+  // As receive_parts(), but part p goes only to rank p mod size of this site. Returns the parts of this rank, in order.
   std::vector<Message> receive_shares(int from, Phase phase, std::uint64_t number);
 
   // 1, 2, ... in each phase: numbers for messages of different kinds that all sites send in the same order (of
   // Phase::kOutput: energies, the numbers of particles of a snapshot, meshes of spectra, the report at the end).
   std::uint64_t next_number(Phase phase) { return ++numbers_[static_cast<std::size_t>(phase)]; }
 
-  // Of the gateway, alike on all ranks.
+  // Traffic of the gateway, alike on all ranks.
   std::array<Traffic, kPhases> take_traffic();
   void close();
-  Ring* ring() { return ring_.get(); }  // null but on the gateway
-  // In how large pieces parts leave this site; alike on all its ranks. (Tests make it small.)
+  Ring* ring() { return ring_.get(); }  // null on all ranks but the gateway
+  // Size in bytes of the pieces in which parts leave this site; alike on all its ranks. (Tests make it small.)
   static constexpr std::size_t kPiece = std::size_t{64} << 20;
   void set_piece(std::size_t bytes);
-  static constexpr std::size_t kMostRanks = std::size_t{1} << 16;  // of a site
+  static constexpr std::size_t kMostRanks = std::size_t{1} << 16;  // ranks of a site, at most
 
  private:
   std::unique_ptr<Ring> ring_;
   std::vector<std::string> names_;
   Communicator ranks_;
   int me_ = 0;
-  std::array<std::uint64_t, kPhases> numbers_{};  // the last ones of next_number()
-  struct Own;                                     // what this site has published and not collected yet
+  std::array<std::uint64_t, kPhases> numbers_{};  // last results of next_number()
+  struct Own;                                     // messages that this site has published and not collected yet
   std::unique_ptr<Own> own_;
 };
 
-// Values to a message and back. T has no pointers. Throws Error where the size is not that of one T.
+// Conversion of a value to a message and back. T has no pointers. value_of() throws Error where the size is not that of
+// T.
 template <class T>
 std::span<const std::byte> as_bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));

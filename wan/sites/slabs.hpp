@@ -8,10 +8,10 @@
 
 namespace maki::sites {
 
-// What a site tells about its last evaluation of forces.
+// Measures of one site's evaluations of forces.
 struct SiteWork {
-  double force_seconds = 0;  // t_calc of eq. 1: the slowest rank's in lists and their evaluation since the last cut
-  double work = 0;           // what was done in it, independent of the site's speed: interactions
+  double force_seconds = 0;  // t_calc of eq. 1: lists and their evaluation since the last cut, of the slowest rank
+  double work = 0;           // interactions in that time, independent of the site's speed
   std::uint64_t particles = 0;
   std::vector<std::uint32_t> x;  // sampled positions (fixed point), each of which stands for work / x.size()
 };
@@ -35,7 +35,8 @@ class Slabs {
   double thickness(int site) const;   // sides
   // Slab i is [starts[i], starts[i + 1]); the first begins at 0.
   std::span<const std::uint32_t> starts() const { return starts_; }
-  // The same places after the box of an isolated set has doubled about its middle (double_box() of the particles).
+  // Keeps the boundaries in place after the box of an isolated set has doubled about its middle (double_box() of the
+  // particles).
   void double_box();
   bool operator==(const Slabs&) const = default;
 
@@ -53,8 +54,8 @@ class Slabs {
 // A particle that was in slab i is then in i - 1, i or i + 1, also if it has strayed by less than half of `thinnest`.
 Slabs cut(const Slabs& now, std::span<const SiteWork> sites, const SlabLimits& limits);
 
-// How much longer the slowest site takes than all would that share the work by their speed: 0.5 is half as long again.
-// 0 without times.
+// Excess of the slowest site's time over the time of all sites if they shared the work by their speed, as a fraction of
+// the latter: 0.5 is half as long again. 0 without times.
 double waste(std::span<const SiteWork> sites);
 
 }  // namespace maki::sites

@@ -21,7 +21,7 @@ std::vector<wan::Limit> limits_here(const sites::RingPlan& plan, const std::vect
 
 // What keeps this site from running with its neighbours, a sentence each. Empty: nothing.
 std::vector<std::string> problems_of(const sites::RingPlan& plan, const std::vector<sites::LinkCheck>& links);
-// What does not, and should be known: clocks that are apart, a neighbour that waits to run already.
+// Notes on what does not keep the site from running: clocks that differ, a neighbour that waits to run already.
 std::vector<std::string> notes_on(const sites::RingPlan& plan, const std::vector<sites::LinkCheck>& links);
 
 // One line for each neighbour, below a line of headings.

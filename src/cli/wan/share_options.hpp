@@ -31,7 +31,7 @@ std::vector<std::string> keys_of(const ShareOptions& options);
 // Each of --allow gets its own folder, all others that `security` lets in --root. The last of security.key_files are
 // keys_of(options), unless certificates are used. Throws Error where somebody has no folder, or a folder nobody.
 void set_shares(const ShareOptions& options, const wan::Security& security, wan::copy::ServerOptions& server);
-// Who has what, a line each.
+// One line for each peer and the folder that it may access.
 std::vector<std::string> shares_text(const wan::copy::ServerOptions& server);
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// Direct sum in double over an isolated set: the truth for isolated forces.
+// Direct sum in double precision over an isolated set: the reference for isolated forces.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Ewald's sum in double: the truth for forces in a periodic box (Ewald 1921; Hernquist, Bouchet & Suto 1991).
+// Ewald's sum in double precision: the reference for forces in a periodic box (Ewald 1921; Hernquist, Bouchet & Suto
+// 1991).
 #pragma once
 
 #include <cstddef>

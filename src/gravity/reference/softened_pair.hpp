@@ -1,4 +1,4 @@
-// The softened pair in double, for the reference sums. Written apart from kernels/force, which it is a check of.
+// The softened pair force in double precision, for the reference sums. Independent of kernels/force, which it checks.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct PairValue {
 // all).
 PairValue softened_newton(double r2, Softening kind, double softening);
 
-// What a reference sum gives, by target.
+// Results of a reference sum, by target.
 struct ReferenceForces {
   std::vector<Vector3> acceleration;  // mass / side^2, G = 1
   std::vector<double> potential;      // mass / side, G = 1; without the target's own -m / softening
