@@ -20,8 +20,8 @@ namespace sites {
 class Slabs;
 }
 
-// Evaluations for which lists with ghosts are kept. The error of the power spectrum at half the Nyquist wave number
-// grows with this number: it would be 3e-3 with 4.
+// Evaluations for which lists with ghosts are kept by default. With more, cells outgrow their lists: the error of the
+// power spectrum at half the Nyquist wave number would be 3e-3 with 4.
 inline constexpr int kGhostReuse = 2;
 
 struct GravityOptions {

@@ -46,7 +46,7 @@ struct StepReport {
   double long_step = 0;        // length of the long step that it belongs to
   bool long_boundary = false;  // the long-range force was evaluated at its end; synchronise() is possible
   bool has_potential = false;  // potentials at the end of the step were asked for and computed
-  StepMeasure measure;         // at the end of the step
+  StepMeasure measure;         // the latest that all sites know; at one site, that of the end of the step
 };
 
 // A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by
