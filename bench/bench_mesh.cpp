@@ -93,9 +93,9 @@ constexpr Setting kSettings[] = {
 
 // The least that has to move to and from memory, bytes, with `n` particles and `cell` = 4 bytes times the padded mesh.
 // A transform goes over the mesh three times (cuFFT) or twice (fft_cpu.cpp).
-ParticleMesh::Phases bytes_moved(const Setting& s, double n, double cell, bool gpu) {
+MeshPhases bytes_moved(const Setting& s, double n, double cell, bool gpu) {
   const double outputs = s.outputs();
-  ParticleMesh::Phases bytes;
+  MeshPhases bytes;
   // GPU: particles, and 8-byte counts cleared, added to, and read. CPU: a counting sort, particles through its indices.
   bytes.assign = gpu ? s.meshes() * (16 * n + 9 * cell) : 40 * n + s.meshes() * (20 * n + cell);
   bytes.forward = s.meshes() * cell * (gpu ? 6 : 4);
@@ -115,17 +115,17 @@ ParticleMesh::Phases bytes_moved(const Setting& s, double n, double cell, bool g
 
 struct Phase {
   const char* name;
-  double ParticleMesh::Phases::*of;
+  double MeshPhases::*of;
 };
-constexpr Phase kPhases[] = {{"assign", &ParticleMesh::Phases::assign},
-                             {"forward", &ParticleMesh::Phases::forward},
-                             {"influence", &ParticleMesh::Phases::influence},
-                             {"backward", &ParticleMesh::Phases::backward},
-                             {"interpolate", &ParticleMesh::Phases::interpolate}};
+constexpr Phase kPhases[] = {{"assign", &MeshPhases::assign},
+                             {"forward", &MeshPhases::forward},
+                             {"influence", &MeshPhases::influence},
+                             {"backward", &MeshPhases::backward},
+                             {"interpolate", &MeshPhases::interpolate}};
 
 struct Run {
   double whole = 1e30;
-  ParticleMesh::Phases best{1e30, 1e30, 1e30, 1e30, 1e30};
+  MeshPhases best{1e30, 1e30, 1e30, 1e30, 1e30};
 };
 
 Run best_of(const Stream& stream, ParticleMesh& mesh, const DeviceBuffer<SourceParticle>& source, int repeat) {
@@ -141,7 +141,7 @@ Run best_of(const Stream& stream, ParticleMesh& mesh, const DeviceBuffer<SourceP
     mesh.long_range(stream, source.data(), source.size(), unit, a.view(), nullptr);
     stream.synchronize();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    const ParticleMesh::Phases now = mesh.phases();
+    const MeshPhases now = mesh.phases();
     run.whole = std::min(run.whole, seconds.count());
     for (const Phase& p : kPhases) run.best.*p.of = std::min(run.best.*p.of, now.*p.of);
   }
@@ -162,7 +162,7 @@ struct Bench {
     const Run run = best_of(stream, mesh, source, repeat);
     const auto n = static_cast<double>(source.size());
     const double padded = static_cast<double>(m) * m * (m + 2);
-    const ParticleMesh::Phases bytes = bytes_moved(s, n, 4 * padded, gpu);
+    const MeshPhases bytes = bytes_moved(s, n, 4 * padded, gpu);
     const std::string name = fmt::format("{}^3 {}, {}: ", m, s.label, label(set));
     fmt::print("{:4}^3  {}  {:<9} {:8.2f}", m, s.label, label(set), 1e3 * run.whole);
     report.add(name + "whole", run.whole, "s");

@@ -22,7 +22,7 @@ Complex* modes(float* values) { return reinterpret_cast<Complex*>(values); }
 
 bool BlockedFft::is_for(int m) {
   if (std::string(backend_name()) != "cpu" || m < 2 || m % 2) return false;
-  const LineFft<float> lines(m);
+  const LineFft lines(m);
   const auto cells = static_cast<std::size_t>(m);
   return lines.complex_row() * (cells / 2 + 1) <= lines.real_row() * cells;
 }

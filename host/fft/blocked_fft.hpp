@@ -50,7 +50,7 @@ class BlockedFft {
   void make_buffers(std::size_t floats);
 
   std::size_t m_;
-  LineFft<float> lines_;
+  LineFft lines_;
   DeviceBuffer<float> buffers_{"fft.blocks"};
 };
 

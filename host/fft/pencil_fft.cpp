@@ -9,12 +9,10 @@ std::size_t counted(const PencilRange& range) { return static_cast<std::size_t>(
 
 }  // namespace
 
-template <class Real>
-PencilFft<Real>::PencilFft(const Communicator& communicator, int m)
+PencilFft::PencilFft(const Communicator& communicator, int m)
     : PencilFft(communicator, PencilLayout(m, communicator.size())) {}
 
-template <class Real>
-PencilFft<Real>::PencilFft(const Communicator& communicator, const PencilLayout& layout)
+PencilFft::PencilFft(const Communicator& communicator, const PencilLayout& layout)
     : messages_(communicator), layout_(layout), lines_(layout.cells()) {
   z_to_y_ = plan(Pencils::kZ, Pencils::kY);
   y_to_x_ = plan(Pencils::kY, Pencils::kX);
@@ -22,21 +20,16 @@ PencilFft<Real>::PencilFft(const Communicator& communicator, const PencilLayout&
   y_to_z_ = plan(Pencils::kY, Pencils::kZ);
 }
 
-template <class Real>
-std::size_t PencilFft<Real>::size() const {
+std::size_t PencilFft::size() const {
   const std::size_t complex_lines =
       std::max(lines_.padded(layout_.lines(Pencils::kY, rank())), lines_.padded(layout_.lines(Pencils::kX, rank())));
   return std::max(real_row() * lines_.padded(layout_.lines(Pencils::kReal, rank())), mode_row() * complex_lines);
 }
 
-template <class Real>
-std::size_t PencilFft<Real>::bytes() const {
-  return work_.capacity() * sizeof(Real) + messages_.bytes();
-}
+std::size_t PencilFft::bytes() const { return work_.capacity() * sizeof(float) + messages_.bytes(); }
 
 // Complex numbers from one cell to the next along x, y and z.
-template <class Real>
-std::array<std::size_t, 3> PencilFft<Real>::steps(Pencils pencils, const PencilBox& held) const {
+std::array<std::size_t, 3> PencilFft::steps(Pencils pencils, const PencilBox& held) const {
   const std::array<int, 3> axes = PencilLayout::order(pencils);
   std::array<std::size_t, 3> step;
   step[axes[2]] = 1;
@@ -46,8 +39,7 @@ std::array<std::size_t, 3> PencilFft<Real>::steps(Pencils pencils, const PencilB
 }
 
 // Messages are in the order of the receiver's layout, so that the sender transposes.
-template <class Real>
-auto PencilFft<Real>::parts(Pencils from, Pencils to, bool sending) const -> std::vector<Part> {
+auto PencilFft::parts(Pencils from, Pencils to, bool sending) const -> std::vector<Part> {
   const Pencils here = sending ? from : to, there = sending ? to : from;
   const PencilBox held = layout_.box(here, rank());
   const std::array<std::size_t, 3> step = steps(here, held);
@@ -77,8 +69,7 @@ auto PencilFft<Real>::parts(Pencils from, Pencils to, bool sending) const -> std
   return found;
 }
 
-template <class Real>
-auto PencilFft<Real>::plan(Pencils from, Pencils to) const -> Transpose {
+auto PencilFft::plan(Pencils from, Pencils to) const -> Transpose {
   Transpose transpose{parts(from, to, true), parts(from, to, false), false,
                       PencilLayout::order(from)[0] == PencilLayout::order(to)[0]};
   const auto mine = [&](const std::vector<Part>& parts) { return parts.size() == 1 && parts[0].peer == rank(); };
@@ -87,9 +78,7 @@ auto PencilFft<Real>::plan(Pencils from, Pencils to) const -> Transpose {
 }
 
 // Messages leave from `out` and arrive in `in`, where this rank's own part is copied to.
-template <class Real>
-void PencilFft<Real>::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in,
-                                       int tag) {
+void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag) {
   const Complex* own = nullptr;
   std::vector<Communicator::Outgoing> outgoing;
   std::vector<Communicator::Incoming> incoming;
@@ -110,9 +99,8 @@ void PencilFft<Real>::send_and_receive(const Stream& stream, const Transpose& tr
 
 // The mesh goes from one array to the other; either is the other's buffer of messages meanwhile. Planes are transformed
 // just before and after they are copied, a few at a time where the order of the copy allows it.
-template <class Real>
-void PencilFft<Real>::run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag,
-                          const Planes& before, const Planes& after) {
+void PencilFft::run(const Stream& stream, const Transpose& transpose, float* from, float* to, int tag,
+                    const Planes& before, const Planes& after) {
   auto* source = reinterpret_cast<Complex*>(from);
   auto* target = reinterpret_cast<Complex*>(to);
   const bool stays = transpose.stays_here, same_planes = stays && transpose.same_planes;
@@ -136,8 +124,7 @@ void PencilFft<Real>::run(const Stream& stream, const Transpose& transpose, Real
   }
 }
 
-template <class Real>
-auto PencilFft<Real>::planes(const Stream& stream, Pencils pencils, Real* mesh, Transform transform) -> Planes {
+auto PencilFft::planes(const Stream& stream, Pencils pencils, float* mesh, Transform transform) -> Planes {
   const PencilBox held = layout_.box(pencils, rank());
   const std::array<int, 3> axes = PencilLayout::order(pencils);
   const std::size_t lines = counted(held.along[static_cast<std::size_t>(axes[1])]);
@@ -148,29 +135,24 @@ auto PencilFft<Real>::planes(const Stream& stream, Pencils pencils, Real* mesh, 
           }};
 }
 
-template <class Real>
-void PencilFft<Real>::forward(const Stream& stream, Real* mesh) {
-  using Fft = LineFft<Real>;
+void PencilFft::forward(const Stream& stream, float* mesh) {
+  using Fft = LineFft;
   work_.resize(size());
-  Real* work = work_.data();
+  float* work = work_.data();
   run(stream, z_to_y_, mesh, work, 0, planes(stream, Pencils::kZ, mesh, &Fft::real_to_modes),
       planes(stream, Pencils::kY, work, &Fft::forward));
   run(stream, y_to_x_, work, mesh, 1, {0, [](std::size_t, std::size_t) {}},
       planes(stream, Pencils::kX, mesh, &Fft::forward));
 }
 
-template <class Real>
-void PencilFft<Real>::backward(const Stream& stream, Real* mesh) {
-  using Fft = LineFft<Real>;
+void PencilFft::backward(const Stream& stream, float* mesh) {
+  using Fft = LineFft;
   work_.resize(size());
-  Real* work = work_.data();
+  float* work = work_.data();
   run(stream, x_to_y_, mesh, work, 2, planes(stream, Pencils::kX, mesh, &Fft::backward),
       planes(stream, Pencils::kY, work, &Fft::backward));
   run(stream, y_to_z_, work, mesh, 3, {0, [](std::size_t, std::size_t) {}},
       planes(stream, Pencils::kZ, mesh, &Fft::modes_to_real));
 }
-
-template class PencilFft<float>;
-template class PencilFft<double>;
 
 }  // namespace maki

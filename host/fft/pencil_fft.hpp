@@ -1,6 +1,5 @@
 // The Fourier transform of one real mesh over many ranks, in place: lines along z, y and x in turn, with an exchange
-// within a row and one within a column of ranks between (pencil_layout.hpp). Real is float, or double for initial
-// conditions.
+// within a row and one within a column of ranks between (pencil_layout.hpp).
 //
 // Every line is transformed whole by the same plan (line_fft.hpp), and exchanges move bits: so the modes are the same
 // for any number of ranks.
@@ -22,7 +21,6 @@
 
 namespace maki {
 
-template <class Real>
 class PencilFft {
  public:
   // Collective over `communicator`, like forward() and backward(). Throws Error as PencilLayout does.
@@ -40,14 +38,14 @@ class PencilFft {
   // Cells as lines [x][y][z] of cells(), real_row() floats apart, become modes as lines [ky][kz][x] of modes(),
   // mode_row() floats apart; kz = 0 ... m/2, and i means wave number i - m above m/2 along x and y. Signs as in
   // RealFft3d, not normalised. `mesh` holds size() reals and is aligned to 64 bytes. Work on `stream`.
-  void forward(const Stream& stream, Real* mesh);
-  void backward(const Stream& stream, Real* mesh);
+  void forward(const Stream& stream, float* mesh);
+  void backward(const Stream& stream, float* mesh);
 
   // What this rank has sent to others so far.
   DevicePayload::Traffic traffic() const { return messages_.traffic(); }
 
  private:
-  using Complex = std::complex<Real>;
+  using Complex = std::complex<float>;
   int rank() const { return messages_.ranks().rank(); }
   struct Part {
     int peer;
@@ -67,20 +65,20 @@ class PencilFft {
     std::size_t count;
     std::function<void(std::size_t first, std::size_t count)> transform;
   };
-  using Transform = void (LineFft<Real>::*)(const Stream&, Real*, std::size_t);
-  Planes planes(const Stream& stream, Pencils pencils, Real* mesh, Transform transform);
+  using Transform = void (LineFft::*)(const Stream&, float*, std::size_t);
+  Planes planes(const Stream& stream, Pencils pencils, float* mesh, Transform transform);
   Transpose plan(Pencils from, Pencils to) const;
   std::vector<Part> parts(Pencils from, Pencils to, bool sending) const;
   std::array<std::size_t, 3> steps(Pencils pencils, const PencilBox& held) const;
-  void run(const Stream& stream, const Transpose& transpose, Real* from, Real* to, int tag, const Planes& before,
+  void run(const Stream& stream, const Transpose& transpose, float* from, float* to, int tag, const Planes& before,
            const Planes& after);
   void send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag);
 
   DevicePayload messages_;
   PencilLayout layout_;
-  LineFft<Real> lines_;
+  LineFft lines_;
   Transpose z_to_y_, y_to_x_, x_to_y_, y_to_z_;
-  DeviceBuffer<Real> work_{"fft.work"};  // holds y-pencils, and messages
+  DeviceBuffer<float> work_{"fft.work"};  // holds y-pencils, and messages
 };
 
 }  // namespace maki

@@ -156,7 +156,7 @@ class PencilStorage : public MeshStorage {
   int cells_;
   Assignment cloud_;
   bool interlaced_;
-  PencilFft<float> fft_;
+  PencilFft fft_;
   std::optional<BlockedFft> blocked_;
   ParticleBrick brick_;
   std::optional<SharedCounts> shared_;

@@ -12,7 +12,7 @@ namespace maki {
 namespace {
 
 // Modes of this rank's pencils, lines [ky][kz][kx].
-PowerModes modes_of(const PencilFft<float>& fft, DeviceBuffer<float>& mesh, DeviceBuffer<float>& shifted) {
+PowerModes modes_of(const PencilFft& fft, DeviceBuffer<float>& mesh, DeviceBuffer<float>& shifted) {
   const PencilBox held = fft.modes();
   return {reinterpret_cast<Complex*>(mesh.data()),
           reinterpret_cast<const Complex*>(shifted.data()),
@@ -43,7 +43,7 @@ MeasuredPower measure_power(const Communicator& communicator, const Stream& stre
   DeviceBuffer<SourceParticle> folded("power.folded");
   particles = fold_particles(stream, particles, n, options.folding, folded);
   const MassUnit unit = choose_mass_unit(communicator, stream, Assignment::kPcs, options.cells, particles, n);
-  PencilFft<float> fft(communicator, options.cells);
+  PencilFft fft(communicator, options.cells);
   DeviceBuffer<float> mesh("power.mesh", fft.size()), shifted("power.shifted", fft.size());
   ParticleBrick(communicator, fft.layout(), fft.real_row(), Assignment::kPcs, true, 0)
       .assign(stream, particles, n, unit, mesh.data(), shifted.data());

@@ -9,39 +9,7 @@
 namespace maki {
 namespace {
 
-// cuFFT's two precisions under one name.
-template <class Real>
-struct Cufft;
-template <>
-struct Cufft<float> {
-  using Complex = cufftComplex;
-  static constexpr cufftType to_modes = CUFFT_R2C, to_real = CUFFT_C2R, both_ways = CUFFT_C2C;
-  static cufftResult run_to_modes(cufftHandle plan, float* from, float* to) {
-    return cufftExecR2C(plan, from, complex_of(to));
-  }
-  static cufftResult run_to_real(cufftHandle plan, float* from, float* to) {
-    return cufftExecC2R(plan, complex_of(from), to);
-  }
-  static cufftResult run(cufftHandle plan, float* from, float* to, int way) {
-    return cufftExecC2C(plan, complex_of(from), complex_of(to), way);
-  }
-  static Complex* complex_of(float* v) { return reinterpret_cast<Complex*>(v); }
-};
-template <>
-struct Cufft<double> {
-  using Complex = cufftDoubleComplex;
-  static constexpr cufftType to_modes = CUFFT_D2Z, to_real = CUFFT_Z2D, both_ways = CUFFT_Z2Z;
-  static cufftResult run_to_modes(cufftHandle plan, double* from, double* to) {
-    return cufftExecD2Z(plan, from, complex_of(to));
-  }
-  static cufftResult run_to_real(cufftHandle plan, double* from, double* to) {
-    return cufftExecZ2D(plan, complex_of(from), to);
-  }
-  static cufftResult run(cufftHandle plan, double* from, double* to, int way) {
-    return cufftExecZ2Z(plan, complex_of(from), complex_of(to), way);
-  }
-  static Complex* complex_of(double* v) { return reinterpret_cast<Complex*>(v); }
-};
+cufftComplex* complex_of(float* values) { return reinterpret_cast<cufftComplex*>(values); }
 
 // run(line) transforms a batch that begins there.
 template <class F>
@@ -54,8 +22,7 @@ void in_batches(const Stream& stream, cufftHandle plan, std::size_t lines, std::
 }  // namespace
 
 // Plans for one batch of lines, which share a work area.
-template <class Real>
-struct LineFft<Real>::Plans {
+struct LineFft::Plans {
   DeviceBuffer<char> work{"fft.work"};
   cufftHandle to_modes = 0, to_real = 0, both_ways = 0;
 
@@ -74,90 +41,72 @@ struct LineFft<Real>::Plans {
   }
 };
 
-template <class Real>
-LineFft<Real>::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
+LineFft::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
   if (m < 2 || m % 2)
     throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
-  using Api = Cufft<Real>;
   const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2,
             lines = static_cast<int>(batch());
   std::size_t bytes = 1;
-  bytes = std::max(bytes, plans_->make(plans_->to_modes, m, lines, Api::to_modes, reals, reals / 2));
-  bytes = std::max(bytes, plans_->make(plans_->to_real, m, lines, Api::to_real, reals / 2, reals));
-  bytes = std::max(bytes, plans_->make(plans_->both_ways, m, lines, Api::both_ways, complexes, complexes));
+  bytes = std::max(bytes, plans_->make(plans_->to_modes, m, lines, CUFFT_R2C, reals, reals / 2));
+  bytes = std::max(bytes, plans_->make(plans_->to_real, m, lines, CUFFT_C2R, reals / 2, reals));
+  bytes = std::max(bytes, plans_->make(plans_->both_ways, m, lines, CUFFT_C2C, complexes, complexes));
   plans_->work.resize(bytes);
   const cufftHandle plans[] = {plans_->to_modes, plans_->to_real, plans_->both_ways};
   for (cufftHandle plan : plans) check_fft(cufftSetWorkArea(plan, plans_->work.data()), "giving an FFT its work space");
 }
 
-template <class Real>
-LineFft<Real>::~LineFft() = default;
+LineFft::~LineFft() = default;
 
 // cuFFT chooses its kernels by the batch, too: so that is always the same. Two million values keep a GPU busy for longer than
 // a launch takes; the lines of a small mesh's modes are fewer.
-template <class Real>
-std::size_t LineFft<Real>::batch() const {
+std::size_t LineFft::batch() const {
   const auto m = static_cast<std::size_t>(m_);
   return std::clamp((std::size_t{1} << 21) / m, m, m * (m / 2 + 1));
 }
 
-template <class Real>
-std::size_t LineFft<Real>::together(std::size_t groups) const {
-  return groups;
-}
+std::size_t LineFft::together(std::size_t groups) const { return groups; }
 
-template <class Real>
-void LineFft<Real>::real_to_modes(const Stream& stream, Real* values, std::size_t lines) {
+void LineFft::real_to_modes(const Stream& stream, float* values, std::size_t lines) {
   real_to_modes(stream, values, values, lines);
 }
 
-template <class Real>
-void LineFft<Real>::modes_to_real(const Stream& stream, Real* values, std::size_t lines) {
+void LineFft::modes_to_real(const Stream& stream, float* values, std::size_t lines) {
   modes_to_real(stream, values, values, lines);
 }
 
-template <class Real>
-void LineFft<Real>::real_to_modes(const Stream& stream, const Real* reals, Real* modes, std::size_t lines) {
+void LineFft::real_to_modes(const Stream& stream, const float* reals, float* modes, std::size_t lines) {
   in_batches(stream, plans_->to_modes, lines, batch(), "FFT of real lines", [&](std::size_t line) {
-    return Cufft<Real>::run_to_modes(plans_->to_modes, const_cast<Real*>(reals) + real_row() * line,
-                                     modes + real_row() * line);
+    return cufftExecR2C(plans_->to_modes, const_cast<float*>(reals) + real_row() * line,
+                        complex_of(modes + real_row() * line));
   });
 }
 
-template <class Real>
-void LineFft<Real>::modes_to_real(const Stream& stream, Real* modes, Real* reals, std::size_t lines) {
+void LineFft::modes_to_real(const Stream& stream, float* modes, float* reals, std::size_t lines) {
   in_batches(stream, plans_->to_real, lines, batch(), "FFT to real lines", [&](std::size_t line) {
-    return Cufft<Real>::run_to_real(plans_->to_real, modes + real_row() * line, reals + real_row() * line);
+    return cufftExecC2R(plans_->to_real, complex_of(modes + real_row() * line), reals + real_row() * line);
   });
 }
 
-template <class Real>
-void LineFft<Real>::forward(const Stream& stream, Real* values, std::size_t lines) {
+void LineFft::forward(const Stream& stream, float* values, std::size_t lines) {
   forward(stream, values, values, lines);
 }
 
-template <class Real>
-void LineFft<Real>::backward(const Stream& stream, Real* values, std::size_t lines) {
+void LineFft::backward(const Stream& stream, float* values, std::size_t lines) {
   backward(stream, values, values, lines);
 }
 
-template <class Real>
-void LineFft<Real>::forward(const Stream& stream, const Real* from, Real* to, std::size_t lines) {
+void LineFft::forward(const Stream& stream, const float* from, float* to, std::size_t lines) {
   in_batches(stream, plans_->both_ways, lines, batch(), "FFT of lines", [&](std::size_t line) {
-    return Cufft<Real>::run(plans_->both_ways, const_cast<Real*>(from) + complex_row() * line,
-                            to + complex_row() * line, CUFFT_FORWARD);
+    return cufftExecC2C(plans_->both_ways, complex_of(const_cast<float*>(from) + complex_row() * line),
+                        complex_of(to + complex_row() * line), CUFFT_FORWARD);
   });
 }
 
-template <class Real>
-void LineFft<Real>::backward(const Stream& stream, const Real* from, Real* to, std::size_t lines) {
+void LineFft::backward(const Stream& stream, const float* from, float* to, std::size_t lines) {
   in_batches(stream, plans_->both_ways, lines, batch(), "FFT of lines", [&](std::size_t line) {
-    return Cufft<Real>::run(plans_->both_ways, const_cast<Real*>(from) + complex_row() * line,
-                            to + complex_row() * line, CUFFT_INVERSE);
+    return cufftExecC2C(plans_->both_ways, complex_of(const_cast<float*>(from) + complex_row() * line),
+                        complex_of(to + complex_row() * line), CUFFT_INVERSE);
   });
 }
-
-template class LineFft<float>;
-template class LineFft<double>;
 
 }  // namespace maki

@@ -17,7 +17,7 @@ float value(std::size_t i, int mesh) { return std::sin(0.37f * static_cast<float
 
 // Two meshes as PencilFft holds them on one rank.
 struct Meshes {
-  PencilFft<float> fft;
+  PencilFft fft;
   DeviceBuffer<float> mesh[2] = {DeviceBuffer<float>("test.mesh"), DeviceBuffer<float>("test.shifted")};
   const Stream& stream = test::test_stream();
 
@@ -51,7 +51,7 @@ TEST_P(BlockedFfts, IsThePencilsTransformThereAndBack) {
   ASSERT_TRUE(BlockedFft::is_for(m));
   const auto cells = static_cast<std::size_t>(m);
   Meshes expected(m);
-  const PencilFft<float>& fft = expected.fft;
+  const PencilFft& fft = expected.fft;
   for (auto& mesh : expected.mesh) expected.fft.forward(expected.stream, mesh.data());
   for (int y = 0; y < m; ++y)
     for (int z = 0; z <= m / 2; ++z) {

@@ -8,7 +8,6 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
-#include "src/ic/periodic_grid.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -39,7 +38,7 @@ struct Transformed {
   std::vector<float> modes, back;
 };
 
-Transformed transform(PencilFft<float>& fft) {
+Transformed transform(PencilFft& fft) {
   const Stream& stream = test::test_stream();
   const int m = fft.layout().cells();
   std::vector<float> host(fft.size(), 0.0f);
@@ -67,14 +66,6 @@ Difference difference(const Communicator& communicator, double squares, double r
   return {std::sqrt(sums[0] / sums[1]), most[0]};
 }
 
-// A GPU's library has another order of operations than FFTW, which PeriodicGrid always uses.
-bool agree(double found, double expected, bool to_the_bit) {
-#if defined(MAKI_BACKEND_CUDA)
-  to_the_bit = false;
-#endif
-  return to_the_bit ? found == expected : std::abs(found - expected) < 1e-14 * (1 + std::abs(expected));
-}
-
 class PencilFftMeshes : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Meshes, PencilFftMeshes, testing::Values(8, 30, 64));
 INSTANTIATE_TEST_SUITE_P(FewPlanes, PencilFftMeshes, testing::Values(2, 4));
@@ -93,7 +84,7 @@ TEST_P(PencilFftMeshes, ModesAreThoseOfOneRank) {
   whole.forward(stream, mesh.data());
   const std::vector<float> expected = mesh.download(stream);
 
-  PencilFft<float> fft(world, m);
+  PencilFft fft(world, m);
   const Transformed mine = transform(fft);
   const double scale = std::sqrt(m * double(m) * m / 6);  // of one component of a mode: values are even in [-1, 1)
   double squares = 0, reference = 0, largest = 0;
@@ -117,7 +108,7 @@ TEST_P(PencilFftMeshes, ModesAreThoseOfOneRank) {
 TEST_P(PencilFftMeshes, ThereAndBackIsTheNumberOfCells) {
   const Communicator world = Communicator::world();
   const int m = GetParam();
-  PencilFft<float> fft(world, m);
+  PencilFft fft(world, m);
   const Transformed mine = transform(fft);
   double squares = 0, reference = 0;
   for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
@@ -132,7 +123,7 @@ TEST_P(PencilFftMeshes, ThereAndBackIsTheNumberOfCells) {
 }
 
 // Every rank transforms the whole mesh alone, too, and finds its own part in it to the bit.
-void expect_bits_of_one_rank(PencilFft<float>& fft, const PencilFft<float>& alone, const Transformed& whole) {
+void expect_bits_of_one_rank(PencilFft& fft, const PencilFft& alone, const Transformed& whole) {
   const int m = fft.layout().cells(), modes = m / 2 + 1;
   const Transformed mine = transform(fft);
   for_lines(Pencils::kX, fft.modes(), [&](int ky, int kz, std::size_t line) {
@@ -149,20 +140,20 @@ void expect_bits_of_one_rank(PencilFft<float>& fft, const PencilFft<float>& alon
 
 TEST_P(PencilFftMeshes, BitsDoNotDependOnTheNumberOfRanks) {
   const Communicator world = Communicator::world();
-  PencilFft<float> alone(Communicator::self(), GetParam());
+  PencilFft alone(Communicator::self(), GetParam());
   const Transformed whole = transform(alone);
-  PencilFft<float> fft(world, GetParam());
+  PencilFft fft(world, GetParam());
   expect_bits_of_one_rank(fft, alone, whole);
 }
 
 TEST(PencilFft, BitsDoNotDependOnTheGrid) {
   const Communicator world = Communicator::world();
-  PencilFft<float> alone(Communicator::self(), 10);
+  PencilFft alone(Communicator::self(), 10);
   const Transformed whole = transform(alone);
   for (int rows = 1; rows <= world.size(); ++rows) {
     for (int columns = 1; columns <= world.size() / rows; ++columns) {
       SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
-      PencilFft<float> fft(world, PencilLayout(10, world.size(), {rows, columns}));
+      PencilFft fft(world, PencilLayout(10, world.size(), {rows, columns}));
       expect_bits_of_one_rank(fft, alone, whole);
     }
   }
@@ -182,7 +173,7 @@ std::uint64_t change_owner(const PencilLayout& layout, Pencils from, Pencils to,
 
 TEST_P(PencilFftMeshes, SendsWhatChangesOwnerAndNoMore) {
   const Communicator world = Communicator::world();
-  PencilFft<float> fft(world, GetParam());
+  PencilFft fft(world, GetParam());
   const Communicator::Traffic before = world.traffic();
   transform(fft);
   const Communicator::Traffic after = world.traffic();
@@ -203,47 +194,7 @@ TEST_P(PencilFftMeshes, SendsWhatChangesOwnerAndNoMore) {
   EXPECT_LE(messages, 2u * (layout.grid().rows + layout.grid().columns - 2));
 }
 
-// Initial conditions of one rank come from PeriodicGrid: modes become the same points, bit for bit.
-TEST_P(PencilFftMeshes, InDoubleItAgreesWithPeriodicGrid) {
-  const int m = GetParam();
-  const Stream& stream = test::test_stream();
-  PeriodicGrid grid(m);
-  for (int x = 0; x < m; ++x)
-    for (int y = 0; y < m; ++y)
-      for (int z = 0; z < m; ++z) grid.row(x, y)[z] = value(x, y, z);
-  PencilFft<double> fft(Communicator::world(), m);
-  std::vector<double> host(fft.size(), 0.0);
-  for_lines(Pencils::kReal, fft.cells(),
-            [&](int x, int y, std::size_t line) { std::copy_n(grid.row(x, y), m, &host[fft.real_row() * line]); });
-  DeviceBuffer<double> mesh("test.mesh");
-  mesh.upload(stream, host);
-  fft.forward(stream, mesh.data());
-  host = mesh.download(stream);
-  grid.to_modes();
-  const double scale = 1.0 / (static_cast<double>(m) * m * m);
-  const bool exact = (m & (m - 1)) == 0;  // PeriodicGrid scales after its first transform, which may round
-  int off = 0;
-  for_lines(Pencils::kX, fft.modes(), [&](int ky, int kz, std::size_t line) {
-    for (int kx = 0; kx < m; ++kx) {
-      const std::complex<double> expected = grid.mode_row(kx, ky)[kz];
-      double* mode = &host[fft.mode_row() * line + 2 * kx];
-      off += !agree(mode[0] * scale, expected.real(), exact) || !agree(mode[1] * scale, expected.imag(), exact);
-      mode[0] = expected.real();
-      mode[1] = expected.imag();
-    }
-  });
-  EXPECT_EQ(off, 0);
-  mesh.upload(stream, host);
-  fft.backward(stream, mesh.data());
-  host = mesh.download(stream);
-  grid.to_points();
-  for_lines(Pencils::kReal, fft.cells(), [&](int x, int y, std::size_t line) {
-    for (int z = 0; z < m; ++z) off += !agree(host[fft.real_row() * line + z], grid.row(x, y)[z], true);
-  });
-  EXPECT_EQ(off, 0);
-}
-
-TEST(PencilFft, RefusesOddMeshes) { EXPECT_THROW(PencilFft<float>(Communicator::world(), 9), Error); }
+TEST(PencilFft, RefusesOddMeshes) { EXPECT_THROW(PencilFft(Communicator::world(), 9), Error); }
 
 }  // namespace
 }  // namespace maki

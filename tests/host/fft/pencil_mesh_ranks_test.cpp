@@ -97,7 +97,7 @@ TEST_F(PencilMeshes, BadMassOnOneRankIsAnErrorOnAll) {
 }
 
 // The masses of this rank's pencils against the mesh of the whole set, bit for bit.
-long wrong_cells(const PencilFft<float>& fft, const std::vector<float>& lines, const std::vector<float>& whole) {
+long wrong_cells(const PencilFft& fft, const std::vector<float>& lines, const std::vector<float>& whole) {
   const PencilBox held = fft.cells();
   const auto m = static_cast<std::size_t>(fft.layout().cells());
   long wrong = 0;
@@ -111,7 +111,7 @@ long wrong_cells(const PencilFft<float>& fft, const std::vector<float>& lines, c
 
 TEST_F(PencilMeshes, MassesAreThoseOfOneRankBitForBit) {
   for (int m : {8, 18, 32, 80}) {  // the last: several slabs of blocks on a rank
-    PencilFft<float> fft(world, m);
+    PencilFft fft(world, m);
     DeviceBuffer<float> mesh("test.mesh", fft.size()), shifted("test.shifted", fft.size());
     const std::size_t size = static_cast<std::size_t>(m) * m * (m + 2);
     DeviceBuffer<float> whole_mesh("test.whole", size), whole_shifted("test.whole_shifted", size);
@@ -209,7 +209,7 @@ TEST_F(PencilMeshes, ForcesAreTheSameBitsForAnyNumberOfRanks) {
 // A clump of particles on every rank: a small brick, and few bytes.
 TEST_F(PencilMeshes, SendsNoMoreThanTheBricks) {
   const int m = 32;
-  PencilFft<float> fft(world, m);
+  PencilFft fft(world, m);
   ParticleBrick brick(world, fft.layout(), fft.real_row(), Assignment::kPcs, true, 2);
   DeviceBuffer<float> mesh("test.mesh", fft.size()), shifted("test.shifted", fft.size());
   const OnDevice mine(Set{{0xfff00000u, 0x100u, 0x80000000u, 1.0f}, {0x100u, 0xff000000u, 0x81000000u, 1.0f}});
