@@ -82,6 +82,7 @@ class Gravity {
   // images.
   // `agreement`: that of the run, whose begin() and publish() enclose each evaluation of forces, alike at all sites;
   // the particles given are those of this site. Null: these ranks are the only site, for forces outside of a run.
+  // In a periodic box the set of masses stays the same from call to call: its sum and its unit are taken once.
   Gravity(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks = Communicator::self(),
           SiteAgreement* agreement = nullptr);
   ~Gravity();

@@ -44,7 +44,7 @@ StepReport Integrator::start(double t, bool want_potential) {
   agreement_.begin();
   evaluate(true, want_potential);
   measure(true);
-  before_last_ = older_ = measure_of_all();
+  before_last_ = older_ = latest();
   later_.assign(2, before_last_);  // it speaks for the steps that there were not, too
   told_before_ = told_last_;
   return {t, 0, 0, true, want_potential, before_last_};
@@ -86,9 +86,8 @@ void Integrator::collect_told() {
 
 // What the step is chosen by: all sites have it by now.
 void Integrator::learn_measures() {
-  const auto known = agreement_.known();
   agreement_.begin();
-  if (agreement_.known() != known) later_.push_back(measure_of_all());
+  take_known();
   older_ = std::exchange(before_last_, later_.front());
   later_.pop_front();
 }
@@ -163,9 +162,14 @@ void Integrator::measure(bool boundary) {
   if (boundary) mine.mean_square_momentum = mean_square_momentum(units, maxima.momentum, total);
   told_before_ = told_last_;
   told_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum};
-  const auto known = agreement_.known();
   agreement_.publish();
-  if (known && agreement_.known() != known) later_.push_back(measure_of_all());
+  take_known();
+}
+
+void Integrator::take_known() {
+  if (agreement_.known() == taken_) return;
+  taken_ = agreement_.known();
+  later_.push_back(measure_of_all());
 }
 
 // The measure over all sites of the last evaluation whose sums all sites have.

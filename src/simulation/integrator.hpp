@@ -92,6 +92,7 @@ class Integrator {
   double choose_short_end() const;
   void measure(bool boundary);
   void know_reach(const StepMaxima& maxima);
+  void take_known();
   StepMeasure measure_of_all() const;
   // The last measure that all sites know.
   const StepMeasure& latest() const { return later_.empty() ? before_last_ : later_.back(); }
@@ -127,6 +128,7 @@ class Integrator {
   // and of the one before that; `later_` holds the known measures of later steps, one for each step to come.
   StepMeasure before_last_, older_;
   std::deque<StepMeasure> later_;
+  std::optional<std::uint64_t> taken_;  // the last evaluation of which all sites' measures were taken
 };
 
 }  // namespace maki
