@@ -5,17 +5,18 @@
 namespace maki {
 namespace {
 
-// L(u) = sum_j d_j (1 - u)^j with d_0 = 1, d_{j+1} = d_j (2j + 3) / (2j + 2), from 3 L + 2u L' ~ (1 - u)^n;
-// the change of the last coefficient, `adjustment` u^n, is spread over the powers of 1 - u.
+// L(u) = sum_j d_j (1 - u)^j, j <= m, with d_0 = 1, d_{j+1} = d_j (2j + 3) / (2j + 2) for the cloud (1 - u)^m, from
+// 3 L + 2u L' ~ (1 - u)^m: a sum of clouds has d_j times the share of those with m >= j. The change of the last coefficient, `adjustment` u^n, is spread over the powers of 1 - u.
 void shift_polynomial(const ForceLaw& law, double r_cut2, double cut, PairParameters& k) {
   const int n = law.order;
   const double adjustment = r_cut2 / cut * std::sqrt(r_cut2 / cut) - 1;
-  double taylor = 1, binomial = 1;
+  double taylor = 1, binomial = 1, share = 1;
   k.potential[0] = static_cast<float>(1 / std::sqrt(cut));
   for (int j = 0; j <= n; ++j) {
-    const double c = (taylor + adjustment * binomial) / std::pow(r_cut2, j + 1.5);
+    const double c = (share * taylor + adjustment * binomial) / std::pow(r_cut2, j + 1.5);
     k.force[j] = static_cast<float>(c);
     k.potential[j + 1] = static_cast<float>(0.5 * c / (j + 1));
+    share -= law.cloud[j];
     taylor *= (2 * j + 3) / (2.0 * j + 2);
     binomial *= -static_cast<double>(n - j) / (j + 1);
   }

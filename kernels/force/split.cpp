@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <boost/math/special_functions/bessel.hpp>
@@ -24,16 +25,17 @@ struct Coefficients {
   double adjustment = 0;
 };
 
-// c_j is proportional to binom(n, j) (-1)^j / (2j + 3), the mass of the cloud (1 - u)^n inside u over u^(3/2).
+// Of the cloud (1 - u)^m the coefficients are proportional to binom(m, j) (-1)^j / (2j + 3), its mass inside u over u^(3/2).
 // `root` is r_cut / s(r_cut): 1 but for Plummer softening. From p' = -g r: l'(u) = -L(u) / 2, and l(1) = root.
-Coefficients polynomial_coefficients(int n, double root) {
+Coefficients polynomial_coefficients(const ForceLaw& law, double root) {
+  const int n = law.order;
   Coefficients c;
-  double norm = 0;
-  for (int j = 0; j <= n; ++j) {
-    c.force[j] = binomial(n, j) * (j % 2 ? -1 : 1) / (2 * j + 3);
-    norm += c.force[j];
+  for (int m = 0; m <= n; ++m) {
+    std::array<double, kMaxSplitOrder + 1> mass{};
+    double whole = 0;
+    for (int j = 0; j <= m; ++j) whole += mass[j] = binomial(m, j) * (j % 2 ? -1 : 1) / (2 * j + 3);
+    for (int j = 0; j <= m; ++j) c.force[j] += law.cloud[m] * mass[j] / whole;
   }
-  for (int j = 0; j <= n; ++j) c.force[j] /= norm;
   c.adjustment = root * root * root - 1;
   c.force[n] += c.adjustment;
   c.potential[0] = root;
@@ -42,6 +44,49 @@ Coefficients polynomial_coefficients(int n, double root) {
     c.potential[0] -= c.potential[j + 1];
   }
   return c;
+}
+
+// The transform of the cloud (1 - u)^n of unit mass: (2n + 3)!! j_{n+1}(x) / x^{n+1}, x = k r_cut.
+double cloud_window(int n, double x) {
+  const int m = n + 1;
+  if (x < 1) {  // the series of the spherical Bessel function, where the quotient loses digits
+    double term = 1, sum = 1;
+    for (int k = 1; k < 12; ++k) sum += term *= -0.5 * x * x / (k * (2 * m + 2 * k + 1));
+    return sum;
+  }
+  double factor = 1;
+  for (int odd = 3; odd <= 2 * m + 1; odd += 2) factor *= odd / x;
+  return factor * boost::math::sph_bessel(static_cast<unsigned>(m), x);
+}
+
+// Shares w_m of the clouds (1 - u)^m, m <= n, whose sum has the least power beyond the mesh's band, integral of W(x)^2 dx
+// from 1.1 pi `cells` on (the long-range force of a random set has the power W^2 / k^2), with sum w_m = 1. The band ends a
+// little beyond the Nyquist wave number, for that is the cube's nearest face.
+// The minimum is flat: shares are rounded to 2^-20, so that every machine finds the same.
+std::array<double, kMaxSplitOrder + 1> band_limited_cloud(int n, double cells) {
+  constexpr double kBand = 1.1, kEnd = 200, kStep = 0.05, kRounded = 1 << 20;
+  std::array<double, kMaxSplitOrder + 1> shares{};
+  std::array<std::array<double, kMaxSplitOrder + 2>, kMaxSplitOrder + 1> a{};  // power of pairs of clouds | 1
+  const double first = kBand * std::numbers::pi * cells;
+  for (int step = 0; step * kStep < kEnd; ++step) {
+    std::array<double, kMaxSplitOrder + 1> w{};
+    for (int m = 0; m <= n; ++m) w[m] = cloud_window(m, first + step * kStep);
+    for (int i = 0; i <= n; ++i)
+      for (int j = 0; j <= n; ++j) a[i][j] += w[i] * w[j] * (step == 0 ? 0.5 : 1);
+  }
+  // Lagrange: a w is the same for all; the matrix is positive definite, so that Gauss needs no pivots.
+  for (int i = 0; i <= n; ++i) a[i][n + 1] = 1;
+  for (int i = 0; i <= n; ++i)
+    for (int k = 0; k <= n; ++k) {
+      if (k == i) continue;
+      const double factor = a[k][i] / a[i][i];
+      for (int j = i; j <= n + 1; ++j) a[k][j] -= factor * a[i][j];
+    }
+  double whole = 0, rounded = 0;
+  for (int m = 0; m <= n; ++m) whole += shares[m] = a[m][n + 1] / a[m][m];
+  for (int m = 0; m < n; ++m) rounded += shares[m] = std::nearbyint(shares[m] / whole * kRounded) / kRounded;
+  shares[n] = 1 - rounded;
+  return shares;
 }
 
 double softened_root(const ForceLaw& law) {
@@ -85,32 +130,52 @@ void check(bool good, const char* problem, const char* reason, const char* advic
   if (!good) throw Error(problem, reason, advice);
 }
 
-}  // namespace
-
-ForceLaw make_force_law(Split split, int order, double r_cut, Softening kind, double softening) {
+void check_softening(const ForceLaw& law, double softening) {
   check(softening > 0, "the softening is not positive", "the force of two particles at one point would be undefined",
         "give a softening above 0");
+  const double support = law.softening_kind == Softening::kSpline ? kSplineSupport * softening : softening;
+  check(law.r_cut == 0 || support < 0.5 * law.r_cut, "the softening reaches half of the short-range cutoff",
+        "the mesh force would have to be softened too", "reduce the softening or enlarge r_cut");
+}
+
+void set_coefficients(ForceLaw& law) {
+  const Coefficients c = polynomial_coefficients(law, softened_root(law));
+  std::copy(c.force.begin(), c.force.end(), law.force.begin());
+  std::copy(c.potential.begin(), c.potential.end(), law.potential.begin());
+  law.adjustment = std::abs(c.adjustment);
+}
+
+}  // namespace
+
+ForceLaw make_force_law(Split split, int order, double r_cut, Softening kind, double softening, double cells_to_cut) {
   ForceLaw law;
   law.split = split;
   law.softening_kind = kind;
   law.softening = static_cast<float>(softening);
+  check_softening(law, softening);
   if (split == Split::kNone) return law;
 
   check(r_cut > 0 && r_cut < 0.5, "the cutoff of the short-range force is outside (0, 1/2) of the box side",
         "beyond half the side the nearest image is no longer the only one", "use a finer mesh or fewer cells to r_cut");
-  const double support = kind == Softening::kSpline ? kSplineSupport * softening : softening;
-  check(support < 0.5 * r_cut, "the softening reaches half of the short-range cutoff",
-        "the mesh force would have to be softened too", "reduce the softening or enlarge r_cut");
   law.r_cut = static_cast<float>(r_cut);
+  check_softening(law, softening);
   if (split == Split::kS2) return law;
 
   check(order >= 1 && order <= kMaxSplitOrder, "the order of the polynomial split is outside [1, 8]", "",
         "choose n = 4, 5 or 6");
   law.order = order;
-  const Coefficients c = polynomial_coefficients(order, softened_root(law));
-  std::copy(c.force.begin(), c.force.end(), law.force.begin());
-  std::copy(c.potential.begin(), c.potential.end(), law.potential.begin());
-  law.adjustment = std::abs(c.adjustment);
+  if (cells_to_cut > 0)
+    law.cloud = band_limited_cloud(order, cells_to_cut);
+  else
+    law.cloud[order] = 1;
+  set_coefficients(law);
+  return law;
+}
+
+ForceLaw with_softening(ForceLaw law, double softening) {
+  check_softening(law, softening);
+  law.softening = static_cast<float>(softening);
+  if (law.split == Split::kPolynomial) set_coefficients(law);
   return law;
 }
 
@@ -126,7 +191,7 @@ double force_factor(const ForceLaw& law, double r2) {
     const double xi = 2 * s / r_cut;
     return s > 0 ? g - (1 - s2_share(xi)) / (s * s * s) : g - 12.8 / (r_cut * r_cut * r_cut);
   }
-  const Coefficients c = polynomial_coefficients(law.order, softened_root(law));
+  const Coefficients c = polynomial_coefficients(law, softened_root(law));
   return g - evaluate(c.force.data(), law.order, r2 / (r_cut * r_cut)) / (r_cut * r_cut * r_cut);
 }
 
@@ -142,7 +207,7 @@ double potential_factor(const ForceLaw& law, double r2) {
     const double xi = 2 * s / r_cut;
     return s > 0 ? p - (1 - s2_potential_share(xi)) / s : p - 104.0 / 35 / r_cut;
   }
-  const Coefficients c = polynomial_coefficients(law.order, softened_root(law));
+  const Coefficients c = polynomial_coefficients(law, softened_root(law));
   return p - evaluate(c.potential.data(), law.order + 1, r2 / (r_cut * r_cut)) / r_cut;
 }
 
@@ -175,15 +240,10 @@ double long_range_window(const ForceLaw& law, double k_r_cut) {
                                  : 12 * (2 - 2 * std::cos(y) - y * std::sin(y)) / (y * y * y * y);
     return cloud * cloud;
   }
-  const int m = law.order + 1;
-  if (x < 1) {  // the series of the spherical Bessel function, where the quotient loses digits
-    double term = 1, sum = 1;
-    for (int k = 1; k < 12; ++k) sum += term *= -0.5 * x * x / (k * (2 * m + 2 * k + 1));
-    return sum;
-  }
-  double factor = 1;
-  for (int odd = 3; odd <= 2 * m + 1; odd += 2) factor *= odd / x;
-  return factor * boost::math::sph_bessel(static_cast<unsigned>(m), x);
+  double sum = 0;
+  for (int m = 0; m <= law.order; ++m)
+    if (law.cloud[m] != 0) sum += law.cloud[m] * cloud_window(m, x);
+  return sum;
 }
 
 }  // namespace maki

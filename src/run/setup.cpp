@@ -130,10 +130,10 @@ ForceLaw force_law(const Config& config, const UnitSystem& units) {
   const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units) / side;
   const Config::Gravity& gravity = config.gravity;
   const bool periodic = config.run.kind == RunKind::kCosmology;
-  ForceLaw law =
-      periodic ? make_force_law(*gravity.split, static_cast<int>(*gravity.split_order),
-                                *gravity.r_cut / static_cast<double>(*gravity.mesh), gravity.softening_kind, softening)
-               : make_force_law(Split::kNone, 0, 0, gravity.softening_kind, softening);
+  ForceLaw law = periodic ? make_force_law(*gravity.split, static_cast<int>(*gravity.split_order),
+                                           *gravity.r_cut / static_cast<double>(*gravity.mesh), gravity.softening_kind,
+                                           softening, *gravity.r_cut)
+                          : make_force_law(Split::kNone, 0, 0, gravity.softening_kind, softening);
   law.refine_root = preset_numbers(config.run.preset).refine_root;
   return law;
 }

@@ -84,7 +84,7 @@ void check_lists(const ForceLaw& law, bool quadrupoles, bool potential, const Ra
 }
 
 ForceLaw split_law(int order = 5) {
-  return make_force_law(Split::kPolynomial, order, 0.012, Softening::kPlummer, 2e-4);
+  return make_force_law(Split::kPolynomial, order, 0.012, Softening::kPlummer, 2e-4, 0.7 * order);
 }
 ForceLaw plain_law() { return make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 2e-4); }
 

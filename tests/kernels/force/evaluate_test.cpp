@@ -66,7 +66,7 @@ TEST_P(EvaluateGroup, EveryGroupSize) {
   sizes.push_back(257);
   sizes.push_back(600);
   const RandomSet set = random_lists(sizes, 5, 7, 0.01, 1.0, 1);
-  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 0.012, Softening::kPlummer, 2e-4);
+  const ForceLaw law = make_force_law(Split::kPolynomial, 5, 0.012, Softening::kPlummer, 2e-4, 3.5);
   const Errors e = errors_of(*kernels_, law, true, true, set);
   EXPECT_LT(e.a, 3e-6) << kernels_->name;
   EXPECT_LT(e.p, 3e-6) << kernels_->name;

@@ -16,8 +16,10 @@ std::vector<ForceLaw> all_laws(double softening) {
   for (const Softening kind : {Softening::kPlummer, Softening::kSpline}) {
     laws.push_back(make_force_law(Split::kNone, 0, 0, kind, softening));
     laws.push_back(make_force_law(Split::kS2, 0, 0.1, kind, softening));
-    for (int n = 1; n <= kMaxSplitOrder; ++n)
+    for (int n = 1; n <= kMaxSplitOrder; ++n) {
       laws.push_back(make_force_law(Split::kPolynomial, n, 0.1, kind, softening));
+      laws.push_back(make_force_law(Split::kPolynomial, n, 0.1, kind, softening, 3.0));
+    }
   }
   return laws;
 }
@@ -26,7 +28,8 @@ std::string name_of(const ForceLaw& law) {
   return std::string(law.split == Split::kNone ? "none"
                      : law.split == Split::kS2 ? "S2"
                                                : "polynomial") +
-         " n=" + std::to_string(law.order) + (law.softening_kind == Softening::kSpline ? " spline" : " Plummer");
+         " n=" + std::to_string(law.order) + (law.cloud[law.order] == 1 ? "" : " band-limited") +
+         (law.softening_kind == Softening::kSpline ? " spline" : " Plummer");
 }
 
 // The cloud (1 - x^2)^n of unit mass and radius: the mass inside u^(1/2) is L(u) u^(3/2).
@@ -52,6 +55,45 @@ TEST(Split, CoefficientsFollowTheBinomialFormula) {
     }
     EXPECT_EQ(law.adjustment, 0);
   }
+}
+
+double power_beyond(const ForceLaw& law, double x) {
+  double sum = 0;
+  for (const double end = x + 100; x < end; x += 0.02) sum += 0.02 * std::pow(long_range_window(law, x), 2);
+  return sum;
+}
+
+TEST(Split, BandLimitedCloudsLeaveTheLeastPowerBeyondTheMesh) {
+  for (int n = 3; n <= 6; ++n) {
+    const double cells = 0.7 * n, first = 1.1 * M_PI * cells;
+    const ForceLaw plain = make_force_law(Split::kPolynomial, n, 0.1, Softening::kSpline, 1e-4);
+    ForceLaw law = make_force_law(Split::kPolynomial, n, 0.1, Softening::kSpline, 1e-4, cells);
+    const double least = power_beyond(law, first);
+    EXPECT_LT(least, 0.2 * power_beyond(plain, first)) << n;
+    for (int m = 0; m < n; ++m) {
+      for (const double change : {-0.02, 0.02}) {
+        ForceLaw other = law;
+        other.cloud[m] += change;
+        other.cloud[n] -= change;
+        EXPECT_GT(power_beyond(other, first), least) << n << " " << m;
+      }
+    }
+    double sum = 0;
+    for (const double share : law.cloud) sum += share;
+    EXPECT_EQ(sum, 1);
+  }
+}
+
+TEST(Split, SofteningCanChange) {
+  for (const ForceLaw& law : all_laws(0.003)) {
+    const ForceLaw changed = with_softening(law, 0.002);
+    const bool plain = law.split != Split::kPolynomial || law.cloud[law.order] == 1;
+    const ForceLaw made = make_force_law(law.split, law.order, law.r_cut, law.softening_kind, 0.002, plain ? 0 : 3.0);
+    EXPECT_EQ(changed.softening, made.softening);
+    EXPECT_EQ(changed.force, made.force) << name_of(law);
+    EXPECT_EQ(changed.potential, made.potential) << name_of(law);
+  }
+  EXPECT_THROW(with_softening(all_laws(0.003)[1], 0.2), Error);
 }
 
 TEST(Split, PotentialIsTheIntegralOfTheForce) {

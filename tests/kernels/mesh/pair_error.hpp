@@ -105,9 +105,10 @@ struct PairErrorRow {
   Gradient gradient;
   Interlacing interlacing;
   double prototype;
+  bool band_limited = false;
 };
 
-inline std::array<PairErrorRow, 7> pair_error_table() {
+inline std::array<PairErrorRow, 10> pair_error_table() {
   using enum Split;
   using enum Assignment;
   using enum Gradient;
@@ -120,6 +121,9 @@ inline std::array<PairErrorRow, 7> pair_error_table() {
       {"n = 5     4.5  TSC  spectral i  2+6", kPolynomial, 5, 4.5, kTsc, kSpectral, kFull, 1.5e-3},
       {"n = 5     4.5  PCS  spectral i  2+6", kPolynomial, 5, 4.5, kPcs, kSpectral, kFull, 4.7e-4},
       {"n = 6     6    PCS  spectral i  2+6", kPolynomial, 6, 6.0, kPcs, kSpectral, kFull, 7.9e-5},
+      {"n = 3 band 2.45 PCS  analytic i  2+2", kPolynomial, 3, 2.45, kPcs, kAnalytic, kFull, 1, true},
+      {"n = 4 band 2.85 PCS  analytic i  2+2", kPolynomial, 4, 2.85, kPcs, kAnalytic, kFull, 1, true},
+      {"n = 6 band 5    PCS  spectral i  2+6", kPolynomial, 6, 5.0, kPcs, kSpectral, kFull, 1, true},
   }};
 }
 
@@ -127,7 +131,9 @@ inline double pair_error(const PairErrorRow& row, int sources, int targets) {
   constexpr int cells = 32;
   const double r_cut = row.r_cut_cells / cells;
   return pair_error({cells, row.assignment, row.gradient, row.interlacing},
-                    make_force_law(row.split, row.order, r_cut, Softening::kPlummer, 1e-4 * r_cut), sources, targets);
+                    make_force_law(row.split, row.order, r_cut, Softening::kPlummer, 1e-4 * r_cut,
+                                   row.band_limited ? row.r_cut_cells : 0),
+                    sources, targets);
 }
 
 }  // namespace maki::test
