@@ -98,10 +98,7 @@ void GravityField::apply_schedules(double t) {
 }
 
 void GravityField::set_softening(double softening) {
-  const ForceLaw& old = gravity_.options().law;
-  ForceLaw law = make_force_law(old.split, old.order, old.r_cut, old.softening_kind, softening);
-  law.refine_root = old.refine_root;
-  gravity_.set_law(law);
+  gravity_.set_law(with_softening(gravity_.options().law, softening));
   softening_ = softening;
 }
 

@@ -47,9 +47,10 @@ double long_step(const StepOptions& options, const Timeline& timeline, double t,
   return short_step * std::clamp(substeps, 1.0, static_cast<double>(options.max_substeps));
 }
 
-double divide_evenly(double remaining, double wanted) {
-  if (!(wanted < remaining)) return remaining;
-  return remaining / std::ceil(remaining / wanted * (1 - 1e-9));
+double divide_evenly(double remaining, double wanted, double stretch) {
+  const double longest = wanted * (1 + stretch);
+  if (!(longest < remaining)) return remaining;
+  return remaining / std::ceil(remaining / longest * (1 - 1e-9));
 }
 
 }  // namespace maki

@@ -60,11 +60,14 @@ TEST(StepCriterion, LongStepIsAWholeNumberOfShortOnes) {
 }
 
 TEST(StepCriterion, DividesWithoutATinyLastStep) {
-  EXPECT_EQ(divide_evenly(1, 2), 1);
-  EXPECT_EQ(divide_evenly(1, 1), 1);
-  EXPECT_NEAR(divide_evenly(1, 0.3), 0.25, 1e-15);
-  EXPECT_NEAR(divide_evenly(1, 0.1), 0.1, 1e-15);
-  EXPECT_EQ(divide_evenly(1, std::numeric_limits<double>::infinity()), 1);
+  EXPECT_EQ(divide_evenly(1, 2, 0), 1);
+  EXPECT_EQ(divide_evenly(1, 1, 0), 1);
+  EXPECT_NEAR(divide_evenly(1, 0.3, 0), 0.25, 1e-15);
+  EXPECT_NEAR(divide_evenly(1, 0.1, 0), 0.1, 1e-15);
+  EXPECT_EQ(divide_evenly(1, std::numeric_limits<double>::infinity(), 0), 1);
+  EXPECT_EQ(divide_evenly(1, 0.93, kStretch), 1);
+  EXPECT_EQ(divide_evenly(1, 0.92, kStretch), 0.5);
+  EXPECT_NEAR(divide_evenly(1, 0.32, kStretch), 1.0 / 3, 1e-15);
 }
 
 }  // namespace
