@@ -201,7 +201,7 @@ SimulationOptions simulation_options(const Prepared& run) {
   options.gravity = gravity_options(config, run.units);
   options.gravity.slabs = run.slabs;
   options.gravity.ghost_level = ghost_level(run);
-  options.steps = step_options(config, run.units);
+  options.step_options = step_options(config, run.units);
   options.side = run.side;
   options.centre = run.centre;
   options.energy_interval = static_cast<int>(config.output.energy_interval);

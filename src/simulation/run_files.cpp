@@ -98,12 +98,15 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
       {metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(), metrics.particles});
 }
 
-void RunFiles::sites_record(const SitesRecord& told, const SitesTraffic& traffic) { told_.emplace(told, traffic); }
+void RunFiles::sites_record(const SitesRecord& record, const SitesTraffic& traffic) {
+  sites_record_.emplace(record, traffic);
+}
 
 void RunFiles::report_sites(StepMetrics& metrics, const PhaseTimers& timers) {
-  if (!told_) told_.emplace(SitesRecord{}, sites_->take_traffic());  // nothing is known of the others yet
-  sites_report_->step(own_record(ranks_, metrics, timers), told_->first, told_->second);
-  told_.reset();
+  if (!sites_record_)
+    sites_record_.emplace(SitesRecord{}, sites_->take_traffic());  // nothing is known of the others yet
+  sites_report_->step(own_record(ranks_, metrics, timers), sites_record_->first, sites_record_->second);
+  sites_record_.reset();
   metrics.sites = sites_report_->json();
 }
 

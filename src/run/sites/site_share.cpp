@@ -7,7 +7,7 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/particles/fine_coordinates.hpp"
-#include "src/gravity/other_sites.hpp"
+#include "src/gravity/all_sites.hpp"
 
 namespace maki {
 namespace {
