@@ -54,7 +54,7 @@ AllSites::AllSites(SiteAgreement& agreement, const GravityOptions& options, Phas
       migration_(agreement.sites(),
                  options.periodic ? sites::SiteMigration::Reach::kNeighbours : sites::SiteMigration::Reach::kAll),
       judge_(options.reuse_tolerance) {
-  if (options.ghost_level > 0) trees_.send_whole_cells(options.ghost_level);
+  trees_.send_whole_cells(options.ghost_level);
 }
 
 void AllSites::set_slabs(const sites::Slabs& slabs) {
@@ -147,7 +147,6 @@ void AllSites::tell(const Evaluation& evaluation, std::vector<std::uint32_t> x) 
   mine.tree = evaluation.sums;
   mine.asks_rebuild = evaluation.asks_rebuild;
   mine.particles = static_cast<std::uint64_t>(evaluation.sums.members);
-  if (!shares_work()) return;
   double slowest = evaluation.seconds;
   std::array<double, 2> all = {evaluation.interactions, static_cast<double>(outgrown)};
   agreement_.sites().ranks().max(std::span(&slowest, 1));

@@ -81,7 +81,7 @@ StepSums SiteAgreement::tree() const {
 }
 
 double SiteAgreement::farthest(double t, double reach_length) {
-  if (sites_.alone()) return reach_length;
+  if (delay() == 0) return reach_length;
   mine_.time = t;
   mine_.reach_length = reach_length;
   if (known_) return farthest_by(t);

@@ -66,7 +66,6 @@ StepSums TreeGravity::over_ranks(const SampleError& error) const {
   mine.reference = error.reference;
   mine.batched = forces_.batched() ? 1 : 0;
   mine.outgrown = rank_trees_.outgrown;
-  if (ranks_.size() == 1) return StepSums::over_ranks(ranks_, mine);
   const PhaseTimers::Scope scope(timers_, "agree");
   return StepSums::over_ranks(ranks_, mine);
 }
