@@ -148,14 +148,13 @@ std::uint64_t RestartInfo::total() const {
 }
 
 std::string write_restart(const std::string& directory, const RestartInfo& of, const StateNumbers& numbers,
-                          const ParticleRows& particles, const EscaperRows& escapers, int keep,
-                          const Communicator& ranks) {
+                          const RestartRows& rows, int keep, const Communicator& ranks) {
   std::string path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
   try {
     root_succeeds(ranks, [&] { folder::begin(path); });
     std::string checksum;
     all_succeed(ranks, [&] {
-      checksum = write_rank_file(folder::rank_file(path, ranks.rank()), numbers, particles, escapers);
+      checksum = write_rank_file(folder::rank_file(path, ranks.rank()), numbers, rows.particles, rows.escapers);
       save_fft_wisdom(folder::plans_file(path, ranks.rank()));
     });
     RestartInfo info = of;
@@ -163,7 +162,7 @@ std::string write_restart(const std::string& directory, const RestartInfo& of, c
     info.path = path;
     info.checksums = gather_texts(ranks, checksum);
     info.particles.resize(static_cast<std::size_t>(ranks.size()));
-    const std::uint64_t mine = particles.size();
+    const std::uint64_t mine = rows.particles.size();
     ranks.all_gather(&mine, info.particles.data(), sizeof mine);
     root_succeeds(ranks, [&] { folder::complete(path, info); });
   } catch (const Error&) {

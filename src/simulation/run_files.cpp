@@ -136,7 +136,7 @@ void RunFiles::output(const OutputState& state) {
   write.deflate = options_.compression;
   write.overwrite = options_.overwrite || options_.resumed_at || stopped;
   const std::vector<std::string> written =
-      write_snapshot(path(name), state.snapshot(), provenance_, write, {}, ranks_, sites());
+      write_snapshot(path(name), state.snapshot(), provenance_, write, {}, {ranks_, sites()});
   snapshots_.push_back(written.front());
   message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
   count_output_traffic();
@@ -166,8 +166,8 @@ void RunFiles::restart(const KeptState& kept) {
   info.site_keys = options_.site_keys;
   info.provenance = provenance_;
   try {
-    restart_ =
-        write_restart(options_.directory, info, to_numbers(kept.state), kept.particles, kept.escapers, keep, ranks_);
+    const RestartRows rows{kept.particles, kept.escapers};
+    restart_ = write_restart(options_.directory, info, to_numbers(kept.state), rows, keep, ranks_);
     restarts_.insert(step);
     message(fmt::format("Step {}: wrote {} in {:.1f} s", step, restart_, stop_.elapsed() - begin));
   } catch (const Error& error) {
