@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "kernels/device/error.hpp"
+#include "src/io/json.hpp"
 
 namespace maki {
 
@@ -196,21 +197,30 @@ void SitesReport::output(const SitesTraffic& traffic) {
 }
 
 std::string SitesReport::json() const {
+  const auto seconds = [](double value) { return fmt::format("{:.6f}", value); };
   const sites::Traffic all = sum(last_);
-  std::string text = fmt::format(R"({{"waited": {:.6f}, "waits": {}, "sent": {}, "received": {}, "phases": {{)",
-                                 all.waited, all.waits, all.bytes_sent, all.bytes_received);
+  JsonObject phases, of_sites;
   for (std::size_t p = 0; p < sites::kPhases; ++p)
-    text += fmt::format(R"({}"{}": [{:.6f}, {}, {}, {}])", p ? ", " : "", phase_name(p), last_[p].waited,
-                        last_[p].waits, last_[p].bytes_sent, last_[p].bytes_received);
-  text += fmt::format(R"(}}, "told_of": {}, "all": {{)", record_.known_step);
+    phases.raw(phase_name(p), fmt::format("[{:.6f}, {}, {}, {}]", last_[p].waited, last_[p].waits, last_[p].bytes_sent,
+                                          last_[p].bytes_received));
   for (std::size_t i = 0; i < record_.sites.size() && static_cast<int>(i) < sites_.count(); ++i) {
     const SiteRecord& site = record_.sites[i];
-    text += fmt::format(
-        R"({}"{}": {{"force": {:.6f}, "particles": {}, "interactions": {}, "begin": {:.9g}, "end": {:.9g}}})",
-        i ? ", " : "", sites_.name(static_cast<int>(i)), site.force_seconds, site.particles, site.interactions,
-        site.begin, site.end);
+    of_sites.add(sites_.name(static_cast<int>(i)), JsonObject()
+                                                       .raw("force", seconds(site.force_seconds))
+                                                       .add("particles", site.particles)
+                                                       .add("interactions", site.interactions)
+                                                       .add("begin", site.begin)
+                                                       .add("end", site.end));
   }
-  return text + "}}";
+  return JsonObject()
+      .raw("waited", seconds(all.waited))
+      .add("waits", all.waits)
+      .add("sent", all.bytes_sent)
+      .add("received", all.bytes_received)
+      .add("phases", phases)
+      .add("told_of", record_.known_step)
+      .add("all", of_sites)
+      .text();
 }
 
 std::string SitesReport::finish() {
