@@ -22,8 +22,11 @@ namespace maki {
 // Format number of restarts; restarts with another number are refused.
 inline constexpr std::uint64_t kRestartFormat = 3;
 
-// A rank's particles on the host, bit by bit as they are on the device: 42 bytes each.
+// A rank's particles on the host, bit by bit as they are on the device, kBytes each.
 struct ParticleRows {
+  static constexpr double kBytes =
+      sizeof(SourceParticle) + sizeof(Remainder) + 3 * sizeof(float) + sizeof(std::uint64_t);
+
   std::vector<SourceParticle> source;
   std::vector<Remainder> remainder;
   std::array<std::vector<float>, 3> momentum;

@@ -10,6 +10,7 @@
 
 #include "host/measure/power_spectrum.hpp"
 #include "host/measure/projection.hpp"
+#include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "src/analysis/adaptive_smoothing.hpp"
@@ -155,6 +156,25 @@ std::string length_unit_name(const UnitSystem& units) {
 
 int default_power_mesh(std::uint64_t particles) {
   return static_cast<int>(good_mesh(std::max(8.0, 2 * std::cbrt(static_cast<double>(particles)) - 1e-6)));
+}
+
+double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic) {
+  const bool measured = (periodic && config.output.power_spectrum) || config.output.image;
+  return measured && config.sites.ring.size() > 1 ? 16 * static_cast<double>(particles) : 0;
+}
+
+double product_bytes(const Config& config, std::uint64_t particles, bool periodic) {
+  double power = 0, picture = 0;
+  if (periodic && config.output.power_spectrum) {
+    const double m =
+        config.output.power_mesh ? static_cast<double>(*config.output.power_mesh) : default_power_mesh(particles);
+    power = (std::string(backend_name()) == "cuda" ? 16 : 8) * m * m * (m + 2);  // two meshes, and the GPU's counts
+  }
+  if (config.output.image) {
+    const double pixels = static_cast<double>(config.output.image_pixels);
+    picture = 8 * pixels * pixels + (periodic ? 0 : 16 * static_cast<double>(particles));
+  }
+  return std::max(power, picture) + gathered_bytes(config, particles, periodic);
 }
 
 RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
