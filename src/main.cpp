@@ -1,10 +1,14 @@
 // maki: the program. Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 3 a run stopped early on
 // request, 4 a run over several sites that lost one of them; both can be resumed.
 #include <fmt/format.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,12 +21,30 @@
 #include "src/cli/wan/wan_commands.hpp"
 #include "src/config/text.hpp"
 #include "src/run/build.hpp"
-#include "src/run/spin_count.hpp"
 
 namespace {
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
+
+// libgomp's threads spin for milliseconds at a barrier before they sleep. On a core that another program shares, that is
+// time in which the thread that all wait for does not run: a small run took fifty times as long (bench/NOTES.md). This
+// function sets GOMP_SPINCOUNT, which libgomp reads before main(), and starts the program once more in its own place. It
+// returns where the user has set that or OMP_WAIT_POLICY, and where the program cannot be started anew (its threads then
+// spin as libgomp has it). It has to be the first call of main().
+void bound_spinning(char** argv) {
+  constexpr const char* variable = "GOMP_SPINCOUNT";
+  if (std::getenv(variable) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  // A program with rights of its own would lose them or be fooled; where the dynamic linker was started by its name, the
+  // file that runs is the linker.
+  if (getauxval(AT_SECURE) != 0 || getauxval(AT_BASE) == 0) return;
+  // Process lists show the real name; there is none without /proc, or where the file has been replaced.
+  std::error_code failure;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure || setenv(variable, "2000", 1) != 0) return;
+  execv(program.c_str(), argv);
+  unsetenv(variable);
+}
 
 int report(const char* message) {
   if (maki::under_mpi()) maki::abort_job(message);  // the other ranks would wait for this one
@@ -64,7 +86,7 @@ int report_usage(const std::string& error, const maki::Communicator& ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  maki::bound_spinning(argv);
+  bound_spinning(argv);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit on file sizes is an error of the write, with a message
   CLI::App program("Maki: gravitational N-body simulations, from a desk to many sites.", "maki");
   program.set_version_flag("--version", [] { return maki::version_text(); });

@@ -9,8 +9,6 @@
 
 #include "kernels/device/error.hpp"
 #include "src/ic/gaussian_field.hpp"
-#include "src/ic/lattice_shares.hpp"
-#include "src/ic/mode_transfer.hpp"
 
 namespace maki {
 

@@ -9,7 +9,6 @@
 
 #include "host/comm/agree.hpp"
 #include "kernels/device/error.hpp"
-#include "src/io/find_twins.hpp"
 
 namespace maki {
 

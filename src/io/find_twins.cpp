@@ -1,4 +1,4 @@
-#include "src/io/find_twins.hpp"
+#include "src/io/check_snapshot.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,3 @@
-#include "src/run/initial_conditions.hpp"
-
 #include <cmath>
 #include <stdexcept>
 
@@ -7,6 +5,7 @@
 #include "src/cosmology/power.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "src/ic/models.hpp"
+#include "src/run/setup.hpp"
 
 namespace maki {
 namespace {

@@ -15,7 +15,6 @@
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
-#include "src/run/initial_conditions.hpp"
 #include "wan/sites/site_mesh.hpp"
 
 namespace maki {
