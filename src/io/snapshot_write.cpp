@@ -19,7 +19,7 @@ namespace {
 
 using gadget::Part;
 
-// What particles of a rank or a site have in common.
+// Summary of the particles of a rank or a site, by which all choose how masses and ids are written.
 struct Common {
   std::uint64_t n = 0;
   std::uint64_t largest_id = 0;
@@ -64,7 +64,8 @@ std::vector<Common> of_all(const Common& mine, sites::Sites& sites) {
   return all;
 }
 
-// Numbers in the file's units: lengths and masses over h in comoving sets, velocities over the root of a.
+// The whole set with the factors to the file's units: lengths and masses over h in comoving sets, velocities over the
+// root of a.
 Part whole_set(const Snapshot& s, const WriteOptions& options, const SnapshotWriters& writers) {
   const auto& [ranks, sites] = writers;
   const std::vector<Common> of_ranks = of_all(common_of(s), ranks);

@@ -50,8 +50,8 @@ ProjectionOptions projection_options(const PictureOptions& given, double side) {
   return options;
 }
 
-// Mass in each pixel over the mean particle mass, smoothed where particles are few. Of isolated sets the number of
-// particles: a star would outshine its disk. Nothing on ranks above 0.
+// Mass in each pixel over the mean particle mass, smoothed where particles are few. In isolated sets each particle
+// counts alike, as a star would outshine its disk. Empty on ranks above 0.
 std::vector<double> particles_a_pixel(const Communicator& ranks, const DeviceSet& set, ProjectionOptions options) {
   const std::size_t n = set.particles.size();
   const SourceParticle* source = set.particles.data();
@@ -70,7 +70,7 @@ std::vector<double> particles_a_pixel(const Communicator& ranks, const DeviceSet
   return smooth_where_sparse(density, static_cast<std::size_t>(options.width));
 }
 
-// In units of the mean; on rank 0.
+// The picture, densities in units of their mean; on rank 0.
 std::vector<float> relative_density(const std::vector<double>& drawn) {
   const double mean = std::accumulate(drawn.begin(), drawn.end(), 0.0) / static_cast<double>(drawn.size());
   std::vector<float> density(drawn.size());
@@ -79,7 +79,7 @@ std::vector<float> relative_density(const std::vector<double>& drawn) {
   return density;
 }
 
-// What rank 0 of set.place has, on all ranks of all sites.
+// Broadcast from rank 0 of site set.place to all ranks of all sites.
 template <class T>
 std::vector<T> from_place_of(const DeviceSet& set, const std::vector<T>& mine) {
   const auto bytes = std::as_bytes(std::span(mine));
@@ -198,7 +198,7 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
 
 void RunProducts::output(const OutputState& state) {
   RunFiles::output(state);
-  if (state.index < 0) return;  // stopped early: nothing that was asked for
+  if (state.index < 0) return;  // a run stopped early is at no output that was asked for
   const DeviceBuffer<SourceParticle>& own = state.particles.source;
   if (!sites()) return write_products({state.stream, own, state.frame, state.header}, state.index);
   if (power_mesh_ <= 0 && !pictures_) return;
