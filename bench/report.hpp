@@ -10,6 +10,7 @@
 
 #include "build_info.hpp"
 #include "kernels/device/device.hpp"
+#include "src/io/json.hpp"
 
 namespace maki::bench {
 
@@ -41,17 +42,24 @@ class Report {
   void write_json(const DeviceInfo& device) const {
     utsname machine{};
     uname(&machine);
-    std::ofstream out(json_path_);
-    out << fmt::format(
-        "{{\n  \"bench\": \"{}\",\n  \"version\": \"{}\",\n  \"machine\": \"{}\",\n  \"system\": \"{} {}\",\n"
-        "  \"backend\": \"{}\",\n  \"device\": \"{}\",\n  \"instruction_set\": \"{}\",\n  \"units\": {},\n"
-        "  \"clock_ghz\": {},\n  \"memory_gb_per_s\": {},\n  \"driver\": \"{}\",\n  \"results\": [\n",
-        name_, MAKI_VERSION, machine.nodename, machine.sysname, machine.release, device.backend, device.name,
-        device.instruction_set, device.units, device.clock_ghz, device.memory_gb_per_s, device.driver);
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-      out << fmt::format("    {{\"what\": \"{}\", \"value\": {:.9g}, \"unit\": \"{}\"}}{}\n", rows_[i].what,
-                         rows_[i].value, rows_[i].unit, i + 1 < rows_.size() ? "," : "");
-    out << "  ]\n}\n";
+    std::vector<std::string> results;
+    for (const Row& row : rows_)
+      results.push_back(JsonObject().add("what", row.what).add("value", row.value).add("unit", row.unit).text());
+    std::ofstream(json_path_) << JsonObject()
+                                     .add("bench", name_)
+                                     .add("version", MAKI_VERSION)
+                                     .add("machine", machine.nodename)
+                                     .add("system", fmt::format("{} {}", machine.sysname, machine.release))
+                                     .add("backend", device.backend)
+                                     .add("device", device.name)
+                                     .add("instruction_set", device.instruction_set)
+                                     .add("units", device.units)
+                                     .add("clock_ghz", device.clock_ghz)
+                                     .add("memory_gb_per_s", device.memory_gb_per_s)
+                                     .add("driver", device.driver)
+                                     .raw("results", json_array(results))
+                                     .text()
+                              << '\n';
   }
 
   std::string name_, json_path_;

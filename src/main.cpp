@@ -1,10 +1,14 @@
 // maki: the program. Exit codes: 0 done, 1 an error that the message explains, 2 wrong usage, 3 a run stopped early on
 // request, 4 a run over several sites that lost one of them; both can be resumed.
 #include <fmt/format.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,29 +21,47 @@
 #include "src/cli/wan/wan_commands.hpp"
 #include "src/config/text.hpp"
 #include "src/run/build.hpp"
-#include "src/run/spin_count.hpp"
 
 namespace {
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
+// libgomp's threads spin for milliseconds at a barrier before they sleep. On a core that another program shares, that
+// is time in which the thread that all wait for does not run: a small run took fifty times as long (bench/NOTES.md).
+// This function sets GOMP_SPINCOUNT, which libgomp reads before main(), and starts the program once more in its own
+// place. It returns where the user has set that or OMP_WAIT_POLICY, and where the program cannot be started anew (its
+// threads then spin as libgomp has it). It has to be the first call of main().
+void bound_spinning(char** argv) {
+  constexpr const char* variable = "GOMP_SPINCOUNT";
+  if (std::getenv(variable) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  // A program with rights of its own would lose them or be fooled; where the dynamic linker was started by its name,
+  // the file that runs is the linker.
+  if (getauxval(AT_SECURE) != 0 || getauxval(AT_BASE) == 0) return;
+  // Process lists show the real name; there is none without /proc, or where the file has been replaced.
+  std::error_code failure;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure || setenv(variable, "2000", 1) != 0) return;
+  execv(program.c_str(), argv);
+  unsetenv(variable);
+}
+
 int report(const char* message) {
-  if (maki::under_mpi()) maki::abort_job(message);  // the other ranks would wait for this one
+  if (maki::under_mpi()) maki::abort_job(message);  // else the other ranks would wait for this one
   std::fflush(stdout);
   fmt::print(stderr, "maki: error: {}\n", message);
   return kFailed;
 }
 
-// Those who carry out the command together. Tools of the wide area and checks of sites serve one process, and start no MPI whatever
-// started them.
+// The ranks that carry out the command together. Tools of the wide area and checks of sites serve one process, and
+// start no MPI whatever launched them.
 maki::Communicator those_of(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   const bool alone = command == "wan" || command == "sites";
   return alone ? maki::Communicator::self() : maki::Communicator::world();
 }
 
-// What is wrong with the command line; of a word that is no command, the command that may be meant.
+// Message about a wrong command line; for a word that is no command, with the command that may be meant.
 std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* group = &program;
   while (!group->get_subcommands().empty()) group = group->get_subcommands().back();
@@ -52,8 +74,8 @@ std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
   return fmt::format("there is no command '{}': did you mean '{}'?", *word, maki::nearest_name(names, *word));
 }
 
-// Wrong usage, which all ranks find alike: the first speaks. The others let it, before a launcher ends all for the
-// exit code of one.
+// Wrong usage is found by all ranks alike: the first prints it, and the others wait until it has, before a launcher
+// ends all because one exits.
 int report_usage(const std::string& error, const maki::Communicator& ranks) {
   if (ranks.rank() == 0)
     fmt::print(stderr, "maki: error: {} (maki --help, or maki COMMAND --help, says what there is)\n", error);
@@ -64,7 +86,7 @@ int report_usage(const std::string& error, const maki::Communicator& ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  maki::bound_spinning(argv);
+  bound_spinning(argv);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit on file sizes is an error of the write, with a message
   CLI::App program("Maki: gravitational N-body simulations, from a desk to many sites.", "maki");
   program.set_version_flag("--version", [] { return maki::version_text(); });

@@ -1,4 +1,5 @@
-#include "src/analysis/colour_map.hpp"
+// Colours for densities: from black over violet, red and orange to a pale yellow.
+#include "src/analysis/picture.hpp"
 
 #include <algorithm>
 #include <cmath>

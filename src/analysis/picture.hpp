@@ -1,13 +1,22 @@
-// Pixels in memory, and the little drawing that a plot needs.
+// Pixels in memory, the little drawing that a plot needs, and the colours of densities.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "src/analysis/colour_map.hpp"
-
 namespace maki {
+
+using Colour = std::array<std::uint8_t, 3>;  // sRGB
+
+// 256 colours whose perceived lightness rises in equal steps: a path in the OKLCh space (Ottosson 2020), lightness
+// linear, hue from violet to yellow, chroma as large as a smooth bump and the sRGB gamut allow.
+const std::array<Colour, 256>& density_colours();
+
+// Perceived lightness (OKLab L, 0 to 1) of an sRGB colour.
+double lightness(const Colour& colour);
 
 // 8-bit RGB, the top row first.
 class Picture {

@@ -24,7 +24,7 @@ struct Options {
   std::uint64_t targets = 0;
 };
 
-// The configuration only says how forces are computed; what the set is, it says itself.
+// The configuration gives the method for forces; kind, box and units come from the set itself.
 Config forces_config(const Options& given, const SnapshotHeader& header) {
   std::vector<std::string> settings = given.settings;
   settings.push_back(header.comoving ? "run.kind=cosmology" : "run.kind=isolated");
@@ -32,7 +32,7 @@ Config forces_config(const Options& given, const SnapshotHeader& header) {
   settings.push_back("initial.file=" + given.snapshot);
   Config config = given.config.empty() ? parse_config("", "defaults", settings) : load_config(given.config, settings);
   config.output = {};
-  config.time.end_redshift = -0.9;  // nothing is stepped
+  config.time.end_redshift = -0.9;  // any end: no step is made
   config.time.end_time = Quantity{header.time + 1, ""};
   return config;
 }

@@ -29,7 +29,8 @@ void write_picture(const Options& given) {
   picture.axis = given.axis[0] - 'x';
   picture.width = length_of(given.width, set.header);
   picture.depth = length_of(given.depth, set.header);
-  if (picture.width == 0 && !set.frame.periodic) picture.width = set.frame.side / 2;  // where the set is
+  if (picture.width == 0 && !set.frame.periodic)
+    picture.width = set.frame.side / 2;  // the middle half, where the set lies
   write_picture_of(loaded.ranks(), set, picture, given.output, loaded.provenance(), given.overwrite);
   if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
 }

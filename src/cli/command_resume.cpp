@@ -44,7 +44,7 @@ std::string run_beside(const std::vector<RestartInfo>& found, const Communicator
   return broadcast_text(ranks, name);
 }
 
-// Leaves those of the run that the directory is of.
+// Removes restarts of other runs than the directory's.
 void keep_own(std::vector<RestartInfo>& found, const Communicator& ranks) {
   const std::string run = run_beside(found, ranks), last = found.back().path;
   std::erase_if(found, [&](const RestartInfo& info) { return info.run != run; });
@@ -53,7 +53,7 @@ void keep_own(std::vector<RestartInfo>& found, const Communicator& ranks) {
                 "move the restart to an empty directory to go on from it, or begin with maki run");
 }
 
-// All that could be, or the one that the user names.
+// All complete restarts, or the one that the user names.
 std::vector<RestartInfo> look_for(const std::string& directory, const Communicator& ranks) {
   std::vector<RestartInfo> found = find_restarts(directory, ranks);
   if (found.empty())
@@ -65,7 +65,7 @@ std::vector<RestartInfo> look_for(const std::string& directory, const Communicat
   return found;
 }
 
-// What a run is made of stays; how it goes on may change.
+// Throws Error where settings differ that a run cannot change on the way, such as its initial conditions.
 void check_unchanged(const Config& before, const Config& now) {
   for (const Key& key : config_keys()) {
     const bool fixed = key.section == "units" || key.section == "box" || key.section == "cosmology" ||
@@ -100,7 +100,7 @@ void check_place(const RestartInfo& info, const ThisSite& site) {
               "give the directory of this site, and the same sites.ring");
 }
 
-// The other sites, and in `found` only the restart that all agree on.
+// Opens the other sites; leaves in `found` only the restart that all have.
 OpenSites agree(const Config& config, const ThisSite& site, const Communicator& ranks,
                 std::vector<RestartInfo>& found) {
   std::vector<std::uint64_t> steps;
@@ -116,7 +116,7 @@ OpenSites agree(const Config& config, const ThisSite& site, const Communicator& 
   return ring;
 }
 
-// As prepare() leaves it, without particles.
+// A run as prepare() returns it, without particles.
 Prepared prepare_again(Config config, const RunState& state) {
   Prepared run;
   run.config = std::move(config);
@@ -134,12 +134,12 @@ Prepared prepare_again(Config config, const RunState& state) {
 
 RunFileOptions files_of(const Prepared& run, const RestartInfo& info) {
   RunFileOptions options = run_file_options(run, info.run);
-  options.overwrite = true;  // of what the run had written after this restart; log and metrics are added to
+  options.overwrite = true;  // of files that the run wrote after this restart; log and metrics are continued
   options.resumed_at = info.step;
   return options;
 }
 
-// What can go wrong at one site alone, before the run goes on.
+// The steps before the run goes on that may fail at one site alone.
 struct Ready {
   RestartInfo info;
   std::optional<KeptState> from;

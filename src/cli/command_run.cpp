@@ -27,7 +27,7 @@ struct Options {
   bool estimate = false;
 };
 
-// Selects the device; where any rank has none, why, on all ranks. Collective.
+// Selects the device. Where any rank has none, returns the reason on all ranks. Collective.
 std::string missing_device(const Config& config, const Communicator& ranks) {
   std::string problem;
   try {
@@ -40,7 +40,7 @@ std::string missing_device(const Config& config, const Communicator& ranks) {
   return {};
 }
 
-// Nothing is made, read or written for it. It is told without a GPU too, and then says less.
+// The estimate makes, reads and writes nothing. Without a GPU it leaves out what depends on the device.
 void print_estimate(const Config& config) {
   check_kinds(config);
   if (config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile) prepare(config, false);
@@ -54,7 +54,7 @@ void print_estimate(const Config& config) {
   if (!problem.empty()) print_lines(stdout, {problem});
 }
 
-// The initial conditions of this site's slab, on its ranks, once the other sites are there.
+// Prepares the initial conditions of this site's slab, on its ranks, once all sites are there.
 void take_share(Prepared& run, const Config& config, sites::Sites& sites, const Communicator& ranks) {
   const bool unmade = config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile;
   at_all_sites(sites, [&] {

@@ -10,7 +10,7 @@ namespace maki {
 
 namespace {
 
-// Before there is a stream, and after world() has said which share of its machine this rank has.
+// The device is chosen before there is a stream, and after world() has found this rank's share of its machine.
 const std::string& on_usual_device(const std::string& path) {
   select_device(usual_device(), usual_threads());
   return path;

@@ -24,6 +24,9 @@ namespace maki {
 // rebuild.
 class GhostTree {
  public:
+  // Bytes of an own particle or a ghost, for estimates: as above with potentials, and its part of cells and groups.
+  static constexpr double kBytes = 40;
+
   // Reads ghost_level, leaf_size, group_size.
   explicit GhostTree(const GravityOptions& options) : options_(options) {}
 

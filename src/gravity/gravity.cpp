@@ -34,8 +34,8 @@ void check_ghosts(const GravityOptions& o) {
   if (o.ghost_level > 0 && (!o.periodic || o.direct)) throw std::logic_error("ghosts are for trees with a cutoff");
 }
 
-void check_sites(const GravityOptions& o) {
-  if (o.direct)
+void check_sites(const GravityOptions& o, int sites) {
+  if (o.direct && sites > 1)
     throw Error("a run over several sites needs the tree", "gravity.method is direct",
                 "choose gravity.method = \"tree\", or run it at one site");
 }
@@ -52,20 +52,24 @@ struct AgreementOfOne {
 struct Gravity::Parts {
   Parts(const GravityOptions& o, PhaseTimers& t, const Communicator& r, SiteAgreement* s)
       : options(o), timers(t), ranks(r), by_itself(s ? nullptr : std::make_unique<AgreementOfOne>(r)),
-        agreement(s ? *s : by_itself->agreement), several_sites(!agreement.sites().alone()), tree(o, t, r, agreement),
-        all_sources(r) {
+        agreement(s ? *s : by_itself->agreement), tree(o, t, r, agreement), all_sources(r) {
     check_cutoff(o);
     check_ghosts(o);
-    if (several_sites) check_sites(o);
-    if (!options.periodic || options.law.split == Split::kNone) return;
+    check_sites(o, agreement.sites().count());
+    if (options.periodic && options.law.split != Split::kNone) make_mesh();
+  }
+
+  // The one place where the number of ranks and sites, and ghosts, choose the kind of mesh: ParticleMesh transforms in
+  // other roundings than PencilMesh, which has one result for all numbers of ranks.
+  void make_mesh() {
     const PoolLane lane(kMeshLane);
-    // ParticleMesh transforms in other roundings than the mesh of many ranks, which has one result for all.
-    if (ranks.size() == 1 && !several_sites && options.ghost_level == 0) {
+    const bool one_site = agreement.sites().alone();
+    if (one_site && ranks.size() == 1 && options.ghost_level == 0) {
       mesh = std::make_unique<ParticleMesh>(options.mesh, options.law);
       return;
     }
     auto pencils = std::make_unique<PencilMesh>(ranks, options.mesh, options.law);
-    if (several_sites) {
+    if (!one_site) {
       site_mesh = std::make_unique<sites::SiteMesh>(agreement.sites());
       pencils->set_outside(site_mesh.get());
       pencils->measure_phases();
@@ -79,7 +83,6 @@ struct Gravity::Parts {
   Communicator ranks;
   std::unique_ptr<AgreementOfOne> by_itself;
   SiteAgreement& agreement;
-  const bool several_sites;
   TreeGravity tree;
   AllSources all_sources;                           // for the direct sum
   Stream mesh_stream{StreamPriority::kBackground};  // the tree's many small launches are not to queue behind the mesh

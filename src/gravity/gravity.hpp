@@ -52,6 +52,11 @@ struct GravityOptions {
   std::vector<std::uint32_t> slabs;  // where the slabs of the sites begin at first; empty: even ones
 };
 
+// Bytes a particle of accelerations, and of potentials where they are wanted, of one range or (`mesh`) two.
+constexpr double gravity_bytes(bool mesh, bool potentials) {
+  return (mesh ? 2 : 1) * static_cast<double>((potentials ? 4 : 3) * sizeof(float));
+}
+
 // Counts of the last short_range() on this rank. `rebuilt`, means and errors are over all ranks, the same on each.
 struct GravityCounts {
   bool rebuilt = false;

@@ -8,8 +8,6 @@ namespace {
 
 // A kept list is repaired when one of its cells has come nearer than this fraction of the opening distance.
 constexpr float kStaleMargin = 0.1f;
-// Room for lists over what they take when they are made: lists that are walked again leave gaps behind.
-constexpr double kListRoom = 1.6;
 // Lists that are walked again are longer than the mean, being those in dense regions: by so much at first, and then by
 // what the last of them were, and a little.
 constexpr double kLongerLists = 3, kLittleMore = 1.3;
@@ -20,7 +18,7 @@ std::uint32_t count_of(const DeviceBuffer<Group>& groups) { return static_cast<s
 
 void KeptLists::make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
                      std::size_t budget) {
-  const auto room = static_cast<std::size_t>(kListRoom * static_cast<double>(fresh_words_));
+  const auto room = static_cast<std::size_t>(kRoom * static_cast<double>(fresh_words_));
   const std::size_t most = budget / sizeof(std::uint32_t);
   lists_.words.resize(most > 0 ? std::min(room, most) : room);
   walk_tree(stream, tree, walk, {groups.data(), count_of(groups), nullptr, 0, count_of(groups), false}, lists_);

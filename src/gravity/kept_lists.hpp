@@ -11,6 +11,9 @@ namespace maki {
 
 class KeptLists {
  public:
+  // Room for lists over what they take when they are made: lists that are walked again leave gaps behind.
+  static constexpr double kRoom = 1.6;
+
   // Lists of all groups by a fresh walk. `budget` (bytes, 0: no limit) bounds the memory reserved beforehand, not the
   // final length of the lists.
   void make(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,

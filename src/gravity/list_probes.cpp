@@ -26,17 +26,18 @@ void ListProbes::gather(const Stream& stream, const DeviceBuffer<Group>& groups,
   gather_sample(stream, sample_of(groups, indices_, offsets_), particles, particles_.data(), groups_.data());
 }
 
-void ListProbes::evaluate_strict(const Stream& stream, Octree& tree, const WalkOptions& strict, const ForceLaw& law,
-                                 bool quadrupoles, SourceView sources, bool add, Results& results) {
+void ListProbes::evaluate_strict(const Stream& stream, const Sources& sources, const WalkOptions& strict,
+                                 const ForceLaw& law, bool quadrupoles, Results& results) {
   const auto probes = static_cast<std::uint32_t>(indices_.size());
   const WalkRequest request{groups_.data(), probes, nullptr, 0, probes, false};
   if (queued_ == walks_.size()) walks_.emplace_back();
   StrictWalk& walk = walks_[queued_++];
-  walk.tree = &tree;
-  walk.queued = queue_walk(stream, tree, strict, request, walk.lists, results);
-  sources.targets = particles_.data();
-  const ListView view{groups_.data(), walk.lists.ranges.data(), walk.lists.words.data(), nullptr, probes};
-  evaluate_lists(stream, law, quadrupoles, sources, view, {strict_.view(), nullptr, add});
+  walk.tree = &sources.tree;
+  walk.queued = queue_walk(stream, sources.tree, strict, request, walk.lists, results);
+  SourceView view = sources.view;
+  view.targets = particles_.data();
+  const ListView lists{groups_.data(), walk.lists.ranges.data(), walk.lists.words.data(), nullptr, probes};
+  evaluate_lists(stream, law, quadrupoles, view, lists, {strict_.view(), nullptr, sources.imported()});
 }
 
 void ListProbes::compare(const Stream& stream, const DeviceBuffer<Group>& groups, ConstVectorView acceleration,

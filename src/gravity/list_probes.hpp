@@ -9,6 +9,7 @@
 #include "kernels/measure/probe_error.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
+#include "src/gravity/sources.hpp"
 
 namespace maki {
 
@@ -21,10 +22,10 @@ class ListProbes {
 
   // Copies the members of the sample at their present positions; later changes of groups and particles do not matter.
   void gather(const Stream& stream, const DeviceBuffer<Group>& groups, const SourceParticle* particles);
-  // Queues the sample's forces by lists of opening angle `strict.theta` over `tree`; `add`: they are added to those of
-  // another tree. Valid if finish() returns true after `results` have been fetched.
-  void evaluate_strict(const Stream& stream, Octree& tree, const WalkOptions& strict, const ForceLaw& law,
-                       bool quadrupoles, SourceView sources, bool add, Results& results);
+  // Queues the sample's forces by lists of opening angle `strict.theta` over one tree; those of imported trees
+  // are added to those before. Valid if finish() returns true after `results` have been fetched.
+  void evaluate_strict(const Stream& stream, const Sources& sources, const WalkOptions& strict, const ForceLaw& law,
+                       bool quadrupoles, Results& results);
 
   // Writes the difference between `acceleration` and the strict forces to *error (device memory).
   void compare(const Stream& stream, const DeviceBuffer<Group>& groups, ConstVectorView acceleration,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "host/comm/communicator.hpp"
@@ -14,9 +15,10 @@ class RankDomains {
  public:
   explicit RankDomains(const Communicator& ranks) : ranks_(ranks) {}
 
-  // New domains. `costs`: the cost of each particle in the present order (Costs); the first time, and where no rank has
-  // costs, all particles count alike. Collective, as move().
-  void cut(const Stream& stream, const Particles& particles, const Costs& costs);
+  // New domains where there are several ranks; one rank keeps all. `costs` is called for the cost of each particle in
+  // the present order (Costs); the first time, and where no rank has costs, all particles count alike. Collective, as
+  // move().
+  void cut(const Stream& stream, const Particles& particles, const std::function<Costs()>& costs);
   // Sends particles to their ranks. `carried` (null on all ranks or on none) has one entry for each particle and goes
   // with it.
   void move(const Stream& stream, Particles& particles, VectorArray* carried) const;
@@ -28,7 +30,7 @@ class RankDomains {
 
  private:
   Communicator ranks_;
-  std::optional<Domains> domains_;
+  std::optional<Domains> domains_;  // none before the first cut
   std::uint64_t updates_ = 0;
 };
 

@@ -7,7 +7,7 @@ namespace maki {
 RankTrees::RankTrees(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks)
     : TreeImports(timers, "export trees", "wait for trees"), ranks_(ranks),
       let_(ranks, LetOptions{.compress = options.let_compression}) {
-  if (options.ghost_level > 0) let_.send_whole_cells(options.ghost_level);
+  let_.send_whole_cells(options.ghost_level);
 }
 
 void RankTrees::know_drift(std::uint64_t own_particles) {

@@ -19,16 +19,12 @@ constexpr double kUsualImbalance = 1.02;
 
 StepSums StepSums::over_ranks(const Communicator& ranks, StepSums mine) {
   mine.largest = mine.interactions;
-  mine.ranks = ranks.size();
-  if (ranks.size() == 1) return mine;
+  mine.ranks = 1;
   std::vector<StepSums> all(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(&mine, all.data(), sizeof mine);
   StepSums sums;
   sums.ranks = 0;
-  for (StepSums& s : all) {
-    s.ranks = 1;
-    sums.add(s);
-  }
+  for (const StepSums& s : all) sums.add(s);
   return sums;
 }
 

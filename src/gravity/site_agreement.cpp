@@ -33,16 +33,16 @@ void SiteAgreement::begin() {
   if (delay() > 0 && number_ >= 3) take(number_ - 2);  // the first one's are there
 }
 
-std::uint64_t SiteAgreement::wishes() const {
-  if (delay() == 0) return my_wishes_;
+std::uint64_t SiteAgreement::requests() const {
+  if (delay() == 0) return my_requests_;
   std::uint64_t all = 0;
-  for (const SiteMeasures& step : all_) all |= step.wishes;
+  for (const SiteMeasures& step : all_) all |= step.requests;
   return all;
 }
 
 void SiteAgreement::publish() {
   mine_.digest = digest_;
-  mine_.wishes = my_wishes_;
+  mine_.requests = my_requests_;
   mine_.samples = mine_x_.size();
   sites::Message message(sizeof mine_ + mine_x_.size() * sizeof(std::uint32_t));
   std::memcpy(message.data(), &mine_, sizeof mine_);
@@ -80,30 +80,30 @@ StepSums SiteAgreement::tree() const {
   return sums;
 }
 
-double SiteAgreement::farthest(double t, double reach) {
-  if (sites_.alone()) return reach;
+double SiteAgreement::farthest(double t, double reach_length) {
+  if (delay() == 0) return reach_length;
   mine_.time = t;
-  mine_.reach = reach;
+  mine_.reach_length = reach_length;
   if (known_) return farthest_by(t);
-  return sites_.joined(sites::Phase::kSums, 0, reach, [](double& far, double one) { far = std::max(far, one); });
+  return sites_.joined(sites::Phase::kSums, 0, reach_length, [](double& far, double one) { far = std::max(far, one); });
 }
 
 double SiteAgreement::farthest_by(double t) const {
-  double reach = 0, momentum = 0, acceleration = 0;
+  double reach_length = 0, momentum = 0, acceleration = 0;
   for (const SiteMeasures& step : all_) {
-    reach = std::max(reach, step.reach);
+    reach_length = std::max(reach_length, step.reach_length);
     momentum = std::max(momentum, step.momentum);
     acceleration = std::max(acceleration, step.acceleration);
   }
   // Momenta are half a step older than positions, and accelerations grow: twice what is gained at the known one.
   const double since = t - all_.front().time;
-  return reach + since * (momentum + 2 * acceleration * since);
+  return reach_length + since * (momentum + 2 * acceleration * since);
 }
 
 std::vector<sites::SiteWork> SiteAgreement::works() const {
   std::vector<sites::SiteWork> works;
   for (std::size_t i = 0; i < all_.size(); ++i)
-    works.push_back({all_[i].force_seconds, all_[i].work, all_[i].particles, x_[i]});
+    works.push_back({all_[i].force_cost, all_[i].work, all_[i].particles, x_[i]});
   return works;
 }
 

@@ -22,16 +22,16 @@ struct SiteMeasures {
   StepSums tree;
   double outgrown = 0;            // groups too near to undivided cells of other sites' trees
   double asks_rebuild = 0;        // not 0: this site needs a rebuild at all sites
-  double force_seconds = 0;       // lists and their evaluation since the last rebuild, of the slowest rank
+  double force_cost = 0;          // of lists and their evaluation since the last rebuild (SiteWork)
   double work = 0;                // interactions in that time
   double last_force_seconds = 0;  // lists and their evaluation in this evaluation, of the slowest rank
   // Isolated sets: the time, and the largest distance of a particle from the middle of the box on any axis (length
   // units).
-  double time = 0, reach = 0;
+  double time = 0, reach_length = 0;
   std::uint64_t particles = 0;
-  std::uint64_t digest = 0;   // hash of all decisions before this evaluation
-  std::uint64_t wishes = 0;   // bits that the run defines
-  std::uint64_t samples = 0;  // positions that follow in the message; only after a rebuild
+  std::uint64_t digest = 0;    // hash of all decisions before this evaluation
+  std::uint64_t requests = 0;  // bits that the run defines
+  std::uint64_t samples = 0;   // positions that follow in the message; only after a rebuild
 };
 
 class SiteAgreement {
@@ -51,10 +51,10 @@ class SiteAgreement {
   void set_samples(std::vector<std::uint32_t> x) { mine_x_ = std::move(x); }
   void decided(std::uint64_t bits);  // adds a decision, alike at all sites, to the digest
   void decided(double value);
-  // Bits by which this site asks all sites for something, in its messages from now on; and the bits of any site that
-  // all sites know of.
-  void wish(std::uint64_t bits) { my_wishes_ = bits; }
-  std::uint64_t wishes() const;
+  // Requests of this site to all sites (bits that the run defines), in its messages from now on; and the requests of
+  // any site that all sites know of.
+  void request(std::uint64_t bits) { my_requests_ = bits; }
+  std::uint64_t requests() const;
   // Ends the evaluation and sends this site's sums. The first time, waits for the sums of all sites.
   void publish();
 
@@ -63,9 +63,9 @@ class SiteAgreement {
   const std::vector<SiteMeasures>& all() const { return all_; }  // by site
   StepSums tree() const;                                         // of all sites
   // Upper bound, alike at all sites, of the distance (length units, on any axis) of the particles of an isolated set
-  // from the middle of the box at time t: as if the fastest had started from the farthest in the known sums. `reach`:
+  // from the middle of the box at time t: as if the fastest had started from the farthest in the known sums. `reach_length`:
   // the distance at this site. One round trip where no sums are known yet.
-  double farthest(double t, double reach);
+  double farthest(double t, double reach_length);
   std::vector<sites::SiteWork> works() const;  // by site, with the samples last sent
 
  private:
@@ -77,7 +77,7 @@ class SiteAgreement {
   bool begun_ = false;
   std::optional<std::uint64_t> known_;
   SiteMeasures mine_;
-  std::uint64_t my_wishes_ = 0;
+  std::uint64_t my_requests_ = 0;
   std::uint64_t digest_ = 0;
   std::vector<std::uint32_t> mine_x_;
   std::vector<SiteMeasures> all_;

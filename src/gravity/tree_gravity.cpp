@@ -42,12 +42,7 @@ void TreeGravity::set_law(const ForceLaw& law) {
 void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArray* carried) {
   rebuild_due_ = rebuild_is_due();
   if (!rebuild_due_) return;
-  if (!imports_.empty()) {
-    const PhaseTimers::Scope scope(timers_, "domains");
-    distribute(stream, particles, carried);
-  } else {
-    sites_.cut_slabs();
-  }
+  distribute(stream, particles, carried);
   forces_.release_lists();  // their place serves as scratch of the sort
   own_.sort(stream, particles, carried);
 }

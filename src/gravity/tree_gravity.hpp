@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "src/gravity/all_sites.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/list_forces.hpp"
 #include "src/gravity/list_probes.hpp"
-#include "src/gravity/other_sites.hpp"
 #include "src/gravity/own_tree.hpp"
 #include "src/gravity/rank_domains.hpp"
 #include "src/gravity/rank_trees.hpp"
@@ -24,7 +24,7 @@ namespace maki {
 //  2. trees are built or refitted, other ranks and sites are sent what they need of them, and lists over each tree (new
 //     or repaired where the opening criterion fails) are evaluated as trees arrive (SourceTrees);
 //  3. forces on the probes are compared with a strict walk; by their error and by the cost of lists all sites decide
-//     together when to rebuild (OtherSites): a site alone in the next step, several in the one after it.
+//     together when to rebuild (AllSites): a site alone in the next step, several in the one after it.
 class TreeGravity {
  public:
   // An evaluation lies between begin() and publish() of `agreement`.
@@ -50,7 +50,7 @@ class TreeGravity {
   void set_theta(double theta);
   void set_law(const ForceLaw& law);
   const GravityCounts& counts() const { return counts_; }
-  OtherSites& sites() { return sites_; }
+  AllSites& sites() { return sites_; }
   TreeDrift& drift() { return rank_trees_.drift(); }
   std::uint64_t unkept_ghost_lists() const { return source_trees_->unkept_lists(); }
   const GravityOptions& options() const { return options_; }
@@ -75,7 +75,7 @@ class TreeGravity {
   RankDomains domains_;
   OwnTree own_;
   RankTrees rank_trees_;
-  OtherSites sites_;
+  AllSites sites_;
   std::vector<TreeImports*> imports_;  // rank_trees_ and sites_, if there are other ranks, other sites; nearest first
   ListForces forces_;
   std::unique_ptr<SourceTrees> source_trees_;

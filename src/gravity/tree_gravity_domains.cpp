@@ -15,16 +15,16 @@ constexpr std::uint32_t kCellCost = 1, kParticleCost = 10;
 // By what the particles' lists have cost since the last time; by number the first time and where a set has changed.
 // Particles go to their sites first, and then to the ranks there.
 void TreeGravity::distribute(const Stream& stream, Particles& particles, VectorArray* carried) {
+  const PhaseTimers::Scope scope(timers_, "domains");
   double known = costs_known_ && forces_.statistics().members == particles.size() ? 1 : 0;
   ranks_.min(std::span(&known, 1));
   rank_trees_.know_drift(particles.size());
   const double seconds = forces_.take_work();
   balanced_ = known > 0;
-  if (ranks_.size() > 1)
-    domains_.cut(stream, particles, known > 0 ? costs_of_particles(stream, particles, seconds) : Costs{});
+  domains_.cut(stream, particles, [&] { return balanced_ ? costs_of_particles(stream, particles, seconds) : Costs{}; });
   sites_.cut_slabs();
   sites_.migrate(stream, particles, carried);
-  if (ranks_.size() > 1) domains_.move(stream, particles, carried);
+  domains_.move(stream, particles, carried);
 }
 
 // Costs from the lists of each group, in the particles' present order.

@@ -23,8 +23,7 @@ Result<SampleError> TreeGravity::probe(const Stream& stream, const Particles& pa
   const WalkOptions strict = forces_.walk(kStrictTheta * options_.theta);
   probes_.gather(stream, forces_.groups(), particles.source.data());
   for (const Sources& sources : source_trees_->all(particles))
-    probes_.evaluate_strict(stream, sources.tree, strict, options_.law, options_.quadrupoles, sources.view,
-                            sources.imported(), forces_.results());
+    probes_.evaluate_strict(stream, sources, strict, options_.law, options_.quadrupoles, forces_.results());
   const auto error = forces_.results().make<SampleError>(stream);
   probes_.compare(stream, forces_.groups(), {out.acceleration.x, out.acceleration.y, out.acceleration.z}, error.place);
   return error;
@@ -67,7 +66,6 @@ StepSums TreeGravity::over_ranks(const SampleError& error) const {
   mine.reference = error.reference;
   mine.batched = forces_.batched() ? 1 : 0;
   mine.outgrown = rank_trees_.outgrown;
-  if (ranks_.size() == 1) return StepSums::over_ranks(ranks_, mine);
   const PhaseTimers::Scope scope(timers_, "agree");
   return StepSums::over_ranks(ranks_, mine);
 }

@@ -1,5 +1,5 @@
 // Exchange of trees with other ranks: one interface for ranks of the same site (rank_trees.hpp) and for other sites
-// (other_sites.hpp).
+// (all_sites.hpp).
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,6 @@
 
 #include "kernels/device/error.hpp"
 #include "src/ic/gaussian_field.hpp"
-#include "src/ic/lattice_shares.hpp"
-#include "src/ic/mode_transfer.hpp"
 
 namespace maki {
 
@@ -99,18 +97,23 @@ PeriodicGrid second_order_source(const PeriodicGrid& density, bool dealias) {
   return kept;
 }
 
-// Component `axis` of the curl-free vector field with divergence -(first * density - second * source), on the points.
-// All three grids are alike.
-void set_vector_component(PeriodicGrid& target, const PeriodicGrid& density, const PeriodicGrid* source, double first,
-                          double second, int axis, double box_size) {
+// The divergence -(first * density - second * source) of a curl-free vector field, in modes; the grids are alike.
+struct Divergence {
+  const PeriodicGrid& density;
+  const PeriodicGrid* source;  // null: none of second order
+  double first, second;
+};
+
+// Component `axis` of the vector field, on the points of `target`, a grid like those of the divergence.
+void set_vector_component(PeriodicGrid& target, const Divergence& of, int axis, double box_size) {
   const double inverse_k1 = box_size / (2 * std::numbers::pi);
-  fill_modes(target, density, [&](const std::array<int, 3>& m, Complex value) {
+  fill_modes(target, of.density, [&](const std::array<int, 3>& m, Complex value) {
     const double m2 = square(m);
     if (m2 == 0) return Complex(0);
-    Complex divergence = first * value;
-    if (source != nullptr) {
-      const Complex* modes = source->mode_row(source->index_of(m[0]), source->index_of(m[1]));
-      divergence -= second * modes[m[2] - source->modes().along[2].first];
+    Complex divergence = of.first * value;
+    if (of.source != nullptr) {
+      const Complex* modes = of.source->mode_row(of.source->index_of(m[0]), of.source->index_of(m[1]));
+      divergence -= of.second * modes[m[2] - of.source->modes().along[2].first];
     }
     return Complex(0, inverse_k1 * m[axis] / m2) * divergence;
   });
@@ -176,7 +179,7 @@ Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParam
   const double speed = a * cosmology.hubble(a);  // v = a dx/dt = a H dx/dlna
   PeriodicGrid field(n, density.ranks(), density.messages());
   for (int axis = 0; axis < 3; ++axis) {
-    set_vector_component(field, density, second, growth.d1, growth.d2, axis, box);
+    set_vector_component(field, {density, second, growth.d1, growth.d2}, axis, box);
     visit_share(field, [&](std::uint64_t first, int count, const double* displacements) {
       for (int i = 0; i < count; ++i) {
         double& x = snapshot.positions[first - sites.first + i][axis];
@@ -184,7 +187,7 @@ Snapshot displace_lattice(const PeriodicGrid& density, const CosmologicalIcParam
       }
     });
     const double first_rate = speed * growth.f1 * growth.d1, second_rate = speed * growth.f2 * growth.d2;
-    set_vector_component(field, density, second, first_rate, second_rate, axis, box);
+    set_vector_component(field, {density, second, first_rate, second_rate}, axis, box);
     visit_share(field, [&](std::uint64_t first, int count, const double* velocities) {
       for (int i = 0; i < count; ++i) {
         snapshot.velocities[first - sites.first + i][axis] = static_cast<float>(velocities[i]);

@@ -21,6 +21,9 @@ struct CosmologicalIcParameters {
   bool flip_phases = false;
 };
 
+// Bytes a particle of the grids of 2LPT, before there are particles (see below).
+inline constexpr double kLptBytes = 90;
+
 // The whole of it: random field, displacements, particles. The particle with id i + 1 comes from the lattice site
 // i = (ix n + iy) n + iz at (ix, iy, iz) L/n. Positions in [0, L), peculiar velocities a dx/dt, equal masses
 // Omega0 rho_crit L^3/n^3. Collective; rank r of P gets the particles of the sites n^3 r/P ... n^3 (r + 1)/P - 1, and

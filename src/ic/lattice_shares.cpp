@@ -1,4 +1,4 @@
-#include "src/ic/lattice_shares.hpp"
+#include "src/ic/periodic_grid.hpp"
 
 #include <algorithm>
 #include <vector>

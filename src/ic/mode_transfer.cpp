@@ -1,4 +1,4 @@
-#include "src/ic/mode_transfer.hpp"
+#include "src/ic/periodic_grid.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,9 +3,12 @@
 
 #include <complex>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
+#include "host/comm/share.hpp"
 #include "host/fft/pencil_layout.hpp"
 #include "src/ic/box_messages.hpp"
 
@@ -93,5 +96,23 @@ class PeriodicGrid {
   std::size_t plane_ = 0;
   std::vector<Complex> data_;
 };
+
+// Values on the points of a grid where the particles of these points are (lattice_shares.cpp).
+// The sites i = (ix n + iy) n + iz whose particles rank `rank` of the grid's ranks holds.
+Share sites_of(const PeriodicGrid& grid, int rank);
+
+// Sites `first` and on, all of one line along z.
+using SiteVisitor = std::function<void(std::uint64_t first, int count, const double* values)>;
+
+// Visits the values at the sites of this rank's share: each site once, in parallel and in no order. Collective.
+void visit_share(const PeriodicGrid& field, const SiteVisitor& visit);
+
+// Modes of one grid where another one needs them (mode_transfer.cpp).
+// The modes (mx, my, mz) for all mz of a range.
+using ModeRowVisitor = std::function<void(int mx, int my, const PencilRange& mz, const PeriodicGrid::Complex* values)>;
+
+// Visits the modes of `source` that both grids have below their Nyquist planes, on the rank that holds them in
+// `target`: by rows, each mode once, rows in parallel and in no order. Both grids are over the same ranks. Collective.
+void visit_common_modes(const PeriodicGrid& source, const PeriodicGrid& target, const ModeRowVisitor& visit);
 
 }  // namespace maki

@@ -9,7 +9,6 @@
 
 #include "host/comm/agree.hpp"
 #include "kernels/device/error.hpp"
-#include "src/io/find_twins.hpp"
 
 namespace maki {
 
@@ -20,7 +19,7 @@ bool is_finite(const Vector& v) {
   return std::isfinite(v[0]) && std::isfinite(v[1]) && std::isfinite(v[2]);
 }
 
-// A set under examination: this rank's share, and where it stands in the whole.
+// A set under examination: this rank's share, and the number of its first particle in the whole.
 class Examined {
  public:
   Examined(Snapshot& share, const std::string& source, const Communicator& ranks)
@@ -36,11 +35,11 @@ class Examined {
   std::string name_of(std::size_t i) const { return fmt::format("particle {} (id {})", begin_ + i, share.ids[i]); }
 
   struct Found {
-    std::uint64_t count = 0;  // over all ranks
-    int rank = -1;            // that has the first
-    std::size_t first = 0;    // in that rank's share
+    std::uint64_t count = 0;  // of all ranks
+    int rank = -1;            // the one that has the first
+    std::size_t first = 0;    // its index in that rank's share
   };
-  // The particles for which `bad` holds.
+  // Finds the particles for which `bad` holds.
   template <class Bad>
   Found find(Bad bad) const {
     std::size_t first = share.size(), count = 0;
@@ -61,7 +60,7 @@ class Examined {
     }
     return found;
   }
-  // Throws the Error that error(index) makes of the first particle found, if any was; the rank that has it makes it.
+  // Throws error(index) for the first particle found, if any was; the rank that has it makes the Error.
   template <class MakeError>
   void refuse(const Found& found, MakeError make_error) const {
     if (found.count == 0) return;
@@ -105,7 +104,7 @@ void check_masses(const Examined& set) {
   });
 }
 
-constexpr double kRounding = 1e-6;      // of the side: what single precision makes of a position at the edge
+constexpr double kRounding = 1e-6;      // of the side: rounding of a position at the edge to single precision
 constexpr double kLargestExcess = 0.5;  // of the side; more than a particle moves in the age of the universe
 constexpr double kLargestShare = 0.25;  // of the particles; so many lie outside where the box is 10 % too small
 
@@ -119,7 +118,7 @@ bool in_box(const std::array<double, 3>& position, double box) {
   return std::all_of(position.begin(), position.end(), [box](double x) { return x >= 0 && x < box; });
 }
 
-// Where all lies within one side, shifted as a whole perhaps, images of it fill space as the box says.
+// Whether the set fits into one side, perhaps shifted as a whole: its images then fill space as the box says.
 bool spans_more_than(double box, const Examined& set) {
   std::array<double, 3> low, high;
   low.fill(std::numeric_limits<double>::infinity());
@@ -138,8 +137,8 @@ bool spans_more_than(double box, const Examined& set) {
   return false;
 }
 
-// Codes that wrap positions now and then, or only in memory, write some outside. They are refused where it is the box
-// that must be wrong.
+// Codes that wrap positions now and then, or only in memory, write some positions outside. Sets with too many or too
+// far ones are refused: the box must be wrong.
 void wrap_into_box(Examined& set, std::vector<std::string>& notes) {
   Snapshot& s = set.share;
   const double box = s.header.box_size;
@@ -165,7 +164,7 @@ void wrap_into_box(Examined& set, std::vector<std::string>& notes) {
   for (auto& position : s.positions) {
     for (double& x : position) {
       x -= std::floor(x / box) * box;
-      if (!(x < box)) x = 0;  // the sum of the box and what is next to nothing
+      if (!(x < box)) x = 0;  // rounding of the box plus a tiny negative number
     }
   }
   if (excess[0] <= kRounding * box) {

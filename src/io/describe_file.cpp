@@ -12,7 +12,7 @@ namespace {
 
 using gadget::FileHeader;
 
-// The total mass where the header alone tells it, else 0.
+// Total mass by the header alone; 0 where it does not give all masses.
 double header_mass(const FileHeader& header) {
   double mass = 0;
   for (std::size_t type = 0; type < gadget::kTypes; ++type) {

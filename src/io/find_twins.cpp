@@ -1,4 +1,4 @@
-#include "src/io/find_twins.hpp"
+#include "src/io/check_snapshot.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -39,7 +39,7 @@ class Grid {
   double low_ = 0, side_;
 };
 
-// Spreads points evenly however they lie. (The multiplications are those of Fowler, Noll and Vo's hash.)
+// Hash of a point (multiplications of Fowler, Noll and Vo), which spreads points evenly over ranks however they lie.
 std::size_t rank_of(const Point& point, int ranks) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const std::uint32_t x : point) hash = (hash ^ x) * 0x100000001b3u;
@@ -54,7 +54,7 @@ std::vector<Point> all_points(const Snapshot& share, const Grid& grid) {
   return points;
 }
 
-// Sends each point to the rank that its hash names; gives those that come here.
+// Sends each point to the rank of its hash; returns the points received.
 std::vector<Point> hand_out(const Snapshot& share, const Grid& grid, const Communicator& ranks) {
   const std::size_t size = static_cast<std::size_t>(ranks.size());
   std::vector<std::uint64_t> counts(size), next(size);
@@ -86,13 +86,13 @@ std::vector<Point> hand_out(const Snapshot& share, const Grid& grid, const Commu
   return points;
 }
 
-// How many particles, over all ranks, are at points of several, and the first such point.
+// Number of particles of all ranks at points with several, and the first such point.
 struct SharedPoints {
   std::uint64_t particles = 0;
   Point first{};
 };
 
-// Of points in order.
+// Shared points among sorted ones.
 SharedPoints count_shared(const std::vector<Point>& points) {
   SharedPoints shared;
   for (auto begin = points.begin(); begin != points.end();) {
@@ -132,7 +132,7 @@ std::optional<Twins> find_twins(const Snapshot& share, const Communicator& ranks
   const Grid grid(share, ranks);
   const SharedPoints shared = shared_points(share, grid, ranks);
   if (shared.particles == 0) return std::nullopt;
-  struct Here {  // this rank's first two particles at the point
+  struct Here {  // ids of this rank's first two particles at the point
     std::uint64_t count;
     std::array<std::uint64_t, 2> ids;
     std::array<double, 3> position;

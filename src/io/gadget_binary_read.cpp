@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kAdvice = "the file is damaged or incomplete; copy or make it again";
 
 struct Block {
-  std::uint64_t offset, bytes;  // of the data in the file
+  std::uint64_t offset, bytes;  // place and length of the data in the file
 };
 
 class BinaryReader {
@@ -41,8 +41,8 @@ class BinaryReader {
   bool swapped() const { return swap_; }
   bool labelled() const { return labelled_; }
 
-  // The blocks of positions, velocities, ids and masses; the last where `masses`. Type 1 has them in this order, type 2
-  // names them.
+  // Finds the blocks of positions, velocities, ids and (with `masses`) masses. Type 1 has them in this order, type 2
+  // labels them.
   std::array<Block, 4> blocks(bool masses) {
     static constexpr std::array<const char*, 4> kLabels{"POS ", "VEL ", "ID  ", "MASS"};
     std::array<Block, 4> found{};
@@ -98,7 +98,7 @@ class BinaryReader {
     fail(fmt::format("the file ends at byte {}, within the block '{}' of {} bytes", size_, what, low));
   }
 
-  // Where the label of a block stands in a file of type 2.
+  // Offset of a block's label in a file of type 2.
   std::uint64_t find(const std::string& label) {
     for (std::uint64_t at = end_of_header_; at < size_;) {
       char name[4];
@@ -117,7 +117,7 @@ class BinaryReader {
   BinaryHeader header_{};
 };
 
-// Bytes of one number of a block that holds `count`; Error unless 4 or 8.
+// Bytes of one number in a block of `count` numbers. Throws Error unless 4 or 8.
 std::uint64_t width(const BinaryReader& in, const Block& block, std::uint64_t count, const char* label) {
   for (const std::uint64_t bytes : {4u, 8u}) {
     if (block.bytes == count * bytes) return bytes;

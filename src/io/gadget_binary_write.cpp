@@ -16,17 +16,17 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Rank 0 writes the header and what frames the blocks, all ranks their rows between.
+// One file: rank 0 writes the header and the markers around blocks, all ranks their rows between these.
 class BinaryWriter {
  public:
   BinaryWriter(const FileName& name, const Part& part, const WriteOptions& options, std::uint64_t bytes)
       : part_(part), swap_(options.big_endian), labelled_(options.format == SnapshotFormat::kGadgetBinary2) {
-    // The file has its full size before others look at it.
+    // The file gets its full size before other ranks open it.
     root_succeeds(part.ranks, [&] { open(name).resize(bytes + blocks(part) * frame()); });
     all_succeed(part.ranks, [&] { open(name); });
   }
 
-  // Writes a block of numbers of T, given by value(i, column).
+  // Writes a block of numbers value(i, column) of type T.
   template <class T, class Value>
   void block(const char* label, std::size_t columns, Value value) {
     const std::uint64_t bytes = part_.rows() * columns * sizeof(T);
@@ -54,7 +54,7 @@ class BinaryWriter {
     return swap_ ? byte_swapped(value) : value;
   }
 
-  // Writes what frames a block and goes on behind it. Gives the place of its data.
+  // Writes label and markers of a block, and moves on behind it. Returns the place of its data.
   std::uint64_t open_block(const char* label, std::uint64_t bytes) {
     std::string before, after;
     const auto put = [&](std::string& to, std::uint64_t number) {
@@ -64,7 +64,7 @@ class BinaryWriter {
     if (labelled_) {
       put(before, kLabelBytes);
       before += label;
-      put(before, bytes + kMarkers);  // what a reader has to skip
+      put(before, bytes + kMarkers);  // number of bytes that a reader skips to the next block
       put(before, kLabelBytes);
     }
     put(before, bytes);

@@ -20,7 +20,7 @@ std::array<T, kTypes> six(hid_t group, const std::string& name) {
   return result;
 }
 
-// A number that may stand in any of several groups, under any of several names.
+// A number that codes keep in different groups, under different names.
 class Lookup {
  public:
   explicit Lookup(hid_t file) {
@@ -106,7 +106,7 @@ void list_datasets(hid_t file, FileHeader& header) {
   }
 }
 
-// The first of several names that the group has; empty where it has none.
+// The first of several names that exists in the group; empty where none does.
 std::string present(hid_t group, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (hdf5_exists(group, name)) return name;
@@ -114,13 +114,13 @@ std::string present(hid_t group, std::initializer_list<const char*> names) {
   return {};
 }
 
-// The rows of one type of particle that are wanted.
+// The rows to read of one type of particle.
 struct TypeRows {
   std::size_t type;
-  std::uint64_t all;          // of this type in the file
-  std::uint64_t skip, count;  // of them
-  std::uint64_t number;       // of the first in the whole set
-  std::size_t at;             // where it goes
+  std::uint64_t all;          // rows of this type in the file
+  std::uint64_t skip, count;  // the rows to read among them
+  std::uint64_t number;       // of the first row to read, in the whole set
+  std::size_t at;             // its index in the snapshot
 
   std::string group() const { return fmt::format("PartType{}", type); }
 };
@@ -203,7 +203,7 @@ FileHeader read_hdf5_header(const std::string& path) {
   header.counts = six<std::uint64_t>(group, "NumPart_ThisFile");
   header.totals = six<std::uint64_t>(group, "NumPart_Total");
   const auto high = six<std::uint64_t>(group, "NumPart_Total_HighWord");
-  for (std::size_t type = 0; type < kTypes; ++type) {  // some codes put all 64 bits into the low word as well
+  for (std::size_t type = 0; type < kTypes; ++type) {  // some codes write all 64 bits into the low word as well
     if (high[type] > 0) header.totals[type] = (header.totals[type] & 0xffffffffu) + (high[type] << 32);
   }
   header.mass_table = six<double>(group, "MassTable");

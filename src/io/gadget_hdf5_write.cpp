@@ -17,7 +17,7 @@ namespace maki::gadget {
 
 namespace {
 
-// Numbers go into the file as they are in memory.
+// Numbers in the file have the byte order of those in memory.
 static_assert(std::endian::native == std::endian::little);
 
 constexpr double kSecondsPerGyr = 3.15576e16;
@@ -66,7 +66,7 @@ void write_header(hid_t file, const Part& part) {
   write_attribute<std::int32_t>(group, "NumFilesPerSnapshot", part.files);
   write_cosmology(group, part.header);
   for (const char* flag : {"Flag_Sfr", "Flag_Cooling", "Flag_Feedback", "Flag_StellarAge", "Flag_Metals",
-                           "Flag_Entropy_ICs"}) {  // GADGET-2 and 3 ask for them
+                           "Flag_Entropy_ICs"}) {  // GADGET-2 and 3 require these
     write_attribute<std::int32_t>(group, flag, 0);
   }
 }
@@ -113,7 +113,8 @@ void write_metadata(hid_t file, const Part& part, const Provenance& provenance) 
   write_text_dataset(maki, "Configuration", provenance.configuration);
 }
 
-// How a dataset's numbers become physical cgs: value * to_cgs * a^a h^h, to_cgs = length^l mass^m velocity^v.
+// Exponents and factor by which a dataset's numbers become physical cgs: value * to_cgs * a^a h^h, to_cgs = length^l
+// mass^m velocity^v.
 struct Scaling {
   const char* description;
   double a, h, length, mass, velocity;
@@ -172,7 +173,7 @@ Dataset extra_dataset(const Part& part, const ExtraDataset& extra) {
   return dataset;
 }
 
-// They look into `part` and `extras`.
+// The datasets of a file; they refer to `part` and `extras`.
 std::vector<Dataset> list_datasets(const Part& part, const WriteOptions& options,
                                    const std::vector<ExtraDataset>& extras) {
   const double a = part.header.comoving ? 1 : 0;
@@ -196,13 +197,13 @@ std::vector<Dataset> list_datasets(const Part& part, const WriteOptions& options
   return datasets;
 }
 
-// Rank 0's hold on the file.
+// The open file, on rank 0.
 struct Output {
   H5Id file;
   std::vector<H5Id> datasets;
 };
 
-// Everything but the numbers.
+// Creates groups, attributes and empty datasets: all but the numbers of particles.
 Output create_file(const FileName& name, const Part& part, const Provenance& provenance,
                    const std::vector<Dataset>& datasets, int deflate) {
   Output output;
@@ -223,7 +224,7 @@ void close_file(Output& output, const FileName& name) {
   close_hdf5(output.file, name.path);
 }
 
-// The numbers, by every rank to the addresses of the datasets.
+// Writes the numbers: every rank to the addresses of the datasets in the file.
 void write_numbers(const FileName& name, const Part& part, const std::vector<Dataset>& datasets,
                    const std::vector<std::uint64_t>& addresses) {
   std::optional<PositionedFile> file;

@@ -1,4 +1,4 @@
-// What holds for headers of every GADGET format: file names of a set, and what can be told when a header is incomplete.
+// Headers of every GADGET format: names of the files of a set, and guesses where a header is incomplete.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// How the ranks' rows come into one file.
+// Rows of all ranks written into one file.
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::vector<unsigned char>;
 
-// Which ranks compress which chunks: a chunk belongs to the rank that has its first row.
+// Division of chunks among ranks: a chunk is compressed by the rank that has its first row.
 class Chunks {
  public:
   explicit Chunks(const Part& part) : begins_(part.begins), rows_(chunk_rows(part.rows())) {}
@@ -122,7 +122,7 @@ class Collector {
     part_.ranks.exchange({}, in);
     return came;
   }
-  // What goes wrong on rank 0 waits until the others have sent what they are about to send.
+  // An error on rank 0 is thrown after the other ranks have sent what they are about to send.
   template <class Call>
   void keep_problem(Call call) {
     if (!problem_.empty()) return;

@@ -11,7 +11,7 @@ namespace maki::gadget {
 
 namespace {
 
-// Headers of one set have to agree in what the reader relies on.
+// Throws Error where headers of one set differ in anything that the reader relies on.
 void check_agreement(const std::vector<FileHeader>& headers, const std::vector<std::string>& files) {
   std::array<std::uint64_t, kTypes> found{};
   for (std::size_t i = 0; i < headers.size(); ++i) {
@@ -31,7 +31,7 @@ void check_agreement(const std::vector<FileHeader>& headers, const std::vector<s
   }
 }
 
-// What the ranks need of a header, as bytes.
+// The parts of a header that all ranks need, as bytes.
 struct PackedHeader {
   std::array<std::uint64_t, kTypes> counts, totals;
   std::array<double, kTypes> mass_table;

@@ -79,7 +79,7 @@ std::vector<std::size_t> dataset_shape(hid_t dataset) {
 
 namespace {
 
-// Selections of some rows in file and memory, as (memory space, file space).
+// Selections (memory space, file space) of some rows.
 std::pair<H5Id, H5Id> select_rows(hid_t dataset, std::size_t first, std::size_t rows) {
   const auto shape = dataset_shape(dataset);
   const hsize_t columns = shape.size() > 1 ? shape[1] : 1;

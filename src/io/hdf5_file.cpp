@@ -12,15 +12,15 @@ namespace maki {
 
 namespace {
 
-// Larger datasets begin with a page, so that different writers share few of them.
+// Larger datasets begin at a page boundary, so that different writers share few pages.
 constexpr hsize_t kAlignedFrom = 65536;
 constexpr hsize_t kPage = 4096;
 
-// HDF5's exit handler would flush files again whose writing has failed, and crashes over them; we close what we open.
-// This has to be said before its first call, which even the name of a type is.
+// HDF5's exit handler would flush files again whose writing has failed, and crash; all files are closed here instead.
+// This setting precedes the library's first call, which even the name of a type is.
 const herr_t no_exit_handler = H5dont_atexit();
 
-// HDF5 prints its error stack to stderr unless told otherwise; we put it into exceptions.
+// HDF5's error stack goes into exceptions instead of stderr.
 void prepare_hdf5() {
   (void)no_exit_handler;
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

@@ -40,8 +40,8 @@ void read_numbers(hid_t group, std::map<std::string, std::vector<T>>& numbers) {
   for (const std::string& name : names) numbers[name] = read_attribute<T>(group, name);
 }
 
-// The library makes the file and says where numbers go; they are written past it, for when a disk fills up in the
-// middle of its own writes it cannot let go of the file.
+// HDF5 makes the file and gives the addresses of the numbers, which are then written without it: where a disk fills up
+// in the middle of a write of its own, the library cannot close the file.
 std::vector<std::uint64_t> lay_out(const SafeFile& file, const std::vector<RestartColumn>& columns,
                                    const StateNumbers& numbers) {
   H5Id hdf5 = create_hdf5(file.temporary_path());
@@ -58,10 +58,10 @@ std::vector<std::uint64_t> lay_out(const SafeFile& file, const std::vector<Resta
   return addresses;
 }
 
-// Gives back its checksum.
+// Returns the file's checksum.
 std::string write_rank_file(const std::string& path, const StateNumbers& state, const ParticleRows& particles,
                             const EscaperRows& escapers) {
-  // Columns read and write; here they only read.
+  // Columns serve reading and writing; the rows are not changed here.
   const std::vector<RestartColumn> columns =
       restart_columns(const_cast<ParticleRows&>(particles), const_cast<EscaperRows&>(escapers));
   SafeFile file(path);
@@ -84,13 +84,13 @@ std::string write_rank_file(const std::string& path, const StateNumbers& state, 
   return checksum;
 }
 
-// Rows of all files in their order, as one.
+// Rows of all files, one file after another, and this rank's part of them.
 struct Rows {
-  std::vector<std::uint64_t> begins{0};  // of each file
+  std::vector<std::uint64_t> begins{0};  // first row of each file
   Share mine;
 };
 
-// As many ranks as files: each its own. Else even shares.
+// Each rank's own file where there are as many ranks as files, else even shares.
 Rows share_out(const std::vector<std::uint64_t>& sizes, const Communicator& ranks) {
   Rows rows;
   for (const std::uint64_t size : sizes) rows.begins.push_back(rows.begins.back() + size);
@@ -101,7 +101,7 @@ Rows share_out(const std::vector<std::uint64_t>& sizes, const Communicator& rank
   return rows;
 }
 
-// What of this file is this rank's goes where it belongs in the columns' rows.
+// Reads this rank's rows of one file into their places in the columns.
 void read_rows_of(const std::string& path, std::size_t file, const char* group, const Rows& rows,
                   const std::vector<RestartColumn>& columns) {
   const std::uint64_t begin = std::max(rows.mine.first, rows.begins[file]);
@@ -130,7 +130,7 @@ std::uint64_t rows_in(const std::string& path, const char* name) {
   return dataset_shape(open_dataset(file, name)).at(0);
 }
 
-// Files are shared out among the ranks.
+// Compares sizes and checksums; each rank checks some of the files.
 void check_files(const RestartInfo& info, const Communicator& ranks) {
   for (std::size_t file = static_cast<std::size_t>(ranks.rank()); file < info.checksums.size();
        file += static_cast<std::size_t>(ranks.size())) {
@@ -148,14 +148,13 @@ std::uint64_t RestartInfo::total() const {
 }
 
 std::string write_restart(const std::string& directory, const RestartInfo& of, const StateNumbers& numbers,
-                          const ParticleRows& particles, const EscaperRows& escapers, int keep,
-                          const Communicator& ranks) {
+                          const RestartRows& rows, int keep, const Communicator& ranks) {
   std::string path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
   try {
     root_succeeds(ranks, [&] { folder::begin(path); });
     std::string checksum;
     all_succeed(ranks, [&] {
-      checksum = write_rank_file(folder::rank_file(path, ranks.rank()), numbers, particles, escapers);
+      checksum = write_rank_file(folder::rank_file(path, ranks.rank()), numbers, rows.particles, rows.escapers);
       save_fft_wisdom(folder::plans_file(path, ranks.rank()));
     });
     RestartInfo info = of;
@@ -163,7 +162,7 @@ std::string write_restart(const std::string& directory, const RestartInfo& of, c
     info.path = path;
     info.checksums = gather_texts(ranks, checksum);
     info.particles.resize(static_cast<std::size_t>(ranks.size()));
-    const std::uint64_t mine = particles.size();
+    const std::uint64_t mine = rows.particles.size();
     ranks.all_gather(&mine, info.particles.data(), sizeof mine);
     root_succeeds(ranks, [&] { folder::complete(path, info); });
   } catch (const Error&) {
@@ -178,7 +177,7 @@ std::vector<RestartInfo> find_restarts(const std::string& path, const Communicat
   namespace fs = std::filesystem;
   std::vector<std::string> folders;
   root_succeeds(ranks, [&] {
-    // "out/restart_000123/" has no filename.
+    // A path with a slash at its end, "out/restart_000123/", has no filename.
     const fs::path given = fs::path(path).has_filename() ? fs::path(path) : fs::path(path).parent_path();
     const bool one = folder::step_of(given.filename().string()) >= 0 && fs::is_directory(given);
     folders = one ? std::vector<std::string>{given.string()} : folder::list(path);

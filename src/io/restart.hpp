@@ -22,8 +22,11 @@ namespace maki {
 // Format number of restarts; restarts with another number are refused.
 inline constexpr std::uint64_t kRestartFormat = 3;
 
-// A rank's particles on the host, bit by bit as they are on the device: 42 bytes each.
+// A rank's particles on the host, bit by bit as they are on the device, kBytes each.
 struct ParticleRows {
+  static constexpr double kBytes =
+      sizeof(SourceParticle) + sizeof(Remainder) + 3 * sizeof(float) + sizeof(std::uint64_t);
+
   std::vector<SourceParticle> source;
   std::vector<Remainder> remainder;
   std::array<std::vector<float>, 3> momentum;
@@ -73,12 +76,17 @@ struct Restart {
   EscaperRows escapers;
 };
 
+// This rank's particles, to be written.
+struct RestartRows {
+  const ParticleRows& particles;
+  const EscaperRows& escapers;
+};
+
 // Writes one into `directory`, in place of one of the same step, and then removes the oldest complete ones until `keep`
 // are left. Of `info` all is read that files do not tell. Returns its path. Collective. Throws Error, the
 // same on all ranks.
 std::string write_restart(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
-                          const ParticleRows& particles, const EscaperRows& escapers, int keep,
-                          const Communicator& ranks = Communicator::self());
+                          const RestartRows& rows, int keep, const Communicator& ranks = Communicator::self());
 
 // Complete restarts in an output directory, the earliest first; those of another format too. `path` may also be the
 // folder of one restart. Collective; rank 0 looks. Throws Error where the directory cannot be read.

@@ -6,7 +6,7 @@ namespace maki {
 
 namespace {
 
-// number(i, k) is a reference to number k of row i.
+// A column whose number k of row i is number(i, k), a reference.
 template <class T, class Number>
 RestartColumn column(const char* group, const char* name, std::size_t columns, std::size_t rows, Number number) {
   const auto get = [=](std::size_t first, std::size_t count, void* to) {

@@ -68,7 +68,7 @@ bool from_table(const toml::table& table, RestartInfo& info) {
       info.particles.push_back(static_cast<std::uint64_t>(count.value_or(std::int64_t{0})));
   if (const toml::array* checksums = table["checksums"].as_array())
     for (const toml::node& sum : *checksums) info.checksums.push_back(sum.value_or(std::string()));
-  if (info.format != kRestartFormat) return info.format > 0;  // nobody knows what it should hold
+  if (info.format != kRestartFormat) return info.format > 0;  // the files of another format are unknown here
   return !info.particles.empty() && info.particles.size() == count_in(table, "ranks") &&
          info.particles.size() == info.checksums.size();
 }

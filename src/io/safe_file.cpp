@@ -24,7 +24,7 @@ std::string directory_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-// What a user can do about a failed call.
+// Advice to the user about a failed call.
 std::string advice_for(int error, const std::string& directory) {
   switch (error) {
     case ENOSPC:
@@ -64,7 +64,7 @@ int rename_exclusive(const char* from, const char* to) {
 
 void sync_directory(const std::string& directory) {
   const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // names are there by now; some file systems give no handle on directories
+  if (descriptor < 0) return;  // the names are in place; some file systems give no handle on directories
   (void)fsync(descriptor);
   close(descriptor);
 }
@@ -152,8 +152,8 @@ void PositionedFile::write_at(std::uint64_t offset, const void* data, std::size_
   if (bytes >= kBufferBytes) settle(offset, bytes);
 }
 
-// Sends what was just written to the disk and waits for what was sent before: the disk stays busy, little memory waits
-// for it, and no rank spends minutes in the last flush while others wait to hear from it.
+// Starts writing the last bytes to the disk and waits for those before: the disk stays busy, little memory waits for
+// it, and no rank spends minutes in the last flush while others wait for its answer.
 void PositionedFile::settle(std::uint64_t offset, std::size_t bytes) {
   constexpr unsigned kAndWait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   const auto sync = [&](std::uint64_t at, std::size_t length, unsigned how) {

@@ -42,6 +42,8 @@ struct SnapshotHeader {
 // Over ranks, each holds a share of a set, which may be empty; in the order of ranks they are the whole, and their
 // headers are alike. Files and initial conditions are shared out evenly (host/comm/share.hpp).
 struct Snapshot {
+  static constexpr double kBytes = 3 * sizeof(double) + 4 * sizeof(float) + sizeof(std::uint64_t);  // a particle
+
   SnapshotHeader header;
   std::vector<std::array<double, 3>> positions;
   std::vector<std::array<float, 3>> velocities;

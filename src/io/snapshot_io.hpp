@@ -47,6 +47,13 @@ struct WriteOptions {
   bool overwrite = false;
 };
 
+// Who writes a snapshot: the ranks of this site, and all sites where there are several.
+struct SnapshotWriters {
+  SnapshotWriters(const Communicator& of = Communicator::self(), sites::Sites* all = nullptr) : ranks(of), sites(all) {}
+  Communicator ranks;
+  sites::Sites* sites;  // null: this is the only one
+};
+
 // Writes all particles as type 1, with velocities v_pec / sqrt(a) and lengths and masses over h where the set is
 // comoving. Files get their names only when all are complete. Returns their names.
 // Collective: every rank gives its share, with extras for it, and the same of everything else. The files hold the
@@ -57,8 +64,7 @@ struct WriteOptions {
 // sites' particles; the sites agree on that beforehand (Phase::kOutput). Then options.files has to be 1.
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
                                         const WriteOptions& options = {}, const std::vector<ExtraDataset>& extras = {},
-                                        const Communicator& ranks = Communicator::self(),
-                                        sites::Sites* sites = nullptr);
+                                        const SnapshotWriters& writers = {});
 
 // What was found on the way, for the log.
 struct ReadReport {

@@ -15,7 +15,7 @@ namespace maki {
 
 namespace {
 
-// Every text that any rank has, once, in the order of ranks.
+// The texts of all ranks, each once, in the order of ranks.
 std::vector<std::string> merge_notes(const Communicator& ranks, const std::vector<std::string>& notes) {
   std::vector<std::string> merged;
   for (const std::string& text : gather_texts(ranks, fmt::format("{}", fmt::join(notes, "\n")))) {
@@ -46,7 +46,7 @@ std::uint64_t rows_of(const gadget::FileSet& set) {
   return n;
 }
 
-// This rank's share of all rows, which opens the files that hold any of them.
+// Reads this rank's share of all rows; opens only files that hold any of them.
 void read_particles(const gadget::FileSet& set, Snapshot& s, std::vector<std::string>& notes,
                     const Communicator& ranks) {
   const std::uint64_t n = rows_of(set);
@@ -72,7 +72,7 @@ void read_particles(const gadget::FileSet& set, Snapshot& s, std::vector<std::st
   notes = merge_notes(ranks, own_notes);
 }
 
-// Of all ranks, without rounding on the way: the same for any number of them.
+// Total mass over all ranks, exactly summed: the same for any number of ranks.
 double total_mass(const Snapshot& s, const Communicator& ranks) {
   ExactSum mass;
   for (const float m : s.masses) mass.add(m);

@@ -19,7 +19,7 @@ namespace {
 
 using gadget::Part;
 
-// What particles of a rank or a site have in common.
+// Summary of the particles of a rank or a site, by which all choose how masses and ids are written.
 struct Common {
   std::uint64_t n = 0;
   std::uint64_t largest_id = 0;
@@ -64,8 +64,10 @@ std::vector<Common> of_all(const Common& mine, sites::Sites& sites) {
   return all;
 }
 
-// Numbers in the file's units: lengths and masses over h in comoving sets, velocities over the root of a.
-Part whole_set(const Snapshot& s, const WriteOptions& options, const Communicator& ranks, sites::Sites* sites) {
+// The whole set with the factors to the file's units: lengths and masses over h in comoving sets, velocities over the
+// root of a.
+Part whole_set(const Snapshot& s, const WriteOptions& options, const SnapshotWriters& writers) {
+  const auto& [ranks, sites] = writers;
   const std::vector<Common> of_ranks = of_all(common_of(s), ranks);
   Common whole = together(of_ranks);
   if (sites) whole = together(of_all(whole, *sites));
@@ -162,9 +164,10 @@ ExtraDataset potential_dataset(const std::vector<double>& potential, const Snaps
 
 std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
                                         const WriteOptions& options, const std::vector<ExtraDataset>& extras,
-                                        const Communicator& ranks, sites::Sites* sites) {
+                                        const SnapshotWriters& writers) {
+  const auto& [ranks, sites] = writers;
   all_succeed(ranks, [&] { check_arrays(snapshot, options, extras); });
-  const Part all = whole_set(snapshot, options, ranks, sites);
+  const Part all = whole_set(snapshot, options, writers);
   std::vector<SafeFile> files;  // of rank 0
   std::vector<std::string> names;
   for (int i = 0; i < options.files; ++i) {

@@ -22,7 +22,7 @@ void add_range(const Stream& stream, const VectorArray& acceleration, const Devi
   }
 }
 
-// By particle of the set, G = 1 and lengths in sides.
+// Forces in the order of the set's particles, with G = 1 and lengths in sides.
 SetForces run_forces(const Prepared& run, const Frame& frame) {
   const Stream stream;
   PhaseTimers timers;
@@ -53,7 +53,7 @@ SetForces select(const SetForces& all, const std::vector<std::size_t>& targets) 
   return some;
 }
 
-// The same for the targets, exactly. Positions keep their double precision.
+// Exact forces of the same kind, on the targets alone. Positions keep their double precision.
 SetForces reference_forces(const Prepared& run, const Frame& frame, bool periodic,
                            const std::vector<std::size_t>& targets) {
   const Snapshot& set = run.initial;

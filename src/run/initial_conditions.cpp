@@ -1,5 +1,3 @@
-#include "src/run/initial_conditions.hpp"
-
 #include <cmath>
 #include <stdexcept>
 
@@ -7,6 +5,7 @@
 #include "src/cosmology/power.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "src/ic/models.hpp"
+#include "src/run/setup.hpp"
 
 namespace maki {
 namespace {
@@ -38,7 +37,7 @@ Snapshot make_pancake_set(const Config& config, const UnitSystem& units, const C
   return make_pancake(parameters, Cosmology(cosmology_parameters(config), units), ranks);
 }
 
-// Masses and lengths of the model in the units of the run.
+// Conversion of masses and lengths of the model to the units of the run.
 struct ModelNumbers {
   const Config& config;
   const UnitSystem& units;

@@ -15,8 +15,8 @@
 namespace maki {
 namespace {
 
-constexpr double kUsable = 0.95;       // of what is free: the estimate is one, and others want some
-constexpr double kFewestLists = 0.05;  // of what is free, for lists in batches
+constexpr double kUsable = 0.95;       // of free memory: estimates err, and other programs want some
+constexpr double kFewestLists = 0.05;  // of free memory: the least for lists, which are then made in batches
 
 MemoryEstimate without_lists(MemoryEstimate e) {
   e.lists = 0;
@@ -34,7 +34,7 @@ std::string number_text(const Config& config, std::uint64_t n) {
   return fmt::format("{}^3", std::llround(std::cbrt(static_cast<double>(n))));
 }
 
-// On the CPU all those of the machine: the device's memory is its memory.
+// In a CPU build these are all ranks of the machine, whose memory is that of the device.
 int ranks_on_this_device(const Communicator& ranks, int machine) {
   struct Place {
     int machine;
@@ -123,7 +123,9 @@ double free_disk(const std::string& directory) {
 
 std::uint64_t largest_run(const Config& config, const MachineMemory& memory, bool kept_lists) {
   const bool lattice = is_lattice(config);
-  const auto particles = [lattice](std::uint64_t k) { return lattice ? 8 * k * k * k : k; };  // 2 k a side
+  const auto particles = [lattice](std::uint64_t k) {
+    return lattice ? 8 * k * k * k : k;
+  };  // lattices have 2 k particles a side
   const auto fits = [&](std::uint64_t k) {
     const MemoryVerdict v = judge_memory(estimate_memory(config, particles(k), memory.ranks), memory);
     return v.fits && (v.lists_fit || !kept_lists);

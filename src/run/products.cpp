@@ -10,6 +10,7 @@
 
 #include "host/measure/power_spectrum.hpp"
 #include "host/measure/projection.hpp"
+#include "kernels/device/device.hpp"
 #include "kernels/device/error.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "src/analysis/adaptive_smoothing.hpp"
@@ -49,8 +50,8 @@ ProjectionOptions projection_options(const PictureOptions& given, double side) {
   return options;
 }
 
-// Mass in each pixel over the mean particle mass, smoothed where particles are few. Of isolated sets the number of
-// particles: a star would outshine its disk. Nothing on ranks above 0.
+// Mass in each pixel over the mean particle mass, smoothed where particles are few. In isolated sets each particle
+// counts alike, as a star would outshine its disk. Empty on ranks above 0.
 std::vector<double> particles_a_pixel(const Communicator& ranks, const DeviceSet& set, ProjectionOptions options) {
   const std::size_t n = set.particles.size();
   const SourceParticle* source = set.particles.data();
@@ -69,7 +70,7 @@ std::vector<double> particles_a_pixel(const Communicator& ranks, const DeviceSet
   return smooth_where_sparse(density, static_cast<std::size_t>(options.width));
 }
 
-// In units of the mean; on rank 0.
+// The picture, densities in units of their mean; on rank 0.
 std::vector<float> relative_density(const std::vector<double>& drawn) {
   const double mean = std::accumulate(drawn.begin(), drawn.end(), 0.0) / static_cast<double>(drawn.size());
   std::vector<float> density(drawn.size());
@@ -78,7 +79,7 @@ std::vector<float> relative_density(const std::vector<double>& drawn) {
   return density;
 }
 
-// What rank 0 of set.place has, on all ranks of all sites.
+// Broadcast from rank 0 of site set.place to all ranks of all sites.
 template <class T>
 std::vector<T> from_place_of(const DeviceSet& set, const std::vector<T>& mine) {
   const auto bytes = std::as_bytes(std::span(mine));
@@ -157,6 +158,25 @@ int default_power_mesh(std::uint64_t particles) {
   return static_cast<int>(good_mesh(std::max(8.0, 2 * std::cbrt(static_cast<double>(particles)) - 1e-6)));
 }
 
+double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic) {
+  const bool measured = (periodic && config.output.power_spectrum) || config.output.image;
+  return measured && config.sites.ring.size() > 1 ? 16 * static_cast<double>(particles) : 0;
+}
+
+double product_bytes(const Config& config, std::uint64_t particles, bool periodic) {
+  double power = 0, picture = 0;
+  if (periodic && config.output.power_spectrum) {
+    const double m =
+        config.output.power_mesh ? static_cast<double>(*config.output.power_mesh) : default_power_mesh(particles);
+    power = (std::string(backend_name()) == "cuda" ? 16 : 8) * m * m * (m + 2);  // two meshes, and the GPU's counts
+  }
+  if (config.output.image) {
+    const double pixels = static_cast<double>(config.output.image_pixels);
+    picture = 8 * pixels * pixels + (periodic ? 0 : 16 * static_cast<double>(particles));
+  }
+  return std::max(power, picture) + gathered_bytes(config, particles, periodic);
+}
+
 RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
                          const RunPlace& place)
     : RunFiles(options, provenance, place), provenance_(provenance), overwrite_(options.overwrite) {
@@ -178,7 +198,7 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
 
 void RunProducts::output(const OutputState& state) {
   RunFiles::output(state);
-  if (state.index < 0) return;  // stopped early: nothing that was asked for
+  if (state.index < 0) return;  // a run stopped early is at no output that was asked for
   const DeviceBuffer<SourceParticle>& own = state.particles.source;
   if (!sites()) return write_products({state.stream, own, state.frame, state.header}, state.index);
   if (power_mesh_ <= 0 && !pictures_) return;

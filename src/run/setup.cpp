@@ -15,7 +15,6 @@
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
-#include "src/run/initial_conditions.hpp"
 #include "wan/sites/site_mesh.hpp"
 
 namespace maki {
@@ -101,7 +100,7 @@ IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
   ranks.min(low);
   ranks.max(high);
   IsolatedBox box;
-  double reach = 0;  // of the set from the origin
+  double reach = 0;  // largest |coordinate| of the set
   double extent = 0;
   std::array<double, 3> middle{};
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -114,13 +113,13 @@ IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
     reach = extent / 2;
   }
   if (reach == 0) reach = 0.25;  // one particle: any box will do
-  // A little more than four times, so that nothing lies on the edge.
+  // The side is a little more than four times that, so that nothing lies on the edge of the middle half.
   box.side = std::exp2(std::ceil(std::log2(4.01 * reach)));
   return box;
 }
 
 void use_device(const Config& config) {
-  Communicator::world();  // says which share of its machine this rank has
+  Communicator::world();  // the job finds out which share of its machine this rank has
   select_device(static_cast<int>(config.run.device.value_or(usual_device())),
                 static_cast<int>(config.run.threads.value_or(usual_threads())));
 }
@@ -142,7 +141,7 @@ MeshOptions mesh_options(const Config& config) {
   if (config.run.kind == RunKind::kIsolated) return {};
   const Config::Gravity& gravity = config.gravity;
   std::int64_t auto_bits = 0;
-  // A deterministic run is the same over sites.
+  // Deterministic runs are the same over any number of sites.
   if (config.sites.ring.size() > 1 || config.run.deterministic)
     auto_bits = config.run.preset == Preset::kPrecise ? sites::kPreciseSiteMassBits : sites::kSiteMassBits;
   return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing,
@@ -166,8 +165,9 @@ GravityOptions gravity_options(const Config& config, const UnitSystem& units) {
   options.let_compression = given.let_compression;
   options.boundary_move = config.sites.max_boundary_move;
   options.list_budget =
-      given.list_memory ? static_cast<std::size_t>(number_of(*given.list_memory, "gravity.list_memory", config, units))
-                        : device_info().memory_free / 3;  // a run knows better: list_budget() of estimate.hpp
+      given.list_memory
+          ? static_cast<std::size_t>(number_of(*given.list_memory, "gravity.list_memory", config, units))
+          : device_info().memory_free / 3;  // a first guess; runs replace it by list_budget() of estimate.hpp
   return options;
 }
 
@@ -201,7 +201,7 @@ SimulationOptions simulation_options(const Prepared& run) {
   options.gravity = gravity_options(config, run.units);
   options.gravity.slabs = run.slabs;
   options.gravity.ghost_level = ghost_level(run);
-  options.steps = step_options(config, run.units);
+  options.step_options = step_options(config, run.units);
   options.side = run.side;
   options.centre = run.centre;
   options.energy_interval = static_cast<int>(config.output.energy_interval);

@@ -34,6 +34,14 @@ Prepared prepare(Config config, bool with_particles = true, const Communicator& 
 // As prepare(), for a set that exists already, of which each rank has a share: `maki forces`.
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
+// Initial conditions as a configuration asks for them (initial_conditions.cpp), this rank's share of the rows
+// (host/comm/share.hpp). Collective. Throw Error.
+// initial.kind lpt or pancake, of a resolved configuration.
+Snapshot make_cosmological_set(const Config& config, const UnitSystem& units, const Communicator& ranks);
+// initial.kind plummer, cold_sphere, kepler_disk or two_body; the configuration need not be resolved. Velocities suit
+// the run's constant of gravity.
+Snapshot make_isolated_set(const Config& config, const UnitSystem& units, const Communicator& ranks);
+
 // The box of an isolated set: the set lies in its middle half, so that it may double its extent before the box does
 // (docs/design.md, "Numbers"). The side is a power of two of the length unit: fractions of it are exact. The centre is
 // the origin where the set lies about it, else the middle of its extent. Collective; a share may be empty.

@@ -27,7 +27,7 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
     throw;
   }
   const std::string disk = disk_note(config, estimate, free_disk(config.run.output_directory.value_or(".")));
-  if (!known && !disk.empty()) admission.notes.push_back(disk);  // a run that goes on has written some of it
+  if (!known && !disk.empty()) admission.notes.push_back(disk);  // files of a resumed run are on the disk in part
   admission.list_budget = list_budget(config, particles, memory);
   if (memory.shared && !config.run.ignore_memory) pool_set_limit(static_cast<std::size_t>(0.95 * memory.device_free));
   return admission;

@@ -33,6 +33,9 @@ Frame make_frame(const SnapshotHeader& header, double side, const std::array<dou
 // Doubles the side about the middle; momenta keep their meaning.
 void double_frame(Frame& frame);
 
+// Bytes a particle on the host, measured, beside the set: of load_particles() and of store_particles().
+inline constexpr double kFrameBytes = 62;
+
 // Puts the set on the device. Momenta are p = a v for peculiar velocities v.
 // Throws Error naming the first particle outside of the box.
 void load_particles(const Stream& stream, const Snapshot& snapshot, const Frame& frame, Particles& particles);

@@ -52,9 +52,9 @@ void Escapers::append_to(Snapshot& snapshot, double time) const {
 
 GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& particles, const Timeline& timeline,
                            Frame& frame, const FieldOptions& options)
-    : stream_(run.stream), gravity_(gravity), particles_(particles), timeline_(timeline), steps_(options.steps),
-      schedule_(options.theta), theta_(gravity.options().theta), frame_(frame), say_(options.say), ranks_(run.ranks),
-      agreement_(run.agreement),
+    : stream_(run.stream), gravity_(gravity), particles_(particles), timeline_(timeline),
+      step_options_(options.step_options), schedule_(options.theta), theta_(gravity.options().theta), frame_(frame),
+      log_(options.log), ranks_(run.ranks), agreement_(run.agreement),
       total_(agreement_.sites().sum(sites::Phase::kOutput, 0, over_ranks(ranks_, std::uint64_t{particles.size()}))),
       softening_(gravity.options().law.softening) {}
 
@@ -93,7 +93,7 @@ void GravityField::apply_schedules(double t) {
     const double redshift = 1 / timeline_.scale_factor(t) - 1;
     gravity_.set_theta(redshift > schedule_.switch_redshift ? schedule_.early : theta_);
   }
-  const double softening = softening_at(steps_, timeline_.scale_factor(t)) / frame_.side;
+  const double softening = softening_at(step_options_, timeline_.scale_factor(t)) / frame_.side;
   if (std::fabs(softening - softening_) > 1e-6 * softening_) set_softening(softening);
 }
 
@@ -114,7 +114,7 @@ GravityField::Reach GravityField::measure_reach(double t) {
 // wait. Several sites exchange the measured distances.
 bool GravityField::all_are_inside() {
   constexpr double kRounding = 16;  // units
-  const std::optional<double> known = std::exchange(known_reach_, {});
+  const std::optional<double> known = std::exchange(known_reach_sides_, {});
   return known && agreement_.sites().alone() && *known * kSideToUnits < static_cast<double>(kMiddleHalf) - kRounding;
 }
 
@@ -131,7 +131,7 @@ void GravityField::keep_in_box(double t) {
     gravity_.box_doubled();
     agreement_.decided(static_cast<std::uint64_t>(frame_.doublings));
     reach = measure_reach(t);
-    say_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
+    log_(fmt::format("The box is now {:g} wide: a particle came near its edge.", frame_.side));
   }
   if (reach.here > kMiddleHalf)
     throw Error("a particle has left the middle half of the box before the sites could agree on a larger one",
@@ -140,7 +140,7 @@ void GravityField::keep_in_box(double t) {
 }
 
 bool GravityField::may_double() const {
-  const double units = steps_.softening / (2 * frame_.side) * kSideToUnits;
+  const double units = step_options_.softening / (2 * frame_.side) * kSideToUnits;
   return frame_.doublings < kMaxDoublings && units >= kFewestUnits;
 }
 
@@ -156,7 +156,7 @@ void GravityField::take_out(double t, bool from_here) {
   keep_escapers(out, t);
   escapers_.total += left.count;
   escapers_.energy += left.kinetic - frame_.potential_unit() * left.others * left.nearness;
-  say_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.",
+  log_(fmt::format("{} particle{} left the largest box and {} set aside ({} so far): they keep their velocity.",
                    left.count, left.count == 1 ? "" : "s", left.count == 1 ? "is" : "are", escapers_.total));
 }
 

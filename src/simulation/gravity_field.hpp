@@ -36,10 +36,10 @@ struct Escapers : EscaperRows {
 };
 
 struct FieldOptions {
-  const StepOptions& steps;
+  const StepOptions& step_options;
   ThetaSchedule theta;
-  // Gets sentences for the log, the same on all ranks: the box has doubled, particles have left.
-  std::function<void(const std::string&)> say;
+  // Receives sentences for the log, the same on all ranks: the box has doubled, particles have left.
+  std::function<void(const std::string&)> log;
 };
 
 class GravityField : public ForceField {
@@ -53,7 +53,7 @@ class GravityField : public ForceField {
   // half before the sites could agree to double the box.
   void short_range(double t, bool want_potential) override;
   void long_range(double t, bool want_potential) override;
-  void all_are_within(double reach) override { known_reach_ = reach; }
+  void all_are_within(double reach_sides) override { known_reach_sides_ = reach_sides; }
   void prepare_potentials() override { gravity_.know_total_mass(stream_, particles_); }
   void both_ranges(double t, bool want_potential) override;
   bool has_mesh() const override { return gravity_.has_mesh(); }
@@ -88,16 +88,16 @@ class GravityField : public ForceField {
   Gravity& gravity_;
   Particles& particles_;
   const Timeline& timeline_;
-  const StepOptions& steps_;
+  const StepOptions& step_options_;
   ThetaSchedule schedule_;
   double theta_;  // below the switch
   Frame& frame_;
-  std::function<void(const std::string&)> say_;
+  std::function<void(const std::string&)> log_;
   Communicator ranks_;
   SiteAgreement& agreement_;
-  std::optional<double> known_reach_;  // sides: largest distance from the middle of the next positions, if known
-  std::uint64_t total_;                // particles of all ranks of all sites
-  double softening_ = 0;               // sides, of the law in use
+  std::optional<double> known_reach_sides_;  // largest distance from the middle of the next positions, if known
+  std::uint64_t total_;                      // particles of all ranks of all sites
+  double softening_ = 0;                     // sides, of the law in use
   Escapers escapers_;
 };
 

@@ -19,17 +19,19 @@ namespace {
 // Of the largest acceleration from one step to the next, as far as the choice of steps believes it.
 constexpr double kLargestGrowth = 1.25;
 
-// Joins measures of sites: rms_momentum of each is its part of the mean square, -1 where no long step has ended.
-void join(StepMeasure& all, const StepMeasure& one) {
+// Joins the parts of sites.
+void join(MeasurePart& all, const MeasurePart& one) {
   all.acceleration = std::max(all.acceleration, one.acceleration);
   all.max_momentum = std::max(all.max_momentum, one.max_momentum);
-  all.rms_momentum = all.rms_momentum < 0 || one.rms_momentum < 0 ? -1 : all.rms_momentum + one.rms_momentum;
+  all.mean_square_momentum = all.mean_square_momentum < 0 || one.mean_square_momentum < 0
+                                 ? -1
+                                 : all.mean_square_momentum + one.mean_square_momentum;
 }
 
-// The mean square made its root, or what it was `before`.
-StepMeasure with_root(StepMeasure all, const StepMeasure& before) {
-  all.rms_momentum = all.rms_momentum < 0 ? before.rms_momentum : std::sqrt(all.rms_momentum);
-  return all;
+// The measure of all parts joined; where no long step has ended, the rms momentum is that `before`.
+StepMeasure measure_of(const MeasurePart& all, const StepMeasure& before) {
+  const double mean_square = all.mean_square_momentum;
+  return {all.acceleration, all.max_momentum, mean_square < 0 ? before.rms_momentum : std::sqrt(mean_square)};
 }
 
 }  // namespace
@@ -46,14 +48,14 @@ StepReport Integrator::start(double t, bool want_potential) {
   measure(true);
   before_last_ = older_ = latest();
   later_.assign(2, before_last_);  // it speaks for the steps that there were not, too
-  told_before_ = told_last_;
+  sent_before_ = sent_last_;
   return {t, 0, 0, true, want_potential, before_last_};
 }
 
 IntegratorState Integrator::state() const {
   if (!at_boundary()) throw std::logic_error("a state is kept where a long step has ended");
   return {time_,          short_kicked_to_, long_kicked_to_, long_begin_,
-          has_potential_, before_last_,     told_last_,      told_before_};
+          has_potential_, before_last_,     sent_last_,      sent_before_};
 }
 
 void Integrator::resume(const IntegratorState& state) {
@@ -66,22 +68,22 @@ void Integrator::resume(const IntegratorState& state) {
   evaluate(true, state.has_potential);  // sums are in another order, and rounded so, where potentials are wanted
   measure(true);
   before_last_ = state.before_last;
-  told_last_ = state.told_last;
-  told_before_ = state.told_before;
-  collect_told();
+  sent_last_ = state.sent_last;
+  sent_before_ = state.sent_before;
+  collect_sent();
 }
 
 // The measures of the last two evaluations may have been on their way when the run was left: the steps to come are
 // those that they would have led to. A round trip.
-void Integrator::collect_told() {
-  using Told = std::array<StepMeasure, 2>;
-  const auto join_both = [](Told& sum, const Told& one) {
+void Integrator::collect_sent() {
+  using Parts = std::array<MeasurePart, 2>;
+  const auto join_both = [](Parts& sum, const Parts& one) {
     for (std::size_t i = 0; i < 2; ++i) join(sum[i], one[i]);
   };
   later_.clear();
-  for (const StepMeasure& told :
-       agreement_.sites().joined(sites::Phase::kOutput, 1, Told{told_before_, told_last_}, join_both))
-    later_.push_back(with_root(told, latest()));
+  for (const MeasurePart& all :
+       agreement_.sites().joined(sites::Phase::kOutput, 1, Parts{sent_before_, sent_last_}, join_both))
+    later_.push_back(measure_of(all, latest()));
 }
 
 // What the step is chosen by: all sites have it by now.
@@ -160,8 +162,8 @@ void Integrator::measure(bool boundary) {
   mine.acceleration = maxima.acceleration * frame_.acceleration_unit();
   mine.momentum = maxima.momentum;
   if (boundary) mine.mean_square_momentum = mean_square_momentum(units, maxima.momentum, total);
-  told_before_ = told_last_;
-  told_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum};
+  sent_before_ = sent_last_;
+  sent_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum};
   agreement_.publish();
   take_known();
 }
@@ -174,10 +176,10 @@ void Integrator::take_known() {
 
 // The measure over all sites of the last evaluation whose sums all sites have.
 StepMeasure Integrator::measure_of_all() const {
-  StepMeasure all;
+  MeasurePart all;
   for (const SiteMeasures& site : agreement_.all())
     join(all, {site.acceleration, site.momentum, site.mean_square_momentum});
-  return with_root(all, latest());
+  return measure_of(all, latest());
 }
 
 }  // namespace maki

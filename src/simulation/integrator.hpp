@@ -26,9 +26,9 @@ class ForceField {
     short_range(t, want_potential);
     long_range(t, want_potential);
   }
-  // States that no particle will be further from the middle than `reach` (sides) on any axis at the next evaluation, so
+  // States that no particle will be further from the middle than `reach_sides` on any axis at the next evaluation, so
   // that this need not be measured.
-  virtual void all_are_within(double /*reach*/) {}
+  virtual void all_are_within(double /*reach_sides*/) {}
   // Exchanges beforehand what sites need of each other for potentials (the total mass).
   virtual void prepare_potentials() {}
   virtual bool has_mesh() const = 0;        // without a mesh, neither of the two is called
@@ -97,7 +97,7 @@ class Integrator {
   StepMeasure measure_of_all() const;
   // The last measure that all sites know.
   const StepMeasure& latest() const { return later_.empty() ? before_last_ : later_.back(); }
-  void collect_told();
+  void collect_sent();
   StepMeasure expected_measure() const;
   double safe_step(double step, const StepMeasure& from) const;
 
@@ -117,10 +117,10 @@ class Integrator {
   double long_begin_ = 0;
   double long_end_ = 0;
   bool has_potential_ = false;           // of the last evaluation
-  StepMeasure told_last_, told_before_;  // as in IntegratorState
+  MeasurePart sent_last_, sent_before_;  // as in IntegratorState
   // Upper bounds over all particles: the last measure and what kicks and drifts since then may have added.
   struct Bounds {
-    double reach;         // |x - 1/2| on any axis, sides
+    double reach_sides;   // |x - 1/2| on any axis
     double momentum;      // |p|, velocity units
     double acceleration;  // mass / side^2
   };

@@ -2,42 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include "src/io/json.hpp"
 
 namespace maki {
 
 namespace {
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += fmt::format("\\{}", c);
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += c;
-  }
-  return out + '"';
-}
-
-class JsonObject {
- public:
-  JsonObject& raw(const char* key, const std::string& value) {
-    text_ += fmt::format("{}\"{}\": {}", text_.empty() ? "" : ", ", key, value);
-    return *this;
-  }
-  JsonObject& add(const char* key, double value) {
-    return raw(key, std::isfinite(value) ? fmt::format("{:.9g}", value) : "null");
-  }
-  JsonObject& add(const char* key, std::uint64_t value) { return raw(key, fmt::format("{}", value)); }
-  JsonObject& add(const char* key, bool value) { return raw(key, value ? "true" : "false"); }
-  JsonObject& add(const char* key, const std::string& value) { return raw(key, quoted(value)); }
-  std::string text() const { return '{' + text_ + '}'; }
-
- private:
-  std::string text_;
-};
 
 double high_water(const RankRecord& rank) { return static_cast<double>(rank.memory_high_water); }
 
@@ -46,7 +15,7 @@ JsonObject mean_phases(const std::vector<RankRecord>& ranks) {
   JsonObject phases;
   for (const std::string& path : phase_paths(ranks)) {
     const double mean = spread_of(ranks, [&path](const RankRecord& r) { return phase_seconds(r, path); }).mean;
-    if (mean > 0) phases.raw(path.c_str(), fmt::format("{:.6f}", mean));
+    if (mean > 0) phases.raw(path, fmt::format("{:.6f}", mean));
   }
   return phases;
 }
@@ -67,23 +36,23 @@ JsonObject about_ranks(const std::vector<RankRecord>& ranks, const GravityCounts
   const Spread interactions = count(&GravityCounts::interactions);
   JsonObject phases;
   for (const std::string& path : phase_paths(ranks))
-    if (phase(path).max > 0) phases.raw(path.c_str(), triple(phase(path)));
+    if (phase(path).max > 0) phases.raw(path, triple(phase(path)));
   JsonObject object;
-  object.add("count", std::uint64_t{ranks.size()})
+  object.add("count", ranks.size())
       .raw("particles", triple(spread_of(ranks, [](const RankRecord& r) { return static_cast<double>(r.particles); })))
       .raw("interactions", triple(interactions))
       .add("interaction_imbalance", interactions.imbalance())
       .add("evaluate_imbalance", phase("tree/evaluate").imbalance())
       .add("domain_imbalance", all.domain_imbalance)
       .raw("memory_high_water", triple(memory))
-      .add("largest_memory_rank", static_cast<std::uint64_t>(memory.largest))
+      .add("largest_memory_rank", memory.largest)
       .add("let_cells", all.let_cells)
       .add("let_particles", all.let_particles)
       .add("let_bytes", all.let_bytes)
       .add("let_messages", all.let_messages)
       .add("let_exchange_seconds", all.let_exchange_seconds)
       .add("let_waited_seconds", all.let_waited_seconds)
-      .raw("phases", phases.text());
+      .add("phases", phases);
   return object;
 }
 
@@ -125,8 +94,8 @@ std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& r
   else
     line.add("t", metrics.time).add("dt", metrics.dt);
   line.add("long", metrics.long_step_end)
-      .add("substep", static_cast<std::uint64_t>(metrics.substep))
-      .add("particles", static_cast<std::uint64_t>(metrics.particles))
+      .add("substep", metrics.substep)
+      .add("particles", metrics.particles)
       .add("max_acceleration", metrics.max_acceleration)
       .add("rms_momentum", metrics.rms_momentum);
   add_gravity(line, all);
@@ -140,8 +109,8 @@ std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& r
   line.add("memory_high_water", static_cast<std::uint64_t>(spread_of(ranks, high_water).max))
       .raw("seconds", fmt::format("{:.6f}", metrics.seconds))
       .raw("elapsed", fmt::format("{:.3f}", metrics.elapsed))
-      .raw("phases", mean_phases(ranks).text());
-  if (ranks.size() > 1) line.raw("ranks", about_ranks(ranks, all).text());
+      .add("phases", mean_phases(ranks));
+  if (ranks.size() > 1) line.add("ranks", about_ranks(ranks, all));
   if (!metrics.sites.empty()) line.raw("sites", metrics.sites);
   return line.text();
 }
@@ -153,7 +122,7 @@ std::string to_json(const Provenance& provenance, const std::string& run) {
       .add("compiler", provenance.compiler)
       .add("device", provenance.device)
       .add("configuration", provenance.configuration);
-  return JsonObject().add("run", run).raw("provenance", inner.text()).text();
+  return JsonObject().add("run", run).add("provenance", inner).text();
 }
 
 }  // namespace maki

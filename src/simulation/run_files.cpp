@@ -98,12 +98,15 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
       {metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(), metrics.particles});
 }
 
-void RunFiles::sites_record(const SitesRecord& told, const SitesTraffic& traffic) { told_.emplace(told, traffic); }
+void RunFiles::sites_record(const SitesRecord& record, const SitesTraffic& traffic) {
+  sites_record_.emplace(record, traffic);
+}
 
 void RunFiles::report_sites(StepMetrics& metrics, const PhaseTimers& timers) {
-  if (!told_) told_.emplace(SitesRecord{}, sites_->take_traffic());  // nothing is known of the others yet
-  sites_report_->step(own_record(ranks_, metrics, timers), told_->first, told_->second);
-  told_.reset();
+  if (!sites_record_)
+    sites_record_.emplace(SitesRecord{}, sites_->take_traffic());  // nothing is known of the others yet
+  sites_report_->step(own_record(ranks_, metrics, timers), sites_record_->first, sites_record_->second);
+  sites_record_.reset();
   metrics.sites = sites_report_->json();
 }
 
@@ -133,7 +136,7 @@ void RunFiles::output(const OutputState& state) {
   write.deflate = options_.compression;
   write.overwrite = options_.overwrite || options_.resumed_at || stopped;
   const std::vector<std::string> written =
-      write_snapshot(path(name), state.snapshot(), provenance_, write, {}, ranks_, sites());
+      write_snapshot(path(name), state.snapshot(), provenance_, write, {}, {ranks_, sites()});
   snapshots_.push_back(written.front());
   message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
   count_output_traffic();
@@ -163,8 +166,8 @@ void RunFiles::restart(const KeptState& kept) {
   info.site_keys = options_.site_keys;
   info.provenance = provenance_;
   try {
-    restart_ =
-        write_restart(options_.directory, info, to_numbers(kept.state), kept.particles, kept.escapers, keep, ranks_);
+    const RestartRows rows{kept.particles, kept.escapers};
+    restart_ = write_restart(options_.directory, info, to_numbers(kept.state), rows, keep, ranks_);
     restarts_.insert(step);
     message(fmt::format("Step {}: wrote {} in {:.1f} s", step, restart_, stop_.elapsed() - begin));
   } catch (const Error& error) {

@@ -62,7 +62,7 @@ class RunFiles : public RunObserver {
 
   void message(const std::string& text) override;
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
-  void sites_record(const SitesRecord& told, const SitesTraffic& traffic) override;
+  void sites_record(const SitesRecord& record, const SitesTraffic& traffic) override;
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
@@ -104,8 +104,8 @@ class RunFiles : public RunObserver {
   Progress progress_;
   std::optional<StepLog> log_;
   std::optional<SitesReport> sites_report_;
-  std::optional<std::pair<SitesRecord, SitesTraffic>> told_;  // sites_record() of the next step()
-  std::vector<std::string> first_words_;                      // messages from before there was a log
+  std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
+  std::vector<std::string> first_words_;                              // messages from before there was a log
   std::vector<std::string> snapshots_;
   double last_restart_ = 0;  // time of the last restart, seconds since the start
   std::uint64_t last_restart_step_ = 0;

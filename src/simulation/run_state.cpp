@@ -38,6 +38,13 @@ void visit_measure(Visit& visit, const std::string& name, Measure& m) {
   visit(name + ".rms_momentum", m.rms_momentum);
 }
 
+template <class Visit, class Part>
+void visit_part(Visit& visit, const std::string& name, Part& part) {
+  visit(name + ".acceleration", part.acceleration);
+  visit(name + ".max_momentum", part.max_momentum);
+  visit(name + ".rms_momentum", part.mean_square_momentum);
+}
+
 template <class Visit, class State>
 void visit_forces(Visit& visit, State& s) {
   visit("integrator.time", s.integrator.time);
@@ -46,8 +53,8 @@ void visit_forces(Visit& visit, State& s) {
   visit("integrator.long_begin", s.integrator.long_begin);
   visit("integrator.has_potential", s.integrator.has_potential);
   visit_measure(visit, "integrator.before_last", s.integrator.before_last);
-  visit_measure(visit, "integrator.told_last", s.integrator.told_last);
-  visit_measure(visit, "integrator.told_before", s.integrator.told_before);
+  visit_part(visit, "integrator.told_last", s.integrator.sent_last);
+  visit_part(visit, "integrator.told_before", s.integrator.sent_before);
   visit("field.softening", s.field.softening);
   visit("field.total", s.field.total);
   visit("field.escapers", s.field.escapers);

@@ -38,9 +38,8 @@ struct IntegratorState {
   double long_begin = 0;       // of the long step that has ended
   bool has_potential = false;  // forces were evaluated with potentials; resume() does the same for the same bits
   StepMeasure before_last;     // over all sites: the last measure by which a step was chosen
-  // Measures that this site sent after the last two evaluations, which the others may not have received; rms_momentum
-  // is its part of the mean square, -1 where no long step ended.
-  StepMeasure told_last, told_before;
+  // Sent by this site after the last two evaluations; the others may not have received them.
+  MeasurePart sent_last, sent_before;
 };
 
 // State of a GravityField, without this rank's escapers (EscaperRows).

@@ -28,7 +28,7 @@ void check_options(const SimulationOptions& options, double start, bool comoving
   if (!(options.end > start))
     throw Error("the run ends before it starts", fmt::format("{} {:g} to {:g}", name, start, options.end),
                 "choose a later end");
-  const double softening = softening_at(options.steps, comoving ? options.end : 1);
+  const double softening = softening_at(options.step_options, comoving ? options.end : 1);
   const double units = softening / side * kSideToUnits;
   if (units < kFewestSofteningUnits)
     throw Error(fmt::format("a softening of {:g} is too small for a box of {:g}", softening, side),
@@ -75,10 +75,10 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
 void Simulation::assemble() {
   gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_, &agreement_);
   const RunContext run{stream_, timers_, agreement_, ranks_};
-  const FieldOptions field{options_.steps, options_.theta,
+  const FieldOptions field{options_.step_options, options_.theta,
                            [this](const std::string& text) { observer_.message(text); }};
   field_ = std::make_unique<GravityField>(run, *gravity_, particles_, timeline_, frame_, field);
-  integrator_ = std::make_unique<Integrator>(run, particles_, *field_, timeline_, options_.steps, frame_);
+  integrator_ = std::make_unique<Integrator>(run, particles_, *field_, timeline_, options_.step_options, frame_);
 }
 
 Simulation::~Simulation() = default;
@@ -172,8 +172,8 @@ void Simulation::advance_to(const Target& target) {
   }
 }
 
-// Whether to stop, for the reason of the lowest rank that has one, and whether the first wants a restart. What a site
-// wants is known to all two steps later.
+// Whether to stop, for the reason of the lowest rank that has one, and whether the first wants a restart. Requests of
+// a site are known to all two steps later.
 void Simulation::ask_observer() {
   std::string reason = observer_.stop_reason(long_step_seconds_);
   const bool restart = observer_.wants_restart(result_.steps) && ranks_.rank() == 0;
@@ -182,14 +182,14 @@ void Simulation::ask_observer() {
                                         restart ? 1u : 0u, gravity_->shared_planes(), gravity_->unkept_ghost_lists()};
   ranks_.max(asked);
   if (asked[0] > 0) reason = broadcast_text(ranks_, reason, static_cast<int>(size - asked[0]));
-  if (asked[2] > 0 && !told_of_shared_planes_) tell_of_shared_planes();
-  if (asked[3] > 0 && !told_of_unkept_lists_) tell_of_unkept_lists();
-  if (asked[0] > 0) wishes_ |= kStop;
-  wishes_ &= ~kRestart;
-  if (asked[1] > 0 && sites_->me() == 0) wishes_ |= kRestart;
-  agreement_.wish(wishes_);
-  const std::uint64_t all = agreement_.wishes();
-  // Wishes from before the last one was written are fulfilled.
+  if (asked[2] > 0 && !warned_of_shared_planes_) warn_of_shared_planes();
+  if (asked[3] > 0 && !warned_of_unkept_lists_) warn_of_unkept_lists();
+  if (asked[0] > 0) requests_ |= kStop;
+  requests_ &= ~kRestart;
+  if (asked[1] > 0 && sites_->me() == 0) requests_ |= kRestart;
+  agreement_.request(requests_);
+  const std::uint64_t all = agreement_.requests();
+  // Requests from before the last one was written are fulfilled.
   restart_wanted_ = (all & kRestart) && agreement_.known() > restart_at_;
   if (!(all & kStop)) return;
   result_.stopped_by = asked[0] > 0 ? reason : "another site";
@@ -197,8 +197,8 @@ void Simulation::ask_observer() {
 }
 
 // Reports shared planes, once in a run.
-void Simulation::tell_of_shared_planes() {
-  told_of_shared_planes_ = true;
+void Simulation::warn_of_shared_planes() {
+  warned_of_shared_planes_ = true;
   observer_.message(fmt::format(
       "Warning: by step {}, particles were further beyond their site's slab than a cell of the mesh, and masses near "
       "the boundary were rounded at each site by itself. The mesh is the same at all sites and forces are as good, but "
@@ -208,8 +208,8 @@ void Simulation::tell_of_shared_planes() {
 }
 
 // Reports lists that were not kept, once in a run.
-void Simulation::tell_of_unkept_lists() {
-  told_of_unkept_lists_ = true;
+void Simulation::warn_of_unkept_lists() {
+  warned_of_unkept_lists_ = true;
   observer_.message(fmt::format(
       "Warning: by step {}, interaction lists did not fit into memory and were made in batches, in every step. The run "
       "is sound, but no longer the same to the last bit with other numbers of ranks and sites. Where that matters, run on "
@@ -261,25 +261,25 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   metrics.seconds = seconds;
   metrics.elapsed = elapsed_;
   const double end = on_timeline(timeline_, options_.end);
-  tell_of_sites();
+  report_sites();
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
 }
 
-// Tells the observer the sums of the sites that are known by now.
-void Simulation::tell_of_sites() {
+// Gives the observer the sums of the sites that are known by now.
+void Simulation::report_sites() {
   const sites::Slabs& slabs = gravity_->slabs();
-  SitesRecord told;
-  told.step = result_.steps;
-  told.told_of = *agreement_.known();
+  SitesRecord record;
+  record.step = result_.steps;
+  record.known_step = *agreement_.known();
   const Gravity::MeshOfSites mesh = gravity_->take_mesh_of_sites();
-  told.transform_seconds = mesh.transforms;
-  told.coding_seconds = mesh.coding;
+  record.transform_seconds = mesh.transforms;
+  record.coding_seconds = mesh.coding;
   for (int i = 0; i < slabs.count(); ++i) {
     const SiteMeasures& site = agreement_.all()[static_cast<std::size_t>(i)];
-    told.sites.push_back({site.last_force_seconds, static_cast<std::uint64_t>(site.tree.interactions), site.particles,
-                          slabs.begin(i) / kSideToUnits, static_cast<double>(slabs.end(i)) / kSideToUnits});
+    record.sites.push_back({site.last_force_seconds, static_cast<std::uint64_t>(site.tree.interactions), site.particles,
+                            slabs.begin(i) / kSideToUnits, static_cast<double>(slabs.end(i)) / kSideToUnits});
   }
-  observer_.sites_record(told, sites_->take_traffic());
+  observer_.sites_record(record, sites_->take_traffic());
 }
 
 OutputState Simulation::state(int index) const {

@@ -25,8 +25,8 @@
 namespace maki {
 
 struct SimulationOptions {
-  GravityOptions gravity;  // lengths in sides
-  StepOptions steps;       // lengths in length units
+  GravityOptions gravity;    // lengths in sides
+  StepOptions step_options;  // lengths in length units
   ThetaSchedule theta;
   double side = 0;                 // of the box, length units
   std::array<double, 3> centre{};  // of the box
@@ -104,7 +104,7 @@ class Simulation {
     double t;   // timeline
     int index;  // of the output
   };
-  enum Wish : std::uint64_t { kStop = 1, kRestart = 2 };  // what a site asks of all (SiteAgreement::wish())
+  enum Request : std::uint64_t { kStop = 1, kRestart = 2 };  // of a site to all (SiteAgreement::request())
   void assemble();
   std::vector<Target> plan_outputs() const;
   void begin();
@@ -118,11 +118,11 @@ class Simulation {
   void one_step(double target);
   bool kinetic_is_due(const StepReport& report) const;
   void ask_observer();
-  void tell_of_shared_planes();
-  void tell_of_unkept_lists();
+  void warn_of_shared_planes();
+  void warn_of_unkept_lists();
   void sample_energy(StepMetrics& metrics, bool with_potential, bool at_output);
   void finish_energy(StepMetrics& metrics);
-  void tell_of_sites();
+  void report_sites();
   void record(const StepReport& report, double seconds, bool at_output);
   OutputState state(int index) const;
   void write_output(int index);
@@ -145,8 +145,8 @@ class Simulation {
   EnergyTracker energy_;
   RunResult result_;
   std::optional<RunState> resumed_from_;
-  bool told_of_shared_planes_ = false, told_of_unkept_lists_ = false;
-  std::uint64_t wishes_ = 0;                 // of this site
+  bool warned_of_shared_planes_ = false, warned_of_unkept_lists_ = false;
+  std::uint64_t requests_ = 0;               // of this site
   bool restart_wanted_ = false;              // at this boundary; alike on all ranks
   std::vector<KeptState> kept_;              // over sites: of the last two boundaries
   std::optional<std::uint64_t> restart_at_;  // the evaluation after which the last restart was written

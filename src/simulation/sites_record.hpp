@@ -19,7 +19,7 @@ struct SiteRecord {
 
 struct SitesRecord {
   std::uint64_t step = 0;
-  std::uint64_t told_of = 0;      // the step that `sites` describes: one or two before this one
+  std::uint64_t known_step = 0;   // the step that `sites` describes: one or two before this one
   std::vector<SiteRecord> sites;  // in the order of the ring; empty while nothing is known
   // Times of this site in this step; others are in StepMetrics and PhaseTimers.
   double transform_seconds = 0;  // Fourier transforms of the whole mesh, which every site makes; 0 if unknown

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "kernels/device/error.hpp"
+#include "src/io/json.hpp"
 
 namespace maki {
 
@@ -81,19 +82,19 @@ std::string lines_until(const std::string& path, std::uint64_t step) {
 }  // namespace
 
 OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, const PhaseTimers& timers) {
-  struct Told {
+  struct RankTimes {
     double seconds, force, tree, mesh, local;
     std::uint64_t particles, interactions;
   };
   const RankRecord record = record_of(metrics, timers);
-  const Told mine{metrics.seconds,
-                  phase_seconds(record, "tree/walk") + phase_seconds(record, "tree/evaluate"),
-                  phase_seconds(record, "tree") + phase_seconds(record, "direct sum"),
-                  phase_seconds(record, "mesh"),
-                  metrics.gravity.let_waited_seconds,
-                  metrics.own_particles,
-                  metrics.gravity.interactions};
-  std::vector<Told> all(static_cast<std::size_t>(ranks.size()));
+  const RankTimes mine{metrics.seconds,
+                       phase_seconds(record, "tree/walk") + phase_seconds(record, "tree/evaluate"),
+                       phase_seconds(record, "tree") + phase_seconds(record, "direct sum"),
+                       phase_seconds(record, "mesh"),
+                       metrics.gravity.let_waited_seconds,
+                       metrics.own_particles,
+                       metrics.gravity.interactions};
+  std::vector<RankTimes> all(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(&mine, all.data(), sizeof mine);
   OwnRecord own;
   own.step = metrics.step;
@@ -101,7 +102,7 @@ OwnRecord own_record(const Communicator& ranks, const StepMetrics& metrics, cons
   own.time = metrics.time;
   own.rebuilt = metrics.gravity.rebuilt;
   own.long_step_end = metrics.long_step_end;
-  for (const Told& one : all) {
+  for (const RankTimes& one : all) {
     own.seconds = std::max(own.seconds, one.seconds);
     own.force_seconds = std::max(own.force_seconds, one.force);
     own.tree_seconds = std::max(own.tree_seconds, one.tree);
@@ -144,14 +145,14 @@ void SitesReport::write_line(const SitesTraffic& traffic) {
   for (const sites::Traffic& one : traffic)
     line += fmt::format(",{},{},{},{},{:.6f}", one.bytes_sent, one.bytes_received, one.bytes_passed_on, one.waits,
                         one.waited);
-  const bool known = static_cast<int>(told_.sites.size()) == sites_.count();
-  line += known ? fmt::format(",{}", told_.told_of) : ",";
+  const bool known = static_cast<int>(record_.sites.size()) == sites_.count();
+  line += known ? fmt::format(",{}", record_.known_step) : ",";
   for (int i = 0; i < sites_.count(); ++i) {
     if (!known) {
       line += ",,,,,";
       continue;
     }
-    const SiteRecord& site = told_.sites[static_cast<std::size_t>(i)];
+    const SiteRecord& site = record_.sites[static_cast<std::size_t>(i)];
     line += fmt::format(",{:.6f},{},{},{:.9g},{:.9g}", site.force_seconds, site.particles, site.interactions,
                         site.begin, site.end);
   }
@@ -159,11 +160,11 @@ void SitesReport::write_line(const SitesTraffic& traffic) {
   if (!*file_) throw Error("cannot write " + path_, "the write failed", "is the disk full?");
 }
 
-void SitesReport::step(const OwnRecord& own, const SitesRecord& told, const SitesTraffic& traffic) {
+void SitesReport::step(const OwnRecord& own, const SitesRecord& record, const SitesTraffic& traffic) {
   own_ = own;
-  told_ = told;
-  own_.transform_seconds = told.transform_seconds;
-  own_.coding_seconds = told.coding_seconds;
+  record_ = record;
+  own_.transform_seconds = record.transform_seconds;
+  own_.coding_seconds = record.coding_seconds;
   last_ = carried_;
   carried_ = {};
   add(last_, traffic);
@@ -196,21 +197,30 @@ void SitesReport::output(const SitesTraffic& traffic) {
 }
 
 std::string SitesReport::json() const {
+  const auto seconds = [](double value) { return fmt::format("{:.6f}", value); };
   const sites::Traffic all = sum(last_);
-  std::string text = fmt::format(R"({{"waited": {:.6f}, "waits": {}, "sent": {}, "received": {}, "phases": {{)",
-                                 all.waited, all.waits, all.bytes_sent, all.bytes_received);
+  JsonObject phases, of_sites;
   for (std::size_t p = 0; p < sites::kPhases; ++p)
-    text += fmt::format(R"({}"{}": [{:.6f}, {}, {}, {}])", p ? ", " : "", phase_name(p), last_[p].waited,
-                        last_[p].waits, last_[p].bytes_sent, last_[p].bytes_received);
-  text += fmt::format(R"(}}, "told_of": {}, "all": {{)", told_.told_of);
-  for (std::size_t i = 0; i < told_.sites.size() && static_cast<int>(i) < sites_.count(); ++i) {
-    const SiteRecord& site = told_.sites[i];
-    text += fmt::format(
-        R"({}"{}": {{"force": {:.6f}, "particles": {}, "interactions": {}, "begin": {:.9g}, "end": {:.9g}}})",
-        i ? ", " : "", sites_.name(static_cast<int>(i)), site.force_seconds, site.particles, site.interactions,
-        site.begin, site.end);
+    phases.raw(phase_name(p), fmt::format("[{:.6f}, {}, {}, {}]", last_[p].waited, last_[p].waits, last_[p].bytes_sent,
+                                          last_[p].bytes_received));
+  for (std::size_t i = 0; i < record_.sites.size() && static_cast<int>(i) < sites_.count(); ++i) {
+    const SiteRecord& site = record_.sites[i];
+    of_sites.add(sites_.name(static_cast<int>(i)), JsonObject()
+                                                       .raw("force", seconds(site.force_seconds))
+                                                       .add("particles", site.particles)
+                                                       .add("interactions", site.interactions)
+                                                       .add("begin", site.begin)
+                                                       .add("end", site.end));
   }
-  return text + "}}";
+  return JsonObject()
+      .raw("waited", seconds(all.waited))
+      .add("waits", all.waits)
+      .add("sent", all.bytes_sent)
+      .add("received", all.bytes_received)
+      .add("phases", phases)
+      .add("told_of", record_.known_step)
+      .add("all", of_sites)
+      .text();
 }
 
 std::string SitesReport::finish() {

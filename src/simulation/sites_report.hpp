@@ -82,7 +82,7 @@ class SitesReport {
   void describe(const SitesRunFacts& facts) { facts_ = facts; }
 
   // `traffic`: messages since the last call or output(). Throws Error where the disk is full.
-  void step(const OwnRecord& own, const SitesRecord& told, const SitesTraffic& traffic);
+  void step(const OwnRecord& own, const SitesRecord& record, const SitesTraffic& traffic);
   // Messages of an output; those of other phases than Phase::kOutput count to the next step.
   void output(const SitesTraffic& traffic);
   // A JSON object about the last step.
@@ -106,7 +106,7 @@ class SitesReport {
   SiteSums sums_;
   SitesTraffic carried_{};
   OwnRecord own_;
-  SitesRecord told_;
+  SitesRecord record_;
   SitesTraffic last_{};
 };
 

@@ -41,12 +41,17 @@ double spared(const All& sites, const SiteSums& site) {
   return site.coding + site.transform * (1 - 1 / static_cast<double>(sites.size()));
 }
 
-std::string row(const SitesRunFacts& facts, int ranks, const std::string& site, const std::string& local,
-                const std::string& total, double tree, double mesh, double other, double whole) {
+struct Row {
+  int ranks = 0;
+  std::string site, local, total;                   // name; seconds waited for other ranks, and for all
+  double tree = 0, mesh = 0, other = 0, whole = 0;  // seconds
+};
+
+std::string text_of(const Row& row, const SitesRunFacts& facts) {
   const double n = std::cbrt(static_cast<double>(facts.particles));
   const auto cells = facts.mesh > 0 ? fmt::format("{}", facts.mesh) : "-";
   return fmt::format("{:>7.6g} {:>7} {:>6}  {:<18} {:>10} {:>10} {:>10.4f} {:>10.4f} {:>10.4f} {:>10.4f}\n", n, cells,
-                     ranks, site, local, total, tree, mesh, other, whole);
+                     row.ranks, row.site, row.local, row.total, row.tree, row.mesh, row.other, row.whole);
 }
 
 std::string time_table(const All& sites, const std::vector<std::string>& names, const SitesRunFacts& facts) {
@@ -57,15 +62,28 @@ std::string time_table(const All& sites, const std::vector<std::string>& names, 
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const SiteSums& s = sites[i];
     const double one = 1 / steps_of(s);
-    text += row(facts, s.ranks, names[i], number(one * s.local), number(one * (s.local + s.waited())), one * s.tree,
-                one * s.mesh, one * (s.work() - s.tree - s.mesh), one * s.seconds);
+    text += text_of({.ranks = s.ranks,
+                     .site = names[i],
+                     .local = number(one * s.local),
+                     .total = number(one * (s.local + s.waited())),
+                     .tree = one * s.tree,
+                     .mesh = one * s.mesh,
+                     .other = one * (s.work() - s.tree - s.mesh),
+                     .whole = one * s.seconds},
+                    facts);
   }
   const double tree = mean(sites, [](const SiteSums& s) { return s.tree; });
   const double mesh = mean(sites, [&](const SiteSums& s) { return s.mesh - spared(sites, s); });
   const double whole = one_site_seconds(sites);
-  return text + row(facts, ranks_of(sites), "one site, estimate",
-                    number(mean(sites, [](const SiteSums& s) { return s.local; })), "", tree, mesh, whole - tree - mesh,
-                    whole);
+  return text + text_of({.ranks = ranks_of(sites),
+                         .site = "one site, estimate",
+                         .local = number(mean(sites, [](const SiteSums& s) { return s.local; })),
+                         .total = "",
+                         .tree = tree,
+                         .mesh = mesh,
+                         .other = whole - tree - mesh,
+                         .whole = whole},
+                        facts);
 }
 
 std::string kinds_table(const All& sites) {

@@ -50,7 +50,7 @@ void Integrator::drift_to(double end) {
   const PhaseTimers::Scope scope(timers_, "drift", stream_);
   const double factor = timeline_.drift_factor(time_, end) / frame_.side;
   drift(stream_, particles_, factor);
-  if (farthest_) farthest_->reach += std::fabs(factor) * farthest_->momentum;
+  if (farthest_) farthest_->reach_sides += std::fabs(factor) * farthest_->momentum;
   agreement_.decided(end);
   agreement_.decided(long_end_);
   time_ = end;
@@ -68,7 +68,7 @@ void Integrator::kick_long(double to) {
 // Forces at the new positions: of the mesh too where a long step ends.
 void Integrator::evaluate(bool boundary, bool want_potential) {
   has_potential_ = want_potential;
-  if (farthest_) forces_.all_are_within(farthest_->reach * (1 + kRoundings));
+  if (farthest_) forces_.all_are_within(farthest_->reach_sides * (1 + kRoundings));
   if (boundary && forces_.has_mesh())
     forces_.both_ranges(time_, want_potential);
   else

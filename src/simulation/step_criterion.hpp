@@ -25,6 +25,13 @@ struct StepMeasure {
   double rms_momentum = 0;  // rms |p|, velocity
 };
 
+// What one site contributes to a StepMeasure over all sites.
+struct MeasurePart {
+  double acceleration = 0;          // as in StepMeasure
+  double max_momentum = 0;          // as in StepMeasure
+  double mean_square_momentum = 0;  // its part of the mean square of |p|; -1 where no long step has ended
+};
+
 // Comoving softening at scale factor a, with the physical cap.
 double softening_at(const StepOptions& options, double a);
 

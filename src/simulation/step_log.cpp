@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "kernels/device/error.hpp"
+#include "src/io/json.hpp"
 
 namespace maki {
 
@@ -17,9 +18,8 @@ constexpr int kLinesBetweenHeaders = 50;
 
 // The step of a line of metrics; -1 where the line tells of none.
 std::int64_t step_of(const std::string& line) {
-  const std::string mark = "\"step\":";
-  const std::size_t at = line.find(mark);
-  return at == std::string::npos ? -1 : std::atoll(line.c_str() + at + mark.size());
+  const auto step = json_member(line, "step");
+  return step ? std::atoll(step->c_str()) : -1;
 }
 
 std::string metrics_path_in(const std::string& directory) {
@@ -112,8 +112,7 @@ std::optional<std::string> run_in(const std::string& directory) {
   std::ifstream file(metrics_path_in(directory));
   std::string line;
   if (!std::getline(file, line) || file.eof()) return {};  // none, or cut off
-  const std::string mark = "{\"run\": \"";
-  return line.starts_with(mark) ? line.substr(mark.size(), line.find('"', mark.size()) - mark.size()) : "";
+  return json_member(line, "run").value_or("");
 }
 
 std::string log_columns(bool comoving, bool many_ranks) {

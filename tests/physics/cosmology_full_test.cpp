@@ -40,9 +40,9 @@ TEST(FullCosmology, HalvingTheStepKeepsThePowerSpectrum) {
   for (int k = 0; k < 2; ++k) {
     SimulationOptions options = box_options(initial, 0.04 * 50 / kSideOfParticles, 0);
     const double factor = k == 0 ? 1 : 0.5;
-    options.steps.eta *= factor;
-    options.steps.max_dlna *= factor;
-    options.steps.long_dlna *= factor;
+    options.step_options.eta *= factor;
+    options.step_options.max_dlna *= factor;
+    options.step_options.long_dlna *= factor;
     const RunRecord record = run(initial, options, standard_timeline());
     std::printf("32^3, 50 Mpc/h, z = 49 to 0: %llu steps, Layzer-Irvine error %.2e\n",
                 static_cast<unsigned long long>(record.result.steps), record.result.worst_energy_error);

@@ -28,7 +28,7 @@ TEST(Cosmology, SmallPerturbationsGrowLinearly) {
 TEST(Cosmology, EnergyAndMomentumAreKept) {
   const Snapshot initial = standard_universe(16);
   SimulationOptions options = box_options(initial, 0.04 * 50 / 16, 0, 32);
-  options.steps.eta = 0.1;
+  options.step_options.eta = 0.1;
   const RunRecord record = run(initial, options, standard_timeline());
   EXPECT_LE(record.result.worst_energy_error, 1e-3);
   EXPECT_LE(record.result.momentum_drift, 1e-4);

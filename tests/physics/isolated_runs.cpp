@@ -33,7 +33,8 @@ OrbitErrors kepler_orbit(int periods, int steps_a_period) {
   const Snapshot initial = make_two_body(bodies);
   SimulationOptions options = isolated_options(initial, 1e-5, periods * period);
   // Each body feels 1/r^2, so dt = eta sqrt(softening) r; the mean of 1/r over an orbit is 1/a.
-  options.steps.eta = period / (steps_a_period * bodies.semi_major_axis * std::sqrt(options.steps.softening));
+  options.step_options.eta =
+      period / (steps_a_period * bodies.semi_major_axis * std::sqrt(options.step_options.softening));
   options.energy_interval = 37;
   const RunRecord record = run(initial, options, Timeline::newtonian());
   // The orbit began at apocentre, where the mean anomaly is pi.
@@ -48,7 +49,7 @@ EquilibriumErrors plummer_sphere(std::uint64_t particles, double crossing_times)
   const Snapshot initial = make_plummer(parameters);
   const double softening = std::pow(static_cast<double>(particles), -1.0 / 3) / 4;
   SimulationOptions options = isolated_options(initial, softening, crossing_times * 2 * std::numbers::sqrt2);
-  options.steps.eta = 0.1;
+  options.step_options.eta = 0.1;
   const RunRecord record = run(initial, options, Timeline::newtonian());
   const auto change = [&](double fraction) {
     return std::fabs(lagrangian_radius(record.outputs.back(), fraction) / lagrangian_radius(initial, fraction) - 1);
@@ -61,7 +62,7 @@ double cold_collapse(std::uint64_t particles) {
   parameters.particles = particles;
   const Snapshot initial = make_cold_sphere(parameters);
   SimulationOptions options = isolated_options(initial, 1.0 / 32, 7);
-  options.steps.eta = 0.05;
+  options.step_options.eta = 0.05;
   return run(initial, options, Timeline::newtonian()).result.worst_energy_error;
 }
 

@@ -15,9 +15,9 @@ SimulationOptions box_options(const Snapshot& initial, double softening, double 
   options.side = side;
   options.centre.fill(side / 2);
   options.end = 1 / (1 + end_redshift);
-  options.steps.softening = softening;
-  options.steps.eta = 0.2;
-  options.steps.r_cut = 4.5 / mesh * side;
+  options.step_options.softening = softening;
+  options.step_options.eta = 0.2;
+  options.step_options.r_cut = 4.5 / mesh * side;
   options.gravity.periodic = true;
   options.theta = {0.4, 5};  // as the presets do it: forces nearly cancel early on
   options.gravity.mesh.cells = mesh;
@@ -33,7 +33,7 @@ SimulationOptions isolated_options(const Snapshot& initial, double softening, do
   SimulationOptions options;
   options.side = side;
   options.end = end;
-  options.steps.softening = softening;
+  options.step_options.softening = softening;
   options.gravity.periodic = false;
   options.gravity.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening / side);
   return options;

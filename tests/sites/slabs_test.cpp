@@ -51,7 +51,7 @@ class Model {
     std::vector<SiteWork> sites(static_cast<std::size_t>(slabs.count()));
     for (int i = 0; i < slabs.count(); ++i) {
       SiteWork& site = sites[static_cast<std::size_t>(i)];
-      site.force_seconds = time(slabs, i) * std::exp(error(random_));
+      site.force_cost = time(slabs, i) * std::exp(error(random_));
       site.work = work(slabs, i);
       site.particles = static_cast<std::uint64_t>(site.work);
       std::uniform_int_distribution<std::uint64_t> which(0, std::max<std::uint64_t>(site.particles, 1) - 1);
@@ -140,8 +140,8 @@ TEST(Slabs, ThinOnesAreRefusedWithTheNumbers) {
 // Work spread evenly over two even slabs, the second site twice as fast: 1/3 is due, three quarters of the way is gone.
 TEST(Slabs, SharesFollowSpeed) {
   std::vector<SiteWork> sites(2);
-  sites[0] = {.force_seconds = 2, .work = 10, .particles = 5, .x = {}};
-  sites[1] = {.force_seconds = 1, .work = 10, .particles = 5, .x = {}};
+  sites[0] = {.force_cost = 2, .work = 10, .particles = 5, .x = {}};
+  sites[1] = {.force_cost = 1, .work = 10, .particles = 5, .x = {}};
   const Slabs wide = cut(Slabs(2, 0), sites, {.thinnest = 0, .move = 1});
   EXPECT_NEAR(wide.thickness(0), 0.5 - 0.75 * (0.5 - 1.0 / 3), 1e-4);
   const Slabs limited = cut(Slabs(2, 0), sites, {.thinnest = 0, .move = 0.0625});
@@ -154,11 +154,11 @@ TEST(Slabs, EqualTimesAreAFixedPoint) {
   const Slabs uneven(std::vector<std::uint32_t>{0, 1000000001, 3000000001});
   std::vector<SiteWork> sites(3);
   for (std::size_t i = 0; i < 3; ++i)
-    sites[i] = {.force_seconds = 1.5, .work = 1.0 + static_cast<double>(i), .particles = 7, .x = {17, 4000000000}};
+    sites[i] = {.force_cost = 1.5, .work = 1.0 + static_cast<double>(i), .particles = 7, .x = {17, 4000000000}};
   EXPECT_EQ(cut(uneven, sites, {}), uneven);
-  sites[1].force_seconds = 1.525;  // noise
+  sites[1].force_cost = 1.525;  // noise
   EXPECT_EQ(cut(uneven, sites, {}), uneven);
-  sites[1].force_seconds = 1.7;
+  sites[1].force_cost = 1.7;
   EXPECT_NE(cut(uneven, sites, {}), uneven);
 }
 
@@ -190,7 +190,7 @@ TEST(Slabs, EmptySitesGetWork) {
       SiteWork& site = sites[static_cast<std::size_t>(slabs.site_of(w))];
       site.x.push_back(w);
       site.work += 3;
-      site.force_seconds += 1e-3;
+      site.force_cost += 1e-3;
       ++site.particles;
     }
     return sites;
@@ -203,8 +203,8 @@ TEST(Slabs, EmptySitesGetWork) {
 TEST(Slabs, StrayedSamplesCountAtTheNearerEnd) {
   const Slabs slabs(4, 0);
   std::vector<SiteWork> sites(4);
-  for (SiteWork& s : sites) s = {.force_seconds = 1, .work = 100, .particles = 100, .x = {}};
-  sites[0].force_seconds = 2;
+  for (SiteWork& s : sites) s = {.force_cost = 1, .work = 100, .particles = 100, .x = {}};
+  sites[0].force_cost = 2;
   std::vector<SiteWork> strayed = sites;
   sites[0].x.assign(20, 0);
   strayed[0].x.assign(20, 4294960000U);  // just left of 0
@@ -213,9 +213,9 @@ TEST(Slabs, StrayedSamplesCountAtTheNearerEnd) {
 
 TEST(Slabs, BadTimesAreNone) {
   std::vector<SiteWork> sites(2);
-  sites[0] = {.force_seconds = 2, .work = 10, .particles = 5, .x = {}};
+  sites[0] = {.force_cost = 2, .work = 10, .particles = 5, .x = {}};
   for (double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-    sites[1] = {.force_seconds = bad, .work = 10, .particles = 5, .x = {}};
+    sites[1] = {.force_cost = bad, .work = 10, .particles = 5, .x = {}};
     EXPECT_NEAR(cut(Slabs(2, 0), sites, {}).thickness(0), 0.5, 1e-4);
   }
 }
@@ -223,10 +223,10 @@ TEST(Slabs, BadTimesAreNone) {
 TEST(Slabs, WasteIsTheSlowestOnesTimeBeyondTheBalancedOne) {
   std::vector<SiteWork> sites(2);
   EXPECT_EQ(waste(sites), 0);
-  sites[0] = {.force_seconds = 2, .work = 10, .particles = 5, .x = {}};
-  sites[1] = {.force_seconds = 1, .work = 10, .particles = 5, .x = {}};
+  sites[0] = {.force_cost = 2, .work = 10, .particles = 5, .x = {}};
+  sites[1] = {.force_cost = 1, .work = 10, .particles = 5, .x = {}};
   EXPECT_NEAR(waste(sites), 0.5, 1e-12);  // 20 / (5 + 10) s would do
-  sites[1].force_seconds = 2;
+  sites[1].force_cost = 2;
   EXPECT_NEAR(waste(sites), 0, 1e-12);
   sites[1] = {};
   EXPECT_NEAR(waste(sites), 1, 1e-12);  // an idle site as fast as the other one
@@ -256,7 +256,7 @@ TEST(Slabs, ManyThinOnesKeepTheirOrderAndTheirNeighbours) {
     const SlabLimits limits{.thinnest = thinnest * (1 - 1e-8), .move = number(0.01, 1)};
     std::vector<SiteWork> sites(count);
     for (SiteWork& site : sites) {
-      site = {.force_seconds = std::exp(number(-3, 3)), .work = std::exp(number(-3, 3)), .particles = 10, .x = {}};
+      site = {.force_cost = std::exp(number(-3, 3)), .work = std::exp(number(-3, 3)), .particles = 10, .x = {}};
       for (std::size_t k = random() % 4; k > 0; --k) site.x.push_back(static_cast<std::uint32_t>(random()));
     }
     const Slabs next = cut(now, sites, limits);
@@ -306,7 +306,7 @@ TEST(Slabs, NoSwinging) {
     std::vector<SiteWork> sites(2);
     for (std::size_t s = 0; s < 2; ++s) {
       const double work = slabs.thickness(static_cast<int>(s));
-      sites[s] = {.force_seconds = work * work * (s == 0 ? 4 : 1), .work = work, .particles = 1000, .x = {}};
+      sites[s] = {.force_cost = work * work * (s == 0 ? 4 : 1), .work = work, .particles = 1000, .x = {}};
     }
     const Slabs next = cut(slabs, sites, {});
     width = std::abs(next.thickness(0) - slabs.thickness(0));

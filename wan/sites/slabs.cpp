@@ -43,7 +43,7 @@ std::vector<std::uint64_t> speeds(std::span<const SiteWork> sites) {
   std::vector<std::uint64_t> known;
   std::vector<double> speed(sites.size(), 0.0);
   for (std::size_t i = 0; i < sites.size(); ++i)
-    if (usable(sites[i].force_seconds) && usable(sites[i].work)) speed[i] = sites[i].work / sites[i].force_seconds;
+    if (usable(sites[i].force_cost) && usable(sites[i].work)) speed[i] = sites[i].work / sites[i].force_cost;
   if (!usable(*std::max_element(speed.begin(), speed.end()))) return std::vector(sites.size(), kWhole / sites.size());
   std::vector<std::uint64_t> parts = shares_of(speed);
   for (std::size_t i = 0; i < parts.size(); ++i)
@@ -68,9 +68,9 @@ std::vector<std::uint64_t> loads(std::span<const SiteWork> sites) {
 std::uint64_t gain(std::span<const SiteWork> sites) {
   double least = HUGE_VAL, most = 0;
   for (const SiteWork& s : sites) {
-    if (!usable(s.force_seconds) || !usable(s.work)) return 192;
-    least = std::min(least, s.force_seconds);
-    most = std::max(most, s.force_seconds);
+    if (!usable(s.force_cost) || !usable(s.work)) return 192;
+    least = std::min(least, s.force_cost);
+    most = std::max(most, s.force_cost);
   }
   const auto difference = 1024 - static_cast<std::uint64_t>(least / most * 1024.0);
   return difference <= 20 ? 0 : std::clamp<std::uint64_t>(difference * 3 / 2, 64, 192);
@@ -225,10 +225,10 @@ double waste(std::span<const SiteWork> sites) {
   double work = 0, speed = 0, slowest = 0;
   int known = 0;
   for (const SiteWork& site : sites) {
-    if (!usable(site.force_seconds) || !usable(site.work)) continue;
+    if (!usable(site.force_cost) || !usable(site.work)) continue;
     work += site.work;
-    speed += site.work / site.force_seconds;
-    slowest = std::max(slowest, site.force_seconds);
+    speed += site.work / site.force_cost;
+    slowest = std::max(slowest, site.force_cost);
     ++known;
   }
   if (known == 0) return 0;

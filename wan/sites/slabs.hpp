@@ -10,8 +10,10 @@ namespace maki::sites {
 
 // Measures of one site's evaluations of forces.
 struct SiteWork {
-  double force_seconds = 0;  // t_calc of eq. 1: lists and their evaluation since the last cut, of the slowest rank
-  double work = 0;           // interactions in that time, independent of the site's speed
+  // t_calc of eq. 1: lists and their evaluation since the last cut: seconds of the slowest rank, or (in deterministic
+  // runs) interactions.
+  double force_cost = 0;
+  double work = 0;  // interactions in that time, independent of the site's speed
   std::uint64_t particles = 0;
   std::vector<std::uint32_t> x;  // sampled positions (fixed point), each of which stands for work / x.size()
 };
@@ -46,7 +48,7 @@ class Slabs {
 
 // New boundaries from the sites' last times. SUSHI's eq. 1, N_i ~ N (1/t_i) / sum (1/t_j), gives a site its share by
 // its speed; taken as written from times of unequal loads it would swing, so the speed here is work done a second,
-// v_i = work_i / force_seconds_i, and slab i gets the share v_i / sum v_j of the sampled work. A fixed point has equal
+// v_i = work_i / force_cost_i, and slab i gets the share v_i / sum v_j of the sampled work. A fixed point has equal
 // times and is eq. 1's. Boundaries go at most `move`, three quarters of the way where times differ much and a quarter
 // where they hardly do (that is mostly noise), stay where times agree within 2 %, and take coordinates rounded to
 // limits.finest. Integer arithmetic, so that every site comes to the same. A site without times (no particles) is

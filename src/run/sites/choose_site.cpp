@@ -35,7 +35,7 @@ void at_all_sites(sites::Sites& sites, const std::function<void()>& call) {
   try {
     call();
   } catch (const sites::SiteLost&) {
-    throw;  // the others know
+    throw;  // every site has heard of it
   } catch (const std::exception& error) {
     problem = error.what();
     thrown = std::current_exception();

@@ -15,7 +15,7 @@
 namespace maki {
 namespace {
 
-// The latest step that is among those of every site; 0 where there is none.
+// The latest step of which every site has a restart; 0 where there is none.
 std::uint64_t common_restart(const std::vector<sites::Hello>& hellos) {
   std::uint64_t latest = 0;
   for (const std::uint64_t step : hellos.front().restarts) {
@@ -27,7 +27,7 @@ std::uint64_t common_restart(const std::vector<sites::Hello>& hellos) {
   return latest;
 }
 
-// The path to a neighbour, in one line.
+// One line about the path to a neighbour.
 std::string path_line(const std::string& neighbour, const wan::Path& there) {
   const wan::PathStatus path = there.status();
   const double pacing_rate = there.settings().pacing_rate;
@@ -38,7 +38,7 @@ std::string path_line(const std::string& neighbour, const wan::Path& there) {
   return line + (path.identity.empty() ? ", without encryption" : "");
 }
 
-// The name that the first site has made for the run.
+// The run's name, which the first site makes, on all sites.
 std::string name_of_first(sites::Sites& sites, const std::string& mine) {
   const auto phase = sites::Phase::kControl;
   const sites::Message first = sites.gather(phase, sites.next_number(phase), std::as_bytes(std::span(mine))).front();

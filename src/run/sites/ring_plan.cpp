@@ -25,7 +25,7 @@ sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, boo
   sites::RingPlan plan;
   plan.me = site.place;
   for (const std::string& name : resolved.sites.ring) plan.sites.push_back(place_of(find_site(resolved, name)));
-  // This site's own; keys of others need not be here.
+  // Keys of this site's links only; those of other links need not be on this machine.
   const int count = static_cast<int>(plan.sites.size());
   for (const int left : {site.place, (site.place + count - 1) % count}) {
     sites::SitePlace& place = plan.sites[static_cast<std::size_t>(count == 2 ? 0 : left)];

@@ -7,12 +7,12 @@
 
 #include "kernels/device/error.hpp"
 #include "kernels/particles/fine_coordinates.hpp"
-#include "src/gravity/other_sites.hpp"
+#include "src/gravity/all_sites.hpp"
 
 namespace maki {
 namespace {
 
-// A set by its ids, whatever their order and how they are shared.
+// Checksums of a set's ids, independent of their order and of how ranks share them.
 struct Tally {
   std::uint64_t count = 0, sum = 0, mixed = 0;  // mixed: exclusive or
 
@@ -32,7 +32,7 @@ Tallies of_all_ranks(const Tallies& mine, const Communicator& ranks) {
   return all;
 }
 
-// Keeps the elements for which `kept` says so. Memory of one array at a time is there twice.
+// Removes all elements but those for which `kept` is true. One array at a time is held twice.
 template <class T>
 void keep(std::vector<T>& values, const std::vector<bool>& kept) {
   std::size_t end = 0;
@@ -61,7 +61,7 @@ Tallies keep_slab(Snapshot& set, const Frame& frame, const sites::Slabs& slabs, 
   return tallies;
 }
 
-// As many particles in each, to 2^-20 of the side; those of the first site at all of them, for machines may round
+// Slabs with equal numbers of particles, to 2^-20 of the side. All sites take those of the first, as machines may round
 // positions differently. Collective.
 constexpr int kPlaceBits = 20;
 sites::Slabs slabs_by_number(const Prepared& run, const Frame& frame, sites::Sites& sites, const Communicator& ranks) {

@@ -31,7 +31,8 @@ void expect_three_waits(const std::string& toml, const std::vector<std::string>&
   const Prepared run = prepare(parse_config(toml, "waits.toml", settings));
   WaitCounter waits;
   SimulationOptions options = simulation_options(run);
-  options.steps.max_dlna = 0.005;  // so small a set errs much in longer ones, and lists are made anew within a step
+  options.step_options.max_dlna =
+      0.005;  // so small a set errs much in longer ones, and lists are made anew within a step
   Simulation simulation(test::test_stream(), run.initial, options,
                         run.initial.header.comoving ? Timeline::comoving(cosmology_parameters(run.config), run.units)
                                                     : Timeline::newtonian(),

@@ -66,8 +66,8 @@ TEST(SiteAgreement, WhatOneSiteWantsAllKnowAtTheSameStep) {
   const auto errors = at_each_site(2, [](int me, SiteAgreement& steps) {
     for (int n = 0; n < 9; ++n) {
       steps.begin();
-      EXPECT_EQ(steps.wishes(), (n >= 5 + 2 ? 1u : 0u) | (n == 4 + 2 ? 2u : 0u)) << n;
-      steps.wish((n >= 5 && me == 1 ? 1u : 0u) | (n == 4 && me == 0 ? 2u : 0u));
+      EXPECT_EQ(steps.requests(), (n >= 5 + 2 ? 1u : 0u) | (n == 4 + 2 ? 2u : 0u)) << n;
+      steps.request((n >= 5 && me == 1 ? 1u : 0u) | (n == 4 && me == 0 ? 2u : 0u));
       steps.publish();
     }
   });
@@ -80,8 +80,8 @@ TEST(SiteAgreement, ASiteAloneKnowsItsOwnAtOnce) {
   SiteAgreement steps(sites);
   for (std::uint64_t n = 0; n < 4; ++n) {
     steps.begin();
-    steps.wish(n);
-    EXPECT_EQ(steps.wishes(), n);
+    steps.request(n);
+    EXPECT_EQ(steps.requests(), n);
     EXPECT_EQ(steps.farthest(0.5, 3.0), 3);
     steps.mine().particles = 7 + n;
     steps.publish();

@@ -6,9 +6,6 @@
 #include <set>
 #include <tuple>
 
-#include "src/ic/lattice_shares.hpp"
-#include "src/ic/mode_transfer.hpp"
-
 namespace maki {
 namespace {
 

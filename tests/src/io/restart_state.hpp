@@ -63,7 +63,7 @@ inline StateNumbers some_numbers() {
 
 inline std::string write(const std::string& directory, std::uint64_t step, std::uint32_t particles = 1000,
                          int keep = 2) {
-  return write_restart(directory, info_of_step(step), some_numbers(), particle_rows(0, particles), escaper_rows(0, 3),
+  return write_restart(directory, info_of_step(step), some_numbers(), {particle_rows(0, particles), escaper_rows(0, 3)},
                        keep);
 }
 

@@ -24,7 +24,7 @@ class FakeForces : public ForceField {
     ++short_calls;
     evaluate(t, short_law_, short_);
   }
-  void all_are_within(double reach) override { known_reach = reach; }
+  void all_are_within(double reach_sides) override { known_reach_sides = reach_sides; }
   void long_range(double t, bool) override {
     ++long_calls;
     evaluate(t, long_law_, long_);
@@ -34,7 +34,7 @@ class FakeForces : public ForceField {
   const VectorArray& short_acceleration() const override { return short_; }
   const VectorArray& long_acceleration() const override { return long_; }
 
-  double known_reach = -1;  // the last that was said
+  double known_reach_sides = -1;  // of the last all_are_within()
   int short_calls = 0;
   int long_calls = 0;
 

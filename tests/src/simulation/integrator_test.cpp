@@ -156,7 +156,7 @@ TEST(Integrator, KnowsHowFarParticlesAreFromTheMiddle) {
         reach = std::max(reach, std::fabs(x[i][axis]));
         a[i][axis] = -30 * x[i][axis];
       }
-    known = run.field->known_reach;
+    known = run.field->known_reach_sides;
     if (++evaluations == 1) return;  // before anything is known
     EXPECT_GE(known, reach - 1e-9);
     EXPECT_LE(known, reach + 0.04);

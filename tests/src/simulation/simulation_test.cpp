@@ -23,7 +23,7 @@ SimulationOptions isolated_options(double side, double softening, double end) {
   SimulationOptions options;
   options.side = side;
   options.end = end;
-  options.steps.softening = softening;
+  options.step_options.softening = softening;
   options.gravity.periodic = false;
   options.gravity.direct = true;
   options.gravity.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, softening / side);
@@ -35,7 +35,7 @@ SimulationOptions orbit_options(const TwoBodyParameters& bodies, double side, do
   const double mass = bodies.mass1 + bodies.mass2;
   const double period = 2 * std::numbers::pi * std::sqrt(std::pow(bodies.semi_major_axis, 3) / mass);
   SimulationOptions options = isolated_options(side, 1e-4, periods * period);
-  options.steps.fixed_step = period / 400;
+  options.step_options.fixed_step = period / 400;
   return options;
 }
 
@@ -108,7 +108,7 @@ TEST(Simulation, DoublingTheBoxKeepsThePhysics) {
   for (int k = 0; k < 2; ++k) {
     const double side = k == 0 ? 1 : 8;
     SimulationOptions options = isolated_options(side, 1e-3, 0.6 * period);
-    options.steps.fixed_step = period / 2000;
+    options.step_options.fixed_step = period / 2000;
     Recorder recorder;
     Simulation run(stream, initial, options, Timeline::newtonian(), recorder);
     const RunResult result = run.run();

@@ -83,13 +83,13 @@ SitesTraffic traffic(std::uint64_t step) {
   return traffic;
 }
 
-SitesRecord told(std::uint64_t step) {
-  SitesRecord told;
-  told.step = step;
-  told.told_of = step - 1;
-  told.sites = {{4, 5000, 1000, 0, 0.4}, {3, 6000, 2000, 0.4, 1}};
-  told.transform_seconds = step % 2 == 0 ? 0.5 : 0;
-  return told;
+SitesRecord record_of_sites(std::uint64_t step) {
+  SitesRecord record;
+  record.step = step;
+  record.known_step = step - 1;
+  record.sites = {{4, 5000, 1000, 0, 0.4}, {3, 6000, 2000, 0.4, 1}};
+  record.transform_seconds = step % 2 == 0 ? 0.5 : 0;
+  return record;
 }
 
 TEST_F(SitesReportFiles, TraceHasALineAStepWithAllSites) {
@@ -97,11 +97,11 @@ TEST_F(SitesReportFiles, TraceHasALineAStepWithAllSites) {
     const std::string name = path("trace_" + std::to_string(sites.me()) + ".csv");
     SitesReport report(sites, name, true);
     report.step(own(0), {}, traffic(0));
-    report.step(own(1), told(1), traffic(1));
+    report.step(own(1), record_of_sites(1), traffic(1));
     SitesTraffic of_output = traffic(0);
     of_output[at(sites::Phase::kOutput)] = {1, 50, 1, 60, 0, 1, 0.25};
     report.output(of_output);  // the trees' messages count to the next step
-    report.step(own(2), told(2), traffic(2));
+    report.step(own(2), record_of_sites(2), traffic(2));
     const Table table = read_table(name);
     ASSERT_EQ(table.rows.size(), 3u);
     for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.names.size());
@@ -141,12 +141,12 @@ TEST_F(SitesReportFiles, TraceOfAResumedRunGoesOn) {
     const std::string name = path("trace_" + std::to_string(sites.me()) + ".csv");
     {
       SitesReport first(sites, name, true);
-      for (std::uint64_t step = 0; step < 12; ++step) first.step(own(step), told(step), traffic(step));
+      for (std::uint64_t step = 0; step < 12; ++step) first.step(own(step), record_of_sites(step), traffic(step));
     }
     std::ofstream(name, std::ios::app) << "12,0.3";  // a line that was cut off
     EXPECT_THROW(SitesReport(sites, name, false).step(own(1), {}, {}), Error);
     SitesReport second(sites, name, false, 9);
-    second.step(own(10), told(10), traffic(10));
+    second.step(own(10), record_of_sites(10), traffic(10));
     const Table table = read_table(name);
     ASSERT_EQ(table.rows.size(), 11u);
     for (std::size_t row = 0; row < 11; ++row) EXPECT_EQ(table.number(row, "step"), static_cast<double>(row));
@@ -212,7 +212,7 @@ TEST_F(SitesReportFiles, RunFilesWriteTraceMetricsAndReport) {
       metrics.time = 0.5;
       metrics.seconds = 1;
       metrics.own_particles = 10;
-      if (step > 0) files.sites_record(told(step), traffic(step));
+      if (step > 0) files.sites_record(record_of_sites(step), traffic(step));
       files.step(metrics, timers, 1);
     }
     files.finish({}, timers);

@@ -105,7 +105,7 @@ TEST(SteadyStep, OfABoxCopiesAtMost4KiBAndAllocatesNothing) {
   const Prepared run = box(32, 9);
   SimulationOptions options = simulation_options(run);
   options.end = 1 / (1 + 5.0);
-  options.steps.max_dlna = 0.01;  // steps between the mesh's too
+  options.step_options.max_dlna = 0.01;  // steps between the mesh's too
   Watcher watcher;
   watch_run(run, options, watcher);
   const Worst worst = worst_of(watcher);
@@ -164,8 +164,8 @@ TEST(Memory, OfALateBoxIsWithinTheBudget) {
   const Prepared run = box(32, 9);
   SimulationOptions options = simulation_options(run);
   options.end = 0.5;
-  options.steps.eta = 0.8;
-  options.steps.max_dlna = options.steps.long_dlna = 0.06;
+  options.step_options.eta = 0.8;
+  options.step_options.max_dlna = options.step_options.long_dlna = 0.06;
   Watcher watcher;
   watch_run(run, options, watcher);
   expect_budget(watcher, run.particles, "32^3, z = 9 to 1");

@@ -1,4 +1,4 @@
-#include "src/gravity/other_sites.hpp"
+#include "src/gravity/all_sites.hpp"
 
 #include <fmt/format.h>
 
@@ -46,7 +46,7 @@ double thinnest_slab(double r_cut, int ghost_level, int sites) {
   return std::max(r_cut * (1 + kReachSkin + 2 * TreeDrift::kMostOfCutoff), r_cut * (1 + kReachSkin) + ghosts);
 }
 
-OtherSites::OtherSites(SiteAgreement& agreement, const GravityOptions& options, PhaseTimers& timers)
+AllSites::AllSites(SiteAgreement& agreement, const GravityOptions& options, PhaseTimers& timers)
     : TreeImports(timers, "export to sites", "wait for sites"), options_(options), agreement_(agreement),
       limits_(limits_of(options, agreement.sites().count())),
       slabs_(slabs_at_first(agreement.sites().count(), options, limits_.thinnest)),
@@ -54,10 +54,10 @@ OtherSites::OtherSites(SiteAgreement& agreement, const GravityOptions& options, 
       migration_(agreement.sites(),
                  options.periodic ? sites::SiteMigration::Reach::kNeighbours : sites::SiteMigration::Reach::kAll),
       judge_(options.reuse_tolerance) {
-  if (options.ghost_level > 0) trees_.send_whole_cells(options.ghost_level);
+  trees_.send_whole_cells(options.ghost_level);
 }
 
-void OtherSites::set_slabs(const sites::Slabs& slabs) {
+void AllSites::set_slabs(const sites::Slabs& slabs) {
   for (int i = 0; i < slabs.count(); ++i) {
     if (slabs.thickness(i) > limits_.thinnest - 1e-9) continue;
     throw Error(fmt::format("the slab of site {} is too thin", agreement_.sites().name(i)),
@@ -70,7 +70,7 @@ void OtherSites::set_slabs(const sites::Slabs& slabs) {
   slabs_ = slabs;
 }
 
-bool OtherSites::rebuild_is_wanted() {
+bool AllSites::rebuild_is_wanted() {
   const auto known = agreement_.known();
   if (!known || *known == judged_ || *known < rebuilt_at_) return false;
   judged_ = *known;
@@ -88,12 +88,12 @@ bool OtherSites::rebuild_is_wanted() {
 }
 
 // Whether faster sites have waited for slower ones, since the rebuild, for longer than new slabs would cost.
-bool OtherSites::is_wasteful(double mean_list) {
+bool AllSites::is_wasteful(double mean_list) {
   waste_ += kWasteStays * std::max(0.0, sites::waste(agreement_.works()) - kNoise) * mean_list;
   return waste_ > kRebuildCost && !settled_;
 }
 
-void OtherSites::cut_slabs() {
+void AllSites::cut_slabs() {
   rebuilt_at_ = agreement_.number();
   // Times measured with other slabs do not apply to the present ones.
   if (agreement_.known() && *agreement_.known() >= cut_at_) {
@@ -104,17 +104,17 @@ void OtherSites::cut_slabs() {
   }
   if (agreement_.known()) drift_.shorten();
   for (const std::uint32_t start : slabs_.starts()) agreement_.decided(std::uint64_t{start});
-  work_ = seconds_ = waste_ = 0;
+  work_ = cost_ = waste_ = 0;
 }
 
 // Samples and times from before the doubling do not apply to the new slabs.
-void OtherSites::double_box() {
+void AllSites::double_box() {
   slabs_.double_box();
   drift_.box_doubled();
   cut_at_ = agreement_.number();
 }
 
-void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray* carried) {
+void AllSites::migrate(const Stream& stream, Particles& particles, VectorArray* carried) {
   if (!shares_work()) return;
   if (!drift_.known()) measure_density(particles.size());
   std::array<DeviceBuffer<float>*, 3> extra{};
@@ -125,7 +125,7 @@ void OtherSites::migrate(const Stream& stream, Particles& particles, VectorArray
 }
 
 // Sets the first drift from the number of particles of all sites: once, at the start, with a round trip.
-void OtherSites::measure_density(std::uint64_t mine) {
+void AllSites::measure_density(std::uint64_t mine) {
   sites::Sites& sites = agreement_.sites();
   sites.ranks().sum(std::span(&mine, 1));
   const std::uint64_t all = sites.sum(sites::Phase::kSums, 0, mine);
@@ -133,29 +133,28 @@ void OtherSites::measure_density(std::uint64_t mine) {
   drift_.begin(all, soft ? kFirstDriftOfSoftening * options_.law.softening : 1);
 }
 
-void OtherSites::begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
-                       bool fresh) {
+void AllSites::begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
+                     bool fresh) {
   if (fresh)
     trees_.rebuild(stream, tree, particles, walk, slabs_, static_cast<float>(drift_.use()), agreement_.number());
   else
     trees_.update(stream, tree, particles, agreement_.number());
 }
 
-void OtherSites::tell(const Evaluation& evaluation, std::vector<std::uint32_t> x) {
+void AllSites::tell(const Evaluation& evaluation, std::vector<std::uint32_t> x) {
   balanced_ = evaluation.balanced;
   SiteMeasures& mine = agreement_.mine();
   mine.tree = evaluation.sums;
   mine.asks_rebuild = evaluation.asks_rebuild;
   mine.particles = static_cast<std::uint64_t>(evaluation.sums.members);
-  if (!shares_work()) return;
   double slowest = evaluation.seconds;
   std::array<double, 2> all = {evaluation.interactions, static_cast<double>(outgrown)};
   agreement_.sites().ranks().max(std::span(&slowest, 1));
   agreement_.sites().ranks().sum(all);
   work_ += all[0];
-  seconds_ += options_.deterministic ? all[0] : slowest;
+  cost_ += options_.deterministic ? all[0] : slowest;
   mine.work = work_;
-  mine.force_seconds = seconds_;
+  mine.force_cost = cost_;
   mine.last_force_seconds = slowest;
   mine.outgrown = all[1];
   if (!x.empty()) agreement_.set_samples(std::move(x));

@@ -18,10 +18,10 @@ namespace maki {
 // The least thickness of a slab, in sides, at all times. `ghost_level` as in GravityOptions.
 double thinnest_slab(double r_cut, int ghost_level, int sites);
 
-class OtherSites final : public TreeImports {
+class AllSites final : public TreeImports {
  public:
   // Throws Error where slabs would be too thin for the cutoff.
-  OtherSites(SiteAgreement& agreement, const GravityOptions& options, PhaseTimers& timers);
+  AllSites(SiteAgreement& agreement, const GravityOptions& options, PhaseTimers& timers);
 
   // Whether all sites rebuild in the evaluation that begins, by sums that all sites know. Alike at all sites.
   bool rebuild_is_wanted();
@@ -78,7 +78,7 @@ class OtherSites final : public TreeImports {
   bool settled_ = false;                      // the last cut left the slabs unchanged
   double waste_ = 0;                          // waiting for slower sites, in interactions a particle
   std::uint64_t judged_ = ~std::uint64_t{0};  // number of the last evaluation whose sums were judged
-  double work_ = 0, seconds_ = 0;             // interactions and force seconds since the rebuild
+  double work_ = 0, cost_ = 0;                // SiteWork since the rebuild
 };
 
 }  // namespace maki
