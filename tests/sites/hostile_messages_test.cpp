@@ -83,7 +83,7 @@ void trees(Sites& sites, bool compress, float r_cut) {
   options.compress = compress;
   SiteTrees trees(sites, options);
   const SourceParticle* particles = set->particles.source.data();
-  trees.rebuild(stream, set->tree, particles, walk, slabs, 0, 1);
+  trees.rebuild(stream, set->tree, particles, walk, {slabs}, 1);
   trees.finish(stream);
   const auto walk_them = [&] {
     if (trees.forest().cells == 0) return;

@@ -80,8 +80,7 @@ TEST(LinkKeys, ASiteCannotPoseAsAnother) {
   wan::Path path;
   for (int i = 0; i < 200 && !path.valid(); ++i) {
     try {
-      path =
-          wan::Path::connect(plans[0].sites[0].address, keys.security("ca"), quick, "b", {}, wan::Context::shared(), 1);
+      path = wan::Path::connect(plans[0].sites[0].address, keys.security("ca"), quick, {.name = "b", .within = 1});
     } catch (const wan::PathError&) {  // it does not listen yet
     }
   }

@@ -42,18 +42,25 @@ Facts facts_in(const Message& message, const std::string& site) {
               "run the same version at all sites");
 }
 
-std::vector<SourceParticle> download(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  std::vector<SourceParticle> host(n);
-  copy_to_host(stream, host.data(), particles, n * sizeof(SourceParticle));
-  return host;
-}
+// The particles of this rank, on the device. They come to the host piece by piece, so that no second copy is made.
+struct RankParticles {
+  const Stream& stream;
+  const SourceParticle* particles;
+  std::size_t n;
 
-// Of a rank. Piece by piece, so that no second copy of the particles is made.
-Facts facts_of(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  Facts facts{n, n, 1, 0, 1};
-  for (std::size_t first = 0; first < n && facts.equal != 0; first += kPieceParticles) {
-    const auto piece = download(stream, particles + first, std::min(kPieceParticles, n - first));
-    if (first == 0) facts.mass = piece.front().mass;
+  std::vector<SourceParticle> piece(std::size_t number) const {
+    const std::size_t first = std::min(n, number * kPieceParticles);
+    std::vector<SourceParticle> host(std::min(kPieceParticles, n - first));
+    copy_to_host(stream, host.data(), particles + first, host.size() * sizeof(SourceParticle));
+    return host;
+  }
+};
+
+Facts facts_of(const RankParticles& own) {
+  Facts facts{own.n, own.n, 1, 0, 1};
+  for (std::size_t number = 0; number * kPieceParticles < own.n && facts.equal != 0; ++number) {
+    const auto piece = own.piece(number);
+    if (number == 0) facts.mass = piece.front().mass;
     const auto like_first = [&facts](const SourceParticle& p) { return p.mass == facts.mass; };
     facts.equal = std::all_of(piece.begin(), piece.end(), like_first) ? 1 : 0;
   }
@@ -108,13 +115,11 @@ std::vector<SourceParticle> share_out(const Communicator& ranks, const std::vect
   return mine;
 }
 
-void send_pieces(Sites& sites, int to, std::uint64_t number, std::uint64_t pieces, const Stream& stream,
-                 const SourceParticle* particles, std::size_t n, float mass) {
+void send_pieces(Sites& sites, int to, std::uint64_t number, std::uint64_t pieces, const RankParticles& own,
+                 bool with_mass) {
   for (std::uint64_t piece = 0; piece < pieces; ++piece) {
     if (piece >= kWindow) sites.receive_parts(to, Phase::kOutput, number);
-    const std::size_t first = std::min<std::size_t>(n, piece * kPieceParticles);
-    sites.send_parts(to, Phase::kOutput, number,
-                     packed(download(stream, particles + first, std::min(kPieceParticles, n - first)), mass == 0));
+    sites.send_parts(to, Phase::kOutput, number, packed(own.piece(piece), with_mass));
   }
 }
 
@@ -149,7 +154,7 @@ void receive_pieces(Sites& sites, std::uint64_t number, const std::vector<Facts>
 
 GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticle* particles, std::size_t n) {
   const Communicator& ranks = sites.ranks();
-  const Facts mine = of_site(ranks, facts_of(stream, particles, n));
+  const Facts mine = of_site(ranks, facts_of({stream, particles, n}));
   std::vector<Facts> of_sites;
   Facts all;
   for (const Message& message : sites.gather(Phase::kOutput, sites.next_number(Phase::kOutput), as_bytes_of(mine))) {
@@ -164,7 +169,7 @@ GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticl
   const float mass = all.equal ? all.mass : 0;
   const std::uint64_t number = sites.next_number(Phase::kOutput);
   if (!here_) {
-    send_pieces(sites, place_, number, mine.pieces(), stream, particles, n, mass);
+    send_pieces(sites, place_, number, mine.pieces(), {stream, particles, n}, mass == 0);
     return;
   }
   std::vector<SourceParticle> set;

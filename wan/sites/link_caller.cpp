@@ -100,7 +100,7 @@ bool LinkCaller::attempt() {
   const LinkPlan link = link_to(plan_, site_);
   wan::Path path;
   try {
-    path = wan::Path::connect(there_.address, link.security, link.path, here, there_.relay, context_, within);
+    path = wan::Path::connect(there_.address, link.security, link.path, {here, there_.relay, within}, context_);
   } catch (const wan::PathError& error) {
     // One that was there and went (it said good-bye) may come again; one that does not want us will not.
     const std::string text = error.what(), reason = reason_in(text);

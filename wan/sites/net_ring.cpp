@@ -136,8 +136,8 @@ void NetRing::Core::send(int to, Phase phase, std::uint64_t number, Message mess
     ++traffic.messages_sent;
     traffic.bytes_sent += message.size();
   }
-  const auto shared = std::make_shared<Message>(std::move(message));
-  put(ways.by_right(to) ? right() : left(), to, false, phase, number, shared);
+  const Header header{.last = static_cast<std::uint16_t>(to), .number = number};
+  put(ways.by_right(to) ? right() : left(), phase, header, std::make_shared<Message>(std::move(message)));
 }
 
 void NetRing::Core::publish(Phase phase, std::uint64_t number, Message message) {
@@ -149,9 +149,7 @@ void NetRing::Core::publish(Phase phase, std::uint64_t number, Message message) 
     traffic.messages_sent += links_.size();
     traffic.bytes_sent += links_.size() * message.size();
   }
-  const auto shared = std::make_shared<Message>(std::move(message));
-  put(right(), ways.last_right(), true, phase, number, shared);
-  if (links_.size() > 1) put(left(), ways.last_left(), true, phase, number, shared);
+  put_for_all(phase, {.number = number}, std::make_shared<Message>(std::move(message)));
 }
 
 Message NetRing::Core::receive(int from, Phase phase, std::uint64_t number) {
@@ -201,10 +199,8 @@ void NetRing::Core::close() {
     if (closed_) return;
   }
   const auto nothing = std::make_shared<Message>();
-  for (std::size_t phase = 0; phase < kPhases; ++phase) {
-    put(right(), ways.last_right(), true, static_cast<Phase>(phase), 0, nothing, Header::kEnd);
-    if (links_.size() > 1) put(left(), ways.last_left(), true, static_cast<Phase>(phase), 0, nothing, Header::kEnd);
-  }
+  for (std::size_t phase = 0; phase < kPhases; ++phase)
+    put_for_all(static_cast<Phase>(phase), {.kind = Header::kEnd}, nothing);
   {
     std::unique_lock lock(mutex_);
     const auto all_ended = [&] {

@@ -64,8 +64,9 @@ class NetRing::Core {
   void stop(double seconds);
 
   // net_ring_lanes.cpp
-  void put(Link& link, int last, bool for_all, Phase phase, std::uint64_t number, const SharedMessage& message,
-           Header::Kind kind = Header::kMessage);
+  // On one link, as far as header.last; on all links, to all sites. The sizes in the header are filled in.
+  void put(Link& link, Phase phase, Header header, const SharedMessage& message);
+  void put_for_all(Phase phase, Header header, const SharedMessage& message);
   void put_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner);
   void run_keeper(Link& link);
   void run_lane(Lane& lane);

@@ -23,15 +23,23 @@ std::vector<std::byte> head_of(const Header& header, std::span<const std::byte> 
 }  // namespace
 
 // Nothing waits here: the path reads from the message until the keeper lets go of it.
-void NetRing::Core::put(Link& link, int last, bool for_all, Phase phase, std::uint64_t number,
-                        const SharedMessage& message, Header::Kind kind) {
-  const Header header{kind, static_cast<std::uint16_t>(last), for_all, number, message->size(), kPieceBytes};
+void NetRing::Core::put(Link& link, Phase phase, Header header, const SharedMessage& message) {
+  header.bytes = message->size();
+  header.piece = kPieceBytes;
   const wan::Tag tag = tag_of(ways.me, phase);
   put_bytes(link, tag, head_of(header, *message), nullptr);
   if (header.inlined()) return;
   const std::span<const std::byte> whole = *message;
   for (std::size_t begin = 0; begin < whole.size(); begin += header.piece)
     put_bytes(link, tag, whole.subspan(begin, std::min<std::size_t>(header.piece, whole.size() - begin)), message);
+}
+
+void NetRing::Core::put_for_all(Phase phase, Header header, const SharedMessage& message) {
+  header.for_all = 1;
+  header.last = static_cast<std::uint16_t>(ways.last_right());
+  put(right(), phase, header, message);
+  header.last = static_cast<std::uint16_t>(ways.last_left());
+  if (links_.size() > 1) put(left(), phase, header, message);
 }
 
 // `owner` of the bytes; null for those so few that the path copies them.

@@ -59,7 +59,7 @@ struct SiteTrees::Parts {
   Parts(Sites& s, const LetOptions& o) : sites(s), options(o) {}
 
   void choose_partners(bool cutoff);
-  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const Slabs& slabs, float drift);
+  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const WidenedSlabs& regions);
   void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes, std::uint64_t n);
   Message message_to(const Stream& stream, std::size_t partner);
   std::vector<Message> receive(int from);
@@ -75,13 +75,13 @@ void SiteTrees::Parts::choose_partners(bool cutoff) {
     if (site != sites.me() && (!cutoff || site == sites.left() || site == sites.right())) partners.push_back(site);
 }
 
-void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk, const Slabs& slabs,
-                              float drift) {
+void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                              const WidenedSlabs& regions) {
   const bool cutoff = walk.r_cut > 0;
   choose_partners(cutoff);
   std::vector<WalkTarget> targets;
   for (const int site : partners) {
-    const WalkTarget slab = slab_target(slabs, site, cutoff, whole_cells > 0 ? 0 : drift);
+    const WalkTarget slab = slab_target(regions.slabs, site, cutoff, whole_cells > 0 ? 0 : regions.drift);
     targets.push_back(whole_cells > 0 ? grow_to_whole_cells(slab, walk.r_cut, whole_cells) : slab);
   }
   const auto found = select_essential(stream, tree, let_rule(walk, options, whole_cells), targets, out.selection);
@@ -211,9 +211,9 @@ SiteTrees::~SiteTrees() = default;
 void SiteTrees::send_whole_cells(int level) { parts_->whole_cells = level; }
 
 void SiteTrees::rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
-                        const Slabs& slabs, float drift, std::uint64_t number) {
+                        const WidenedSlabs& regions, std::uint64_t number) {
   if (parts_->under_way) throw std::logic_error("trees for other sites are still on their way");
-  parts_->select(stream, tree, walk, slabs, drift);
+  parts_->select(stream, tree, walk, regions);
   parts_->send(stream, tree, particles, true, number);
 }
 

@@ -20,6 +20,12 @@ namespace maki::sites {
 // is not periodic, particles are in its middle half.
 WalkTarget slab_target(const Slabs& slabs, int site, bool periodic, float drift);
 
+// Slabs with room for particles that have left theirs: each is widened by `drift` (sides) on both faces.
+struct WidenedSlabs {
+  const Slabs& slabs;
+  float drift = 0;
+};
+
 class SiteTrees {
  public:
   // Collective over the site's ranks. `options.compress`: alike at all sites.
@@ -30,11 +36,9 @@ class SiteTrees {
   void send_whole_cells(int level);
 
   // Selects parts of each rank's tree for the slabs of the partners, the neighbours (with a cutoff) or all other sites
-  // (without), widened by `drift` (sides) on both faces, and sends them; every partner gets a message, maybe an empty
-  // one.
-  // `number` rises from call to call, alike at all sites. Otherwise as LocalEssentialTree::rebuild().
+  // (without), and sends them; every partner gets a message, maybe an empty one. `number` rises from call to call, alike at all sites. Otherwise as LocalEssentialTree::rebuild().
   void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
-               const Slabs& slabs, float drift, std::uint64_t number);
+               const WidenedSlabs& regions, std::uint64_t number);
   // Sends the payload alone, for the selection of the last rebuild().
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles, std::uint64_t number);
   // Whether the first message of every partner has arrived, so that finish() would wait little. Known at the gateway;

@@ -47,8 +47,7 @@ std::string own_name() {
 }
 
 wan::Path connect(const wan::Endpoint& host, const PathChoices& choices, double within = 0) {
-  return wan::Path::connect(host, choices.security, choices.settings, own_name(), choices.relay, wan::Context::shared(),
-                            within);
+  return wan::Path::connect(host, choices.security, choices.settings, {own_name(), choices.relay, within});
 }
 
 // No copy has more under way: nobody is to fill more memory than that.

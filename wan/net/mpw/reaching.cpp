@@ -94,8 +94,7 @@ void Dialer::run() {
     bool may_come = false, closed = false;
     const auto begun = std::chrono::steady_clock::now();
     try {
-      path =
-          Path::connect(plan_.peer, plan_.security, plan_.settings, plan_.name, {}, Context::shared(), plan_.attempt);
+      path = Path::connect(plan_.peer, plan_.security, plan_.settings, {.name = plan_.name, .within = plan_.attempt});
     } catch (const PathError& failure) {
       // Before its time is over an attempt is ended by a refusal, or by a peer that has just closed its port.
       closed = failure.seconds_down() == 0;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::wan {
@@ -117,7 +118,7 @@ bool Greeter::advance() {
 
 void Greeter::decide() {
   if (other_mode_.empty()) {
-    hello_ = decode_hello(question_.block<kHelloBytes>());
+    hello_ = decode_hello(block<kHelloBytes>(question_.bytes()));
     welcome_ = events_.decide(hello_, *channel_);
   } else {
     welcome_.answer = Answer::kRefused;

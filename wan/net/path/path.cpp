@@ -42,8 +42,9 @@ Path& Path::operator=(Path&& other) noexcept {
 }
 
 Path Path::connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
-                   const std::string& name, const RelayRoute& relay, Context& context, double within) {
+                   const CallOptions& options, Context& context) {
   settings.check();
+  const RelayRoute& relay = options.relay;
   DialPlan plan;
   plan.addresses = resolve(relay.used() ? relay.relay : peer);
   try_options(plan.addresses.front(), settings);
@@ -51,11 +52,11 @@ Path Path::connect(const Endpoint& peer, const Security& security, const PathSet
   plan.settings = settings;
   plan.security = SecurityContext::make(security);
   plan.relay = relay;
-  plan.hello.name = name;
+  plan.hello.name = options.name;
   const std::string text =
       relay.used() ? fmt::format("{} by the relay {}", relay.target, relay.relay.text()) : peer.text();
   auto core = std::make_shared<PathCore>(context.next_loop(), settings, Side::kConnecting, text);
-  core->connect(plan, within);
+  core->connect(plan, options.within);
   return Path(std::move(core));
 }
 

@@ -41,7 +41,7 @@ std::array<std::byte, kControlBytes> encode_control(const std::string& token) {
   ByteWriter out;
   out.put_characters(token.empty() ? kBeatWord : kCallWord);
   out.put_characters(std::string_view(token).substr(0, kTokenBytes));
-  return out.block<kControlBytes>();
+  return block<kControlBytes>(out.bytes());
 }
 
 std::string decode_control(std::span<const std::byte, kControlBytes> bytes) {

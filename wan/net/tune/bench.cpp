@@ -117,7 +117,7 @@ void BenchClient::connect(const Trial& trial) {
   round_trip_ = 0;
   offset_at_ = -1e9;
   for (int call = 0; call < kCalls; ++call) {
-    path_ = Path::connect(peer_, security_, trial.settings, "bench", relay_);
+    path_ = Path::connect(peer_, security_, trial.settings, {"bench", relay_});
     await_streams(trial.settings.streams);
     if (greet(trial)) return;
     path_.close(10);

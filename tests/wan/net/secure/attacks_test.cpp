@@ -28,7 +28,7 @@ class Attacks : public testing::Test {
     settings.streams = 1;
     settings.patience = patience;
     try {
-      Path::connect(service.address(), security, settings, "stranger");
+      Path::connect(service.address(), security, settings, {"stranger"});
     } catch (const Error& e) {
       return e.what();
     }
