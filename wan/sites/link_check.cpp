@@ -9,6 +9,7 @@
 #include "wan/net/error.hpp"
 #include "wan/sites/link_start.hpp"
 #include "wan/sites/ring_wire.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
 namespace {
@@ -158,11 +159,10 @@ std::vector<LinkCheck> check_links(const RingPlan& plan) {
     if (site.onward) shorten(site.onward->path);
   const double wait = plan.wait_limit > 0 ? plan.wait_limit : kDefaultWait;
   wan::Context context(2);
-  std::vector<LinkCheck> found;
-  try {
+  return translate_errors([&] {
     LinkStart start(patient, Purpose::kCheck, context);
     start.run(false, wait);
-    found.resize(start.links().size());
+    std::vector<LinkCheck> found(start.links().size());
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < found.size(); ++i)
       threads.emplace_back([&, i] {
@@ -171,10 +171,8 @@ std::vector<LinkCheck> check_links(const RingPlan& plan) {
         if (started.path.valid()) started.path.close();
       });
     for (std::thread& thread : threads) thread.join();
-  } catch (const wan::Error& error) {
-    throw Error(error.what());
-  }
-  return found;
+    return found;
+  });
 }
 
 }  // namespace maki::sites

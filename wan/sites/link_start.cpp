@@ -10,6 +10,7 @@
 #include "wan/net/error.hpp"
 #include "wan/sites/link_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
 namespace {
@@ -31,24 +32,24 @@ std::string joined(const std::vector<std::string>& parts) {
 std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& context) {
   const SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
   wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{here.listen.host, here.address.port};
-  try {
+  const auto open = [&] {
     const LinkPlan listening = listening_plan(plan);
     return std::make_unique<wan::Listener>(local, listening.security, listening.path, wan::ListenerLimits{}, here.relay,
                                            context);
-  } catch (const wan::Error& error) {
-    throw Error("site " + here.name + " cannot be called", error.what());
-  }
+  };
+  return translate_errors(open, [&](const std::string& reason) {
+    return Error("site " + here.name + " cannot be called", reason);
+  });
 }
 
 // As whom a neighbour has to show itself.
 std::string key_of(const RingPlan& plan, int neighbour) {
-  try {
-    return key_id(link_to(plan, neighbour));
-  } catch (const wan::Error& error) {
-    const std::string& here = plan.sites[static_cast<std::size_t>(plan.me)].name;
-    const std::string& there = plan.sites[static_cast<std::size_t>(neighbour)].name;
-    throw Error("there is no link between sites " + here + " and " + there, error.what());
-  }
+  return translate_errors([&] { return key_id(link_to(plan, neighbour)); },
+                          [&](const std::string& reason) {
+                            const std::string& here = plan.sites[static_cast<std::size_t>(plan.me)].name;
+                            const std::string& there = plan.sites[static_cast<std::size_t>(neighbour)].name;
+                            return Error("there is no link between sites " + here + " and " + there, reason);
+                          });
 }
 
 // Of one neighbour, for a path that came through the listening of all. The streams are as many as the caller asks for, and

@@ -4,9 +4,9 @@
 
 #include <chrono>
 
-#include "wan/net/error.hpp"
 #include "wan/sites/link_plan.hpp"
 #include "wan/sites/net_ring_core.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
 namespace {
@@ -240,13 +240,7 @@ wan::Path& NetRing::Core::path_to(int neighbour) {
   throw Error("site " + std::to_string(neighbour) + " is no neighbour");
 }
 
-NetRing::NetRing(const RingPlan& plan) {
-  try {
-    core_ = std::make_unique<Core>(plan);
-  } catch (const wan::Error& error) {
-    throw Error(error.what());
-  }
-}
+NetRing::NetRing(const RingPlan& plan) : core_(translate_errors([&] { return std::make_unique<Core>(plan); })) {}
 NetRing::~NetRing() = default;
 int NetRing::count() const { return core_->ways.count; }
 int NetRing::me() const { return core_->ways.me; }
