@@ -120,8 +120,8 @@ void mesh(Sites& sites) {
   SiteMesh site_mesh(sites);
   site_mesh.set_slabs(slabs, 0.004);
   site_mesh.set_piece(sites.me() == 1 ? 1 : 1 << 20);
-  site_mesh.give(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
-  site_mesh.take(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
+  site_mesh.start_sum(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
+  site_mesh.finish_sum(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
 }
 
 void migration(Sites& sites) {
@@ -281,17 +281,17 @@ TEST(HostileHeaders, SayNothingThatCannotBe) {
 TEST(HostileHeaders, EndsLieOnTheWay) {
   for (const int count : {2, 3, 4, 5, 8}) {
     for (int origin = 0; origin < count; ++origin) {
-      const Ways from{count, origin};
+      const Routes from{count, origin};
       for (int last = 0; last < count; ++last) {
         for (int me = 0; me < count; ++me) {
           if (me == origin) continue;
           bool passes = false;  // walked site by site
-          const int step = from.by_right(last) ? 1 : count - 1;
+          const int step = from.goes_right(last) ? 1 : count - 1;
           for (int at = origin; last != origin && at != last;) {
             at = (at + step) % count;
             passes = passes || at == me;
           }
-          EXPECT_EQ((Ways{count, me}.on_way(origin, last)), passes) << count << origin << last << me;
+          EXPECT_EQ((Routes{count, me}.passes(origin, last)), passes) << count << origin << last << me;
         }
       }
     }

@@ -42,8 +42,8 @@ struct RingPlan {
   double wait_limit = 0;  // seconds to wait for the other sites at the start; 0: no limit
   // Most bytes of messages held here to be received or passed on: beyond it the run ends with an error, before this
   // machine runs out of memory.
-  std::size_t most_held = 0;                    // 0: half of the machine's memory
-  std::function<void(const std::string&)> say;  // lines for the user ("waiting for site ..."); empty: standard error
+  std::size_t memory_limit = 0;                    // 0: half of the machine's memory
+  std::function<void(const std::string&)> report;  // lines for the user ("waiting for site ..."); empty: standard error
 };
 
 // The one of two neighbours that calls the other: the left one, unless only its own address can be called. A site

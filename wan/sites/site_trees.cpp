@@ -43,9 +43,9 @@ struct SiteTrees::Parts {
   Sites& sites;
   const LetOptions options;
 
-  std::vector<int> partners;           // sites, in the order of the ring
-  std::vector<std::size_t> block_of;   // by partner: which of `out`; kNone: this rank sends nothing
-  std::vector<std::vector<bool>> has;  // by partner and its ranks: whether a block comes
+  std::vector<int> partners;                 // sites, in the order of the ring
+  std::vector<std::size_t> block_of;         // by partner: which of `out`; kNone: this rank sends nothing
+  std::vector<std::vector<bool>> has_block;  // by partner and its ranks: whether a block comes
   LetSending out;
   LetReceiving in;
   LetCounts counts;
@@ -158,12 +158,12 @@ void SiteTrees::Parts::receive_blocks(const Stream& stream) {
   for (const int site : partners) parts.push_back(receive(site));
   counts.exchange_seconds = seconds_since(begun);
   std::vector<BlockCounts> came;
-  has.clear();
+  has_block.clear();
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    has.emplace_back();
+    has_block.emplace_back();
     for (std::size_t r = 0; r < parts[p].size(); ++r) {
-      has[p].push_back(!parts[p][r].empty());
-      if (!has[p][r]) continue;
+      has_block[p].push_back(!parts[p][r].empty());
+      if (!has_block[p][r]) continue;
       const auto header = read_block_header(parts[p][r], options.compress);
       if (!header) refuse(p, r, parts[p][r].size());
       came.push_back(header->counts());
@@ -175,7 +175,7 @@ void SiteTrees::Parts::receive_blocks(const Stream& stream) {
   std::size_t b = 0;
   for (std::size_t p = 0; p < parts.size(); ++p)
     for (std::size_t r = 0; r < parts[p].size(); ++r) {
-      if (!has[p][r]) continue;
+      if (!has_block[p][r]) continue;
       take_block(stream, p, r, b++, parts[p][r]);
       parts[p][r] = Message();
     }
@@ -195,11 +195,11 @@ void SiteTrees::Parts::receive_payload(const Stream& stream) {
   std::size_t b = 0;
   for (std::size_t p = 0; p < partners.size(); ++p) {
     const std::vector<Message> parts = receive(partners[p]);
-    if (parts.size() != has[p].size()) refuse(p, parts.size(), 0);
+    if (parts.size() != has_block[p].size()) refuse(p, parts.size(), 0);
     for (std::size_t r = 0; r < parts.size(); ++r) {
-      const std::uint64_t expected = has[p][r] ? in.blocks.payload_bytes(b) : 0;
+      const std::uint64_t expected = has_block[p][r] ? in.blocks.payload_bytes(b) : 0;
       if (parts[r].size() != expected) refuse(p, r, parts[r].size());
-      if (has[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
+      if (has_block[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
     }
   }
   counts.exchange_seconds = seconds_since(begun);

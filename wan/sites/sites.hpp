@@ -82,8 +82,8 @@ class Sites {
   Communicator ranks_;
   int me_ = 0;
   std::array<std::uint64_t, kPhases> numbers_{};  // last results of next_number()
-  struct Own;                                     // messages that this site has published and not collected yet
-  std::unique_ptr<Own> own_;
+  struct Gateway;                                 // messages that this site has published and not collected yet
+  std::unique_ptr<Gateway> gateway_;
 };
 
 // Conversion of a value to a message and back. T has no pointers. value_of() throws Error where the size is not that of
