@@ -233,7 +233,8 @@ void read_hellos(int rounds, unsigned seed) {
       const Hello theirs = decode_hello(message);
       EXPECT_LE(theirs.ring.size(), kMostSites);
       EXPECT_LE(theirs.restarts.size(), kMostRestarts);
-      for (const std::string& difference : differences(ours, theirs)) EXPECT_EQ(printable(difference), difference);
+      for (const std::string& difference : differences(ours, theirs))
+        EXPECT_EQ(wan::printable(difference, std::string::npos), difference);
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find("no site of a run"), std::string::npos) << error.what();
     }

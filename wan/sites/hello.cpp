@@ -6,25 +6,23 @@
 #include <sstream>
 
 #include "wan/net/byte_codec.hpp"
+#include "wan/net/log.hpp"
 #include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
-
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text;
-}
 
 namespace {
 
 constexpr std::uint64_t kMagic = 0x31474e49524b414dull;  // "MAKRING1"
 constexpr std::size_t kMostShown = 5;                    // differing lines
 
+// Text of a peer for the user's terminal, in its whole length.
+std::string printable(const std::string& text) { return wan::printable(text, std::string::npos); }
+
 void put_text(wan::ByteWriter& out, const std::string& text) { out.put_text<std::uint64_t>(text, text.size()); }
 std::string get_text(wan::ByteReader& in) { return in.text<std::uint64_t>(kLongestHello); }
 
-// Of words, each of which takes eight bytes at least.
+// The number of texts or words that follow, each of which takes eight bytes at least.
 std::uint64_t get_count(wan::ByteReader& in, std::uint64_t most) {
   return in.number(std::min<std::uint64_t>(most, in.left() / sizeof(std::uint64_t)), "a count is too high");
 }

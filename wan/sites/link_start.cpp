@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "wan/net/error.hpp"
+#include "wan/net/log.hpp"
 #include "wan/net/wall_clock.hpp"
 #include "wan/sites/link_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
@@ -199,7 +200,7 @@ void LinkStart::refuse_caller(wan::Accepted& accepted, const std::string& key) {
     send_notice(accepted.path, Notice::kRefused, "site " + name(plan_.me) + " turns this site away (" + why + ")");
   refused_paths_.push_back(std::move(accepted.path));
   if (refused_paths_.size() > kMostRefusedPaths) refused_paths_.erase(refused_paths_.begin());
-  report(plan_, "a site that calls itself " + printable(accepted.name) + " was turned away: " + why);
+  report(plan_, "a site that calls itself " + wan::printable(accepted.name) + " was turned away: " + why);
 }
 
 void LinkStart::check_candidates() {
@@ -280,7 +281,7 @@ void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const 
 std::string notice_text(std::span<const std::byte> notice) {
   if (notice.size() < sizeof(std::uint32_t)) return "a neighbour has left";
   const auto text = notice.subspan(sizeof(std::uint32_t));
-  return printable(std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+  return wan::printable({reinterpret_cast<const char*>(text.data()), text.size()}, kLongestNotice);
 }
 
 }  // namespace maki::sites

@@ -95,8 +95,8 @@ void each_row(const MeshBlock& b, int mesh, const F& f) {
   }
 }
 
-// A residual is coded as a token and low bits. Below 8 the token is the residual itself; else it holds the three leading
-// bits and the number of low bits that follow.
+// A residual is coded as a token and low bits. Below 8 the token is the residual itself; else it holds the three
+// leading bits and the number of low bits that follow.
 int low_bits(std::uint8_t token) { return std::max(token >> 2, 1) - 1; }
 
 class BitWriter {

@@ -33,14 +33,14 @@ struct MeshBlock {
   }
 };
 
-// `counts[mesh]`: all cells of the block. Counts of rounded planes are rounded as by MassUnit; counts of empty planes are
-// ignored.
+// `counts[mesh]`: all cells of the block. Counts of rounded planes are rounded as by MassUnit; counts of empty planes
+// are ignored.
 std::vector<std::byte> encode(const MeshBlock& block, const std::array<const std::uint64_t*, 2>& counts);
 
 // Returns the row to which decoded counts are added; null: they are dropped.
 using RowOf = std::function<std::uint64_t*(int mesh, int x, int y)>;
-// Throws Error where encode() cannot have made the bytes for this block. Hostile bytes are safe: reads stay within them,
-// writes within the rows, and memory is bounded by 10 bytes for each cell of the block.
+// Throws Error where encode() cannot have made the bytes for this block. Hostile bytes are safe: reads stay within
+// them, writes within the rows, and memory is bounded by 10 bytes for each cell of the block.
 void decode(const MeshBlock& block, std::span<const std::byte> bytes, const RowOf& row_of);
 
 }  // namespace maki::sites

@@ -16,9 +16,10 @@
 namespace maki::sites {
 namespace {
 
-constexpr std::size_t kMostRoots = std::size_t{1} << 18;  // so that the tree of domains is as deep as a walk may go
+constexpr std::size_t kMostRoots = std::size_t{1} << 18;  // bounds the depth of the tree above all roots
 
-// Of fixed-point ends `from` and `to` (up to 2^32) and what is added on both sides; never less than that.
+// Centre and half width of the interval between fixed-point ends `from` and `to` (up to 2^32), widened by `drift`
+// (sides) on both sides and rounded up.
 void set_interval(std::uint64_t from, std::uint64_t to, float drift, std::uint32_t& centre, float& half) {
   const std::uint64_t middle = from + (to - from) / 2;
   centre = static_cast<std::uint32_t>(middle);
@@ -43,9 +44,9 @@ struct SiteTrees::Parts {
   Sites& sites;
   const LetOptions options;
 
-  std::vector<int> partners;                 // sites, in the order of the ring
-  std::vector<std::size_t> block_of;         // by partner: which of `out`; kNone: this rank sends nothing
-  std::vector<std::vector<bool>> has_block;  // by partner and its ranks: whether a block comes
+  std::vector<int> partners;                 // sites that get trees, in the order of the ring
+  std::vector<std::size_t> block_of;         // by partner: index of the block in `out`; kNone: this rank sends nothing
+  std::vector<std::vector<bool>> has_block;  // by partner and its ranks: whether a block was received
   LetSending out;
   LetReceiving in;
   LetCounts counts;
@@ -95,7 +96,7 @@ void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOpti
   out.blocks = Blocks(stream, sent, options.compress);
 }
 
-// To the host; one message at a time is there.
+// Copies the message to a partner to the host; one at a time is held there.
 Message SiteTrees::Parts::message_to(const Stream& stream, std::size_t partner) {
   const std::size_t b = block_of[partner];
   if (b == kNone) return {};
@@ -110,7 +111,7 @@ Message SiteTrees::Parts::message_to(const Stream& stream, std::size_t partner) 
   return message;
 }
 
-// The furthest site's first: it takes longest.
+// Sends to the furthest sites first: their messages take longest.
 void SiteTrees::Parts::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes,
                             std::uint64_t n) {
   with_shapes = shapes;
@@ -152,7 +153,7 @@ void SiteTrees::Parts::refuse(std::size_t partner, std::size_t rank, std::uint64
               std::to_string(came) + " bytes", "run the same version with the same settings at all sites");
 }
 
-// Counts say where blocks stand, so all have to be here first.
+// Receives all messages first: the counts of all blocks determine their places.
 void SiteTrees::Parts::receive_blocks(const Stream& stream) {
   std::vector<std::vector<Message>> parts;
   for (const int site : partners) parts.push_back(receive(site));

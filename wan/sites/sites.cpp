@@ -12,14 +12,14 @@
 namespace maki::sites {
 namespace {
 
-// How a call of the gateway ended, in one small broadcast.
+// The result of a call at the gateway, broadcast to the other ranks.
 struct Outcome {
   enum Kind : std::uint64_t { kDone, kError, kSiteLost };
   std::uint64_t kind = kDone;
-  std::uint64_t bytes = 0;  // of what follows: the message, or the error's text
+  std::uint64_t bytes = 0;  // bytes of the message, or of the error's text, that follows
 };
 
-// Behind the first piece's bytes: the sizes of all parts, and how many there are.
+// Size of the table at the end of the first piece: the sizes of all parts, and their number.
 std::size_t bytes_of_sizes(std::size_t parts) { return (parts + 1) * sizeof(std::uint64_t); }
 
 void append_sizes(Message& piece, const std::vector<std::uint64_t>& sizes) {
@@ -29,8 +29,8 @@ void append_sizes(Message& piece, const std::vector<std::uint64_t>& sizes) {
   piece.insert(piece.end(), last.begin(), last.end());
 }
 
-constexpr std::uint64_t kLargestPart = std::uint64_t{1} << 46;  // so that sums of all are no matter
-constexpr std::size_t kReserved = std::size_t{1} << 30;         // before the bytes have come
+constexpr std::uint64_t kLargestPart = std::uint64_t{1} << 46;  // so that sums of sizes do not overflow
+constexpr std::size_t kReserved = std::size_t{1} << 30;         // bytes reserved for a part before they have arrived
 static_assert(Sites::kPiece + (Sites::kMostRanks + 1) * sizeof(std::uint64_t) <= kLongestMessage);
 
 [[noreturn]] void throw_inconsistent(const std::string& site) {
@@ -38,7 +38,7 @@ static_assert(Sites::kPiece + (Sites::kMostRanks + 1) * sizeof(std::uint64_t) <=
               "run the same version at all sites");
 }
 
-// `site`: whose it is.
+// Removes the table from the end of a piece and returns the sizes. `site`: the sender, for messages.
 std::vector<std::uint64_t> remove_sizes(Message& piece, const std::string& site) {
   std::uint64_t count = 0;
   if (piece.size() < sizeof count) throw_inconsistent(site);
@@ -52,7 +52,8 @@ std::vector<std::uint64_t> remove_sizes(Message& piece, const std::string& site)
   return sizes;
 }
 
-// The bytes [begin, end) of all parts one behind the other, part by part: call(part, offset in it, offset in the range, bytes).
+// Splits the range [begin, end) of all parts, laid end to end, by part: call(part, offset in the part, offset in the
+// range, bytes).
 template <class Call>
 void for_parts(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end, Call&& call) {
   std::uint64_t start = 0;
@@ -66,14 +67,14 @@ void for_parts(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std
 
 struct Sites::Gateway {
   explicit Gateway(const Communicator& all) : ranks(all.size() > 1 ? all.split(0, all.rank()) : all) {}
-  Communicator ranks;          // for what is sent here alone: nothing of others is mixed with it
-  std::exception_ptr problem;  // of publish(), which nobody but the gateway has heard of yet
+  Communicator ranks;          // a communicator of its own, so that these messages do not mix with others
+  std::exception_ptr problem;  // an error of publish() that the other ranks do not know of yet
   std::map<std::pair<Phase, std::uint64_t>, Message> published;
   std::size_t piece = kPiece;
 
   bool here() const { return ranks.rank() == 0; }
 
-  // The gateway makes the call, which returns a message for all ranks or throws for all.
+  // Runs `call` at the gateway; all ranks get the message that it returns, or throw what it throws.
   template <class Call>
   Message share_result(Call&& call) {
     Message message;
@@ -104,14 +105,14 @@ struct Sites::Gateway {
     throw Error(text);
   }
 
-  // Parts of all ranks to the gateway, which gives them to `pass` piece by piece.
+  // Gathers the parts of all ranks at the gateway, which hands them to `pass` piece by piece.
   template <class Pass>
   void gather(std::span<const std::byte> mine, Pass&& pass);
   Message gather_piece(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end,
                        std::span<const std::byte> mine);
 };
 
-// Bytes [begin, end) of all parts: on the gateway. Other ranks send what they have of it.
+// Gathers the bytes [begin, end) of all parts at the gateway.
 Message Sites::Gateway::gather_piece(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end,
                                      std::span<const std::byte> mine) {
   const auto me = static_cast<std::size_t>(ranks.rank());
@@ -144,7 +145,7 @@ void Sites::Gateway::gather(std::span<const std::byte> mine, Pass&& pass) {
   do {
     const std::uint64_t end = std::min<std::uint64_t>(total, begin + piece);
     Message next = gather_piece(sizes, begin, end, mine);
-    if (here() && !failed) {  // after a failure the other ranks' pieces still have to be taken
+    if (here() && !failed) {  // after a failure, pieces of the other ranks are received and dropped
       try {
         if (problem) std::rethrow_exception(problem);
         if (begin == 0) append_sizes(next, sizes);
@@ -193,7 +194,7 @@ void Sites::publish(Phase phase, std::uint64_t number, std::span<const std::byte
     ring_->publish(phase, number, std::move(message));
   } catch (...) {
     if (gateway_->ranks.size() == 1) throw;
-    gateway_->problem = std::current_exception();  // all ranks hear of it at the next call that they wait in
+    gateway_->problem = std::current_exception();  // thrown on all ranks by the next call in which they wait
   }
 }
 
@@ -258,7 +259,8 @@ std::vector<Message> Sites::receive_parts(int from, Phase phase, std::uint64_t n
 std::vector<Message> Sites::receive_shares(int from, Phase phase, std::uint64_t number) {
   const auto size = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
   if (size == 1) return receive_parts(from, phase, number);
-  // A piece goes by itself to the ranks whose parts it has; all hear of its size, and of the parts' sizes with the first.
+  // The gateway sends a piece only to the ranks whose parts it holds. All ranks learn the size of the piece, and of all
+  // parts with the first piece.
   Message piece;
   std::vector<std::uint64_t> sizes;
   std::vector<Message> mine;
