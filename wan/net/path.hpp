@@ -115,8 +115,8 @@ class Path {
   Request start_receive(Tag tag, std::span<std::byte> buffer);
   Request start_receive_any(Tag tag, std::size_t limit);
 
-  // While the path lives. Streams are opened and retired without losing a byte (by whichever side connected; the other
-  // side's wish travels to it); sizes, pacing and timeouts count from now on, the window from each stream's next
+  // While the path lives. Streams are opened and retired without losing a byte (by the side that connected, which the
+  // other side sends a request); sizes, pacing and timeouts count from now on, the window from each stream's next
   // connection.
   void change(const PathSettings& settings);
   PathSettings settings() const;

@@ -15,6 +15,7 @@
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
 #include "wan/net/copy/sync.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki {
 namespace {
@@ -146,8 +147,7 @@ void run_copy(const CopyCommand& given) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!given.quiet)
     say(fmt::format("copied {}; {:.1f} s, {}/s", wan::copy::summary(report.counts), seconds,
-                    wan::copy::size_text(
-                        static_cast<std::uint64_t>(static_cast<double>(report.counts.bytes) / seconds))));
+                    wan::amount(static_cast<std::uint64_t>(static_cast<double>(report.counts.bytes) / seconds))));
   if (!report.complete()) throw CLI::RuntimeError(kSomeFailed);
 }
 

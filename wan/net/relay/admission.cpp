@@ -304,10 +304,10 @@ class Admission final : public RelayAdmission {
                           "check the relay's address, and that both have the same key file");
     if (verdict.code == Code::kAdmitted) return;
     try_again_ = verdict.try_again();
-    throw Error("the relay did not " + wish(), verdict.reason);
+    throw Error("the relay did not " + requested_action(), verdict.reason);
   }
 
-  std::string wish() const {
+  std::string requested_action() const {
     if (request_.want == Want::kConnect) return "connect us to '" + request_.name + "'";
     if (request_.want == Want::kListen) return "register us as '" + request_.name + "'";
     return "take our answer to a call";

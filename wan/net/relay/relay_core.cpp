@@ -34,14 +34,14 @@ void RelayClient::limit_time(const char* what) {
 
 void RelayClient::on_ready(bool, bool) {
   switch (step_) {
-    case Step::kAsking: return hear();
-    case Step::kVerdict: return tell();
+    case Step::kAsking: return receive_request();
+    case Step::kVerdict: return send_verdict();
     case Step::kWaiting:
       if (!still_there()) leave("went away while it waited");
   }
 }
 
-void RelayClient::hear() {
+void RelayClient::receive_request() {
   try {
     const IoStatus status = check_.receive(connection_.socket.descriptor());
     if (status == IoStatus::kClosed) return leave("went away before it said what it wants");
@@ -69,10 +69,10 @@ void RelayClient::decide(const admission::Verdict& verdict, Then then) {
   step_ = Step::kVerdict;
   limit_time("did not take its verdict");
   loop_.change(connection_.socket.descriptor(), false, true);
-  tell();
+  send_verdict();
 }
 
-void RelayClient::tell() {
+void RelayClient::send_verdict() {
   const IoStatus status = check_.send_verdict(connection_.socket.descriptor());
   if (status == IoStatus::kClosed) return leave("went away before its verdict");
   if (status != IoStatus::kDone) return;

@@ -48,8 +48,8 @@ class RelayClient final : private Pollable {
  private:
   enum class Step { kAsking, kWaiting, kVerdict };
   void on_ready(bool readable, bool writable) override;
-  void hear();
-  void tell();
+  void receive_request();
+  void send_verdict();
   bool still_there() const;
   void leave(const std::string& why);
   void limit_time(const char* what);
