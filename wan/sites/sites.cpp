@@ -30,7 +30,7 @@ void append_sizes(Message& piece, const std::vector<std::uint64_t>& sizes) {
 }
 
 constexpr std::uint64_t kLargestPart = std::uint64_t{1} << 46;  // so that sums of sizes do not overflow
-constexpr std::size_t kReserved = std::size_t{1} << 30;         // bytes reserved for a part before they have arrived
+constexpr std::size_t kReserved = std::size_t{1} << 30;         // at most so many bytes are reserved for a part ahead
 static_assert(Sites::kPiece + (Sites::kMostRanks + 1) * sizeof(std::uint64_t) <= kLongestMessage);
 
 [[noreturn]] void throw_inconsistent(const std::string& site) {
