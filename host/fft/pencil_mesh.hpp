@@ -22,8 +22,8 @@ class PencilMesh : public ParticleMesh {
   PencilMesh(const Communicator& communicator, const MeshOptions& options, const ForceLaw& law);
 
   // Sets the exchange of masses with other sites, which are added to these ranks' before the transform; `outside`
-  // outlives this object, or is reset to null. begin() then calls give() of it and long_range() take(), or both where
-  // begin() was not called; the unit of mass is that of all sites' particles.
+  // outlives this object, or is reset to null. begin() then calls start_sum() of it and long_range() finish_sum(), or
+  // both where begin() was not called; the unit of mass is that of all sites' particles.
   void set_outside(OutsideMasses* outside);
 
   // Bytes sent to other ranks so far: masses and forces between bricks and pencils, and transposes of the transforms.

@@ -9,7 +9,7 @@
 #include "kernels/device/error.hpp"
 #include "src/config/key_access.hpp"
 #include "src/config/text.hpp"
-#include "wan/net/error.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki {
 namespace {
@@ -51,11 +51,7 @@ void set_path_value(std::vector<PathValue>& all, std::string& key_file, bool of_
   if (name == "key") return set_key_file(key_file, text_of(value));
   PathChoices choices;
   PathValue given{name, text_of(value)};
-  try {
-    key->set(choices, given.value);
-  } catch (const std::exception& error) {  // maki::Error or wan::Error
-    throw Error(error.what());
-  }
+  sites::translate_errors([&] { key->set(choices, given.value); });
   const auto place = [](const std::string& word) { return find_path_key(word) - path_keys().data(); };
   std::erase_if(all, [&](const PathValue& one) { return one.key == name; });
   const auto after =
@@ -75,10 +71,10 @@ void check_name(const std::string& name) {
 
 void check_endpoint(const SiteAddress& site, const std::string& text, const char* key, bool any_port) {
   try {
-    const wan::Endpoint endpoint = wan::Endpoint::parse(text);
+    const wan::Endpoint endpoint = sites::translate_errors([&] { return wan::Endpoint::parse(text); });
     if (endpoint.port == 0 && !any_port) throw Error(fmt::format("'{}' has no port", text));
     if (endpoint.host.empty() && std::string(key) != "listen") throw Error(fmt::format("'{}' has no host", text));
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     throw Error(fmt::format("sites.{}.{}: {}", site.name, key, error.what()));
   }
 }
@@ -112,11 +108,11 @@ PathChoices path_choices(const Config& config, const SiteAddress& site) {
     for (const PathValue& value : *values) find_path_key(value.key)->set(choices, value.value);
   const std::string& key = site.key.empty() ? config.sites.key : site.key;
   if (!key.empty()) choices.security.key_files.push_back(key);
-  try {
-    choices.settings.check();
-  } catch (const wan::Error& error) {
-    throw Error(fmt::format("sites.{}: {}", site.path.empty() ? kPathTable : site.name + ".path", error.what()));
-  }
+  sites::translate_errors([&] { choices.settings.check(); },
+                          [&](const std::string& text) {
+                            return Error(fmt::format("sites.{}: {}",
+                                                     site.path.empty() ? kPathTable : site.name + ".path", text));
+                          });
   return choices;
 }
 

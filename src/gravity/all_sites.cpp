@@ -136,7 +136,7 @@ void AllSites::measure_density(std::uint64_t mine) {
 void AllSites::begin(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
                      bool fresh) {
   if (fresh)
-    trees_.rebuild(stream, tree, particles, walk, slabs_, static_cast<float>(drift_.use()), agreement_.number());
+    trees_.rebuild(stream, tree, particles, walk, {slabs_, static_cast<float>(drift_.use())}, agreement_.number());
   else
     trees_.update(stream, tree, particles, agreement_.number());
 }

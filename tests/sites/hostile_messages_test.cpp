@@ -83,7 +83,7 @@ void trees(Sites& sites, bool compress, float r_cut) {
   options.compress = compress;
   SiteTrees trees(sites, options);
   const SourceParticle* particles = set->particles.source.data();
-  trees.rebuild(stream, set->tree, particles, walk, slabs, 0, 1);
+  trees.rebuild(stream, set->tree, particles, walk, {slabs}, 1);
   trees.finish(stream);
   const auto walk_them = [&] {
     if (trees.forest().cells == 0) return;
@@ -120,8 +120,8 @@ void mesh(Sites& sites) {
   SiteMesh site_mesh(sites);
   site_mesh.set_slabs(slabs, 0.004);
   site_mesh.set_piece(sites.me() == 1 ? 1 : 1 << 20);
-  site_mesh.give(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
-  site_mesh.take(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
+  site_mesh.start_sum(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
+  site_mesh.finish_sum(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
 }
 
 void migration(Sites& sites) {
@@ -233,7 +233,8 @@ void read_hellos(int rounds, unsigned seed) {
       const Hello theirs = decode_hello(message);
       EXPECT_LE(theirs.ring.size(), kMostSites);
       EXPECT_LE(theirs.restarts.size(), kMostRestarts);
-      for (const std::string& difference : differences(ours, theirs)) EXPECT_EQ(printable(difference), difference);
+      for (const std::string& difference : differences(ours, theirs))
+        EXPECT_EQ(wan::printable(difference, std::string::npos), difference);
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find("no site of a run"), std::string::npos) << error.what();
     }
@@ -281,17 +282,17 @@ TEST(HostileHeaders, SayNothingThatCannotBe) {
 TEST(HostileHeaders, EndsLieOnTheWay) {
   for (const int count : {2, 3, 4, 5, 8}) {
     for (int origin = 0; origin < count; ++origin) {
-      const Ways from{count, origin};
+      const Routes from{count, origin};
       for (int last = 0; last < count; ++last) {
         for (int me = 0; me < count; ++me) {
           if (me == origin) continue;
           bool passes = false;  // walked site by site
-          const int step = from.by_right(last) ? 1 : count - 1;
+          const int step = from.goes_right(last) ? 1 : count - 1;
           for (int at = origin; last != origin && at != last;) {
             at = (at + step) % count;
             passes = passes || at == me;
           }
-          EXPECT_EQ((Ways{count, me}.on_way(origin, last)), passes) << count << origin << last << me;
+          EXPECT_EQ((Routes{count, me}.passes(origin, last)), passes) << count << origin << last << me;
         }
       }
     }

@@ -95,7 +95,7 @@ TEST(HostileNeighbour, SizesAreLookedAtBeforeMemoryIsTaken) {
 TEST(HostileNeighbour, WhatNobodyAsksForIsBounded) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1000}, std::size_t{100'000}}) {
     Plans plans(2);
-    plans[0].most_held = 1'000'000;
+    plans[0].memory_limit = 1'000'000;
     const std::string said = after(plans, [&](Neighbour& neighbour) {
       for (std::uint64_t number = 1; number < 10'000; ++number) neighbour.send(Phase::kOutput, number, Message(bytes));
     });
@@ -105,7 +105,7 @@ TEST(HostileNeighbour, WhatNobodyAsksForIsBounded) {
 
 TEST(HostileNeighbour, ARoomThatWasFilledIsFreeAgain) {
   Plans plans(2);
-  plans.for_all([](RingPlan& plan) { plan.most_held = 1'000'000; });
+  plans.for_all([](RingPlan& plan) { plan.memory_limit = 1'000'000; });
   auto rings = start(plans);
   for (std::uint64_t number = 1; number < 30; ++number) {
     rings[1]->send(0, Phase::kMesh, number, pattern(300'000, 1));
@@ -151,7 +151,7 @@ void send_wildly(Neighbour& neighbour, Random& random, int honest, int& sent) {
     std::memcpy(bytes.data(), &header, sizeof header);
     if (random() % 3 != 0) damage(bytes, random);
     switch (random() % 50) {
-      case 0: neighbour.path.start_send(kNewsTag, bytes).wait(); break;
+      case 0: neighbour.path.start_send(kNoticeTag, bytes).wait(); break;
       case 1: neighbour.path.start_send(wild_number(random) % wan::kMaxTag, bytes).wait(); break;
       default: neighbour.send_bytes(phase, bytes);
     }
@@ -165,7 +165,7 @@ void send_wildly(int rounds, int honest, unsigned seed) {
   int sent = 0, sooner = 0;
   for (int round = 0; round < rounds; ++round) {
     Plans plans(2);
-    plans[0].most_held = std::size_t{64} << 20;
+    plans[0].memory_limit = std::size_t{64} << 20;
     const std::string said = after(plans, [&](Neighbour& neighbour) { send_wildly(neighbour, random, honest, sent); });
     EXPECT_FALSE(said.empty());
     sooner += has(said, "site b") ? 1 : 0;  // else the text of its news, which it has chosen

@@ -26,7 +26,7 @@ TEST(LinkCheck, BothEndsFindTheSame) {
     ASSERT_EQ(all[i].size(), 1u);
     const LinkCheck& link = all[i][0];
     EXPECT_EQ(link.site, 1 - i);
-    EXPECT_EQ(link.calls, i == 1);
+    EXPECT_EQ(link.peer_calls, i == 1);
     EXPECT_TRUE(link.reachable);
     EXPECT_EQ(link.error, "");
     EXPECT_EQ(link.version, "1.0");

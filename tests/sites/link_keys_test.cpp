@@ -80,16 +80,15 @@ TEST(LinkKeys, ASiteCannotPoseAsAnother) {
   wan::Path path;
   for (int i = 0; i < 200 && !path.valid(); ++i) {
     try {
-      path =
-          wan::Path::connect(plans[0].sites[0].address, keys.security("ca"), quick, "b", {}, wan::Context::shared(), 1);
+      path = wan::Path::connect(plans[0].sites[0].address, keys.security("ca"), quick, {.name = "b", .within = 1});
     } catch (const wan::PathError&) {  // it does not listen yet
     }
   }
   ASSERT_TRUE(path.valid());
   RingPlan posing = plans[1];
   path.start_send(kHelloTag, encode(hello_of(posing, Purpose::kRun)));
-  const wan::Bytes news = path.receive_any(kNewsTag, 1 << 16);
-  const std::string said(reinterpret_cast<const char*>(news.data.get()) + 4, news.size - 4);
+  const wan::Bytes notice = path.receive_any(kNoticeTag, 1 << 16);
+  const std::string said(reinterpret_cast<const char*>(notice.data.get()) + 4, notice.size - 4);
   EXPECT_TRUE(has(said, "site a turns this site away (it shows the key " + wan::read_key(keys.folder / "ca").id))
       << said;
   EXPECT_TRUE(was_said(plans, "a site that calls itself b was turned away: it shows the key"));

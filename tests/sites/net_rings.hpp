@@ -59,7 +59,7 @@ struct Plans {
     plan.version = "1.0";
     plan.agreement = "gravity.theta = 0.5\ntime.steps = 10\n";
     plan.wait_limit = 60;
-    plan.say = [this](const std::string& line) {
+    plan.report = [this](const std::string& line) {
       const std::lock_guard lock(mutex);
       lines.push_back(line);
     };

@@ -115,7 +115,7 @@ void exchange(const LetOptions& options, int used) {
     for (Side* side : {&far, &here}) {
       if (!side->trees) continue;
       if (number == 1)
-        side->trees->rebuild(stream, side->tree(), side->particles(), walk, kSlabs, 0.001f, number);
+        side->trees->rebuild(stream, side->tree(), side->particles(), walk, {kSlabs, 0.001f}, number);
       else
         side->trees->update(stream, side->tree(), side->particles(), number);
     }

@@ -235,10 +235,10 @@ TEST(SiteTrees, AreNotBegunTwice) {
   TreeSites sites(uniform_set(500, 10), slabs_at({0, 0.5}), with_cutoff());
   testing::TreeSite &a = sites.all[0], &b = sites.all[1];
   a.trees->finish(sites.stream);  // of nothing
-  a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, sites.slabs, 0, 1);
+  a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, {sites.slabs}, 1);
   EXPECT_FALSE(a.trees->arrived());
   EXPECT_THROW(a.trees->update(sites.stream, a.tree(), a.particles(), 2), std::logic_error);
-  b.trees->rebuild(sites.stream, b.tree(), b.particles(), sites.walk, sites.slabs, 0, 1);
+  b.trees->rebuild(sites.stream, b.tree(), b.particles(), sites.walk, {sites.slabs}, 1);
   EXPECT_TRUE(a.trees->arrived());
   a.trees->finish(sites.stream);
   b.trees->finish(sites.stream);
@@ -249,8 +249,8 @@ TEST(SiteTrees, OtherSettingsAtAnotherSiteAreRefused) {
   TreeSites sites(set, slabs_at({0, 0.5}), with_cutoff());
   testing::TreeSite &a = sites.all[0], &b = sites.all[1];
   b.trees = std::make_unique<SiteTrees>(*b.sites, LetOptions{.compress = true});
-  a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, sites.slabs, 0, 1);
-  b.trees->rebuild(sites.stream, b.tree(), b.particles(), sites.walk, sites.slabs, 0, 1);
+  a.trees->rebuild(sites.stream, a.tree(), a.particles(), sites.walk, {sites.slabs}, 1);
+  b.trees->rebuild(sites.stream, b.tree(), b.particles(), sites.walk, {sites.slabs}, 1);
   try {
     a.trees->finish(sites.stream);
     FAIL();

@@ -79,7 +79,7 @@ TreeSites::TreeSites(const std::vector<SourceParticle>& set, const Slabs& s, con
 
 void TreeSites::rebuild(float drift) {
   ++number;
-  for (TreeSite& site : all) site.trees->rebuild(stream, site.tree(), site.particles(), walk, slabs, drift, number);
+  for (TreeSite& site : all) site.trees->rebuild(stream, site.tree(), site.particles(), walk, {slabs, drift}, number);
   for (TreeSite& site : all) site.trees->finish(stream);
 }
 

@@ -35,7 +35,7 @@ class Measurement {
     plain_port_ = wire_.get<std::uint16_t>();
     if (!setup.with_path) return;
     const std::uint16_t port = wire_.get<std::uint16_t>();
-    path_ = wan::Path::connect({setup.address, port}, setup.security, setup.settings, "measure", setup.relay);
+    path_ = wan::Path::connect({setup.address, port}, setup.security, setup.settings, {"measure", setup.relay});
     // The others follow the first; a path that is in use has them all.
     for (const double patience = now() + 20; path_.status().streams_up < setup.settings.streams && now() < patience;)
       wait_until(now() + 0.01);

@@ -45,17 +45,18 @@ class ByteWriter {
 
   const std::vector<std::byte>& bytes() const { return bytes_; }
   std::vector<std::byte> take() { return std::move(bytes_); }
-  // In a block of a fixed size; zeros follow.
-  template <std::size_t size>
-  std::array<std::byte, size> block() const {
-    std::array<std::byte, size> out{};
-    std::copy_n(bytes_.begin(), std::min(size, bytes_.size()), out.begin());
-    return out;
-  }
 
  private:
   std::vector<std::byte> bytes_;
 };
+
+// Bytes in a block of a fixed size; zeros follow.
+template <std::size_t size>
+std::array<std::byte, size> block(std::span<const std::byte> bytes) {
+  std::array<std::byte, size> out{};
+  std::copy_n(bytes.begin(), std::min(size, bytes.size()), out.begin());
+  return out;
+}
 
 // Never reads beyond the end. Every call throws ProtocolError for what cannot be: "a message is too short", "a message
 // makes no sense (reason)" where `what` is "a message" and `wrong` is "a message makes no sense".

@@ -11,7 +11,6 @@
 
 #include "wan/net/log.hpp"
 #include "wan/net/path/greeter.hpp"
-#include "wan/net/path/session_table.hpp"
 #include "wan/net/relay/hidden_listener.hpp"
 #include "wan/net/socket/crowd.hpp"
 #include "wan/net/socket/tcp.hpp"
@@ -31,16 +30,16 @@ class RefusalLog {
   void note(const std::string& line) {
     last_ = line;
     ++count_;
-    if (timer_ == 0) say();
+    if (timer_ == 0) flush();
   }
 
  private:
-  void say() {
+  void flush() {
     timer_ = 0;
     if (count_ == 0) return;
     log(LogLevel::kWarning, last_ + (count_ > 1 ? fmt::format(" (and {} more)", count_ - 1) : ""));
     count_ = 0;
-    timer_ = loop_.after(1, [this] { say(); });
+    timer_ = loop_.after(1, [this] { flush(); });
   }
 
   EventLoop& loop_;

@@ -103,7 +103,7 @@ char* MPW_DNSResolve(char* host) {
     address = maki::wan::resolve({host, 0}).front().host();
     return address.data();
   } catch (const std::exception& error) {
-    mpw::tell(error.what());
+    mpw::report_error(error.what());
   }
   return nullptr;
 }

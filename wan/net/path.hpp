@@ -83,6 +83,12 @@ struct PathStatus {
   std::vector<StreamStatus> stream;
 };
 
+struct CallOptions {
+  std::string name{};  // tells the listener who calls; at most 63 bytes
+  RelayRoute relay{};  // the relay on the way, if any
+  double within = 0;   // seconds in which the call has to succeed; 0: the settings' patience
+};
+
 class Path {
  public:
   Path() = default;
@@ -92,11 +98,9 @@ class Path {
   Path& operator=(Path&&) noexcept;
 
   // Connects to a Listener, and returns when the session stands and at least one stream is up; the others follow.
-  // `name` tells the listener who calls (at most 63 bytes). Tries again until `settings.patience` is over, except where
-  // the peer refuses, or for `within` seconds where that is not 0. Throws PathError, SecurityError, Error.
+  // Tries again until the time is over, except where the peer refuses. Throws PathError, SecurityError, Error.
   static Path connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
-                      const std::string& name = "", const RelayRoute& relay = {}, Context& context = Context::shared(),
-                      double within = 0);
+                      const CallOptions& options = {}, Context& context = Context::shared());
 
   // Blocking calls. A send returns when its buffer may be used again: at once up to 64 kB (copied), else when the peer
   // has acknowledged all of it. Throw PathError, Error.
@@ -111,8 +115,8 @@ class Path {
   Request start_receive(Tag tag, std::span<std::byte> buffer);
   Request start_receive_any(Tag tag, std::size_t limit);
 
-  // While the path lives. Streams are opened and retired without losing a byte (by whichever side connected; the other
-  // side's wish travels to it); sizes, pacing and timeouts count from now on, the window from each stream's next
+  // While the path lives. Streams are opened and retired without losing a byte (by the side that connected, which the
+  // other side sends a request); sizes, pacing and timeouts count from now on, the window from each stream's next
   // connection.
   void change(const PathSettings& settings);
   PathSettings settings() const;

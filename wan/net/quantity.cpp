@@ -97,10 +97,10 @@ std::string rate_text(double bytes_per_second) {
 
 std::string amount(std::uint64_t bytes) {
   const auto value = static_cast<double>(bytes);
-  if (value < 1e3) return fmt::format("{:.0f} B", value);
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
   if (value < 1e6) return fmt::format("{:.1f} kB", value / 1e3);
   if (value < 1e9) return fmt::format("{:.1f} MB", value / 1e6);
-  return fmt::format("{:.2f} GB", value / 1e9);
+  return value < 1e12 ? fmt::format("{:.2f} GB", value / 1e9) : fmt::format("{:.3f} TB", value / 1e12);
 }
 
 }  // namespace maki::wan

@@ -19,7 +19,7 @@ int parse_integer(const std::string& text, int low, int high);
 std::string size_text(std::size_t bytes);
 std::string rate_text(double bytes_per_second);
 
-// Rounded, for messages: "1.5 MB".
+// Rounded, for messages: "8 bytes", "1.5 MB".
 std::string amount(std::uint64_t bytes);
 
 }  // namespace maki::wan

@@ -6,31 +6,30 @@
 #include <sstream>
 
 #include "wan/net/byte_codec.hpp"
+#include "wan/net/log.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
-
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text;
-}
 
 namespace {
 
 constexpr std::uint64_t kMagic = 0x31474e49524b414dull;  // "MAKRING1"
 constexpr std::size_t kMostShown = 5;                    // differing lines
 
+// Text of a peer for the user's terminal, in its whole length.
+std::string printable(const std::string& text) { return wan::printable(text, std::string::npos); }
+
 void put_text(wan::ByteWriter& out, const std::string& text) { out.put_text<std::uint64_t>(text, text.size()); }
 std::string get_text(wan::ByteReader& in) { return in.text<std::uint64_t>(kLongestHello); }
 
-// Of words, each of which takes eight bytes at least.
+// The number of texts or words that follow, each of which takes eight bytes at least.
 std::uint64_t get_count(wan::ByteReader& in, std::uint64_t most) {
   return in.number(std::min<std::uint64_t>(most, in.left() / sizeof(std::uint64_t)), "a count is too high");
 }
 
-[[noreturn]] void refuse() {
-  throw Error("what calls is no site of a run", "its first words are not understood",
-              "look at the addresses of the sites");
+Error no_hello() {
+  return Error("what calls is no site of a run", "its first words are not understood",
+               "look at the addresses of the sites");
 }
 
 std::string list(const std::vector<std::string>& names) {
@@ -71,6 +70,24 @@ void compare_lines(const Hello& ours, const Hello& theirs, std::vector<std::stri
   if (differ > kMostShown) found.push_back("and " + std::to_string(differ - kMostShown) + " more");
 }
 
+Hello read_hello(std::span<const std::byte> bytes) {
+  wan::ByteReader in(bytes, "a hello", "a hello makes no sense");
+  if (in.number<std::uint64_t>() != kMagic) throw no_hello();
+  Hello hello;
+  hello.protocol = in.number<std::uint32_t>();
+  hello.purpose = in.number<Purpose>();
+  hello.version = printable(get_text(in));
+  hello.name = printable(get_text(in));
+  if (hello.protocol != kRingProtocol) return hello;
+  const std::uint64_t sites = get_count(in, kMostSites);
+  for (std::uint64_t i = 0; i < sites; ++i) hello.ring.push_back(get_text(in));
+  hello.agreement = get_text(in);
+  const std::uint64_t restarts = get_count(in, kMostRestarts);
+  for (std::uint64_t i = 0; i < restarts; ++i) hello.restarts.push_back(in.number<std::uint64_t>());
+  hello.clock = in.number<double>();
+  return hello;
+}
+
 }  // namespace
 
 Hello hello_of(const RingPlan& plan, Purpose purpose) {
@@ -103,25 +120,9 @@ Message encode(const Hello& hello) {
   return out.take();
 }
 
-Hello decode_hello(std::span<const std::byte> bytes) try {
-  if (bytes.size() > kLongestHello) refuse();
-  wan::ByteReader in(bytes, "a hello", "a hello makes no sense");
-  if (in.number<std::uint64_t>() != kMagic) refuse();
-  Hello hello;
-  hello.protocol = in.number<std::uint32_t>();
-  hello.purpose = in.number<Purpose>();
-  hello.version = printable(get_text(in));
-  hello.name = printable(get_text(in));
-  if (hello.protocol != kRingProtocol) return hello;
-  const std::uint64_t sites = get_count(in, kMostSites);
-  for (std::uint64_t i = 0; i < sites; ++i) hello.ring.push_back(get_text(in));
-  hello.agreement = get_text(in);
-  const std::uint64_t restarts = get_count(in, kMostRestarts);
-  for (std::uint64_t i = 0; i < restarts; ++i) hello.restarts.push_back(in.number<std::uint64_t>());
-  hello.clock = in.number<double>();
-  return hello;
-} catch (const wan::ProtocolError&) {
-  refuse();
+Hello decode_hello(std::span<const std::byte> bytes) {
+  if (bytes.size() > kLongestHello) throw no_hello();
+  return translate_errors([&] { return read_hello(bytes); }, [](const std::string&) { return no_hello(); });
 }
 
 std::vector<std::string> differences(const Hello& ours, const Hello& theirs) {

@@ -6,6 +6,7 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/socket/tcp.hpp"
+#include "wan/net/wall_clock.hpp"
 #include "wan/sites/hello.hpp"
 #include "wan/sites/link_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
@@ -13,14 +14,15 @@
 namespace maki::sites {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr double kFirst = 1.5, kLongest = 5;  // seconds of an attempt, longer from one to the next; several round trips
-constexpr double kPause = 1;                  // between attempts that fail by themselves
-constexpr double kSilence = 30;               // of one that was connected and says nothing
+using wan::seconds_since;
+using wan::WallClock;
 
-double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
+constexpr double kFirstAttempt = 1.5,
+                 kLongestAttempt = 5;  // time limits of attempts (seconds), which grow; several round trips
+constexpr double kPause = 1;           // seconds between attempts that fail at once
+constexpr double kSilence = 30;        // seconds until a connected peer without a hello is given up
 
-// What a message has in its parentheses: the rest is known.
+// The part of an error message in parentheses; the user knows the rest.
 std::string reason_in(const std::string& message) {
   const auto open = message.find(" ("), close = message.rfind(')');
   if (open == std::string::npos || close == std::string::npos || close < open) return "";
@@ -30,8 +32,9 @@ std::string reason_in(const std::string& message) {
 }  // namespace
 
 LinkCaller::LinkCaller(const RingPlan& plan, int site, const Message& hello, wan::Context& context)
-    : plan_(plan), site_(site), hello_(hello), context_(context), there_(plan.sites[static_cast<std::size_t>(site)]),
-      within_(kFirst), reason_((there_.relay.used() ? there_.relay.relay : there_.address).text() + " is called"),
+    : plan_(plan), site_(site), hello_(hello), context_(context), peer_(plan.sites[static_cast<std::size_t>(site)]),
+      attempt_limit_(kFirstAttempt),
+      reason_((peer_.relay.used() ? peer_.relay.relay : peer_.address).text() + " is called"),
       thread_([this] { run(); }) {}
 
 LinkCaller::~LinkCaller() {
@@ -45,15 +48,15 @@ void LinkCaller::stop() {
   changed_.notify_all();
 }
 
-void LinkCaller::call() {
+void LinkCaller::retry() {
   const std::lock_guard lock(mutex_);
   calling_ = true;
   changed_.notify_all();
 }
 
-LinkCaller::Reached LinkCaller::take() {
+LinkCaller::Result LinkCaller::take_result() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(reached_, {});
+  return std::exchange(result_, {});
 }
 
 std::string LinkCaller::reason() const {
@@ -75,49 +78,49 @@ void LinkCaller::run() {
 
 void LinkCaller::fail(const std::string& problem) {
   const std::lock_guard lock(mutex_);
-  reached_.problem = problem;
+  result_.problem = problem;
 }
 
-void LinkCaller::wait_a_little(const std::string& reason) {
+void LinkCaller::pause(const std::string& reason) {
   std::unique_lock lock(mutex_);
   reason_ = reason;
   changed_.wait_for(lock, std::chrono::duration<double>(kPause), [&] { return stopping_; });
 }
 
-// False: to be tried again.
+// False: a further attempt is needed.
 bool LinkCaller::attempt() {
-  const wan::Endpoint& end = there_.relay.used() ? there_.relay.relay : there_.address;
+  const wan::Endpoint& end = peer_.relay.used() ? peer_.relay.relay : peer_.address;
   try {
     wan::resolve(end);
   } catch (const wan::Error& error) {  // a name server may be away for a while
-    wait_a_little(error.what());
+    pause(error.what());
     return false;
   }
-  const auto begun = Clock::now();
-  const double within = within_;
-  within_ = std::min(1.4 * within_, kLongest);
+  const auto begun = WallClock::now();
+  const double within = attempt_limit_;
+  attempt_limit_ = std::min(1.4 * attempt_limit_, kLongestAttempt);
   const std::string here = plan_.sites[static_cast<std::size_t>(plan_.me)].name;
   const LinkPlan link = link_to(plan_, site_);
   wan::Path path;
   try {
-    path = wan::Path::connect(there_.address, link.security, link.path, here, there_.relay, context_, within);
+    path = wan::Path::connect(peer_.address, link.security, link.path, {here, peer_.relay, within}, context_);
   } catch (const wan::PathError& error) {
-    // One that was there and went (it said good-bye) may come again; one that does not want us will not.
+    // A peer that has closed the path may come back; one that refuses it will not change its mind.
     const std::string text = error.what(), reason = reason_in(text);
     if (text.find(" refuses the path") != std::string::npos) {
-      fail("site " + there_.name + " at " + end.text() + " refuses the path (" +
+      fail("site " + peer_.name + " at " + end.text() + " refuses the path (" +
            (reason.empty() ? error.what() : reason) + ")");
       return true;
     }
-    if (since(begun) < within) {
-      wait_a_little(text);
+    if (seconds_since(begun) < within) {
+      pause(text);
     } else {
       const std::lock_guard lock(mutex_);
       reason_ = reason.empty() ? end.text() + " does not answer" : reason;
     }
     return false;
   } catch (const wan::Error& error) {
-    fail("site " + there_.name + " at " + end.text() + " cannot be called (" + error.what() + ")");
+    fail("site " + peer_.name + " at " + end.text() + " cannot be called (" + error.what() + ")");
     return true;
   }
   try {
@@ -127,17 +130,17 @@ bool LinkCaller::attempt() {
       const std::lock_guard lock(mutex_);
       reason_ = end.text() + " was reached, and has not said yet who it is";
     }
-    for (const auto from = Clock::now(); !answer.wait_for(0.1);) {
+    for (const auto from = WallClock::now(); !answer.wait_for(0.1);) {
       const std::lock_guard lock(mutex_);
       if (stopping_) return true;
-      if (since(from) > kSilence) throw wan::Error(end.text() + " was reached and says nothing");
+      if (seconds_since(from) > kSilence) throw wan::Error(end.text() + " was reached and says nothing");
     }
     const std::lock_guard lock(mutex_);
-    reached_.path = std::move(path);
-    reached_.hello = answer.take();
+    result_.path = std::move(path);
+    result_.hello = answer.take();
     return true;
   } catch (const wan::Error& error) {
-    wait_a_little(error.what());
+    pause(error.what());
     return false;
   }
 }

@@ -14,9 +14,9 @@ namespace maki::sites {
 
 class LinkCaller {
  public:
-  struct Reached {
-    std::string problem;  // the neighbour refuses, or something here is wrong: no further call would help
-    wan::Path path;       // valid where the neighbour has answered
+  struct Result {
+    std::string problem;  // why no further call would help: a refusal, or an error on this side; empty: none
+    wan::Path path;       // valid once the neighbour has answered
     wan::Bytes hello;
   };
 
@@ -24,8 +24,8 @@ class LinkCaller {
   LinkCaller(const RingPlan& plan, int site, const Message& hello, wan::Context& context);
   ~LinkCaller();
 
-  Reached take();              // the result of the calls, once
-  void call();                 // begins to call again, after take()
+  Result take_result();        // the result, once there is one; then empty
+  void retry();                // calls again, after take_result()
   std::string reason() const;  // why the neighbour has not answered yet
   void stop();                 // asks the thread to end; the destructor waits for it
 
@@ -33,20 +33,20 @@ class LinkCaller {
   void run();
   bool attempt();
   void fail(const std::string& problem);
-  void wait_a_little(const std::string& reason);
+  void pause(const std::string& reason);
 
   const RingPlan& plan_;
   const int site_;
   const Message& hello_;
   wan::Context& context_;
-  const SitePlace& there_;
-  double within_;  // time limit of the next attempt, seconds; used by the thread alone
+  const SitePlace& peer_;
+  double attempt_limit_;  // time limit of the next attempt, seconds; used by the thread alone
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool calling_ = true, stopping_ = false;
   std::string reason_;
-  Reached reached_;
+  Result result_;
   std::thread thread_;  // declared last: it uses all the others
 };
 

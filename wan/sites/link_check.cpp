@@ -7,28 +7,31 @@
 #include <thread>
 
 #include "wan/net/error.hpp"
+#include "wan/net/wall_clock.hpp"
 #include "wan/sites/link_start.hpp"
 #include "wan/sites/ring_wire.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr double kDefaultWait = 60;
-constexpr double kPatience = 30;  // of a site that stops answering during the measurement
-constexpr int kPings = 6;
-constexpr double kSending = 3;  // seconds for each way
-constexpr std::size_t kChunk = 256 << 10;
-constexpr std::size_t kFirstWindow = 4 << 20, kLastWindow = 128 << 20;  // bytes on their way at once
-constexpr std::size_t kMost = std::size_t{256} << 20;
-constexpr wan::Tag kWords = kCheckTag, kBulk = kCheckTag + 1;
+using wan::seconds_since;
+using wan::WallClock;
 
-double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
+constexpr double kDefaultWait = 60;
+constexpr double kPatience = 30;  // seconds until a site that stops answering ends the measurement
+constexpr int kPings = 6;
+constexpr double kBulkTime = 3;  // seconds for each direction
+constexpr std::size_t kChunk = 256 << 10;
+constexpr std::size_t kFirstWindow = 4 << 20, kLastWindow = 128 << 20;  // bytes in flight
+constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+constexpr wan::Tag kNumbersTag = kCheckTag, kBulkTag = kCheckTag + 1;
+
 double wall_clock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Bytes that are sent; never freed, since a path that is given up may still look at them.
+// Bytes that are sent; never freed, since a path that was given up may still read them.
 const std::vector<std::byte>& zeros() {
   static const auto* const bytes = new std::vector<std::byte>(kChunk);
   return *bytes;
@@ -38,52 +41,52 @@ void await(wan::Request& request) {
   if (!request.wait_for(kPatience)) throw wan::Error("it stopped answering during the measurement");
 }
 
-void put(wan::Path& path, std::initializer_list<double> words) {
-  path.start_send(kWords, std::as_bytes(std::span(words.begin(), words.size())));  // few: copied
+void send_numbers(wan::Path& path, std::initializer_list<double> numbers) {
+  path.start_send(kNumbersTag, std::as_bytes(std::span(numbers.begin(), numbers.size())));  // few: copied
 }
 
-std::vector<double> get(wan::Path& path, std::size_t count) {
-  wan::Request request = path.start_receive_any(kWords, 1024);
+std::vector<double> receive_numbers(wan::Path& path, std::size_t count) {
+  wan::Request request = path.start_receive_any(kNumbersTag, 1024);
   await(request);
   const wan::Bytes bytes = request.take();
   if (bytes.size != count * sizeof(double)) throw wan::Error("it answers something else than was asked");
-  std::vector<double> words(count);
-  std::memcpy(words.data(), bytes.data.get(), bytes.size);
-  return words;
+  std::vector<double> numbers(count);
+  std::memcpy(numbers.data(), bytes.data.get(), bytes.size);
+  return numbers;
 }
 
-// For some seconds as much as goes: what is on its way grows as long as it is acknowledged soon.
+// Sends at the full rate for kBulkTime. The window grows as long as it is acknowledged within 1.5 s.
 void send_bulk(wan::Path& path) {
-  const auto begun = Clock::now();
-  std::deque<wan::Request> flying;
+  const auto begun = WallClock::now();
+  std::deque<wan::Request> in_flight;
   std::size_t window = kFirstWindow, sent = 0;
   auto round = begun;
-  std::size_t of_round = 0;
-  while (since(begun) < kSending && sent < kMost) {
-    while (flying.size() * kChunk < window) {
-      flying.push_back(path.start_send(kBulk, zeros()));
+  std::size_t round_bytes = 0;
+  while (seconds_since(begun) < kBulkTime && sent < kMostBytes) {
+    while (in_flight.size() * kChunk < window) {
+      in_flight.push_back(path.start_send(kBulkTag, zeros()));
       sent += kChunk;
     }
-    await(flying.front());
-    flying.pop_front();
-    of_round += kChunk;
-    if (of_round < window) continue;
-    if (since(round) < 1.5) window = std::min(2 * window, kLastWindow);
-    of_round = 0;
-    round = Clock::now();
+    await(in_flight.front());
+    in_flight.pop_front();
+    round_bytes += kChunk;
+    if (round_bytes < window) continue;
+    if (seconds_since(round) < 1.5) window = std::min(2 * window, kLastWindow);
+    round_bytes = 0;
+    round = WallClock::now();
   }
-  path.start_send(kBulk, {});
-  for (wan::Request& request : flying) await(request);
+  path.start_send(kBulkTag, {});
+  for (wan::Request& request : in_flight) await(request);
 }
 
-// Bytes a second of the second half, when the streams have found their pace.
+// The rate (bytes/s) over the second half of the messages, when the streams have reached their rate.
 double receive_bulk(wan::Path& path) {
-  std::vector<Clock::time_point> times;
+  std::vector<WallClock::time_point> times;
   for (;;) {
-    wan::Request request = path.start_receive_any(kBulk, kChunk);
+    wan::Request request = path.start_receive_any(kBulkTag, kChunk);
     await(request);
     if (request.size() == 0) break;
-    if (times.size() * kChunk >= kMost + kLastWindow) throw wan::Error("it sends more than the measurement takes");
+    if (times.size() * kChunk >= kMostBytes + kLastWindow) throw wan::Error("it sends more than the measurement takes");
     times.push_back(request.done_at());
     request.take();
   }
@@ -94,42 +97,42 @@ double receive_bulk(wan::Path& path) {
   return seconds > 0 ? static_cast<double>((times.size() - 1 - middle) * kChunk) / seconds : 0;
 }
 
-// The side that called asks, the other one answers, in the same order.
-void measure_asking(wan::Path& path, LinkCheck& link) {
+// The caller leads the measurement; measure_as_called() answers in the same order.
+void measure_as_caller(wan::Path& path, LinkCheck& link) {
   for (int i = 0; i < kPings; ++i) {
     const double asked = wall_clock();
-    const auto begun = Clock::now();
-    put(path, {0});
-    const double theirs = get(path, 1)[0], trip = since(begun);
+    const auto begun = WallClock::now();
+    send_numbers(path, {0});
+    const double theirs = receive_numbers(path, 1)[0], trip = seconds_since(begun);
     if (i > 0 && trip >= link.round_trip) continue;
     link.round_trip = trip;
     link.clock_difference = theirs - (asked + trip / 2);
   }
-  put(path, {link.round_trip, -link.clock_difference});
+  send_numbers(path, {link.round_trip, -link.clock_difference});
   send_bulk(path);
-  link.rate_out = get(path, 1)[0];
+  link.rate_out = receive_numbers(path, 1)[0];
   link.rate_in = receive_bulk(path);
-  put(path, {link.rate_in});
+  send_numbers(path, {link.rate_in});
 }
 
-void measure_answering(wan::Path& path, LinkCheck& link) {
+void measure_as_called(wan::Path& path, LinkCheck& link) {
   for (int i = 0; i < kPings; ++i) {
-    get(path, 1);
-    put(path, {wall_clock()});
+    receive_numbers(path, 1);
+    send_numbers(path, {wall_clock()});
   }
-  const auto found = get(path, 2);
+  const auto found = receive_numbers(path, 2);
   link.round_trip = found[0];
   link.clock_difference = found[1];
   link.rate_in = receive_bulk(path);
-  put(path, {link.rate_in});
+  send_numbers(path, {link.rate_in});
   send_bulk(path);
-  link.rate_out = get(path, 1)[0];
+  link.rate_out = receive_numbers(path, 1)[0];
 }
 
 LinkCheck check_link(StartedLink& started, const Hello& ours) {
   LinkCheck link;
   link.site = started.site;
-  link.calls = started.calls;
+  link.peer_calls = started.peer_calls;
   link.reachable = started.up;
   link.error = started.problem;
   if (!started.up) return link;
@@ -138,10 +141,10 @@ LinkCheck check_link(StartedLink& started, const Hello& ours) {
   link.waits_to_run = started.theirs.purpose == Purpose::kRun;
   if (link.waits_to_run || started.theirs.protocol != ours.protocol) return link;
   try {
-    if (started.calls)
-      measure_answering(started.path, link);
+    if (started.peer_calls)
+      measure_as_called(started.path, link);
     else
-      measure_asking(started.path, link);
+      measure_as_caller(started.path, link);
   } catch (const wan::Error& error) {
     link.error = error.what();
   }
@@ -158,11 +161,10 @@ std::vector<LinkCheck> check_links(const RingPlan& plan) {
     if (site.onward) shorten(site.onward->path);
   const double wait = plan.wait_limit > 0 ? plan.wait_limit : kDefaultWait;
   wan::Context context(2);
-  std::vector<LinkCheck> found;
-  try {
+  return translate_errors([&] {
     LinkStart start(patient, Purpose::kCheck, context);
     start.run(false, wait);
-    found.resize(start.links().size());
+    std::vector<LinkCheck> found(start.links().size());
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < found.size(); ++i)
       threads.emplace_back([&, i] {
@@ -171,10 +173,8 @@ std::vector<LinkCheck> check_links(const RingPlan& plan) {
         if (started.path.valid()) started.path.close();
       });
     for (std::thread& thread : threads) thread.join();
-  } catch (const wan::Error& error) {
-    throw Error(error.what());
-  }
-  return found;
+    return found;
+  });
 }
 
 }  // namespace maki::sites

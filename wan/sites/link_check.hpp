@@ -11,7 +11,7 @@ namespace maki::sites {
 
 struct LinkCheck {
   int site = 0;                          // the neighbour, index in RingPlan::sites
-  bool calls = false;                    // whether the neighbour calls this site; else this site calls it
+  bool peer_calls = false;               // whether the neighbour calls this site; else this site calls it
   bool reachable = false;                // hellos were exchanged
   std::string error;                     // why it is not reachable, or what ended the measurement; empty: nothing
   std::string version;                   // of the neighbour's program

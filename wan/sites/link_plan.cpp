@@ -12,14 +12,14 @@ namespace {
 
 const std::string& name_of(const RingPlan& plan, int site) { return plan.sites[static_cast<std::size_t>(site)].name; }
 
-// Of this site and a neighbour, the one on the left. Of two sites it is the first.
+// The left one of this site and a neighbour; in a ring of two sites, the first site.
 int left_of(const RingPlan& plan, int neighbour) {
   const int count = static_cast<int>(plan.sites.size());
   if (count == 2) return 0;
   return (plan.me + 1) % count == neighbour ? plan.me : neighbour;
 }
 
-// A key file of the same id that holds another key would let one neighbour in for the other.
+// Adds a key file. Throws SecurityError for a second key of the same id: with it one neighbour could pose as the other.
 void add_key(std::vector<std::string>& files, const std::string& file) {
   const wan::Key key = wan::read_key(file);
   for (const std::string& other : files) {

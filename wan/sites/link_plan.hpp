@@ -1,4 +1,4 @@
-// The links of one site: its neighbours, the settings and the keys.
+// The links of one site: neighbours, settings and keys.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ bool calls_us(const RingPlan& plan, int neighbour);
 LinkPlan link_to(const RingPlan& plan, int neighbour);
 
 // Settings for the listener of this site: the keys of all neighbours that call it, each once, and the largest of their
-// settings. Throws wan::SecurityError for keys that cannot be used.
+// settings. Throws wan::SecurityError for unusable keys.
 LinkPlan listening_plan(const RingPlan& plan);
 
 // The id of the key of a neighbour's link, as a path gives it for its peer; empty where links have no keys. Neighbours

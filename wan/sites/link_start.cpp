@@ -8,19 +8,22 @@
 #include <utility>
 
 #include "wan/net/error.hpp"
+#include "wan/net/log.hpp"
+#include "wan/net/wall_clock.hpp"
 #include "wan/sites/link_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr double kTurn = 0.02;  // seconds between looks
-constexpr double kFirstLine = 2, kLines = 10;
-constexpr std::size_t kLongestNews = 12 << 10;
-constexpr std::size_t kMostLeft = 8;  // paths that end by themselves
+using wan::seconds_since;
+using wan::WallClock;
 
-double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
+constexpr double kPollInterval = 0.02;                    // seconds
+constexpr double kFirstReport = 2, kReportInterval = 10;  // seconds between lines about sites that are waited for
+constexpr std::size_t kLongestNotice = 12 << 10;
+constexpr std::size_t kMostRefusedPaths = 8;  // kept open until their peers have read the notice
 
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
@@ -31,29 +34,29 @@ std::string joined(const std::vector<std::string>& parts) {
 std::unique_ptr<wan::Listener> listen(const RingPlan& plan, wan::Context& context) {
   const SitePlace& here = plan.sites[static_cast<std::size_t>(plan.me)];
   wan::Endpoint local = here.listen.port != 0 ? here.listen : wan::Endpoint{here.listen.host, here.address.port};
-  try {
+  const auto open = [&] {
     const LinkPlan listening = listening_plan(plan);
     return std::make_unique<wan::Listener>(local, listening.security, listening.path, wan::ListenerLimits{}, here.relay,
                                            context);
-  } catch (const wan::Error& error) {
-    throw Error("site " + here.name + " cannot be called", error.what());
-  }
+  };
+  return translate_errors(open, [&](const std::string& reason) {
+    return Error("site " + here.name + " cannot be called", reason);
+  });
 }
 
-// As whom a neighbour has to show itself.
+// The id of the key that a neighbour has to show.
 std::string key_of(const RingPlan& plan, int neighbour) {
-  try {
-    return key_id(link_to(plan, neighbour));
-  } catch (const wan::Error& error) {
-    const std::string& here = plan.sites[static_cast<std::size_t>(plan.me)].name;
-    const std::string& there = plan.sites[static_cast<std::size_t>(neighbour)].name;
-    throw Error("there is no link between sites " + here + " and " + there, error.what());
-  }
+  return translate_errors([&] { return key_id(link_to(plan, neighbour)); },
+                          [&](const std::string& reason) {
+                            const std::string& here = plan.sites[static_cast<std::size_t>(plan.me)].name;
+                            const std::string& there = plan.sites[static_cast<std::size_t>(neighbour)].name;
+                            return Error("there is no link between sites " + here + " and " + there, reason);
+                          });
 }
 
-// Of one neighbour, for a path that came through the listening of all. The streams are as many as the caller asks for, and
-// limits those that it was told.
-void settle(wan::Path& path, const LinkPlan& link) {
+// Gives a path from the common listener the settings of its own link. The number of streams stays as the caller asked
+// for it, and the limits as they were announced to it.
+void apply_link_settings(wan::Path& path, const LinkPlan& link) {
   wan::PathSettings settings = link.path;
   const wan::PathSettings now = path.settings();
   settings.streams = now.streams;
@@ -64,20 +67,20 @@ void settle(wan::Path& path, const LinkPlan& link) {
 
 }  // namespace
 
-void send_news(wan::Path& path, std::uint32_t kind, const std::string& text) {
+void send_notice(wan::Path& path, std::uint32_t kind, const std::string& text) {
   try {
-    std::vector<std::byte> news(sizeof kind + std::min(text.size(), kLongestNews));
-    std::memcpy(news.data(), &kind, sizeof kind);
-    std::memcpy(news.data() + sizeof kind, text.data(), news.size() - sizeof kind);
-    path.start_send(kNewsTag, news);  // small: copied
+    std::vector<std::byte> notice(sizeof kind + std::min(text.size(), kLongestNotice));
+    std::memcpy(notice.data(), &kind, sizeof kind);
+    std::memcpy(notice.data() + sizeof kind, text.data(), notice.size() - sizeof kind);
+    path.start_send(kNoticeTag, notice);  // small: copied
   } catch (const wan::Error&) {
-    // It hears of it otherwise.
+    // The neighbour learns of the end by the loss of its path.
   }
 }
 
-void say(const RingPlan& plan, const std::string& line) {
-  if (plan.say) {
-    plan.say(line);
+void report(const RingPlan& plan, const std::string& line) {
+  if (plan.report) {
+    plan.report(line);
   } else {
     std::fprintf(stderr, "maki: %s\n", line.c_str());
   }
@@ -88,69 +91,70 @@ LinkStart::LinkStart(const RingPlan& plan, Purpose purpose, wan::Context& contex
   for (const int neighbour : neighbours(plan)) {
     StartedLink& link = links_.emplace_back();
     link.site = neighbour;
-    link.calls = calls_us(plan, neighbour);
+    link.peer_calls = calls_us(plan, neighbour);
     key_ids_.push_back(key_of(plan, neighbour));
   }
   reasons_.resize(links_.size());
-  if (std::any_of(links_.begin(), links_.end(), [](const StartedLink& link) { return link.calls; }))
+  if (std::any_of(links_.begin(), links_.end(), [](const StartedLink& link) { return link.peer_calls; }))
     listener_ = listen(plan, context);
   for (StartedLink& link : links_)
-    callers_.push_back(link.calls ? nullptr : std::make_unique<LinkCaller>(plan_, link.site, hello_, context));
+    callers_.push_back(link.peer_calls ? nullptr : std::make_unique<LinkCaller>(plan_, link.site, hello_, context));
 }
 
 LinkStart::~LinkStart() {
   for (const auto& caller : callers_)
-    if (caller) caller->stop();  // all, before the first is waited for
+    if (caller) caller->stop();  // stops all threads before the destructors join the first
 }
 
 void LinkStart::run(bool all_or_none, double wait_limit) {
-  const auto begun = Clock::now();
-  double next_line = kFirstLine;
+  const auto begun = WallClock::now();
+  double next_report = kFirstReport;
   for (;;) {
     accept();
-    look_at_candidates();
-    look_at_callers();
-    look_at_news();
+    check_candidates();
+    check_callers();
+    check_notices();
     std::size_t up = 0, lost = 0;
     for (const StartedLink& link : links_) up += link.up, lost += !link.problem.empty();
     if (up + lost == links_.size() || (all_or_none && lost > 0)) break;
-    const double waited = since(begun);
+    const double waited = seconds_since(begun);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       StartedLink& link = links_[i];
       if (link.up || !link.problem.empty()) continue;
       if (wait_limit > 0 && waited > wait_limit) {
         link.problem = "site " + name(link.site) + " did not come within " +
-                       std::to_string(static_cast<long>(wait_limit)) + " s (" + why_waiting(i) + ")";
-      } else if (waited > next_line) {
-        say(plan_, "waiting for site " + name(link.site) + " (" + why_waiting(i) + ")");
+                       std::to_string(static_cast<long>(wait_limit)) + " s (" + reason_of_wait(i) + ")";
+      } else if (waited > next_report) {
+        report(plan_, "waiting for site " + name(link.site) + " (" + reason_of_wait(i) + ")");
       }
     }
-    if (waited > next_line) next_line = waited + kLines;
+    if (waited > next_report) next_report = waited + kReportInterval;
   }
   for (const auto& caller : callers_)
     if (caller) caller->stop();
 }
 
 void LinkStart::refuse(const std::string& why) {
-  const auto tell = [&](wan::Path path, bool greet) {
+  const auto refuse_path = [&](wan::Path path, bool greet) {
     try {
       if (greet) path.start_send(kHelloTag, hello_);
     } catch (const wan::Error&) {
     }
-    send_news(path, News::kRefused, why);
-    left_.push_back(std::move(path));
+    send_notice(path, Notice::kRefused, why);
+    refused_paths_.push_back(std::move(path));
   };
-  for (Candidate& candidate : candidates_) tell(std::move(candidate.path), false);
+  for (Candidate& candidate : candidates_) refuse_path(std::move(candidate.path), false);
   candidates_.clear();
   for (const auto& caller : callers_) {
     if (!caller) continue;
-    LinkCaller::Reached reached = caller->take();
-    if (reached.path.valid()) tell(std::move(reached.path), false);
+    LinkCaller::Result result = caller->take_result();
+    if (result.path.valid()) refuse_path(std::move(result.path), false);
   }
-  while (auto accepted = listener_ ? listener_->accept_for(0) : std::nullopt) tell(std::move(accepted->path), true);
+  while (auto accepted = listener_ ? listener_->accept_for(0) : std::nullopt)
+    refuse_path(std::move(accepted->path), true);
 }
 
-std::string LinkStart::why_waiting(std::size_t i) const {
+std::string LinkStart::reason_of_wait(std::size_t i) const {
   if (!reasons_[i].empty()) return reasons_[i];
   if (callers_[i]) return callers_[i]->reason();
   const SitePlace& here = plan_.sites[static_cast<std::size_t>(plan_.me)];
@@ -160,18 +164,18 @@ std::string LinkStart::why_waiting(std::size_t i) const {
   return "it has not called port " + std::to_string(listener_->address().port) + " of this site yet";
 }
 
-// One look at the listening, which also is the pause between two turns.
+// Accepts one caller; waiting for it is the pause between two polls.
 void LinkStart::accept() {
   if (!listener_) return;
-  auto accepted = listener_->accept_for(kTurn);
+  auto accepted = listener_->accept_for(kPollInterval);
   if (!accepted) return;
   for (std::size_t i = 0; i < links_.size(); ++i) {
     StartedLink& link = links_[i];
-    if (!link.calls || name(link.site) != accepted->name) continue;
-    if (!key_ids_[i].empty() && accepted->identity != key_ids_[i]) return turn_away(*accepted, key_ids_[i]);
+    if (!link.peer_calls || name(link.site) != accepted->name) continue;
+    if (!key_ids_[i].empty() && accepted->identity != key_ids_[i]) return refuse_caller(*accepted, key_ids_[i]);
     Candidate candidate{i, std::move(accepted->path), {}};
     try {
-      settle(candidate.path, link_to(plan_, link.site));
+      apply_link_settings(candidate.path, link_to(plan_, link.site));
       candidate.path.start_send(kHelloTag, hello_);
       candidate.hello = candidate.path.start_receive_any(kHelloTag, kLongestHello);
       candidates_.push_back(std::move(candidate));
@@ -180,26 +184,26 @@ void LinkStart::accept() {
     }
     return;
   }
-  turn_away(*accepted, "");
+  refuse_caller(*accepted, "");
 }
 
-// `key`: the one that it should have shown; empty: it should not call at all.
-void LinkStart::turn_away(wan::Accepted& accepted, const std::string& key) {
+// `key`: the id that the caller should have shown; empty: it is no neighbour that should call.
+void LinkStart::refuse_caller(wan::Accepted& accepted, const std::string& key) {
   try {
-    accepted.path.start_send(kHelloTag, hello_);  // so that it finds out whom it has called
+    accepted.path.start_send(kHelloTag, hello_);  // so that the caller learns which site it has reached
   } catch (const wan::Error&) {
   }
   const std::string why = key.empty() ? "it is no neighbour of " + name(plan_.me) + " that should call it"
                                       : "it shows the key " + accepted.identity + ", and that of this link is " + key +
                                             ": give the same sites.NAME.key at both ends";
   if (!key.empty())
-    send_news(accepted.path, News::kRefused, "site " + name(plan_.me) + " turns this site away (" + why + ")");
-  left_.push_back(std::move(accepted.path));
-  if (left_.size() > kMostLeft) left_.erase(left_.begin());
-  say(plan_, "a site that calls itself " + printable(accepted.name) + " was turned away: " + why);
+    send_notice(accepted.path, Notice::kRefused, "site " + name(plan_.me) + " turns this site away (" + why + ")");
+  refused_paths_.push_back(std::move(accepted.path));
+  if (refused_paths_.size() > kMostRefusedPaths) refused_paths_.erase(refused_paths_.begin());
+  report(plan_, "a site that calls itself " + wan::printable(accepted.name) + " was turned away: " + why);
 }
 
-void LinkStart::look_at_candidates() {
+void LinkStart::check_candidates() {
   for (std::size_t c = 0; c < candidates_.size();) {
     Candidate& candidate = candidates_[c];
     try {
@@ -208,50 +212,50 @@ void LinkStart::look_at_candidates() {
         continue;
       }
       const wan::Bytes hello = candidate.hello.take();
-      judge(candidate.link, std::move(candidate.path), hello.view());
-    } catch (const std::exception& error) {  // it has gone again, or is no site: another may come
+      accept_hello(candidate.link, std::move(candidate.path), hello.view());
+    } catch (const std::exception& error) {  // the path is lost, or its peer no site: another may come
       reasons_[candidate.link] = error.what();
     }
     candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(c));
   }
 }
 
-void LinkStart::look_at_callers() {
-  if (!listener_) std::this_thread::sleep_for(std::chrono::duration<double>(kTurn));
+void LinkStart::check_callers() {
+  if (!listener_) std::this_thread::sleep_for(std::chrono::duration<double>(kPollInterval));
   for (std::size_t i = 0; i < links_.size(); ++i) {
     if (!callers_[i] || links_[i].up || !links_[i].problem.empty()) continue;
-    LinkCaller::Reached reached = callers_[i]->take();
-    if (!reached.problem.empty()) {
-      links_[i].problem = reached.problem;
-    } else if (reached.path.valid()) {
+    LinkCaller::Result result = callers_[i]->take_result();
+    if (!result.problem.empty()) {
+      links_[i].problem = result.problem;
+    } else if (result.path.valid()) {
       try {
-        judge(i, std::move(reached.path), reached.hello.view());
+        accept_hello(i, std::move(result.path), result.hello.view());
       } catch (const Error& error) {
         links_[i].problem = "site " + name(links_[i].site) + " cannot be reached (" + error.what() + ")";
       }
-      if (!links_[i].up && links_[i].problem.empty()) callers_[i]->call();
+      if (!links_[i].up && links_[i].problem.empty()) callers_[i]->retry();
     }
   }
 }
 
-// What a neighbour says, or its leaving, while others are waited for.
-void LinkStart::look_at_news() {
+// Notices and losses of links that are up, while others are waited for.
+void LinkStart::check_notices() {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     StartedLink& link = links_[i];
     if (!link.up) continue;
     try {
-      if (!link.news.test()) continue;
-      const wan::Bytes news = link.news.take();
-      link.problem = text_of_news(news.view());
+      if (!link.notice.test()) continue;
+      const wan::Bytes notice = link.notice.take();
+      link.problem = notice_text(notice.view());
     } catch (const wan::Error& error) {
       reasons_[i] = std::string("it was there and has left: ") + error.what();
-      if (callers_[i]) callers_[i]->call();
+      if (callers_[i]) callers_[i]->retry();
     }
     link.up = false;
   }
 }
 
-void LinkStart::judge(std::size_t which, wan::Path path, std::span<const std::byte> hello) {
+void LinkStart::accept_hello(std::size_t which, wan::Path path, std::span<const std::byte> hello) {
   StartedLink& link = links_[which];
   Hello theirs = decode_hello(hello);
   if (theirs.name != name(link.site)) {
@@ -260,7 +264,7 @@ void LinkStart::judge(std::size_t which, wan::Path path, std::span<const std::by
   if (ours_.purpose == Purpose::kRun) {
     if (theirs.purpose == Purpose::kCheck) {
       reasons_[which] = "it tries its links, and does not run yet";
-      left_.push_back(std::move(path));
+      refused_paths_.push_back(std::move(path));
       return;
     }
     if (const auto found = differences(ours_, theirs); !found.empty()) {
@@ -268,16 +272,16 @@ void LinkStart::judge(std::size_t which, wan::Path path, std::span<const std::by
                      "): start them with the same program and configuration";
     }
   }
-  link.news = path.start_receive_any(kNewsTag, kLongestNews + sizeof(std::uint32_t));
+  link.notice = path.start_receive_any(kNoticeTag, kLongestNotice + sizeof(std::uint32_t));
   link.path = std::move(path);
   link.theirs = std::move(theirs);
   link.up = link.problem.empty();
 }
 
-std::string text_of_news(std::span<const std::byte> news) {
-  if (news.size() < sizeof(std::uint32_t)) return "a neighbour has left";
-  const auto text = news.subspan(sizeof(std::uint32_t));
-  return printable(std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+std::string notice_text(std::span<const std::byte> notice) {
+  if (notice.size() < sizeof(std::uint32_t)) return "a neighbour has left";
+  const auto text = notice.subspan(sizeof(std::uint32_t));
+  return wan::printable({reinterpret_cast<const char*>(text.data()), text.size()}, kLongestNotice);
 }
 
 }  // namespace maki::sites

@@ -16,11 +16,11 @@ namespace maki::sites {
 
 struct StartedLink {
   int site = 0;
-  bool calls = false;  // the neighbour calls this site
+  bool peer_calls = false;  // the neighbour calls this site
   bool up = false;
-  std::string problem;  // why the link has failed; empty: it has not
+  std::string problem;  // why the link has failed; empty: it has not failed
   wan::Path path;
-  wan::Request news;  // posted for kNewsTag
+  wan::Request notice;  // the pending receive of kNoticeTag
   Hello theirs;
 };
 
@@ -35,7 +35,7 @@ class LinkStart {
   // after `wait_limit` seconds (0: no limit) has failed.
   void run(bool all_or_none, double wait_limit);
 
-  // Tells callers that are not among links() yet why there will be no run.
+  // Sends the reason why there will be no run to all callers that are not among links() yet.
   void refuse(const std::string& why);
 
   // Link to the right neighbour first; in a ring of two sites there is one link.
@@ -51,13 +51,13 @@ class LinkStart {
   };
 
   void accept();
-  void turn_away(wan::Accepted& accepted, const std::string& key);
-  void look_at_candidates();
-  void look_at_callers();
-  void look_at_news();
-  // Accepts a path whose hello has arrived. Throws Error where the hello is not that of the site at this link.
-  void judge(std::size_t link, wan::Path path, std::span<const std::byte> hello);
-  std::string why_waiting(std::size_t link) const;
+  void refuse_caller(wan::Accepted& accepted, const std::string& key);
+  void check_candidates();
+  void check_callers();
+  void check_notices();
+  // Takes in a path whose hello has arrived. Throws Error where the hello is not of the site at this link.
+  void accept_hello(std::size_t link, wan::Path path, std::span<const std::byte> hello);
+  std::string reason_of_wait(std::size_t link) const;
   std::string name(int site) const { return plan_.sites[static_cast<std::size_t>(site)].name; }
 
   const RingPlan plan_;
@@ -69,13 +69,15 @@ class LinkStart {
   std::vector<std::string> key_ids_;  // by link: id of the neighbour's key; empty where links have no keys
   std::vector<std::string> reasons_;  // by link: why it is not up yet
   std::vector<Candidate> candidates_;
-  std::vector<wan::Path> left_;  // paths of callers that are no neighbours, or that only test their links
+  std::vector<wan::Path> refused_paths_;              // paths to callers that are not admitted
   std::vector<std::unique_ptr<LinkCaller>> callers_;  // by link; null where the neighbour calls
 };
 
-// Tells the site at the other end why the run ends; that site throws an error with this text. Never waits or throws.
-void send_news(wan::Path& path, std::uint32_t kind, const std::string& text);
-std::string text_of_news(std::span<const std::byte> news);
-void say(const RingPlan& plan, const std::string& line);
+// Notifies the site at the other end of why the run ends; that site throws an error with this text. Never waits or
+// throws.
+void send_notice(wan::Path& path, std::uint32_t kind, const std::string& text);
+std::string notice_text(std::span<const std::byte> notice);
+// Prints a line for the user (RingPlan::report).
+void report(const RingPlan& plan, const std::string& line);
 
 }  // namespace maki::sites

@@ -46,11 +46,11 @@ class MemoryRing : public Ring {
       ++traffic.waits;
       traffic.waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     }
-    auto [sent_as, message] = std::move(queue.front());
+    auto [sent_number, message] = std::move(queue.front());
     queue.pop_front();
-    if (sent_as != number)
+    if (sent_number != number)
       throw Error("the sites are not in step",
-                  std::string(name(phase)) + " " + std::to_string(sent_as) + " came for " + std::to_string(number));
+                  std::string(name(phase)) + " " + std::to_string(sent_number) + " came for " + std::to_string(number));
     ++traffic.messages_received;
     traffic.bytes_received += message.size();
     return std::move(message);

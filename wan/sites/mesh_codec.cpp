@@ -11,10 +11,10 @@
 namespace maki::sites {
 namespace {
 
-using Cell = std::uint64_t;  // over 2^shed_bits
+using Cell = std::uint64_t;  // a count over 2^shed_bits
 
-constexpr int kLevel = 1;              // of zstd: higher ones find no more
-constexpr std::size_t kGuard = 8;      // bytes after the bits: eight are read at once
+constexpr int kLevel = 1;              // of zstd: higher levels compress no better
+constexpr std::size_t kGuard = 8;      // bytes that follow the bits: the reader loads eight at once
 constexpr std::size_t kMostBits = 61;  // of a number beside its byte
 
 [[noreturn]] void refuse(const char* reason) {
@@ -23,7 +23,7 @@ constexpr std::size_t kMostBits = 61;  // of a number beside its byte
 
 std::size_t counted(int n) { return static_cast<std::size_t>(n); }
 
-// What both ends know of a block when they come to a row, and what its cells are predicted from.
+// The cells of a block that encoder and decoder both know, and predictions of the next row from them.
 class Cells {
  public:
   explicit Cells(const MeshBlock& b) : b_(b), step_(counted(b.length) + 2 * kPad) {
@@ -31,10 +31,10 @@ class Cells {
     for (auto* row : {&zeros_, &shifted_, &inner_, &outer_, &sums_}) row->resize(step_);
   }
 
-  // A row from its predictions: f(z, prediction) returns the cell. Sums go around at 2^64, alike everywhere.
+  // Fills a row: f(z, prediction) returns the cell. Sums wrap at 2^64, alike on all machines.
   template <class F>
   const Cell* fill(int mesh, int x, int y, const F& f) {
-    Cell before = mesh == 0 ? look_behind(x, y) : look_around(x, y);
+    Cell before = mesh == 0 ? sum_preceding(x, y) : sum_surrounding(x, y);
     const Cell of_before = mesh == 0 ? 20 : 0;
     Cell* const row = mesh == 0 ? at(x, y) : shifted_.data() + kPad;
     for (int z = 0; z < b_.length; ++z)
@@ -50,9 +50,9 @@ class Cells {
   static constexpr int kPad = 2;  // cells on either side of a row, where the mesh goes around
 
   Cell* at(int x, int y) { return first_.data() + step_ * (counted(x) * counted(b_.rows) + counted(y)) + kPad; }
-  // First mesh: 5/8 of the three neighbours that are known, -3/8 of the three across an edge, 2/8 of that across the
-  // corner. Sums are over 32, without the cell before; returns what stands for it at the row's beginning.
-  Cell look_behind(int x, int y) {
+  // First mesh: 5/8 of the three known neighbours, -3/8 of the three across an edge, 2/8 of the one across the corner.
+  // Sums are in 32nds and leave out the cell before in the row; the return value replaces it at the row's beginning.
+  Cell sum_preceding(int x, int y) {
     const Cell* above = y > 0 ? at(x, y - 1) : x > 0 ? at(x - 1, y) : zeros_.data() + kPad;
     const Cell* behind = x > 0 ? at(x - 1, y) : above;
     const Cell* over = x > 0 && y > 0 ? at(x - 1, y - 1) : above;
@@ -60,8 +60,8 @@ class Cells {
       sums_[counted(z)] = 20 * (above[z] + behind[z]) - 12 * (above[z - 1] + behind[z - 1] + over[z]) + 8 * over[z - 1];
     return above[-1];
   }
-  // Shifted mesh: 7/32 of the eight cells of the first mesh around, -1/32 of the 24 next to them.
-  Cell look_around(int x, int y) {
+  // Shifted mesh: 7/32 of the eight surrounding cells of the first mesh, -1/32 of the 24 next to those.
+  Cell sum_surrounding(int x, int y) {
     const auto near = [&](int i, int j) {
       return at(std::clamp(x + i, 0, b_.planes - 1), std::clamp(y + j, 0, b_.rows - 1)) - kPad;
     };
@@ -85,7 +85,7 @@ class Cells {
   std::vector<Cell> zeros_, shifted_, inner_, outer_, sums_;  // rows
 };
 
-// f(x, y, the bits below which cells are zero) for the rows that are sent.
+// Calls f(x, y, zeros) for each row that is sent; `zeros`: the lowest bits of its cells that are zero.
 template <class F>
 void each_row(const MeshBlock& b, int mesh, const F& f) {
   for (int x = 0; x < b.planes; ++x) {
@@ -95,8 +95,9 @@ void each_row(const MeshBlock& b, int mesh, const F& f) {
   }
 }
 
-// A number is a byte, below 8 itself, else its three leading bits and how many follow; and those that follow.
-int bits_after(std::uint8_t token) { return std::max(token >> 2, 1) - 1; }
+// A residual is coded as a token and low bits. Below 8 the token is the residual itself; else it holds the three
+// leading bits and the number of low bits that follow.
+int low_bits(std::uint8_t token) { return std::max(token >> 2, 1) - 1; }
 
 class BitWriter {
  public:
@@ -149,7 +150,7 @@ class BitReader {
 
 }  // namespace
 
-// Bytes of the tokens; the tokens, a frame of zstd for each mesh; the bits.
+// Format: length of the compressed tokens in bytes; the tokens, one zstd frame for each mesh; the low bits.
 std::vector<std::byte> encode(const MeshBlock& b, const std::array<const std::uint64_t*, 2>& counts) {
   Cells cells(b);
   BitWriter bits;
@@ -166,10 +167,11 @@ std::vector<std::byte> encode(const MeshBlock& b, const std::array<const std::ui
       cells.fill(mesh, x, y, [&](int z, std::int64_t predicted) {
         const Cell cell = (from[z] + half) >> down;
         const auto difference = static_cast<std::int64_t>(cell - static_cast<Cell>(predicted >> zeros));
-        const auto left = static_cast<std::uint64_t>(difference) << 1 ^ static_cast<std::uint64_t>(difference >> 63);
-        const int after = std::max(static_cast<int>(std::bit_width(left)), 3) - 3;
-        *token++ = static_cast<std::uint8_t>(4 * counted(after) + (left >> after));
-        bits.put(left & ((std::uint64_t{1} << after) - 1), after);
+        const auto residual =
+            static_cast<std::uint64_t>(difference) << 1 ^ static_cast<std::uint64_t>(difference >> 63);
+        const int low = std::max(static_cast<int>(std::bit_width(residual)), 3) - 3;
+        *token++ = static_cast<std::uint8_t>(4 * counted(low) + (residual >> low));
+        bits.put(residual & ((std::uint64_t{1} << low) - 1), low);
         return cell << zeros;
       });
     });
@@ -186,19 +188,19 @@ std::vector<std::byte> encode(const MeshBlock& b, const std::array<const std::ui
 }
 
 void decode(const MeshBlock& b, std::span<const std::byte> bytes, const RowOf& row_of) {
-  std::uint64_t size = 0, after = 0;
+  std::uint64_t size = 0, bit_count = 0;
   if (bytes.size() < sizeof size) refuse("it ends too early");
   std::memcpy(&size, bytes.data(), sizeof size);
   if (size > bytes.size() - sizeof size) refuse("it ends too early");
   std::size_t count = 0;
   for (int mesh = 0; mesh < b.meshes; ++mesh) each_row(b, mesh, [&](int, int, int) { count += counted(b.length); });
   std::vector<std::uint8_t> tokens(count);
-  // Never more than the tokens' room: whatever a frame says or holds.
+  // The output is bounded by the room for the tokens, whatever the frame claims.
   if (ZSTD_decompress(tokens.data(), count, bytes.data() + sizeof size, size) != count)
     refuse("it is damaged, or of another number of cells");
-  for (const std::uint8_t token : tokens) after += counted(bits_after(token));
+  for (const std::uint8_t token : tokens) bit_count += counted(low_bits(token));
   bytes = bytes.subspan(sizeof size + size);
-  if (bytes.size() != (after + 7) / 8 + kGuard) refuse("it does not end where its cells do");
+  if (bytes.size() != (bit_count + 7) / 8 + kGuard) refuse("it does not end where its cells do");
 
   Cells cells(b);
   BitReader bits(bytes.data());
@@ -206,9 +208,9 @@ void decode(const MeshBlock& b, std::span<const std::byte> bytes, const RowOf& r
   for (int mesh = 0; mesh < b.meshes; ++mesh) {
     each_row(b, mesh, [&](int x, int y, int zeros) {
       const Cell* const row = cells.fill(mesh, x, y, [&](int, std::int64_t predicted) {
-        const int following = bits_after(*token);
-        const std::uint64_t left = counted(*token++ - 4 * following) << following | bits.get(following);
-        return (static_cast<Cell>(predicted >> zeros) + (left >> 1 ^ (0 - (left & 1)))) << zeros;
+        const int following = low_bits(*token);
+        const std::uint64_t residual = counted(*token++ - 4 * following) << following | bits.get(following);
+        return (static_cast<Cell>(predicted >> zeros) + (residual >> 1 ^ (0 - (residual & 1)))) << zeros;
       });
       if (std::uint64_t* const to = row_of(mesh, x, y))
         for (int z = 0; z < b.length; ++z) to[z] += row[z] << b.shed_bits;

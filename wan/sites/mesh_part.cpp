@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x33485345'4d494b41;
 
-// Alike at all sites: what counts mean.
+// The meaning of the counts, equal at all sites.
 struct Head {
   std::uint64_t magic = kMagic;
   std::int32_t cells = 0, meshes = 0, bits = 0, dropped_bits = 0;
@@ -84,7 +84,7 @@ MeshChunk read_chunk(Reader& reader, const MeshHeader& header) {
   }
   const auto is_empty = [](Plane kind) { return kind == Plane::kEmpty; };
   if (std::ranges::all_of(chunk.block.kind[0], is_empty) && std::ranges::all_of(chunk.block.kind[1], is_empty))
-    refuse("a part says nothing");
+    refuse("a chunk is empty");
   chunk.coded = reader.bytes(head.bytes);
   return chunk;
 }
@@ -121,14 +121,14 @@ MeshPart unpack(const MeshHeader& header, std::span<const std::byte> message) {
   const Head mine = head_of(header);
   if (std::memcmp(&head, &mine, sizeof head) != 0) refuse("they are of another mesh, or of another unit of mass");
   if (part.pieces == 0 || part.pieces > static_cast<std::uint32_t>(header.cells)) refuse("it is in too many pieces");
-  // Chunks are added at the same time: those of a part do not share planes.
+  // Chunks of a part are added at the same time, so they may not share planes.
   int next_plane = 0;
   for (std::uint32_t i = 0; i < chunks; ++i) {
     const MeshChunk& chunk = part.chunks.emplace_back(read_chunk(reader, header));
     if (chunk.first_plane < next_plane) refuse("its parts are not in order");
     next_plane = chunk.first_plane + chunk.block.planes;
   }
-  if (!reader.empty()) refuse("a part is longer than it says");
+  if (!reader.empty()) refuse("a part is longer than its chunks");
   return part;
 }
 

@@ -1,4 +1,4 @@
-// What one rank of a site tells the other sites of its masses, in bytes.
+// The mass counts of one rank of a site as a message to the other sites.
 #pragma once
 
 #include <cstddef>
@@ -13,31 +13,32 @@
 
 namespace maki::sites {
 
-// The most planes of one chunk, for rows of `length` cells: what one thread codes at once stays small.
+// The largest number of planes in a chunk of `rows` rows of `length` cells: bounds the memory of the thread that codes
+// it.
 int chunk_planes(int rows, int length);
 
-// Some planes of a rank's lines, coded.
+// Planes of a rank's part of the mesh, coded.
 struct MeshChunk {
   int first_plane = 0, first_row = 0;  // in the whole mesh
   MeshBlock block;                     // rows are whole: block.length is the mesh's
   std::vector<std::byte> bytes;
-  std::span<const std::byte> coded;  // of one that came: within the message
+  std::span<const std::byte> coded;  // of a received chunk: its bytes within the message
 };
 
-// What all parts of a step have to agree in.
+// Values that are equal in all parts of a step.
 struct MeshHeader {
   int cells = 0, meshes = 1;
   MassUnit unit;
 };
 
-// A part of the whole: `pieces` follow each other, alike on all ranks of a site.
+// One of the `pieces` in which a rank sends its part, a number that is equal on all ranks of a site.
 Message pack(const MeshHeader& header, std::uint32_t pieces, std::span<const MeshChunk> chunks);
 struct MeshPart {
   std::uint32_t pieces = 0;
   std::vector<MeshChunk> chunks;
 };
-// Throws Error where the bytes are no such part, or one of other masses or another mesh than `header` says. The chunks
-// point into `message`.
+// Throws Error where the bytes are no such part, or their unit of mass or mesh differs from `header`. The chunks refer
+// to memory of `message`.
 MeshPart unpack(const MeshHeader& header, std::span<const std::byte> message);
 
 }  // namespace maki::sites

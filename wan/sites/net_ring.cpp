@@ -4,19 +4,20 @@
 
 #include <chrono>
 
-#include "wan/net/error.hpp"
+#include "wan/net/wall_clock.hpp"
 #include "wan/sites/link_plan.hpp"
 #include "wan/sites/net_ring_core.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr double kLines = 10;     // seconds between two lines about a site that is waited for
-constexpr double kLastWords = 3;  // seconds to tell the others why this site leaves
-constexpr double kFarewell = 60;  // seconds of a regular end: all has been acknowledged before
+using wan::seconds_since;
+using wan::WallClock;
 
-double since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
+constexpr double kReportInterval = 10;  // seconds between two lines about a site that is waited for
+constexpr double kNoticeTime = 3;       // seconds for the notice of why this site leaves
+constexpr double kCloseTime = 60;       // seconds for a regular end, when all messages are acknowledged already
 
 std::size_t half_of_memory() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -31,19 +32,19 @@ void check_length(const Message& message) {
 }  // namespace
 
 NetRing::Core::Core(const RingPlan& plan)
-    : ways{static_cast<int>(plan.sites.size()), plan.me},
-      most_held_(plan.most_held > 0 ? plan.most_held : half_of_memory()),
-      context_(std::make_unique<wan::Context>(ways.count > 2 ? 2 : 1)) {
+    : routes{static_cast<int>(plan.sites.size()), plan.me},
+      memory_limit_(plan.memory_limit > 0 ? plan.memory_limit : half_of_memory()),
+      context_(std::make_unique<wan::Context>(routes.count > 2 ? 2 : 1)) {
   for (const SitePlace& site : plan.sites) names_.push_back(site.name);
   hellos.resize(plan.sites.size());
-  const auto begun = Clock::now();
+  const auto begun = WallClock::now();
   try {
-    meet(plan);
+    connect_neighbours(plan);
     start_threads();
-    greet_all(plan, plan.wait_limit > 0 ? std::max(plan.wait_limit - since(begun), 1.0) : 0);
+    exchange_hellos(plan, plan.wait_limit > 0 ? std::max(plan.wait_limit - seconds_since(begun), 1.0) : 0);
   } catch (const std::exception& error) {
-    for (Link& link : links_) send_news(link.path, News::kRefused, error.what());
-    stop(kLastWords);
+    for (Link& link : links_) send_notice(link.path, Notice::kRefused, error.what());
+    stop(kNoticeTime);
     throw;
   }
 }
@@ -51,37 +52,38 @@ NetRing::Core::Core(const RingPlan& plan)
 NetRing::Core::~Core() {
   if (!closed_ && !failed_) {
     for (Link& link : links_)
-      send_news(link.path, News::kLost, "site " + name(ways.me) + " has left the run (its own messages tell why)");
+      send_notice(link.path, Notice::kLost,
+                  "site " + name(routes.me) + " has left the run (its own messages tell why)");
   }
-  stop(kLastWords);
+  stop(kNoticeTime);
 }
 
-// Paths to the neighbours, which are what they should be.
-void NetRing::Core::meet(const RingPlan& plan) {
+// Connects to the neighbours and checks their hellos.
+void NetRing::Core::connect_neighbours(const RingPlan& plan) {
   std::string problem;
   LinkStart start(plan, Purpose::kRun, *context_);
-  if (const std::string warning = shared_key_warning(plan); !warning.empty()) say(plan, warning);
+  if (const std::string warning = shared_key_warning(plan); !warning.empty()) report(plan, warning);
   start.run(true, plan.wait_limit);
   for (const StartedLink& started : start.links())
     if (problem.empty()) problem = started.problem;
   if (!problem.empty()) start.refuse(problem);
-  hellos[static_cast<std::size_t>(ways.me)] = start.ours();
+  hellos[static_cast<std::size_t>(routes.me)] = start.ours();
   listener_ = start.take_listener();
   for (StartedLink& started : start.links()) {
     if (!started.path.valid()) continue;
     Link& link = links_.emplace_back();
     link.site = started.site;
     link.path = std::move(started.path);
-    link.news = started.news;
+    link.notice = started.notice;
   }
   if (!problem.empty()) throw Error(problem);
 }
 
 void NetRing::Core::start_threads() {
-  lanes_.resize(static_cast<std::size_t>(ways.count) * kPhases);
-  for (int origin = 0; origin < ways.count; ++origin) {
-    if (origin == ways.me) continue;
-    const bool from_left = Ways{ways.count, origin}.by_right(ways.me);
+  lanes_.resize(static_cast<std::size_t>(routes.count) * kPhases);
+  for (int origin = 0; origin < routes.count; ++origin) {
+    if (origin == routes.me) continue;
+    const bool from_left = Routes{routes.count, origin}.goes_right(routes.me);
     for (std::size_t phase = 0; phase < kPhases; ++phase) {
       auto lane = std::make_unique<Lane>();
       lane->origin = origin;
@@ -92,29 +94,29 @@ void NetRing::Core::start_threads() {
     }
   }
   for (Link& link : links_) {
-    link.keeper = std::thread([this, &link] { run_keeper(link); });
-    link.news_thread = std::thread([this, &link] { run_news(link); });
+    link.release_thread = std::thread([this, &link] { run_releases(link); });
+    link.notice_thread = std::thread([this, &link] { await_notice(link); });
   }
   for (auto& lane : lanes_)
     if (lane) lane->thread = std::thread([this, &lane = *lane] { run_lane(lane); });
 }
 
-// Everybody hears everybody, and finds the ring whole.
-void NetRing::Core::greet_all(const RingPlan& plan, double limit) {
-  const Hello& ours = hellos[static_cast<std::size_t>(ways.me)];
+// Exchanges the hellos of all sites: then the ring is complete.
+void NetRing::Core::exchange_hellos(const RingPlan& plan, double limit) {
+  const Hello& ours = hellos[static_cast<std::size_t>(routes.me)];
   publish(Phase::kControl, 0, encode(ours));
-  const auto begun = Clock::now();
-  double next_line = kLines;
-  for (int site = 0; site < ways.count; ++site) {
-    if (site == ways.me) continue;
+  const auto begun = WallClock::now();
+  double next_report = kReportInterval;
+  for (int site = 0; site < routes.count; ++site) {
+    if (site == routes.me) continue;
     std::unique_lock lock(mutex_);
     const auto there = [&] { return failed_ || !lane(site, Phase::kControl).arrived.empty(); };
     while (!changed_.wait_for(lock, std::chrono::milliseconds(500), there)) {
-      if (limit > 0 && since(begun) > limit)
+      if (limit > 0 && seconds_since(begun) > limit)
         throw Error("site " + name(site) + " did not join the ring in time", "its neighbours were there");
-      if (since(begun) < next_line) continue;
-      say(plan, "waiting for site " + name(site) + " (no neighbour of this one; it has not joined the ring yet)");
-      next_line = since(begun) + kLines;
+      if (seconds_since(begun) < next_report) continue;
+      report(plan, "waiting for site " + name(site) + " (no neighbour of this one; it has not joined the ring yet)");
+      next_report = seconds_since(begun) + kReportInterval;
     }
     lock.unlock();
     Hello& theirs = hellos[static_cast<std::size_t>(site)] = decode_hello(receive(site, Phase::kControl, 0));
@@ -126,7 +128,7 @@ void NetRing::Core::greet_all(const RingPlan& plan, double limit) {
 }
 
 void NetRing::Core::send(int to, Phase phase, std::uint64_t number, Message message) {
-  if (to < 0 || to >= ways.count || to == ways.me)
+  if (to < 0 || to >= routes.count || to == routes.me)
     throw Error("a message to site " + std::to_string(to) + " of the ring");
   check_length(message);
   {
@@ -136,8 +138,8 @@ void NetRing::Core::send(int to, Phase phase, std::uint64_t number, Message mess
     ++traffic.messages_sent;
     traffic.bytes_sent += message.size();
   }
-  const auto shared = std::make_shared<Message>(std::move(message));
-  put(ways.by_right(to) ? right() : left(), to, false, phase, number, shared);
+  const Header header{.last = static_cast<std::uint16_t>(to), .number = number};
+  post(routes.goes_right(to) ? right() : left(), phase, header, std::make_shared<Message>(std::move(message)));
 }
 
 void NetRing::Core::publish(Phase phase, std::uint64_t number, Message message) {
@@ -149,23 +151,21 @@ void NetRing::Core::publish(Phase phase, std::uint64_t number, Message message) 
     traffic.messages_sent += links_.size();
     traffic.bytes_sent += links_.size() * message.size();
   }
-  const auto shared = std::make_shared<Message>(std::move(message));
-  put(right(), ways.last_right(), true, phase, number, shared);
-  if (links_.size() > 1) put(left(), ways.last_left(), true, phase, number, shared);
+  post_to_all(phase, {.number = number}, std::make_shared<Message>(std::move(message)));
 }
 
 Message NetRing::Core::receive(int from, Phase phase, std::uint64_t number) {
-  if (from < 0 || from >= ways.count || from == ways.me)
+  if (from < 0 || from >= routes.count || from == routes.me)
     throw Error("a message from site " + std::to_string(from) + " of the ring");
   std::unique_lock lock(mutex_);
   throw_if_failed();
   Lane& in = lane(from, phase);
   Traffic& traffic = traffic_[static_cast<std::size_t>(phase)];
   if (in.arrived.empty()) {
-    const auto begun = Clock::now();
+    const auto begun = WallClock::now();
     changed_.wait(lock, [&] { return failed_ || in.ended || !in.arrived.empty(); });
     ++traffic.waits;
-    traffic.waited += since(begun);
+    traffic.waited += seconds_since(begun);
     throw_if_failed();
   }
   const std::string what = std::string(maki::sites::name(phase)) + " " + std::to_string(number);
@@ -178,7 +178,7 @@ Message NetRing::Core::receive(int from, Phase phase, std::uint64_t number) {
   ++traffic.messages_received;
   traffic.bytes_received += message->size();
   lock.unlock();
-  // What is still on its way to others is theirs.
+  // A message that is still being passed on is copied.
   if (message.use_count() == 1) return std::move(*message);
   return *message;
 }
@@ -193,7 +193,7 @@ std::array<Traffic, kPhases> NetRing::Core::take_traffic() {
   return std::exchange(traffic_, {});
 }
 
-// The last message of each lane says that it is the last one: so a site knows when it has passed on all.
+// The last message of each lane marks its end, so that a site knows when it has passed on all messages.
 void NetRing::Core::close() {
   {
     const std::lock_guard lock(mutex_);
@@ -201,24 +201,22 @@ void NetRing::Core::close() {
     if (closed_) return;
   }
   const auto nothing = std::make_shared<Message>();
-  for (std::size_t phase = 0; phase < kPhases; ++phase) {
-    put(right(), ways.last_right(), true, static_cast<Phase>(phase), 0, nothing, Header::kEnd);
-    if (links_.size() > 1) put(left(), ways.last_left(), true, static_cast<Phase>(phase), 0, nothing, Header::kEnd);
-  }
+  for (std::size_t phase = 0; phase < kPhases; ++phase)
+    post_to_all(static_cast<Phase>(phase), {.kind = Header::kEnd}, nothing);
   {
     std::unique_lock lock(mutex_);
     const auto all_ended = [&] {
       for (const auto& lane : lanes_)
         if (lane && !lane->ended) return false;
       for (const Link& link : links_)
-        if (!link.kept.empty() || link.keeping) return false;
+        if (!link.unacknowledged.empty() || link.awaiting_oldest) return false;
       return true;
     };
     changed_.wait(lock, [&] { return failed_ || all_ended(); });
     throw_if_failed();
     closed_ = true;
   }
-  stop(kFarewell);
+  stop(kCloseTime);
 }
 
 // Closes the paths, at the same time, and ends all threads.
@@ -232,7 +230,7 @@ void NetRing::Core::stop(double seconds) {
   for (Link& link : links_) closing.emplace_back([&link, seconds] { link.path.close(seconds); });
   for (std::thread& thread : closing) thread.join();
   for (Link& link : links_)
-    for (std::thread* thread : {&link.keeper, &link.news_thread})
+    for (std::thread* thread : {&link.release_thread, &link.notice_thread})
       if (thread->joinable()) thread->join();
   for (auto& lane : lanes_)
     if (lane && lane->thread.joinable()) lane->thread.join();
@@ -244,16 +242,10 @@ wan::Path& NetRing::Core::path_to(int neighbour) {
   throw Error("site " + std::to_string(neighbour) + " is no neighbour");
 }
 
-NetRing::NetRing(const RingPlan& plan) {
-  try {
-    core_ = std::make_unique<Core>(plan);
-  } catch (const wan::Error& error) {
-    throw Error(error.what());
-  }
-}
+NetRing::NetRing(const RingPlan& plan) : core_(translate_errors([&] { return std::make_unique<Core>(plan); })) {}
 NetRing::~NetRing() = default;
-int NetRing::count() const { return core_->ways.count; }
-int NetRing::me() const { return core_->ways.me; }
+int NetRing::count() const { return core_->routes.count; }
+int NetRing::me() const { return core_->routes.me; }
 void NetRing::send(int to, Phase phase, std::uint64_t number, Message message) {
   core_->send(to, phase, number, std::move(message));
 }

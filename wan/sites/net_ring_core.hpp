@@ -1,5 +1,5 @@
-// The working part of a NetRing. net_ring.cpp: beginning, calls, end; net_ring_lanes.cpp: messages on their way;
-// net_ring_loss.cpp: what happens when a site is lost.
+// The implementation of NetRing. net_ring.cpp: beginning, calls, end; net_ring_lanes.cpp: messages in transit;
+// net_ring_loss.cpp: the loss of a site.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class NetRing::Core {
   std::array<Traffic, kPhases> take_traffic();
   void close();
 
-  const Ways ways;
+  const Routes routes;
   std::vector<Hello> hellos;
   wan::Path& path_to(int neighbour);
 
@@ -41,11 +41,11 @@ class NetRing::Core {
   struct Link {
     int site = 0;
     wan::Path path;
-    wan::Request news;
-    std::thread news_thread, keeper;
+    wan::Request notice;
+    std::thread notice_thread, release_thread;
     // Messages that the path reads from until they are acknowledged.
-    std::deque<std::pair<wan::Request, SharedMessage>> kept;
-    bool keeping = false;  // the keeper waits for the first of them
+    std::deque<std::pair<wan::Request, SharedMessage>> unacknowledged;
+    bool awaiting_oldest = false;  // the release thread waits for the oldest of them
   };
   // Messages received from one site in one phase.
   struct Lane {
@@ -58,28 +58,29 @@ class NetRing::Core {
     std::deque<std::pair<std::uint64_t, SharedMessage>> arrived;
   };
 
-  void meet(const RingPlan& plan);
+  void connect_neighbours(const RingPlan& plan);
   void start_threads();
-  void greet_all(const RingPlan& plan, double limit);
+  void exchange_hellos(const RingPlan& plan, double limit);
   void stop(double seconds);
 
   // net_ring_lanes.cpp
-  void put(Link& link, int last, bool for_all, Phase phase, std::uint64_t number, const SharedMessage& message,
-           Header::Kind kind = Header::kMessage);
-  void put_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner);
-  void run_keeper(Link& link);
+  // On one link, as far as header.last; on all links, to all sites. The sizes in the header are filled in.
+  void post(Link& link, Phase phase, Header header, const SharedMessage& message);
+  void post_to_all(Phase phase, Header header, const SharedMessage& message);
+  void post_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner);
+  void run_releases(Link& link);
   void run_lane(Lane& lane);
-  bool take_message(Lane& lane, std::span<std::byte> room);  // false: it was the last one
-  void take_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message);
-  SharedMessage make_room(std::size_t bytes);
-  void give_up(Lane& lane, const std::exception& error);
+  bool receive_message(Lane& lane, std::span<std::byte> room);  // false: it was the last message of the lane
+  void receive_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message);
+  SharedMessage allocate(std::size_t bytes);
+  void fail_lane(Lane& lane, const std::exception& error);
   void count_passed_on(Phase phase, std::size_t bytes);
 
   // net_ring_loss.cpp
-  // On the first failure wakes all waiting threads with `error`, and tells the neighbours except `told_by`.
-  void fail(std::exception_ptr error, const std::string& text, const Link* told_by);
-  void lose(const Link& link, const wan::PathError& error);
-  void run_news(Link& link);
+  // On the first failure wakes all waiting threads with `error`, and notifies the neighbours except `informed`.
+  void fail(std::exception_ptr error, const std::string& text, const Link* informed);
+  void report_loss(const Link& link, const wan::PathError& error);
+  void await_notice(Link& link);
   void throw_if_failed() const;  // under the lock
 
   Link& right() { return links_.front(); }
@@ -90,8 +91,8 @@ class NetRing::Core {
   const std::string& name(int site) const { return names_[static_cast<std::size_t>(site)]; }
 
   std::vector<std::string> names_;
-  const std::size_t most_held_;
-  std::atomic<std::size_t> held_ = 0;  // bytes of received messages that are still in use
+  const std::size_t memory_limit_;
+  std::atomic<std::size_t> held_bytes_ = 0;  // bytes of received messages that are still in use
   std::unique_ptr<wan::Context> context_;
   std::unique_ptr<wan::Listener> listener_;
   std::deque<Link> links_;

@@ -1,4 +1,4 @@
-// Messages on their way: out, in, and past this site.
+// Messages in transit: sent, received, and passed on by this site.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -9,10 +9,11 @@
 namespace maki::sites {
 namespace {
 
-constexpr double kLastWords = 2;           // seconds to tell why the path ends
-constexpr std::size_t kMessageCost = 256;  // of a message beside its bytes: many empty ones take memory too
+constexpr double kNoticeTime = 2;  // seconds for the notice of why the path ends
+constexpr std::size_t kMessageCost =
+    256;  // bytes that a message takes besides its contents: many empty ones take memory too
 
-// Header and, where it is small, message in one.
+// The header, followed by the message where that is small.
 std::vector<std::byte> head_of(const Header& header, std::span<const std::byte> message) {
   const auto bytes = std::as_bytes(std::span(&header, 1));
   std::vector<std::byte> head(bytes.begin(), bytes.end());
@@ -22,48 +23,56 @@ std::vector<std::byte> head_of(const Header& header, std::span<const std::byte> 
 
 }  // namespace
 
-// Nothing waits here: the path reads from the message until the keeper lets go of it.
-void NetRing::Core::put(Link& link, int last, bool for_all, Phase phase, std::uint64_t number,
-                        const SharedMessage& message, Header::Kind kind) {
-  const Header header{kind, static_cast<std::uint16_t>(last), for_all, number, message->size(), kPieceBytes};
-  const wan::Tag tag = tag_of(ways.me, phase);
-  put_bytes(link, tag, head_of(header, *message), nullptr);
+// Returns at once: the path reads from the message until the release thread lets go of it.
+void NetRing::Core::post(Link& link, Phase phase, Header header, const SharedMessage& message) {
+  header.bytes = message->size();
+  header.piece = kPieceBytes;
+  const wan::Tag tag = tag_of(routes.me, phase);
+  post_bytes(link, tag, head_of(header, *message), nullptr);
   if (header.inlined()) return;
   const std::span<const std::byte> whole = *message;
   for (std::size_t begin = 0; begin < whole.size(); begin += header.piece)
-    put_bytes(link, tag, whole.subspan(begin, std::min<std::size_t>(header.piece, whole.size() - begin)), message);
+    post_bytes(link, tag, whole.subspan(begin, std::min<std::size_t>(header.piece, whole.size() - begin)), message);
 }
 
-// `owner` of the bytes; null for those so few that the path copies them.
-void NetRing::Core::put_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner) {
+void NetRing::Core::post_to_all(Phase phase, Header header, const SharedMessage& message) {
+  header.to_all = 1;
+  header.last = static_cast<std::uint16_t>(routes.last_right());
+  post(right(), phase, header, message);
+  header.last = static_cast<std::uint16_t>(routes.last_left());
+  if (links_.size() > 1) post(left(), phase, header, message);
+}
+
+// `owner`: keeps the bytes alive until they are acknowledged; null where they are so few that the path copies them.
+void NetRing::Core::post_bytes(Link& link, wan::Tag tag, std::span<const std::byte> bytes, const SharedMessage& owner) {
   try {
     wan::Request request = link.path.start_send(tag, bytes);
     if (request.test() || !owner) return;
     const std::lock_guard lock(mutex_);
-    link.kept.emplace_back(std::move(request), owner);
+    link.unacknowledged.emplace_back(std::move(request), owner);
     changed_.notify_all();
   } catch (const wan::PathError& error) {
-    lose(link, error);
+    report_loss(link, error);
   }
 }
 
-void NetRing::Core::run_keeper(Link& link) {
+void NetRing::Core::run_releases(Link& link) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopping_ || !link.kept.empty(); });
-    if (link.kept.empty()) return;
-    auto oldest = std::move(link.kept.front());
-    link.kept.pop_front();
-    link.keeping = true;
+    changed_.wait(lock, [&] { return stopping_ || !link.unacknowledged.empty(); });
+    if (link.unacknowledged.empty()) return;
+    auto oldest = std::move(link.unacknowledged.front());
+    link.unacknowledged.pop_front();
+    link.awaiting_oldest = true;
     lock.unlock();
     try {
       oldest.first.wait();
     } catch (const wan::PathError& error) {
-      lose(link, error);
+      report_loss(link, error);
     }
     oldest = {};
     lock.lock();
-    link.keeping = false;
+    link.awaiting_oldest = false;
     changed_.notify_all();
   }
 }
@@ -71,45 +80,45 @@ void NetRing::Core::run_keeper(Link& link) {
 void NetRing::Core::run_lane(Lane& lane) {
   try {
     std::vector<std::byte> room(kSmallPiece);
-    while (take_message(lane, room)) {
+    while (receive_message(lane, room)) {
     }
   } catch (const wan::PathError& error) {
-    lose(*lane.from, error);
+    report_loss(*lane.from, error);
   } catch (const std::exception& error) {
-    give_up(lane, error);
+    fail_lane(lane, error);
   }
   const std::lock_guard lock(mutex_);
   lane.ended = true;
   changed_.notify_all();
 }
 
-// What came cannot be, or there is no memory for it: the run ends everywhere.
-void NetRing::Core::give_up(Lane& lane, const std::exception& error) {
+// Ends the run at all sites: a message is malformed, or there is no memory for it.
+void NetRing::Core::fail_lane(Lane& lane, const std::exception& error) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
   const std::string text = "what site " + name(lane.origin) + " sends cannot be taken (" +
-                           maki::sites::name(lane.phase) + " at site " + name(ways.me) + ": " +
+                           maki::sites::name(lane.phase) + " at site " + name(routes.me) + ": " +
                            (memory ? "out of memory" : error.what()) + ")";
   fail(std::make_exception_ptr(Error(text)), text, nullptr);
-  lane.from->path.close(kLastWords);  // so that nothing more is written to memory of this lane
+  lane.from->path.close(kNoticeTime);  // so that nothing more is written to memory of this lane
 }
 
-bool NetRing::Core::take_message(Lane& lane, std::span<std::byte> room) {
+bool NetRing::Core::receive_message(Lane& lane, std::span<std::byte> room) {
   const wan::Tag tag = tag_of(lane.origin, lane.phase);
   wan::Request request = lane.from->path.start_receive(tag, room);
   request.wait();
   const std::span<const std::byte> head = room.first(request.size());
-  const auto header = header_of(head, ways.count);
+  const auto header = header_of(head, routes.count);
   if (!header) throw Error("it is no message of this version");
-  if (!ways.on_way(lane.origin, header->last)) throw Error("a message has lost its way");
-  const bool ends_here = header->last == ways.me, for_me = ends_here || header->for_all != 0;
+  if (!routes.passes(lane.origin, header->last)) throw Error("a message has lost its way");
+  const bool ends_here = header->last == routes.me, for_me = ends_here || header->to_all != 0;
   Link* const onward = ends_here ? nullptr : lane.onward;
-  SharedMessage message = make_room(header->bytes);
-  if (onward != nullptr) put_bytes(*onward, tag, head, nullptr);
+  SharedMessage message = allocate(header->bytes);
+  if (onward != nullptr) post_bytes(*onward, tag, head, nullptr);
   if (header->inlined()) {
     std::copy(head.begin() + sizeof(Header), head.end(), message->begin());
     if (onward != nullptr) count_passed_on(lane.phase, message->size());
   } else {
-    take_pieces(lane, *header, onward, message);
+    receive_pieces(lane, *header, onward, message);
   }
   if (header->kind == Header::kEnd) return false;
   if (for_me) {
@@ -120,24 +129,24 @@ bool NetRing::Core::take_message(Lane& lane, std::span<std::byte> room) {
   return true;
 }
 
-// For what comes, until nobody has it any more.
-SharedMessage NetRing::Core::make_room(std::size_t bytes) {
+// Memory for an incoming message, counted until its last owner releases it.
+SharedMessage NetRing::Core::allocate(std::size_t bytes) {
   const std::size_t cost = bytes + kMessageCost;
-  if (held_.fetch_add(cost) + cost > most_held_) {
-    held_ -= cost;
-    throw Error("there is no room for " + std::to_string(bytes) + " bytes more than the " + std::to_string(held_) +
-                " that wait to be received");
+  if (held_bytes_.fetch_add(cost) + cost > memory_limit_) {
+    held_bytes_ -= cost;
+    throw Error("there is no room for " + std::to_string(bytes) + " bytes more than the " +
+                std::to_string(held_bytes_) + " that wait to be received");
   }
   const SharedMessage message(new Message, [this, cost](Message* gone) {
     delete gone;
-    held_ -= cost;
+    held_bytes_ -= cost;
   });
   message->resize(bytes);
   return message;
 }
 
-// Each piece goes on its way as it has come, while the next one comes.
-void NetRing::Core::take_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message) {
+// Each piece is passed on as soon as it has arrived, while the next one arrives.
+void NetRing::Core::receive_pieces(Lane& lane, const Header& header, Link* onward, const SharedMessage& message) {
   const wan::Tag tag = tag_of(lane.origin, lane.phase);
   const std::span<std::byte> whole = *message;
   struct Piece {
@@ -154,13 +163,13 @@ void NetRing::Core::take_pieces(Lane& lane, const Header& header, Link* onward, 
       piece.request.wait();
       if (piece.request.size() != piece.bytes.size()) throw Error("a piece has another size");
       if (onward == nullptr) continue;
-      put_bytes(*onward, tag, piece.bytes, message);
+      post_bytes(*onward, tag, piece.bytes, message);
       count_passed_on(lane.phase, piece.bytes.size());
     }
   } catch (const wan::PathError&) {
-    throw;  // the path has let go of all of them
+    throw;  // the path has let go of all pieces
   } catch (const std::exception& error) {
-    give_up(lane, error);
+    fail_lane(lane, error);
     throw wan::PathError("the path was given up");
   }
 }

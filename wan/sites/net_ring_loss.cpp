@@ -1,4 +1,4 @@
-// What happens when a site is lost.
+// The loss of a site.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -9,10 +9,10 @@
 namespace maki::sites {
 namespace {
 
-// A path that its peer has closed: what the peer said before is being read by another thread.
-constexpr auto kWordsOnTheirWay = std::chrono::milliseconds(500);
+// Time for another thread to read the notice of a peer that has closed its path.
+constexpr auto kNoticeDelay = std::chrono::milliseconds(500);
 
-std::string seen_of(const wan::PathError& error) {
+std::string observation(const wan::PathError& error) {
   const std::string text = error.what();
   if (error.seconds_down() <= 0) return text;
   std::string seen = fmt::format("nothing was heard of it for {:.1f} s", error.seconds_down());
@@ -30,7 +30,7 @@ void NetRing::Core::throw_if_failed() const {
   if (failed_) std::rethrow_exception(failed_);
 }
 
-void NetRing::Core::fail(std::exception_ptr error, const std::string& text, const Link* told_by) {
+void NetRing::Core::fail(std::exception_ptr error, const std::string& text, const Link* informed) {
   {
     const std::lock_guard lock(mutex_);
     if (failed_ || stopping_) return;
@@ -38,28 +38,29 @@ void NetRing::Core::fail(std::exception_ptr error, const std::string& text, cons
     changed_.notify_all();
   }
   for (Link& link : links_)
-    if (&link != told_by) send_news(link.path, News::kLost, text);
+    if (&link != informed) send_notice(link.path, Notice::kLost, text);
 }
 
-void NetRing::Core::lose(const Link& link, const wan::PathError& error) {
+void NetRing::Core::report_loss(const Link& link, const wan::PathError& error) {
   {
     std::unique_lock lock(mutex_);
     const auto over = [&] { return failed_ || stopping_; };
-    if (error.seconds_down() <= 0) changed_.wait_for(lock, kWordsOnTheirWay, over);
+    if (error.seconds_down() <= 0) changed_.wait_for(lock, kNoticeDelay, over);
     if (over()) return;
   }
-  const SiteLost lost("site " + name(link.site) + " is lost", "seen by site " + name(ways.me) + ": " + seen_of(error));
+  const SiteLost lost("site " + name(link.site) + " is lost",
+                      "seen by site " + name(routes.me) + ": " + observation(error));
   fail(std::make_exception_ptr(lost), lost.what(), nullptr);
 }
 
-void NetRing::Core::run_news(Link& link) {
+void NetRing::Core::await_notice(Link& link) {
   try {
-    link.news.wait();
-    const wan::Bytes news = link.news.take();
-    const std::string text = text_of_news(news.view());
+    link.notice.wait();
+    const wan::Bytes notice = link.notice.take();
+    const std::string text = notice_text(notice.view());
     fail(std::make_exception_ptr(SiteLost(text)), text, &link);
   } catch (const wan::Error&) {
-    // The path is over: whoever waits for a message finds out whether it was time.
+    // The path has ended: the calls that wait for a message judge whether that is a loss.
   }
 }
 

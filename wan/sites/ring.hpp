@@ -29,7 +29,7 @@ using Message = std::vector<std::byte>;
 inline constexpr std::size_t kLongestMessage = std::size_t{128} << 20;  // parts of ranks travel in pieces (sites.hpp)
 
 // Thrown where a site does not answer any more: its path is down for longer than the settings allow, or it has left
-// because another site is lost. Every later call of the ring throws the same. The run writes a restart and ends.
+// because another site is lost. All later calls of the ring throw it too. The run writes a restart and ends.
 class SiteLost : public Error {
  public:
   using Error::Error;
@@ -37,7 +37,7 @@ class SiteLost : public Error {
 
 // Traffic of this site in one phase, since the last take_traffic().
 struct Traffic {
-  std::uint64_t messages_sent = 0, bytes_sent = 0;  // of this site's own messages, without those it passes on
+  std::uint64_t messages_sent = 0, bytes_sent = 0;  // without messages that it passes on
   std::uint64_t messages_received = 0, bytes_received = 0;
   std::uint64_t bytes_passed_on = 0;  // of other sites' messages
   std::uint64_t waits = 0;            // calls of receive() whose message had not arrived
@@ -50,19 +50,19 @@ class Ring {
   virtual int count() const = 0;  // sites
   virtual int me() const = 0;     // place in the ring, 0 to count - 1
 
-  // Both return at once; the message travels meanwhile, by way of the sites between where there are any, the shorter
-  // way around. `number`s of a phase rise from message to message between the same two sites. Throw SiteLost.
+  // send() and publish() return at once. Messages take the shorter way around the ring; sites in between pass them on.
+  // `number` rises from message to message of a phase between the same two sites. Throw SiteLost.
   virtual void send(int to, Phase phase, std::uint64_t number, Message message) = 0;
   // To all others, over each link of the ring at most once.
   virtual void publish(Phase phase, std::uint64_t number, Message message) = 0;
-  // The next message of that phase from that site, sent or published. Waits. Throws SiteLost, and Error where it has
+  // Waits for the next message of the phase from the site, sent or published. Throws SiteLost, and Error where it has
   // another number: then the sites are not in step.
   virtual Message receive(int from, Phase phase, std::uint64_t number) = 0;
   virtual bool arrived(int from, Phase phase) = 0;  // whether receive() would not wait
 
   // The traffic by phase; counting begins anew.
   virtual std::array<Traffic, kPhases> take_traffic() = 0;
-  // Waits until all that was sent has arrived, and says good-bye: the others do not take this for a loss.
+  // A regular end: waits until all sent messages have arrived; the other sites do not take it for a loss.
   virtual void close() = 0;
 };
 

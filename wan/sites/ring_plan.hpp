@@ -20,30 +20,29 @@ struct LinkPlan {
 
 struct SitePlace {
   std::string name;       // up to 63 bytes
-  wan::Endpoint address;  // where its neighbours call it; without a port nobody can
-  wan::Endpoint
-      listen;  // where it is called, where that is another one there; without a port: address.port, everywhere
-  wan::RelayRoute relay;           // the relay by which the site is called, if any
+  wan::Endpoint address;  // where its neighbours call it; port 0: it cannot be called directly
+  wan::Endpoint listen;   // the local address, where it differs from `address`; port 0: address.port on all interfaces
+  wan::RelayRoute relay;  // the relay by which the site is called, if any
   std::optional<LinkPlan> onward;  // settings of the link to the next site in the ring, if it has its own
   bool callable() const { return relay.used() || address.port != 0; }
 };
 
 struct RingPlan {
-  int me = 0;                    // of `sites`
+  int me = 0;                    // index in `sites`
   std::vector<SitePlace> sites;  // in the order of the ring, alike at all of them
-  wan::PathSettings path;        // of all links but those that are `onward` of a site (link_plan.hpp)
+  wan::PathSettings path;        // of all links without settings of their own (SitePlace::onward)
   wan::Security security;
 
   // Contents of the hellos, which the sites exchange before anything else.
-  std::string version;    // of the program; alike at all sites, or the run is refused
-  std::string agreement;  // lines "key = value" that have to be alike at all sites: configuration, cosmology
+  std::string version;    // of the program; equal at all sites, or the run is refused
+  std::string agreement;  // lines "key = value" that have to be equal at all sites: configuration, cosmology
   std::vector<std::uint64_t> restarts;  // steps of which this site holds a restart; others may read them
 
   double wait_limit = 0;  // seconds to wait for the other sites at the start; 0: no limit
-  // Most bytes of messages held here to be received or passed on: beyond it the run ends with an error, before this
-  // machine runs out of memory.
-  std::size_t most_held = 0;                    // 0: half of the machine's memory
-  std::function<void(const std::string&)> say;  // lines for the user ("waiting for site ..."); empty: standard error
+  // Limit of the bytes of messages that wait here to be received or passed on. Beyond it the run ends with an error,
+  // before this machine runs out of memory.
+  std::size_t memory_limit = 0;                    // 0: half of the machine's memory
+  std::function<void(const std::string&)> report;  // lines for the user ("waiting for site ..."); empty: standard error
 };
 
 // The one of two neighbours that calls the other: the left one, unless only its own address can be called. A site

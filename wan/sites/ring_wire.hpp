@@ -1,4 +1,4 @@
-// How messages of a ring travel over its paths: ways, tags and headers.
+// How messages of a ring travel over its paths: routes, tags and headers.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,28 @@
 
 namespace maki::sites {
 
-// The shorter way around; by the right where both are as long. A message to all goes both ways, half of the sites each.
-struct Ways {
+// The shorter way around the ring, to the right where both are equally long. A message to all sites goes both ways, to
+// one half of the sites each.
+struct Routes {
   int count, me;
   int right() const { return (me + 1) % count; }
   int left() const { return (me + count - 1) % count; }
-  int reach_right() const { return count / 2; }  // sites that are served by the right
+  int reach_right() const { return count / 2; }  // number of sites that are reached to the right
   int reach_left() const { return count - 1 - count / 2; }
-  bool by_right(int to) const { return (to - me + count) % count <= reach_right(); }
+  bool goes_right(int to) const { return (to - me + count) % count <= reach_right(); }
   int last_right() const { return (me + reach_right()) % count; }
   int last_left() const { return (me + count - reach_left()) % count; }
-  // Whether what `origin` sends as far as `last` ends here or comes by.
-  bool on_way(int origin, int last) const {
+  // Whether a message from `origin` to `last` ends at or passes this site.
+  bool passes(int origin, int last) const {
     const int here = (me - origin + count) % count, end = (last - origin + count) % count;
     return here <= reach_right() ? here <= end && end <= reach_right() : end <= here && count - end <= reach_left();
   }
 };
 
-// One tag for each origin and phase: on a path their messages keep their order and wait for no others. Those that are
-// waited for soonest overtake the others.
+// One tag for each origin and phase: on a path messages of one tag keep their order, and different tags do not wait for
+// one another. The messages needed soonest are the most urgent.
 inline constexpr wan::Tag kHelloTag = 1;
-inline constexpr wan::Tag kNewsTag = wan::urgent(2, wan::kMostUrgent);
+inline constexpr wan::Tag kNoticeTag = wan::urgent(2, wan::kMostUrgent);
 inline constexpr wan::Tag kCheckTag = 3;
 inline wan::Tag tag_of(int origin, Phase phase) {
   constexpr int urgency[kPhases] = {4, 1, 2, 3, 0, 5};  // sums, mesh, trees, particles, output, control
@@ -39,23 +40,23 @@ inline wan::Tag tag_of(int origin, Phase phase) {
   return wan::urgent(1000 + static_cast<wan::Tag>(origin) * 16 + which, urgency[which]);
 }
 
-inline constexpr std::size_t kSmallPiece = 16 << 10;  // what a path puts before longer messages
-inline constexpr std::size_t kPieceBytes = 4 << 20;   // passed on while the next one comes
+inline constexpr std::size_t kSmallPiece = 16 << 10;  // messages of this size go before longer ones on a path
+inline constexpr std::size_t kPieceBytes = 4 << 20;   // long messages travel in pieces, which are passed on one by one
 
-// In front of each message. One that fits into a small piece follows in the same message of the path, else it follows
-// in pieces that are messages of the path themselves.
+// Precedes each message. A message that fits into a small piece is in the same path message as its header; a longer one
+// follows in pieces, each of which is a path message.
 struct Header {
   enum Kind : std::uint32_t { kMessage = 0x676e6952, kEnd = 0x646e6552 };
   std::uint32_t kind = kMessage;
-  std::uint16_t last = 0;     // the site where it ends
-  std::uint16_t for_all = 0;  // also for the sites on the way
+  std::uint16_t last = 0;    // destination
+  std::uint16_t to_all = 0;  // 1: also for the sites that it passes
   std::uint64_t number = 0, bytes = 0, piece = 0;
 
   bool inlined() const { return bytes <= kSmallPiece - sizeof(Header); }
 };
 static_assert(sizeof(Header) == 32);
 
-// Empty where this is none: then another program is at the other end, or this one is broken.
+// Empty where the bytes are no header: then another program is at the other end, or a program is broken.
 inline std::optional<Header> header_of(std::span<const std::byte> bytes, int sites) {
   Header header;
   if (bytes.size() < sizeof header) return std::nullopt;
@@ -68,8 +69,8 @@ inline std::optional<Header> header_of(std::span<const std::byte> bytes, int sit
   return header;
 }
 
-// Why the run ends, to the next site.
-struct News {
+// Why the run ends, sent to the neighbours.
+struct Notice {
   enum Kind : std::uint32_t { kLost = 1, kRefused = 2 };
 };
 

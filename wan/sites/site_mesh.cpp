@@ -49,35 +49,37 @@ struct SiteMesh::Parts {
 
   explicit Parts(Sites& s) : sites(s) {}
 
-  // The widest cloud: 4 cells, and what its integers round.
-  bool is_private(int cells, int mesh, int plane) const;
+  // Whether only this site has masses in a plane: the widest cloud reaches 2 cells, and its integers are rounded.
+  bool is_exclusive(int cells, int mesh, int plane) const;
   Plane kind(const CellBox& box, const MassUnit& unit, int mesh, int x, const std::uint64_t* counts) const;
   std::vector<MeshChunk> chunks_of(const CellBox& box, const MassUnit& unit, const Counts& counts) const;
   static void encode_chunk(const CellBox& box, const Counts& counts, MeshChunk& chunk);
   void add(const CellBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums);
-  void note(const CellBox& box, const MeshChunk& chunk);
+  void mark_users(const CellBox& box, const MeshChunk& chunk);
   void round_own(const CellBox& box, const MassUnit& unit, const Sums& sums);
   void count_shared();
 
   Sites& sites;
   double begin = 1, end = 0;  // the part of the box in which only this site has particles, in sides; none at first
-  bool alone = false;
+  bool only_site = false;
   std::size_t piece = kPieceCells;
-  std::uint64_t given = 0, taken = 0;  // steps
-  // Of this rank's planes on both meshes, of the step that is taken: sites that have masses in it, and whether one of
-  // them has rounded these.
+  std::uint64_t sums_started = 0, sums_finished = 0;
+  // One plane of this rank in the sum that is being finished: the number of sites with masses in it, and whether one
+  // of them has rounded these.
   struct Users {
     int sites = 0;
     bool rounded = false;
   };
-  std::array<std::vector<Users>, 2> users, now;       // `now`: of the one site
-  std::array<std::vector<Plane>, 2> own;              // of the step that was given
-  std::array<std::vector<std::uint8_t>, 2> to_round;  // 1: was sent rounded, but in the sums it still is not
+  std::array<std::vector<Users>, 2> users,
+      users_of_site;                            // by mesh and plane: of all sites so far, of the one that is added
+  std::array<std::vector<Plane>, 2> own_kinds;  // planes of this rank as it sent them
+  std::array<std::vector<std::uint8_t>, 2>
+      to_round;  // 1: the plane was sent rounded, and its sums still hold exact counts
   Counters counters;
 };
 
-bool SiteMesh::Parts::is_private(int cells, int mesh, int plane) const {
-  if (alone) return true;
+bool SiteMesh::Parts::is_exclusive(int cells, int mesh, int plane) const {
+  if (only_site) return true;
   constexpr double kCloud = 2.001;
   const double middle = plane - 0.5 * mesh, low = begin * cells + kCloud, high = end * cells - kCloud;
   const auto within = [&](double x) { return low <= x && x <= high; };
@@ -89,10 +91,10 @@ Plane SiteMesh::Parts::kind(const CellBox& box, const MassUnit& unit, int mesh, 
   const std::size_t size = counted(box.extent[1]) * counted(box.extent[2]);
   const std::uint64_t* plane = counts + size * counted(x);
   if (std::all_of(plane, plane + size, [](std::uint64_t c) { return c == 0; })) return Plane::kEmpty;
-  return unit.dropped_bits > 0 && is_private(box.cells, mesh, box.origin[0] + x) ? Plane::kRounded : Plane::kExact;
+  return unit.dropped_bits > 0 && is_exclusive(box.cells, mesh, box.origin[0] + x) ? Plane::kRounded : Plane::kExact;
 }
 
-// Without those that are empty altogether.
+// The chunks that are not empty altogether.
 std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const CellBox& box, const MassUnit& unit,
                                                   const Counts& counts) const {
   std::vector<MeshChunk> chunks;
@@ -104,7 +106,7 @@ std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const CellBox& box, const Mass
     chunk.block = {planes, box.extent[1], box.extent[2], counts[1] ? 2 : 1, unit.dropped_bits, unit.shed_bits, {}};
     bool any = false;
     for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
-      for (int i = 0; i < planes; ++i) chunk.block.kind[mesh].push_back(own[mesh][counted(x + i)]);
+      for (int i = 0; i < planes; ++i) chunk.block.kind[mesh].push_back(own_kinds[mesh][counted(x + i)]);
       for (Plane kind : chunk.block.kind[mesh]) any = any || kind != Plane::kEmpty;
     }
     if (any) chunks.push_back(std::move(chunk));
@@ -118,7 +120,7 @@ void SiteMesh::Parts::encode_chunk(const CellBox& box, const Counts& counts, Mes
   chunk.bytes = encode(chunk.block, {counts[0] + first, counts[1] ? counts[1] + first : nullptr});
 }
 
-SiteMesh::SiteMesh(Sites& sites) : parts_(std::make_unique<Parts>(sites)) { parts_->alone = sites.count() == 1; }
+SiteMesh::SiteMesh(Sites& sites) : parts_(std::make_unique<Parts>(sites)) { parts_->only_site = sites.count() == 1; }
 SiteMesh::~SiteMesh() = default;
 const SiteMesh::Counters& SiteMesh::counters() const { return parts_->counters; }
 void SiteMesh::set_piece(std::size_t cells) { parts_->piece = std::max<std::size_t>(1, cells); }
@@ -128,11 +130,11 @@ void SiteMesh::set_slabs(const Slabs& slabs, double stray) {
   const int me = p.sites.me();
   p.begin = static_cast<double>(slabs.begin(me)) * 0x1p-32 + stray;
   p.end = static_cast<double>(slabs.end(me)) * 0x1p-32 - stray;
-  p.alone = slabs.count() == 1;
+  p.only_site = slabs.count() == 1;
 }
 
-void SiteMesh::give(const CellBox& box, const MassUnit& unit, const std::uint64_t* counts,
-                    const std::uint64_t* shifted) {
+void SiteMesh::start_sum(const CellBox& box, const MassUnit& unit, const std::uint64_t* counts,
+                         const std::uint64_t* shifted) {
   Parts& p = *parts_;
   const Parts::Counts both = {counts, shifted};
   const MeshHeader header{box.cells, shifted ? 2 : 1, unit};
@@ -140,16 +142,16 @@ void SiteMesh::give(const CellBox& box, const MassUnit& unit, const std::uint64_
   {
     const Stopwatch watch(p.counters.encoding);
     for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
-      p.own[mesh].resize(counted(box.size() > 0 ? box.extent[0] : 0));
-      for_each(p.own[mesh].size(), [&](std::size_t x) {
-        p.own[mesh][x] = p.kind(box, unit, static_cast<int>(mesh), static_cast<int>(x), both[mesh]);
+      p.own_kinds[mesh].resize(counted(box.size() > 0 ? box.extent[0] : 0));
+      for_each(p.own_kinds[mesh].size(), [&](std::size_t x) {
+        p.own_kinds[mesh][x] = p.kind(box, unit, static_cast<int>(mesh), static_cast<int>(x), both[mesh]);
       });
     }
     if (p.sites.count() > 1) chunks = p.chunks_of(box, unit, both);
   }
-  const std::uint64_t number = kPiecesOfStep * p.given++;
+  const std::uint64_t number = kPiecesOfStep * p.sums_started++;
   if (p.sites.count() == 1) return;
-  // So many chunks a piece that memory for it is bounded.
+  // Pieces of a bounded number of chunks, and so of bounded memory.
   std::size_t most = 1;
   if (!chunks.empty()) most = std::max<std::size_t>(1, p.piece / chunks.front().block.cells());
   std::uint64_t pieces = std::max<std::uint64_t>(1, (chunks.size() + most - 1) / most);
@@ -168,44 +170,45 @@ void SiteMesh::give(const CellBox& box, const MassUnit& unit, const std::uint64_
   }
 }
 
-void SiteMesh::Parts::note(const CellBox& box, const MeshChunk& chunk) {
+void SiteMesh::Parts::mark_users(const CellBox& box, const MeshChunk& chunk) {
   for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
     for (int x = 0; x < chunk.block.planes; ++x) {
       const int plane = chunk.first_plane + x - box.origin[0];
       const Plane kind = chunk.block.kind[mesh][counted(x)];
       if (plane < 0 || plane >= box.extent[0] || kind == Plane::kEmpty) continue;
-      Users& u = now[mesh][counted(plane)];
+      Users& u = users_of_site[mesh][counted(plane)];
       u.sites = 1;
       u.rounded = u.rounded || kind == Plane::kRounded;
     }
   }
 }
 
-// Planes that others have masses in as well: as this site sent its own. All others are rounded when they become masses.
+// Rounds this rank's counts, as they were sent, in planes that other sites have masses in as well. All other planes are
+// rounded when their counts become masses.
 void SiteMesh::Parts::round_own(const CellBox& box, const MassUnit& unit, const Sums& sums) {
   const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
   for (std::size_t mesh = 0; mesh < 2; ++mesh) {
     for (std::size_t x = 0; x < to_round[mesh].size(); ++x) {
-      if (!to_round[mesh][x] || now[mesh][x].sites == 0) continue;
+      if (!to_round[mesh][x] || users_of_site[mesh][x].sites == 0) continue;
       to_round[mesh][x] = 0;
       for (std::size_t i = plane * x; i < plane * (x + 1); ++i) sums[mesh][i] = unit.rounded(sums[mesh][i]);
     }
   }
 }
 
-// The part's cells that are in the box.
+// Adds the cells of the part that are in the box.
 void SiteMesh::Parts::add(const CellBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums) {
-  std::vector<const MeshChunk*> wanted;
+  std::vector<const MeshChunk*> overlapping;
   for (const MeshChunk& chunk : part.chunks) {
     const int x = std::max(chunk.first_plane, box.origin[0]), y = std::max(chunk.first_row, box.origin[1]);
     if (x < std::min(chunk.first_plane + chunk.block.planes, box.origin[0] + box.extent[0]) &&
         y < std::min(chunk.first_row + chunk.block.rows, box.origin[1] + box.extent[1]))
-      wanted.push_back(&chunk);
+      overlapping.push_back(&chunk);
   }
-  for (const MeshChunk* chunk : wanted) note(box, *chunk);
+  for (const MeshChunk* chunk : overlapping) mark_users(box, *chunk);
   round_own(box, unit, sums);
-  for_each(wanted.size(), [&](std::size_t w) {
-    const MeshChunk& chunk = *wanted[w];
+  for_each(overlapping.size(), [&](std::size_t w) {
+    const MeshChunk& chunk = *overlapping[w];
     decode(chunk.block, chunk.coded, [&](int mesh, int x, int y) -> std::uint64_t* {
       x += chunk.first_plane - box.origin[0];
       y += chunk.first_row - box.origin[1];
@@ -220,23 +223,23 @@ void SiteMesh::Parts::count_shared() {
     for (const Users& u : mesh) counters.shared_planes += u.sites > 1 && u.rounded ? 1 : 0;
 }
 
-void SiteMesh::take(const CellBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) {
+void SiteMesh::finish_sum(const CellBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) {
   Parts& p = *parts_;
   const Parts::Sums sums = {counts, shifted};
   const MeshHeader header{box.cells, shifted ? 2 : 1, unit};
   for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
-    p.users[mesh].assign(p.own[mesh].size(), {});
-    p.to_round[mesh].resize(p.own[mesh].size());
-    for (std::size_t x = 0; x < p.own[mesh].size(); ++x) {
-      const Plane kind = p.own[mesh][x];
+    p.users[mesh].assign(p.own_kinds[mesh].size(), {});
+    p.to_round[mesh].resize(p.own_kinds[mesh].size());
+    for (std::size_t x = 0; x < p.own_kinds[mesh].size(); ++x) {
+      const Plane kind = p.own_kinds[mesh][x];
       p.users[mesh][x] = {kind == Plane::kEmpty ? 0 : 1, kind == Plane::kRounded};
       p.to_round[mesh][x] = kind == Plane::kRounded ? 1 : 0;
     }
   }
-  const std::uint64_t number = kPiecesOfStep * p.taken++;
+  const std::uint64_t number = kPiecesOfStep * p.sums_finished++;
   for (int site = 0; site < p.sites.count(); ++site) {
     if (site == p.sites.me()) continue;
-    for (std::size_t mesh = 0; mesh < 2; ++mesh) p.now[mesh].assign(p.own[mesh].size(), {});
+    for (std::size_t mesh = 0; mesh < 2; ++mesh) p.users_of_site[mesh].assign(p.own_kinds[mesh].size(), {});
     std::uint32_t pieces = 1;
     for (std::uint32_t i = 0; i < pieces; ++i) {
       const std::vector<Message> parts = p.sites.receive_parts(site, Phase::kMesh, number + i);
@@ -255,8 +258,8 @@ void SiteMesh::take(const CellBox& box, const MassUnit& unit, std::uint64_t* cou
     }
     for (std::size_t mesh = 0; mesh < counted(header.meshes); ++mesh) {
       for (std::size_t x = 0; x < p.users[mesh].size(); ++x) {
-        p.users[mesh][x].sites += p.now[mesh][x].sites;
-        p.users[mesh][x].rounded = p.users[mesh][x].rounded || p.now[mesh][x].rounded;
+        p.users[mesh][x].sites += p.users_of_site[mesh][x].sites;
+        p.users[mesh][x].rounded = p.users[mesh][x].rounded || p.users_of_site[mesh][x].rounded;
       }
     }
   }

@@ -16,7 +16,7 @@ namespace {
 
 Leavers find_leavers(const Stream& stream, const Sites& sites, const Slabs& slabs, const Particles& particles) {
   const auto count = static_cast<std::size_t>(slabs.count());
-  std::vector<std::uint32_t> starts(2 * count, 0);  // a slab has one column and one cell, from 0 on
+  std::vector<std::uint32_t> starts(2 * count, 0);  // each slab has one column of one cell, which begin at 0
   std::ranges::copy(slabs.starts(), starts.begin());
   DeviceBuffer<std::uint32_t> device("migrate.slabs");
   device.upload(stream, starts);
@@ -25,13 +25,13 @@ Leavers find_leavers(const Stream& stream, const Sites& sites, const Slabs& slab
   return select_leavers(stream, particles, view, static_cast<std::uint32_t>(sites.me()));
 }
 
-// Of a position beyond the slab: how far, in sides.
+// The distance (sides) of a position outside of the slab to the slab.
 double beyond(const Slabs& slabs, int site, std::uint32_t x) {
   const std::uint32_t after = x - static_cast<std::uint32_t>(slabs.end(site) - 1), before = slabs.begin(site) - x;
   return std::min(after, before) / kSideToUnits;
 }
 
-// What is wrong with particles that would leave for a site that is no neighbour; nothing where there are none.
+// A message about particles that would leave for a site that is no neighbour; empty where there are none.
 std::string far_leavers(const Stream& stream, const Sites& sites, const Slabs& slabs, const Particles& particles,
                         const Leavers& leavers) {
   std::uint64_t first = 0;

@@ -16,9 +16,10 @@
 namespace maki::sites {
 namespace {
 
-constexpr std::size_t kMostRoots = std::size_t{1} << 18;  // so that the tree of domains is as deep as a walk may go
+constexpr std::size_t kMostRoots = std::size_t{1} << 18;  // bounds the depth of the tree above all roots
 
-// Of fixed-point ends `from` and `to` (up to 2^32) and what is added on both sides; never less than that.
+// Centre and half width of the interval between fixed-point ends `from` and `to` (up to 2^32), widened by `drift`
+// (sides) on both sides and rounded up.
 void set_interval(std::uint64_t from, std::uint64_t to, float drift, std::uint32_t& centre, float& half) {
   const std::uint64_t middle = from + (to - from) / 2;
   centre = static_cast<std::uint32_t>(middle);
@@ -43,9 +44,9 @@ struct SiteTrees::Parts {
   Sites& sites;
   const LetOptions options;
 
-  std::vector<int> partners;           // sites, in the order of the ring
-  std::vector<std::size_t> block_of;   // by partner: which of `out`; kNone: this rank sends nothing
-  std::vector<std::vector<bool>> has;  // by partner and its ranks: whether a block comes
+  std::vector<int> partners;                 // sites that get trees, in the order of the ring
+  std::vector<std::size_t> block_of;         // by partner: index of the block in `out`; kNone: this rank sends nothing
+  std::vector<std::vector<bool>> has_block;  // by partner and its ranks: whether a block was received
   LetSending out;
   LetReceiving in;
   LetCounts counts;
@@ -59,7 +60,7 @@ struct SiteTrees::Parts {
   Parts(Sites& s, const LetOptions& o) : sites(s), options(o) {}
 
   void choose_partners(bool cutoff);
-  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const Slabs& slabs, float drift);
+  void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const WidenedSlabs& regions);
   void send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes, std::uint64_t n);
   Message message_to(const Stream& stream, std::size_t partner);
   std::vector<Message> receive(int from);
@@ -75,13 +76,13 @@ void SiteTrees::Parts::choose_partners(bool cutoff) {
     if (site != sites.me() && (!cutoff || site == sites.left() || site == sites.right())) partners.push_back(site);
 }
 
-void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk, const Slabs& slabs,
-                              float drift) {
+void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                              const WidenedSlabs& regions) {
   const bool cutoff = walk.r_cut > 0;
   choose_partners(cutoff);
   std::vector<WalkTarget> targets;
   for (const int site : partners) {
-    const WalkTarget slab = slab_target(slabs, site, cutoff, whole_cells > 0 ? 0 : drift);
+    const WalkTarget slab = slab_target(regions.slabs, site, cutoff, whole_cells > 0 ? 0 : regions.drift);
     targets.push_back(whole_cells > 0 ? grow_to_whole_cells(slab, walk.r_cut, whole_cells) : slab);
   }
   const auto found = select_essential(stream, tree, let_rule(walk, options, whole_cells), targets, out.selection);
@@ -95,7 +96,7 @@ void SiteTrees::Parts::select(const Stream& stream, Octree& tree, const WalkOpti
   out.blocks = Blocks(stream, sent, options.compress);
 }
 
-// To the host; one message at a time is there.
+// Copies the message to a partner to the host; one at a time is held there.
 Message SiteTrees::Parts::message_to(const Stream& stream, std::size_t partner) {
   const std::size_t b = block_of[partner];
   if (b == kNone) return {};
@@ -110,7 +111,7 @@ Message SiteTrees::Parts::message_to(const Stream& stream, std::size_t partner) 
   return message;
 }
 
-// The furthest site's first: it takes longest.
+// Sends to the furthest sites first: their messages take longest.
 void SiteTrees::Parts::send(const Stream& stream, Octree& tree, const SourceParticle* particles, bool shapes,
                             std::uint64_t n) {
   with_shapes = shapes;
@@ -152,18 +153,18 @@ void SiteTrees::Parts::refuse(std::size_t partner, std::size_t rank, std::uint64
               std::to_string(came) + " bytes", "run the same version with the same settings at all sites");
 }
 
-// Counts say where blocks stand, so all have to be here first.
+// Receives all messages first: the counts of all blocks determine their places.
 void SiteTrees::Parts::receive_blocks(const Stream& stream) {
   std::vector<std::vector<Message>> parts;
   for (const int site : partners) parts.push_back(receive(site));
   counts.exchange_seconds = seconds_since(begun);
   std::vector<BlockCounts> came;
-  has.clear();
+  has_block.clear();
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    has.emplace_back();
+    has_block.emplace_back();
     for (std::size_t r = 0; r < parts[p].size(); ++r) {
-      has[p].push_back(!parts[p][r].empty());
-      if (!has[p][r]) continue;
+      has_block[p].push_back(!parts[p][r].empty());
+      if (!has_block[p][r]) continue;
       const auto header = read_block_header(parts[p][r], options.compress);
       if (!header) refuse(p, r, parts[p][r].size());
       came.push_back(header->counts());
@@ -175,7 +176,7 @@ void SiteTrees::Parts::receive_blocks(const Stream& stream) {
   std::size_t b = 0;
   for (std::size_t p = 0; p < parts.size(); ++p)
     for (std::size_t r = 0; r < parts[p].size(); ++r) {
-      if (!has[p][r]) continue;
+      if (!has_block[p][r]) continue;
       take_block(stream, p, r, b++, parts[p][r]);
       parts[p][r] = Message();
     }
@@ -195,11 +196,11 @@ void SiteTrees::Parts::receive_payload(const Stream& stream) {
   std::size_t b = 0;
   for (std::size_t p = 0; p < partners.size(); ++p) {
     const std::vector<Message> parts = receive(partners[p]);
-    if (parts.size() != has[p].size()) refuse(p, parts.size(), 0);
+    if (parts.size() != has_block[p].size()) refuse(p, parts.size(), 0);
     for (std::size_t r = 0; r < parts.size(); ++r) {
-      const std::uint64_t expected = has[p][r] ? in.blocks.payload_bytes(b) : 0;
+      const std::uint64_t expected = has_block[p][r] ? in.blocks.payload_bytes(b) : 0;
       if (parts[r].size() != expected) refuse(p, r, parts[r].size());
-      if (has[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
+      if (has_block[p][r]) copy_to_device(stream, in.packed.data() + in.blocks.begin(b++), parts[r].data(), expected);
     }
   }
   counts.exchange_seconds = seconds_since(begun);
@@ -211,9 +212,9 @@ SiteTrees::~SiteTrees() = default;
 void SiteTrees::send_whole_cells(int level) { parts_->whole_cells = level; }
 
 void SiteTrees::rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
-                        const Slabs& slabs, float drift, std::uint64_t number) {
+                        const WidenedSlabs& regions, std::uint64_t number) {
   if (parts_->under_way) throw std::logic_error("trees for other sites are still on their way");
-  parts_->select(stream, tree, walk, slabs, drift);
+  parts_->select(stream, tree, walk, regions);
   parts_->send(stream, tree, particles, true, number);
 }
 

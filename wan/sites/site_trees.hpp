@@ -1,5 +1,6 @@
-// Local essential trees between sites: what LocalEssentialTree is between ranks (host/let/local_essential_tree.hpp),
-// for slabs in place of ranks' boxes, with nothing agreed on beforehand: one message each way.
+// Exchange of local essential trees between sites, as by LocalEssentialTree between ranks
+// (host/let/local_essential_tree.hpp), but for slabs in place of the ranks' boxes, and with one message each way and no
+// agreement beforehand.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,15 @@
 namespace maki::sites {
 
 // The region that holds a site's particles: its slab widened by `drift` (sides) on both faces, the whole box in y and
-// z.
-// Distances to it are those to the nearer face, also across the edge of the box, whatever its thickness. Where the box
-// is not periodic, particles are in its middle half.
+// z. Distances to it are those to the nearer face, also across the edge of the box, whatever its thickness. Without
+// periodic boundaries, particles are in the middle half of the box.
 WalkTarget slab_target(const Slabs& slabs, int site, bool periodic, float drift);
+
+// Slabs with room for particles that have left theirs: each is widened by `drift` (sides) on both faces.
+struct WidenedSlabs {
+  const Slabs& slabs;
+  float drift = 0;
+};
 
 class SiteTrees {
  public:
@@ -30,17 +36,16 @@ class SiteTrees {
   void send_whole_cells(int level);
 
   // Selects parts of each rank's tree for the slabs of the partners, the neighbours (with a cutoff) or all other sites
-  // (without), widened by `drift` (sides) on both faces, and sends them; every partner gets a message, maybe an empty
-  // one.
-  // `number` rises from call to call, alike at all sites. Otherwise as LocalEssentialTree::rebuild().
+  // (without), and sends them; every partner gets a message, maybe an empty one. `number` rises from call to call,
+  // alike at all sites. Otherwise as LocalEssentialTree::rebuild().
   void rebuild(const Stream& stream, Octree& tree, const SourceParticle* particles, const WalkOptions& walk,
-               const Slabs& slabs, float drift, std::uint64_t number);
+               const WidenedSlabs& regions, std::uint64_t number);
   // Sends the payload alone, for the selection of the last rebuild().
   void update(const Stream& stream, Octree& tree, const SourceParticle* particles, std::uint64_t number);
-  // Whether the first message of every partner has arrived, so that finish() would wait little. Known at the gateway;
-  // on other ranks false until finish().
+  // Whether the first message of every partner has arrived, so that finish() hardly waits. Known at the gateway only;
+  // false on other ranks until finish().
   bool arrived();
-  void finish(const Stream& stream);  // waits; the forest is there for work queued on `stream`
+  void finish(const Stream& stream);  // waits for all messages; the forest may be used by work queued on `stream`
 
   // The forest and its particles as in LocalEssentialTree: blocks from all ranks of all partner sites, the same on
   // every rank of this site, in the order of the sites in the ring and then of their ranks. Counts: messages sent by

@@ -12,47 +12,48 @@
 namespace maki::sites {
 namespace {
 
-// How a call of the gateway ended, in one small broadcast.
+// The result of a call at the gateway, broadcast to the other ranks.
 struct Outcome {
   enum Kind : std::uint64_t { kDone, kError, kSiteLost };
   std::uint64_t kind = kDone;
-  std::uint64_t bytes = 0;  // of what follows: the message, or the error's text
+  std::uint64_t bytes = 0;  // bytes of the message, or of the error's text, that follows
 };
 
-// Behind the first piece's bytes: the sizes of all parts, and how many there are.
-std::size_t tail_bytes(std::size_t parts) { return (parts + 1) * sizeof(std::uint64_t); }
+// Size of the table at the end of the first piece: the sizes of all parts, and their number.
+std::size_t bytes_of_sizes(std::size_t parts) { return (parts + 1) * sizeof(std::uint64_t); }
 
-void append_tail(Message& piece, const std::vector<std::uint64_t>& sizes) {
+void append_sizes(Message& piece, const std::vector<std::uint64_t>& sizes) {
   const std::uint64_t count = sizes.size();
   const auto table = std::as_bytes(std::span(sizes)), last = as_bytes_of(count);
   piece.insert(piece.end(), table.begin(), table.end());
   piece.insert(piece.end(), last.begin(), last.end());
 }
 
-constexpr std::uint64_t kLargestPart = std::uint64_t{1} << 46;  // so that sums of all are no matter
-constexpr std::size_t kReserved = std::size_t{1} << 30;         // before the bytes have come
+constexpr std::uint64_t kLargestPart = std::uint64_t{1} << 46;  // so that sums of sizes do not overflow
+constexpr std::size_t kReserved = std::size_t{1} << 30;         // at most so many bytes are reserved for a part ahead
 static_assert(Sites::kPiece + (Sites::kMostRanks + 1) * sizeof(std::uint64_t) <= kLongestMessage);
 
-[[noreturn]] void throw_garbled(const std::string& site) {
+[[noreturn]] void throw_inconsistent(const std::string& site) {
   throw Error("the sizes of the parts that came from site " + site + " do not fit", "",
               "run the same version at all sites");
 }
 
-// `site`: whose it is.
-std::vector<std::uint64_t> take_tail(Message& piece, const std::string& site) {
+// Removes the table from the end of a piece and returns the sizes. `site`: the sender, for messages.
+std::vector<std::uint64_t> remove_sizes(Message& piece, const std::string& site) {
   std::uint64_t count = 0;
-  if (piece.size() < sizeof count) throw_garbled(site);
+  if (piece.size() < sizeof count) throw_inconsistent(site);
   std::memcpy(&count, piece.data() + piece.size() - sizeof count, sizeof count);
-  if (count == 0 || count > piece.size() / sizeof count - 1 || count > Sites::kMostRanks) throw_garbled(site);
-  const std::size_t bytes = piece.size() - tail_bytes(count);
+  if (count == 0 || count > piece.size() / sizeof count - 1 || count > Sites::kMostRanks) throw_inconsistent(site);
+  const std::size_t bytes = piece.size() - bytes_of_sizes(count);
   std::vector<std::uint64_t> sizes(count);
   std::memcpy(sizes.data(), piece.data() + bytes, count * sizeof count);
-  if (std::ranges::any_of(sizes, [](std::uint64_t size) { return size > kLargestPart; })) throw_garbled(site);
+  if (std::ranges::any_of(sizes, [](std::uint64_t size) { return size > kLargestPart; })) throw_inconsistent(site);
   piece.resize(bytes);
   return sizes;
 }
 
-// The bytes [begin, end) of all parts one behind the other, part by part: call(part, offset in it, offset in the range, bytes).
+// Splits the range [begin, end) of all parts, laid end to end, by part: call(part, offset in the part, offset in the
+// range, bytes).
 template <class Call>
 void for_parts(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end, Call&& call) {
   std::uint64_t start = 0;
@@ -64,22 +65,22 @@ void for_parts(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std
 
 }  // namespace
 
-struct Sites::Own {
-  explicit Own(const Communicator& all) : ranks(all.size() > 1 ? all.split(0, all.rank()) : all) {}
-  Communicator ranks;          // for what is sent here alone: nothing of others is mixed with it
-  std::exception_ptr problem;  // of publish(), which nobody but the gateway has heard of yet
+struct Sites::Gateway {
+  explicit Gateway(const Communicator& all) : ranks(all.size() > 1 ? all.split(0, all.rank()) : all) {}
+  Communicator ranks;          // a communicator of its own, so that these messages do not mix with others
+  std::exception_ptr problem;  // an error of publish() that the other ranks do not know of yet
   std::map<std::pair<Phase, std::uint64_t>, Message> published;
   std::size_t piece = kPiece;
 
-  bool gateway() const { return ranks.rank() == 0; }
+  bool here() const { return ranks.rank() == 0; }
 
-  // The gateway makes the call, which returns a message for all ranks or throws for all.
+  // Runs `call` at the gateway; all ranks get the message that it returns, or throw what it throws.
   template <class Call>
-  Message share(Call&& call) {
+  Message share_result(Call&& call) {
     Message message;
     std::string text;
     Outcome outcome;
-    if (gateway()) {
+    if (here()) {
       try {
         if (problem) std::rethrow_exception(problem);
         message = call();
@@ -104,37 +105,37 @@ struct Sites::Own {
     throw Error(text);
   }
 
-  // Parts of all ranks to the gateway, which gives them to `pass` piece by piece.
+  // Gathers the parts of all ranks at the gateway, which hands them to `pass` piece by piece.
   template <class Pass>
   void gather(std::span<const std::byte> mine, Pass&& pass);
   Message gather_piece(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end,
                        std::span<const std::byte> mine);
 };
 
-// Bytes [begin, end) of all parts: on the gateway. Other ranks send what they have of it.
-Message Sites::Own::gather_piece(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end,
-                                 std::span<const std::byte> mine) {
+// Gathers the bytes [begin, end) of all parts at the gateway.
+Message Sites::Gateway::gather_piece(const std::vector<std::uint64_t>& sizes, std::uint64_t begin, std::uint64_t end,
+                                     std::span<const std::byte> mine) {
   const auto me = static_cast<std::size_t>(ranks.rank());
   Message piece;
   std::vector<Communicator::Outgoing> out;
   std::vector<Communicator::Incoming> in;
-  if (gateway()) {
-    piece.reserve(end - begin + (begin == 0 ? tail_bytes(sizes.size()) : 0));
+  if (here()) {
+    piece.reserve(end - begin + (begin == 0 ? bytes_of_sizes(sizes.size()) : 0));
     const std::size_t own =
         begin < mine.size() ? std::min<std::size_t>(end, mine.size()) - begin : 0;  // the first part
     if (own > 0) piece.assign(mine.begin() + begin, mine.begin() + begin + own);
     piece.resize(end - begin);
   }
   for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t from, std::uint64_t to, std::size_t bytes) {
-    if (gateway() && part != me) in.push_back({static_cast<int>(part), piece.data() + to, bytes});
-    if (!gateway() && part == me) out.push_back({0, mine.data() + from, bytes});
+    if (here() && part != me) in.push_back({static_cast<int>(part), piece.data() + to, bytes});
+    if (!here() && part == me) out.push_back({0, mine.data() + from, bytes});
   });
   ranks.exchange(out, in);
   return piece;
 }
 
 template <class Pass>
-void Sites::Own::gather(std::span<const std::byte> mine, Pass&& pass) {
+void Sites::Gateway::gather(std::span<const std::byte> mine, Pass&& pass) {
   std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks.size()));
   const std::uint64_t bytes = mine.size();
   ranks.all_gather(&bytes, sizes.data(), sizeof bytes);
@@ -144,10 +145,10 @@ void Sites::Own::gather(std::span<const std::byte> mine, Pass&& pass) {
   do {
     const std::uint64_t end = std::min<std::uint64_t>(total, begin + piece);
     Message next = gather_piece(sizes, begin, end, mine);
-    if (gateway() && !failed) {  // after a failure the other ranks' pieces still have to be taken
+    if (here() && !failed) {  // after a failure, pieces of the other ranks are received and dropped
       try {
         if (problem) std::rethrow_exception(problem);
-        if (begin == 0) append_tail(next, sizes);
+        if (begin == 0) append_sizes(next, sizes);
         pass(std::move(next));
       } catch (...) {
         failed = std::current_exception();
@@ -155,15 +156,15 @@ void Sites::Own::gather(std::span<const std::byte> mine, Pass&& pass) {
     }
     begin = end;
   } while (begin < total);
-  share([&] {
+  share_result([&] {
     if (failed) std::rethrow_exception(failed);
     return Message();
   });
 }
 
 Sites::Sites(std::unique_ptr<Ring> ring, std::vector<std::string> names, const Communicator& ranks)
-    : ring_(std::move(ring)), names_(std::move(names)), ranks_(ranks), own_(std::make_unique<Own>(ranks)) {
-  const Message place = own_->share([&] {
+    : ring_(std::move(ring)), names_(std::move(names)), ranks_(ranks), gateway_(std::make_unique<Gateway>(ranks)) {
+  const Message place = gateway_->share_result([&] {
     if (!ring_) throw Error("a site without a ring on its first rank");
     if (ring_->count() != count())
       throw Error("a ring of " + std::to_string(ring_->count()) + " sites", std::to_string(count()) + " are named");
@@ -176,48 +177,48 @@ Sites::Sites(std::unique_ptr<Ring> ring, std::vector<std::string> names, const C
 
 Sites::Sites(const Communicator& ranks, std::string name)
     : ring_(std::move(make_memory_rings(1).front())), names_{std::move(name)}, ranks_(ranks),
-      own_(std::make_unique<Own>(Communicator::self())) {}
+      gateway_(std::make_unique<Gateway>(Communicator::self())) {}
 
 Sites::~Sites() = default;
 
 void Sites::set_piece(std::size_t bytes) {
   if (bytes == 0) throw Error("pieces of no bytes");
-  own_->piece = bytes;
+  gateway_->piece = bytes;
 }
 
 void Sites::publish(Phase phase, std::uint64_t number, std::span<const std::byte> mine) {
-  if (!own_->gateway()) return;
+  if (!gateway_->here()) return;
   try {
     Message message(mine.begin(), mine.end());
-    own_->published[{phase, number}] = message;
+    gateway_->published[{phase, number}] = message;
     ring_->publish(phase, number, std::move(message));
   } catch (...) {
-    if (own_->ranks.size() == 1) throw;
-    own_->problem = std::current_exception();  // all ranks hear of it at the next call that they wait in
+    if (gateway_->ranks.size() == 1) throw;
+    gateway_->problem = std::current_exception();  // thrown on all ranks by the next call in which they wait
   }
 }
 
 std::vector<Message> Sites::collect(Phase phase, std::uint64_t number) {
   std::vector<Message> all(static_cast<std::size_t>(count()));
-  Message packed = own_->share([&] {
-    const auto own = own_->published.find({phase, number});
-    if (own == own_->published.end()) throw Error("the sites are not in step", "nothing was published here");
+  Message packed = gateway_->share_result([&] {
+    const auto own = gateway_->published.find({phase, number});
+    if (own == gateway_->published.end()) throw Error("the sites are not in step", "nothing was published here");
     all[static_cast<std::size_t>(me_)] = std::move(own->second);
-    own_->published.erase(own);
+    gateway_->published.erase(own);
     for (int site = 0; site < count(); ++site)
       if (site != me_) all[static_cast<std::size_t>(site)] = ring_->receive(site, phase, number);
     Message one;
-    if (own_->ranks.size() == 1) return one;
+    if (gateway_->ranks.size() == 1) return one;
     std::vector<std::uint64_t> sizes;
     for (const Message& message : all) {
       sizes.push_back(message.size());
       one.insert(one.end(), message.begin(), message.end());
     }
-    append_tail(one, sizes);
+    append_sizes(one, sizes);
     return one;
   });
-  if (own_->gateway()) return all;
-  const auto sizes = take_tail(packed, name(me_));
+  if (gateway_->here()) return all;
+  const auto sizes = remove_sizes(packed, name(me_));
   for_parts(sizes, 0, packed.size(), [&](std::size_t site, std::uint64_t, std::uint64_t from, std::size_t bytes) {
     all[site].assign(packed.begin() + from, packed.begin() + from + bytes);
   });
@@ -225,22 +226,22 @@ std::vector<Message> Sites::collect(Phase phase, std::uint64_t number) {
 }
 
 void Sites::send_parts(int to, Phase phase, std::uint64_t number, std::span<const std::byte> mine) {
-  own_->gather(mine, [&](Message piece) { ring_->send(to, phase, number, std::move(piece)); });
+  gateway_->gather(mine, [&](Message piece) { ring_->send(to, phase, number, std::move(piece)); });
 }
 
 void Sites::publish_parts(Phase phase, std::uint64_t number, std::span<const std::byte> mine) {
-  own_->gather(mine, [&](Message piece) { ring_->publish(phase, number, std::move(piece)); });
+  gateway_->gather(mine, [&](Message piece) { ring_->publish(phase, number, std::move(piece)); });
 }
 
 std::vector<Message> Sites::receive_parts(int from, Phase phase, std::uint64_t number) {
-  const auto receive = [&] { return own_->share([&] { return ring_->receive(from, phase, number); }); };
+  const auto receive = [&] { return gateway_->share_result([&] { return ring_->receive(from, phase, number); }); };
   Message piece = receive();
-  const auto sizes = take_tail(piece, name(from));
+  const auto sizes = remove_sizes(piece, name(from));
   const std::uint64_t total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   std::vector<Message> parts(sizes.size());
   for (std::uint64_t begin = 0;; piece = receive()) {
     const std::uint64_t end = begin + piece.size();
-    if (end > total || (piece.empty() && total > 0)) throw_garbled(name(from));
+    if (end > total || (piece.empty() && total > 0)) throw_inconsistent(name(from));
     for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t, std::uint64_t at, std::size_t bytes) {
       Message& whole = parts[part];
       if (bytes == piece.size() && bytes == sizes[part]) {
@@ -258,42 +259,43 @@ std::vector<Message> Sites::receive_parts(int from, Phase phase, std::uint64_t n
 std::vector<Message> Sites::receive_shares(int from, Phase phase, std::uint64_t number) {
   const auto size = static_cast<std::size_t>(ranks_.size()), me = static_cast<std::size_t>(ranks_.rank());
   if (size == 1) return receive_parts(from, phase, number);
-  // A piece goes by itself to the ranks whose parts it has; all hear of its size, and of the parts' sizes with the first.
+  // The gateway sends a piece only to the ranks whose parts it holds. All ranks learn the size of the piece, and of all
+  // parts with the first piece.
   Message piece;
   std::vector<std::uint64_t> sizes;
   std::vector<Message> mine;
   std::uint64_t begin = 0, total = 0;
   do {
-    Message told = own_->share([&] {
+    Message piece_header = gateway_->share_result([&] {
       piece = ring_->receive(from, phase, number);
       std::vector<std::uint64_t> table;
-      if (sizes.empty()) table = take_tail(piece, name(from));
+      if (sizes.empty()) table = remove_sizes(piece, name(from));
       const std::uint64_t bytes = piece.size();
       const auto front = as_bytes_of(bytes);
       Message header(front.begin(), front.end());
-      append_tail(header, table);
+      append_sizes(header, table);
       return header;
     });
     std::uint64_t bytes = 0;
-    std::memcpy(&bytes, told.data(), sizeof bytes);
+    std::memcpy(&bytes, piece_header.data(), sizeof bytes);
     const std::uint64_t end = begin + bytes;
     if (sizes.empty()) {
-      sizes = take_tail(told, name(from));
+      sizes = remove_sizes(piece_header, name(from));
       total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
       mine.resize(sizes.size() > me ? (sizes.size() - me + size - 1) / size : 0);
     }
-    if (end > total || (begin == end && total > 0)) throw_garbled(name(from));
+    if (end > total || (begin == end && total > 0)) throw_inconsistent(name(from));
     std::vector<Communicator::Outgoing> out;
     std::vector<Communicator::Incoming> in;
     for_parts(sizes, begin, end, [&](std::size_t part, std::uint64_t to, std::uint64_t at, std::size_t bytes) {
-      if (own_->gateway()) out.push_back({static_cast<int>(part % size), piece.data() + at, bytes});
+      if (gateway_->here()) out.push_back({static_cast<int>(part % size), piece.data() + at, bytes});
       if (part % size != me) return;
       Message& whole = mine[part / size];
       whole.reserve(std::min<std::size_t>(sizes[part], kReserved));
       whole.resize(to + bytes);
       in.push_back({0, whole.data() + to, bytes});
     });
-    own_->ranks.exchange(out, in);
+    gateway_->ranks.exchange(out, in);
     begin = end;
   } while (begin < total);
   return mine;
@@ -301,7 +303,7 @@ std::vector<Message> Sites::receive_shares(int from, Phase phase, std::uint64_t 
 
 std::array<Traffic, kPhases> Sites::take_traffic() {
   using All = std::array<Traffic, kPhases>;
-  return value_of<All>(own_->share([&] {
+  return value_of<All>(gateway_->share_result([&] {
     const All traffic = ring_->take_traffic();
     const auto bytes = as_bytes_of(traffic);
     return Message(bytes.begin(), bytes.end());
@@ -309,7 +311,7 @@ std::array<Traffic, kPhases> Sites::take_traffic() {
 }
 
 void Sites::close() {
-  own_->share([&] {
+  gateway_->share_result([&] {
     ring_->close();
     return Message();
   });

@@ -1,5 +1,5 @@
 // Communication of all ranks of a site with the other sites. All calls are collective over the ranks of this site; its
-// first rank, the gateway, exchanges the messages.
+// first rank, the gateway, sends and receives the messages.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class Sites {
  public:
   // Collective. `ring` on rank 0, null on all others; `names` of the sites in the order of the ring, on all.
   Sites(std::unique_ptr<Ring> ring, std::vector<std::string> names, const Communicator& ranks);
-  // A ring of one: each rank has its own messages back. (Parts of ranks go to other sites, of which it has none.)
+  // A ring of one site: collect() returns the own message of each rank. Parts are for other sites, which do not exist.
   explicit Sites(const Communicator& ranks, std::string name = "");
   ~Sites();
 
@@ -31,8 +31,8 @@ class Sites {
   bool alone() const { return count() == 1; }
   const Communicator& ranks() const { return ranks_; }
 
-  // All calls throw on every rank what went wrong at the gateway: SiteLost, or Error. (A site of several ranks hears of
-  // what went wrong in publish() with its next call.)
+  // All calls throw the errors of the gateway, SiteLost or Error, on every rank. (At a site of several ranks, errors of
+  // publish() are thrown by the next call.)
 
   // Sends `mine` of rank 0 to all other sites; a small message, alike on all ranks. Returns at once.
   void publish(Phase phase, std::uint64_t number, std::span<const std::byte> mine);
@@ -67,7 +67,7 @@ class Sites {
   // Phase::kOutput: energies, the numbers of particles of a snapshot, meshes of spectra, the report at the end).
   std::uint64_t next_number(Phase phase) { return ++numbers_[static_cast<std::size_t>(phase)]; }
 
-  // Traffic of the gateway, alike on all ranks.
+  // Traffic of the gateway, equal on all ranks.
   std::array<Traffic, kPhases> take_traffic();
   void close();
   Ring* ring() { return ring_.get(); }  // null on all ranks but the gateway
@@ -82,8 +82,8 @@ class Sites {
   Communicator ranks_;
   int me_ = 0;
   std::array<std::uint64_t, kPhases> numbers_{};  // last results of next_number()
-  struct Own;                                     // messages that this site has published and not collected yet
-  std::unique_ptr<Own> own_;
+  struct Gateway;                                 // messages that this site has published and not collected yet
+  std::unique_ptr<Gateway> gateway_;
 };
 
 // Conversion of a value to a message and back. T has no pointers. value_of() throws Error where the size is not that of

@@ -12,7 +12,7 @@ namespace maki::sites {
 namespace {
 
 constexpr std::uint64_t kSide = std::uint64_t{1} << 32;
-constexpr std::uint64_t kWhole = std::uint64_t{1} << 40;  // all work
+constexpr std::uint64_t kWhole = std::uint64_t{1} << 40;  // the work of all sites
 
 // Products of powers of two are exact, so that these are the same integers everywhere.
 std::uint64_t fixed(double sides) {
@@ -38,7 +38,7 @@ std::vector<std::uint64_t> sums_before(const std::vector<std::uint64_t>& parts) 
   return sums;
 }
 
-// The share of each site by its speed.
+// The share of each site in proportion to its speed.
 std::vector<std::uint64_t> speeds(std::span<const SiteWork> sites) {
   std::vector<std::uint64_t> known;
   std::vector<double> speed(sites.size(), 0.0);
@@ -54,7 +54,7 @@ std::vector<std::uint64_t> speeds(std::span<const SiteWork> sites) {
   return shares_of(all);
 }
 
-// What has been done in each slab; by numbers of particles where no work is known. Empty where there is neither.
+// The work done in each slab; the numbers of particles where no work is known. Empty where there is neither.
 std::vector<std::uint64_t> loads(std::span<const SiteWork> sites) {
   std::vector<double> values;
   for (const SiteWork& s : sites) values.push_back(usable(s.work) ? s.work : 0);
@@ -64,7 +64,8 @@ std::vector<std::uint64_t> loads(std::span<const SiteWork> sites) {
   return shares_of(values);
 }
 
-// How much of the way to go, in 256ths: by how much the times differ. Nothing where they agree.
+// The fraction (in 256ths) of the way to the goal that boundaries move: it grows with the difference of the times; 0
+// where they agree.
 std::uint64_t gain(std::span<const SiteWork> sites) {
   double least = HUGE_VAL, most = 0;
   for (const SiteWork& s : sites) {
@@ -76,7 +77,8 @@ std::uint64_t gain(std::span<const SiteWork> sites) {
   return difference <= 20 ? 0 : std::clamp<std::uint64_t>(difference * 3 / 2, 64, 192);
 }
 
-// Work left of a place, each site's spread over its slab as its samples are, evenly between two of them.
+// Cumulative work up to a place in x. The work of a site is spread over its slab like its samples, evenly between two
+// neighbouring samples.
 class WorkBelow {
  public:
   WorkBelow(const Slabs& slabs, std::span<const SiteWork> sites, std::vector<std::uint64_t> loads)
@@ -84,7 +86,7 @@ class WorkBelow {
     for (int i = 0; i < slabs.count(); ++i) knots_.push_back(knots(slabs, i, sites[static_cast<std::size_t>(i)].x));
   }
 
-  // The first place with that much work left of it.
+  // The first place with at least `work` to its left.
   std::uint64_t place(std::uint64_t work) const {
     std::uint64_t low = 0, high = kSide;
     while (low < high) {
@@ -98,7 +100,7 @@ class WorkBelow {
   }
 
  private:
-  // The slab's ends and the samples between them. Those that have strayed count at the end that is nearer.
+  // The ends of the slab and the samples between them; samples outside of the slab count at the nearer end.
   static std::vector<std::uint64_t> knots(const Slabs& slabs, int site, const std::vector<std::uint32_t>& samples) {
     const std::uint64_t begin = slabs.begin(site), end = slabs.end(site);
     const auto half = static_cast<std::int64_t>((end - begin) / 2);
@@ -137,7 +139,7 @@ class WorkBelow {
   std::vector<std::vector<std::uint64_t>> knots_;
 };
 
-// From `from` towards `to`, by no more than the limits allow.
+// The boundary moved towards `to`, within the limits.
 std::uint64_t moved(const Slabs& now, int boundary, std::uint64_t to, std::uint64_t most, std::uint64_t finest) {
   const std::uint64_t from = now.begin(boundary);
   most = std::min({most, (from - now.begin(boundary - 1)) / 2, (now.end(boundary) - from) / 2});

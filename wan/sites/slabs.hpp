@@ -1,4 +1,4 @@
-// Which site owns which part of the box: slabs in x whose boundaries follow the speed of the sites.
+// The domain decomposition among sites: slabs in x, whose boundaries follow the speed of the sites.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 namespace maki::sites {
 namespace {
 
-// Bytes of shapes: below kDivided a leaf's particles, then divided cells of 1 to 8 children.
+// One-byte codes of shapes: below kDivided the particles of a leaf, then divided cells with 1 to 8 children.
 constexpr std::uint32_t kDivided = 245, kClosed = kDivided + 8, kLargeLeaf = kClosed + 1;
 
 void append(std::span<const std::byte> bytes, Message& to) { to.insert(to.end(), bytes.begin(), bytes.end()); }
@@ -17,7 +17,7 @@ std::uint32_t word_at(std::span<const std::byte> bytes, std::size_t k) {
   return word;
 }
 
-// The bits that all words have, 0 where they differ.
+// The word that all words equal; 0 where they differ.
 std::uint32_t common_word(std::span<const std::byte> words) {
   const std::size_t n = words.size() / sizeof(std::uint32_t);
   if (n == 0) return 0;

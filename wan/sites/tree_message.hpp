@@ -1,7 +1,7 @@
 // One block of a tree (host/let/blocks.hpp) as a message between sites.
 //
-// A rebuild's: a header, then the block's sections. Where blocks are compressed, shapes have a byte each in place of
-// four, and masses are left out where all are the same. A reuse step's has the block's payload and nothing else.
+// The message of a rebuild has a header and then the sections of the block. In compressed blocks, shapes take one byte
+// in place of four, and equal masses are sent once. The message of a reuse step is the payload of the block alone.
 #pragma once
 
 #include <cstddef>
@@ -25,19 +25,19 @@ struct BlockHeader {
 
 // A leaf of up to 244 particles, a divided cell (245 to 252) and a closed one have one byte, a larger leaf five.
 void append_shapes(std::span<const std::uint32_t> shapes, Message& to);
-// `count` shapes out of all of `from`; nothing where they do not fit.
+// Decodes `count` shapes, which take all of `from`; nullopt where they do not.
 std::optional<std::vector<std::uint32_t>> read_shapes(std::span<const std::byte> from, std::uint64_t count);
 
-// `message` holds room for the header and then the block's payload already; `rest` is what follows the payload in the
-// block: shapes and, where it is compressed, masses.
+// Completes a message that holds room for the header and then the payload. `rest`: the bytes that follow the payload in
+// the block, which are shapes and, in compressed blocks, masses.
 void finish_block_message(const BlockCounts& counts, bool compress, std::span<const std::byte> rest, Message& message);
 
-// The header, where the message may be that of a block of these settings.
+// The header; nullopt where the message cannot be that of a block with this setting.
 std::optional<BlockHeader> read_block_header(const Message& message, bool compress);
-// What follows the payload in the block; nothing where the message's length is not right.
+// The bytes that follow the payload in the block; nullopt where the length of the message is wrong.
 std::optional<std::vector<std::byte>> read_rest_of_block(const Message& message, const BlockHeader& header);
-// Whether that begins with the shapes of a tree that has as many of all as the block says: a forest is built from them
-// without another look, and walked with a stack that is as deep as a tree can be.
+// Whether `rest` begins with the shapes of a tree with the given counts. Forests are built from them without further
+// checks, and walked with a stack that is as deep as a tree can be.
 bool is_tree(std::span<const std::byte> rest, const BlockCounts& counts);
 
 }  // namespace maki::sites

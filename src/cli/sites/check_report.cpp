@@ -132,7 +132,7 @@ std::string link_table(const sites::RingPlan& plan, const std::vector<sites::Lin
   };
   std::string text = row("neighbour", "", "configuration", "its clock", "round trip", "paced at", "out", "in");
   for (const sites::LinkCheck& link : links) {
-    const std::string way = link.calls ? "it calls" : "we call";
+    const std::string way = link.peer_calls ? "it calls" : "we call";
     text += row(name_of(plan, link), link.reachable ? "reached, " + way : "NOT REACHED",
                 !link.reachable            ? "-"
                 : link.differences.empty() ? "the same"

@@ -86,9 +86,10 @@ void check(const Options& given) {
   const Prepared run = prepare(config, false, Communicator::self());
   first_slabs(run, site.count);
   sites::RingPlan plan = make_ring_plan(run.config, site, false);
-  plan.say = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
+  plan.report = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
   if (given.wait > 0) plan.wait_limit = given.wait;
-  plan.say(fmt::format("site {} of the ring {}, Maki {}", site.name, fmt::join(config.sites.ring, ", "), plan.version));
+  plan.report(
+      fmt::format("site {} of the ring {}, Maki {}", site.name, fmt::join(config.sites.ring, ", "), plan.version));
 
   std::vector<sites::LinkCheck> links;
   std::vector<std::string> problems = problems_here(plan), notes;

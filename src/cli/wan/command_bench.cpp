@@ -32,11 +32,11 @@ void serve(const Options& given) {
   service.relay = choices.relay;
   service.once = given.once;
   service.stop = [] { return interrupted != 0; };
-  service.say = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
+  service.report = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
   service.listening = [&](const wan::Endpoint& where) {
-    service.say(fmt::format("measurements: listening on {}{} (Ctrl-C ends it)",
-                            choices.relay.used() ? "the relay as " + choices.relay.target : where.text(),
-                            choices.security.insecure ? ", without encryption" : ""));
+    service.report(fmt::format("measurements: listening on {}{} (Ctrl-C ends it)",
+                               choices.relay.used() ? "the relay as " + choices.relay.target : where.text(),
+                               choices.security.insecure ? ", without encryption" : ""));
   };
   wan::serve_bench(service);
 }

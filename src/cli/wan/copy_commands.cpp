@@ -15,6 +15,7 @@
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
 #include "wan/net/copy/sync.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki {
 namespace {
@@ -47,8 +48,7 @@ std::string own_name() {
 }
 
 wan::Path connect(const wan::Endpoint& host, const PathChoices& choices, double within = 0) {
-  return wan::Path::connect(host, choices.security, choices.settings, own_name(), choices.relay, wan::Context::shared(),
-                            within);
+  return wan::Path::connect(host, choices.security, choices.settings, {own_name(), choices.relay, within});
 }
 
 // No copy has more under way: nobody is to fill more memory than that.
@@ -147,8 +147,7 @@ void run_copy(const CopyCommand& given) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!given.quiet)
     say(fmt::format("copied {}; {:.1f} s, {}/s", wan::copy::summary(report.counts), seconds,
-                    wan::copy::size_text(
-                        static_cast<std::uint64_t>(static_cast<double>(report.counts.bytes) / seconds))));
+                    wan::amount(static_cast<std::uint64_t>(static_cast<double>(report.counts.bytes) / seconds))));
   if (!report.complete()) throw CLI::RuntimeError(kSomeFailed);
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/device/error.hpp"
 #include "src/config/text.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 template <class Set>
 void at_place(const std::string& where, Set set) {
   try {
-    set();
-  } catch (const std::exception& error) {  // maki::Error or wan::Error
+    sites::translate_errors(set);
+  } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", where, error.what()));
   }
 }

@@ -73,7 +73,7 @@ OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communi
     sites::RingPlan plan = make_ring_plan(resolved, site, !restarts.empty());
     plan.restarts = restarts;
     if (!restarts.empty()) plan.agreement += fmt::format("the run to resume = {}\n", run);
-    plan.say = say;
+    plan.report = say;
     ring = std::make_unique<sites::NetRing>(plan);
     open.restart = common_restart(ring->hellos());
   });

@@ -62,8 +62,9 @@ copy::Piece CopyMaker::piece() {
 copy::Answers CopyMaker::answers() {
   copy::Answers answers{.first = one_in(random_, 20) ? number() : answered_, .answers = {}};
   for (auto i = below(random_, 12); i > 0; --i) {
-    copy::Answer answer{.wish = static_cast<copy::Wish>(below(random_, 4)), .size = 0, .checksum = {}};
-    if (answer.wish == copy::Wish::kContinue || answer.wish == copy::Wish::kCompare) answer.size = number();
+    copy::Answer answer{.request = static_cast<copy::FileRequest>(below(random_, 4)), .size = 0, .checksum = {}};
+    if (answer.request == copy::FileRequest::kContinue || answer.request == copy::FileRequest::kCompare)
+      answer.size = number();
     answers.answers.push_back(answer);
   }
   answered_ += answers.answers.size();

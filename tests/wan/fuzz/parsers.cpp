@@ -226,8 +226,8 @@ std::vector<Block> pieces() {
 }
 std::vector<Block> backs() {
   copy::Answers answers{.first = 3, .answers = {}};
-  answers.answers.push_back({.wish = copy::Wish::kSend});
-  answers.answers.push_back({.wish = copy::Wish::kContinue, .size = 10, .checksum = {}});
+  answers.answers.push_back({.request = copy::FileRequest::kSend});
+  answers.answers.push_back({.request = copy::FileRequest::kContinue, .size = 10, .checksum = {}});
   copy::Results results;
   results.failures = {{.index = 1, .text = "no room"}};
   return {block(copy::encode(answers)), block(copy::encode(results))};

@@ -34,7 +34,7 @@ class PathStates : public testing::TestWithParam<bool> {
 
 void expect_served(Listener& listener, const Security& security) {
   auto called = std::async(std::launch::async,
-                           [&] { return Path::connect(listener.address(), security, test::streams(1), "honest"); });
+                           [&] { return Path::connect(listener.address(), security, test::streams(1), {"honest"}); });
   for (;;) {
     auto accepted = listener.accept_for(20);
     ASSERT_TRUE(accepted) << "nobody else is served";
@@ -73,7 +73,7 @@ void PathStates::listeners(std::uint64_t frames) {
     Random random(seed);
     HostileListener attack(random, security);
     auto called = std::async(std::launch::async, [&] {
-      return Path::connect(attack.address(), security, small(), "victim", {}, Context::shared(), 5);
+      return Path::connect(attack.address(), security, small(), {.name = "victim", .within = 5});
     });
     while (called.wait_for(std::chrono::seconds(0)) != std::future_status::ready) attack.open();
     std::list<User> users;

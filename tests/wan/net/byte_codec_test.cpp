@@ -36,7 +36,7 @@ TEST(ByteCodec, WhatWasPutIsReadAgain) {
   EXPECT_EQ(in.left(), 5u);
   in.zeros(5, "no zeros");
   in.end();
-  EXPECT_EQ(out.block<40>()[39], std::byte{0});
+  EXPECT_EQ(block<40>(out.bytes())[39], std::byte{0});
 }
 
 TEST(ByteCodec, NothingIsReadBeyondTheEnd) {

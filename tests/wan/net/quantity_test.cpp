@@ -46,5 +46,12 @@ TEST(Quantity, TextsOfNumbersAreReadAsTheSameNumbers) {
   EXPECT_EQ(rate_text(1e8), "800 Mbit/s");
 }
 
+TEST(Quantity, AmountsAreRounded) {
+  EXPECT_EQ(amount(999), "999 bytes");
+  EXPECT_EQ(amount(1500), "1.5 kB");
+  EXPECT_EQ(amount(2'100'000'000), "2.10 GB");
+  EXPECT_EQ(amount(1'234'567'890'123), "1.235 TB");
+}
+
 }  // namespace
 }  // namespace maki::wan

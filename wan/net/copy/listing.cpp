@@ -126,7 +126,7 @@ std::optional<Listed> Listing::step() {
       }
       if (auto found = take(root_, path, name, status)) return found;
     } catch (const FileProblem& problem) {
-      notes_.say(true, problem.what());
+      notes_.add(true, problem.what());
     }
 }
 
@@ -141,7 +141,7 @@ std::optional<Listed> Listing::take(const std::shared_ptr<const Root>& root, con
   } else if (S_ISREG(status.st_mode)) {
     entry.size = static_cast<std::uint64_t>(status.st_size);
   } else {
-    notes_.say(false, fmt::format("'{}' left out ({})", printable(name),
+    notes_.add(false, fmt::format("'{}' left out ({})", printable(name),
                                   S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"));
     return {};
   }

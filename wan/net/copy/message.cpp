@@ -149,8 +149,8 @@ Bytes encode(const Answers& answers) {
   out.put(answers.first);
   out.put(static_cast<std::uint32_t>(answers.answers.size()));
   for (const Answer& answer : answers.answers) {
-    out.put(answer.wish);
-    if (answer.wish != Wish::kContinue && answer.wish != Wish::kCompare) continue;
+    out.put(answer.request);
+    if (answer.request != FileRequest::kContinue && answer.request != FileRequest::kCompare) continue;
     out.put(answer.size);
     out.put_bytes(answer.checksum);
   }
@@ -168,8 +168,8 @@ Answers decode_answers(std::span<const std::byte> message) {
   const auto count = in.number(static_cast<std::uint32_t>(kMaxEntries), "too many answers");
   for (std::uint32_t i = 0; i < count; ++i) {
     Answer answer;
-    answer.wish = static_cast<Wish>(in.number(std::uint8_t{3}, "unknown wish"));
-    if (answer.wish == Wish::kContinue || answer.wish == Wish::kCompare) {
+    answer.request = static_cast<FileRequest>(in.number(std::uint8_t{3}, "unknown request"));
+    if (answer.request == FileRequest::kContinue || answer.request == FileRequest::kCompare) {
       answer.size = in.number(kMaxFile, "a file is too large");
       answer.checksum = in.array<sizeof(Checksum)>();
     }

@@ -67,7 +67,7 @@ struct Piece {
   std::vector<Entry> entries;
 };
 
-enum class Wish : std::uint8_t {
+enum class FileRequest : std::uint8_t {
   kNothing = 0,  // the receiver has it, or cannot take it
   kSend = 1,
   kContinue = 2,  // the receiver has the first `size` bytes, with this checksum
@@ -75,7 +75,7 @@ enum class Wish : std::uint8_t {
 };
 
 struct Answer {
-  Wish wish = Wish::kNothing;
+  FileRequest request = FileRequest::kNothing;
   std::uint64_t size = 0;
   Checksum checksum{};
 };

@@ -102,14 +102,14 @@ Answer Plan::answer(const Entry& entry, std::uint64_t index) try {
     return {};
   }
   const Answer answer = decide(entry, wanted);
-  if (answer.wish == Wish::kNothing) {
+  if (answer.request == FileRequest::kNothing) {
     const std::lock_guard lock(mutex_);
     ++counts_.skipped;
     counts_.skipped_bytes += entry.size;
     ++progress_.skipped;
     return answer;
   }
-  wanted.wish = answer.wish;
+  wanted.request = answer.request;
   ++progress_.files;
   progress_.bytes += entry.size;
   const std::lock_guard lock(mutex_);
@@ -168,8 +168,10 @@ Answer Plan::decide(const Entry& entry, Wanted& wanted) {
   }
   lease();
   if (entry.size > 0) wanted.partial = read_partial(folder, wanted.path, check_);
-  if (!wanted.partial) return {.wish = Wish::kSend};
-  return {.wish = Wish::kContinue, .size = wanted.partial->size, .checksum = wanted.partial->digester.checksum()};
+  if (!wanted.partial) return {.request = FileRequest::kSend};
+  return {.request = FileRequest::kContinue,
+          .size = wanted.partial->size,
+          .checksum = wanted.partial->digester.checksum()};
 }
 
 // The checksum of a file that is there; false where it cannot be read.
@@ -179,7 +181,7 @@ bool Plan::compare(const std::string& path, std::uint64_t size, Answer& answer) 
   if (static_cast<std::uint64_t>(status.st_size) != size) return false;
   Digester digester;
   if (digest_file(file.descriptor(), size, digester, check_) != size) return false;
-  answer = {.wish = Wish::kCompare, .size = size, .checksum = digester.checksum()};
+  answer = {.request = FileRequest::kCompare, .size = size, .checksum = digester.checksum()};
   return true;
 } catch (const FileProblem&) {
   return false;
@@ -304,7 +306,7 @@ void Receiver::take(const Begin& begin) {
   if (begun_) out_of_order();
   auto wanted = plan_.take(begin.index);
   if (!wanted) throw ProtocolError("the peer sends a file that was not asked for");
-  if (begin.same && (wanted->wish != Wish::kCompare || begin.size != wanted->size)) out_of_order();
+  if (begin.same && (wanted->request != FileRequest::kCompare || begin.size != wanted->size)) out_of_order();
   const bool continued = begin.offset > 0 && !begin.same;
   if (continued && (!wanted->partial || begin.offset != wanted->partial->size)) out_of_order();
   begun_ = true;
@@ -373,13 +375,13 @@ void Receiver::take(const Abandon& abandon) {
   } else {
     throw ProtocolError("the peer gives up a file that was not asked for");
   }
-  if (!abandon.reason.empty()) notes_.say(true, printable(abandon.reason));
+  if (!abandon.reason.empty()) notes_.add(true, printable(abandon.reason));
 }
 
-void Receiver::take(const Note& note) { notes_.say(note.failed, printable(note.text)); }
+void Receiver::take(const Note& note) { notes_.add(note.failed, printable(note.text)); }
 
 void Receiver::fail(std::uint64_t index, const std::string& text) {
-  notes_.say(true, text);
+  notes_.add(true, text);
   const std::lock_guard lock(mutex_);
   failures_.push_back({index, text});
 }

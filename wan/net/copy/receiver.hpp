@@ -32,7 +32,7 @@ struct Destination {
 // A file that was asked for and has not come yet.
 struct Wanted {
   std::string path;  // below the root
-  Wish wish = Wish::kSend;
+  FileRequest request = FileRequest::kSend;
   std::uint64_t size = 0;  // as listed
   std::shared_ptr<Lease> lease;
   std::optional<Partial> partial;     // kContinue

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "wan/net/quantity.hpp"
+
 namespace maki::wan::copy {
 namespace {
 
@@ -11,14 +13,6 @@ constexpr std::size_t kMaxKept = 1000;
 constexpr double kWindow = 8;  // seconds that the rate is taken over
 
 }  // namespace
-
-std::string size_text(std::uint64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  if (bytes < 1000) return fmt::format("{} bytes", bytes);
-  if (value < 1e6) return fmt::format("{:.1f} kB", value / 1e3);
-  if (value < 1e9) return fmt::format("{:.1f} MB", value / 1e6);
-  return value < 1e12 ? fmt::format("{:.2f} GB", value / 1e9) : fmt::format("{:.3f} TB", value / 1e12);
-}
 
 std::string time_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::max(seconds, 0.0) + 0.5);
@@ -38,15 +32,15 @@ std::string Meter::line() {
   const double rate = span > 0 ? static_cast<double>(moved - samples_.front().moved) / span : 0;
   const bool listed = progress_.listed;
   std::string text = fmt::format("{} of {}{} files, {} of {}{}", progress_.files_done.load(), progress_.files.load(),
-                                 listed ? "" : "+", size_text(done), size_text(bytes), listed ? "" : "+");
+                                 listed ? "" : "+", amount(done), amount(bytes), listed ? "" : "+");
   if (listed && bytes > 0)
     text += fmt::format(" ({:.0f} %)", 100.0 * static_cast<double>(done) / static_cast<double>(bytes));
-  text += fmt::format(", {}/s", size_text(static_cast<std::uint64_t>(rate)));
+  text += fmt::format(", {}/s", amount(static_cast<std::uint64_t>(rate)));
   if (listed && rate > 0) text += fmt::format(", {} left", time_text(static_cast<double>(bytes - done) / rate));
   return text;
 }
 
-void Notes::say(bool failed, const std::string& text) {
+void Notes::add(bool failed, const std::string& text) {
   const std::lock_guard lock(mutex_);
   failed_ += failed;
   auto& kept = failed ? problems_ : notes_;
@@ -66,11 +60,11 @@ void Notes::add_to(CopyReport& report) const {
 }
 
 std::string summary(const Counts& counts) {
-  std::string text = fmt::format("{} file{} ({})", counts.files, counts.files == 1 ? "" : "s", size_text(counts.bytes));
+  std::string text = fmt::format("{} file{} ({})", counts.files, counts.files == 1 ? "" : "s", amount(counts.bytes));
   if (counts.folders > 0) text += fmt::format(" in {} folder{}", counts.folders, counts.folders == 1 ? "" : "s");
   if (counts.skipped > 0)
     text += fmt::format("; {} {} there already ({})", counts.skipped, counts.skipped == 1 ? "was" : "were",
-                        size_text(counts.skipped_bytes));
+                        amount(counts.skipped_bytes));
   if (counts.failed > 0) text += fmt::format("; {} failed", counts.failed);
   return text;
 }

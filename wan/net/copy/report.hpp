@@ -38,8 +38,7 @@ class Meter {
   std::vector<Sample> samples_;
 };
 
-std::string size_text(std::uint64_t bytes);  // "2.10 GB", decimal
-std::string time_text(double seconds);       // "17 s", "3 min 20 s", "2 h 05 min"
+std::string time_text(double seconds);  // "17 s", "3 min 20 s", "2 h 05 min"
 
 // "12 files (3.40 GB) in 4 folders; 2 were there; 1 failed"
 std::string summary(const Counts& counts);
@@ -57,7 +56,7 @@ struct CopyReport {
 class Notes {
  public:
   explicit Notes(OnNote on_note) : on_note_(std::move(on_note)) {}
-  void say(bool failed, const std::string& text);
+  void add(bool failed, const std::string& text);
   std::uint64_t failed() const;
   void add_to(CopyReport& report) const;
 

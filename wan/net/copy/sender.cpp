@@ -57,7 +57,7 @@ void OutgoingFile::send(const Answer& answer, const std::function<bool()>& stop,
   posix_fadvise(file_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
   Begin begin{.index = index_, .size = size_, .mtime = mtime_of(status_), .mode = status_.st_mode & 0777};
   begin.offset = start_at(answer, check);
-  begin.same = answer.wish == Wish::kCompare && begin.offset > 0;
+  begin.same = answer.request == FileRequest::kCompare && begin.offset > 0;
   writer_.put(begin);
   progress_.bytes += size_ - listed_.entry.size;
   progress_.bytes_done += begin.offset;
@@ -79,8 +79,8 @@ void OutgoingFile::send(const Answer& answer, const std::function<bool()>& stop,
 
 // How much of the file the receiver has, with digester_ after it.
 std::uint64_t OutgoingFile::start_at(const Answer& answer, const Check& check) {
-  const bool possible = answer.wish == Wish::kCompare ? answer.size == size_ : answer.size <= size_;
-  if (answer.wish != Wish::kSend && possible && matches(answer, check)) return position_ = answer.size;
+  const bool possible = answer.request == FileRequest::kCompare ? answer.size == size_ : answer.size <= size_;
+  if (answer.request != FileRequest::kSend && possible && matches(answer, check)) return position_ = answer.size;
   digester_ = Digester();
   return position_ = 0;
 }
@@ -142,9 +142,9 @@ Sender::Sender(MessageChannel& channel, std::vector<Source> sources, Progress& p
                std::size_t batch)
     : channel_(channel), progress_(progress), notes_(std::move(on_note)),
       listing_notes_([this](bool failed, const std::string& text) {
-        notes_.say(failed, text);
-        const std::lock_guard lock(untold_mutex_);
-        untold_.push_back({failed, text});
+        notes_.add(failed, text);
+        const std::lock_guard lock(unsent_mutex_);
+        unsent_notes_.push_back({failed, text});
       }),
       listing_(std::move(sources), listing_notes_),
       writer_(std::min(batch, kMaxBatch), [this](Bytes message) { channel_.send(kDataTag, std::move(message)); }) {}
@@ -158,7 +158,7 @@ CopyReport Sender::run() {
       changed_.notify_all();
     };
     workers.start([this] { list_all(); });
-    workers.start([this] { hear_all(); });
+    workers.start([this] { receive_all(); });
     workers.run([this] { send_all(); });
     workers.finish();
   }
@@ -193,7 +193,7 @@ void Sender::list_all() {
   changed_.notify_all();
 }
 
-void Sender::hear_all() {
+void Sender::receive_all() {
   while (!done_) {
     const Bytes message = channel_.receive(kBackTag);
     if (is_results(message.view()))
@@ -214,8 +214,9 @@ void Sender::take(Answers answers) {
   for (std::size_t i = 0; i < work.files.size(); ++i) {
     const Entry& entry = work.files[i].entry;
     if (entry.kind == Kind::kFolder) {
-      if (work.answers[i].wish != Wish::kNothing) throw ProtocolError("the contents of a folder were asked for");
-    } else if (work.answers[i].wish == Wish::kNothing) {
+      if (work.answers[i].request != FileRequest::kNothing)
+        throw ProtocolError("the contents of a folder were asked for");
+    } else if (work.answers[i].request == FileRequest::kNothing) {
       ++progress_.skipped;
     } else {
       ++progress_.files;
@@ -231,7 +232,7 @@ void Sender::take(const Results& results) {
   for (const Failure& failure : results.failures) {
     check_failure(failure);
     // The receiver knows it already.
-    notes_.say(true, printable(failure.text));
+    notes_.add(true, printable(failure.text));
   }
   if (!results.done) return;
   const std::lock_guard lock(mutex_);
@@ -276,7 +277,7 @@ void Sender::send_all() {
     --in_hand_;
     changed_.notify_all();
   }
-  tell_notes();
+  send_notes();
   {
     const std::lock_guard lock(mutex_);
     all_sent_ = true;
@@ -287,18 +288,18 @@ void Sender::send_all() {
 
 void Sender::send(Work& work) {
   for (std::size_t i = 0; i < work.files.size(); ++i) {
-    if (work.answers[i].wish == Wish::kNothing) continue;
+    if (work.answers[i].request == FileRequest::kNothing) continue;
     channel_.check();
     const std::uint64_t index = work.first + i, done = progress_.bytes_done;
     try {
       send_file(index, work.files[i], work.answers[i]);
     } catch (const FileProblem& problem) {
       writer_.put(Abandon{index, problem.what()});
-      notes_.say(true, problem.what());
+      notes_.add(true, problem.what());
       progress_.bytes -= work.files[i].entry.size;
       progress_.bytes_done = done;
     }
-    tell_notes();
+    send_notes();
   }
 }
 
@@ -312,11 +313,11 @@ void Sender::send_file(std::uint64_t index, const Listed& listed, const Answer& 
   ++progress_.files_done;
 }
 
-void Sender::tell_notes() {
+void Sender::send_notes() {
   std::vector<Note> notes;
   {
-    const std::lock_guard lock(untold_mutex_);
-    notes.swap(untold_);
+    const std::lock_guard lock(unsent_mutex_);
+    notes.swap(unsent_notes_);
   }
   for (const Note& note : notes) writer_.put(note);
 }

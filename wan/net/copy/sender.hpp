@@ -21,7 +21,7 @@ class Sender {
          std::size_t batch = 8 << 20);
   bool sole_file() const { return listing_.sole_file(); }
   // Of something that will not be copied, before run().
-  void report_problem(const std::string& text) { listing_notes_.say(true, text); }
+  void report_problem(const std::string& text) { listing_notes_.add(true, text); }
   // To the end. Throws PathError, ProtocolError; what is wrong with single files is in the report.
   CopyReport run();
 
@@ -32,7 +32,7 @@ class Sender {
     std::vector<Answer> answers;
   };
   void list_all();
-  void hear_all();
+  void receive_all();
   void take(Answers answers);
   void take(const Results& results);
   void check_failure(const Failure& failure);
@@ -40,13 +40,13 @@ class Sender {
   bool next(Work& work);
   void send(Work& work);
   void send_file(std::uint64_t index, const Listed& listed, const Answer& answer);
-  void tell_notes();
+  void send_notes();
 
   MessageChannel& channel_;
   Progress& progress_;
   Notes notes_;
-  std::mutex untold_mutex_;
-  std::vector<Note> untold_;  // what the receiver does not know yet
+  std::mutex unsent_mutex_;
+  std::vector<Note> unsent_notes_;  // what the receiver does not know yet
   Notes listing_notes_;
   Listing listing_;
   RecordWriter writer_;

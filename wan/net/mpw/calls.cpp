@@ -26,7 +26,7 @@ std::atomic<bool> ending{false};
 
 MPW_ErrorHandler set_error_handler(MPW_ErrorHandler handler) { return handler_now.exchange(handler); }
 
-void tell(const std::string& message) {
+void report_error(const std::string& message) {
   if (const MPW_ErrorHandler handler = handler_now)
     handler(message.c_str());
   else
@@ -35,7 +35,7 @@ void tell(const std::string& message) {
 
 // The first failure is the one to tell: closing paths at the end makes calls of other threads fail too.
 void fail(const std::string& message) {
-  if (handler_now != nullptr) return tell(message);
+  if (handler_now != nullptr) return report_error(message);
   if (ending.exchange(true)) {
     while (true) pause();
   }

@@ -14,7 +14,7 @@ namespace maki::wan::mpw {
 MPW_ErrorHandler set_error_handler(MPW_ErrorHandler handler);
 
 // Prints `message`, or hands it to the handler.
-void tell(const std::string& message);
+void report_error(const std::string& message);
 // The same, and without a handler ends the program.
 void fail(const std::string& message);
 
@@ -40,7 +40,7 @@ int reported(Call call) {
   try {
     return call();
   } catch (const std::exception& error) {
-    tell(error.what());
+    report_error(error.what());
   }
   return -1;
 }

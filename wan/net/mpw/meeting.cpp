@@ -122,7 +122,7 @@ class Meeting {
   std::unique_ptr<Dialer> dialer_;
   std::list<Candidate> candidates_;
   Clock::time_point begun_ = Clock::now();
-  bool told_ = false;
+  bool wait_reported_ = false;
 };
 
 Meeting::~Meeting() {
@@ -268,9 +268,9 @@ Met Meeting::run() {
     }
     const double waited = seconds_since(begun_);
     if (waited > plan_.environment.wait) give_up();
-    if (waited > 10 && !told_ && shared_listener_ && candidates_.empty()) {
+    if (waited > 10 && !wait_reported_ && shared_listener_ && candidates_.empty()) {
       log(LogLevel::kInfo, fmt::format("waiting for a peer to come to port {}", plan_.ports.front()));
-      told_ = true;
+      wait_reported_ = true;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(waited < 1 ? 1 : 5));
   }

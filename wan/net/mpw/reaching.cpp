@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{50}, kLongestPause{2000};  // after a path that was no good
 
-struct Left {
+struct EndingDialers {
   std::mutex mutex;
   std::list<std::unique_ptr<Dialer>> dialers;
 };
 
 // Never destroyed: who ends last asks end_all().
-Left& left() {
-  static Left& all = *new Left;
+EndingDialers& ending_dialers() {
+  static EndingDialers& all = *new EndingDialers;
   return all;
 }
 
@@ -47,14 +47,14 @@ void Dialer::stop() {
 void Dialer::leave(std::unique_ptr<Dialer> dialer) {
   if (!dialer) return;
   dialer->stop();
-  const std::lock_guard lock(left().mutex);
-  left().dialers.push_back(std::move(dialer));
+  const std::lock_guard lock(ending_dialers().mutex);
+  ending_dialers().dialers.push_back(std::move(dialer));
 }
 
 void Dialer::end_all() {
   std::list<std::unique_ptr<Dialer>> dialers;
-  const std::lock_guard lock(left().mutex);
-  dialers.swap(left().dialers);
+  const std::lock_guard lock(ending_dialers().mutex);
+  dialers.swap(ending_dialers().dialers);
 }
 
 std::optional<Path> Dialer::take() {
@@ -94,8 +94,7 @@ void Dialer::run() {
     bool may_come = false, closed = false;
     const auto begun = std::chrono::steady_clock::now();
     try {
-      path =
-          Path::connect(plan_.peer, plan_.security, plan_.settings, plan_.name, {}, Context::shared(), plan_.attempt);
+      path = Path::connect(plan_.peer, plan_.security, plan_.settings, {.name = plan_.name, .within = plan_.attempt});
     } catch (const PathError& failure) {
       // Before its time is over an attempt is ended by a refusal, or by a peer that has just closed its port.
       closed = failure.seconds_down() == 0;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/socket/event_loop.hpp"
@@ -293,7 +294,7 @@ bool Dialling::advance() {
 }
 
 void Dialling::judge() {
-  welcome_ = decode_welcome(answer_.block<kWelcomeBytes>());
+  welcome_ = decode_welcome(block<kWelcomeBytes>(answer_.bytes()));
   const std::string why = welcome_.reason.empty() ? "" : " (" + welcome_.reason + ")";
   if (plan_.peer && welcome_.party != *plan_.peer)
     throw Failure{DialFailure::kAgain, "another answers than the one with whom the path stands" + why};

@@ -68,7 +68,6 @@ class Outbox {
   // Sent or to be sent, and not acknowledged.
   std::uint64_t bytes_outstanding() const { return bytes_outstanding_; }
   bool empty() const { return outstanding_.empty() && control_.empty() && small_.empty() && bulk_.empty(); }
-  bool anything_in_flight() const { return !outstanding_.empty(); }
   std::uint64_t bytes_sent_again() const { return bytes_sent_again_; }
   void fail_all(const std::exception_ptr& error);
 

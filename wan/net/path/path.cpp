@@ -42,8 +42,9 @@ Path& Path::operator=(Path&& other) noexcept {
 }
 
 Path Path::connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
-                   const std::string& name, const RelayRoute& relay, Context& context, double within) {
+                   const CallOptions& options, Context& context) {
   settings.check();
+  const RelayRoute& relay = options.relay;
   DialPlan plan;
   plan.addresses = resolve(relay.used() ? relay.relay : peer);
   try_options(plan.addresses.front(), settings);
@@ -51,11 +52,11 @@ Path Path::connect(const Endpoint& peer, const Security& security, const PathSet
   plan.settings = settings;
   plan.security = SecurityContext::make(security);
   plan.relay = relay;
-  plan.hello.name = name;
+  plan.hello.name = options.name;
   const std::string text =
       relay.used() ? fmt::format("{} by the relay {}", relay.target, relay.relay.text()) : peer.text();
   auto core = std::make_shared<PathCore>(context.next_loop(), settings, Side::kConnecting, text);
-  core->connect(plan, within);
+  core->connect(plan, options.within);
   return Path(std::move(core));
 }
 
@@ -141,7 +142,7 @@ PathCore::PathCore(EventLoop& loop, const PathSettings& settings, Side side, std
              [this](Tag tag, std::uint64_t index) {
                outbox_.add_control({.type = FrameType::kMatched, .tag = tag, .index = index});
              }),
-      connections_(kMaxStreams), heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()),
+      connections_(kMaxStreams), last_heard_(Clock::now()), tokens_at_(Clock::now()), born_(Clock::now()),
       public_settings_(settings) {
   slots_.resize(static_cast<std::size_t>(settings.streams));
   epochs_.resize(kMaxStreams);
@@ -195,7 +196,7 @@ void PathCore::session_stands(const SessionId& session, std::uint64_t peer_unmat
   if (peer_patience > 0) patience_ = std::min(patience_, peer_patience);
   outbox_.set_unmatched_limit(peer_unmatched);
   peer_message_limit_ = peer_message;
-  heard_ = Clock::now();
+  last_heard_ = Clock::now();
 }
 
 void PathCore::rethrow_if_over() const {
@@ -219,11 +220,11 @@ void PathCore::give_up(const PathError& error, bool tell_peer) {
     const std::lock_guard lock(mutex_);
     if (!end_) end_ = why;
   }
-  if (tell_peer) say_goodbye(error.what());
+  if (tell_peer) send_goodbye(error.what());
   tear_down();
 }
 
-void PathCore::say_goodbye(const std::string& reason) {
+void PathCore::send_goodbye(const std::string& reason) {
   std::vector<std::byte> words(std::min<std::size_t>(reason.size(), 500));
   std::copy_n(reinterpret_cast<const std::byte*>(reason.data()), words.size(), words.begin());
   for (Slot& slot : slots_) {
@@ -289,7 +290,7 @@ bool PathCore::close(double seconds) {
   loop_.call([&] {
     if (over_) return;
     acknowledgement_due_ = farewell_ = true;
-    say_goodbye("");
+    send_goodbye("");
     if (streams_up() == 0 || peer_said_goodbye_)
       tear_down();
     else
@@ -309,7 +310,7 @@ PathStatus PathCore::status() {
     status.up = status.streams_up > 0;
     status.streams = settings_.streams;
     if (!round_trips_.empty()) status.round_trip = *std::min_element(round_trips_.begin(), round_trips_.end());
-    status.silent = seconds_since(heard_);
+    status.silent = seconds_since(last_heard_);
     status.sent = sent_;
     status.received = received_bytes_;
     status.outstanding = outbox_.bytes_outstanding();

@@ -73,7 +73,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   std::unique_ptr<Landing> begin_data(const Frame& frame) override;
   void finish_data(const Frame& frame, std::unique_ptr<Landing> landing) override;
   void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) override;
-  void heard(Stream& stream) override;
+  void received_data(Stream& stream) override;
   void ended(Stream& stream, const std::string& why) override;
 
  private:
@@ -89,7 +89,7 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
 
   // path_life
   void give_up(const PathError& error, bool tell_peer);
-  void say_goodbye(const std::string& reason);
+  void send_goodbye(const std::string& reason);
   void tear_down();
   void session_stands(const SessionId& session, std::uint64_t peer_unmatched, std::uint64_t peer_message,
                       double peer_patience);
@@ -144,8 +144,8 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   std::atomic<int> open_streams_{0};           // that have connections
   std::vector<std::atomic<int>> connections_;  // of each stream: two where one has not yet made way for the next
   int dialing_ = 0;
-  std::size_t turn_ = 0;     // which stream is asked first
-  Clock::time_point heard_;  // anything of the peer
+  std::size_t turn_ = 0;          // which stream is asked first
+  Clock::time_point last_heard_;  // anything of the peer
   EventLoop::Timer tick_ = 0;
   std::shared_ptr<PathCore> self_;  // while the loop may call
 

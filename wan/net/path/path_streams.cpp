@@ -86,7 +86,7 @@ void PathCore::dial_failed(int number, DialFailure failure, const std::string& r
   slots_[static_cast<std::size_t>(number)].dial.reset();
   last_failure_ = reason;
   if (failure == DialFailure::kFinal) {
-    give_up(PathError(fmt::format("{} refuses the path", peer_), reason, "", seconds(Clock::now() - heard_),
+    give_up(PathError(fmt::format("{} refuses the path", peer_), reason, "", seconds(Clock::now() - last_heard_),
                       outbox_.bytes_outstanding()),
             false);
     return;
@@ -146,7 +146,7 @@ void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channe
   slot.epoch = epoch;
   set_options(*channel, settings_);
   slot.stream = std::make_unique<Stream>(*this, number, epoch, std::move(channel));
-  heard_ = Clock::now();
+  last_heard_ = Clock::now();
   acknowledgement_due_ = true;  // what the last connection may have lost
   slot.stream->start();
   if (slot.stream && !slot.stream->ended()) slot.stream->pump();
@@ -194,8 +194,8 @@ void PathCore::ended(Stream& stream, const std::string& why) {
   kick();
 }
 
-void PathCore::heard(Stream& stream) {
-  heard_ = stream.last_heard = Clock::now();
+void PathCore::received_data(Stream& stream) {
+  last_heard_ = stream.last_heard = Clock::now();
   spoken_ = true;
 }
 
@@ -260,7 +260,7 @@ void PathCore::tick() {
       std::clamp(std::min({settings_.heartbeat, settings_.stream_timeout / 4, patience_ / 8}), 0.005, 0.25);
   tick_ = loop_.after(pause, [this] { tick(); });
   const auto now = Clock::now();
-  const double silent = seconds(now - heard_);
+  const double silent = seconds(now - last_heard_);
   // A session that was asked for and never used is not kept for a peer who may never come.
   if (silent > (spoken_ || side_ == Side::kConnecting ? patience_
                                                       : std::min(patience_, kFirstWords * settings_.stream_timeout))) {

@@ -200,7 +200,7 @@ void Stream::read_some() {
   while (*alive && !ended_ && taken < turn && read_more(taken)) {
   }
   if (!*alive || ended_) return;
-  if (taken > 0) host_.heard(*this);
+  if (taken > 0) host_.received_data(*this);
   if (taken >= turn && channel_->buffered()) read_later();
 }
 

@@ -32,7 +32,7 @@ class StreamHost {
   virtual std::unique_ptr<Landing> begin_data(const Frame& frame) = 0;
   virtual void finish_data(const Frame& frame, std::unique_ptr<Landing> landing) = 0;
   virtual void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) = 0;
-  virtual void heard(Stream& stream) = 0;
+  virtual void received_data(Stream& stream) = 0;
   virtual void ended(Stream& stream, const std::string& why) = 0;
 };
 

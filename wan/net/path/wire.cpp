@@ -36,7 +36,7 @@ template <std::size_t size>
 std::array<std::byte, size> sealed(ByteWriter& out) {
   out.fill(size - kCheckBytes);
   out.put(checksum(out.bytes()));
-  return out.block<size>();
+  return block<size>(out.bytes());
 }
 
 // What stands before the checksum.

@@ -95,7 +95,7 @@ ChallengeBytes encode(const Challenge& challenge) {
   out.put(challenge.version);
   out.put(std::uint32_t{0});
   out.put_bytes(challenge.nonce);
-  return out.block<kChallengeBytes>();
+  return block<kChallengeBytes>(out.bytes());
 }
 
 RequestBytes encode(const Request& request, const Nonce& relay_nonce, const Key& key) {
@@ -108,7 +108,7 @@ RequestBytes encode(const Request& request, const Nonce& relay_nonce, const Key&
   out.fill(kBody + kNameBytes);
   out.put_characters(request.key_id);
   out.put_bytes(request.nonce);
-  RequestBytes bytes = out.block<kRequestBytes>();
+  RequestBytes bytes = block<kRequestBytes>(out.bytes());
   const Digest code = request_code(key, bytes, relay_nonce);
   std::copy(code.begin(), code.end(), bytes.end() - kCodeBytes);
   return bytes;
@@ -120,7 +120,7 @@ VerdictBytes encode(const Verdict& verdict, const RequestBytes& request, const N
   std::replace_if(
       reason.begin(), reason.end(), [](char c) { return !printable(c, ' '); }, '?');
   out.put_characters(reason);
-  VerdictBytes bytes = out.block<kVerdictBytes>();
+  VerdictBytes bytes = block<kVerdictBytes>(out.bytes());
   if (key == nullptr) return bytes;
   const Digest code = verdict_code(*key, bytes, request, relay_nonce);
   std::copy(code.begin(), code.end(), bytes.end() - kCodeBytes);
@@ -234,7 +234,7 @@ IoStatus AdmissionCheck::receive(int descriptor) {
     challenged_ = true;
   }
   if (const IoStatus status = incoming_.receive(descriptor); status != IoStatus::kDone) return status;
-  request_bytes_ = incoming_.block<kRequestBytes>();
+  request_bytes_ = block<kRequestBytes>(incoming_.bytes());
   request_ = decode_request(request_bytes_);
   const Key* key = keys_.find(request_.key_id);
   if (key != nullptr && signed_with(*key, request_bytes_, nonce_)) key_ = key;
@@ -282,7 +282,7 @@ class Admission final : public RelayAdmission {
   enum class Step { kChallenge, kRequest, kVerdict, kDone };
 
   void reply() {
-    const Challenge challenge = decode_challenge(challenge_.block<kChallengeBytes>());
+    const Challenge challenge = decode_challenge(block<kChallengeBytes>(challenge_.bytes()));
     if (challenge.version != kVersion)
       throw Error("the relay speaks version " + std::to_string(challenge.version) + " of its greeting",
                   "this program speaks version " + std::to_string(kVersion), "use the same version of maki at both");
@@ -292,7 +292,7 @@ class Admission final : public RelayAdmission {
   }
 
   void judge() {
-    const auto bytes = verdict_.block<kVerdictBytes>();
+    const auto bytes = block<kVerdictBytes>(verdict_.bytes());
     const Verdict verdict = decode_verdict(bytes);
     const bool is_signed = signed_with(key_, bytes, request_bytes_, relay_nonce_);
     // The one refusal that a relay cannot sign: the callers see to it that it ends nothing that stands.
@@ -304,10 +304,10 @@ class Admission final : public RelayAdmission {
                           "check the relay's address, and that both have the same key file");
     if (verdict.code == Code::kAdmitted) return;
     try_again_ = verdict.try_again();
-    throw Error("the relay did not " + wish(), verdict.reason);
+    throw Error("the relay did not " + requested_action(), verdict.reason);
   }
 
-  std::string wish() const {
+  std::string requested_action() const {
     if (request_.want == Want::kConnect) return "connect us to '" + request_.name + "'";
     if (request_.want == Want::kListen) return "register us as '" + request_.name + "'";
     return "take our answer to a call";

@@ -41,7 +41,7 @@ std::array<std::byte, kControlBytes> encode_control(const std::string& token) {
   ByteWriter out;
   out.put_characters(token.empty() ? kBeatWord : kCallWord);
   out.put_characters(std::string_view(token).substr(0, kTokenBytes));
-  return out.block<kControlBytes>();
+  return block<kControlBytes>(out.bytes());
 }
 
 std::string decode_control(std::span<const std::byte, kControlBytes> bytes) {
@@ -175,8 +175,9 @@ class Hidden final : public HiddenListener {
   void enrolled(Socket socket) {
     dial_.reset();
     wait_ = kFirstWait;
-    if (told_) log(LogLevel::kInfo, fmt::format("registered again as '{}' at the relay {}", name_, relay_.text()));
-    told_ = false;
+    if (problem_logged_)
+      log(LogLevel::kInfo, fmt::format("registered again as '{}' at the relay {}", name_, relay_.text()));
+    problem_logged_ = false;
     control_ = std::make_unique<ControlChannel>(
         loop_, std::move(socket), [this](const std::string& token) { answer(token); },
         [this](const std::string& reason) { lost(reason); });
@@ -185,22 +186,22 @@ class Hidden final : public HiddenListener {
 
   void not_enrolled(Failure failure, const std::string& reason) {
     dial_.reset();
-    tell(fmt::format("cannot register as '{}' at the relay {} ({}): trying on", name_, relay_.text(), reason));
+    log_problem(fmt::format("cannot register as '{}' at the relay {} ({}): trying on", name_, relay_.text(), reason));
     settle({failure, reason});
     again();
   }
 
   void lost(const std::string& reason) {
     control_.reset();
-    tell(fmt::format("the relay {} is gone, where '{}' was registered ({}): trying to come back", relay_.text(), name_,
-                     reason));
+    log_problem(fmt::format("the relay {} is gone, where '{}' was registered ({}): trying to come back", relay_.text(),
+                            name_, reason));
     again();
   }
 
   // One line for each time of trouble.
-  void tell(const std::string& text) {
-    if (!told_) log(LogLevel::kWarning, text);
-    told_ = true;
+  void log_problem(const std::string& text) {
+    if (!problem_logged_) log(LogLevel::kWarning, text);
+    problem_logged_ = true;
   }
 
   // Those whom a relay's end has cut off come back at different moments.
@@ -215,7 +216,7 @@ class Hidden final : public HiddenListener {
   }
 
   void answer(const std::string& token) {
-    if (answers_.size() >= kMaxAnswers) return tell_once_busy();
+    if (answers_.size() >= kMaxAnswers) return log_busy_once();
     const auto place = answers_.emplace(answers_.end());
     *place = std::make_unique<RelayDial>(
         loop_, addresses_, settings_, [this, token] { return RelayAdmission::answer(key_, token); },
@@ -230,7 +231,7 @@ class Hidden final : public HiddenListener {
         });
   }
 
-  void tell_once_busy() {
+  void log_busy_once() {
     log_once(LogLevel::kWarning,
              fmt::format("the relay {} calls more often than '{}' can answer", relay_.text(), name_));
   }
@@ -244,7 +245,7 @@ class Hidden final : public HiddenListener {
   std::vector<Address> addresses_;
   std::promise<First> first_;
   bool settled_ = false;
-  bool told_ = false;
+  bool problem_logged_ = false;
   double wait_ = kFirstWait;
   std::minstd_rand random_{std::random_device{}()};
   EventLoop::Timer again_ = 0;

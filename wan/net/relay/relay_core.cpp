@@ -16,17 +16,15 @@ namespace maki::wan {
 
 // ---- those who come ------------------------------------------------------------------------------------------------
 
-RelayClient::RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket,
-                         const Address& address, double timeout)
-    : loop_(loop), host_(host), check_(keys), number_(number), socket_(std::move(socket)), address_(address),
-      timeout_(timeout) {
-  loop_.watch(socket_.descriptor(), true, true, *this);
+RelayClient::RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, Connection connection, double timeout)
+    : loop_(loop), host_(host), check_(keys), connection_(std::move(connection)), timeout_(timeout) {
+  loop_.watch(connection_.socket.descriptor(), true, true, *this);
   limit_time("did not say what it wants");
 }
 
 RelayClient::~RelayClient() {
   loop_.cancel(timer_);
-  if (socket_.open()) loop_.forget(socket_.descriptor());
+  if (connection_.socket.open()) loop_.forget(connection_.socket.descriptor());
 }
 
 void RelayClient::limit_time(const char* what) {
@@ -36,31 +34,32 @@ void RelayClient::limit_time(const char* what) {
 
 void RelayClient::on_ready(bool, bool) {
   switch (step_) {
-    case Step::kAsking: return hear();
-    case Step::kVerdict: return tell();
+    case Step::kAsking: return receive_request();
+    case Step::kVerdict: return send_verdict();
     case Step::kWaiting:
       if (!still_there()) leave("went away while it waited");
   }
 }
 
-void RelayClient::hear() {
+void RelayClient::receive_request() {
   try {
-    const IoStatus status = check_.receive(socket_.descriptor());
+    const IoStatus status = check_.receive(connection_.socket.descriptor());
     if (status == IoStatus::kClosed) return leave("went away before it said what it wants");
-    if (status != IoStatus::kDone) return loop_.change(socket_.descriptor(), true, status == IoStatus::kWantWrite);
+    if (status != IoStatus::kDone)
+      return loop_.change(connection_.socket.descriptor(), true, status == IoStatus::kWantWrite);
   } catch (const Error& error) {
     return leave(error.what());
   }
   loop_.cancel(timer_);
   step_ = Step::kWaiting;
-  loop_.change(socket_.descriptor(), true, false);
+  loop_.change(connection_.socket.descriptor(), true, false);
   host_.asked(*this);
 }
 
 // Nothing may come before the verdict is out.
 bool RelayClient::still_there() const {
   char byte = 0;
-  const ssize_t got = recv(socket_.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t got = recv(connection_.socket.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
@@ -69,12 +68,12 @@ void RelayClient::decide(const admission::Verdict& verdict, Then then) {
   then_ = std::move(then);
   step_ = Step::kVerdict;
   limit_time("did not take its verdict");
-  loop_.change(socket_.descriptor(), false, true);
-  tell();
+  loop_.change(connection_.socket.descriptor(), false, true);
+  send_verdict();
 }
 
-void RelayClient::tell() {
-  const IoStatus status = check_.send_verdict(socket_.descriptor());
+void RelayClient::send_verdict() {
+  const IoStatus status = check_.send_verdict(connection_.socket.descriptor());
   if (status == IoStatus::kClosed) return leave("went away before its verdict");
   if (status != IoStatus::kDone) return;
   const Then then = std::move(then_);
@@ -83,8 +82,8 @@ void RelayClient::tell() {
 
 Socket RelayClient::take() {
   loop_.cancel(timer_);
-  loop_.forget(socket_.descriptor());
-  return std::move(socket_);
+  loop_.forget(connection_.socket.descriptor());
+  return std::move(connection_.socket);
 }
 
 void RelayClient::leave(const std::string& why) {
@@ -167,8 +166,9 @@ void RelayCore::on_ready(bool, bool) {
 void RelayCore::take(Socket socket, const Address& address) {
   const std::uint64_t number = next_++;
   Host& host = *this;
-  asking_[number] = std::make_unique<RelayClient>(loop_, host, keys_, number, std::move(socket), address,
-                                                  settings_.admission_timeout);
+  RelayClient::Connection connection{number, std::move(socket), address};
+  asking_[number] =
+      std::make_unique<RelayClient>(loop_, host, keys_, std::move(connection), settings_.admission_timeout);
   strangers_.enter(address.network(), *asking_[number]);
   if (strangers_.size() > static_cast<std::size_t>(settings_.half_open))
     gone(strangers_.surplus(), "dropped: too many have not yet said what they want");

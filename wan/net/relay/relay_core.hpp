@@ -29,12 +29,16 @@ class RelayClient final : private Pollable {
   };
   using Then = std::function<void(RelayClient&)>;
 
-  RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, std::uint64_t number, Socket socket,
-              const Address& address, double timeout);
+  struct Connection {
+    std::uint64_t number = 0;  // in the order of arrival
+    Socket socket;
+    Address address;  // of the client
+  };
+  RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, Connection connection, double timeout);
   ~RelayClient() override;
 
-  std::uint64_t number() const { return number_; }
-  const Address& address() const { return address_; }
+  std::uint64_t number() const { return connection_.number; }
+  const Address& address() const { return connection_.address; }
   bool admitted() const { return check_.admitted(); }
   const admission::Request& request() const { return check_.request(); }
   // Once, after asked(). `then` when the verdict has left.
@@ -44,8 +48,8 @@ class RelayClient final : private Pollable {
  private:
   enum class Step { kAsking, kWaiting, kVerdict };
   void on_ready(bool readable, bool writable) override;
-  void hear();
-  void tell();
+  void receive_request();
+  void send_verdict();
   bool still_there() const;
   void leave(const std::string& why);
   void limit_time(const char* what);
@@ -53,9 +57,7 @@ class RelayClient final : private Pollable {
   EventLoop& loop_;
   Host& host_;
   AdmissionCheck check_;
-  std::uint64_t number_;
-  Socket socket_;
-  Address address_;
+  Connection connection_;
   double timeout_;
   Step step_ = Step::kAsking;
   Then then_;

@@ -3,8 +3,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -88,12 +86,7 @@ class Transfer {
   IoStatus receive_over(Channel& channel) {
     return go_on([&](auto rest) { return channel.read(rest); });
   }
-  template <std::size_t size>
-  std::array<std::byte, size> block() const {
-    std::array<std::byte, size> block{};
-    std::copy_n(bytes_.begin(), std::min(size, bytes_.size()), block.begin());
-    return block;
-  }
+  std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
   template <class Step>

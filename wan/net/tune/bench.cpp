@@ -95,7 +95,7 @@ BenchClient::~BenchClient() { leave("bye"); }
 void BenchClient::leave(const char* word) {
   if (!path_.valid()) return;
   try {
-    say(path_, kOrders, Words(word));
+    send_words(path_, kOrders, Words(word));
     path_.close(10);
   } catch (const Error&) {  // the path is gone already
   }
@@ -117,7 +117,7 @@ void BenchClient::connect(const Trial& trial) {
   round_trip_ = 0;
   offset_at_ = -1e9;
   for (int call = 0; call < kCalls; ++call) {
-    path_ = Path::connect(peer_, security_, trial.settings, "bench", relay_);
+    path_ = Path::connect(peer_, security_, trial.settings, {"bench", relay_});
     await_streams(trial.settings.streams);
     if (greet(trial)) return;
     path_.close(10);
@@ -129,8 +129,8 @@ void BenchClient::connect(const Trial& trial) {
 bool BenchClient::greet(const Trial& trial) {
   Words hello = with_settings("hello", trial);
   hello.set("window", std::uint64_t{trial.settings.window}).set("congestion", trial.settings.congestion);
-  say(path_, kOrders, hello);
-  const Words reply = hear(path_, kReplies);
+  send_words(path_, kOrders, hello);
+  const Words reply = receive_words(path_, kReplies);
   if (reply.order() == "again") return false;
   if (reply.order() == "refused") {
     throw Error(fmt::format("{} cannot listen with our window or congestion control", peer_.text()),
@@ -152,15 +152,15 @@ void BenchClient::await_streams(int streams) {
 }
 
 Words BenchClient::ask(const Words& order, const char* reply) {
-  say(path_, kOrders, order);
-  const Words words = hear(path_, kReplies);
+  send_words(path_, kOrders, order);
+  const Words words = receive_words(path_, kReplies);
   if (words.order() != reply)
     throw ProtocolError(fmt::format("{} answered '{}' to '{}'", peer_.text(), words.order(), order.order()));
   return words;
 }
 
 std::vector<double> BenchClient::round_trips(int count) {
-  say(path_, kOrders, Words("echo").set("count", static_cast<std::uint64_t>(count)));
+  send_words(path_, kOrders, Words("echo").set("count", static_cast<std::uint64_t>(count)));
   std::vector<double> times;
   double shortest = 1e9;
   for (int i = 0; i < count; ++i) {
@@ -202,7 +202,7 @@ double BenchClient::send_many(const TransferOrder& order) {
   const double begin = seconds_now();
   TransferQueue sends(order, out_, [&](std::span<std::byte> place) { return path_.start_send(kPayload, place); });
   sends.finish();
-  return of_theirs(hear(path_, kReplies).integer("at", ~std::uint64_t{0})) - begin;
+  return of_theirs(receive_words(path_, kReplies).integer("at", ~std::uint64_t{0})) - begin;
 }
 
 Timing BenchClient::give(std::size_t bytes) {
@@ -217,15 +217,15 @@ Timing BenchClient::both(std::size_t bytes) {
   Request arrival = path_.start_receive(kPayload, in_.of(bytes));
   // Late enough for the order to be there.
   const double begin_at = seconds_now() + round_trip_ + 0.01;
-  say(path_, kOrders,
-      Words("both")
-          .set("bytes", std::uint64_t{bytes})
-          .set("at", static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0))));
+  send_words(path_, kOrders,
+             Words("both")
+                 .set("bytes", std::uint64_t{bytes})
+                 .set("at", static_cast<std::uint64_t>(1e9 * std::max(begin_at + offset_, 0.0))));
   std::this_thread::sleep_for(std::chrono::duration<double>(std::max(begin_at - seconds_now(), 0.0)));
   const double begin = seconds_now();
   Request sending = path_.start_send(kPayload, payload);
   arrival.wait();
-  const Words done = hear(path_, kReplies);
+  const Words done = receive_words(path_, kReplies);
   sending.wait();
   return {of_theirs(done.integer("at", ~std::uint64_t{0})) - begin,
           seconds_of(nanoseconds(arrival.done_at())) - of_theirs(done.integer("began", ~std::uint64_t{0}))};
@@ -270,7 +270,7 @@ class Session {
   // Until the caller has finished: true, or leaves to call again with other settings: false.
   bool run() {
     for (;;) {
-      const Words order = hear(path_, kOrders);
+      const Words order = receive_words(path_, kOrders);
       if (order.order() == "bye" || order.order() == "later") return order.order() == "bye";
       carry_out(order);
     }
@@ -290,7 +290,7 @@ class Session {
     else if (what == "both")
       both(order);
     else if (what == "cpu")
-      say(path_, kReplies, Words("used").set("seconds", cpu_seconds()));
+      send_words(path_, kReplies, Words("used").set("seconds", cpu_seconds()));
     else
       throw ProtocolError(
           fmt::format("the peer's measurement ordered '{}', which is unknown here", what.substr(0, 40)));
@@ -302,7 +302,7 @@ class Session {
     settings_.pacing_rate = order.real("pacing", kHighestRate);
     settings_.check();
     adopt(path_, settings_);
-    say(path_, kReplies, Words("changed"));
+    send_words(path_, kReplies, Words("changed"));
   }
 
   void echo(std::uint64_t count) {
@@ -317,16 +317,16 @@ class Session {
   void take(const TransferOrder& order) {
     TransferQueue arrivals(order, in_,
                            [&](std::span<std::byte> place) { return path_.start_receive(kPayload, place); });
-    say(path_, kReplies, Words("ready"));
+    send_words(path_, kReplies, Words("ready"));
     const auto at = arrivals.finish();
-    say(path_, kReplies, Words("done").set("at", nanoseconds(at)));
+    send_words(path_, kReplies, Words("done").set("at", nanoseconds(at)));
   }
 
   void give(std::uint64_t bytes) {
     const auto payload = out_.of(bytes);
     const std::uint64_t at = nanoseconds_now();
     Request sending = path_.start_send(kPayload, payload);
-    say(path_, kReplies, Words("given").set("at", at));
+    send_words(path_, kReplies, Words("given").set("at", at));
     sending.wait();
   }
 
@@ -340,7 +340,7 @@ class Session {
     const std::uint64_t began = nanoseconds_now();
     Request sending = path_.start_send(kPayload, payload);
     arrival.wait();
-    say(path_, kReplies, Words("done").set("at", nanoseconds(arrival.done_at())).set("began", began));
+    send_words(path_, kReplies, Words("done").set("at", nanoseconds(arrival.done_at())).set("began", began));
     sending.wait();
   }
 
@@ -365,7 +365,7 @@ class Server {
         finished = serve(*caller);
       } catch (const Error& error) {
         finished_ = true;
-        service_.say(fmt::format("{}: {}", caller->path.status().peer, error.what()));
+        service_.report(fmt::format("{}: {}", caller->path.status().peer, error.what()));
       }
     }
   }
@@ -380,7 +380,7 @@ class Server {
   // True when the caller has finished, false when it will call again.
   bool serve(Accepted& caller) {
     Path& path = caller.path;
-    const Words hello = hear(path, kOrders);
+    const Words hello = receive_words(path, kOrders);
     if (hello.order() != "hello") throw ProtocolError("the peer's measurement began without a hello");
     const PathSettings asked = wanted(hello, service_.settings);
     const bool same_sockets = asked.window == settings_.window && asked.congestion == settings_.congestion;
@@ -391,19 +391,19 @@ class Server {
       } catch (const Error& error) {
         settings_ = before;
         listen();
-        say(path, kReplies, Words("refused"));
+        send_words(path, kReplies, Words("refused"));
         path.close(10);
         throw;
       }
-      say(path, kReplies, Words("again"));
+      send_words(path, kReplies, Words("again"));
       path.close(10);
       return false;
     }
     adopt(path, settings_);
     Words welcome("welcome");
     KernelLimits::of_this_machine().write(welcome);
-    say(path, kReplies, welcome.set("largest", kLargestTransfer));
-    if (finished_) service_.say(fmt::format("{} measures", path.status().peer));  // else it goes on
+    send_words(path, kReplies, welcome.set("largest", kLargestTransfer));
+    if (finished_) service_.report(fmt::format("{} measures", path.status().peer));  // else it goes on
     finished_ = Session(path, settings_).run();
     path.close(10);
     return finished_;

@@ -47,11 +47,11 @@ inline double cpu_seconds() {
   return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-inline void say(Path& path, Tag tag, const Words& words) {
+inline void send_words(Path& path, Tag tag, const Words& words) {
   const std::string text = words.text();
   path.send(tag, std::as_bytes(std::span(text)));
 }
-inline Words hear(Path& path, Tag tag) { return Words::parse(path.receive_any(tag, kMaxWords).view()); }
+inline Words receive_words(Path& path, Tag tag) { return Words::parse(path.receive_any(tag, kMaxWords).view()); }
 
 // So many messages of so many bytes, at most `flight` of them at once.
 struct TransferOrder {
@@ -136,10 +136,10 @@ struct BenchService {
   Security security;
   PathSettings settings;  // what the caller does not decide: timeouts, limits
   RelayRoute relay;
-  bool once = false;                                                        // ends with the first caller's bye
-  std::function<void(const Endpoint&)> listening = [](const Endpoint&) {};  // where, once it does
-  std::function<void(const std::string&)> say = [](const std::string&) {};  // callers that come and go
-  std::function<bool()> stop = [] { return false; };                        // asked while nobody is there
+  bool once = false;                                                           // ends with the first caller's bye
+  std::function<void(const Endpoint&)> listening = [](const Endpoint&) {};     // where, once it does
+  std::function<void(const std::string&)> report = [](const std::string&) {};  // callers that come and go
+  std::function<bool()> stop = [] { return false; };                           // asked while nobody is there
 };
 
 // One caller after the other. Returns when `stop` says so, or after one with `once`. Throws Error, SecurityError where

@@ -30,7 +30,7 @@ class Service {
     server_->stop();
     if (thread_.joinable()) thread_.join();
   }
-  Path path() const { return Path::connect(listener_.address(), security_, test::streams(4), "test"); }
+  Path path() const { return Path::connect(listener_.address(), security_, test::streams(4), {"test"}); }
   std::uint16_t port() const { return listener_.address().port; }
 
  private:
@@ -207,7 +207,7 @@ TEST_F(CopySync, GoesOnAfterTheServerWasAway) {
   SyncOptions watching = options(*service);
   PathSettings settings = test::streams(2);
   settings.patience = 2;
-  watching.connect = [&] { return Path::connect(where, security_, settings, "test"); };
+  watching.connect = [&] { return Path::connect(where, security_, settings, {"test"}); };
   std::atomic<bool> stop{false};
   watching.stop = [&] { return stop.load(); };
   Sync sync(watching);

@@ -25,7 +25,7 @@ class HostileServer : public ::testing::Test {
         const Answers answers = decode_answers(peer.theirs().receive(kBackTag).view());
         peer.send_records([&](RecordWriter& writer) {
           for (std::size_t i = 0; i < entries.size(); ++i)
-            if (answers.answers.at(i).wish == Wish::kSend) put_file(writer, i, "contents", entries[i].mode);
+            if (answers.answers.at(i).request == FileRequest::kSend) put_file(writer, i, "contents", entries[i].mode);
           writer.put(Note{true, "a\x1b]0;title\x07 note"});
           writer.put(Finish{});
         });

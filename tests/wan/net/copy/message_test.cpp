@@ -36,10 +36,11 @@ Piece some_piece() {
 
 Answers some_answers() {
   Answers answers{.first = 3, .answers = {}};
-  answers.answers.push_back({.wish = Wish::kNothing});
-  answers.answers.push_back({.wish = Wish::kContinue, .size = std::uint64_t{6} << 32, .checksum = some_checksum(1)});
-  answers.answers.push_back({.wish = Wish::kSend});
-  answers.answers.push_back({.wish = Wish::kCompare, .size = 1, .checksum = some_checksum(9)});
+  answers.answers.push_back({.request = FileRequest::kNothing});
+  answers.answers.push_back(
+      {.request = FileRequest::kContinue, .size = std::uint64_t{6} << 32, .checksum = some_checksum(1)});
+  answers.answers.push_back({.request = FileRequest::kSend});
+  answers.answers.push_back({.request = FileRequest::kCompare, .size = 1, .checksum = some_checksum(9)});
   return answers;
 }
 

@@ -41,7 +41,7 @@ class CopyServer : public ::testing::Test {
   Path path(const char* key) const {
     Security security;
     security.key_files = {keys_ / key};
-    return Path::connect(listener_->address(), security, test::streams(2), std::string("from ") + key);
+    return Path::connect(listener_->address(), security, test::streams(2), {std::string("from ") + key});
   }
   void push(const char* key, const std::string& to) const {
     Client client(path(key));

@@ -55,7 +55,7 @@ struct Linked {
 
   explicit Linked(const PathSettings& settings, const Security& security = test::insecure())
       : listener({"127.0.0.1", 0}, security, settings), proxy(listener.address()) {
-    here = Path::connect(proxy.address(), security, settings, "here");
+    here = Path::connect(proxy.address(), security, settings, {"here"});
     there = std::move(listener.accept().path);
   }
   ~Linked() {

@@ -81,7 +81,7 @@ TEST_P(LostLink, PastThePatienceBothSidesAreTold) {
   const bool silent = GetParam();
   Listener listener({"127.0.0.1", 0}, test::insecure(), impatient());
   test::Proxy proxy(listener.address());
-  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), "leiden");
+  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), {"leiden"});
   Path there = std::move(listener.accept().path);
   const Ends ends = ends_after(here, there, [&] {
     proxy.stall(silent);
@@ -110,7 +110,7 @@ TEST_F(Lost, APeerThatRestartedIsToldAtOnce) {
   Listener listener({"127.0.0.1", 0}, test::insecure(), impatient()),
       anew({"127.0.0.1", 0}, test::insecure(), impatient());
   test::Proxy proxy(listener.address());
-  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), "here");
+  Path here = Path::connect(proxy.address(), test::insecure(), impatient(), {"here"});
   Path there = std::move(listener.accept().path);
   const Ends ends = ends_after(here, there, [&] {
     proxy.lead_to(anew.address());
@@ -120,7 +120,7 @@ TEST_F(Lost, APeerThatRestartedIsToldAtOnce) {
   EXPECT_GT(ends.here.outstanding, 0u);
   EXPECT_TRUE(says(ends.there, "patience")) << ends.there.message;
   // A path of its own is welcome.
-  Path again = Path::connect(proxy.address(), test::insecure(), impatient(), "here");
+  Path again = Path::connect(proxy.address(), test::insecure(), impatient(), {"here"});
   Path taken = std::move(anew.accept().path);
   again.send(1, test::pattern(100, 1));
   EXPECT_EQ(taken.receive_any(1, 100).size, 100u);
@@ -131,7 +131,7 @@ TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
   settings.stream_timeout = 30;  // streams end only where the test breaks them
   auto listener = std::make_unique<Listener>(Endpoint{"127.0.0.1", 0}, test::insecure(), settings);
   const Endpoint address = listener->address();
-  Path here = Path::connect(address, test::insecure(), settings, "here");
+  Path here = Path::connect(address, test::insecure(), settings, {"here"});
   Path there = std::move(listener->accept().path);
   for (int i = 0; i < 1000 && there.status().streams_up < 3; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

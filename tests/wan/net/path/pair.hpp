@@ -45,7 +45,7 @@ struct Pair {
                 Context& context = Context::shared())
       : listener({"127.0.0.1", 0}, security, settings, {}, {}, context) {
     auto accepted = std::async(std::launch::async, [&] { return listener.accept(); });
-    here = Path::connect(listener.address(), security, settings, "here", {}, context);
+    here = Path::connect(listener.address(), security, settings, {"here"}, context);
     there = std::move(accepted.get().path);
   }
   ~Pair() {  // both at once: neither waits for the other

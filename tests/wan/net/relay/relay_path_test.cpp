@@ -20,7 +20,7 @@ struct PathRig : Rig {
 
   // A listener registered at the relay as `name`.
   Listener hide(const std::string& name) { return Listener({}, security, paths, {}, route(name)); }
-  Path call(const std::string& name) { return Path::connect({name, 1}, callers, paths, "caller", route(name)); }
+  Path call(const std::string& name) { return Path::connect({name, 1}, callers, paths, {"caller", route(name)}); }
 };
 
 struct Ends {
@@ -73,7 +73,7 @@ TEST(RelayPath, ACallThatARelayLeadsBackIsRefused) {
   rig.start();
   Listener listener = rig.hide("amsterdam");
   try {
-    Path::connect({"amsterdam", 1}, rig.security, rig.paths, "caller", rig.route("amsterdam"));
+    Path::connect({"amsterdam", 1}, rig.security, rig.paths, {"caller", rig.route("amsterdam")});
     FAIL();
   } catch (const PathError& error) {
     EXPECT_NE(std::string(error.what()).find("came back to its own caller"), std::string::npos) << error.what();
@@ -116,10 +116,10 @@ TEST(RelayPath, RelayKeyAloneOpensNoPath) {
   rig.start();
   Listener listener = rig.hide("amsterdam");
   Security other = new_key(rig.folder, "other.key");
-  EXPECT_THROW(Path::connect({"amsterdam", 1}, other, rig.paths, "caller", rig.route("amsterdam")), PathError);
+  EXPECT_THROW(Path::connect({"amsterdam", 1}, other, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
   Security relays;
   relays.key_files = {rig.folder / "relay.key"};
-  EXPECT_THROW(Path::connect({"amsterdam", 1}, relays, rig.paths, "caller", rig.route("amsterdam")), PathError);
+  EXPECT_THROW(Path::connect({"amsterdam", 1}, relays, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
 }
 
 TEST(RelayPath, WithoutTheRelaysKeyNothingPasses) {
@@ -128,7 +128,7 @@ TEST(RelayPath, WithoutTheRelaysKeyNothingPasses) {
   Listener listener = rig.hide("amsterdam");
   RelayRoute route = rig.route("amsterdam");
   route.key_file = rig.folder / "path.key";
-  EXPECT_THROW(Path::connect({"amsterdam", 1}, rig.security, rig.paths, "caller", route), PathError);
+  EXPECT_THROW(Path::connect({"amsterdam", 1}, rig.security, rig.paths, {"caller", route}), PathError);
   EXPECT_THROW(Listener({}, rig.security, rig.paths, {}, route), SecurityError);
 }
 

@@ -28,7 +28,7 @@ class Attacks : public testing::Test {
     settings.streams = 1;
     settings.patience = patience;
     try {
-      Path::connect(service.address(), security, settings, "stranger");
+      Path::connect(service.address(), security, settings, {"stranger"});
     } catch (const Error& e) {
       return e.what();
     }
@@ -159,7 +159,7 @@ TEST_F(Attacks, WrongUnknownAndMissingKeys) {
 
 TEST_F(Attacks, WrongCertificates) {
   test::Authority ours(folder_, "ours"), theirs(folder_, "theirs");
-  const test::Wish here{.common_name = "site", .alternative = "IP:127.0.0.1"};
+  const test::CertificateFields here{.common_name = "site", .alternative = "IP:127.0.0.1"};
   const Security site = ours.issue("site", here);
   test::Service service(site);
   Security stranger = theirs.issue("stranger", here);

@@ -13,15 +13,15 @@ namespace maki::wan::test {
 
 namespace {
 
-X509* unsigned_certificate(EVP_PKEY* key, const Wish& wish, long serial) {
+X509* unsigned_certificate(EVP_PKEY* key, const CertificateFields& fields, long serial) {
   X509* certificate = X509_new();
   X509_set_version(certificate, X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), serial);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), wish.from);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), wish.to);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), fields.from);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), fields.to);
   X509_set_pubkey(certificate, key);
   X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
-                             reinterpret_cast<const unsigned char*>(wish.common_name.c_str()), -1, -1, 0);
+                             reinterpret_cast<const unsigned char*>(fields.common_name.c_str()), -1, -1, 0);
   return certificate;
 }
 
@@ -58,11 +58,11 @@ Authority::~Authority() {
   EVP_PKEY_free(key_);
 }
 
-Security Authority::issue(const std::string& name, const Wish& wish) {
+Security Authority::issue(const std::string& name, const CertificateFields& fields) {
   EVP_PKEY* key = EVP_EC_gen("P-256");
-  X509* certificate = unsigned_certificate(key, wish, ++serial_);
+  X509* certificate = unsigned_certificate(key, fields, ++serial_);
   X509_set_issuer_name(certificate, X509_get_subject_name(certificate_));
-  if (!wish.alternative.empty()) add_extension(certificate, NID_subject_alt_name, wish.alternative);
+  if (!fields.alternative.empty()) add_extension(certificate, NID_subject_alt_name, fields.alternative);
   EXPECT_GT(X509_sign(certificate, key_, EVP_sha256()), 0);
 
   Security security;

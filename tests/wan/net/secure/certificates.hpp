@@ -9,7 +9,7 @@
 
 namespace maki::wan::test {
 
-struct Wish {
+struct CertificateFields {
   std::string common_name{};
   std::string alternative{};     // "DNS:site.example" or "IP:127.0.0.1"; empty: none
   long from = -3600, to = 3600;  // seconds from now
@@ -24,7 +24,7 @@ class Authority {
 
   std::string file() const { return folder_.path(name_ + ".pem"); }
   // Writes NAME.pem and NAME.key, and gives the settings that use them and trust this authority.
-  Security issue(const std::string& name, const Wish& wish);
+  Security issue(const std::string& name, const CertificateFields& fields);
 
  private:
   const TemporaryFolder& folder_;

@@ -21,7 +21,7 @@ class Modes : public testing::Test {
     settings.patience = 600;
     std::string said;
     try {
-      Path::connect(service.address(), caller, settings, "caller", {}, Context::shared(), 120);
+      Path::connect(service.address(), caller, settings, {.name = "caller", .within = 120});
     } catch (const PathError& error) {
       said = error.what();
       EXPECT_LT(error.seconds_down(), 100) << said;

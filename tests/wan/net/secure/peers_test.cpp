@@ -209,9 +209,10 @@ TEST_F(Peers, CertificateOfAnotherAuthorityIsRefused) {
 TEST_F(Peers, ExpiredCertificateIsRefused) {
   test::Authority authority(folder_, "authority");
   const Security good = authority.issue("good", {.common_name = "site.example"});
-  for (const test::Wish& wish : {test::Wish{.common_name = "site.example", .from = -7200, .to = -3600},
-                                 test::Wish{.common_name = "site.example", .from = 3600, .to = 7200}}) {
-    const Security bad = authority.issue("bad", wish);
+  for (const test::CertificateFields& fields :
+       {test::CertificateFields{.common_name = "site.example", .from = -7200, .to = -3600},
+        test::CertificateFields{.common_name = "site.example", .from = 3600, .to = 7200}}) {
+    const Security bad = authority.issue("bad", fields);
     EXPECT_THROW(SecurityContext::make(bad), SecurityError);
     const Context context = SecurityContext::make(good);
     for (const Side side : {Side::kConnecting, Side::kListening}) {
@@ -219,13 +220,13 @@ TEST_F(Peers, ExpiredCertificateIsRefused) {
       ASSERT_EQ(SSL_CTX_use_certificate_chain_file(inside, bad.certificate.c_str()), 1);
       ASSERT_EQ(SSL_CTX_use_PrivateKey_file(inside, bad.private_key.c_str(), SSL_FILETYPE_PEM), 1);
     }
-    const char* part = wish.to < 0 ? "has expired" : "not valid yet";
+    const char* part = fields.to < 0 ? "has expired" : "not valid yet";
     Meeting meeting = meet(SecurityContext::make(good), context);
     EXPECT_SAYS(meeting.connecting.error, part);
     EXPECT_FALSE(meeting.listening.done);
     meeting = meet(context, SecurityContext::make(good));
     EXPECT_SAYS(meeting.listening.error, part);
-    EXPECT_SAYS(meeting.connecting.error, wish.to < 0 ? "our certificate has expired" : "refuses our certificate");
+    EXPECT_SAYS(meeting.connecting.error, fields.to < 0 ? "our certificate has expired" : "refuses our certificate");
   }
 }
 

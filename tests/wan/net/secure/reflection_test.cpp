@@ -22,7 +22,7 @@ class Reflection : public testing::Test {
   }
   static std::string failure(const Endpoint& to, const Security& security) {
     try {
-      Path::connect(to, security, patient(), "caller");
+      Path::connect(to, security, patient(), {"caller"});
     } catch (const PathError& error) {
       return error.what();
     }
@@ -34,7 +34,7 @@ class Reflection : public testing::Test {
     const test::Proxy proxy(own.address());
     const std::string said = failure(proxy.address(), named(who, "tokyo"));
     EXPECT_NE(said.find("came back to its own caller"), std::string::npos) << said;
-    Path path = Path::connect(proxy.address(), named(other, "amsterdam"), patient(), "caller");
+    Path path = Path::connect(proxy.address(), named(other, "amsterdam"), patient(), {"caller"});
     test::expect_echo(path);
   }
 
@@ -77,7 +77,7 @@ TEST_F(Reflection, MachinesKnowThemselves) {
 TEST_F(Reflection, DoesNotEndAPathThatStands) {
   test::Service peer(named(key_, "amsterdam")), own(named(key_, "tokyo"));
   test::Proxy proxy(peer.address());
-  Path path = Path::connect(proxy.address(), named(key_, "tokyo"), patient(), "caller");
+  Path path = Path::connect(proxy.address(), named(key_, "tokyo"), patient(), {"caller"});
   test::expect_echo(path);
   proxy.lead_to(own.address());
   const int before = proxy.connections();

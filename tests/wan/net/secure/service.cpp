@@ -92,7 +92,7 @@ Path connect(const Service& service, const Security& security) {
   PathSettings settings;
   settings.streams = 2;
   settings.patience = 60;
-  return Path::connect(service.address(), security, settings, "honest");
+  return Path::connect(service.address(), security, settings, {"honest"});
 }
 
 void expect_echo(Path& path) {
