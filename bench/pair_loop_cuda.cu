@@ -1,4 +1,4 @@
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 #include <algorithm>
 

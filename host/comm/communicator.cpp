@@ -9,7 +9,7 @@
 #include "host/comm/launcher.hpp"
 #include "host/comm/mpi_ranks.hpp"
 #include "host/comm/reduce.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

@@ -9,8 +9,8 @@
 #include "host/comm/payload_transfer.hpp"
 #include "host/comm/staged_transfer.hpp"
 #include "kernels/device/async_copy.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

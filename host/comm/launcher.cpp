@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

@@ -13,7 +13,7 @@
 #include "host/comm/machines.hpp"
 #include "host/comm/nccl_ranks.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

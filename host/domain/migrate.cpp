@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/domain/packing.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "host/let/compression.hpp"
 #include "host/let/shape_sums.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
 #include "kernels/tree/cell_box.hpp"
 
 namespace maki {

@@ -4,8 +4,8 @@
 
 #include "host/let/shape_sums.hpp"
 #include "kernels/device/algorithms.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

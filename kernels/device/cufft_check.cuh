@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

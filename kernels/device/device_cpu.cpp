@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/host_memory.hpp"
 #include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

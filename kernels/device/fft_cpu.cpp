@@ -9,9 +9,9 @@
 #include <mutex>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
 #include "kernels/device/fftw_planner.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/fftw_planner.hpp"
 #include "kernels/device/line_fft.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -3,8 +3,8 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/cuda_check.cuh"
 #include "kernels/device/cufft_check.cuh"
-#include "kernels/device/error.hpp"
 #include "kernels/device/line_fft.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "kernels/device/async_copy.hpp"
 #include "kernels/device/block_pool.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/pinned.hpp"
 #include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 
 #if defined(__CUDACC__)
 #include "kernels/device/cuda_check.cuh"

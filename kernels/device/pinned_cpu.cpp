@@ -1,8 +1,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/pinned.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

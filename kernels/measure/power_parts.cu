@@ -5,8 +5,8 @@
 #include <numbers>
 #include <string>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/thrust.cuh"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -7,7 +7,7 @@
 // making both interlaced meshes in one sweep, with twice the window, is slower too.)
 #include <algorithm>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/blocks_cpu.hpp"
 

@@ -1,7 +1,7 @@
 // One integer mesh, used for one float mesh after the other.
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/assign_cuda.cuh"
 #include "kernels/mesh/counts_to_mesh.cuh"
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/thrust.cuh"
+#include "kernels/error.hpp"
 #include "kernels/mesh/cloud.hpp"
 
 namespace maki {

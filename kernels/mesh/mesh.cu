@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/four_point.cuh"
 #include "kernels/mesh/mesh_solver.cuh"

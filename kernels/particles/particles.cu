@@ -3,8 +3,8 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
 #include "kernels/particles/fine_coordinates.hpp"
 
 namespace maki {

@@ -1,8 +1,8 @@
 // Every stretch of particles finds the cells that begin in it (leaf_walk.hpp): once to count them by level, and, after
 // one scan over (level, stretch), once to write them where they belong. The host waits once, for 23 numbers.
 #include "kernels/device/algorithms.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
 #include "kernels/tree/leaf_walk.hpp"
 #include "kernels/tree/octree.hpp"
 

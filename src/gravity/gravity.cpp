@@ -6,7 +6,7 @@
 
 #include "host/comm/exact_sum.hpp"
 #include "host/fft/pencil_mesh.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "src/gravity/all_sources.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/ic/gaussian_field.hpp"
 #include "src/ic/lattice_shares.hpp"
 #include "src/ic/mode_transfer.hpp"

@@ -8,8 +8,8 @@
 
 #include "host/comm/machines.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/host_memory.hpp"
+#include "kernels/error.hpp"
 #include "src/run/estimate.hpp"
 
 namespace maki {

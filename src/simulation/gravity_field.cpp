@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "host/comm/exact_sum.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "kernels/particles/escapers.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "host/comm/agree.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki::sites {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "host/let/ends.hpp"
 #include "host/let/whole_cells.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/wall_clock.hpp"
+#include "kernels/error.hpp"
 #include "wan/sites/tree_message.hpp"
 
 namespace maki::sites {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <span>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/particles/fine_coordinates.hpp"
 #include "src/gravity/other_sites.hpp"
 

@@ -14,7 +14,7 @@
 #include "host/comm/job.hpp"
 #include "host/comm/machines.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -8,8 +8,8 @@
 #include <numbers>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
+#include "kernels/error.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
