@@ -7,9 +7,8 @@ void evaluate_lists(const Stream& stream, const ForceLaw& law, bool quadrupoles,
   cuda::evaluate_lists(stream, law, quadrupoles, sources, lists, out);
 }
 
-void direct_sum(const Stream& stream, const ForceLaw& law, const SourceParticle* particles, std::uint32_t n,
-                std::uint32_t first, std::uint32_t count, const ForceOutput& out) {
-  cuda::direct_sum(stream, law, particles, n, first, count, out);
+void direct_sum(const Stream& stream, const ForceLaw& law, const DirectSet& set, const ForceOutput& out) {
+  cuda::direct_sum(stream, law, set, out);
 }
 
 }  // namespace maki

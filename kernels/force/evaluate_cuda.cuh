@@ -17,12 +17,11 @@ inline void evaluate_lists(const Stream& stream, const ForceLaw& law, bool quadr
   });
 }
 
-inline void direct_sum(const Stream& stream, const ForceLaw& law, const SourceParticle* particles, std::uint32_t n,
-                       std::uint32_t first, std::uint32_t count, const ForceOutput& out) {
+inline void direct_sum(const Stream& stream, const ForceLaw& law, const DirectSet& set, const ForceOutput& out) {
   const PairParameters k = make_pair_parameters(law);
   with_law(k, out.potential != nullptr, [&](auto pair_law) {
-    launch_blocks(stream, "direct_sum", {(count + kDirectTargets - 1) / kDirectTargets, kDirectBlock, 0},
-                  direct_kernel<decltype(pair_law)>, k, particles, n, first, count, out);
+    launch_blocks(stream, "direct_sum", {(set.count + kDirectTargets - 1) / kDirectTargets, kDirectBlock, 0},
+                  direct_kernel<decltype(pair_law)>, k, set, out);
   });
 }
 

@@ -84,7 +84,7 @@ void check_mass(const MassMoments& moments) {
 }
 
 MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  return reduce_over(stream, "power.mass", n, MomentsOfOne{particles}, MassMoments{0, 0}, AddMoments{});
+  return reduce_over(stream, "power.mass", Reduction{n, MomentsOfOne{particles}, MassMoments{0, 0}, AddMoments{}});
 }
 
 const SourceParticle* fold_particles(const Stream& stream, const SourceParticle* particles, std::size_t n, int folding,

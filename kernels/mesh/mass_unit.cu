@@ -72,15 +72,15 @@ int finer_shares(double crowd) { return 4 + (crowd > 1 ? (std::ilogb(crowd) + 1)
 }  // namespace
 
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  return reduce_over(stream, "mesh.mass_range", n, RangeOfOne{particles}, MassRange{3.4e38f, 0.0f, false, false},
-                     JoinRanges{});
+  return reduce_over(stream, "mesh.mass_range",
+                     Reduction{n, RangeOfOne{particles}, MassRange{3.4e38f, 0.0f, false, false}, JoinRanges{}});
 }
 
 std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles, std::size_t n,
                            const MassRange& range) {
   if (alike(range) || range.invalid) return 0;
-  return reduce_over(stream, "mesh.mass_sum", n, UnitsOfOne{particles, std::exp2(finest_exponent(range))},
-                     std::uint64_t{0}, Add{});
+  return reduce_over(stream, "mesh.mass_sum",
+                     Reduction{n, UnitsOfOne{particles, std::exp2(finest_exponent(range))}, std::uint64_t{0}, Add{}});
 }
 
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits) {

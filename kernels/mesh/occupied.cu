@@ -67,7 +67,7 @@ std::array<std::vector<std::uint32_t>, 3> occupied_planes(const Stream& stream, 
 }
 
 bool all_within(const Stream& stream, const SourceParticle* particles, std::size_t n, const CellBox& box) {
-  return reduce_over(stream, "mesh.all_within", n, Within{particles, box}, true, And{});
+  return reduce_over(stream, "mesh.all_within", Reduction{n, Within{particles, box}, true, And{}});
 }
 
 }  // namespace maki

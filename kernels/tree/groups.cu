@@ -115,7 +115,8 @@ struct StoreWhole {  // the root alone: as one group, or in pieces where it is a
 }  // namespace
 
 void make_groups(const Stream& stream, const Octree& tree, const SourceParticle* particles, std::uint32_t group_size,
-                 int min_level, std::uint32_t n, DeviceBuffer<Group>& groups) {
+                 int min_level, DeviceBuffer<Group>& groups) {
+  const std::uint32_t n = tree.particles;
   if (tree.cells == 1 || (min_level == 0 && n <= group_size)) {
     groups.resize((n + group_size - 1) / group_size, 0.1);
     launch(stream, "groups_whole", groups.size(), StoreWhole{n, group_size, groups.data()});

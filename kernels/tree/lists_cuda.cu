@@ -2,10 +2,9 @@
 
 namespace maki {
 
-std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
-                                const DeviceBuffer<Group>& groups, const InteractionLists& lists,
-                                DeviceBuffer<std::uint32_t>& stale, StaleCells which) {
-  return cuda::find_stale_groups(stream, tree, options, margin, groups, lists, stale, which);
+std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
+                                const ListView& lists, DeviceBuffer<std::uint32_t>& stale) {
+  return cuda::find_stale_groups(stream, tree, criterion, lists, stale);
 }
 
 ListStatistics list_statistics(const Stream& stream, const Octree& tree, const ListView& lists) {

@@ -24,22 +24,21 @@ __device__ inline unsigned lane_index() { return threadIdx.x % kWarpSize; }
 __device__ inline std::uint32_t first_item() { return blockIdx.x * kWarps + threadIdx.x / kWarpSize; }
 __device__ inline std::uint32_t item_stride() { return gridDim.x * kWarps; }
 
-// flags[i] = 1 where a multipole of group i's list has come near (has_come_near), else 0.
+// flags[i] = 1 where group i's list is stale, else 0.
 __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
-    stale_kernel(CellGeometryView g, const std::uint32_t* cell_count, StaleCells which, OpeningRule rule, float margin,
-                 const Group* groups, const ListRange* ranges, const std::uint32_t* words, std::uint32_t group_count,
+    stale_kernel(CellGeometryView g, const std::uint32_t* cell_count, StaleCriterion criterion, ListView lists,
                  std::uint32_t* flags) {
-  for (std::uint32_t i = first_item(); i < group_count; i += item_stride()) {
-    const WalkTarget target = walk_target(groups[i]);
-    const ListRange range = ranges[i];
+  for (std::uint32_t i = first_item(); i < lists.count; i += item_stride()) {
+    const WalkTarget target = walk_target(lists.groups[i]);
+    const ListRange range = lists.ranges[i];
     bool stale = false;
     for (std::uint32_t k = 0; k < range.cells && !stale; k += kWarpSize) {
       const std::uint32_t mine = k + lane_index();
       bool near = false;
       if (mine < range.cells) {
-        const std::uint32_t c = words[range.begin + mine];
-        near = is_looked_at(which, which == StaleCells::kAll ? 0 : cell_count[c]) &&
-               has_come_near(rule, margin, target, g, c);
+        const std::uint32_t c = lists.words[range.begin + mine];
+        near = criterion.looks_at(criterion.cells == StaleCells::kAll ? 0 : cell_count[c]) &&
+               criterion.has_come_near(target, g, c);
       }
       stale = __any_sync(kAllLanes, near);
     }
@@ -91,15 +90,12 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
 
 }  // namespace lists
 
-inline std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
-                                       const DeviceBuffer<Group>& groups, const InteractionLists& lists,
-                                       DeviceBuffer<std::uint32_t>& stale, StaleCells which = StaleCells::kAll) {
-  const auto n = static_cast<std::uint32_t>(groups.size());
-  DeviceBuffer<std::uint32_t> flags("lists.scratch", n);
-  launch_blocks(stream, "stale_groups", lists::shape_for(n), lists::stale_kernel, tree.geometry.view(),
-                tree.count.data(), which, options.rule(), margin, groups.data(), lists.ranges.data(),
-                lists.words.data(), n, flags.data());
-  return select_flagged(stream, flags.data(), n, stale);
+inline std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
+                                       const ListView& view, DeviceBuffer<std::uint32_t>& stale) {
+  DeviceBuffer<std::uint32_t> flags("lists.scratch", view.count);
+  launch_blocks(stream, "stale_groups", lists::shape_for(view.count), lists::stale_kernel, tree.geometry.view(),
+                tree.count.data(), criterion, view, flags.data());
+  return select_flagged(stream, flags.data(), view.count, stale);
 }
 
 inline void add_list_statistics(const Stream& stream, const Octree& tree, const ListView& view, ListStatistics* total) {

@@ -48,6 +48,7 @@ struct CellGeometry {
 
 struct Octree {
   std::uint32_t cells = 0;
+  std::uint32_t particles = 0;             // that it was built from
   std::vector<std::uint32_t> level_begin;  // on the host; levels + 1 entries
   DeviceBuffer<std::uint32_t> first{"tree.first"}, count{"tree.count"}, first_child{"tree.first_child"};
   DeviceBuffer<std::uint8_t> child_count{"tree.child_count"};
@@ -81,11 +82,11 @@ void sweep_part(const Stream& stream, const SourceParticle* particles, Octree& t
 // moved since the tree was built; holds until the next sweep.
 void open_coarse_cells(const Stream& stream, int level, Octree& tree);
 
-// Groups of n particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has more, or
+// Groups of the tree's particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has more, or
 // neighbouring siblings merged while they stay within group_size; larger leaves are cut into pieces. They cover all
 // particles, in Morton order. `groups` is resized; boxes are set. Five launches and a scan; 4 bytes come to the host.
 void make_groups(const Stream& stream, const Octree& tree, const SourceParticle* particles, std::uint32_t group_size,
-                 int min_level, std::uint32_t n, DeviceBuffer<Group>& groups);
+                 int min_level, DeviceBuffer<Group>& groups);
 
 // Bounding boxes of all groups from the particles' present positions.
 void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups);

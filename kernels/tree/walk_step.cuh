@@ -42,8 +42,9 @@ __device__ inline unsigned lanes_below() { return (1u << lane_index()) - 1; }
 
 __device__ inline bool reaches(const Tree& tree, const WalkTarget& t, std::uint32_t c) {
   const CellGeometryView& g = tree.g;
-  return within_reach(tree.rule, box_gap_squared(t, axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
-                                                 axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]));
+  return within_reach(tree.rule,
+                      box_gap_squared(t, BoxAway<float>{axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
+                                                        axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]}));
 }
 
 __device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32_t c) {

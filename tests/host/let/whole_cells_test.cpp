@@ -233,7 +233,7 @@ struct Ghosts {
     build_octree(stream, sources.keys(), 16, level, tree);
     sweep_octree(stream, sources.data(), tree);
     open_coarse_cells(stream, level, tree);
-    make_groups(stream, tree, sources.data(), 64, level, sources.size(), groups);
+    make_groups(stream, tree, sources.data(), 64, level, groups);
     DeviceBuffer<std::uint32_t> before("before");
     sources.count_own(stream, before);
     keep_own_groups(stream, before, groups, own_groups);
