@@ -171,17 +171,17 @@ DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraAr
 }
 
 void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays extra,
-                     const DeviceBuffer<std::uint32_t>& staying, bool all_stay, const DeviceBuffer<std::byte>& packed,
+                     const DeviceBuffer<std::uint32_t>* staying, const DeviceBuffer<std::byte>& packed,
                      const BlockPlaces& places) {
-  const std::size_t kept = all_stay ? particles.size() : staying.size();
+  const std::size_t kept = staying ? staying->size() : particles.size();
   const DevicePlaces on_device(stream, places);
   // Through one scratch array at a time, so that the peak stays low.
   for_each_array(particles, extra, [&]<class T>(DeviceBuffer<T>& array, std::size_t before) {
     DeviceBuffer<T> moved(array.name(), kept + places.particles());
-    if (all_stay)
-      copy_on_device(stream, moved.data(), array.data(), kept * sizeof(T));
+    if (staying)
+      launch(stream, "keep", kept, Gather<T>{array.data(), staying->data(), moved.data()});
     else
-      launch(stream, "keep", kept, Gather<T>{array.data(), staying.data(), moved.data()});
+      copy_on_device(stream, moved.data(), array.data(), kept * sizeof(T));
     launch(stream, "unpack", places.particles(), Unpack<T>{packed.data(), on_device.view(before), moved.data() + kept});
     array.swap(moved);
   });

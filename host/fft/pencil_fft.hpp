@@ -59,6 +59,7 @@ class PencilFft {
     std::vector<Part> out, in;
     bool stays_here;   // nothing is sent or received: one copy does
     bool same_planes;  // both layouts have the same outermost axis
+    int tag;
   };
   // The planes of a layout, one for each place along its outermost axis, and what transforms the lines of some of them.
   struct Planes {
@@ -67,12 +68,12 @@ class PencilFft {
   };
   using Transform = void (LineFft::*)(const Stream&, float*, std::size_t);
   Planes planes(const Stream& stream, Pencils pencils, float* mesh, Transform transform);
-  Transpose plan(Pencils from, Pencils to) const;
+  Transpose plan(Pencils from, Pencils to, int tag) const;
   std::vector<Part> parts(Pencils from, Pencils to, bool sending) const;
   std::array<std::size_t, 3> steps(Pencils pencils, const PencilBox& held) const;
-  void run(const Stream& stream, const Transpose& transpose, float* from, float* to, int tag, const Planes& before,
+  void run(const Stream& stream, const Transpose& transpose, float* from, float* to, const Planes& before,
            const Planes& after);
-  void send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag);
+  void send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in);
 
   DevicePayload messages_;
   PencilLayout layout_;

@@ -1,7 +1,5 @@
 #include "host/let/ends.hpp"
 
-#include "host/let/shape_sums.hpp"
-
 namespace maki {
 namespace {
 
@@ -19,12 +17,6 @@ LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_c
   WalkOptions longer = walk;
   longer.r_cut *= 1 + options.reach_skin;
   return {longer.rule(), 1 + options.skin, walk.r_cut > 0, walk.small_cell};
-}
-
-void LetSending::pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes) {
-  if (with_shapes && blocks.compressed())
-    find_parents(stream, blocks, selection.shapes, sum_shapes(stream, selection.shapes), selection.parents);
-  pack_blocks(stream, tree, particles, selection, blocks, with_shapes, packed);
 }
 
 void LetReceiving::expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress) {

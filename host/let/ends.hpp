@@ -20,17 +20,6 @@ inline std::uint64_t let_message_bytes(const Blocks& blocks, std::size_t block, 
   return with_shapes ? blocks.message_bytes(block) : blocks.payload_bytes(block);
 }
 
-// What is sent: a selection, and its blocks, kept between rebuilds.
-struct LetSending {
-  LetSelection selection;
-  Blocks blocks;
-  DeviceBuffer<std::byte> packed{"let.outgoing"};
-
-  // Packs all blocks into `packed`, block b at blocks.begin(b).
-  void pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes);
-  std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + selection.bytes(); }
-};
-
 // What is received: its blocks, kept between rebuilds, and the forest of them.
 struct LetReceiving {
   Blocks blocks;

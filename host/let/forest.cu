@@ -216,8 +216,9 @@ std::size_t Forest::bytes() const {
   return sum;
 }
 
-void pack_blocks(const Stream& stream, Octree& tree, const SourceParticle* particles, const LetSelection& selection,
-                 const Blocks& blocks, bool with_shapes, DeviceBuffer<std::byte>& packed) {
+void LetSending::pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes) {
+  if (with_shapes && blocks.compressed())
+    find_parents(stream, blocks, selection.shapes, sum_shapes(stream, selection.shapes), selection.parents);
   if (blocks.size() == 0) return;
   packed.resize(blocks.bytes(), kHeadroom);
   const BlockCounts& total = blocks.total();

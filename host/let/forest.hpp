@@ -10,10 +10,17 @@
 
 namespace maki {
 
-// Writes the blocks of all ranks in one launch; without their shapes and masses on a reuse step. Compressed blocks need
-// the selection's parents.
-void pack_blocks(const Stream& stream, Octree& tree, const SourceParticle* particles, const LetSelection& selection,
-                 const Blocks& blocks, bool with_shapes, DeviceBuffer<std::byte>& packed);
+// What is sent: a selection, and its blocks, kept between rebuilds.
+struct LetSending {
+  LetSelection selection;
+  Blocks blocks;
+  DeviceBuffer<std::byte> packed{"let.outgoing"};
+
+  // Packs all blocks into `packed`, block b at blocks.begin(b), in one launch; without their shapes and masses on a
+  // reuse step.
+  void pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes);
+  std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + selection.bytes(); }
+};
 
 // The imported trees as one. Its cells: those of the tree of domains (domain_tree.hpp), then block after block the
 // cells below a root, as in the block. `level_begin` holds the levels of the tree of domains' nodes only; `first` is

@@ -143,11 +143,19 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
   launch_assign<S, kChunkThreads>(stream, job);
 }
 
-// Adds all particles to `counts`, quanta of mass in the cells of the box, last axis contiguous; the mesh has from 8 to
-// 65535 cells a side, and no cloud reaches beyond the box. `half_cells` is 1 for the shifted mesh of interlacing
-// (particles at +1/2 cell). The sums are exact.
-inline void assign_counts(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                          const CellBox& box, Assignment cloud, std::uint32_t half_cells, Count* counts) {
+// Particles, and the box of cells that contains all their clouds; the mesh has from 8 to 65535 cells a side.
+struct CountTask {
+  const SourceParticle* particles;
+  std::size_t n;
+  MassUnit unit;
+  CellBox box;
+};
+
+// Adds the particles to `counts`, quanta of mass in the cells of the box, last axis contiguous. `half_cells` is 1 for
+// the shifted mesh of interlacing (particles at +1/2 cell). The sums are exact.
+inline void assign_counts(const Stream& stream, const CountTask& task, Assignment cloud, std::uint32_t half_cells,
+                          Count* counts) {
+  const MassUnit& unit = task.unit;
   const auto job = [&](const ChunkJob& chunks) {
     return AssignJob{chunks,
                      counts,
@@ -157,9 +165,12 @@ inline void assign_counts(const Stream& stream, const SourceParticle* particles,
                      MassUnit::half_of(unit.shed_bits),
                      MassUnit::kept_of(unit.shed_bits)};
   };
-  if (cloud == Assignment::kCic) launch_assign<2>(stream, job(chunk_job<2>(particles, n, box, half_cells)));
-  if (cloud == Assignment::kTsc) launch_assign<3>(stream, job(chunk_job<3>(particles, n, box, half_cells)));
-  if (cloud == Assignment::kPcs) launch_assign<4>(stream, job(chunk_job<4>(particles, n, box, half_cells)));
+  if (cloud == Assignment::kCic)
+    launch_assign<2>(stream, job(chunk_job<2>(task.particles, task.n, task.box, half_cells)));
+  if (cloud == Assignment::kTsc)
+    launch_assign<3>(stream, job(chunk_job<3>(task.particles, task.n, task.box, half_cells)));
+  if (cloud == Assignment::kPcs)
+    launch_assign<4>(stream, job(chunk_job<4>(task.particles, task.n, task.box, half_cells)));
 }
 
 }  // namespace maki::cuda

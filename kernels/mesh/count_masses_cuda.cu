@@ -29,10 +29,7 @@ struct CountsToMasses {
 }  // namespace
 
 struct MassCounter::Work {
-  const SourceParticle* particles = nullptr;
-  std::size_t n = 0;
-  MassUnit unit;
-  CellBox box;
+  cuda::CountTask task{};
 };
 
 MassCounter::MassCounter(Assignment cloud) : cloud_(cloud), work_(std::make_unique<Work>()) {}
@@ -41,19 +38,18 @@ std::size_t MassCounter::bytes() const { return 0; }
 
 void MassCounter::take(const Stream&, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                        const CellBox& box) {
-  *work_ = {particles, n, unit, box};
+  work_->task = {particles, n, unit, box};
 }
 
 void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero) {
-  const Work& w = *work_;
+  const cuda::CountTask& task = work_->task;
   static_assert(sizeof(cuda::Count) == sizeof(std::uint64_t));
-  if (!zero) fill_zero(stream, counts, w.box.size() * sizeof(std::uint64_t));
-  cuda::assign_counts(stream, w.particles, w.n, w.unit, w.box, cloud_, shifted ? 1 : 0,
-                      reinterpret_cast<cuda::Count*>(counts));
+  if (!zero) fill_zero(stream, counts, task.box.size() * sizeof(std::uint64_t));
+  cuda::assign_counts(stream, task, cloud_, shifted ? 1 : 0, reinterpret_cast<cuda::Count*>(counts));
 }
 
 std::vector<std::uint8_t> MassCounter::planes() const {
-  return std::vector<std::uint8_t>(static_cast<std::size_t>(work_->box.cells), 1);
+  return std::vector<std::uint8_t>(static_cast<std::size_t>(work_->task.box.cells), 1);
 }
 
 bool MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows&) {

@@ -21,9 +21,14 @@ struct MeshView {
   bool shifted;     // the shifted mesh of interlacing: particles at +1/2 cell along each axis
 };
 
-// out[i] = factor * mesh at particle i, or with `add` out[i] plus that; i in [0, n).
+// value[i] = factor * mesh at particle i, or with `add` value[i] plus that; i in [0, n).
+struct ValueOutput {
+  float* value;
+  float factor;
+  bool add;
+};
 void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
-                 std::size_t n, float factor, bool add, float* out);
+                 std::size_t n, const ValueOutput& out);
 
 // The derivatives of the interpolated function, gradient_factor d/dx in 1 / side, and where `value` is not null the
 // function itself times `factor`; written, or with `add` added to the arrays.

@@ -3,8 +3,8 @@
 namespace maki {
 
 void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
-                 std::size_t n, float factor, bool add, float* out) {
-  cuda::interpolate(stream, cloud, mesh, particles, n, factor, add, out);
+                 std::size_t n, const ValueOutput& out) {
+  cuda::interpolate(stream, cloud, mesh, particles, n, out);
 }
 
 void interpolate_gradient(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,

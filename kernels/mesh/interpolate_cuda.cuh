@@ -38,9 +38,8 @@ struct Fractions {
 };
 
 struct ValueGather {
-  float* out;
-  float factor;
-  bool add;
+  static constexpr const char* kName = "mesh.interpolate";
+  ValueOutput out;
 
   template <int S, class Values>
   __device__ __forceinline__ void particle(std::size_t n, const Fractions& at, const Values& values) const {
@@ -62,11 +61,12 @@ struct ValueGather {
       }
       sum += wx[i] * in_y;
     }
-    out[n] = add ? out[n] + factor * sum : factor * sum;
+    out.value[n] = out.add ? out.value[n] + out.factor * sum : out.factor * sum;
   }
 };
 
 struct GradientGather {
+  static constexpr const char* kName = "mesh.interpolate_gradient";
   GradientOutput out;
   float per_side;  // out.gradient_factor, for slopes per cell
 
@@ -201,29 +201,30 @@ __global__ void __launch_bounds__(kChunkThreads, kGatherBlocks<S, Gather>)
 }
 
 template <int S, class Gather>
-void launch_interpolate(const Stream& stream, const char* name, const MeshView& mesh, const SourceParticle* particles,
-                        std::size_t n, const Gather& gather) {
+void launch_interpolate(const Stream& stream, const MeshView& mesh, const SourceParticle* particles, std::size_t n,
+                        const Gather& gather) {
   const InterpolateJob<Gather> job{chunk_job<S>(particles, n, mesh.box, mesh.shifted ? 1 : 0), mesh.values,
                                    static_cast<std::uint32_t>(mesh.row), gather};
-  launch_blocks(stream, name, {chunk_count<kChunkThreads>(n), kChunkThreads, 0}, interpolate_kernel<S, Gather>, job);
+  launch_blocks(stream, Gather::kName, {chunk_count<kChunkThreads>(n), kChunkThreads, 0}, interpolate_kernel<S, Gather>,
+                job);
 }
 
 template <class Gather>
-void launch_interpolate(const Stream& stream, const char* name, Assignment cloud, const MeshView& mesh,
-                        const SourceParticle* particles, std::size_t n, const Gather& gather) {
-  if (cloud == Assignment::kCic) launch_interpolate<2>(stream, name, mesh, particles, n, gather);
-  if (cloud == Assignment::kTsc) launch_interpolate<3>(stream, name, mesh, particles, n, gather);
-  if (cloud == Assignment::kPcs) launch_interpolate<4>(stream, name, mesh, particles, n, gather);
+void launch_interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
+                        std::size_t n, const Gather& gather) {
+  if (cloud == Assignment::kCic) launch_interpolate<2>(stream, mesh, particles, n, gather);
+  if (cloud == Assignment::kTsc) launch_interpolate<3>(stream, mesh, particles, n, gather);
+  if (cloud == Assignment::kPcs) launch_interpolate<4>(stream, mesh, particles, n, gather);
 }
 
 inline void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
-                        std::size_t n, float factor, bool add, float* out) {
-  launch_interpolate(stream, "mesh.interpolate", cloud, mesh, particles, n, ValueGather{out, factor, add});
+                        std::size_t n, const ValueOutput& out) {
+  launch_interpolate(stream, cloud, mesh, particles, n, ValueGather{out});
 }
 
 inline void interpolate_gradient(const Stream& stream, Assignment cloud, const MeshView& mesh,
                                  const SourceParticle* particles, std::size_t n, const GradientOutput& out) {
-  launch_interpolate(stream, "mesh.interpolate_gradient", cloud, mesh, particles, n,
+  launch_interpolate(stream, cloud, mesh, particles, n,
                      GradientGather{out, out.gradient_factor * static_cast<float>(mesh.box.cells)});
 }
 

@@ -50,14 +50,13 @@ class MeshStorage {
     const SourceParticle* particles;
     std::size_t n;
   };
-  virtual void interpolate(const Stream& stream, const float* mesh, const Target& target, float factor, bool add,
-                           float* out) = 0;
+  virtual void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) = 0;
   virtual void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                                     const GradientOutput& out) = 0;
-  // Interpolates minus the 4-point difference of a potential, times `factor`. `spare` is a mesh that may be written, or
-  // null. The differences count as influence in `clock`.
+  // The gradient of a potential by 4-point differences, interpolated; there is no out.value. `spare` is a mesh that may
+  // be written, or null. The differences count as influence in `clock`.
   virtual void interpolate_difference(const Stream& stream, const float* potential, float* spare, const Target& target,
-                                      float factor, bool add, VectorView out, PhaseClock& clock) = 0;
+                                      const GradientOutput& out, PhaseClock& clock) = 0;
 };
 
 class MeshSolver {
