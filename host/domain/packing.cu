@@ -52,7 +52,7 @@ struct CountBelow {
 };
 
 // Where element j of the array with `before` bytes a particle before it stands.
-struct BlockView {
+struct PackedArrayView {
   const std::uint64_t* first;
   const std::uint64_t* begin;
   std::uint32_t ranks;
@@ -68,20 +68,20 @@ template <class T>
 struct Pack {
   const T* from;
   const std::uint32_t* index;
-  BlockView blocks;
+  PackedArrayView array;
   std::byte* packed;
   MAKI_HD void operator()(std::size_t j) const {
-    *reinterpret_cast<T*>(packed + blocks.byte_of(j, sizeof(T))) = from[index[j]];
+    *reinterpret_cast<T*>(packed + array.byte_of(j, sizeof(T))) = from[index[j]];
   }
 };
 
 template <class T>
 struct Unpack {
   const std::byte* packed;
-  BlockView blocks;
+  PackedArrayView array;
   T* to;
   MAKI_HD void operator()(std::size_t j) const {
-    to[j] = *reinterpret_cast<const T*>(packed + blocks.byte_of(j, sizeof(T)));
+    to[j] = *reinterpret_cast<const T*>(packed + array.byte_of(j, sizeof(T)));
   }
 };
 
@@ -119,7 +119,7 @@ struct DevicePlaces {
     first.upload(stream, places.first);
     begin.upload(stream, places.begin);
   }
-  BlockView view(std::size_t before) const {
+  PackedArrayView view(std::size_t before) const {
     return {first.data(), begin.data(), static_cast<std::uint32_t>(first.size() - 1), before};
   }
 };

@@ -85,7 +85,7 @@ class PencilStorage : public MeshStorage {
   void set_outside(OutsideMasses* outside) {
     shared_.reset();
     if (!outside) return;
-    CellBox box{cells_, {}, {}};
+    MeshBox box{cells_, {}, {}};
     const PencilBox held = fft_.cells();
     for (std::size_t axis = 0; axis < 3 && held.cells() > 0; ++axis) {
       box.origin[axis] = held.along[axis].first;
@@ -123,7 +123,7 @@ class PencilStorage : public MeshStorage {
   // The cells that the target's clouds touch.
   MeshView around(const Stream& stream, const float* mesh, const Target& target) {
     if (!brick_.holds_all()) return {brick_.fetch(stream, mesh), brick_.box(), target.shifted};
-    MeshView view(mesh, CellBox::whole(cells_), target.shifted);
+    MeshView view(mesh, MeshBox::whole(cells_), target.shifted);
     view.row = fft_.real_row();
     return view;
   }

@@ -8,7 +8,7 @@
 
 namespace maki {
 
-SharedCounts::SharedCounts(ParticleBrick& brick, const CellBox& box, bool interlaced, OutsideMasses& outside)
+SharedCounts::SharedCounts(ParticleBrick& brick, const MeshBox& box, bool interlaced, OutsideMasses& outside)
     : brick_(brick), box_(box), interlaced_(interlaced), outside_(outside),
       on_host_(std::string(backend_name()) == "cpu"), counts_{DeviceBuffer<std::uint64_t>("mesh.shared"),
                                                               DeviceBuffer<std::uint64_t>("mesh.shared_shifted")} {}

@@ -26,7 +26,7 @@ std::uint64_t Blocks::payload_bytes(std::size_t block) const { return BlockSecti
 
 std::uint64_t Blocks::message_bytes(std::size_t block) const { return BlockSections(counts_[block], compress_).end; }
 
-BlockView Blocks::view() const {
+BlocksView Blocks::view() const {
   const std::size_t entries = counts_.size() + 1;
   const std::uint64_t* at = starts_.data();
   const auto n = static_cast<std::uint32_t>(counts_.size());

@@ -68,7 +68,7 @@ struct BlockSections {
 };
 
 // For kernels: of n + 1 entries each, the first particle, multipole, cell and byte of each block.
-struct BlockView {
+struct BlocksView {
   const std::uint64_t *particle, *multipole, *cell, *byte;
   std::uint32_t n;
   bool compress;
@@ -110,7 +110,7 @@ class Blocks {
   std::uint64_t payload_bytes(std::size_t block) const;  // without shapes and masses
   std::uint64_t message_bytes(std::size_t block) const;
 
-  BlockView view() const;
+  BlocksView view() const;
   std::size_t device_bytes() const { return starts_.capacity() * sizeof(std::uint64_t); }
 
  private:

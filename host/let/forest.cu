@@ -24,7 +24,7 @@ struct Pack {
   CellGeometryView g;
   const std::uint32_t *particle_list, *multipole_list, *shapes, *parents;
   std::uint64_t particle_count, multipole_count, shape_count;
-  BlockView blocks;
+  BlocksView blocks;
   std::byte* packed;
 
   template <class T>
@@ -64,7 +64,7 @@ struct Pack {
 // One item of the blocks, as it came or decompressed.
 struct Reader {
   const std::byte* packed;
-  BlockView blocks;
+  BlocksView blocks;
 
   template <class T>
   MAKI_HD const T& at(std::uint64_t byte) const {

@@ -21,7 +21,7 @@ struct CountShape {
 
 // A divided cell tells the particles of those of its children that are leaves.
 struct TellParents {
-  BlockView blocks;
+  BlocksView blocks;
   const std::uint32_t* shapes;
   const std::uint32_t* children;
   const std::uint32_t* multipoles;

@@ -55,7 +55,7 @@ void MassAssigner::assign(const Stream& stream, const SourceParticle* particles,
   for (float* out : {mesh, shifted}) {
     if (!out) continue;
     fill_zero(stream, work_->counts, m * m * m * sizeof(cuda::Count));
-    cuda::assign_counts(stream, {particles, n, unit, CellBox::whole(cells_)}, assignment_, out == mesh ? 0 : 1,
+    cuda::assign_counts(stream, {particles, n, unit, MeshBox::whole(cells_)}, assignment_, out == mesh ? 0 : 1,
                         work_->counts);
     launch_rows(stream, "mesh.to_float", {0, 0, cells_, cells_}, row, row,
                 CountsToMesh{work_->counts, out, cells_, MassUnit::half_of(unit.dropped_bits),

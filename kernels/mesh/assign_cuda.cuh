@@ -148,7 +148,7 @@ struct CountTask {
   const SourceParticle* particles;
   std::size_t n;
   MassUnit unit;
-  CellBox box;
+  MeshBox box;
 };
 
 // Adds the particles to `counts`, quanta of mass in the cells of the box, last axis contiguous. `half_cells` is 1 for

@@ -37,7 +37,7 @@ MassCounter::~MassCounter() = default;
 std::size_t MassCounter::bytes() const { return 0; }
 
 void MassCounter::take(const Stream&, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                       const CellBox& box) {
+                       const MeshBox& box) {
   work_->task = {particles, n, unit, box};
 }
 

@@ -34,7 +34,7 @@ struct MarkPlanes {
 
 struct Within {
   const SourceParticle* particles;
-  CellBox box;
+  MeshBox box;
 
   MAKI_HD bool along(int axis, std::uint32_t coordinate) const {
     const int from = cell_of(coordinate, box.cells) - box.origin[axis];
@@ -66,7 +66,7 @@ std::array<std::vector<std::uint32_t>, 3> occupied_planes(const Stream& stream, 
   return planes;
 }
 
-bool all_within(const Stream& stream, const SourceParticle* particles, std::size_t n, const CellBox& box) {
+bool all_within(const Stream& stream, const SourceParticle* particles, std::size_t n, const MeshBox& box) {
   return reduce_over(stream, "mesh.all_within", Reduction{n, Within{particles, box}, true, And{}});
 }
 

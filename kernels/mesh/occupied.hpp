@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/device/stream.hpp"
-#include "kernels/mesh/cell_box.hpp"
+#include "kernels/mesh/mesh_box.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {
@@ -17,6 +17,6 @@ std::array<std::vector<std::uint32_t>, 3> occupied_planes(const Stream& stream, 
                                                           std::size_t n, int cells);
 
 // Whether all particles are in cells of the box. Waits for the device.
-bool all_within(const Stream& stream, const SourceParticle* particles, std::size_t n, const CellBox& box);
+bool all_within(const Stream& stream, const SourceParticle* particles, std::size_t n, const MeshBox& box);
 
 }  // namespace maki

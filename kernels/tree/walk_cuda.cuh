@@ -1,5 +1,5 @@
 // The walk on the GPU: one warp a group, in steps of up to 32 cells (walk_step.cuh); or, where the order of the words is
-// to be the same whatever cells they leave out, four groups a warp (walk_octets.cuh).
+// to be the same whatever cells they leave out, four groups a warp (walk_subwarps.cuh).
 //
 // What a step decides goes to the group's slice of a staging buffer, 8 bytes an octet. When the group is done its length
 // is known: the warp reserves exactly that room in `words` and writes the list from the staged decisions. A
@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "kernels/device/device.hpp"
-#include "kernels/tree/walk_octets.cuh"
+#include "kernels/tree/walk_subwarps.cuh"
 
 namespace maki::cuda {
 namespace walk {
@@ -99,9 +99,9 @@ inline void walk_groups(const Stream& stream, const TreeWalk& walk_of, const Wal
                         std::uint32_t* refused) {
   using namespace walk;
   const auto& [tree, options, lists, room] = walk_of;
-  const unsigned warps = kWarps * (options.one_by_one ? kOctetBlocksPerUnit : kBlocksPerUnit) *
+  const unsigned warps = kWarps * (options.one_by_one ? kSubwarpBlocksPerUnit : kBlocksPerUnit) *
                          static_cast<unsigned>(std::max(1, unit_count()));
-  const unsigned of_block = options.one_by_one ? kOctetsOfBlock : kWarps;
+  const unsigned of_block = options.one_by_one ? kSubwarpsOfBlock : kWarps;
   const unsigned blocks = std::min((request.count + of_block - 1) / of_block, warps / kWarps);
   // The slice follows the longest walk so far, so that a steady run neither repeats walks nor allocates.
   const auto most = static_cast<unsigned>(kStagingBudget / (4 * sizeof(StagedOctet)) / warps);
@@ -124,7 +124,7 @@ inline void walk_groups(const Stream& stream, const TreeWalk& walk_of, const Wal
   if (options.one_by_one) {
     const unsigned queue = octet_queue_for(tree);
     launch_blocks(stream, "walk_tree", {blocks, kWarps * kWarpSize, octet_queue_bytes(queue)},
-                  cutoff ? octets_kernel<true> : octets_kernel<false>, view, work, out, queue);
+                  cutoff ? subwarps_kernel<true> : subwarps_kernel<false>, view, work, out, queue);
   } else {
     launch_blocks(stream, "walk_tree", {blocks, kWarps * kWarpSize, 0}, cutoff ? walk_kernel<true> : walk_kernel<false>,
                   view, work, out);

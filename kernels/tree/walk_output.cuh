@@ -1,4 +1,4 @@
-// Input and output of both GPU walks (walk_cuda.cuh, walk_octets.cuh): decisions are staged, then written as words.
+// Input and output of both GPU walks (walk_cuda.cuh, walk_subwarps.cuh): decisions are staged, then written as words.
 #pragma once
 
 #include "kernels/tree/walk_step.cuh"

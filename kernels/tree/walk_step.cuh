@@ -1,4 +1,4 @@
-// The heart of the GPU's walk: a warp tests up to 32 cells at a time, those of one group or eight of each of four groups.
+// The heart of the GPU's walk: a warp tests up to 32 cells at a time, those of one group, or eight for each of four groups.
 #pragma once
 
 #include "kernels/device/cooperative.cuh"
@@ -6,8 +6,9 @@
 
 namespace maki::cuda::walk {
 
-// Octets of siblings wait in shared memory, and the last of them are taken, a cell for each lane: four for a warp that
-// walks one group, one for eight lanes that do. Last in, first out keeps four octets waiting nearly always (lanes are
+// Octets (the up to eight children of a cell) wait in shared memory, and the last of them are taken, a cell for each
+// lane: four for a warp that walks one group, one for a subwarp (eight lanes) that does. Last in, first out keeps four
+// octets waiting nearly always (lanes are
 // 85 to 98 % busy) with room that does not grow with the tree.
 inline constexpr unsigned kQueue = 320;  // octets that may wait, of a group to a warp
 // With more waiting than this, octets are taken one at a time: each level below then leaves seven more at most, where
@@ -31,7 +32,8 @@ struct Queue {
   std::uint8_t count[kQueue];
 };
 
-// One step's decisions: this lane's octet, and the lanes whose cells are multipoles, or leaves.
+// One step's decisions: the first cell of the octet that this lane has a cell of, and the lanes whose cells are
+// multipoles, or leaves.
 struct Step {
   std::uint32_t first;
   unsigned cells, leaves;
@@ -55,8 +57,9 @@ __device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32
 }
 
 // Takes octets from the queue, tests their cells, and appends what is opened. All lanes of the warp. kOctets: how many
-// of the warp's octets of lanes share a group and its queue, 4 or 1; `waiting` and the step are the same in all of these,
-// and a step of a group without octets waiting decides nothing. Taken one at a time, octets are met in the same order
+// octets are taken at a time, by as many subwarps, which share a group and its queue: 4 or 1; `waiting` and the step are
+// the same in all of these, and a step of a group without octets waiting decides nothing. Taken one at a time, octets
+// are met in the same order
 // whatever cells there are beyond those that are opened.
 template <bool kCutoff, unsigned kOctets, class Octets>
 __device__ inline Step next_step(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Octets& queue,

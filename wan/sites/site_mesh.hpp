@@ -27,9 +27,9 @@ class SiteMesh : public OutsideMasses {
   void set_slabs(const Slabs& slabs, double stray);
 
   // Throw SiteLost, and Error where sites have other units of mass or another mesh.
-  void give(const CellBox& box, const MassUnit& unit, const std::uint64_t* counts,
+  void give(const MeshBox& box, const MassUnit& unit, const std::uint64_t* counts,
             const std::uint64_t* shifted) override;
-  void take(const CellBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) override;
+  void take(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) override;
 
   // Counters of this rank since the beginning. Shared planes: one site has rounded the plane as its own, another one
   // has masses in it, since a particle was further out than `stray`. The mesh is then still the same at all sites, but

@@ -130,7 +130,7 @@ TEST(InterpolateKernel, TakesChunksOfDenseParticles) {
 TEST(InterpolateKernel, ReadsABoxOfTheMesh) {
   const int m = 46, extent = 16;
   const Stream& stream = test_stream();
-  const CellBox box{m, {m - 7, m - 7, m - 7}, {extent, extent, extent}};
+  const MeshBox box{m, {m - 7, m - 7, m - 7}, {extent, extent, extent}};
   const std::vector<float> whole = random_mesh(m);
   std::vector<float> part;
   for (int x = 0; x < extent; ++x)

@@ -21,11 +21,11 @@ struct Pair : OutsideMasses {
   Counts mine;
   Pair* other = nullptr;
 
-  void give(const CellBox& box, const MassUnit&, const std::uint64_t* counts, const std::uint64_t* shifted) override {
+  void give(const MeshBox& box, const MassUnit&, const std::uint64_t* counts, const std::uint64_t* shifted) override {
     mine[0].assign(counts, counts + box.size());
     if (shifted) mine[1].assign(shifted, shifted + box.size());
   }
-  void take(const CellBox& box, const MassUnit&, std::uint64_t* counts, std::uint64_t* shifted) override {
+  void take(const MeshBox& box, const MassUnit&, std::uint64_t* counts, std::uint64_t* shifted) override {
     for (std::size_t i = 0; i < box.size(); ++i) {
       counts[i] += other->mine[0][i];
       if (shifted) shifted[i] += other->mine[1][i];
