@@ -1,7 +1,7 @@
 // The Fourier transform of one real mesh over many ranks, in place: lines along z, y and x in turn, with an exchange
 // within a row and one within a column of ranks between (pencil_layout.hpp).
 //
-// Every line is transformed whole by the same plan (line_fft.hpp), and exchanges move bits: so the modes are the same
+// Every line is transformed whole by the same plan (fft.hpp), and exchanges move bits: so the modes are the same
 // for any number of ranks.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "host/fft/pencil_layout.hpp"
 #include "kernels/device/box_copy.hpp"
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/line_fft.hpp"
+#include "kernels/device/fft.hpp"
 #include "kernels/device/stream.hpp"
 
 namespace maki {

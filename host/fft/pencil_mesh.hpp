@@ -15,7 +15,7 @@ namespace maki {
 class PencilStorage;
 
 // The mesh of given particles is the same bits for any number of ranks and any division of the particles among them,
-// and so are the forces: exact sums before the transform, and the same lines in it (line_fft.hpp).
+// and so are the forces: exact sums before the transform, and the same lines in it (fft.hpp).
 class PencilMesh : public ParticleMesh {
  public:
   // Throws Error as check_mesh_options() does. Collective.

@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "kernels/device/async_copy.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/device/memory.hpp"
 
 namespace maki {
 

@@ -6,7 +6,7 @@
 
 #include "host/fft/outside_masses.hpp"
 #include "host/fft/particle_brick.hpp"
-#include "kernels/device/pinned.hpp"
+#include "kernels/device/memory.hpp"
 
 namespace maki {
 

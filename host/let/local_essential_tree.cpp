@@ -7,7 +7,7 @@
 #include "host/comm/device_payload.hpp"
 #include "host/let/ends.hpp"
 #include "host/let/whole_cells.hpp"
-#include "kernels/device/wall_clock.hpp"
+#include "kernels/device/timer.hpp"
 
 namespace maki {
 namespace {

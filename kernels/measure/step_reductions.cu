@@ -9,7 +9,6 @@
 #include "kernels/device/thrust.cuh"
 
 namespace maki {
-
 namespace {
 
 // Both ranges together; the long one is left out where its pointers are null.

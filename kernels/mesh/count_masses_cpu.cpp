@@ -5,7 +5,6 @@
 #include "kernels/mesh/count_masses.hpp"
 
 namespace maki {
-
 namespace {
 
 void convert_row(const CountBox& box, std::size_t x, std::size_t y, const MassUnit& unit, std::uint64_t* row,

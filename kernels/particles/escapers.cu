@@ -4,7 +4,6 @@
 #include "kernels/device/launch.cuh"
 
 namespace maki {
-
 namespace {
 
 MAKI_HD bool beyond(std::uint32_t coordinate, std::int64_t reach) {

@@ -8,7 +8,6 @@
 #include "kernels/particles/fine_coordinates.hpp"
 
 namespace maki {
-
 namespace {
 
 constexpr std::uint64_t kHalfSide = std::uint64_t{1} << 47;

@@ -8,8 +8,7 @@ namespace maki::cuda::walk {
 
 // Octets (the up to eight children of a cell) wait in shared memory, and the last of them are taken, a cell for each
 // lane: four for a warp that walks one group, one for a subwarp (eight lanes) that does. Last in, first out keeps four
-// octets waiting nearly always (lanes are
-// 85 to 98 % busy) with room that does not grow with the tree.
+// octets waiting nearly always (lanes are 85 to 98 % busy) with room that does not grow with the tree.
 inline constexpr unsigned kQueue = 320;  // octets that may wait, of a group to a warp
 // With more waiting than this, octets are taken one at a time: each level below then leaves seven more at most, where
 // taking four leaves up to 28. So the queue cannot overflow.
@@ -59,8 +58,7 @@ __device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32
 // Takes octets from the queue, tests their cells, and appends what is opened. All lanes of the warp. kOctets: how many
 // octets are taken at a time, by as many subwarps, which share a group and its queue: 4 or 1; `waiting` and the step are
 // the same in all of these, and a step of a group without octets waiting decides nothing. Taken one at a time, octets
-// are met in the same order
-// whatever cells there are beyond those that are opened.
+// are met in the same order whatever cells there are beyond those that are opened.
 template <bool kCutoff, unsigned kOctets, class Octets>
 __device__ inline Step next_step(const Tree& tree, const WalkTarget& target, unsigned wide_limit, Octets& queue,
                                  unsigned& waiting) {

@@ -8,7 +8,7 @@
 
 #include "host/comm/agree.hpp"
 #include "kernels/device/memory.hpp"
-#include "kernels/device/wall_clock.hpp"
+#include "kernels/device/timer.hpp"
 #include "kernels/error.hpp"
 
 namespace maki {

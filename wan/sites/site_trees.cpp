@@ -9,7 +9,7 @@
 
 #include "host/let/ends.hpp"
 #include "host/let/whole_cells.hpp"
-#include "kernels/device/wall_clock.hpp"
+#include "kernels/device/timer.hpp"
 #include "kernels/error.hpp"
 #include "wan/sites/tree_message.hpp"
 
