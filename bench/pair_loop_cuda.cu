@@ -7,7 +7,6 @@
 #include "kernels/device/device.hpp"
 #include "kernels/device/timer.hpp"
 #include "kernels/force/evaluate_kernel.cuh"
-#include "kernels/force/with_law.cuh"
 
 namespace maki::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "host/comm/exchange.hpp"
-#include "host/comm/launcher.hpp"
+#include "host/comm/job.hpp"
 #include "host/comm/mpi_ranks.hpp"
 #include "host/comm/reduce.hpp"
 #include "kernels/error.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/mesh/occupied.hpp"
+#include "kernels/mesh/count_masses.hpp"
 
 namespace maki {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "host/fft/outside_masses.hpp"
 #include "host/fft/particle_brick.hpp"
+#include "host/fft/pencil_mesh.hpp"
 #include "kernels/device/memory.hpp"
 
 namespace maki {

@@ -1,10 +1,10 @@
 #include "host/let/forest.hpp"
 
+#include "host/let/blocks.hpp"
 #include "host/let/compression.hpp"
-#include "host/let/shape_sums.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
-#include "kernels/tree/cell_box.hpp"
+#include "kernels/tree/octree.hpp"
 
 namespace maki {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "host/let/shape_sums.hpp"
+#include "host/let/blocks.hpp"
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"

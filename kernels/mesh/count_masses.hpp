@@ -72,4 +72,12 @@ class MassCounter {
   std::unique_ptr<Work> work_;
 };
 
+// The planes of a mesh that hold particles, by axis and cell along it: 1 where any particle is in that plane of a mesh of
+// `cells`^3, else 0. Waits for the device.
+std::array<std::vector<std::uint32_t>, 3> occupied_planes(const Stream& stream, const SourceParticle* particles,
+                                                          std::size_t n, int cells);
+
+// Whether all particles are in cells of the box. Waits for the device.
+bool all_within(const Stream& stream, const SourceParticle* particles, std::size_t n, const MeshBox& box);
+
 }  // namespace maki

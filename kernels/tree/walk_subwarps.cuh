@@ -6,7 +6,7 @@
 // its staged decisions. A group whose steps do not fit its slice is walked once more by its subwarp, into its room.
 #pragma once
 
-#include "kernels/tree/walk_output.cuh"
+#include "kernels/tree/walk_step.cuh"
 
 namespace maki::cuda::walk {
 

@@ -1,6 +1,6 @@
 #include "src/gravity/ghost_tree.hpp"
 
-#include "kernels/tree/own_groups.hpp"
+#include "kernels/tree/octree.hpp"
 
 namespace maki {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "host/comm/machines.hpp"
+#include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/host_memory.hpp"
 #include "kernels/error.hpp"

@@ -11,7 +11,7 @@
 #include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/measure/total_mass.hpp"
-#include "kernels/particles/escapers.hpp"
+#include "kernels/particles/particles.hpp"
 #include "src/simulation/totals.hpp"
 
 namespace maki {

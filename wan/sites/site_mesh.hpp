@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "host/fft/outside_masses.hpp"
+#include "host/fft/pencil_mesh.hpp"
 #include "wan/sites/sites.hpp"
 #include "wan/sites/slabs.hpp"
 

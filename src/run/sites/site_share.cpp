@@ -6,7 +6,7 @@
 #include <span>
 
 #include "kernels/error.hpp"
-#include "kernels/particles/fine_coordinates.hpp"
+#include "kernels/particles/types.hpp"
 #include "src/gravity/other_sites.hpp"
 
 namespace maki {

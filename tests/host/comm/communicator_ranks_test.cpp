@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "host/comm/job.hpp"
-#include "host/comm/machines.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 

@@ -1,5 +1,5 @@
 // Which environments mean ranks, which mean one process, and which mean a mistake.
-#include "host/comm/launcher.hpp"
+#include "host/comm/job.hpp"
 
 #include <gtest/gtest.h>
 

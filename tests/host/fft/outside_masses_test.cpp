@@ -1,4 +1,4 @@
-#include "host/fft/outside_masses.hpp"
+#include "host/fft/pencil_mesh.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "host/fft/mass_unit.hpp"
-#include "host/fft/pencil_mesh.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

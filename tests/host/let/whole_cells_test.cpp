@@ -13,7 +13,7 @@
 
 #include "host/let/ends.hpp"
 #include "kernels/particles/joined_sources.hpp"
-#include "kernels/tree/own_groups.hpp"
+#include "kernels/tree/octree.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"
