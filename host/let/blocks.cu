@@ -27,7 +27,9 @@ Blocks::Blocks(const Stream& stream, const std::vector<BlockCounts>& counts, boo
 
 std::uint64_t Blocks::payload_bytes(std::size_t block) const { return BlockSections(counts_[block], compress_).shapes; }
 
-std::uint64_t Blocks::message_bytes(std::size_t block) const { return BlockSections(counts_[block], compress_).end; }
+std::uint64_t Blocks::message_bytes(std::size_t block, bool with_shapes) const {
+  return with_shapes ? BlockSections(counts_[block], compress_).end : payload_bytes(block);
+}
 
 BlocksView Blocks::view() const {
   const std::size_t entries = counts_.size() + 1;

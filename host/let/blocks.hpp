@@ -108,7 +108,7 @@ class Blocks {
   std::uint64_t bytes() const { return begin_.empty() ? 0 : begin_.back(); }
   bool compressed() const { return compress_; }
   std::uint64_t payload_bytes(std::size_t block) const;  // without shapes and masses
-  std::uint64_t message_bytes(std::size_t block) const;
+  std::uint64_t message_bytes(std::size_t block, bool with_shapes = true) const;
 
   BlocksView view() const;
   std::size_t device_bytes() const { return starts_.capacity() * sizeof(std::uint64_t); }

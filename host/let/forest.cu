@@ -267,4 +267,15 @@ void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<
   if (!particles_alone) sweep_octree(stream, forest.particles.data(), tree, SweepOrder::kLeavesFirst);
 }
 
+void LetReceiving::expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress) {
+  blocks = Blocks(stream, counts, compress);
+  packed.resize(blocks.bytes(), 0.1);
+}
+
+void LetReceiving::unpack(const Stream& stream, bool with_shapes, bool particles_alone) {
+  if (with_shapes)
+    build_forest(stream, blocks, packed, make_domain_tree(static_cast<std::uint32_t>(blocks.size())), forest);
+  fill_forest(stream, blocks, packed, with_shapes, forest, particles_alone);
+}
+
 }  // namespace maki

@@ -1,4 +1,5 @@
-// Blocks out of a tree, and a forest out of blocks; all on the device.
+// Blocks out of a tree, and a forest out of blocks; all on the device. Whatever carries the blocks between the two: ranks'
+// messages (local_essential_tree.hpp) or sites' (wan/sites/site_trees.hpp).
 #pragma once
 
 #include <cstddef>
@@ -44,5 +45,18 @@ void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer
 // sections.
 void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,
                  Forest& forest, bool particles_alone = false);
+
+// What is received: its blocks, kept between rebuilds, and the forest of them.
+struct LetReceiving {
+  Blocks blocks;
+  DeviceBuffer<std::byte> packed{"let.incoming"};
+  Forest forest;
+
+  // Makes room in `packed` for blocks of these counts, block b at blocks.begin(b).
+  void expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress);
+  // Makes the forest from `packed`, once all blocks have arrived. particles_alone: the forest's cells are not needed.
+  void unpack(const Stream& stream, bool with_shapes, bool particles_alone = false);
+  std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + forest.bytes(); }
+};
 
 }  // namespace maki

@@ -87,4 +87,11 @@ T reduce_over(const Stream& stream, const char* name, const Reduction<F, T, Op>&
   return found;
 }
 
+// The sum of f(0), ..., f(n-1). f gives integers, or DoubleDouble: then the sum is the same whatever the order.
+template <class F>
+auto sum_over(const Stream& stream, const char* name, std::size_t n, F f) {
+  using T = decltype(f(n));
+  return reduce_over(stream, name, Reduction{n, f, T{}, thrust::plus<T>()});
+}
+
 }  // namespace maki

@@ -117,10 +117,6 @@ struct StoreScale {
   }
 };
 
-struct AddIntegers {
-  MAKI_HD std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a + b; }
-};
-
 // m v^2 without error. m v has 48 bits; its upper 26 and the rest, at most 22, times v are exact.
 MAKI_HD DoubleDouble mass_times_square(double mass, float v) {
   const double product = mass * v;
@@ -231,11 +227,8 @@ std::int64_t largest_reach(const Stream& stream, const Particles& particles) {
 std::uint64_t square_momentum_units(const Stream& stream, const Particles& particles, double max_momentum,
                                     std::uint64_t total) {
   if (!(max_momentum > 0)) return 0;
-  return reduce_over(stream, "mean_square_momentum",
-                     Reduction{particles.size(),
-                               ScaledSquareMomentum{particles.momentum.view(),
-                                                    square_momentum_scale(max_momentum, total)},
-                               std::uint64_t{0}, AddIntegers{}});
+  return sum_over(stream, "mean_square_momentum", particles.size(),
+                  ScaledSquareMomentum{particles.momentum.view(), square_momentum_scale(max_momentum, total)});
 }
 
 StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
@@ -249,7 +242,7 @@ StepMeasures step_measures(const Stream& stream, const Particles& particles, con
   launch(stream, "square_momentum_scale", 1, StoreScale{all.data(), n});
   reduce_into(stream, "mean_square_momentum",
               Reduction{n, SquareMomentumByScale{particles.momentum.view(), &all.data()->scale}, std::uint64_t{0},
-                        AddIntegers{}},
+                        thrust::plus<std::uint64_t>()},
               &on_device.square_momentum_units);
   StepMeasures measures;
   copy_to_host(stream, &measures, &on_device, sizeof measures);
@@ -278,9 +271,8 @@ EnergySums energy_sums(const Stream& stream, const Particles& particles, const D
 }
 
 DoubleDouble kinetic_sum(const Stream& stream, const Particles& particles) {
-  return reduce_over(stream, "kinetic_sum",
-                     Reduction{particles.size(), KineticOf{particles.source.data(), particles.momentum.view()},
-                               DoubleDouble{}, thrust::plus<DoubleDouble>()});
+  return sum_over(stream, "kinetic_sum", particles.size(),
+                  KineticOf{particles.source.data(), particles.momentum.view()});
 }
 
 MomentumSums momentum_sums(const Stream& stream, const Particles& particles, const VectorArray& short_range,

@@ -8,23 +8,19 @@
 namespace maki {
 namespace {
 
-// mesh = (unit.rounded(counts) - unit.mean) quantum; the padding of a row becomes 0.
+// The padding of a row becomes 0.
 struct CountsToMesh {
   const cuda::Count* counts;
   float* mesh;
   int m;
-  std::uint64_t half, kept;  // MassUnit::rounded()
-  std::int64_t mean;
-  float quantum;
+  cuda::MassOfCount mass;
 
   using Row = const cuda::Count*;
   MAKI_HD Row begin(int x, int y) const {
     return counts + (static_cast<std::size_t>(x) * static_cast<unsigned>(m) + static_cast<unsigned>(y)) *
                         static_cast<unsigned>(m);
   }
-  MAKI_HD void at(Row row, int z, std::size_t i) const {
-    mesh[i] = z < m ? static_cast<float>(static_cast<std::int64_t>((row[z] + half) & kept) - mean) * quantum : 0.0f;
-  }
+  MAKI_HD void at(Row row, int z, std::size_t i) const { mesh[i] = z < m ? mass(row[z]) : 0.0f; }
 };
 
 }  // namespace
@@ -58,8 +54,7 @@ void MassAssigner::assign(const Stream& stream, const SourceParticle* particles,
     cuda::assign_counts(stream, {particles, n, unit, MeshBox::whole(cells_)}, assignment_, out == mesh ? 0 : 1,
                         work_->counts);
     launch_rows(stream, "mesh.to_float", {0, 0, cells_, cells_}, row, row,
-                CountsToMesh{work_->counts, out, cells_, MassUnit::half_of(unit.dropped_bits),
-                             MassUnit::kept_of(unit.dropped_bits), unit.mean, static_cast<float>(unit.quantum)});
+                CountsToMesh{work_->counts, out, cells_, cuda::MassOfCount(unit)});
   }
 }
 

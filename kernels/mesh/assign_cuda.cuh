@@ -143,6 +143,20 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
   launch_assign<S, kChunkThreads>(stream, job);
 }
 
+// The mass of a cell less the mean, from its count of quanta.
+struct MassOfCount {
+  std::uint64_t half, kept;  // MassUnit::rounded()
+  std::int64_t mean;
+  float quantum;
+
+  explicit MassOfCount(const MassUnit& unit)
+      : half(MassUnit::half_of(unit.dropped_bits)), kept(MassUnit::kept_of(unit.dropped_bits)), mean(unit.mean),
+        quantum(static_cast<float>(unit.quantum)) {}
+  MAKI_HD float operator()(std::uint64_t count) const {
+    return static_cast<float>(static_cast<std::int64_t>((count + half) & kept) - mean) * quantum;
+  }
+};
+
 // Particles, and the box of cells that contains all their clouds; the mesh has from 8 to 65535 cells a side.
 struct CountTask {
   const SourceParticle* particles;

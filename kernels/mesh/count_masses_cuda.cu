@@ -9,9 +9,7 @@ struct CountsToMasses {
   const std::uint64_t* counts;
   float* mesh;
   std::size_t count_plane, count_row, mesh_plane, mesh_row;
-  std::uint64_t half, kept;  // MassUnit::rounded()
-  std::int64_t mean;
-  float quantum;
+  cuda::MassOfCount mass;
 
   struct Row {
     const std::uint64_t* counts;
@@ -21,9 +19,7 @@ struct CountsToMasses {
     const auto i = static_cast<std::size_t>(x), j = static_cast<std::size_t>(y);
     return {counts + count_plane * i + count_row * j, mesh + mesh_plane * i + mesh_row * j};
   }
-  MAKI_HD void at(const Row& row, int z, std::size_t) const {
-    row.mesh[z] = static_cast<float>(static_cast<std::int64_t>((row.counts[z] + half) & kept) - mean) * quantum;
-  }
+  MAKI_HD void at(const Row& row, int z, std::size_t) const { row.mesh[z] = mass(row.counts[z]); }
 };
 
 }  // namespace
@@ -65,8 +61,7 @@ bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit&
   launch_rows(stream, "mesh.to_masses", {0, 0, static_cast<int>(box.count[0]), static_cast<int>(box.count[1])}, length,
               length,
               CountsToMasses{counts + box.first[0] * plane + box.first[1] * row + box.first[2], mesh + box.mesh_first,
-                             plane, row, box.mesh_steps[0], box.mesh_steps[1], MassUnit::half_of(unit.dropped_bits),
-                             MassUnit::kept_of(unit.dropped_bits), unit.mean, static_cast<float>(unit.quantum)});
+                             plane, row, box.mesh_steps[0], box.mesh_steps[1], cuda::MassOfCount(unit)});
   return false;
 }
 

@@ -35,10 +35,6 @@ struct UnitsOfOne {
   MAKI_HD std::uint64_t operator()(std::size_t i) const { return units_of(particles[i].mass, 0, units_per_mass); }
 };
 
-struct Add {
-  MAKI_HD std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a + b; }
-};
-
 // log2 of the largest product of three weights.
 double log2_peak_weight(Assignment assignment) {
   if (assignment == Assignment::kPcs) return 3 * std::log2(2.0 / 3.0);
@@ -79,8 +75,7 @@ MassRange mass_range(const Stream& stream, const SourceParticle* particles, std:
 std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles, std::size_t n,
                            const MassRange& range) {
   if (alike(range) || range.invalid) return 0;
-  return reduce_over(stream, "mesh.mass_sum",
-                     Reduction{n, UnitsOfOne{particles, std::exp2(finest_exponent(range))}, std::uint64_t{0}, Add{}});
+  return sum_over(stream, "mesh.mass_sum", n, UnitsOfOne{particles, std::exp2(finest_exponent(range))});
 }
 
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "host/let/ends.hpp"
+#include "host/let/forest.hpp"
 #include "host/let/whole_cells.hpp"
 #include "kernels/device/timer.hpp"
 #include "kernels/error.hpp"

@@ -11,7 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "host/let/ends.hpp"
+#include "host/let/forest.hpp"
+#include "host/let/local_essential_tree.hpp"
 #include "kernels/particles/joined_sources.hpp"
 #include "kernels/tree/octree.hpp"
 #include "tests/kernels/tree/sets.hpp"
