@@ -19,7 +19,7 @@
 #include <sstream>
 
 #include "bench/report.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
 #include "src/gravity/reference/ewald.hpp"

@@ -73,7 +73,7 @@ Set clumps(int side) {
 Counts counts_of(const Set& set, const MassUnit& unit, int m) {
   const Stream stream;
   MassCounter counter(Assignment::kPcs);
-  counter.take(stream, set.source.data(), set.source.size(), unit, CellBox::whole(m));
+  counter.take(stream, set.source.data(), set.source.size(), unit, MeshBox::whole(m));
   Counts counts;
   for (std::size_t mesh = 0; mesh < 2; ++mesh) {
     DeviceBuffer<std::uint64_t> cells("bench.counts", static_cast<std::size_t>(m) * m * m);

@@ -15,7 +15,7 @@
 #include "bench/report.hpp"
 #include "host/comm/agree.hpp"
 #include "host/comm/job.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "src/config/parse.hpp"
 #include "src/gravity/gravity.hpp"

@@ -52,7 +52,7 @@ double error_against_direct(const Stream& stream, const Particles& particles, co
     const std::uint32_t first = static_cast<std::uint32_t>(static_cast<std::uint64_t>(n - stretch) * s / 15);
     VectorArray exact("bench.exact");
     exact.resize(stretch);
-    direct_sum(stream, law, particles.source.data(), n, first, stretch, {exact.view(), nullptr});
+    direct_sum(stream, law, {particles.source.data(), n, first, stretch}, {exact.view(), nullptr});
     const auto bx = exact.x.download(stream), by = exact.y.download(stream), bz = exact.z.download(stream);
     for (std::uint32_t k = 0; k < stretch; ++k) {
       const double dx = ax[first + k] - bx[k], dy = ay[first + k] - by[k], dz = az[first + k] - bz[k];

@@ -1,4 +1,4 @@
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,6 @@
 #include "kernels/device/device.hpp"
 #include "kernels/device/timer.hpp"
 #include "kernels/force/evaluate_kernel.cuh"
-#include "kernels/force/with_law.cuh"
 
 namespace maki::bench {
 namespace {
@@ -35,7 +34,7 @@ __global__ void __launch_bounds__(cuda::kBlock, cuda::kBlocks<Law>)
       if constexpr (kCells) {
 #pragma unroll
         for (int j = 0; j < kPerLane; ++j)
-          add_cell<Law>(k, Real(a) - t.x[j], Real(b) - t.y[j], Real(c) - t.z[j], q, t.ax[j], t.ay[j], t.az[j], t.p[j]);
+          add_cell<Law>(k, Real(a) - t.x[j], Real(b) - t.y[j], Real(c) - t.z[j], q, t.sum[j]);
       } else {
         cuda::add_point<Law, false>(k, make_float4(a, b, c, 1.0f + step), Real(0.0f), t);
       }
@@ -45,7 +44,7 @@ __global__ void __launch_bounds__(cuda::kBlock, cuda::kBlocks<Law>)
   }
   Real sum(0.0f);
 #pragma unroll
-  for (int j = 0; j < kPerLane; ++j) sum = sum + t.ax[j] + t.ay[j] + t.az[j] + t.p[j];
+  for (int j = 0; j < kPerLane; ++j) sum = sum + t.sum[j].ax + t.sum[j].ay + t.sum[j].az + t.sum[j].p;
   sink[blockIdx.x * cuda::kBlock + threadIdx.x] = sum.v;
 }
 

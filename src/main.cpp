@@ -15,7 +15,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/sites/sites_commands.hpp"
 #include "src/cli/wan/wan_commands.hpp"

@@ -8,9 +8,9 @@
 #include "host/comm/nccl_ranks.hpp"
 #include "host/comm/payload_transfer.hpp"
 #include "host/comm/staged_transfer.hpp"
-#include "kernels/device/async_copy.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "host/comm/heartbeat.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki::mpi {
 namespace {

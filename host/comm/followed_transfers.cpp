@@ -4,8 +4,8 @@
 #include <exception>
 #include <utility>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

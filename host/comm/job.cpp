@@ -1,13 +1,22 @@
 #include "host/comm/job.hpp"
 
 #include <mpi.h>
+#include <omp.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "host/comm/device_payload.hpp"
 #include "host/comm/heartbeat.hpp"
+#include "kernels/device/device.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 
@@ -25,6 +34,74 @@ void abort_job(const std::string& message) {
   std::fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::_Exit(1);
+}
+
+Launcher find_launcher(const std::function<const char*(const char*)>& variable) {
+  const auto number = [&](const char* name) {
+    const char* text = variable(name);
+    return text ? std::atoi(text) : 0;
+  };
+  if (variable("OMPI_COMM_WORLD_SIZE")) return {true, number("OMPI_COMM_WORLD_SIZE")};
+  const int tasks = number(variable("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS");
+  if (variable("PMI_RANK") || variable("PMI_SIZE")) return {true, number("PMI_SIZE")};
+  if (variable("PMIX_RANK")) return {true, variable("SLURM_PROCID") ? tasks : 0};
+  // A batch script's own shell is no task of a step, though it has the numbers of the allocation.
+  const char* environment = variable("ENVIRONMENT");
+  const bool batch_shell =
+      environment && std::string(environment) == "BATCH" && !variable("SLURM_STEP_ID") && number("SLURM_PROCID") == 0;
+  if (variable("SLURM_PROCID") && tasks > 1 && !batch_shell) {
+    throw Error("srun started " + std::to_string(tasks) + " tasks that cannot find each other",
+                "it offers no process management interface, so that each would run the whole job by itself",
+                "use 'srun --mpi=pmix', or mpirun inside the allocation");
+  }
+  return {};
+}
+
+// What a rank takes of its machine, and what the log says of ranks: see job.hpp.
+int usual_device() { return on_this_machine().number % std::max(device_count(), 1); }
+
+int usual_threads() {
+  const int ranks = on_this_machine().ranks;
+  const bool bound = omp_get_num_procs() < sysconf(_SC_NPROCESSORS_ONLN);
+  if (ranks == 1 || bound || std::getenv("OMP_NUM_THREADS")) return 0;
+  return std::max(omp_get_num_procs() / ranks, 1);
+}
+
+std::string describe_ranks(const Communicator& ranks) {
+  const Machines machines = find_machines(ranks);
+  const PayloadChoice choice = choose_payload_path(ranks);
+  const auto number = [](int n, const char* what) { return std::to_string(n) + what + (n == 1 ? "" : "s"); };
+  std::string text = number(ranks.size(), " rank") + " on ";
+  if (machines.count == 1) {
+    text += machines.name;
+  } else {
+    const bool even = machines.most_ranks * machines.count == ranks.size();
+    text += number(machines.count, " machine") + ", " + (even ? "" : "up to ") + std::to_string(machines.most_ranks) +
+            (even ? " on each" : " on one");
+  }
+  return text + "; between devices by " + name(choice.path) + " (" + choice.reason + ")";
+}
+
+Machines find_machines(const Communicator& ranks) {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  const Communicator here = ranks.split_by_machine();
+  Machines machines;
+  machines.name = name.data();
+  machines.ranks_here = here.size();
+  machines.number_here = here.rank();
+  std::uint64_t lowest = static_cast<std::uint64_t>(ranks.rank());
+  here.broadcast(&lowest, sizeof lowest, 0);
+  std::vector<std::uint64_t> lowest_of(ranks.size());
+  ranks.all_gather(&lowest, lowest_of.data(), sizeof lowest);
+  machines.count = 0;
+  std::vector<int> members(ranks.size());
+  for (std::size_t r = 0; r < lowest_of.size(); ++r) {
+    if (r == lowest) machines.this_one = machines.count;
+    machines.count += lowest_of[r] == r;
+    machines.most_ranks = std::max(machines.most_ranks, ++members[lowest_of[r]]);
+  }
+  return machines;
 }
 
 }  // namespace maki

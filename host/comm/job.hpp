@@ -1,6 +1,7 @@
-// The job as a whole: how it ends when one rank cannot go on.
+// The job as a whole: how it was started, its machines, and how it ends when one rank cannot go on.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "host/comm/communicator.hpp"
@@ -32,5 +33,28 @@ std::string describe_ranks(const Communicator& ranks);
 
 // The MPI library, as it describes itself in one line.
 std::string mpi_library();
+
+// Which machines the ranks of a job are on.
+struct Machines {
+  int count = 1;        // machines with ranks of the communicator
+  int this_one = 0;     // 0 ... count-1, in the order of their lowest ranks
+  int ranks_here = 1;   // on this machine
+  int number_here = 0;  // of this rank among those: 0 ... ranks_here-1, which can choose the GPU
+  int most_ranks = 1;   // on the machine with the most
+  std::string name;     // of this machine, as the network knows it
+};
+
+// Collective.
+Machines find_machines(const Communicator& ranks);
+
+// Which launcher started this process, by what it leaves in the environment.
+struct Launcher {
+  bool starts_mpi = false;  // there are ranks to meet: MPI has to be started
+  int ranks = 0;            // as many as the launcher says; 0: it does not say
+};
+
+// `variable` gives an environment variable's value, or null. Throws Error where srun started several tasks without a
+// process management interface: MPI would take each of them for the only one.
+Launcher find_launcher(const std::function<const char*(const char*)>& variable);
 
 }  // namespace maki

@@ -5,7 +5,7 @@
 
 #include "host/comm/heartbeat.hpp"
 #include "host/comm/job.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki::mpi {
 

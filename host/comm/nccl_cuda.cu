@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "host/comm/nccl_ranks.hpp"
-#include "kernels/device/async_copy.hpp"
+#include "kernels/device/stream.hpp"
 
 namespace maki {
 namespace {

@@ -1,5 +1,5 @@
 #include "host/comm/nccl_ranks.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

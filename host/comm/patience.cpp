@@ -6,7 +6,7 @@
 
 #include "host/comm/heartbeat.hpp"
 #include "host/comm/mpi_ranks.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki::mpi {
 namespace {

@@ -10,10 +10,9 @@
 
 #include "host/comm/device_payload.hpp"
 #include "host/comm/job.hpp"
-#include "host/comm/machines.hpp"
 #include "host/comm/nccl_ranks.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "host/comm/payload_transfer.hpp"
-#include "kernels/device/async_copy.hpp"
-#include "kernels/device/pinned.hpp"
+#include "kernels/device/memory.hpp"
+#include "kernels/device/stream.hpp"
 
 namespace maki {
 

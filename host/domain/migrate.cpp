@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/domain/packing.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {
@@ -66,7 +66,7 @@ Migration migrate(const Stream& stream, const Communicator& communicator, const 
   if (migration.sent == 0 && migration.received == 0) return migration;
   const DeviceBuffer<std::byte> arrived =
       exchange_blocks(stream, communicator, pack(stream, particles, extra, leavers.index, sent), sent, received);
-  keep_and_append(stream, particles, extra, leavers.staying, migration.sent == 0, arrived, received);
+  keep_and_append(stream, particles, extra, leavers.kept(), arrived, received);
   return migration;
 }
 

@@ -52,7 +52,7 @@ struct CountBelow {
 };
 
 // Where element j of the array with `before` bytes a particle before it stands.
-struct BlockView {
+struct PackedArrayView {
   const std::uint64_t* first;
   const std::uint64_t* begin;
   std::uint32_t ranks;
@@ -68,20 +68,20 @@ template <class T>
 struct Pack {
   const T* from;
   const std::uint32_t* index;
-  BlockView blocks;
+  PackedArrayView array;
   std::byte* packed;
   MAKI_HD void operator()(std::size_t j) const {
-    *reinterpret_cast<T*>(packed + blocks.byte_of(j, sizeof(T))) = from[index[j]];
+    *reinterpret_cast<T*>(packed + array.byte_of(j, sizeof(T))) = from[index[j]];
   }
 };
 
 template <class T>
 struct Unpack {
   const std::byte* packed;
-  BlockView blocks;
+  PackedArrayView array;
   T* to;
   MAKI_HD void operator()(std::size_t j) const {
-    to[j] = *reinterpret_cast<const T*>(packed + blocks.byte_of(j, sizeof(T)));
+    to[j] = *reinterpret_cast<const T*>(packed + array.byte_of(j, sizeof(T)));
   }
 };
 
@@ -119,7 +119,7 @@ struct DevicePlaces {
     first.upload(stream, places.first);
     begin.upload(stream, places.begin);
   }
-  BlockView view(std::size_t before) const {
+  PackedArrayView view(std::size_t before) const {
     return {first.data(), begin.data(), static_cast<std::uint32_t>(first.size() - 1), before};
   }
 };
@@ -171,17 +171,17 @@ DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraAr
 }
 
 void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays extra,
-                     const DeviceBuffer<std::uint32_t>& staying, bool all_stay, const DeviceBuffer<std::byte>& packed,
+                     const DeviceBuffer<std::uint32_t>* staying, const DeviceBuffer<std::byte>& packed,
                      const BlockPlaces& places) {
-  const std::size_t kept = all_stay ? particles.size() : staying.size();
+  const std::size_t kept = staying ? staying->size() : particles.size();
   const DevicePlaces on_device(stream, places);
   // Through one scratch array at a time, so that the peak stays low.
   for_each_array(particles, extra, [&]<class T>(DeviceBuffer<T>& array, std::size_t before) {
     DeviceBuffer<T> moved(array.name(), kept + places.particles());
-    if (all_stay)
-      copy_on_device(stream, moved.data(), array.data(), kept * sizeof(T));
+    if (staying)
+      launch(stream, "keep", kept, Gather<T>{array.data(), staying->data(), moved.data()});
     else
-      launch(stream, "keep", kept, Gather<T>{array.data(), staying.data(), moved.data()});
+      copy_on_device(stream, moved.data(), array.data(), kept * sizeof(T));
     launch(stream, "unpack", places.particles(), Unpack<T>{packed.data(), on_device.view(before), moved.data() + kept});
     array.swap(moved);
   });

@@ -36,6 +36,9 @@ struct Leavers {
   DeviceBuffer<std::uint32_t> index{"migrate.leavers"};
   DeviceBuffer<std::uint32_t> staying{"migrate.staying"};  // not made where nobody leaves
   std::vector<std::uint64_t> counts;                       // to each rank
+
+  // What keep_and_append() keeps.
+  const DeviceBuffer<std::uint32_t>* kept() const { return index.empty() ? nullptr : &staying; }
 };
 // `view` is of starts on the device (Domains::view_of).
 Leavers select_leavers(const Stream& stream, const Particles& particles, const DomainView& view, std::uint32_t self);
@@ -43,9 +46,9 @@ Leavers select_leavers(const Stream& stream, const Particles& particles, const D
 // The particles named by `index`, block after block.
 DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraArrays extra,
                              const DeviceBuffer<std::uint32_t>& index, const BlockPlaces& places);
-// Keeps the particles named by `staying` (all, where `all_stay`), and appends those of the blocks.
+// Keeps the particles named by `staying` (all, where it is null), and appends those of the blocks.
 void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays extra,
-                     const DeviceBuffer<std::uint32_t>& staying, bool all_stay, const DeviceBuffer<std::byte>& packed,
+                     const DeviceBuffer<std::uint32_t>* staying, const DeviceBuffer<std::byte>& packed,
                      const BlockPlaces& places);
 
 }  // namespace maki

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/line_fft.hpp"
+#include "kernels/device/fft.hpp"
 #include "kernels/device/stream.hpp"
 
 namespace maki {

@@ -26,8 +26,8 @@ MassTotals mass_totals(const Communicator& communicator, const Stream& stream, c
 }
 
 MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,
-                          const SourceParticle* particles, std::size_t n, int mass_bits) {
-  return choose_mass_unit(assignment, cells, mass_totals(communicator, stream, particles, n), mass_bits);
+                          const SourceParticle* particles, std::size_t n) {
+  return choose_mass_unit(assignment, cells, mass_totals(communicator, stream, particles, n));
 }
 
 }  // namespace maki

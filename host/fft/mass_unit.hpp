@@ -15,8 +15,8 @@ MassTotals mass_totals(const Communicator& communicator, const Stream& stream, c
                        std::size_t n);
 
 // choose_mass_unit() of all ranks' particles: the same on every rank, and what one rank with all of them would choose.
-// Errors are the same on all ranks. Collective.
+// Errors are the same on all ranks, and nothing is rounded. Collective.
 MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,
-                          const SourceParticle* particles, std::size_t n, int mass_bits = 0);
+                          const SourceParticle* particles, std::size_t n);
 
 }  // namespace maki

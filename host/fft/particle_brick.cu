@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/mesh/occupied.hpp"
+#include "kernels/mesh/count_masses.hpp"
 
 namespace maki {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 constexpr int kRoom = 2;  // cells that particles may go before a new brick is made
 
 // `below` and `above` more cells along an axis, or all of it.
-void grow(CellBox& box, int axis, int below, int above) {
+void grow(MeshBox& box, int axis, int below, int above) {
   int &origin = box.origin[axis], &extent = box.extent[axis];
   extent += below + above;
   origin = (origin - below + box.cells) % box.cells;
@@ -19,7 +19,7 @@ void grow(CellBox& box, int axis, int below, int above) {
   origin = 0;
 }
 
-PencilBox as_brick(const CellBox& box, int ghosts) {
+PencilBox as_brick(const MeshBox& box, int ghosts) {
   PencilBox brick;
   if (box.size() == 0) return brick;
   for (std::size_t axis = 0; axis < 3; ++axis)
@@ -59,7 +59,7 @@ void ParticleBrick::hold_all() {
 
 void ParticleBrick::make(const Stream& stream, const SourceParticle* particles, std::size_t n) {
   sent_before_ += sent_now();
-  room_ = box_ = all_ ? CellBox::whole(layout_.cells()) : CellBox{layout_.cells(), {}, {}};
+  room_ = box_ = all_ ? MeshBox::whole(layout_.cells()) : MeshBox{layout_.cells(), {}, {}};
   if (n > 0 && !all_) {
     const auto planes = occupied_planes(stream, particles, n, layout_.cells());
     for (int axis = 0; axis < 3; ++axis) {

@@ -48,7 +48,7 @@ class ParticleBrick {
   std::vector<std::uint8_t> planes() const;
 
   // The cells that hold the clouds of the particles last assigned.
-  const CellBox& box() const { return box_; }
+  const MeshBox& box() const { return box_; }
   // Values of a mesh in the cells of the box and the ghosts around it, extent + 2 ghosts cells along each axis, no
   // padding; an empty box has none. Good until the next call of this object. Collective.
   const float* fetch(const Stream& stream, const float* mesh);
@@ -71,8 +71,8 @@ class ParticleBrick {
   CloudReach reach_;
   int ghosts_;
   bool all_ = false;
-  CellBox room_;  // where particles may be
-  CellBox box_;   // where their clouds may be
+  MeshBox room_;  // where particles may be
+  MeshBox box_;   // where their clouds may be
   std::optional<BrickExchange> masses_, ghosted_;
   std::uint64_t sent_before_ = 0;  // by earlier bricks
   MassCounter counter_;

@@ -14,10 +14,10 @@ PencilFft::PencilFft(const Communicator& communicator, int m)
 
 PencilFft::PencilFft(const Communicator& communicator, const PencilLayout& layout)
     : messages_(communicator), layout_(layout), lines_(layout.cells()) {
-  z_to_y_ = plan(Pencils::kZ, Pencils::kY);
-  y_to_x_ = plan(Pencils::kY, Pencils::kX);
-  x_to_y_ = plan(Pencils::kX, Pencils::kY);
-  y_to_z_ = plan(Pencils::kY, Pencils::kZ);
+  z_to_y_ = plan(Pencils::kZ, Pencils::kY, 0);
+  y_to_x_ = plan(Pencils::kY, Pencils::kX, 1);
+  x_to_y_ = plan(Pencils::kX, Pencils::kY, 2);
+  y_to_z_ = plan(Pencils::kY, Pencils::kZ, 3);
 }
 
 std::size_t PencilFft::size() const {
@@ -69,16 +69,16 @@ auto PencilFft::parts(Pencils from, Pencils to, bool sending) const -> std::vect
   return found;
 }
 
-auto PencilFft::plan(Pencils from, Pencils to) const -> Transpose {
+auto PencilFft::plan(Pencils from, Pencils to, int tag) const -> Transpose {
   Transpose transpose{parts(from, to, true), parts(from, to, false), false,
-                      PencilLayout::order(from)[0] == PencilLayout::order(to)[0]};
+                      PencilLayout::order(from)[0] == PencilLayout::order(to)[0], tag};
   const auto mine = [&](const std::vector<Part>& parts) { return parts.size() == 1 && parts[0].peer == rank(); };
   transpose.stays_here = mine(transpose.out) && mine(transpose.in);
   return transpose;
 }
 
 // Messages leave from `out` and arrive in `in`, where this rank's own part is copied to.
-void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag) {
+void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in) {
   const Complex* own = nullptr;
   std::vector<Communicator::Outgoing> outgoing;
   std::vector<Communicator::Incoming> incoming;
@@ -94,20 +94,20 @@ void PencilFft::send_and_receive(const Stream& stream, const Transpose& transpos
     else
       incoming.push_back({part.peer, in + part.first, part.cells * sizeof(Complex)});
   }
-  messages_.exchange(stream, outgoing, incoming, tag);
+  messages_.exchange(stream, outgoing, incoming, transpose.tag);
 }
 
 // The mesh goes from one array to the other; either is the other's buffer of messages meanwhile. Planes are transformed
 // just before and after they are copied, a few at a time where the order of the copy allows it.
-void PencilFft::run(const Stream& stream, const Transpose& transpose, float* from, float* to, int tag,
-                    const Planes& before, const Planes& after) {
+void PencilFft::run(const Stream& stream, const Transpose& transpose, float* from, float* to, const Planes& before,
+                    const Planes& after) {
   auto* source = reinterpret_cast<Complex*>(from);
   auto* target = reinterpret_cast<Complex*>(to);
   const bool stays = transpose.stays_here, same_planes = stays && transpose.same_planes;
   if (!same_planes) before.transform(0, before.count);
   if (!stays) {
     for (const Part& part : transpose.out) copy_box(stream, part.copy, source + part.base, target + part.first);
-    send_and_receive(stream, transpose, target, source, tag);
+    send_and_receive(stream, transpose, target, source);
   }
   const std::size_t some = stays && !same_planes ? after.count : lines_.together(after.count);
   for (std::size_t plane = 0; plane < after.count; plane += some) {
@@ -139,9 +139,9 @@ void PencilFft::forward(const Stream& stream, float* mesh) {
   using Fft = LineFft;
   work_.resize(size());
   float* work = work_.data();
-  run(stream, z_to_y_, mesh, work, 0, planes(stream, Pencils::kZ, mesh, &Fft::real_to_modes),
+  run(stream, z_to_y_, mesh, work, planes(stream, Pencils::kZ, mesh, &Fft::real_to_modes),
       planes(stream, Pencils::kY, work, &Fft::forward));
-  run(stream, y_to_x_, work, mesh, 1, {0, [](std::size_t, std::size_t) {}},
+  run(stream, y_to_x_, work, mesh, {0, [](std::size_t, std::size_t) {}},
       planes(stream, Pencils::kX, mesh, &Fft::forward));
 }
 
@@ -149,9 +149,9 @@ void PencilFft::backward(const Stream& stream, float* mesh) {
   using Fft = LineFft;
   work_.resize(size());
   float* work = work_.data();
-  run(stream, x_to_y_, mesh, work, 2, planes(stream, Pencils::kX, mesh, &Fft::backward),
+  run(stream, x_to_y_, mesh, work, planes(stream, Pencils::kX, mesh, &Fft::backward),
       planes(stream, Pencils::kY, work, &Fft::backward));
-  run(stream, y_to_z_, work, mesh, 3, {0, [](std::size_t, std::size_t) {}},
+  run(stream, y_to_z_, work, mesh, {0, [](std::size_t, std::size_t) {}},
       planes(stream, Pencils::kZ, mesh, &Fft::modes_to_real));
 }
 

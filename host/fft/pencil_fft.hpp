@@ -1,7 +1,7 @@
 // The Fourier transform of one real mesh over many ranks, in place: lines along z, y and x in turn, with an exchange
 // within a row and one within a column of ranks between (pencil_layout.hpp).
 //
-// Every line is transformed whole by the same plan (line_fft.hpp), and exchanges move bits: so the modes are the same
+// Every line is transformed whole by the same plan (fft.hpp), and exchanges move bits: so the modes are the same
 // for any number of ranks.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "host/fft/pencil_layout.hpp"
 #include "kernels/device/box_copy.hpp"
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/line_fft.hpp"
+#include "kernels/device/fft.hpp"
 #include "kernels/device/stream.hpp"
 
 namespace maki {
@@ -59,6 +59,7 @@ class PencilFft {
     std::vector<Part> out, in;
     bool stays_here;   // nothing is sent or received: one copy does
     bool same_planes;  // both layouts have the same outermost axis
+    int tag;
   };
   // The planes of a layout, one for each place along its outermost axis, and what transforms the lines of some of them.
   struct Planes {
@@ -67,12 +68,12 @@ class PencilFft {
   };
   using Transform = void (LineFft::*)(const Stream&, float*, std::size_t);
   Planes planes(const Stream& stream, Pencils pencils, float* mesh, Transform transform);
-  Transpose plan(Pencils from, Pencils to) const;
+  Transpose plan(Pencils from, Pencils to, int tag) const;
   std::vector<Part> parts(Pencils from, Pencils to, bool sending) const;
   std::array<std::size_t, 3> steps(Pencils pencils, const PencilBox& held) const;
-  void run(const Stream& stream, const Transpose& transpose, float* from, float* to, int tag, const Planes& before,
+  void run(const Stream& stream, const Transpose& transpose, float* from, float* to, const Planes& before,
            const Planes& after);
-  void send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in, int tag);
+  void send_and_receive(const Stream& stream, const Transpose& transpose, Complex* out, Complex* in);
 
   DevicePayload messages_;
   PencilLayout layout_;

@@ -85,7 +85,7 @@ class PencilStorage : public MeshStorage {
   void set_outside(OutsideMasses* outside) {
     shared_.reset();
     if (!outside) return;
-    CellBox box{cells_, {}, {}};
+    MeshBox box{cells_, {}, {}};
     const PencilBox held = fft_.cells();
     for (std::size_t axis = 0; axis < 3 && held.cells() > 0; ++axis) {
       box.origin[axis] = held.along[axis].first;
@@ -98,25 +98,23 @@ class PencilStorage : public MeshStorage {
   void forward(const Stream& stream, float* mesh) override { fft_.forward(stream, mesh); }
   void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
 
-  void interpolate(const Stream& stream, const float* mesh, const Target& target, float factor, bool add,
-                   float* out) override {
-    if (four_point_)
-      return in_brick(stream, without_ghosts(stream, brick_.fetch(stream, mesh)), target, factor, add, out);
-    maki::interpolate(stream, cloud_, around(stream, mesh, target), target.particles, target.n, factor, add, out);
+  void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) override {
+    if (four_point_) return in_brick(stream, without_ghosts(stream, brick_.fetch(stream, mesh)), target, out);
+    maki::interpolate(stream, cloud_, around(stream, mesh, target), target.particles, target.n, out);
   }
   void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                             const GradientOutput& out) override {
     maki::interpolate_gradient(stream, cloud_, around(stream, mesh, target), target.particles, target.n, out);
   }
-  void interpolate_difference(const Stream& stream, const float* potential, float*, const Target& target, float factor,
-                              bool add, VectorView out, PhaseClock& clock) override {
-    float* const along[3] = {out.x, out.y, out.z};
+  void interpolate_difference(const Stream& stream, const float* potential, float*, const Target& target,
+                              const GradientOutput& out, PhaseClock& clock) override {
+    float* const along[3] = {out.gradient.x, out.gradient.y, out.gradient.z};
     const GhostedCells cells = ghosted(brick_.fetch(stream, potential));
     difference_.resize(brick_.box().size());
     for (int axis = 0; axis < 3; ++axis) {
       launch_brick("mesh.difference", stream, FourPointGradient<GhostedCells>{cells, difference_.data(), cells_, axis});
       clock.end(stream, &MeshPhases::influence);
-      in_brick(stream, difference_.data(), target, factor, add, along[axis]);
+      in_brick(stream, difference_.data(), target, {along[axis], -out.gradient_factor, out.add});
       clock.end(stream, &MeshPhases::interpolate);
     }
   }
@@ -125,13 +123,12 @@ class PencilStorage : public MeshStorage {
   // The cells that the target's clouds touch.
   MeshView around(const Stream& stream, const float* mesh, const Target& target) {
     if (!brick_.holds_all()) return {brick_.fetch(stream, mesh), brick_.box(), target.shifted};
-    MeshView view(mesh, CellBox::whole(cells_), target.shifted);
+    MeshView view(mesh, MeshBox::whole(cells_), target.shifted);
     view.row = fft_.real_row();
     return view;
   }
-  void in_brick(const Stream& stream, const float* values, const Target& target, float factor, bool add, float* out) {
-    maki::interpolate(stream, cloud_, {values, brick_.box(), target.shifted}, target.particles, target.n, factor, add,
-                      out);
+  void in_brick(const Stream& stream, const float* values, const Target& target, const ValueOutput& out) {
+    maki::interpolate(stream, cloud_, {values, brick_.box(), target.shifted}, target.particles, target.n, out);
   }
   GhostedCells ghosted(const float* values) const {
     const auto around = [&](int axis) {

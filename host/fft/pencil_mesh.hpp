@@ -4,18 +4,33 @@
 // bricks (particle_brick.hpp, pencil_fft.hpp).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "host/comm/communicator.hpp"
-#include "host/fft/outside_masses.hpp"
+#include "kernels/mesh/mass_unit.hpp"
 #include "kernels/mesh/mesh.hpp"
+#include "kernels/mesh/mesh_box.hpp"
 
 namespace maki {
+
+// The masses of other sites, which share the mesh with these ranks.
+class OutsideMasses {
+ public:
+  virtual ~OutsideMasses() = default;
+  // Starts to send the exact counts of these ranks' masses in `box`, this rank's part of the mesh (all parts make the
+  // whole mesh), as lines [x][y][z] in host memory; `shifted`: the counts of the shifted mesh of interlacing, or null.
+  // The arrays may be changed afterwards. Collective over the ranks.
+  virtual void start_sum(const MeshBox& box, const MassUnit& unit, const std::uint64_t* counts,
+                         const std::uint64_t* shifted) = 0;
+  // Replaces the counts that were given by their sums over all sites; waits for the other sites. Collective.
+  virtual void finish_sum(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) = 0;
+};
 
 class PencilStorage;
 
 // The mesh of given particles is the same bits for any number of ranks and any division of the particles among them,
-// and so are the forces: exact sums before the transform, and the same lines in it (line_fft.hpp).
+// and so are the forces: exact sums before the transform, and the same lines in it (fft.hpp).
 class PencilMesh : public ParticleMesh {
  public:
   // Throws Error as check_mesh_options() does. Collective.

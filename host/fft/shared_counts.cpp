@@ -3,12 +3,12 @@
 #include <string>
 #include <utility>
 
-#include "kernels/device/async_copy.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/device/memory.hpp"
 
 namespace maki {
 
-SharedCounts::SharedCounts(ParticleBrick& brick, const CellBox& box, bool interlaced, OutsideMasses& outside)
+SharedCounts::SharedCounts(ParticleBrick& brick, const MeshBox& box, bool interlaced, OutsideMasses& outside)
     : brick_(brick), box_(box), interlaced_(interlaced), outside_(outside),
       on_host_(std::string(backend_name()) == "cpu"), counts_{DeviceBuffer<std::uint64_t>("mesh.shared"),
                                                               DeviceBuffer<std::uint64_t>("mesh.shared_shifted")} {}

@@ -4,16 +4,16 @@
 
 #include <array>
 
-#include "host/fft/outside_masses.hpp"
 #include "host/fft/particle_brick.hpp"
-#include "kernels/device/pinned.hpp"
+#include "host/fft/pencil_mesh.hpp"
+#include "kernels/device/memory.hpp"
 
 namespace maki {
 
 class SharedCounts {
  public:
   // `box`: this rank's pencils. Both objects outlive this one.
-  SharedCounts(ParticleBrick& brick, const CellBox& box, bool interlaced, OutsideMasses& outside);
+  SharedCounts(ParticleBrick& brick, const MeshBox& box, bool interlaced, OutsideMasses& outside);
 
   // ParticleBrick::assign() in two halves, collective: this site's counts are given, then the sums over sites are
   // taken.
@@ -33,7 +33,7 @@ class SharedCounts {
   }
 
   ParticleBrick& brick_;
-  CellBox box_;
+  MeshBox box_;
   bool interlaced_;
   OutsideMasses& outside_;
   bool on_host_;                                       // device memory is host memory

@@ -68,7 +68,7 @@ struct BlockSections {
 };
 
 // For kernels: of n + 1 entries each, the first particle, multipole, cell and byte of each block.
-struct BlockView {
+struct BlocksView {
   const std::uint64_t *particle, *multipole, *cell, *byte;
   std::uint32_t n;
   bool compress;
@@ -108,9 +108,9 @@ class Blocks {
   std::uint64_t bytes() const { return begin_.empty() ? 0 : begin_.back(); }
   bool compressed() const { return compress_; }
   std::uint64_t payload_bytes(std::size_t block) const;  // without shapes and masses
-  std::uint64_t message_bytes(std::size_t block) const;
+  std::uint64_t message_bytes(std::size_t block, bool with_shapes = true) const;
 
-  BlockView view() const;
+  BlocksView view() const;
   std::size_t device_bytes() const { return starts_.capacity() * sizeof(std::uint64_t); }
 
  private:
@@ -120,5 +120,17 @@ class Blocks {
   std::vector<std::uint64_t> begin_;
   DeviceBuffer<std::uint64_t> starts_{"let.blocks"};
 };
+
+// Prefix sums over the shapes of blocks' cells. By cell of the blocks, n + 1 entries each: the numbers of children,
+// multipoles and leaf particles of the cells before it.
+struct ShapeSums {
+  DeviceBuffer<std::uint32_t> children{"let.scratch"}, multipoles{"let.scratch"};
+  DeviceBuffer<std::uint64_t> particles{"let.scratch"};
+};
+ShapeSums sum_shapes(const Stream& stream, const DeviceBuffer<std::uint32_t>& shapes);
+
+// By particle: the parent of its leaf, as an index of the blocks' multipoles; not set where the root is the leaf.
+void find_parents(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::uint32_t>& shapes,
+                  const ShapeSums& sums, DeviceBuffer<std::uint32_t>& parents);
 
 }  // namespace maki

@@ -1,10 +1,10 @@
 #include "host/let/forest.hpp"
 
+#include "host/let/blocks.hpp"
 #include "host/let/compression.hpp"
-#include "host/let/shape_sums.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
-#include "kernels/tree/cell_box.hpp"
+#include "kernels/error.hpp"
+#include "kernels/tree/octree.hpp"
 
 namespace maki {
 namespace {
@@ -24,7 +24,7 @@ struct Pack {
   CellGeometryView g;
   const std::uint32_t *particle_list, *multipole_list, *shapes, *parents;
   std::uint64_t particle_count, multipole_count, shape_count;
-  BlockView blocks;
+  BlocksView blocks;
   std::byte* packed;
 
   template <class T>
@@ -64,7 +64,7 @@ struct Pack {
 // One item of the blocks, as it came or decompressed.
 struct Reader {
   const std::byte* packed;
-  BlockView blocks;
+  BlocksView blocks;
 
   template <class T>
   MAKI_HD const T& at(std::uint64_t byte) const {
@@ -216,8 +216,9 @@ std::size_t Forest::bytes() const {
   return sum;
 }
 
-void pack_blocks(const Stream& stream, Octree& tree, const SourceParticle* particles, const LetSelection& selection,
-                 const Blocks& blocks, bool with_shapes, DeviceBuffer<std::byte>& packed) {
+void LetSending::pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes) {
+  if (with_shapes && blocks.compressed())
+    find_parents(stream, blocks, selection.shapes, sum_shapes(stream, selection.shapes), selection.parents);
   if (blocks.size() == 0) return;
   packed.resize(blocks.bytes(), kHeadroom);
   const BlockCounts& total = blocks.total();
@@ -264,6 +265,17 @@ void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<
                 forest.particles.data(), forest.multipoles.data(), tree.moments.data(), tree.geometry.view()});
   // Of divided cells, the sweep covers only the nodes of the tree of domains, which alone have levels.
   if (!particles_alone) sweep_octree(stream, forest.particles.data(), tree, SweepOrder::kLeavesFirst);
+}
+
+void LetReceiving::expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress) {
+  blocks = Blocks(stream, counts, compress);
+  packed.resize(blocks.bytes(), 0.1);
+}
+
+void LetReceiving::unpack(const Stream& stream, bool with_shapes, bool particles_alone) {
+  if (with_shapes)
+    build_forest(stream, blocks, packed, make_domain_tree(static_cast<std::uint32_t>(blocks.size())), forest);
+  fill_forest(stream, blocks, packed, with_shapes, forest, particles_alone);
 }
 
 }  // namespace maki

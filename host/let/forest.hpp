@@ -1,4 +1,5 @@
-// Blocks out of a tree, and a forest out of blocks; all on the device.
+// Blocks out of a tree, and a forest out of blocks; all on the device. Whatever carries the blocks between the two: ranks'
+// messages (local_essential_tree.hpp) or sites' (wan/sites/site_trees.hpp).
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,17 @@
 
 namespace maki {
 
-// Writes the blocks of all ranks in one launch; without their shapes and masses on a reuse step. Compressed blocks need
-// the selection's parents.
-void pack_blocks(const Stream& stream, Octree& tree, const SourceParticle* particles, const LetSelection& selection,
-                 const Blocks& blocks, bool with_shapes, DeviceBuffer<std::byte>& packed);
+// What is sent: a selection, and its blocks, kept between rebuilds.
+struct LetSending {
+  LetSelection selection;
+  Blocks blocks;
+  DeviceBuffer<std::byte> packed{"let.outgoing"};
+
+  // Packs all blocks into `packed`, block b at blocks.begin(b), in one launch; without their shapes and masses on a
+  // reuse step.
+  void pack(const Stream& stream, Octree& tree, const SourceParticle* particles, bool with_shapes);
+  std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + selection.bytes(); }
+};
 
 // The imported trees as one. Its cells: those of the tree of domains (domain_tree.hpp), then block after block the
 // cells below a root, as in the block. `level_begin` holds the levels of the tree of domains' nodes only; `first` is
@@ -37,5 +45,18 @@ void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer
 // sections.
 void fill_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer<std::byte>& packed, bool with_masses,
                  Forest& forest, bool particles_alone = false);
+
+// What is received: its blocks, kept between rebuilds, and the forest of them.
+struct LetReceiving {
+  Blocks blocks;
+  DeviceBuffer<std::byte> packed{"let.incoming"};
+  Forest forest;
+
+  // Makes room in `packed` for blocks of these counts, block b at blocks.begin(b).
+  void expect(const Stream& stream, const std::vector<BlockCounts>& counts, bool compress);
+  // Makes the forest from `packed`, once all blocks have arrived. particles_alone: the forest's cells are not needed.
+  void unpack(const Stream& stream, bool with_shapes, bool particles_alone = false);
+  std::size_t bytes() const { return packed.capacity() + blocks.device_bytes() + forest.bytes(); }
+};
 
 }  // namespace maki

@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "host/comm/device_payload.hpp"
-#include "host/let/ends.hpp"
+#include "host/let/forest.hpp"
 #include "host/let/whole_cells.hpp"
-#include "kernels/device/wall_clock.hpp"
+#include "kernels/device/timer.hpp"
 
 namespace maki {
 namespace {
+
+// Fraction of the cutoff within which a cell touches a target, however distances are rounded.
+constexpr float kTouch = 1e-3f;
 
 constexpr int kTag = 4701;  // other messages between the same ranks may be under way at the same time
 
@@ -38,6 +41,17 @@ RootBox root_box(const Stream& stream, Octree& tree) {
 }
 
 }  // namespace
+
+LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_cells) {
+  if (whole_cells > 0) {
+    WalkOptions touch = walk;  // targets have been grown, by grow_to_whole_cells()
+    touch.r_cut *= kTouch;
+    return {touch.rule(), 1, true, walk.small_cell, true};
+  }
+  WalkOptions longer = walk;
+  longer.r_cut *= 1 + options.reach_skin;
+  return {longer.rule(), 1 + options.skin, walk.r_cut > 0, walk.small_cell};
+}
 
 struct LocalEssentialTree::Parts {
   const Communicator ranks;
@@ -114,10 +128,10 @@ void LocalEssentialTree::Parts::send(const Stream& stream, Octree& tree, const S
   out.pack(stream, tree, particles, shapes);
   std::vector<Communicator::Outgoing> sent;
   for (std::size_t b = 0; b < to.size(); ++b)
-    sent.push_back({to[b], out.packed.data() + out.blocks.begin(b), let_message_bytes(out.blocks, b, shapes)});
+    sent.push_back({to[b], out.packed.data() + out.blocks.begin(b), out.blocks.message_bytes(b, shapes)});
   std::vector<Communicator::Incoming> received;
   for (std::size_t b = 0; b < from.size(); ++b)
-    received.push_back({from[b], in.packed.data() + in.blocks.begin(b), let_message_bytes(in.blocks, b, shapes)});
+    received.push_back({from[b], in.packed.data() + in.blocks.begin(b), in.blocks.message_bytes(b, shapes)});
   count(sent, received);
   // Where a peer is lost, a walk that is queued already must come to an end: trees without shapes have none to go round in.
   if (shapes && payload.path() == PayloadPath::kNccl) fill_zero(stream, in.packed.data(), in.blocks.bytes());

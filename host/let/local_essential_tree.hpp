@@ -30,6 +30,11 @@ struct LetOptions {
   bool compress = false;
 };
 
+struct LetRule;
+// The criterion by which `walk` opens cells, with the options' margins; `whole_cells` as in
+// LocalEssentialTree::send_whole_cells(), 0 where that was not called.
+LetRule let_rule(const WalkOptions& walk, const LetOptions& options, int whole_cells = 0);
+
 struct LetCounts {                                           // of this rank, of the last rebuild() or update()
   std::uint64_t cells_sent = 0, particles_sent = 0;          // entries
   std::uint64_t cells_received = 0, particles_received = 0;  // own nodes of the tree of domains not counted

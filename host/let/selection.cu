@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "host/let/shape_sums.hpp"
+#include "host/let/blocks.hpp"
 #include "kernels/device/algorithms.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {
@@ -51,8 +51,9 @@ struct Judge {
   std::uint32_t* children;
 
   MAKI_HD bool reaches(const WalkTarget& t, std::uint32_t c) const {
-    return within_reach(rule.opening, box_gap_squared(t, axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
-                                                      axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]));
+    return within_reach(rule.opening,
+                        box_gap_squared(t, BoxAway<float>{axis_distance(g.x[c], t.x), axis_distance(g.y[c], t.y),
+                                                          axis_distance(g.z[c], t.z), g.hx[c], g.hy[c], g.hz[c]}));
   }
   MAKI_HD bool is_far(const WalkTarget& t, std::uint32_t c) const {
     const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),

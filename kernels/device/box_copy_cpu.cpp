@@ -20,6 +20,13 @@ void copy_runs(const BoxCopy& box, const T* from, T* to) {
                   box.count[2] * sizeof(T));
 }
 
+// Lines of numbers, `step` apart.
+template <class T>
+struct Lines {
+  T* first;
+  std::size_t step;
+};
+
 // to[to_step i + k] = from[i + from_step k] for i, k in [0, kTile). Numbers of 8 bytes go in pairs.
 template <class T>
 inline void transpose_tile(const T* from, std::size_t from_step, T* to, std::size_t to_step) {
@@ -42,8 +49,9 @@ inline void transpose_tile(const T* from, std::size_t from_step, T* to, std::siz
 
 // The same for i in [first, last), k in [0, across).
 template <class T>
-void transpose_lines(std::size_t first, std::size_t last, std::size_t across, const T* from, std::size_t from_step,
-                     T* to, std::size_t to_step) {
+void transpose_lines(std::size_t first, std::size_t last, std::size_t across, Lines<const T> source, Lines<T> target) {
+  const auto [from, from_step] = source;
+  const auto [to, to_step] = target;
   const std::size_t tiled = first + (last - first) / kTile * kTile, tiled_across = across / kTile * kTile;
   const auto tile = [&](std::size_t i, std::size_t k) {
     transpose_tile(from + i + from_step * k, from_step, to + to_step * i + k, to_step);
@@ -67,8 +75,9 @@ void transpose(const BoxCopy& box, std::size_t a, std::size_t o, const T* from, 
 #pragma omp parallel for collapse(2) schedule(static)
   for (std::size_t other = 0; other < box.count[o]; ++other) {
     for (std::size_t first = 0; first < along; first += kBlock) {
-      transpose_lines(first, std::min(first + kBlock, along), box.count[2], from + box.from_step[o] * other,
-                      box.from_step[2], to + box.to_step[o] * other, box.to_step[a]);
+      transpose_lines<T>(first, std::min(first + kBlock, along), box.count[2],
+                         {from + box.from_step[o] * other, box.from_step[2]},
+                         {to + box.to_step[o] * other, box.to_step[a]});
     }
   }
 }

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

@@ -4,9 +4,8 @@
 #include <fstream>
 
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/host_memory.hpp"
-#include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {
@@ -57,11 +56,5 @@ std::string device_address() { return ""; }
 int unit_count() { return thread_count(); }
 
 int thread_count() { return omp_get_max_threads(); }
-
-Stream::Stream(StreamPriority) {}
-Stream::~Stream() = default;
-void Stream::synchronize() const {}
-void set_stream_waiter(StreamWaiter) {}  // nothing is ever queued
-void Stream::wait_for(const Stream&) const {}
 
 }  // namespace maki

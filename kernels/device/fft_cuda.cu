@@ -1,12 +1,26 @@
+#include <cufft.h>
+
 #include <algorithm>
+#include <string>
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/cuda_check.cuh"
-#include "kernels/device/cufft_check.cuh"
-#include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
+namespace {
+
+// cuFFT's return codes as DeviceError.
+void check_fft(cufftResult code, const char* what) {
+  if (code != CUFFT_SUCCESS)
+    throw DeviceError(std::string(what) + " failed", "cuFFT error " + std::to_string(code),
+                      "use a smaller mesh if memory is short");
+}
+
+cufftComplex* complex_of(float* values) { return reinterpret_cast<cufftComplex*>(values); }
+
+}  // namespace
 
 // Both directions share one work area.
 struct RealFft3d::Plans {
@@ -65,5 +79,105 @@ void RealFft3d::backward(const Stream& stream, float* mesh) {
 
 bool load_fft_wisdom(const std::string&) { return false; }
 void save_fft_wisdom(const std::string&) {}
+
+namespace {
+
+// run(line) transforms a batch that begins there.
+template <class F>
+void in_batches(const Stream& stream, cufftHandle plan, std::size_t lines, std::size_t batch, const char* what,
+                const F& run) {
+  check_fft(cufftSetStream(plan, native(stream)), "giving an FFT its stream");
+  for (std::size_t line = 0; line < lines; line += batch) check_fft(run(line), what);
+}
+
+}  // namespace
+
+// Plans for one batch of lines, which share a work area.
+struct LineFft::Plans {
+  DeviceBuffer<char> work{"fft.work"};
+  cufftHandle to_modes = 0, to_real = 0, both_ways = 0;
+
+  std::size_t make(cufftHandle& plan, int m, int lines, cufftType type, int from_row, int to_row) {
+    std::size_t bytes = 0;
+    check_fft(cufftCreate(&plan), "making an FFT plan");
+    check_fft(cufftSetAutoAllocation(plan, 0), "making an FFT plan");
+    check_fft(cufftMakePlanMany(plan, 1, &m, &from_row, 1, from_row, &to_row, 1, to_row, type, lines, &bytes),
+              "making an FFT plan");
+    return bytes;
+  }
+  ~Plans() {
+    const cufftHandle plans[] = {to_modes, to_real, both_ways};
+    for (cufftHandle plan : plans)
+      if (plan) cufftDestroy(plan);
+  }
+};
+
+LineFft::LineFft(int m) : m_(m), plans_(std::make_unique<Plans>()) {
+  if (m < 2 || m % 2)
+    throw Error("a mesh of " + std::to_string(m) + " cells a side", "it has to be even", "choose an even number");
+  const int reals = static_cast<int>(real_row()), complexes = static_cast<int>(complex_row()) / 2,
+            lines = static_cast<int>(batch());
+  std::size_t bytes = 1;
+  bytes = std::max(bytes, plans_->make(plans_->to_modes, m, lines, CUFFT_R2C, reals, reals / 2));
+  bytes = std::max(bytes, plans_->make(plans_->to_real, m, lines, CUFFT_C2R, reals / 2, reals));
+  bytes = std::max(bytes, plans_->make(plans_->both_ways, m, lines, CUFFT_C2C, complexes, complexes));
+  plans_->work.resize(bytes);
+  const cufftHandle plans[] = {plans_->to_modes, plans_->to_real, plans_->both_ways};
+  for (cufftHandle plan : plans) check_fft(cufftSetWorkArea(plan, plans_->work.data()), "giving an FFT its work space");
+}
+
+LineFft::~LineFft() = default;
+
+// cuFFT chooses its kernels by the batch, too: so that is always the same. Two million values keep a GPU busy for longer than
+// a launch takes; the lines of a small mesh's modes are fewer.
+std::size_t LineFft::batch() const {
+  const auto m = static_cast<std::size_t>(m_);
+  return std::clamp((std::size_t{1} << 21) / m, m, m * (m / 2 + 1));
+}
+
+std::size_t LineFft::together(std::size_t groups) const { return groups; }
+
+void LineFft::real_to_modes(const Stream& stream, float* values, std::size_t lines) {
+  real_to_modes(stream, values, values, lines);
+}
+
+void LineFft::modes_to_real(const Stream& stream, float* values, std::size_t lines) {
+  modes_to_real(stream, values, values, lines);
+}
+
+void LineFft::real_to_modes(const Stream& stream, const float* reals, float* modes, std::size_t lines) {
+  in_batches(stream, plans_->to_modes, lines, batch(), "FFT of real lines", [&](std::size_t line) {
+    return cufftExecR2C(plans_->to_modes, const_cast<float*>(reals) + real_row() * line,
+                        complex_of(modes + real_row() * line));
+  });
+}
+
+void LineFft::modes_to_real(const Stream& stream, float* modes, float* reals, std::size_t lines) {
+  in_batches(stream, plans_->to_real, lines, batch(), "FFT to real lines", [&](std::size_t line) {
+    return cufftExecC2R(plans_->to_real, complex_of(modes + real_row() * line), reals + real_row() * line);
+  });
+}
+
+void LineFft::forward(const Stream& stream, float* values, std::size_t lines) {
+  forward(stream, values, values, lines);
+}
+
+void LineFft::backward(const Stream& stream, float* values, std::size_t lines) {
+  backward(stream, values, values, lines);
+}
+
+void LineFft::forward(const Stream& stream, const float* from, float* to, std::size_t lines) {
+  in_batches(stream, plans_->both_ways, lines, batch(), "FFT of lines", [&](std::size_t line) {
+    return cufftExecC2C(plans_->both_ways, complex_of(const_cast<float*>(from) + complex_row() * line),
+                        complex_of(to + complex_row() * line), CUFFT_FORWARD);
+  });
+}
+
+void LineFft::backward(const Stream& stream, const float* from, float* to, std::size_t lines) {
+  in_batches(stream, plans_->both_ways, lines, batch(), "FFT of lines", [&](std::size_t line) {
+    return cufftExecC2C(plans_->both_ways, complex_of(const_cast<float*>(from) + complex_row() * line),
+                        complex_of(to + complex_row() * line), CUFFT_INVERSE);
+  });
+}
 
 }  // namespace maki

@@ -9,11 +9,9 @@
 #include <optional>
 #include <set>
 
-#include "kernels/device/async_copy.hpp"
 #include "kernels/device/block_pool.hpp"
-#include "kernels/device/error.hpp"
-#include "kernels/device/pinned.hpp"
 #include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 
 #if defined(__CUDACC__)
 #include "kernels/device/cuda_check.cuh"
@@ -139,6 +137,32 @@ void pool_watch(const std::vector<std::vector<std::string>>& left_out) { pool().
 void pool_set_limit(std::size_t bytes) { pool().set_limit(bytes); }
 void pool_trim() { pool().trim(); }
 PoolReport pool_report() { return pool().report(); }
+
+PinnedBuffer::~PinnedBuffer() { release(); }
+
+void PinnedBuffer::release() noexcept {
+#if defined(__CUDACC__)
+  succeeded(cudaFreeHost(data_));
+#else
+  std::free(data_);
+#endif
+  data_ = nullptr;
+  capacity_ = 0;
+}
+
+void PinnedBuffer::reserve(std::size_t bytes) {
+  if (bytes <= capacity_) return;
+  release();
+#if defined(__CUDACC__)
+  void* block = nullptr;
+  check_cuda(cudaMallocHost(&block, bytes), "page-locked host memory for messages");
+  data_ = static_cast<char*>(block);
+#else
+  data_ = static_cast<char*>(std::malloc(bytes));
+  if (data_ == nullptr) throw DeviceError("out of memory for messages", std::to_string(bytes) + " bytes at once");
+#endif
+  capacity_ = bytes;
+}
 
 void copy_to_device(const Stream& stream, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;

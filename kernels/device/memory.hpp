@@ -70,6 +70,26 @@ struct PoolReport {
 void pool_watch(const std::vector<std::vector<std::string>>& left_out);
 PoolReport pool_report();
 
+// Host memory that the device copies from and to at full speed (page-locked); plain memory on the CPU.
+// Grows, never shrinks, and loses its contents when it grows: for staging.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  ~PinnedBuffer();
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+
+  // Throws DeviceError where the system does not lock as much.
+  void reserve(std::size_t bytes);
+  char* data() { return data_; }
+  std::size_t capacity() const { return capacity_; }
+
+ private:
+  void release() noexcept;
+  char* data_ = nullptr;
+  std::size_t capacity_ = 0;
+};
+
 // Copies; `bytes` is counted in transfer_counters(). On the CPU these are memcpy and are counted just the same.
 // After copy_to_device() the caller may change `from`; up to 4 KiB are copied without a wait, unless 64 such copies are
 // under way.
@@ -77,6 +97,11 @@ void copy_to_device(const Stream& stream, void* to, const void* from, std::size_
 void copy_to_host(const Stream& stream, void* to, const void* from, std::size_t bytes);  // returns when done
 void copy_on_device(const Stream& stream, void* to, const void* from, std::size_t bytes);
 void fill_zero(const Stream& stream, void* to, std::size_t bytes);
+
+// As copy_to_device() and copy_to_host(), counted with them, but without waiting: the host's side is page-locked memory
+// (PinnedBuffer) and left alone until `stream` has come past the copy. Throw DeviceError.
+void queue_copy_to_device(const Stream& stream, void* to, const void* pinned, std::size_t bytes);
+void queue_copy_to_host(const Stream& stream, void* pinned, const void* from, std::size_t bytes);
 
 struct TransferCounters {
   std::uint64_t to_device = 0;  // bytes

@@ -3,10 +3,11 @@
 
 #include <cstddef>
 #include <cstring>
+#include <stdexcept>
 #include <type_traits>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/pinned.hpp"
+#include "kernels/device/memory.hpp"
 
 namespace maki {
 
@@ -33,7 +34,10 @@ class Results {
     return {static_cast<T*>(place)};
   }
   // Waits, once, for all that `stream` holds.
-  void fetch(const Stream& stream);
+  void fetch(const Stream& stream) {
+    fetched_ = true;
+    copy_to_host(stream, host_.data(), device_.data(), used_);
+  }
   template <class T>
   T operator[](Result<T> result) {
     T value;
@@ -44,7 +48,14 @@ class Results {
   static constexpr std::size_t kRoom = 1024, kAlignment = 16;
 
  private:
-  void* take(std::size_t bytes);
+  void* take(std::size_t bytes) {
+    if (fetched_) used_ = 0;
+    fetched_ = false;
+    const std::size_t begin = used_;
+    used_ += bytes;
+    if (used_ > kRoom) throw std::logic_error("more results than there is room for");
+    return device_.data() + begin;
+  }
 
   DeviceBuffer<char> device_;
   PinnedBuffer host_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/device/algorithms.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -1,6 +1,6 @@
 // CUB's radix sort, with the second halves of its double buffers from the pool in the arrays' own sizes: the reordering
 // of the particles uses these blocks again.
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 #include <cub/device/device_radix_sort.cuh>
 

@@ -1,4 +1,5 @@
-// An ordered queue of device work. On the CPU work is done when it is called, so the queue is always empty.
+// An ordered queue of device work, and marks in it. On the CPU work is done when it is called, so the queue is always
+// empty.
 #pragma once
 
 #include <functional>
@@ -24,6 +25,25 @@ class Stream {
  private:
   void* native_ = nullptr;
   void* reached_ = nullptr;  // the event that others wait for
+};
+
+// A place in a stream's queue, which the host polls without waiting.
+class StreamMark {
+ public:
+  StreamMark();  // reached from the start; throws DeviceError
+  ~StreamMark();
+  StreamMark(StreamMark&& other) noexcept;
+  StreamMark& operator=(StreamMark&& other) noexcept;
+
+  // Puts the mark behind all work that `stream` holds now. Throws DeviceError.
+  void set(const Stream& stream);
+  // Whether the work before the mark is done. Throws DeviceError where that work failed.
+  bool reached() const;
+  // Work queued on `later` from now on begins after the mark is reached. The host does not wait. Throws DeviceError.
+  void hold_back(const Stream& later) const;
+
+ private:
+  void* event_ = nullptr;  // cudaEvent_t, or nullptr
 };
 
 // Queued work may wait for other processes (NCCL), which may be lost. The code that queues such work installs a waiter,

@@ -41,15 +41,24 @@ inline auto thrust_policy(const Stream& stream, PoolAllocator& allocator) {
 inline auto thrust_policy(const Stream&, PoolAllocator& allocator) { return thrust::omp::par(allocator); }
 #endif
 
-// op over f(0), ..., f(n-1), beginning with `init`, into *out, which is device memory: nothing comes to the host, and
-// nobody waits. n below 2^32. (Thrust's own reduction waits twice: for the sum, and for the copy of it.)
-template <class T, class F, class Op>
-void reduce_into(const Stream& stream, const char* name, std::size_t n, F f, T init, Op op, T* out) {
+// op over f(0), ..., f(n-1), beginning with `init`; n below 2^32.
+template <class F, class T, class Op>
+struct Reduction {
+  std::size_t n;
+  F f;
+  T init;
+  Op op;
+};
+
+// The reduction into *out, which is device memory: nothing comes to the host, and nobody waits. (Thrust's own reduction
+// waits twice: for the sum, and for the copy of it.)
+template <class F, class T, class Op>
+void reduce_into(const Stream& stream, const char* name, const Reduction<F, T, Op>& r, T* out) {
   const thrust::counting_iterator<std::size_t> first(0);
 #if defined(__CUDACC__)
   const auto reduce = [&](void* scratch, std::size_t& bytes) {
-    check_cuda(cub::DeviceReduce::TransformReduce(scratch, bytes, first, out, static_cast<std::uint32_t>(n), op, f,
-                                                  init, native(stream)),
+    check_cuda(cub::DeviceReduce::TransformReduce(scratch, bytes, first, out, static_cast<std::uint32_t>(r.n), r.op,
+                                                  r.f, r.init, native(stream)),
                name);
   };
   std::size_t bytes = 0;
@@ -58,23 +67,31 @@ void reduce_into(const Stream& stream, const char* name, std::size_t n, F f, T i
   reduce(scratch.data(), bytes);
 #else
   PoolAllocator allocator{name};
-  *out = thrust::transform_reduce(thrust_policy(stream, allocator), first, first + static_cast<std::ptrdiff_t>(n), f,
-                                  init, op);
+  *out = thrust::transform_reduce(thrust_policy(stream, allocator), first, first + static_cast<std::ptrdiff_t>(r.n),
+                                  r.f, r.init, r.op);
 #endif
 }
 
 // The same, and the result comes back to the host (counted, and waited for).
-template <class T, class F, class Op>
-T reduce_over(const Stream& stream, const char* name, std::size_t n, F f, T init, Op op) {
+template <class F, class T, class Op>
+T reduce_over(const Stream& stream, const char* name, const Reduction<F, T, Op>& r) {
+  T found = r.init;
 #if defined(__CUDACC__)
   DeviceBuffer<T> out(name, 1);
-  reduce_into(stream, name, n, f, init, op, out.data());
-  copy_to_host(stream, &init, out.data(), sizeof init);
+  reduce_into(stream, name, r, out.data());
+  copy_to_host(stream, &found, out.data(), sizeof found);
 #else
-  count_to_host(sizeof init);
-  reduce_into(stream, name, n, f, init, op, &init);
+  count_to_host(sizeof found);
+  reduce_into(stream, name, r, &found);
 #endif
-  return init;
+  return found;
+}
+
+// The sum of f(0), ..., f(n-1). f gives integers, or DoubleDouble: then the sum is the same whatever the order.
+template <class F>
+auto sum_over(const Stream& stream, const char* name, std::size_t n, F f) {
+  using T = decltype(f(n));
+  return reduce_over(stream, name, Reduction{n, f, T{}, thrust::plus<T>()});
 }
 
 }  // namespace maki

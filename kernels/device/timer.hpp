@@ -1,6 +1,7 @@
 // Clock readings in a stream's queue: work is timed where it is done, and the host does not wait for it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 
@@ -26,5 +27,28 @@ class StreamClock {
   struct Marks;
   std::unique_ptr<Marks> marks_;
 };
+
+// How long this rank's own work takes, however many others share the machine: what domains are balanced by.
+// CUDA: time between marks in the stream's queue. CPU: processor time of the process over its threads, which neither
+// waiting for others nor sharing a core counts into.
+class WorkClock {
+ public:
+  void begin(const Stream& stream);
+  void end(const Stream& stream);
+  // Seconds of all pairs of begin() and end() since the last call; waits for their work.
+  double take();
+
+ private:
+  StreamClock clock_;
+  std::size_t pairs_ = 0;
+  double begun_ = 0, seconds_ = 0;
+};
+
+// Wall-clock time on the host.
+using WallClock = std::chrono::steady_clock;
+
+inline double seconds_since(WallClock::time_point begin) {
+  return std::chrono::duration<double>(WallClock::now() - begin).count();
+}
 
 }  // namespace maki

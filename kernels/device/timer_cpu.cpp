@@ -1,4 +1,8 @@
+#include <omp.h>
+#include <time.h>
+
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "kernels/device/timer.hpp"
@@ -25,5 +29,19 @@ double StreamClock::seconds(std::size_t from, std::size_t to) const {
 
 void StreamClock::clear() noexcept { marks_->times.clear(); }
 std::size_t StreamClock::made() const { return (marks_->most + kChunk - 1) / kChunk * kChunk; }
+
+namespace {
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace
+
+void WorkClock::begin(const Stream&) { begun_ = processor_seconds(); }
+void WorkClock::end(const Stream&) { seconds_ += (processor_seconds() - begun_) / omp_get_max_threads(); }
+double WorkClock::take() { return std::exchange(seconds_, 0.0); }
 
 }  // namespace maki

@@ -52,9 +52,8 @@ __device__ __forceinline__ void start_direct_tile(const SourceParticle* particle
 // Two tiles take turns, with one barrier each: behind it the copies have landed, and the tile that the next ones
 // overwrite is done with.
 template <class Law>
-__global__ void __launch_bounds__(kDirectBlock)
-    direct_kernel(PairParameters k, const SourceParticle* particles, std::uint32_t n, std::uint32_t first,
-                  std::uint32_t count, ForceOutput out) {
+__global__ void __launch_bounds__(kDirectBlock) direct_kernel(PairParameters k, DirectSet set, ForceOutput out) {
+  const auto& [particles, n, first, count] = set;
   __shared__ SourceParticle tiles[2][kDirectTile];
   const std::uint32_t begin = blockIdx.x * kDirectTargets + threadIdx.x;
   SourceParticle target[kDirectPerThread];

@@ -31,19 +31,18 @@ void evaluate_lists(const Stream&, const ForceLaw& law, bool quadrupoles, const 
   for (std::size_t i = 0; i < lists.count; ++i) kernels.evaluate_group(k, task_of(sources, lists, quadrupoles, out, i));
 }
 
-void direct_sum(const Stream&, const ForceLaw& law, const SourceParticle* particles, std::uint32_t n,
-                std::uint32_t first, std::uint32_t count, const ForceOutput& out) {
+void direct_sum(const Stream&, const ForceLaw& law, const DirectSet& set, const ForceOutput& out) {
   const PairParameters k = make_pair_parameters(law);
   const CpuKernels& kernels = cpu_kernels();
   constexpr std::uint32_t kRun = 128;  // targets of one task
-  const std::uint32_t runs = (count + kRun - 1) / kRun;
+  const std::uint32_t runs = (set.count + kRun - 1) / kRun;
 #pragma omp parallel for schedule(dynamic, 1) if (runs > 1)
   for (std::uint32_t run = 0; run < runs; ++run) {
     const std::uint32_t skip = run * kRun;
-    const DirectTask task{particles,
-                          n,
-                          first + skip,
-                          std::min(kRun, count - skip),
+    const DirectTask task{set.particles,
+                          set.n,
+                          set.first + skip,
+                          std::min(kRun, set.count - skip),
                           out.acceleration.x + skip,
                           out.acceleration.y + skip,
                           out.acceleration.z + skip,

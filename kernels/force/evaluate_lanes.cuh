@@ -43,11 +43,11 @@ MAKI_HD unsigned size_of_part(unsigned left) { return left <= kMostTargets ? lef
 template <int kPerLane>
 struct LaneTargets {
   Real x[kPerLane], y[kPerLane], z[kPerLane];
-  Real ax[kPerLane], ay[kPerLane], az[kPerLane], p[kPerLane];
+  PairSums<Real> sum[kPerLane];
 
   __device__ __forceinline__ void clear() {
 #pragma unroll
-    for (int j = 0; j < kPerLane; ++j) ax[j] = ay[j] = az[j] = p[j] = Real(0.0f);
+    for (int j = 0; j < kPerLane; ++j) sum[j] = {};
   }
   // The sum of a few tiles is small beside the total of a long list: added up apart, it keeps its digits.
   template <bool kPotential>
@@ -55,8 +55,10 @@ struct LaneTargets {
 #pragma unroll
     for (int j = 0; j < kPerLane; ++j) {
       float4& total = totals[j * kWarpSize + threadIdx.x % kWarpSize];
-      const float4 sum = total;
-      total = make_float4(sum.x + ax[j].v, sum.y + ay[j].v, sum.z + az[j].v, kPotential ? sum.w + p[j].v : 0.0f);
+      const float4 before = total;
+      const PairSums<Real>& s = sum[j];
+      total =
+          make_float4(before.x + s.ax.v, before.y + s.ay.v, before.z + s.az.v, kPotential ? before.w + s.p.v : 0.0f);
     }
     clear();
   }
@@ -89,10 +91,11 @@ __device__ __forceinline__ void add_point(const PairParameters& k, const float4 
     const Real t = monopole_before_cutoff<Law>(k, softened_square<Law>(k, x, y, z), Real(s.w), mass_g, mass_p);
     if constexpr (kOwn) mass_p = where(x.v != 0.0f || y.v != 0.0f || z.v != 0.0f, mass_p, Real(s.w) * own);
     if (!less(Real(0.0f), t)) continue;  // becomes a predicate on the additions: exactly zero beyond the cutoff
-    at.ax[j] = at.ax[j] + mass_g * x;
-    at.ay[j] = at.ay[j] + mass_g * y;
-    at.az[j] = at.az[j] + mass_g * z;
-    if constexpr (Law::kPotential) at.p[j] = at.p[j] + mass_p;
+    PairSums<Real>& sum = at.sum[j];
+    sum.ax = sum.ax + mass_g * x;
+    sum.ay = sum.ay + mass_g * y;
+    sum.az = sum.az + mass_g * z;
+    if constexpr (Law::kPotential) sum.p = sum.p + mass_p;
   }
 }
 
@@ -122,8 +125,7 @@ __device__ __forceinline__ void add_cells(const PairParameters& k, const CellRec
     const CellTerms<Real> q{Real(a.w), Real(b.x), Real(b.y), Real(b.z), Real(b.w), Real(c.x), Real(c.y), Real(c.z)};
 #pragma unroll
     for (int j = 0; j < kPerLane; ++j)
-      add_cell<Law>(k, Real(a.x) - t.x[j], Real(a.y) - t.y[j], Real(a.z) - t.z[j], q, t.ax[j], t.ay[j], t.az[j],
-                    t.p[j]);
+      add_cell<Law>(k, Real(a.x) - t.x[j], Real(a.y) - t.y[j], Real(a.z) - t.z[j], q, t.sum[j]);
   }
 }
 

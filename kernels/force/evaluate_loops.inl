@@ -22,25 +22,20 @@ using Kernel = void (*)(const PairParameters&, const float* sources, unsigned n,
 using DirectKernel = void (*)(const PairParameters&, const SourceParticle* sources, unsigned n, const TargetBits&,
                               Targets&);
 
-template <class V>
-struct Sums {
-  V ax{0.0f}, ay{0.0f}, az{0.0f}, p{0.0f};
-
-  // A block's sum is small beside the total of a long list: added up apart, it keeps its digits.
-  template <bool kPotential>
-  void add_to(Targets& t, unsigned lane) const {
-    (V::load(t.ax + lane) + ax).store(t.ax + lane);
-    (V::load(t.ay + lane) + ay).store(t.ay + lane);
-    (V::load(t.az + lane) + az).store(t.az + lane);
-    if constexpr (kPotential) (V::load(t.p + lane) + p).store(t.p + lane);
-  }
-};
+// A block's sum is small beside the total of a long list: added up apart, it keeps its digits.
+template <bool kPotential, class V>
+void add_to(Targets& t, unsigned lane, const PairSums<V>& sum) {
+  (V::load(t.ax + lane) + sum.ax).store(t.ax + lane);
+  (V::load(t.ay + lane) + sum.ay).store(t.ay + lane);
+  (V::load(t.az + lane) + sum.az).store(t.az + lane);
+  if constexpr (kPotential) (V::load(t.p + lane) + sum.p).store(t.p + lane);
+}
 
 // kOwn: the block may hold the targets themselves, whose 1/s the potential leaves out.
 template <class Law, bool kOwn, class V>
 void particles_on(const PairParameters& k, const float* sources, unsigned n, Targets& t, unsigned lane) {
   const V tx = V::load(t.x + lane), ty = V::load(t.y + lane), tz = V::load(t.z + lane);
-  Sums<V> sum;
+  PairSums<V> sum;
 #pragma GCC unroll 2
   for (const float *s = sources, *end = sources + 4 * n; s != end; s += 4) {
     const V x = V(s[0]) - tx, y = V(s[1]) - ty, z = V(s[2]) - tz;
@@ -55,19 +50,19 @@ void particles_on(const PairParameters& k, const float* sources, unsigned n, Tar
     sum.az = sum.az + mass_g * z;
     if constexpr (Law::kPotential) sum.p = sum.p + mass_p;
   }
-  sum.template add_to<Law::kPotential>(t, lane);
+  add_to<Law::kPotential>(t, lane, sum);
 }
 
 template <class Law, class V>
 void cells_on(const PairParameters& k, const float* cells, unsigned n, Targets& t, unsigned lane) {
   const V tx = V::load(t.x + lane), ty = V::load(t.y + lane), tz = V::load(t.z + lane);
-  Sums<V> sum;
+  PairSums<V> sum;
   for (const float *s = cells, *end = cells + kCellFloats * n; s != end; s += kCellFloats) {
     const V x = V(s[0]) - tx, y = V(s[1]) - ty, z = V(s[2]) - tz;
     const CellTerms<V> q{V(s[3]), V(s[4]), V(s[5]), V(s[6]), V(s[7]), V(s[8]), V(s[9]), V(s[10])};
-    add_cell<Law>(k, x, y, z, q, sum.ax, sum.ay, sum.az, sum.p);
+    add_cell<Law>(k, x, y, z, q, sum);
   }
-  sum.template add_to<Law::kPotential>(t, lane);
+  add_to<Law::kPotential>(t, lane, sum);
 }
 
 // Differences of the fixed-point coordinates themselves: a pair's two separations are equal and opposite to the bit.
@@ -77,7 +72,7 @@ void direct_on(const PairParameters& k, const SourceParticle* sources, unsigned 
                unsigned lane) {
   const Bits tx = Bits::load(b.x + lane), ty = Bits::load(b.y + lane), tz = Bits::load(b.z + lane);
   const V to_unit2(k.bits_to_unit * k.bits_to_unit);
-  Sums<V> sum;
+  PairSums<V> sum;
   for (const SourceParticle *s = sources, *end = sources + n; s != end; ++s) {
     const V x = difference(s->x, tx), y = difference(s->y, ty), z = difference(s->z, tz);
     const V r2 = (x * x + (y * y + z * z)) * to_unit2;
@@ -90,7 +85,7 @@ void direct_on(const PairParameters& k, const SourceParticle* sources, unsigned 
     sum.ay = sum.ay + mass_g * y;
     sum.az = sum.az + mass_g * z;
   }
-  sum.template add_to<Law::kPotential>(t, lane);
+  add_to<Law::kPotential>(t, lane, sum);
 }
 
 // All targets: whole vectors, then what is left with the narrow ones.

@@ -24,10 +24,16 @@ struct ForceOutput {
 void evaluate_lists(const Stream& stream, const ForceLaw& law, bool quadrupoles, const SourceView& sources,
                     const ListView& lists, const ForceOutput& out);
 
-// Direct sum over all `n` particles for targets [first, first + count): same law and conventions, periodic by nearest
-// image (isolated sets stay in the middle half of the box, where the nearest image is the particle itself).
+// All `n` particles, and those of them that a direct sum is for: [first, first + count).
+struct DirectSet {
+  const SourceParticle* particles;
+  std::uint32_t n;
+  std::uint32_t first, count;
+};
+
+// Direct sum over all particles of the set for its targets: same law and conventions, periodic by nearest image
+// (isolated sets stay in the middle half of the box, where the nearest image is the particle itself).
 // out arrays are indexed from 0 at `first`.
-void direct_sum(const Stream& stream, const ForceLaw& law, const SourceParticle* particles, std::uint32_t n,
-                std::uint32_t first, std::uint32_t count, const ForceOutput& out);
+void direct_sum(const Stream& stream, const ForceLaw& law, const DirectSet& set, const ForceOutput& out);
 
 }  // namespace maki

@@ -211,11 +211,17 @@ struct CellTerms {
   T mass, xx, yy, zz, xy, xz, yz, half_trace;
 };
 
-// Adds a cell at separation (x, y, z) to the acceleration, and m p + (quadrupole) to `sum_p` (potential = -sum_p).
+// What sources add up to at a target: its acceleration, and minus its potential.
+template <class T>
+struct PairSums {
+  T ax{0.0f}, ay{0.0f}, az{0.0f}, p{0.0f};
+};
+
+// Adds a cell at separation (x, y, z): to the acceleration, and m p + (quadrupole) to sum.p.
 // With r from the centre of mass to the target:
 // Phi_Q = g tr(Q) / 2 + g' (r Q r), a_Q = -(g' tr(Q) + 2 g'' (r Q r)) r - 2 g' Q r.
 template <class Law, class T>
-MAKI_HD void add_cell(const PairParameters& k, T x, T y, T z, const CellTerms<T>& q, T& ax, T& ay, T& az, T& sum_p) {
+MAKI_HD void add_cell(const PairParameters& k, T x, T y, T z, const CellTerms<T>& q, PairSums<T>& sum) {
   const T s2 = softened_square<Law>(k, x, y, z);
   T inverse = reciprocal_root(s2, Root<Law::kRefine>{});
   RadialFactors<T> f{T(1.0f), T(3.0f), T(7.5f), inverse};
@@ -256,10 +262,10 @@ MAKI_HD void add_cell(const PairParameters& k, T x, T y, T z, const CellTerms<T>
   if constexpr (Law::kSplit != Split::kNone && !kMasked) {
     if (!inside) return;
   }
-  ax = (ax + radial * nx) - slope * qx;
-  ay = (ay + radial * ny) - slope * qy;
-  az = (az + radial * nz) - slope * qz;
-  if constexpr (Law::kPotential) sum_p = (sum_p + q.mass * f.p) + quadrupole_p;
+  sum.ax = (sum.ax + radial * nx) - slope * qx;
+  sum.ay = (sum.ay + radial * ny) - slope * qy;
+  sum.az = (sum.az + radial * nz) - slope * qz;
+  if constexpr (Law::kPotential) sum.p = (sum.p + q.mass * f.p) + quadrupole_p;
 }
 
 }  // namespace maki

@@ -5,8 +5,8 @@
 
 namespace maki {
 
-// The value hi + lo, |lo| <= half of the last bit of hi. Joins with thrust::plus<DoubleDouble>: use reduce_over(...,
-// DoubleDouble{}, thrust::plus<DoubleDouble>()) over functors that return one. Such sums are not for -ffast-math.
+// The value hi + lo, |lo| <= half of the last bit of hi. sum_over() (kernels/device/thrust.cuh) adds them up. Such sums
+// are not for -ffast-math.
 struct DoubleDouble {
   double hi = 0, lo = 0;
 

@@ -6,7 +6,7 @@
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/measure/power_spectrum.hpp"
-#include "kernels/mesh/interlace.cuh"
+#include "kernels/mesh/modes.cuh"
 
 namespace maki {
 

@@ -74,8 +74,9 @@ void gather_sample(const Stream& stream, const GroupSample& sample, const Source
 
 void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration,
                   ConstVectorView packed_reference, SampleError* error) {
-  reduce_into(stream, "sample_error", sample.count, Compare{sample, acceleration, packed_reference}, SampleError{},
-              AddErrors{}, error);
+  reduce_into(stream, "sample_error",
+              Reduction{sample.count, Compare{sample, acceleration, packed_reference}, SampleError{}, AddErrors{}},
+              error);
 }
 
 }  // namespace maki

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
 #include "kernels/mesh/cloud.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 

@@ -9,7 +9,6 @@
 #include "kernels/device/thrust.cuh"
 
 namespace maki {
-
 namespace {
 
 // Both ranges together; the long one is left out where its pointers are null.
@@ -118,10 +117,6 @@ struct StoreScale {
   }
 };
 
-struct AddIntegers {
-  MAKI_HD std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a + b; }
-};
-
 // m v^2 without error. m v has 48 bits; its upper 26 and the rest, at most 22, times v are exact.
 MAKI_HD DoubleDouble mass_times_square(double mass, float v) {
   const double product = mass * v;
@@ -219,21 +214,21 @@ StepMaxima roots_of(StepMaxima squares) {
 
 StepMaxima step_maxima(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                        const VectorArray* long_range) {
-  return roots_of(reduce_over(stream, "step_maxima", particles.size(), maxima_of(particles, short_range, long_range),
-                              StepMaxima{}, LargerOfEach{}));
+  return roots_of(reduce_over(stream, "step_maxima",
+                              Reduction{particles.size(), maxima_of(particles, short_range, long_range), StepMaxima{},
+                                        LargerOfEach{}}));
 }
 
 std::int64_t largest_reach(const Stream& stream, const Particles& particles) {
-  return reduce_over(stream, "largest_reach", particles.size(), ReachOf{particles.source.data()}, std::int64_t{0},
-                     LargerReach{});
+  return reduce_over(stream, "largest_reach",
+                     Reduction{particles.size(), ReachOf{particles.source.data()}, std::int64_t{0}, LargerReach{}});
 }
 
 std::uint64_t square_momentum_units(const Stream& stream, const Particles& particles, double max_momentum,
                                     std::uint64_t total) {
   if (!(max_momentum > 0)) return 0;
-  return reduce_over(stream, "mean_square_momentum", particles.size(),
-                     ScaledSquareMomentum{particles.momentum.view(), square_momentum_scale(max_momentum, total)},
-                     std::uint64_t{0}, AddIntegers{});
+  return sum_over(stream, "mean_square_momentum", particles.size(),
+                  ScaledSquareMomentum{particles.momentum.view(), square_momentum_scale(max_momentum, total)});
 }
 
 StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
@@ -241,11 +236,14 @@ StepMeasures step_measures(const Stream& stream, const Particles& particles, con
   const std::uint64_t n = particles.size();
   DeviceBuffer<MeasuresOnDevice> all("step_measures", 1);
   StepMeasures& on_device = all.data()->measures;
-  reduce_into(stream, "step_maxima", n, maxima_of(particles, short_range, long_range), StepMaxima{}, LargerOfEach{},
+  reduce_into(stream, "step_maxima",
+              Reduction{n, maxima_of(particles, short_range, long_range), StepMaxima{}, LargerOfEach{}},
               &on_device.maxima);
   launch(stream, "square_momentum_scale", 1, StoreScale{all.data(), n});
-  reduce_into(stream, "mean_square_momentum", n, SquareMomentumByScale{particles.momentum.view(), &all.data()->scale},
-              std::uint64_t{0}, AddIntegers{}, &on_device.square_momentum_units);
+  reduce_into(stream, "mean_square_momentum",
+              Reduction{n, SquareMomentumByScale{particles.momentum.view(), &all.data()->scale}, std::uint64_t{0},
+                        thrust::plus<std::uint64_t>()},
+              &on_device.square_momentum_units);
   StepMeasures measures;
   copy_to_host(stream, &measures, &on_device, sizeof measures);
   measures.maxima = roots_of(measures.maxima);
@@ -267,22 +265,23 @@ EnergySums energy_sums(const Stream& stream, const Particles& particles, const D
                        const DeviceBuffer<float>* long_potential) {
   const KineticOf kinetic{particles.source.data(), particles.momentum.view()};
   const float* far = long_potential != nullptr ? long_potential->data() : nullptr;
-  return reduce_over(stream, "energy_sums", particles.size(), EnergyOf{kinetic, short_potential.data(), far},
-                     EnergySums{}, AddEnergies{});
+  return reduce_over(stream, "energy_sums",
+                     Reduction{particles.size(), EnergyOf{kinetic, short_potential.data(), far}, EnergySums{},
+                               AddEnergies{}});
 }
 
 DoubleDouble kinetic_sum(const Stream& stream, const Particles& particles) {
-  return reduce_over(stream, "kinetic_sum", particles.size(),
-                     KineticOf{particles.source.data(), particles.momentum.view()}, DoubleDouble{},
-                     thrust::plus<DoubleDouble>());
+  return sum_over(stream, "kinetic_sum", particles.size(),
+                  KineticOf{particles.source.data(), particles.momentum.view()});
 }
 
 MomentumSums momentum_sums(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range) {
-  const MomentumTerms terms =
-      reduce_over(stream, "momentum_sums", particles.size(),
-                  MomentumOf{particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)},
-                  MomentumTerms{}, AddMomenta{});
+  const MomentumTerms terms = reduce_over(stream, "momentum_sums",
+                                          Reduction{particles.size(),
+                                                    MomentumOf{particles.source.data(), particles.momentum.view(),
+                                                               both_ranges(short_range, long_range)},
+                                                    MomentumTerms{}, AddMomenta{}});
   const DoubleDouble* v = terms.values;
   return {{v[0], v[1], v[2]}, v[3], {v[4], v[5], v[6]}, v[7]};
 }

@@ -20,7 +20,7 @@ struct AddConstant {
 }  // namespace
 
 DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  return reduce_over(stream, "total_mass", n, MassOf{particles}, DoubleDouble{}, thrust::plus<DoubleDouble>());
+  return sum_over(stream, "total_mass", n, MassOf{particles});
 }
 
 double total_mass(const Stream& stream, const SourceParticle* particles, std::size_t n) {

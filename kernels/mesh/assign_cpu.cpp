@@ -7,7 +7,7 @@
 // making both interlaced meshes in one sweep, with twice the window, is slower too.)
 #include <algorithm>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/blocks_cpu.hpp"
 
@@ -22,7 +22,7 @@ constexpr int kSharedPlanes = 4;  // m - 1, 0, 1, 2: touched by the first slab a
 
 struct MassAssigner::Work {
   Work(int cells, Assignment cloud)
-      : m(cells), blocks(CellBox::whole(cells), cloud), ring(blocks.axis(0).longest + ParticleBlocks::kTileMargin) {
+      : m(cells), blocks(MeshBox::whole(cells), cloud), ring(blocks.axis(0).longest + ParticleBlocks::kTileMargin) {
     planes.resize(static_cast<std::size_t>(ring + kSharedPlanes) * plane_size());
     planes.fill_zero(Stream());
   }

@@ -1,11 +1,30 @@
 // One integer mesh, used for one float mesh after the other.
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/assign_cuda.cuh"
-#include "kernels/mesh/counts_to_mesh.cuh"
+#include "kernels/mesh/modes.cuh"
 
 namespace maki {
+namespace {
+
+// The padding of a row becomes 0.
+struct CountsToMesh {
+  const cuda::Count* counts;
+  float* mesh;
+  int m;
+  cuda::MassOfCount mass;
+
+  using Row = const cuda::Count*;
+  MAKI_HD Row begin(int x, int y) const {
+    return counts + (static_cast<std::size_t>(x) * static_cast<unsigned>(m) + static_cast<unsigned>(y)) *
+                        static_cast<unsigned>(m);
+  }
+  MAKI_HD void at(Row row, int z, std::size_t i) const { mesh[i] = z < m ? mass(row[z]) : 0.0f; }
+};
+
+}  // namespace
+
 struct MassAssigner::Work {
   DeviceBuffer<cuda::Count> own{"mesh.counts"};
   cuda::Count* counts = nullptr;
@@ -28,13 +47,14 @@ std::size_t MassAssigner::bytes() const { return work_->own.capacity() * sizeof(
 void MassAssigner::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                           float* mesh, float* shifted) {
   const auto m = static_cast<std::size_t>(cells_);
+  const int row = 2 * (cells_ / 2 + 1);
   for (float* out : {mesh, shifted}) {
     if (!out) continue;
     fill_zero(stream, work_->counts, m * m * m * sizeof(cuda::Count));
-    cuda::assign_counts(stream, particles, n, unit, CellBox::whole(cells_), assignment_, out == mesh ? 0 : 1,
+    cuda::assign_counts(stream, {particles, n, unit, MeshBox::whole(cells_)}, assignment_, out == mesh ? 0 : 1,
                         work_->counts);
-    launch_counts_to_mesh(stream, reinterpret_cast<const std::uint64_t*>(work_->counts), cells_, cells_, cells_, unit,
-                          out, 2 * (m / 2 + 1));
+    launch_rows(stream, "mesh.to_float", {0, 0, cells_, cells_}, row, row,
+                CountsToMesh{work_->counts, out, cells_, cuda::MassOfCount(unit)});
   }
 }
 

@@ -143,11 +143,33 @@ void launch_assign(const Stream& stream, const AssignJob& job) {
   launch_assign<S, kChunkThreads>(stream, job);
 }
 
-// Adds all particles to `counts`, quanta of mass in the cells of the box, last axis contiguous; the mesh has from 8 to
-// 65535 cells a side, and no cloud reaches beyond the box. `half_cells` is 1 for the shifted mesh of interlacing
-// (particles at +1/2 cell). The sums are exact.
-inline void assign_counts(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                          const CellBox& box, Assignment cloud, std::uint32_t half_cells, Count* counts) {
+// The mass of a cell less the mean, from its count of quanta.
+struct MassOfCount {
+  std::uint64_t half, kept;  // MassUnit::rounded()
+  std::int64_t mean;
+  float quantum;
+
+  explicit MassOfCount(const MassUnit& unit)
+      : half(MassUnit::half_of(unit.dropped_bits)), kept(MassUnit::kept_of(unit.dropped_bits)), mean(unit.mean),
+        quantum(static_cast<float>(unit.quantum)) {}
+  MAKI_HD float operator()(std::uint64_t count) const {
+    return static_cast<float>(static_cast<std::int64_t>((count + half) & kept) - mean) * quantum;
+  }
+};
+
+// Particles, and the box of cells that contains all their clouds; the mesh has from 8 to 65535 cells a side.
+struct CountTask {
+  const SourceParticle* particles;
+  std::size_t n;
+  MassUnit unit;
+  MeshBox box;
+};
+
+// Adds the particles to `counts`, quanta of mass in the cells of the box, last axis contiguous. `half_cells` is 1 for
+// the shifted mesh of interlacing (particles at +1/2 cell). The sums are exact.
+inline void assign_counts(const Stream& stream, const CountTask& task, Assignment cloud, std::uint32_t half_cells,
+                          Count* counts) {
+  const MassUnit& unit = task.unit;
   const auto job = [&](const ChunkJob& chunks) {
     return AssignJob{chunks,
                      counts,
@@ -157,9 +179,12 @@ inline void assign_counts(const Stream& stream, const SourceParticle* particles,
                      MassUnit::half_of(unit.shed_bits),
                      MassUnit::kept_of(unit.shed_bits)};
   };
-  if (cloud == Assignment::kCic) launch_assign<2>(stream, job(chunk_job<2>(particles, n, box, half_cells)));
-  if (cloud == Assignment::kTsc) launch_assign<3>(stream, job(chunk_job<3>(particles, n, box, half_cells)));
-  if (cloud == Assignment::kPcs) launch_assign<4>(stream, job(chunk_job<4>(particles, n, box, half_cells)));
+  if (cloud == Assignment::kCic)
+    launch_assign<2>(stream, job(chunk_job<2>(task.particles, task.n, task.box, half_cells)));
+  if (cloud == Assignment::kTsc)
+    launch_assign<3>(stream, job(chunk_job<3>(task.particles, task.n, task.box, half_cells)));
+  if (cloud == Assignment::kPcs)
+    launch_assign<4>(stream, job(chunk_job<4>(task.particles, task.n, task.box, half_cells)));
 }
 
 }  // namespace maki::cuda

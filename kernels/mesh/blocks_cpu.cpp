@@ -7,7 +7,7 @@
 
 namespace maki {
 
-BlockAxis::BlockAxis(const CellBox& box, int axis) {
+BlockAxis::BlockAxis(const MeshBox& box, int axis) {
   const int extent = box.extent[axis], m = box.cells;
   const double wanted = static_cast<double>(extent) / ParticleBlocks::kBlockCells;
   count = extent == m ? 2 * std::max(1, static_cast<int>(std::lround(wanted / 2)))
@@ -20,7 +20,7 @@ BlockAxis::BlockAxis(const CellBox& box, int axis) {
   }
 }
 
-ParticleBlocks::ParticleBlocks(const CellBox& box, Assignment cloud)
+ParticleBlocks::ParticleBlocks(const MeshBox& box, Assignment cloud)
     : box_(box), cloud_(cloud), axes_{BlockAxis(box, 0), BlockAxis(box, 1), BlockAxis(box, 2)} {
   tile_side_ = std::max({axes_[0].longest, axes_[1].longest, axes_[2].longest}) + kTileMargin;
 }

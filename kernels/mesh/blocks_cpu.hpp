@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/mesh/cell_box.hpp"
 #include "kernels/mesh/cpu_kernels.hpp"
 #include "kernels/mesh/mass_unit.hpp"
+#include "kernels/mesh/mesh_box.hpp"
 
 namespace maki {
 
@@ -22,7 +22,7 @@ inline CountScale count_scale(const MassUnit& unit) {
 // Nearly equal blocks along one axis, none thinner than 4 cells where there are two; an even number of them where the
 // axis is held whole, so that the last and the first differ in colour.
 struct BlockAxis {
-  BlockAxis(const CellBox& box, int axis);
+  BlockAxis(const MeshBox& box, int axis);
   int cells(int block) const { return begin[block + 1] - begin[block]; }
 
   int count, longest = 0;
@@ -35,9 +35,9 @@ class ParticleBlocks {
   using Block = std::array<int, 3>;
   static constexpr int kTileMargin = 4;  // a tile begins one cell below its block and ends at most three above it
 
-  ParticleBlocks(const CellBox& box, Assignment cloud);
+  ParticleBlocks(const MeshBox& box, Assignment cloud);
 
-  const CellBox& box() const { return box_; }
+  const MeshBox& box() const { return box_; }
   const BlockAxis& axis(int a) const { return axes_[a]; }
   std::size_t bytes() const;
 
@@ -72,7 +72,7 @@ class ParticleBlocks {
   std::size_t tile_size() const { return static_cast<std::size_t>(tile_side_) * tile_side_ * tile_side_; }
   void gather_into(const Block& block, std::uint32_t half_cells, const TileFlush& flush);
 
-  CellBox box_;
+  MeshBox box_;
   Assignment cloud_;
   std::array<BlockAxis, 3> axes_;
   int tile_side_;

@@ -6,7 +6,7 @@
 // company (a particle that drifted far since the sort, a void) is worked on without a tile in the end. So any order of
 // particles is right, and Morton order is fast.
 //
-// The mesh's cells lie in memory as a box of it (cell_box.hpp), and are numbered from the box's origin on throughout:
+// The mesh's cells lie in memory as a box of it (mesh_box.hpp), and are numbered from the box's origin on throughout:
 // cell numbers are in [0, m) on each axis, and those of the cells that any cloud touches are within the box.
 #pragma once
 
@@ -14,8 +14,8 @@
 #include <cstdint>
 
 #include "kernels/device/cooperative.cuh"
-#include "kernels/mesh/cell_box.hpp"
 #include "kernels/mesh/cloud.hpp"
+#include "kernels/mesh/mesh_box.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki::cuda {
@@ -47,7 +47,7 @@ struct ChunkJob {
 // For clouds of S^3 cells on a mesh of m^3, m from 8 to 65535; half_cells is 1 for the shifted mesh of interlacing
 // (particles at +1/2 cell).
 template <int S>
-ChunkJob chunk_job(const SourceParticle* particles, std::size_t n, const CellBox& box, std::uint32_t half_cells) {
+ChunkJob chunk_job(const SourceParticle* particles, std::size_t n, const MeshBox& box, std::uint32_t half_cells) {
   const int m = box.cells;
   constexpr int room = kTileSide - S;  // first cells of clouds in a tile, less one
   int level = 0, along = m;            // cells of a Morton cell, rounded up

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/device/stream.hpp"
-#include "kernels/mesh/cell_box.hpp"
 #include "kernels/mesh/mass_unit.hpp"
+#include "kernels/mesh/mesh_box.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {
@@ -42,7 +42,7 @@ class MassCounter {
   // Sets the particles to count, which stay where they are, and a box that contains all their clouds. n may be 0, and
   // the box empty then. The mesh has from 8 to 65535 cells a side.
   void take(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-            const CellBox& box);
+            const MeshBox& box);
   // Overwrites `counts`, extent[0] x extent[1] x extent[2] with the last axis contiguous, with the quanta of mass
   // (MassUnit) in each cell of the box; where `shifted`, with all particles moved by +1/2 cell along each axis. Exact:
   // the counts of parts of a set add up to those of the set, whatever the boxes.
@@ -71,5 +71,13 @@ class MassCounter {
   Assignment cloud_;
   std::unique_ptr<Work> work_;
 };
+
+// The planes of a mesh that hold particles, by axis and cell along it: 1 where any particle is in that plane of a mesh of
+// `cells`^3, else 0. Waits for the device.
+std::array<std::vector<std::uint32_t>, 3> occupied_planes(const Stream& stream, const SourceParticle* particles,
+                                                          std::size_t n, int cells);
+
+// Whether all particles are in cells of the box. Waits for the device.
+bool all_within(const Stream& stream, const SourceParticle* particles, std::size_t n, const MeshBox& box);
 
 }  // namespace maki

@@ -5,7 +5,6 @@
 #include "kernels/mesh/count_masses.hpp"
 
 namespace maki {
-
 namespace {
 
 void convert_row(const CountBox& box, std::size_t x, std::size_t y, const MassUnit& unit, std::uint64_t* row,
@@ -62,7 +61,7 @@ void MassCounter::Work::slab(int bx, std::uint32_t half_cells) {
 
 // Planes [first, last] leave the window: own rows as masses, others as counts; called by every thread of a team.
 void MassCounter::Work::leave(int first, int last, std::uint64_t* counts, const OwnRows& rows) {
-  const CellBox& box = blocks->box();
+  const MeshBox& box = blocks->box();
   const auto lines = static_cast<std::size_t>(box.extent[1]), length = static_cast<std::size_t>(box.extent[2]);
 #pragma omp for collapse(2) schedule(static)
   for (int i = first; i <= last; ++i) {
@@ -100,7 +99,7 @@ std::size_t MassCounter::bytes() const {
 }
 
 void MassCounter::take(const Stream&, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                       const CellBox& box) {
+                       const MeshBox& box) {
   auto& blocks = work_->blocks;
   if (!blocks || blocks->box() != box) {
     blocks.emplace(box, cloud_);
@@ -111,7 +110,7 @@ void MassCounter::take(const Stream&, const SourceParticle* particles, std::size
 
 void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero) {
   ParticleBlocks& blocks = *work_->blocks;
-  const CellBox& box = blocks.box();
+  const MeshBox& box = blocks.box();
   const int m = box.cells;
   const std::size_t plane = static_cast<std::size_t>(box.extent[1]) * static_cast<std::size_t>(box.extent[2]);
   if (!zero) fill_zero(stream, counts, box.size() * sizeof(std::uint64_t));
@@ -126,7 +125,7 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
 }
 
 std::vector<std::uint8_t> MassCounter::planes() const {
-  const CellBox& box = work_->blocks->box();
+  const MeshBox& box = work_->blocks->box();
   std::vector<std::uint8_t> planes(static_cast<std::size_t>(box.cells), 0);
   for (int bx = 0; bx < work_->blocks->axis(0).count; ++bx) {
     if (work_->blocks->is_empty(bx)) continue;

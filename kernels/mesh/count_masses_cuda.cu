@@ -9,9 +9,7 @@ struct CountsToMasses {
   const std::uint64_t* counts;
   float* mesh;
   std::size_t count_plane, count_row, mesh_plane, mesh_row;
-  std::uint64_t half, kept;  // MassUnit::rounded()
-  std::int64_t mean;
-  float quantum;
+  cuda::MassOfCount mass;
 
   struct Row {
     const std::uint64_t* counts;
@@ -21,18 +19,13 @@ struct CountsToMasses {
     const auto i = static_cast<std::size_t>(x), j = static_cast<std::size_t>(y);
     return {counts + count_plane * i + count_row * j, mesh + mesh_plane * i + mesh_row * j};
   }
-  MAKI_HD void at(const Row& row, int z, std::size_t) const {
-    row.mesh[z] = static_cast<float>(static_cast<std::int64_t>((row.counts[z] + half) & kept) - mean) * quantum;
-  }
+  MAKI_HD void at(const Row& row, int z, std::size_t) const { row.mesh[z] = mass(row.counts[z]); }
 };
 
 }  // namespace
 
 struct MassCounter::Work {
-  const SourceParticle* particles = nullptr;
-  std::size_t n = 0;
-  MassUnit unit;
-  CellBox box;
+  cuda::CountTask task{};
 };
 
 MassCounter::MassCounter(Assignment cloud) : cloud_(cloud), work_(std::make_unique<Work>()) {}
@@ -40,20 +33,19 @@ MassCounter::~MassCounter() = default;
 std::size_t MassCounter::bytes() const { return 0; }
 
 void MassCounter::take(const Stream&, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
-                       const CellBox& box) {
-  *work_ = {particles, n, unit, box};
+                       const MeshBox& box) {
+  work_->task = {particles, n, unit, box};
 }
 
 void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, bool zero) {
-  const Work& w = *work_;
+  const cuda::CountTask& task = work_->task;
   static_assert(sizeof(cuda::Count) == sizeof(std::uint64_t));
-  if (!zero) fill_zero(stream, counts, w.box.size() * sizeof(std::uint64_t));
-  cuda::assign_counts(stream, w.particles, w.n, w.unit, w.box, cloud_, shifted ? 1 : 0,
-                      reinterpret_cast<cuda::Count*>(counts));
+  if (!zero) fill_zero(stream, counts, task.box.size() * sizeof(std::uint64_t));
+  cuda::assign_counts(stream, task, cloud_, shifted ? 1 : 0, reinterpret_cast<cuda::Count*>(counts));
 }
 
 std::vector<std::uint8_t> MassCounter::planes() const {
-  return std::vector<std::uint8_t>(static_cast<std::size_t>(work_->box.cells), 1);
+  return std::vector<std::uint8_t>(static_cast<std::size_t>(work_->task.box.cells), 1);
 }
 
 bool MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* counts, const OwnRows&) {
@@ -69,8 +61,7 @@ bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit&
   launch_rows(stream, "mesh.to_masses", {0, 0, static_cast<int>(box.count[0]), static_cast<int>(box.count[1])}, length,
               length,
               CountsToMasses{counts + box.first[0] * plane + box.first[1] * row + box.first[2], mesh + box.mesh_first,
-                             plane, row, box.mesh_steps[0], box.mesh_steps[1], MassUnit::half_of(unit.dropped_bits),
-                             MassUnit::kept_of(unit.dropped_bits), unit.mean, static_cast<float>(unit.quantum)});
+                             plane, row, box.mesh_steps[0], box.mesh_steps[1], cuda::MassOfCount(unit)});
   return false;
 }
 

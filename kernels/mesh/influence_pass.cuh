@@ -5,7 +5,7 @@
 // phases are alike for all axes.
 #pragma once
 
-#include "kernels/mesh/interlace.cuh"
+#include "kernels/mesh/modes.cuh"
 
 namespace maki {
 
@@ -15,7 +15,7 @@ inline constexpr int kPotentialAxis = -1;
 // interlacing. Outputs may alias inputs: an item reads its own place, then writes it.
 struct InfluencePass {
   Complex* mesh;           // modes of the first mesh, or rho
-  const Complex* shifted;  // where not null: modes of the second, and rho = (mesh + phase shifted) / 2 (interlace.cuh)
+  const Complex* shifted;  // where not null: modes of the second, and rho = (mesh + phase shifted) / 2 (modes.cuh)
   Complex* rho;            // where not null: gets rho
   Complex* out;            // may be null
   Complex* out_shifted;    // may be null

@@ -1,29 +1,34 @@
 // Values of a mesh at the particles, with the cloud of the assignment.
 #pragma once
 
-#include "kernels/mesh/cell_box.hpp"
 #include "kernels/mesh/mesh.hpp"
+#include "kernels/mesh/mesh_box.hpp"
 
 namespace maki {
 
 struct MeshView {
   // The whole mesh, m x m rows of 2 (m/2 + 1) floats.
   MeshView(const float* mesh, int cells, bool half_cell)
-      : values(mesh), box(CellBox::whole(cells)), row(2 * (static_cast<std::size_t>(cells) / 2 + 1)),
+      : values(mesh), box(MeshBox::whole(cells)), row(2 * (static_cast<std::size_t>(cells) / 2 + 1)),
         shifted(half_cell) {}
   // A box of the mesh's cells, without padding, which contains the clouds of all particles.
-  MeshView(const float* mesh, const CellBox& cells, bool half_cell)
+  MeshView(const float* mesh, const MeshBox& cells, bool half_cell)
       : values(mesh), box(cells), row(static_cast<std::size_t>(cells.extent[2])), shifted(half_cell) {}
 
   const float* values;  // extent[0] x extent[1] rows
-  CellBox box;
+  MeshBox box;
   std::size_t row;  // floats from one row to the next
   bool shifted;     // the shifted mesh of interlacing: particles at +1/2 cell along each axis
 };
 
-// out[i] = factor * mesh at particle i, or with `add` out[i] plus that; i in [0, n).
+// value[i] = factor * mesh at particle i, or with `add` value[i] plus that; i in [0, n).
+struct ValueOutput {
+  float* value;
+  float factor;
+  bool add;
+};
 void interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
-                 std::size_t n, float factor, bool add, float* out);
+                 std::size_t n, const ValueOutput& out);
 
 // The derivatives of the interpolated function, gradient_factor d/dx in 1 / side, and where `value` is not null the
 // function itself times `factor`; written, or with `add` added to the arrays.

@@ -35,11 +35,11 @@ InterpolationJob job_for(const MeshView& mesh, const SourceParticle* particles) 
 }  // namespace
 
 void interpolate(const Stream&, Assignment cloud, const MeshView& mesh, const SourceParticle* particles, std::size_t n,
-                 float factor, bool add, float* out) {
+                 const ValueOutput& out) {
   InterpolationJob job = job_for(mesh, particles);
-  job.factor = factor;
-  job.add = add;
-  job.out = out;
+  job.factor = out.factor;
+  job.add = out.add;
+  job.out = out.value;
   run_in_chunks(mesh_kernels().interpolate[static_cast<int>(cloud) - 2], job, n);
 }
 

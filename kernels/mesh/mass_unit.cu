@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/thrust.cuh"
+#include "kernels/error.hpp"
 #include "kernels/mesh/cloud.hpp"
 
 namespace maki {
@@ -33,10 +33,6 @@ struct UnitsOfOne {
   const SourceParticle* particles;
   double units_per_mass;
   MAKI_HD std::uint64_t operator()(std::size_t i) const { return units_of(particles[i].mass, 0, units_per_mass); }
-};
-
-struct Add {
-  MAKI_HD std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a + b; }
 };
 
 // log2 of the largest product of three weights.
@@ -72,15 +68,14 @@ int finer_shares(double crowd) { return 4 + (crowd > 1 ? (std::ilogb(crowd) + 1)
 }  // namespace
 
 MassRange mass_range(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  return reduce_over(stream, "mesh.mass_range", n, RangeOfOne{particles}, MassRange{3.4e38f, 0.0f, false, false},
-                     JoinRanges{});
+  return reduce_over(stream, "mesh.mass_range",
+                     Reduction{n, RangeOfOne{particles}, MassRange{3.4e38f, 0.0f, false, false}, JoinRanges{}});
 }
 
 std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles, std::size_t n,
                            const MassRange& range) {
   if (alike(range) || range.invalid) return 0;
-  return reduce_over(stream, "mesh.mass_sum", n, UnitsOfOne{particles, std::exp2(finest_exponent(range))},
-                     std::uint64_t{0}, Add{});
+  return sum_over(stream, "mesh.mass_sum", n, UnitsOfOne{particles, std::exp2(finest_exponent(range))});
 }
 
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits) {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/four_point.cuh"
 #include "kernels/mesh/mesh_solver.cuh"
@@ -33,23 +33,22 @@ class WholeMesh : public MeshStorage {
   }
   void forward(const Stream& stream, float* mesh) override { fft_.forward(stream, mesh); }
   void backward(const Stream& stream, float* mesh) override { fft_.backward(stream, mesh); }
-  void interpolate(const Stream& stream, const float* mesh, const Target& target, float factor, bool add,
-                   float* out) override {
-    maki::interpolate(stream, cloud_, {mesh, cells_, target.shifted}, target.particles, target.n, factor, add, out);
+  void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) override {
+    maki::interpolate(stream, cloud_, {mesh, cells_, target.shifted}, target.particles, target.n, out);
   }
   void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                             const GradientOutput& out) override {
     maki::interpolate_gradient(stream, cloud_, {mesh, cells_, target.shifted}, target.particles, target.n, out);
   }
   void interpolate_difference(const Stream& stream, const float* potential, float* spare, const Target& target,
-                              float factor, bool add, VectorView out, PhaseClock& clock) override {
-    float* const along[3] = {out.x, out.y, out.z};
+                              const GradientOutput& out, PhaseClock& clock) override {
+    float* const along[3] = {out.gradient.x, out.gradient.y, out.gradient.z};
     float* const values = spare ? spare : difference_.data();
     for (int axis = 0; axis < 3; ++axis) {
       launch_cells(stream, "mesh.difference", cells_,
                    FourPointGradient<PeriodicCells>{{potential, cells_}, values, cells_, axis});
       clock.end(stream, &MeshPhases::influence);
-      interpolate(stream, values, target, factor, add, along[axis]);
+      interpolate(stream, values, target, {along[axis], -out.gradient_factor, out.add});
       clock.end(stream, &MeshPhases::interpolate);
     }
   }

@@ -85,7 +85,7 @@ void MeshSolver::potentials_in_place(const Stream& stream) {
 }
 
 void MeshSolver::add_output(const Stream& stream, const float* values, int output, float* out) {
-  storage_->interpolate(stream, values, target(output), share(), output == 1, out);
+  storage_->interpolate(stream, values, target(output), {out, share(), output == 1});
   clock_.end(stream, &MeshPhases::interpolate);
 }
 
@@ -112,7 +112,7 @@ void MeshSolver::four_point(const Stream& stream, VectorView acceleration) {
   potentials_in_place(stream);
   for (int output = 0; output < outputs(); ++output)
     storage_->interpolate_difference(stream, potential_of(output), full() ? nullptr : scratch_.data(), target(output),
-                                     share(), output == 1, acceleration, clock_);
+                                     {acceleration, -share(), nullptr, 0, output == 1}, clock_);
 }
 
 // The same interpolation gives the potential, and the acceleration is exactly minus its gradient.

@@ -3,15 +3,49 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
+#include "kernels/device/timer.hpp"
 #include "kernels/mesh/influence.hpp"
 #include "kernels/mesh/influence_pass.cuh"
 #include "kernels/mesh/interpolate.hpp"
-#include "kernels/mesh/phase_clock.hpp"
+#include "kernels/mesh/mesh.hpp"
 
 namespace maki {
+
+// Marks between the phases of one call; does nothing until it is switched on.
+class PhaseClock {
+ public:
+  using Phase = double MeshPhases::*;
+
+  void switch_on() { clock_.emplace(); }
+  void begin(const Stream& stream) {
+    if (!clock_) return;
+    clock_->clear();
+    ends_.clear();
+    begin_ = clock_->mark(stream);
+  }
+  void end(const Stream& stream, Phase phase) {
+    if (clock_) ends_.emplace_back(phase, clock_->mark(stream));
+  }
+  MeshPhases seconds() const {
+    MeshPhases sum;
+    std::size_t from = begin_;
+    for (const auto& [phase, mark] : ends_) {
+      sum.*phase += clock_->seconds(from, mark);
+      from = mark;
+    }
+    return sum;
+  }
+
+ private:
+  std::optional<StreamClock> clock_;
+  std::size_t begin_ = 0;
+  std::vector<std::pair<Phase, std::size_t>> ends_;
+};
 
 // The layout of a force's meshes, whole on one rank or divided over many, and the operations that depend on it. A mesh
 // is an array of size() floats (over many ranks this rank's part), which transforms turn into modes in place and back.
@@ -50,14 +84,13 @@ class MeshStorage {
     const SourceParticle* particles;
     std::size_t n;
   };
-  virtual void interpolate(const Stream& stream, const float* mesh, const Target& target, float factor, bool add,
-                           float* out) = 0;
+  virtual void interpolate(const Stream& stream, const float* mesh, const Target& target, const ValueOutput& out) = 0;
   virtual void interpolate_gradient(const Stream& stream, const float* mesh, const Target& target,
                                     const GradientOutput& out) = 0;
-  // Interpolates minus the 4-point difference of a potential, times `factor`. `spare` is a mesh that may be written, or
-  // null. The differences count as influence in `clock`.
+  // The gradient of a potential by 4-point differences, interpolated; there is no out.value. `spare` is a mesh that may
+  // be written, or null. The differences count as influence in `clock`.
   virtual void interpolate_difference(const Stream& stream, const float* potential, float* spare, const Target& target,
-                                      float factor, bool add, VectorView out, PhaseClock& clock) = 0;
+                                      const GradientOutput& out, PhaseClock& clock) = 0;
 };
 
 class MeshSolver {

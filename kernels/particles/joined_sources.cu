@@ -1,8 +1,8 @@
 #include "kernels/particles/joined_sources.hpp"
 
 #include "kernels/device/algorithms.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
 #include "kernels/particles/morton.hpp"
 
 namespace maki {

@@ -47,4 +47,8 @@ void kick(const Stream& stream, Particles& particles, const VectorArray& acceler
 // Doubles the box of an isolated set about its middle: x -> (x + 1/2) / 2 in fractions of the new side.
 void double_box(const Stream& stream, Particles& particles);
 
+// Takes every particle with |x - 1/2| > reach on some axis (units of the last bit) out of the set and returns them;
+// the others keep their order. Accelerations of the set are stale afterwards.
+HostParticles set_aside(const Stream& stream, Particles& particles, std::int64_t reach);
+
 }  // namespace maki

@@ -1,8 +1,8 @@
 // Every stretch of particles finds the cells that begin in it (leaf_walk.hpp): once to count them by level, and, after
 // one scan over (level, stretch), once to write them where they belong. The host waits once, for 23 numbers.
 #include "kernels/device/algorithms.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
 #include "kernels/tree/leaf_walk.hpp"
 #include "kernels/tree/octree.hpp"
 
@@ -166,6 +166,7 @@ void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys,
   copy_to_host(stream, finish.level_begin, begins.data(), sizeof finish.level_begin);
   finish.cells = finish.level_begin[kLevels];
   resize_cells(tree, finish.cells);
+  tree.particles = n;
   tree.level_begin.assign(1, 0);
   for (int l = 0; l < kLevels && finish.level_begin[l] < finish.cells; ++l)
     tree.level_begin.push_back(finish.level_begin[l + 1]);

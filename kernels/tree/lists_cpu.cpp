@@ -5,20 +5,18 @@
 
 namespace maki {
 
-std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
-                                const DeviceBuffer<Group>& groups, const InteractionLists& lists,
-                                DeviceBuffer<std::uint32_t>& stale, StaleCells which) {
+std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
+                                const ListView& lists, DeviceBuffer<std::uint32_t>& stale) {
   const CellGeometryView g = tree.geometry.view();
-  const OpeningRule rule = options.rule();
   const std::uint32_t* const count = tree.count.data();
-  DeviceBuffer<std::uint32_t> flags("lists.scratch", groups.size());
+  DeviceBuffer<std::uint32_t> flags("lists.scratch", lists.count);
 #pragma omp parallel for schedule(dynamic, 64)
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const WalkTarget target = walk_target(groups.data()[i]);
-    const ListRange range = lists.ranges.data()[i];
-    const std::uint32_t* words = lists.words.data() + range.begin;
+  for (std::size_t i = 0; i < lists.count; ++i) {
+    const WalkTarget target = walk_target(lists.groups[i]);
+    const ListRange range = lists.ranges[i];
+    const std::uint32_t* words = lists.words + range.begin;
     flags.data()[i] = std::any_of(words, words + range.cells, [&](std::uint32_t c) {
-      return is_looked_at(which, count[c]) && has_come_near(rule, margin, target, g, c);
+      return criterion.looks_at(count[c]) && criterion.has_come_near(target, g, c);
     });
   }
   return select_flagged(stream, flags.data(), flags.size(), stale);

@@ -13,6 +13,7 @@
 // nearest image of every source within r_cut < 1/4 is the same for all members of a group.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -37,6 +38,17 @@ struct CellGeometryView {
   float* offset;                      // distance from the box's centre to the centre of mass
 };
 
+// Computes size and offset (sides) of a cell from its box and centre of mass.
+MAKI_HD void store_size(const CellGeometryView& g, std::size_t cell) {
+  float h = g.hx[cell] > g.hy[cell] ? g.hx[cell] : g.hy[cell];
+  h = h > g.hz[cell] ? h : g.hz[cell];
+  g.size[cell] = 2 * h;
+  const float dx = separation(g.comx[cell], g.x[cell]);
+  const float dy = separation(g.comy[cell], g.y[cell]);
+  const float dz = separation(g.comz[cell], g.z[cell]);
+  g.offset[cell] = std::sqrt(dx * dx + dy * dy + dz * dz);
+}
+
 struct CellGeometry {
   DeviceBuffer<std::uint32_t> comx{"tree.com"}, comy{"tree.com"}, comz{"tree.com"};
   DeviceBuffer<std::uint32_t> x{"tree.box"}, y{"tree.box"}, z{"tree.box"};
@@ -48,6 +60,7 @@ struct CellGeometry {
 
 struct Octree {
   std::uint32_t cells = 0;
+  std::uint32_t particles = 0;             // that it was built from
   std::vector<std::uint32_t> level_begin;  // on the host; levels + 1 entries
   DeviceBuffer<std::uint32_t> first{"tree.first"}, count{"tree.count"}, first_child{"tree.first_child"};
   DeviceBuffer<std::uint8_t> child_count{"tree.child_count"};
@@ -81,13 +94,32 @@ void sweep_part(const Stream& stream, const SourceParticle* particles, Octree& t
 // moved since the tree was built; holds until the next sweep.
 void open_coarse_cells(const Stream& stream, int level, Octree& tree);
 
-// Groups of n particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has more, or
-// neighbouring siblings merged while they stay within group_size; larger leaves are cut into pieces. They cover all
-// particles, in Morton order. `groups` is resized; boxes are set. Five launches and a scan; 4 bytes come to the host.
+// Groups of the tree's particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has
+// more, or neighbouring siblings merged while they stay within group_size; larger leaves are cut into pieces. They
+// cover all particles, in Morton order. `groups` is resized; boxes are set. Five launches and a scan; 4 bytes come to
+// the host.
 void make_groups(const Stream& stream, const Octree& tree, const SourceParticle* particles, std::uint32_t group_size,
-                 int min_level, std::uint32_t n, DeviceBuffer<Group>& groups);
+                 int min_level, DeviceBuffer<Group>& groups);
 
 // Bounding boxes of all groups from the particles' present positions.
 void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups);
+
+// Of a tree over a rank's own particles and ghosts, the groups with own particles, and among them those that can be
+// evaluated before new positions of the ghosts arrive:
+
+// Drops groups without own particles from `groups`, in order; own_before as of JoinedSources::count_own(). `own`: by
+// group that stays, its members as a range of the own particles in the order of the joined sources (boxes are not set).
+void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, DeviceBuffer<Group>& groups,
+                     DeviceBuffer<Group>& own);
+
+// By cell: 1 where it holds ghosts, else 0.
+void mark_ghost_cells(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, const Octree& tree,
+                      DeviceBuffer<std::uint8_t>& has_ghosts);
+
+// Splits groups into inner ones, which hold no ghosts and whose lists name no cell that holds ghosts, and outer ones,
+// all others. `lists`: of all groups. `inner` and `outer`: indices, ascending.
+void split_groups(const Stream& stream, const ListView& lists, const DeviceBuffer<Group>& own,
+                  const DeviceBuffer<std::uint8_t>& has_ghosts, DeviceBuffer<std::uint32_t>& inner,
+                  DeviceBuffer<std::uint32_t>& outer);
 
 }  // namespace maki

@@ -65,11 +65,17 @@ MAKI_HD_ALWAYS V point_gap_squared(const WalkTarget& t, V dx, V dy, V dz) {
   return sum_of_squares(positive_part(dx - t.hx), positive_part(dy - t.hy), positive_part(dz - t.hz));
 }
 
-// The same to a box of half extents hx, hy, hz in sides, about such a point.
+// A box about such a point: its half extents are in sides.
 template <class V>
-MAKI_HD_ALWAYS V box_gap_squared(const WalkTarget& t, V dx, V dy, V dz, V hx, V hy, V hz) {
-  return sum_of_squares(positive_part(dx - t.hx - hx * kSideInUnits), positive_part(dy - t.hy - hy * kSideInUnits),
-                        positive_part(dz - t.hz - hz * kSideInUnits));
+struct BoxAway {
+  V dx, dy, dz, hx, hy, hz;
+};
+
+template <class V>
+MAKI_HD_ALWAYS V box_gap_squared(const WalkTarget& t, const BoxAway<V>& b) {
+  return sum_of_squares(positive_part(b.dx - t.hx - b.hx * kSideInUnits),
+                        positive_part(b.dy - t.hy - b.hy * kSideInUnits),
+                        positive_part(b.dz - t.hz - b.hz * kSideInUnits));
 }
 
 // Whether a cell's box is within the cutoff.

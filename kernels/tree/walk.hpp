@@ -86,29 +86,34 @@ QueuedWalk queue_walk(const Stream& stream, Octree& tree, const WalkOptions& opt
 bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options, QueuedWalk& walk,
                  InteractionLists& lists, Results& results);
 
-// Whether cell c, a multipole of the target's list, violates the opening criterion by more than `margin`.
-MAKI_HD bool has_come_near(const OpeningRule& rule, float margin, const WalkTarget& t, const CellGeometryView& g,
-                           std::uint32_t c) {
-  const float gap =
-      point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y), axis_distance(g.comz[c], t.z));
-  const float allowed = rounded_product(opening_distance(rule, g.size[c], g.offset[c]), 1.0f - margin);
-  return gap < rounded_product(allowed, allowed);
-}
-
 // The cells of a list to check: all, those that a new walk may open, or closed cells of an imported tree, which only a
 // new import can open.
 enum class StaleCells { kAll, kDivisible, kClosed };
 
-MAKI_HD bool is_looked_at(StaleCells which, std::uint32_t count) {
-  return which == StaleCells::kAll || (count == kClosedCell) == (which == StaleCells::kClosed);
-}
+// When a kept list is stale: it holds a multipole, one of `cells`, that violates the opening criterion by more than
+// `margin` (distance < (1 - margin) (size / theta + offset)), because the cell or the group has grown or moved.
+struct StaleCriterion {
+  OpeningRule rule;
+  float margin;
+  StaleCells cells = StaleCells::kAll;
 
-// Finds groups whose kept list holds a multipole that violates the opening criterion by more than `margin` (distance <
-// (1 - margin) (size / theta + offset)), because the cell or the group has grown or moved. Writes their indices to
-// `stale`, ascending, and returns how many.
-std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const WalkOptions& options, float margin,
-                                const DeviceBuffer<Group>& groups, const InteractionLists& lists,
-                                DeviceBuffer<std::uint32_t>& stale, StaleCells which = StaleCells::kAll);
+  // Whether a cell that holds so many particles is one of `cells`.
+  MAKI_HD bool looks_at(std::uint32_t count) const {
+    return cells == StaleCells::kAll || (count == kClosedCell) == (cells == StaleCells::kClosed);
+  }
+  // Whether cell c, a multipole of the target's list, violates the opening criterion.
+  MAKI_HD bool has_come_near(const WalkTarget& t, const CellGeometryView& g, std::uint32_t c) const {
+    const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
+                                        axis_distance(g.comz[c], t.z));
+    const float allowed = rounded_product(opening_distance(rule, g.size[c], g.offset[c]), 1.0f - margin);
+    return gap < rounded_product(allowed, allowed);
+  }
+};
+
+// Finds groups whose kept lists are stale. Writes their indices to `stale`, ascending, and returns how many.
+// `lists.selected` has to be null.
+std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
+                                const ListView& lists, DeviceBuffer<std::uint32_t>& stale);
 
 // Sums over lists: sources (particles and cells) of each group times its members.
 struct ListStatistics {

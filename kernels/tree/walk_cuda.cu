@@ -12,13 +12,13 @@ QueuedWalk queue_walk(const Stream& stream, Octree& tree, const WalkOptions& opt
   QueuedWalk walk;
   walk.request = request;
   walk.record = results.make<WalkRecord>(stream);
-  cuda::begin_walk(stream, tree, options, request, lists, walk.record.place, walk.refused);
+  cuda::begin_walk(stream, {tree, options, lists}, request, walk.record.place, walk.refused);
   return walk;
 }
 
 bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options, QueuedWalk& walk,
                  InteractionLists& lists, Results& results) {
-  return cuda::end_walk(stream, tree, options, walk.request, lists, results[walk.record], walk.refused);
+  return cuda::end_walk(stream, {tree, options, lists}, walk.request, results[walk.record], walk.refused);
 }
 
 }  // namespace maki

@@ -1,5 +1,5 @@
 // The walk on the GPU: one warp a group, in steps of up to 32 cells (walk_step.cuh); or, where the order of the words is
-// to be the same whatever cells they leave out, four groups a warp (walk_octets.cuh).
+// to be the same whatever cells they leave out, four groups a warp (walk_subwarps.cuh).
 //
 // What a step decides goes to the group's slice of a staging buffer, 8 bytes an octet. When the group is done its length
 // is known: the warp reserves exactly that room in `words` and writes the list from the staged decisions. A
@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "kernels/device/device.hpp"
-#include "kernels/tree/walk_octets.cuh"
+#include "kernels/tree/walk_subwarps.cuh"
 
 namespace maki::cuda {
 namespace walk {
@@ -24,23 +24,30 @@ inline unsigned octet_queue_for(const Octree& tree) {
   return octet_queue(is_known ? static_cast<unsigned>(tree.level_begin.size()) - 1 : kWalkLevels);
 }
 
+// What a warp keeps from group to group.
+struct WarpState {
+  StagedOctet* staged;  // its slice
+  Queue& queue;
+  WarpCounts counts{};
+};
+
 // One group from its box to its words. All lanes.
 template <bool kCutoff>
 __device__ inline void make_list(const Tree& tree, const Work& work, const Output& out, std::uint32_t group,
-                                 StagedOctet* octets, Queue& queue, WarpCounts& counts) {
+                                 WarpState& warp) {
   const WalkTarget target = walk_target(work.groups[group]);
-  Stage<4> stage{octets, out.slice};
-  walk_group<kCutoff>(tree, target, work.wide_limit, queue, stage);
+  Stage<4> stage{warp.staged, out.slice};
+  walk_group<kCutoff>(tree, target, work.wide_limit, warp.queue, stage);
   std::uint64_t begin;
-  counts.longest = max(counts.longest, stage.steps);
+  warp.counts.longest = max(warp.counts.longest, stage.steps);
   if (!reserve<kWarpSize>(out, true, group, stage.length, begin)) return;
   Write write{out.words + begin, out.words + begin + stage.length.cells};
   __syncwarp();  // the staged decisions, and the queue, are read by other lanes
   if (stage.steps <= out.slice) {
-    write_staged(octets, 4 * stage.steps, write);
+    write_staged(warp.staged, 4 * stage.steps, write);
   } else {
-    ++counts.redone;
-    walk_group<kCutoff>(tree, target, work.wide_limit, queue, write);
+    ++warp.counts.redone;
+    walk_group<kCutoff>(tree, target, work.wide_limit, warp.queue, write);
   }
   __syncwarp();  // before the next group's are written
 }
@@ -53,9 +60,8 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit) walk_kernel
   __shared__ unsigned next;
   if (threadIdx.x == 0) next = 0;
   __syncthreads();
-  const unsigned warp = threadIdx.x / kWarpSize;
-  StagedOctet* octets = out.staging + (static_cast<std::size_t>(blockIdx.x) * kWarps + warp) * 4 * out.slice;
-  WarpCounts counts;
+  const unsigned index = threadIdx.x / kWarpSize;
+  WarpState warp{out.staging + (static_cast<std::size_t>(blockIdx.x) * kWarps + index) * 4 * out.slice, queues[index]};
   for (;;) {
     unsigned ticket = 0;
     if (lane_index() == 0) ticket = atomicAdd(&next, 1u);
@@ -63,27 +69,15 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit) walk_kernel
     const std::uint32_t item = (ticket / kWarps * gridDim.x + blockIdx.x) * kWarps + ticket % kWarps;
     if (item >= work.count) break;
     const std::uint32_t group = work.selected ? work.selected[item] : work.begin + item;
-    make_list<kCutoff>(tree, work, out, group, octets, queues[warp], counts);
+    make_list<kCutoff>(tree, work, out, group, warp);
   }
   if (lane_index() == 0) {
-    atomicMax(&out.record->longest, counts.longest);
-    if (counts.redone > 0) atomicAdd(&out.record->redone, counts.redone);
+    atomicMax(&out.record->longest, warp.counts.longest);
+    if (warp.counts.redone > 0) atomicAdd(&out.record->redone, warp.counts.redone);
   }
 }
 
 }  // namespace walk
-
-inline void launch_walk(const Stream& stream, unsigned blocks, const WalkOptions& options, unsigned queue,
-                        const walk::Tree& tree, const walk::Work& work, const walk::Output& out) {
-  using namespace walk;
-  const bool cutoff = options.r_cut > 0;
-  const LaunchShape shape{blocks, kWarps * kWarpSize, options.one_by_one ? octet_queue_bytes(queue) : 0};
-  if (options.one_by_one)
-    launch_blocks(stream, "walk_tree", shape, cutoff ? octets_kernel<true> : octets_kernel<false>, tree, work, out,
-                  queue);
-  else
-    launch_blocks(stream, "walk_tree", shape, cutoff ? walk_kernel<true> : walk_kernel<false>, tree, work, out);
-}
 
 // What tests set to force the rare paths; 0 leaves the choice to the walk.
 struct WalkRoom {
@@ -91,18 +85,28 @@ struct WalkRoom {
   unsigned slice = 0;
 };
 
-// One pass over the groups of `work`: lists behind those in use, or into `refused` where there is no room. Nobody waits.
-inline void walk_groups(const Stream& stream, Octree& tree, const WalkOptions& options, const walk::Work& work,
-                        InteractionLists& lists, unsigned wanted_slice, WalkRecord* record, std::uint32_t* refused) {
+// A walk of a tree into these lists.
+struct TreeWalk {
+  Octree& tree;
+  const WalkOptions& options;
+  InteractionLists& lists;
+  WalkRoom room{};
+};
+
+// One pass over the groups of `request`: lists behind those in use, or into `refused` where there is no room. Nobody
+// waits.
+inline void walk_groups(const Stream& stream, const TreeWalk& walk_of, const WalkRequest& request, WalkRecord* record,
+                        std::uint32_t* refused) {
   using namespace walk;
-  const unsigned warps = kWarps * (options.one_by_one ? kOctetBlocksPerUnit : kBlocksPerUnit) *
+  const auto& [tree, options, lists, room] = walk_of;
+  const unsigned warps = kWarps * (options.one_by_one ? kSubwarpBlocksPerUnit : kBlocksPerUnit) *
                          static_cast<unsigned>(std::max(1, unit_count()));
-  const unsigned of_block = options.one_by_one ? kOctetsOfBlock : kWarps;
-  const unsigned blocks = std::min((work.count + of_block - 1) / of_block, warps / kWarps);
+  const unsigned of_block = options.one_by_one ? kSubwarpsOfBlock : kWarps;
+  const unsigned blocks = std::min((request.count + of_block - 1) / of_block, warps / kWarps);
   // The slice follows the longest walk so far, so that a steady run neither repeats walks nor allocates.
   const auto most = static_cast<unsigned>(kStagingBudget / (4 * sizeof(StagedOctet)) / warps);
   const unsigned wanted = lists.scratch == 0 ? kFirstSlice : (lists.scratch + lists.scratch / 8 + 63) / 64 * 64;
-  const unsigned slice = wanted_slice > 0 ? wanted_slice : std::min(most, wanted);
+  const unsigned slice = room.slice > 0 ? room.slice : std::min(most, wanted);
   DeviceBuffer<StagedOctet> staging("lists.staging", std::size_t{4} * slice * kWarps * blocks);
   const Tree view{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
                   tree.child_count.data(), options.rule(),    options.small_cell};
@@ -115,27 +119,31 @@ inline void walk_groups(const Stream& stream, Octree& tree, const WalkOptions& o
                    slice,
                    record,
                    refused};
-  launch_walk(stream, blocks, options, octet_queue_for(tree), view, work, out);
-}
-
-inline walk::Work work_of(const WalkRequest& request, const WalkRoom& room) {
-  return {request.groups, request.selected, request.begin, request.count, room.wide_limit};
+  const Work work{request.groups, request.selected, request.begin, request.count, room.wide_limit};
+  const bool cutoff = options.r_cut > 0;
+  if (options.one_by_one) {
+    const unsigned queue = octet_queue_for(tree);
+    launch_blocks(stream, "walk_tree", {blocks, kWarps * kWarpSize, octet_queue_bytes(queue)},
+                  cutoff ? subwarps_kernel<true> : subwarps_kernel<false>, view, work, out, queue);
+  } else {
+    launch_blocks(stream, "walk_tree", {blocks, kWarps * kWarpSize, 0}, cutoff ? walk_kernel<true> : walk_kernel<false>,
+                  view, work, out);
+  }
 }
 
 // The record has to be zero.
-inline void begin_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
-                       InteractionLists& lists, WalkRecord* record, DeviceBuffer<std::uint32_t>& refused,
-                       const WalkRoom& room = {}) {
-  lists.begin_walk(stream, request);
+inline void begin_walk(const Stream& stream, const TreeWalk& walk, const WalkRequest& request, WalkRecord* record,
+                       DeviceBuffer<std::uint32_t>& refused) {
+  walk.lists.begin_walk(stream, request);
   refused.resize(request.count);
-  walk_groups(stream, tree, options, work_of(request, room), lists, room.slice, record, refused.data());
+  walk_groups(stream, walk, request, record, refused.data());
 }
 
 // Takes note of what was found, and walks again what has found no room, until all has: false then.
-inline bool end_walk(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
-                     InteractionLists& lists, WalkRecord found, DeviceBuffer<std::uint32_t>& refused,
-                     const WalkRoom& room = {}) {
-  walk::Work work = work_of(request, room);
+inline bool end_walk(const Stream& stream, const TreeWalk& walk, const WalkRequest& request, WalkRecord found,
+                     DeviceBuffer<std::uint32_t>& refused) {
+  InteractionLists& lists = walk.lists;
+  WalkRequest left = request;
   DeviceBuffer<std::uint32_t> again("lists.scratch");
   for (bool at_once = true;; at_once = false) {
     const std::uint64_t total = lists.used + found.words;
@@ -150,15 +158,15 @@ inline bool end_walk(const Stream& stream, Octree& tree, const WalkOptions& opti
       lists.used = total - found.missing;
       refused.swap(again);
       refused.resize(found.refused);
-      work.selected = again.data();
-      work.count = found.refused;
+      left.selected = again.data();
+      left.count = found.refused;
     } else {  // old words need not stand beside the new ones
-      lists.redone += work.count;
+      lists.redone += left.count;
     }
     lists.reserve(stream, total);
     DeviceBuffer<WalkRecord> record("lists.scratch", 1);
     record.fill_zero(stream);
-    walk_groups(stream, tree, options, work, lists, room.slice, record.data(), refused.data());
+    walk_groups(stream, walk, left, record.data(), refused.data());
     copy_to_host(stream, &found, record.data(), sizeof found);
   }
 }
@@ -168,10 +176,11 @@ inline void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& opt
   DeviceBuffer<WalkRecord> record("lists.scratch", 1);
   DeviceBuffer<std::uint32_t> refused("lists.scratch");
   record.fill_zero(stream);
-  begin_walk(stream, tree, options, request, lists, record.data(), refused, room);
+  const TreeWalk walk{tree, options, lists, room};
+  begin_walk(stream, walk, request, record.data(), refused);
   WalkRecord found;
   copy_to_host(stream, &found, record.data(), sizeof found);
-  end_walk(stream, tree, options, request, lists, found, refused, room);
+  end_walk(stream, walk, request, found, refused);
 }
 
 }  // namespace maki::cuda

@@ -34,10 +34,12 @@ static inline Float8 axis_distances(const std::uint32_t* a, std::uint32_t b) {
 
 static inline unsigned lanes_within_reach(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {
   return lane_bits(
-      within_reach(tree.rule, box_gap_squared(target, axis_distances(tree.x + begin, target.x),
-                                              axis_distances(tree.y + begin, target.y),
-                                              axis_distances(tree.z + begin, target.z), load_floats(tree.hx + begin),
-                                              load_floats(tree.hy + begin), load_floats(tree.hz + begin))));
+      within_reach(tree.rule,
+                   box_gap_squared(target, BoxAway<Float8>{axis_distances(tree.x + begin, target.x),
+                                                           axis_distances(tree.y + begin, target.y),
+                                                           axis_distances(tree.z + begin, target.z),
+                                                           load_floats(tree.hx + begin), load_floats(tree.hy + begin),
+                                                           load_floats(tree.hz + begin)})));
 }
 
 static inline unsigned lanes_far_enough(const WalkTree& tree, const WalkTarget& target, std::uint32_t begin) {

@@ -8,7 +8,7 @@
 #include <csetjmp>
 #include <utility>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/analysis/picture.hpp"
 #include "src/io/safe_file.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numbers>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/safe_file.hpp"
 
 namespace maki {

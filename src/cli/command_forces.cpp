@@ -3,7 +3,7 @@
 #include <chrono>
 #include <numeric>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/device_set.hpp"
 

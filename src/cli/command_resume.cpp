@@ -7,8 +7,8 @@
 
 #include "host/comm/agree.hpp"
 #include "host/comm/job.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"

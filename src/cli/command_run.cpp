@@ -4,8 +4,8 @@
 
 #include "host/comm/agree.hpp"
 #include "host/comm/job.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/config/check.hpp"
 #include "src/config/parse.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/particles/types.hpp"
 #include "src/config/names.hpp"
 #include "src/config/presets.hpp"

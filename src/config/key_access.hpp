@@ -6,7 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/names.hpp"
 #include "wan/net/settings.hpp"

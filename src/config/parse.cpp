@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/names.hpp"
 #include "src/config/site_tables.hpp"

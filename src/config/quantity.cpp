@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/check.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/names.hpp"

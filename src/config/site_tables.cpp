@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/key_access.hpp"
 #include "src/config/text.hpp"
 #include "wan/sites/translate_errors.hpp"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

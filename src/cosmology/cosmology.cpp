@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

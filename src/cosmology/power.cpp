@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cosmology/transfer.hpp"
 
 namespace maki {

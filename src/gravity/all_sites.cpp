@@ -6,7 +6,7 @@
 #include <array>
 
 #include "host/let/whole_cells.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

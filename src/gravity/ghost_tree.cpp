@@ -1,6 +1,6 @@
 #include "src/gravity/ghost_tree.hpp"
 
-#include "kernels/tree/own_groups.hpp"
+#include "kernels/tree/octree.hpp"
 
 namespace maki {
 
@@ -29,7 +29,7 @@ void GhostTree::build(const Stream& stream, DeviceBuffer<Group>& groups) {
   sources_.release_keys();
   sweep_octree(stream, sources_.data(), tree_);
   open_coarse_cells(stream, options_.ghost_level, tree_);
-  make_groups(stream, tree_, sources_.data(), options_.group_size, options_.ghost_level, sources_.size(), groups);
+  make_groups(stream, tree_, sources_.data(), options_.group_size, options_.ghost_level, groups);
   DeviceBuffer<std::uint32_t> own_before("ghosts.scratch");
   sources_.count_own(stream, own_before);
   keep_own_groups(stream, own_before, groups, own_groups_);

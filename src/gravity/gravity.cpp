@@ -6,7 +6,7 @@
 
 #include "host/comm/exact_sum.hpp"
 #include "host/fft/pencil_mesh.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "src/gravity/all_sources.hpp"
@@ -183,7 +183,7 @@ void Gravity::Parts::evaluate_direct(const Stream& stream, const Particles& part
   const auto mine = static_cast<std::uint32_t>(particles.size());
   const AllSources::View all = all_sources.gather(stream, particles);
   const std::uint32_t n = all.count;
-  direct_sum(stream, options.law, all.particles, n, all.first, mine, out);
+  direct_sum(stream, options.law, {all.particles, n, all.first, mine}, out);
   direct_counts.interactions = static_cast<std::uint64_t>(mine) * n;
   direct_counts.mean_list = n;
   direct_counts.longest_list = n;

@@ -30,8 +30,8 @@ std::uint32_t KeptLists::repair(const Stream& stream, Octree& tree, const WalkOp
                                 const DeviceBuffer<Group>& groups, Results& results) {
   const std::uint32_t all = count_of(groups);
   Repair repair;
-  const std::uint32_t n =
-      find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, repair.stale, StaleCells::kDivisible);
+  const std::uint32_t n = find_stale_groups(stream, tree, {walk.rule(), kStaleMargin, StaleCells::kDivisible},
+                                            view(groups, 0, all), repair.stale);
   if (n == 0) return 0;
   repair.before = lists_.used;
   repair.mean = static_cast<double>(fresh_words_) / all;
@@ -57,7 +57,8 @@ bool KeptLists::finish_repair(const Stream& stream, Octree& tree, const WalkOpti
 std::uint32_t KeptLists::outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,
                                   const DeviceBuffer<Group>& groups) const {
   DeviceBuffer<std::uint32_t> near("lists.stale");
-  return find_stale_groups(stream, tree, walk, kStaleMargin, groups, lists_, near, StaleCells::kClosed);
+  return find_stale_groups(stream, tree, {walk.rule(), kStaleMargin, StaleCells::kClosed},
+                           view(groups, 0, count_of(groups)), near);
 }
 
 std::uint32_t KeptLists::batch_within(const Stream& stream, Octree& tree, const WalkOptions& walk,

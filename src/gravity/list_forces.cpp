@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "kernels/device/async_copy.hpp"
 #include "kernels/device/device.hpp"
+#include "kernels/device/stream.hpp"
 
 namespace maki {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "kernels/device/results.hpp"
 #include "kernels/device/timer.hpp"
-#include "kernels/device/work_clock.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/tree/walk.hpp"
 #include "src/gravity/gravity.hpp"

@@ -24,8 +24,7 @@ void OwnTree::build(const Stream& stream, const Particles& particles) {
 void OwnTree::make_groups_of(const Stream& stream, const Particles& particles, DeviceBuffer<Group>& groups) {
   if (particles.size() == 0) return groups.resize(0);
   const PhaseTimers::Scope scope(timers_, "sweep", stream);
-  make_groups(stream, tree_, particles.source.data(), options_.group_size, min_level(),
-              static_cast<std::uint32_t>(particles.size()), groups);
+  make_groups(stream, tree_, particles.source.data(), options_.group_size, min_level(), groups);
 }
 
 void OwnTree::refit(const Stream& stream, const Particles& particles, DeviceBuffer<Group>& groups) {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/ic/gaussian_field.hpp"
 
 namespace maki {

@@ -8,7 +8,7 @@
 
 #include "host/comm/exact_sum.hpp"
 #include "host/comm/share.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/ic/random.hpp"
 
 namespace maki {

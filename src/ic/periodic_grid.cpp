@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "kernels/device/fftw_planner.hpp"
+#include "kernels/device/fft.hpp"
 
 namespace maki {
 

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "host/comm/agree.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <optional>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/gadget_binary.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "host/comm/agree.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/gadget_binary.hpp"
 #include "src/io/gadget_write.hpp"
 

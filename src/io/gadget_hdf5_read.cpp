@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/hdf5_file.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "host/comm/agree.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"
 

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/hdf5_file.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "host/comm/agree.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
 
 namespace maki::gadget {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

@@ -7,8 +7,8 @@
 
 #include "host/comm/agree.hpp"
 #include "host/comm/share.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
+#include "kernels/error.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/restart_columns.hpp"
 #include "src/io/restart_folder.hpp"

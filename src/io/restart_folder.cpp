@@ -12,7 +12,7 @@
 #include <memory>
 #include <sstream>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/safe_file.hpp"
 
 namespace maki::restart_folder {

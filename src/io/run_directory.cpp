@@ -9,7 +9,7 @@
 #include <regex>
 
 #include "host/comm/agree.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/restart_folder.hpp"
 
 namespace maki {

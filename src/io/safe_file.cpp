@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

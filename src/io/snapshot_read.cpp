@@ -6,7 +6,7 @@
 
 #include "host/comm/agree.hpp"
 #include "host/comm/exact_sum.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/check_snapshot.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/snapshot_io.hpp"

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "host/comm/agree.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"
 #include "src/io/safe_file.hpp"

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
 #include "src/simulation/frame.hpp"

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include "host/comm/machines.hpp"
+#include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/host_memory.hpp"
+#include "kernels/error.hpp"
 #include "src/run/estimate.hpp"
 
 namespace maki {

@@ -11,7 +11,7 @@
 #include "host/measure/power_spectrum.hpp"
 #include "host/measure/projection.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/measure/total_mass.hpp"
 #include "src/analysis/adaptive_smoothing.hpp"
 #include "src/analysis/image_file.hpp"

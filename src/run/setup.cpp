@@ -9,7 +9,7 @@
 #include "host/comm/job.hpp"
 #include "host/let/whole_cells.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/tree/octree.hpp"
 #include "src/config/check.hpp"
 #include "src/config/presets.hpp"

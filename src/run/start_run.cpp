@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "kernels/error.hpp"
 #include "src/config/check.hpp"
 #include "src/config/names.hpp"
 #include "src/config/resolve.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

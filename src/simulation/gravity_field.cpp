@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "host/comm/exact_sum.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "kernels/measure/total_mass.hpp"
-#include "kernels/particles/escapers.hpp"
+#include "kernels/particles/particles.hpp"
 #include "src/simulation/totals.hpp"
 
 namespace maki {

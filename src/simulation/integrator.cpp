@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "src/simulation/totals.hpp"
 

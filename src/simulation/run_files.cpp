@@ -8,8 +8,8 @@
 
 #include "host/comm/agree.hpp"
 #include "host/comm/job.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "kernels/error.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot_io.hpp"

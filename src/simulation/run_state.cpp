@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "host/comm/agree.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
-#include "kernels/device/wall_clock.hpp"
+#include "kernels/device/timer.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/json.hpp"
 
 namespace maki {

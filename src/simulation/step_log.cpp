@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/json.hpp"
 
 namespace maki {

@@ -19,7 +19,7 @@ tests_of() {
     kernels/mesh/interpolate*) echo 'InterpolateKernel.TakesParticlesInAnyOrder' ;;
     kernels/mesh/chunk_tiles.cuh) echo 'AssignKernel.TakesParticlesInAnyOrder:InterpolateKernel.TakesParticlesInAnyOrder' ;;
     kernels/tree/lists*) echo 'ListKernels.StatisticsOfSomeOfNoneAndOfEmptyLists' ;;
-    kernels/tree/walk_octets.cuh) echo 'WalkKernel.OneByOneShortRoomAndDeepTreesKeepTheOrder' ;;
+    kernels/tree/walk_subwarps.cuh) echo 'WalkKernel.OneByOneShortRoomAndDeepTreesKeepTheOrder' ;;
     kernels/tree/walk*) echo 'WalkKernel.ShortRoomIsCountedAndChangesNothing:WalkKernel.TreesOfOneParticleOneLeafAndOnePoint' ;;
     *) echo '*' ;;
   esac

@@ -110,7 +110,7 @@ void mesh(Sites& sites) {
   whole.upload(stream, all);
   const MassUnit unit = choose_mass_unit(stream, Assignment::kCic, kCells, whole.data(), whole.size(), 11);
   MassCounter counter(Assignment::kCic);
-  counter.take(stream, source.data(), source.size(), unit, CellBox::whole(kCells));
+  counter.take(stream, source.data(), source.size(), unit, MeshBox::whole(kCells));
   std::array<std::vector<std::uint64_t>, 2> counts;
   for (const bool shifted : {false, true}) {
     DeviceBuffer<std::uint64_t> cells("test.counts", kCells * kCells * kCells);
@@ -120,8 +120,8 @@ void mesh(Sites& sites) {
   SiteMesh site_mesh(sites);
   site_mesh.set_slabs(slabs, 0.004);
   site_mesh.set_piece(sites.me() == 1 ? 1 : 1 << 20);
-  site_mesh.start_sum(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
-  site_mesh.finish_sum(CellBox::whole(kCells), unit, counts[0].data(), counts[1].data());
+  site_mesh.start_sum(MeshBox::whole(kCells), unit, counts[0].data(), counts[1].data());
+  site_mesh.finish_sum(MeshBox::whole(kCells), unit, counts[0].data(), counts[1].data());
 }
 
 void migration(Sites& sites) {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <random>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "wan/sites/mesh_part.hpp"
 
 namespace maki::sites {

@@ -65,8 +65,9 @@ TEST(SiteMeshRanks, ForcesAreThoseOfOneJob) {
     all.insert(all.end(), far.begin(), far.end());
     const OnDevice here(mine), there(far), both(all);
     PencilMesh one(world, options, law);
-    const MassUnit unit = choose_mass_unit(world, test::test_stream(), options.assignment, options.cells, both.data(),
-                                           both.size(), options.mass_bits);
+    const MassUnit unit =
+        choose_mass_unit(options.assignment, options.cells,
+                         mass_totals(world, test::test_stream(), both.data(), both.size()), options.mass_bits);
     std::vector<float> expected = forces(one, both, unit);
 
     std::vector<std::unique_ptr<Ring>> rings(2);

@@ -81,7 +81,7 @@ Counts counts_of(const Set& set, const MassUnit& unit, Assignment cloud, int m, 
   const OnDevice source(set);
   MassCounter counter(cloud);
   Counts counts;
-  counter.take(test::test_stream(), source.data(), source.size(), unit, CellBox::whole(m));
+  counter.take(test::test_stream(), source.data(), source.size(), unit, MeshBox::whole(m));
   for (std::size_t mesh = 0; mesh < (interlaced ? 2 : 1); ++mesh) {
     DeviceBuffer<std::uint64_t> cells("test.counts", static_cast<std::size_t>(m) * m * m);
     counter.count(test::test_stream(), mesh == 1, cells.data());
@@ -98,9 +98,9 @@ std::vector<Counts> exchange(Ring& ring, const Set& set, const MassUnit& unit, A
   std::vector<Counts> counts;
   for (const Set& share : ring.share(set)) counts.push_back(counts_of(share, unit, cloud, m, interlaced));
   for (std::size_t i = 0; i < counts.size(); ++i)
-    ring.meshes[i]->start_sum(CellBox::whole(m), unit, data(counts[i][0]), data(counts[i][1]));
+    ring.meshes[i]->start_sum(MeshBox::whole(m), unit, data(counts[i][0]), data(counts[i][1]));
   for (std::size_t i = 0; i < counts.size(); ++i)
-    ring.meshes[i]->finish_sum(CellBox::whole(m), unit, data(counts[i][0]), data(counts[i][1]));
+    ring.meshes[i]->finish_sum(MeshBox::whole(m), unit, data(counts[i][0]), data(counts[i][1]));
   return counts;
 }
 
@@ -183,10 +183,10 @@ TEST(SiteMesh, SitesWithAnotherUnitAreRefused) {
   unit.bits = 12;
   unit.units_per_mass = 1;
   std::vector<std::uint64_t> counts(512, 7);
-  ring.meshes[0]->start_sum(CellBox::whole(8), unit, counts.data(), nullptr);
+  ring.meshes[0]->start_sum(MeshBox::whole(8), unit, counts.data(), nullptr);
   unit.units_per_mass = 2;
-  ring.meshes[1]->start_sum(CellBox::whole(8), unit, counts.data(), nullptr);
-  EXPECT_THROW(ring.meshes[1]->finish_sum(CellBox::whole(8), unit, counts.data(), nullptr), Error);
+  ring.meshes[1]->start_sum(MeshBox::whole(8), unit, counts.data(), nullptr);
+  EXPECT_THROW(ring.meshes[1]->finish_sum(MeshBox::whole(8), unit, counts.data(), nullptr), Error);
 }
 
 std::vector<float> forces(const Set& set, PencilMesh& mesh, const MassUnit& unit) {

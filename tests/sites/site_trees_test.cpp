@@ -285,8 +285,8 @@ TEST(SlabTarget, DistancesAreToTheNearerFaceHoweverThickTheSlab) {
                                                    static_cast<double>(slabs.end(site)) / kSideToUnits, drift);
           EXPECT_NEAR(std::sqrt(point_gap_squared(t, dx, dy, dz)) / kSideToUnits, distance, 2e-7);
           const float h = static_cast<float>(half);
-          EXPECT_NEAR(std::sqrt(box_gap_squared(t, dx, dy, dz, h, h, h)) / kSideToUnits, std::max(0.0, distance - half),
-                      2e-7);
+          EXPECT_NEAR(std::sqrt(box_gap_squared(t, BoxAway<float>{dx, dy, dz, h, h, h})) / kSideToUnits,
+                      std::max(0.0, distance - half), 2e-7);
         }
       }
     }

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki::sites {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/secure/key.hpp"
 

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki::sites {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/mesh/cell_box.hpp"
 #include "kernels/mesh/mass_unit.hpp"
+#include "kernels/mesh/mesh_box.hpp"
 #include "wan/sites/mesh_codec.hpp"
 #include "wan/sites/ring.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki::sites {
 namespace {

@@ -51,12 +51,12 @@ struct SiteMesh::Parts {
 
   // Whether only this site has masses in a plane: the widest cloud reaches 2 cells, and its integers are rounded.
   bool is_exclusive(int cells, int mesh, int plane) const;
-  Plane kind(const CellBox& box, const MassUnit& unit, int mesh, int x, const std::uint64_t* counts) const;
-  std::vector<MeshChunk> chunks_of(const CellBox& box, const MassUnit& unit, const Counts& counts) const;
-  static void encode_chunk(const CellBox& box, const Counts& counts, MeshChunk& chunk);
-  void add(const CellBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums);
-  void mark_users(const CellBox& box, const MeshChunk& chunk);
-  void round_own(const CellBox& box, const MassUnit& unit, const Sums& sums);
+  Plane kind(const MeshBox& box, const MassUnit& unit, int mesh, int x, const std::uint64_t* counts) const;
+  std::vector<MeshChunk> chunks_of(const MeshBox& box, const MassUnit& unit, const Counts& counts) const;
+  static void encode_chunk(const MeshBox& box, const Counts& counts, MeshChunk& chunk);
+  void add(const MeshBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums);
+  void mark_users(const MeshBox& box, const MeshChunk& chunk);
+  void round_own(const MeshBox& box, const MassUnit& unit, const Sums& sums);
   void count_shared();
 
   Sites& sites;
@@ -86,7 +86,7 @@ bool SiteMesh::Parts::is_exclusive(int cells, int mesh, int plane) const {
   return within(middle) || within(middle + cells) || within(middle - cells);
 }
 
-Plane SiteMesh::Parts::kind(const CellBox& box, const MassUnit& unit, int mesh, int x,
+Plane SiteMesh::Parts::kind(const MeshBox& box, const MassUnit& unit, int mesh, int x,
                             const std::uint64_t* counts) const {
   const std::size_t size = counted(box.extent[1]) * counted(box.extent[2]);
   const std::uint64_t* plane = counts + size * counted(x);
@@ -95,7 +95,7 @@ Plane SiteMesh::Parts::kind(const CellBox& box, const MassUnit& unit, int mesh, 
 }
 
 // The chunks that are not empty altogether.
-std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const CellBox& box, const MassUnit& unit,
+std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const MeshBox& box, const MassUnit& unit,
                                                   const Counts& counts) const {
   std::vector<MeshChunk> chunks;
   if (box.size() == 0) return chunks;
@@ -114,7 +114,7 @@ std::vector<MeshChunk> SiteMesh::Parts::chunks_of(const CellBox& box, const Mass
   return chunks;
 }
 
-void SiteMesh::Parts::encode_chunk(const CellBox& box, const Counts& counts, MeshChunk& chunk) {
+void SiteMesh::Parts::encode_chunk(const MeshBox& box, const Counts& counts, MeshChunk& chunk) {
   const std::size_t first =
       counted(box.extent[1]) * counted(box.extent[2]) * counted(chunk.first_plane - box.origin[0]);
   chunk.bytes = encode(chunk.block, {counts[0] + first, counts[1] ? counts[1] + first : nullptr});
@@ -133,7 +133,7 @@ void SiteMesh::set_slabs(const Slabs& slabs, double stray) {
   p.only_site = slabs.count() == 1;
 }
 
-void SiteMesh::start_sum(const CellBox& box, const MassUnit& unit, const std::uint64_t* counts,
+void SiteMesh::start_sum(const MeshBox& box, const MassUnit& unit, const std::uint64_t* counts,
                          const std::uint64_t* shifted) {
   Parts& p = *parts_;
   const Parts::Counts both = {counts, shifted};
@@ -170,7 +170,7 @@ void SiteMesh::start_sum(const CellBox& box, const MassUnit& unit, const std::ui
   }
 }
 
-void SiteMesh::Parts::mark_users(const CellBox& box, const MeshChunk& chunk) {
+void SiteMesh::Parts::mark_users(const MeshBox& box, const MeshChunk& chunk) {
   for (std::size_t mesh = 0; mesh < counted(chunk.block.meshes); ++mesh) {
     for (int x = 0; x < chunk.block.planes; ++x) {
       const int plane = chunk.first_plane + x - box.origin[0];
@@ -185,7 +185,7 @@ void SiteMesh::Parts::mark_users(const CellBox& box, const MeshChunk& chunk) {
 
 // Rounds this rank's counts, as they were sent, in planes that other sites have masses in as well. All other planes are
 // rounded when their counts become masses.
-void SiteMesh::Parts::round_own(const CellBox& box, const MassUnit& unit, const Sums& sums) {
+void SiteMesh::Parts::round_own(const MeshBox& box, const MassUnit& unit, const Sums& sums) {
   const std::size_t plane = counted(box.extent[1]) * counted(box.extent[2]);
   for (std::size_t mesh = 0; mesh < 2; ++mesh) {
     for (std::size_t x = 0; x < to_round[mesh].size(); ++x) {
@@ -197,7 +197,7 @@ void SiteMesh::Parts::round_own(const CellBox& box, const MassUnit& unit, const 
 }
 
 // Adds the cells of the part that are in the box.
-void SiteMesh::Parts::add(const CellBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums) {
+void SiteMesh::Parts::add(const MeshBox& box, const MassUnit& unit, const MeshPart& part, const Sums& sums) {
   std::vector<const MeshChunk*> overlapping;
   for (const MeshChunk& chunk : part.chunks) {
     const int x = std::max(chunk.first_plane, box.origin[0]), y = std::max(chunk.first_row, box.origin[1]);
@@ -223,7 +223,7 @@ void SiteMesh::Parts::count_shared() {
     for (const Users& u : mesh) counters.shared_planes += u.sites > 1 && u.rounded ? 1 : 0;
 }
 
-void SiteMesh::finish_sum(const CellBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) {
+void SiteMesh::finish_sum(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) {
   Parts& p = *parts_;
   const Parts::Sums sums = {counts, shifted};
   const MeshHeader header{box.cells, shifted ? 2 : 1, unit};

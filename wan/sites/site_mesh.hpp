@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "host/fft/outside_masses.hpp"
+#include "host/fft/pencil_mesh.hpp"
 #include "wan/sites/sites.hpp"
 #include "wan/sites/slabs.hpp"
 
@@ -27,9 +27,9 @@ class SiteMesh : public OutsideMasses {
   void set_slabs(const Slabs& slabs, double stray);
 
   // Throw SiteLost, and Error where sites have other units of mass or another mesh.
-  void start_sum(const CellBox& box, const MassUnit& unit, const std::uint64_t* counts,
+  void start_sum(const MeshBox& box, const MassUnit& unit, const std::uint64_t* counts,
                  const std::uint64_t* shifted) override;
-  void finish_sum(const CellBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) override;
+  void finish_sum(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) override;
 
   // Counters of this rank since the beginning. A shared plane was rounded by one site as its own, and has masses of
   // another site, since a particle was further out than `stray`. The mesh is then still the same at all sites, but no

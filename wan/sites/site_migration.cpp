@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "host/comm/agree.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki::sites {
 namespace {
@@ -114,7 +114,7 @@ Migration SiteMigration::finish(const Stream& stream, Particles& particles, Extr
   }
   DeviceBuffer<std::byte> arrived("migrate.packed");
   arrived.upload(stream, all);
-  keep_and_append(stream, particles, extra, leavers_.staying, counts_.sent == 0, arrived, places);
+  keep_and_append(stream, particles, extra, leavers_.kept(), arrived, places);
   leavers_ = {};
   return counts_;
 }

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "host/let/ends.hpp"
+#include "host/let/forest.hpp"
 #include "host/let/whole_cells.hpp"
-#include "kernels/device/error.hpp"
-#include "kernels/device/wall_clock.hpp"
+#include "kernels/device/timer.hpp"
+#include "kernels/error.hpp"
 #include "wan/sites/tree_message.hpp"
 
 namespace maki::sites {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki::sites {
 namespace {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <set>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cli/sites/check_report.hpp"
 #include "src/cli/sites/sites_commands.hpp"
 #include "src/config/parse.hpp"

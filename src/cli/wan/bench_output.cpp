@@ -79,29 +79,34 @@ std::string settings_text(const BenchOutput& output) {
   return text + path_toml(chosen(output, alike ? std::min(out, in) : out));
 }
 
-std::string row_json(const wan::SizeRow& row) {
-  return fmt::format(R"({{"bytes": {}, "count": {}, "out_s": {:.6g}, "in_s": {:.6g}, "both_s": {:.6g}}})", row.bytes,
-                     row.count, row.out, row.in, row.both);
+JsonObject row_json(const wan::SizeRow& row) {
+  return JsonObject()
+      .add("bytes", row.bytes)
+      .add("count", row.count)
+      .add("out_s", row.out)
+      .add("in_s", row.in)
+      .add("both_s", row.both);
 }
 
-std::string trial_json(const wan::Trial& trial) {
+JsonObject trial_json(const wan::Trial& trial) {
   const wan::PathSettings& settings = trial.settings;
-  return fmt::format(
-      R"({{"streams": {}, "window": {}, "send_chunk": {}, "receive_chunk": {}, "pacing_out": {:.6g}, "pacing_in": {:.6g}, )"
-      R"("congestion": {}}})",
-      settings.streams, settings.window, settings.send_chunk, settings.receive_chunk, settings.pacing_rate,
-      trial.pacing_in, detail::quoted(settings.congestion));
+  return JsonObject()
+      .add("streams", settings.streams)
+      .add("window", settings.window)
+      .add("send_chunk", settings.send_chunk)
+      .add("receive_chunk", settings.receive_chunk)
+      .add("pacing_out", settings.pacing_rate)
+      .add("pacing_in", trial.pacing_in)
+      .add("congestion", settings.congestion);
 }
 
-std::string tried_json(const BenchOutput& output) {
-  std::string text;
-  for (const wan::Tried& tried : output.tuned.tried) {
-    text += fmt::format(
-        "{}\n    {{\"settings\": {}, \"bytes\": {}, \"out_s\": {:.6g}, \"in_s\": {:.6g}, \"after_silence_s\": {:.6g}}}",
-        text.empty() ? "" : ",", trial_json(tried.trial), tried.bytes, tried.warm.out, tried.warm.in,
-        tried.after_pause);
-  }
-  return text;
+JsonObject tried_json(const wan::Tried& tried) {
+  return JsonObject()
+      .add("settings", trial_json(tried.trial))
+      .add("bytes", tried.bytes)
+      .add("out_s", tried.warm.out)
+      .add("in_s", tried.warm.in)
+      .add("after_silence_s", tried.after_pause);
 }
 
 }  // namespace
@@ -112,16 +117,25 @@ std::string bench_text(const BenchOutput& output) {
 
 std::string bench_json(const BenchOutput& output) {
   const wan::Latency& latency = output.result.latency;
-  std::string rows;
-  for (const wan::SizeRow& row : output.result.rows) rows += (rows.empty() ? "\n    " : ",\n    ") + row_json(row);
-  return fmt::format(
-      "{{\n  \"peer\": {},\n  \"encrypted\": {},\n  \"settings\": {},\n"
-      "  \"latency_s\": {{\"count\": {}, \"least\": {:.6g}, \"median\": {:.6g}, \"percentile_99\": {:.6g}}},\n"
-      "  \"messages\": [{}],\n  \"after_silence\": {},\n"
-      "  \"cpu_s_per_gb\": {{\"here\": {:.6g}, \"there\": {:.6g}}},\n  \"tried\": [{}]\n}}\n",
-      detail::quoted(output.peer), !output.choices.security.insecure, trial_json(output.trial), latency.count,
-      latency.least, latency.median, latency.percentile_99, rows, row_json(output.result.after_pause),
-      output.result.cpu_here, output.result.cpu_there, tried_json(output));
+  std::vector<std::string> rows, tried;
+  for (const wan::SizeRow& row : output.result.rows) rows.push_back(row_json(row).text());
+  for (const wan::Tried& one : output.tuned.tried) tried.push_back(tried_json(one).text());
+  return JsonObject()
+             .add("peer", output.peer)
+             .add("encrypted", !output.choices.security.insecure)
+             .add("settings", trial_json(output.trial))
+             .add("latency_s", JsonObject()
+                                   .add("count", latency.count)
+                                   .add("least", latency.least)
+                                   .add("median", latency.median)
+                                   .add("percentile_99", latency.percentile_99))
+             .raw("messages", json_array(rows))
+             .add("after_silence", row_json(output.result.after_pause))
+             .add("cpu_s_per_gb",
+                  JsonObject().add("here", output.result.cpu_here).add("there", output.result.cpu_there))
+             .raw("tried", json_array(tried))
+             .text() +
+         '\n';
 }
 
 }  // namespace maki

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <fstream>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cli/wan/bench_output.hpp"
 #include "src/cli/wan/path_options.hpp"
 #include "src/cli/wan/wan_commands.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cli/wan/copy_screen.hpp"
 #include "src/cli/wan/path_options.hpp"
 #include "src/cli/wan/remote_path.hpp"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/text.hpp"
 #include "wan/sites/translate_errors.hpp"
 

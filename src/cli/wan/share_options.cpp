@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "wan/net/secure/key.hpp"
 
 namespace maki {

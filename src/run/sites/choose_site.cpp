@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/run/sites/open_sites.hpp"
 

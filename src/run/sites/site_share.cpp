@@ -5,8 +5,8 @@
 #include <cstring>
 #include <span>
 
-#include "kernels/device/error.hpp"
-#include "kernels/particles/fine_coordinates.hpp"
+#include "kernels/error.hpp"
+#include "kernels/particles/types.hpp"
 #include "src/gravity/all_sites.hpp"
 
 namespace maki {

@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "kernels/device/fftw_planner.hpp"  // the program's lock: it may plan with the same FFTW
+#include "kernels/device/fft.hpp"  // the program's lock: it may plan with the same FFTW
 
 namespace gpu_model {
 namespace {

@@ -29,7 +29,7 @@ Assigned assign(Assignment cloud, int m, const Set& set, bool shifted, int mass_
   Assigned out;
   out.unit = choose_mass_unit(stream, cloud, m, source.data(), set.size(), mass_bits);
   MassCounter counter(cloud);
-  counter.take(stream, source.data(), set.size(), out.unit, CellBox::whole(m));
+  counter.take(stream, source.data(), set.size(), out.unit, MeshBox::whole(m));
   counter.count(stream, shifted, counts.data());
   for (const std::uint64_t c : counts.download(stream)) out.counts.push_back(static_cast<std::int64_t>(c));
   return out;
@@ -87,7 +87,7 @@ TEST(AssignKernel, AddsToABoxOfTheMesh) {
   for (Assignment cloud : kClouds) {
     const CloudReach reach = cloud_reach(cloud, true);
     const int extent = 12 + reach.below + reach.above;
-    const CellBox held{m, {m - 6 - reach.below, m - 6 - reach.below, 0}, {extent, extent, m}};
+    const MeshBox held{m, {m - 6 - reach.below, m - 6 - reach.below, 0}, {extent, extent, m}};
     Set set = cloud_of(400, 3, false);  // within 1/16 of the side, 2.9 cells, of the origin
     for (SourceParticle& p : set) p.x += 0x05000000u, p.y -= 0x05000000u;
     set.push_back({0xfff00000u, 5u, 0x80000000u, 1.0f});

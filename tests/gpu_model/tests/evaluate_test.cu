@@ -232,7 +232,7 @@ void check_direct(const ForceLaw& law, std::uint32_t n, std::uint32_t first, std
   DeviceBuffer<SourceParticle> particles("test.particles");
   particles.upload(stream, set.particles);
   Output out(stream, count);
-  direct_sum(stream, law, particles.data(), n, first, count, out.view(potential));
+  direct_sum(stream, law, {particles.data(), n, first, count}, out.view(potential));
   const Result r = out.download(stream);
   RandomSet list = set;  // the same as a list of one leaf
   list.ranges[0] = {0, 0, 1};
@@ -266,7 +266,7 @@ TEST(DirectKernel, SameBitsInEveryOrderOfThreads) {
   Result first;
   for (int n = 0; n < kOrders; ++n) {
     Output out(stream, 40);
-    direct_sum(stream, plain_law(), particles.data(), 300, 5, 40, out.view(true));
+    direct_sum(stream, plain_law(), {particles.data(), 300, 5, 40}, out.view(true));
     const Result r = out.download(stream);
     if (first.ax.empty()) first = r;
     EXPECT_TRUE(r == first);

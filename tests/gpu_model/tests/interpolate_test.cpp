@@ -79,7 +79,7 @@ Values interpolated(Assignment cloud, const std::vector<float>& mesh, int m, boo
   const MeshView view{on_device.data(), m, shifted};
   const GradientOutput out{gradient.view(), 1.0f, value.data(), 1.0f, false};
   interpolate_gradient(stream, cloud, view, source.data(), set.size(), out);
-  interpolate(stream, cloud, view, source.data(), set.size(), 1.0f, true, alone.data());
+  interpolate(stream, cloud, view, source.data(), set.size(), {alone.data(), 1.0f, true});
   return {value.download(stream), gradient.x.download(stream), gradient.y.download(stream), gradient.z.download(stream),
           alone.download(stream)};
 }
@@ -130,7 +130,7 @@ TEST(InterpolateKernel, TakesChunksOfDenseParticles) {
 TEST(InterpolateKernel, ReadsABoxOfTheMesh) {
   const int m = 46, extent = 16;
   const Stream& stream = test_stream();
-  const CellBox box{m, {m - 7, m - 7, m - 7}, {extent, extent, extent}};
+  const MeshBox box{m, {m - 7, m - 7, m - 7}, {extent, extent, extent}};
   const std::vector<float> whole = random_mesh(m);
   std::vector<float> part;
   for (int x = 0; x < extent; ++x)
@@ -148,10 +148,10 @@ TEST(InterpolateKernel, ReadsABoxOfTheMesh) {
   for (Assignment cloud : kClouds)
     for (bool shifted : {false, true}) {
       DeviceBuffer<float> from_box("test.from_box", set.size()), from_whole("test.from_whole", set.size());
-      interpolate(stream, cloud, {box_on_device.data(), box, shifted}, source.data(), set.size(), 1.0f, false,
-                  from_box.data());
-      interpolate(stream, cloud, {on_device.data(), m, shifted}, source.data(), set.size(), 1.0f, false,
-                  from_whole.data());
+      interpolate(stream, cloud, {box_on_device.data(), box, shifted}, source.data(), set.size(),
+                  {from_box.data(), 1.0f, false});
+      interpolate(stream, cloud, {on_device.data(), m, shifted}, source.data(), set.size(),
+                  {from_whole.data(), 1.0f, false});
       EXPECT_EQ(from_box.download(stream), from_whole.download(stream));
     }
 }

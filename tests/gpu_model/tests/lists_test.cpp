@@ -42,7 +42,7 @@ struct Kept : TreeSet {
   }
   std::vector<std::uint32_t> stale(float margin, StaleCells which = StaleCells::kAll) {
     DeviceBuffer<std::uint32_t> found("stale");
-    const std::uint32_t n = find_stale_groups(stream, tree, options, margin, groups, lists, found, which);
+    const std::uint32_t n = find_stale_groups(stream, tree, {options.rule(), margin, which}, view(lists), found);
     EXPECT_EQ(n, found.size());
     return found.download(stream);
   }
@@ -65,7 +65,8 @@ struct Kept : TreeSet {
     std::vector<std::uint32_t> found;
     for (std::uint32_t i = 0; i < boxes.size(); ++i)
       if (std::any_of(all[i].cells.begin(), all[i].cells.end(), [&](std::uint32_t c) {
-            return is_looked_at(which, counts[c]) && has_come_near(options.rule(), margin, walk_target(boxes[i]), g, c);
+            const StaleCriterion criterion{options.rule(), margin, which};
+            return criterion.looks_at(counts[c]) && criterion.has_come_near(walk_target(boxes[i]), g, c);
           }))
         found.push_back(i);
     return found;

@@ -11,7 +11,7 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/cooperative.cuh"
 #include "kernels/device/cuda_check.cuh"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "tests/gpu_model/tests/faults.hpp"
 
 namespace gpu_model::planted {

@@ -12,9 +12,8 @@
 #include <vector>
 
 #include "host/comm/job.hpp"
-#include "host/comm/machines.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/comm/communicator.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -1,12 +1,12 @@
 // Which environments mean ranks, which mean one process, and which mean a mistake.
-#include "host/comm/launcher.hpp"
+#include "host/comm/job.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

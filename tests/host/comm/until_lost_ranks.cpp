@@ -11,8 +11,8 @@
 #include "host/comm/communicator.hpp"
 #include "host/comm/device_payload.hpp"
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/error.hpp"
 #include "kernels/device/memory.hpp"
+#include "kernels/error.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki::test {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "host/domain/group_costs.hpp"
+#include "host/domain/cost_sums.hpp"
 #include "host/domain/migrate.hpp"
 #include "host/domain/sampling.hpp"
 #include "kernels/particles/morton.hpp"

@@ -1,4 +1,4 @@
-#include "host/domain/group_costs.hpp"
+#include "host/domain/cost_sums.hpp"
 
 #include <gtest/gtest.h>
 

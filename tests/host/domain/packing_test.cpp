@@ -95,7 +95,7 @@ TEST(Packing, WhatIsPackedIsAppendedUnchanged) {
   const DeviceBuffer<std::byte> packed = pack(stream, particles, arrays, chosen, places);
   EXPECT_EQ(packed.size(), places.size());
 
-  keep_and_append(stream, particles, arrays, staying, false, packed, places);
+  keep_and_append(stream, particles, arrays, &staying, packed, places);
   expect_particles(stream, particles, {1, 14, 9, 2, 15, 3, 0});
   EXPECT_EQ(extra.download(stream), (std::vector<float>{1 / 8.f, 14 / 8.f, 9 / 8.f, 2 / 8.f, 15 / 8.f, 3 / 8.f, 0}));
 
@@ -104,7 +104,7 @@ TEST(Packing, WhatIsPackedIsAppendedUnchanged) {
   DeviceBuffer<float> its_extra("test.extra");
   its_extra.upload(stream, {2.f});
   DeviceBuffer<float>* const its_arrays[] = {&its_extra};
-  keep_and_append(stream, one, its_arrays, DeviceBuffer<std::uint32_t>("none"), true, packed, places);
+  keep_and_append(stream, one, its_arrays, nullptr, packed, places);
   expect_particles(stream, one, {5, 9, 2, 15, 3, 0});
   EXPECT_EQ(its_extra.size(), 6u);
 }
@@ -114,12 +114,11 @@ TEST(Packing, AllMayLeaveAndNoneMayCome) {
   Particles particles;
   fill(stream, particles, 4);
   const BlockPlaces nothing({0, 0}, 0);
-  keep_and_append(stream, particles, {}, DeviceBuffer<std::uint32_t>("none"), false, DeviceBuffer<std::byte>("none"),
-                  nothing);
+  const DeviceBuffer<std::uint32_t> nobody("none");
+  keep_and_append(stream, particles, {}, &nobody, DeviceBuffer<std::byte>("none"), nothing);
   EXPECT_EQ(particles.size(), 0u);
   EXPECT_EQ(particles.momentum.size(), 0u);
-  keep_and_append(stream, particles, {}, DeviceBuffer<std::uint32_t>("none"), true, DeviceBuffer<std::byte>("none"),
-                  nothing);
+  keep_and_append(stream, particles, {}, nullptr, DeviceBuffer<std::byte>("none"), nothing);
   EXPECT_EQ(particles.size(), 0u);
 }
 

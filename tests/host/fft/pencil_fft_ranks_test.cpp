@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/fft.hpp"
+#include "kernels/error.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

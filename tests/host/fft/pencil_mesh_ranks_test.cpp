@@ -9,7 +9,7 @@
 #include "host/fft/mass_unit.hpp"
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "tests/test_stream.hpp"
 

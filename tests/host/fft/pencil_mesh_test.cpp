@@ -7,7 +7,7 @@
 #include <random>
 
 #include "host/fft/particle_brick.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/influence.hpp"
 #include "tests/test_stream.hpp"
 

@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "host/let/compression.hpp"
-#include "host/let/shape_sums.hpp"
 #include "kernels/device/device.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
@@ -26,11 +25,8 @@ LetRule rule_of(const WalkOptions& walk, float skin) {
   return {walk.rule(), 1 + skin, walk.r_cut > 0, walk.small_cell};
 }
 
-struct Exported : testing::TreeSet {
-  LetSelection selection;
+struct Exported : testing::TreeSet, LetSending {
   std::vector<BlockCounts> counts;
-  Blocks blocks;
-  DeviceBuffer<std::byte> packed{"packed"};
   Forest forest;
 
   Exported(const std::vector<SourceParticle>& set, int min_level, const WalkOptions& walk,
@@ -41,15 +37,11 @@ struct Exported : testing::TreeSet {
     for (const BlockCounts& c : counts)
       if (c.cells > 0) sent.push_back(c);
     blocks = Blocks(stream, sent, compress);
-    const ShapeSums sums = sum_shapes(stream, selection.shapes);
-    if (compress) find_parents(stream, blocks, selection.shapes, sums, selection.parents);
     pack();
     build_forest(stream, blocks, packed, make_domain_tree(static_cast<std::uint32_t>(sent.size())), forest);
     fill_forest(stream, blocks, packed, true, forest);
   }
-  void pack(bool with_shapes = true) {
-    pack_blocks(stream, tree, particles.source.data(), selection, blocks, with_shapes, packed);
-  }
+  void pack(bool with_shapes = true) { LetSending::pack(stream, tree, particles.source.data(), with_shapes); }
 };
 
 // Cells and leaves below a cell of a forest, as a walk meets them.
@@ -152,8 +144,10 @@ std::uint64_t expected_cells(Exported& e, const WalkTarget& t, const WalkOptions
   const CellGeometryView g = e.tree.geometry.view();
   const std::uint32_t count = e.tree.count.data()[cell], first = e.tree.first.data()[cell];
   if (walk.r_cut > 0 &&
-      !within_reach(walk.rule(), box_gap_squared(t, axis_distance(g.x[cell], t.x), axis_distance(g.y[cell], t.y),
-                                                 axis_distance(g.z[cell], t.z), g.hx[cell], g.hy[cell], g.hz[cell])))
+      !within_reach(walk.rule(),
+                    box_gap_squared(t,
+                                    BoxAway<float>{axis_distance(g.x[cell], t.x), axis_distance(g.y[cell], t.y),
+                                                   axis_distance(g.z[cell], t.z), g.hx[cell], g.hy[cell], g.hz[cell]})))
     return 0;
   const float gap = point_gap_squared(t, axis_distance(g.comx[cell], t.x), axis_distance(g.comy[cell], t.y),
                                       axis_distance(g.comz[cell], t.z));

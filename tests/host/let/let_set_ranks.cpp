@@ -49,7 +49,7 @@ LetSet::LetSet(const std::vector<SourceParticle>& set, const std::vector<int>& o
   mine = particles.source.download(stream);
   build_octree(stream, sorter.keys(), 8, min_level, tree);
   sweep_octree(stream, particles.source.data(), tree);
-  make_groups(stream, tree, particles.source.data(), 64, min_level, static_cast<std::uint32_t>(mine.size()), groups);
+  make_groups(stream, tree, particles.source.data(), 64, min_level, groups);
 }
 
 void LetSet::rebuild() {
@@ -142,8 +142,9 @@ Vectors LetSet::direct(const ForceLaw& law) {
   sources.upload(stream, set);
   VectorArray acceleration("test");
   acceleration.resize(mine.size());
-  direct_sum(stream, law, sources.data(), static_cast<std::uint32_t>(set.size()), 0,
-             static_cast<std::uint32_t>(mine.size()), {acceleration.view(), nullptr});
+  direct_sum(stream, law,
+             {sources.data(), static_cast<std::uint32_t>(set.size()), 0, static_cast<std::uint32_t>(mine.size())},
+             {acceleration.view(), nullptr});
   return download(stream, acceleration);
 }
 

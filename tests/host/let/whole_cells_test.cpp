@@ -11,9 +11,10 @@
 #include <tuple>
 #include <vector>
 
-#include "host/let/ends.hpp"
+#include "host/let/forest.hpp"
+#include "host/let/local_essential_tree.hpp"
 #include "kernels/particles/joined_sources.hpp"
-#include "kernels/tree/own_groups.hpp"
+#include "kernels/tree/octree.hpp"
 #include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"
@@ -233,7 +234,7 @@ struct Ghosts {
     build_octree(stream, sources.keys(), 16, level, tree);
     sweep_octree(stream, sources.data(), tree);
     open_coarse_cells(stream, level, tree);
-    make_groups(stream, tree, sources.data(), 64, level, sources.size(), groups);
+    make_groups(stream, tree, sources.data(), 64, level, groups);
     DeviceBuffer<std::uint32_t> before("before");
     sources.count_own(stream, before);
     keep_own_groups(stream, before, groups, own_groups);

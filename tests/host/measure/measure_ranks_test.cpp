@@ -7,7 +7,7 @@
 #include "host/measure/power_spectrum.hpp"
 #include "host/measure/projection.hpp"
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

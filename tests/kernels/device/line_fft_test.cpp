@@ -1,4 +1,4 @@
-#include "kernels/device/line_fft.hpp"
+#include "kernels/device/fft.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,7 @@
 #include <numbers>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/error.hpp"
-#include "kernels/device/fft.hpp"
+#include "kernels/error.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

@@ -59,7 +59,7 @@ Forces run_direct(const ForceLaw& law, const std::vector<SourceParticle>& set, s
   const Stream& stream = test::test_stream();
   const auto particles = on_device(stream, set);
   ForceBuffers out(count);
-  direct_sum(stream, law, particles.data(), static_cast<std::uint32_t>(set.size()), first, count, out.view(true));
+  direct_sum(stream, law, {particles.data(), static_cast<std::uint32_t>(set.size()), first, count}, out.view(true));
   stream.synchronize();
   return out.download(stream);
 }

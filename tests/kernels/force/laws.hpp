@@ -21,11 +21,11 @@ struct Cell {
 
 template <class Law>
 void add_cell_with(const PairParameters& k, double x, double y, double z, const Cell& c, Effect& e) {
-  Real ax(e.ax), ay(e.ay), az(e.az), p(e.p);
+  PairSums<Real> sum{Real(e.ax), Real(e.ay), Real(e.az), Real(e.p)};
   const CellTerms<Real> terms{Real(c.mass), Real(c.xx), Real(c.yy), Real(c.zz),
                               Real(c.xy),   Real(c.xz), Real(c.yz), Real(0.5 * (c.xx + c.yy + c.zz))};
-  add_cell<Law>(k, Real(x), Real(y), Real(z), terms, ax, ay, az, p);
-  e = {ax.v, ay.v, az.v, p.v};
+  add_cell<Law>(k, Real(x), Real(y), Real(z), terms, sum);
+  e = {sum.ax.v, sum.ay.v, sum.az.v, sum.p.v};
 }
 
 template <class Law>

@@ -41,12 +41,12 @@ TEST(PairFormula, NothingBeyondTheCutoff) {
         monopole<Law>(k, softened_square<Law>(k, x, y, zero), Float(7), g, p);
         EXPECT_EQ(g.v, 0.0f);
         EXPECT_EQ(p.v, 0.0f);
-        Float ax(0), ay(0), az(0), sum(0);
+        PairSums<Float> sum;
         const CellTerms<Float> c{Float(7), Float(1), Float(2), Float(3), Float(4), Float(5), Float(6), Float(3)};
-        add_cell<Law>(k, x, y, zero, c, ax, ay, az, sum);
-        EXPECT_EQ(ax.v, 0.0f) << name_of(law) << " r=" << r;
-        EXPECT_EQ(ay.v, 0.0f) << name_of(law) << " r=" << r;
-        EXPECT_EQ(sum.v, 0.0f) << name_of(law) << " r=" << r;
+        add_cell<Law>(k, x, y, zero, c, sum);
+        EXPECT_EQ(sum.ax.v, 0.0f) << name_of(law) << " r=" << r;
+        EXPECT_EQ(sum.ay.v, 0.0f) << name_of(law) << " r=" << r;
+        EXPECT_EQ(sum.p.v, 0.0f) << name_of(law) << " r=" << r;
       }
     });
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

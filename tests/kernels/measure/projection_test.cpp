@@ -8,7 +8,7 @@
 #include <random>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

@@ -9,7 +9,7 @@
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/cloud.hpp"
 #include "kernels/mesh/cpu_kernels.hpp"
 #include "tests/kernels/mesh/plain_counts.hpp"

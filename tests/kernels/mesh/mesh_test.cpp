@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/device/device.hpp"
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/mesh/influence.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
 #include "tests/test_stream.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/particles/escapers.hpp"
+#include "kernels/particles/particles.hpp"
 #include "tests/test_stream.hpp"
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

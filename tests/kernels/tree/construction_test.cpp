@@ -185,8 +185,7 @@ TEST(Construction, GroupsAreThoseOfARecursion) {
         const auto cells = reference_tree(host, {leaf_size, min_level});
         for (const std::uint32_t group_size : {1u, 15u, 64u, 256u}) {
           const auto expected = reference_groups(cells, group_size, min_level);
-          make_groups(stream, tree, particles.data(), group_size, min_level, static_cast<std::uint32_t>(host.size()),
-                      groups);
+          make_groups(stream, tree, particles.data(), group_size, min_level, groups);
           std::vector<Range> found;
           for (const Group& g : groups.download(stream)) found.push_back({g.first, g.count});
           ASSERT_EQ(found, expected) << c.name << ", leaf_size " << leaf_size << ", min_level " << min_level
@@ -273,7 +272,7 @@ struct Rebuilder {
     build_octree(stream, sorter.keys(), 16, 3, tree);
     sorter.release_keys();
     sweep_octree(stream, particles.source.data(), tree);
-    make_groups(stream, tree, particles.source.data(), 64, 3, static_cast<std::uint32_t>(particles.size()), groups);
+    make_groups(stream, tree, particles.source.data(), 64, 3, groups);
   }
 };
 

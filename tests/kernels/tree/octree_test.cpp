@@ -178,8 +178,7 @@ TEST(Groups, CoverEveryParticleOnceAndStayWithinTheLimit) {
            {testing::uniform_set(3000, 1), testing::clustered_set(4000, 2), testing::uniform_set(1, 1)}) {
         Built b(set, 16, min_level);
         DeviceBuffer<Group> groups("groups");
-        make_groups(b.stream, b.tree, b.particles.source.data(), n_crit, min_level,
-                    static_cast<std::uint32_t>(set.size()), groups);
+        make_groups(b.stream, b.tree, b.particles.source.data(), n_crit, min_level, groups);
         std::uint32_t next = 0;
         for (const Group& g : groups.download(b.stream)) {
           EXPECT_EQ(g.first, next);

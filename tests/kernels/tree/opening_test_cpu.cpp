@@ -55,8 +55,9 @@ struct NearTies {
     options.theta = 0.3f + 0.7f * unit(random);
     const WalkTarget t = walk_target(group);
     if (seed % 2 == 0) {
-      const float gap = box_gap_squared(t, axis_distance(box[0][3], t.x), axis_distance(box[1][3], t.y),
-                                        axis_distance(box[2][3], t.z), half[0][3], half[1][3], half[2][3]);
+      const float gap =
+          box_gap_squared(t, BoxAway<float>{axis_distance(box[0][3], t.x), axis_distance(box[1][3], t.y),
+                                            axis_distance(box[2][3], t.z), half[0][3], half[1][3], half[2][3]});
       options.r_cut = nudged(std::sqrt(gap) / kSideInUnits);
     }
     for (std::size_t c = 1; c < 9; ++c) {
@@ -92,8 +93,9 @@ struct NearTies {
     const WalkTarget t = walk_target(group);
     for (std::uint32_t c = 1; c < 9; ++c) {
       if (!within_reach(options.rule(),
-                        box_gap_squared(t, axis_distance(box[0][c], t.x), axis_distance(box[1][c], t.y),
-                                        axis_distance(box[2][c], t.z), half[0][c], half[1][c], half[2][c])))
+                        box_gap_squared(t, BoxAway<float>{axis_distance(box[0][c], t.x), axis_distance(box[1][c], t.y),
+                                                          axis_distance(box[2][c], t.z), half[0][c], half[1][c],
+                                                          half[2][c]})))
         continue;
       const bool is_far = far_enough(point_gap_squared(t, axis_distance(com[0][c], t.x), axis_distance(com[1][c], t.y),
                                                        axis_distance(com[2][c], t.z)),
@@ -148,9 +150,9 @@ TEST(Opening, DecidesAsTheRuleSays) {
           far_enough(point_gap_squared(target, axis_distance(g.comx[c], group.x), axis_distance(g.comy[c], group.y),
                                        axis_distance(g.comz[c], group.z)),
                      opening_distance(rule, g.size[c], g.offset[c]));
-      const bool reached =
-          within_reach(rule, box_gap_squared(target, axis_distance(g.x[c], group.x), axis_distance(g.y[c], group.y),
-                                             axis_distance(g.z[c], group.z), g.hx[c], g.hy[c], g.hz[c]));
+      const bool reached = within_reach(
+          rule, box_gap_squared(target, BoxAway<float>{axis_distance(g.x[c], group.x), axis_distance(g.y[c], group.y),
+                                                       axis_distance(g.z[c], group.z), g.hx[c], g.hy[c], g.hz[c]}));
       if (std::abs(point - opening) > 1e-6 * opening) {
         ASSERT_EQ(is_far, point > opening) << "group " << i << " cell " << c;
       }

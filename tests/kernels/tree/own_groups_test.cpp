@@ -1,4 +1,4 @@
-#include "kernels/tree/own_groups.hpp"
+#include "kernels/tree/octree.hpp"
 
 #include <gtest/gtest.h>
 

@@ -24,8 +24,7 @@ struct TreeSet {
     sorter.sort(stream, particles, nullptr);
     build_octree(stream, sorter.keys(), leaf_size, min_level, tree);
     sweep_octree(stream, particles.source.data(), tree);
-    make_groups(stream, tree, particles.source.data(), group_size, min_level, static_cast<std::uint32_t>(set.size()),
-                groups);
+    make_groups(stream, tree, particles.source.data(), group_size, min_level, groups);
   }
   std::uint32_t group_count() const { return static_cast<std::uint32_t>(groups.size()); }
   WalkRequest all_groups() const { return {groups.data(), group_count(), nullptr, 0, group_count(), false}; }

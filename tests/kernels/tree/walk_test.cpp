@@ -140,14 +140,14 @@ TEST(Walk, FreshListsAreNotStaleAndMovedCellsMakeThemSo) {
   WalkOptions options;
   Walked w(testing::uniform_set(4000, 8, 0.25, 0.75), options, 0);
   DeviceBuffer<std::uint32_t> stale("stale");
-  EXPECT_EQ(find_stale_groups(w.stream, w.tree, options, 0.1f, w.groups, w.lists, stale), 0u);
+  EXPECT_EQ(find_stale_groups(w.stream, w.tree, {options.rule(), 0.1f}, w.view(w.lists), stale), 0u);
   auto moved = w.particles.source.download(w.stream);
   for (auto& p : moved)
     if (p.x > 0x80000000u) p.x -= 0x20000000u;  // the right half moves into the left
   w.particles.source.upload(w.stream, moved);
   sweep_octree(w.stream, w.particles.source.data(), w.tree);
   refit_groups(w.stream, w.particles.source.data(), w.groups);
-  EXPECT_GT(find_stale_groups(w.stream, w.tree, options, 0.1f, w.groups, w.lists, stale), 0u);
+  EXPECT_GT(find_stale_groups(w.stream, w.tree, {options.rule(), 0.1f}, w.view(w.lists), stale), 0u);
 }
 
 TEST(Walk, StatisticsCountPairs) {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/print.hpp"
 #include "tests/places.hpp"

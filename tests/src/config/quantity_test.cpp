@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

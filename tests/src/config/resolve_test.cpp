@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/check.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cli/wan/path_options.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/print.hpp"

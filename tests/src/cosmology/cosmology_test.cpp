@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cosmology/timeline.hpp"
 
 namespace maki {

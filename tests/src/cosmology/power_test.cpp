@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/cosmology/transfer.hpp"
 
 namespace maki {

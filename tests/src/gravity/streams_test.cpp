@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/gravity/gravity.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/sets.hpp"

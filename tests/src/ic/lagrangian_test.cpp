@@ -11,7 +11,7 @@
 #include <numbers>
 #include <vector>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 
 namespace maki {
 namespace {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/io/snapshot.hpp"
 
 namespace maki::test {

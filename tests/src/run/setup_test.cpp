@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/forces.hpp"
 

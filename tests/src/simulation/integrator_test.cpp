@@ -7,7 +7,7 @@
 #include <numbers>
 #include <optional>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "tests/src/simulation/fake_forces.hpp"
 #include "tests/test_stream.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/sites/site_share.hpp"

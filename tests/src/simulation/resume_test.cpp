@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/ic/models.hpp"

@@ -10,7 +10,7 @@
 #include <numbers>
 #include <optional>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/ic/models.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/sites/ring_plan.hpp"
 #include "wan/sites/link_plan.hpp"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "tests/places.hpp"
 #include "tests/src/cli/call.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/device/error.hpp"
+#include "kernels/error.hpp"
 #include "tests/wan/temporary_folder.hpp"
 #include "wan/net/secure/key.hpp"
 

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <numeric>
 
-#include "kernels/device/error.hpp"
 #include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/sites/open_sites.hpp"
 #include "src/simulation/frame.hpp"
