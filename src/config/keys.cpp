@@ -129,7 +129,7 @@ struct Table {
     KEY(gravity.quadrupoles).means("cells act with their quadrupoles too, not as points alone");
     KEY(gravity.split).only(RunKind::kCosmology).means("how the force is shared by tree and mesh; auto: preset");
     KEY(gravity.split_order).range(1, kMaxSplitOrder).only(RunKind::kCosmology)
-        .means("n of the polynomial split, higher is smoother; auto: preset");
+        .means("degree of the polynomial split; higher needs more cells to r_cut; auto: preset");
     KEY(gravity.r_cut).range(1, 32).only(RunKind::kCosmology)
         .means("reach of the tree's force in mesh cells; auto: preset");
     KEY(gravity.mesh).range(8, 4096).only(RunKind::kCosmology).means("mesh cells along a side, even; auto: preset");

@@ -7,6 +7,7 @@
 
 #include "src/cli/wan/path_options.hpp"
 #include "src/config/key_access.hpp"
+#include "src/io/json.hpp"
 #include "wan/net/quantity.hpp"
 
 namespace maki {
