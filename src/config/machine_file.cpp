@@ -14,7 +14,7 @@
 namespace maki {
 namespace {
 
-using model::Accelerator, model::Machine, model::Network, model::Site;
+using model::Accelerator, model::Machine, model::MakiConstants, model::Network, model::Site;
 
 enum class Kind { kNumber, kSeconds, kRate };
 
@@ -127,6 +127,27 @@ Accelerator read_accelerator(const toml::table& table, const std::string& file) 
   return gpu;
 }
 
+MakiConstants read_maki(const toml::table& table, const std::string& file) {
+  MakiConstants c;
+  read_table(table, file,
+             {{"pair", Kind::kSeconds, &c.pair},
+              {"interactions", Kind::kNumber, &c.interactions},
+              {"reach", Kind::kNumber, &c.reach},
+              {"made", Kind::kSeconds, &c.made},
+              {"fixed_made", Kind::kSeconds, &c.fixed_made},
+              {"kept", Kind::kSeconds, &c.kept},
+              {"fixed_kept", Kind::kSeconds, &c.fixed_kept},
+              {"mesh_particle", Kind::kSeconds, &c.mesh_particle},
+              {"mesh_cell", Kind::kSeconds, &c.mesh_cell},
+              {"code_cell", Kind::kSeconds, &c.code_cell}},
+             {}, [](const std::string&, const toml::node&) { return false; });
+  if (c.pair == 0 || c.interactions == 0) {
+    throw Error(fmt::format("{}: [maki] is not complete", place_of(file, table)), "",
+                "give pair and interactions at least, or make one: maki model calibrate");
+  }
+  return c;
+}
+
 }  // namespace
 
 Machine parse_machine(const std::string& text, const std::string& name) {
@@ -138,7 +159,7 @@ Machine parse_machine(const std::string& text, const std::string& name) {
                 std::string(error.description()));
   }
   Machine machine;
-  read_table(file, name, {}, {"name", "source", "network", "accelerator", "site"},
+  read_table(file, name, {}, {"name", "source", "network", "accelerator", "maki", "site"},
              [&](const std::string& key, const toml::node& node) {
                if (key == "name")
                  machine.name = node.value_or(std::string());
@@ -148,6 +169,8 @@ Machine parse_machine(const std::string& text, const std::string& name) {
                  machine.network = read_network(table_of(node, name, "network"), name);
                else if (key == "accelerator")
                  machine.accelerator = read_accelerator(table_of(node, name, "accelerator"), name);
+               else if (key == "maki")
+                 machine.maki = read_maki(table_of(node, name, "maki"), name);
                else if (key == "site" && node.is_array_of_tables())
                  for (const toml::node& site : *node.as_array())
                    machine.sites.push_back(read_site(*site.as_table(), name));

@@ -34,12 +34,25 @@ struct Accelerator {
   double inject_rate = 0;    // B_inj, bytes a second of a node into the network
 };
 
+// What Maki takes there, of one rank (`maki model calibrate`; the model: maki.hpp).
+struct MakiConstants {
+  double pair = 0;                  // seconds an interaction of the lists
+  double interactions = 0;          // a particle, of the calibration
+  double reach = 2;                 // its r_cut in mean distances of particles
+  double made = 0, fixed_made = 0;  // seconds a particle, and a step: all but the lists' forces, with new lists
+  double kept = 0, fixed_kept = 0;  // the same with kept lists
+  double mesh_particle = 0;         // seconds a particle: assignment and interpolation
+  double mesh_cell = 0;             // seconds for each of the M log2 M operations of all transforms of a step
+  double code_cell = 33e-9;         // seconds a cell: coding and decoding both meshes for other sites, one core
+};
+
 struct Machine {
   std::string name;
   std::string source;  // where the constants are from
   Network network;
   std::vector<Site> sites;
   std::optional<Accelerator> accelerator;
+  std::optional<MakiConstants> maki;
 };
 
 // The first `count` sites of the ring. A machine that lists a single site has any number of the same.

@@ -236,4 +236,97 @@ Report fdps_predict_report(const FdpsRun& run, const Machine& machine) {
   return report;
 }
 
+namespace {
+
+std::string maki_name(const MakiRun& run, const Machine& machine) {
+  return fmt::format("Maki, {}: N = {:.4g}^3{}", machine.name, std::cbrt(run.particles),
+                     run.cells > 0 ? fmt::format(", M = {:.4g}^3", std::cbrt(run.cells)) : "");
+}
+
+MakiRun over(MakiRun run, int sites, double ranks) {
+  run.sites = sites, run.ranks = ranks;
+  return run;
+}
+
+// Mean seconds of a step, relative to one site.
+double maki_gain(const MakiRun& run, const Machine& machine, int sites, bool each) {
+  const MakiRun one = over(run, 1, run.ranks), many = over(run, sites, each ? sites * run.ranks : run.ranks);
+  return maki_step(one, machine).mean(one) / maki_step(many, machine).mean(many);
+}
+
+Report maki_over_sites(const MakiRun& run, const Machine& machine, bool each, const char* head) {
+  Report report;
+  report.table.heads = {"sites", "ranks", "rebuild", "kept", "mesh adds", "mean", "waited", head, "most"};
+  report.plot = {maki_name(run, machine), "sites", head, false, false, {{head, {}, {}}}};
+  for (int s = 1; s <= run.sites; ++s) {
+    const MakiRun here = over(run, s, each ? s * run.ranks : run.ranks);
+    const MakiStep t = maki_step(here, machine);
+    const double waited = t.waited_made / run.rebuild_every + t.waited_kept * (1 - 1 / run.rebuild_every) +
+                          (run.cells > 0 ? t.waited_mesh / run.long_every : 0);
+    const double gain = maki_gain(run, machine, s, each);
+    report.table.rows.push_back({std::to_string(s), number(here.ranks), number(t.rebuild_step()), number(t.kept_step()),
+                                 number(t.long_part()), number(t.mean(here)), number(waited), number(gain),
+                                 t.largest(here)});
+    report.plot.lines[0].x.push_back(s), report.plot.lines[0].y.push_back(gain);
+  }
+  report.notes = {fmt::format("Seconds a step; the mean has new lists every {:g} steps and the mesh every {:g}.",
+                              run.rebuild_every, run.long_every)};
+  return report;
+}
+
+}  // namespace
+
+Report maki_table_report(const MakiRun& run, const Machine& machine) {
+  return maki_over_sites(run, machine, false, "E");
+}
+Report maki_speedup_report(const MakiRun& run, const Machine& machine) {
+  return maki_over_sites(run, machine, true, "S");
+}
+Report maki_efficiency_report(const MakiRun& run, const Machine& machine) {
+  return maki_over_sites(run, machine, false, "E");
+}
+
+Report maki_bandwidth_report(const MakiRun& run, const Machine& machine) {
+  Report report;
+  const std::string e = fmt::format("E({})", run.sites);
+  report.table.heads = {"MB/s", e, "seconds a step", "most"};
+  report.plot = {maki_name(run, machine), "MB/s between sites", e, true, false, {{e, {}, {}}}};
+  Machine other = machine;
+  for (int i = 0; i <= 24; ++i) {
+    other.network.wan_rate = 1e7 * std::pow(10, i / 8.0);
+    const double value = maki_gain(run, other, run.sites, false);
+    const MakiStep step = maki_step(run, other);
+    report.table.rows.push_back({number(1e-6 * other.network.wan_rate), fmt::format("{:.3f}", value),
+                                 number(step.mean(run)), step.largest(run)});
+    report.plot.lines[0].x.push_back(1e-6 * other.network.wan_rate), report.plot.lines[0].y.push_back(value);
+  }
+  return report;
+}
+
+Report maki_predict_report(const MakiRun& run, const Machine& machine) {
+  const MakiStep t = maki_step(run, machine);
+  Report report;
+  report.table.heads = {"part", "seconds", "in"};
+  const auto add = [&](const char* what, double seconds, const char* in) {
+    report.table.rows.push_back({what, number(seconds), in});
+  };
+  add("forces by lists", t.evaluate, "every step"), add("new trees and lists", t.made, "a rebuild");
+  add("sweeps and repairs", t.kept, "a step with kept lists"), add("mesh", t.mesh, "a long step");
+  add("coding for other sites", t.code, "a long step"), add("transposes", t.transpose, "a long step");
+  add("waited", t.waited_made, "a rebuild"), add("waited", t.waited_kept, "a step with kept lists");
+  add("waited", t.waited_mesh, "a long step"), add("rebuild", t.rebuild_step(), "without the mesh");
+  add("step with kept lists", t.kept_step(), "without the mesh"), add("what the mesh adds", t.long_part(), "");
+  add("mean", t.mean(run),
+      fmt::format("rebuilds every {:g}, mesh every {:g}", run.rebuild_every, run.long_every).c_str());
+  report.plot = maki_table_report(run, machine).plot;
+  report.notes = {fmt::format("{} ({:g} ranks, {} sites).", maki_name(run, machine), run.ranks, run.sites),
+                  fmt::format("Constants: {}.", machine.source), fmt::format("Most of the mean: {}.", t.largest(run)),
+                  fmt::format("Memory of a rank: {:.4g} GB.", 1e-9 * maki_memory_bytes(run))};
+  if (run.sites > 1) {
+    report.notes.push_back(fmt::format("A site sends {:.4g} MB of trees a step, and {:.4g} MB of the mesh with it.",
+                                       1e-6 * maki_tree_bytes(run), 1e-6 * maki_mesh_bytes(run)));
+  }
+  return report;
+}
+
 }  // namespace maki::model

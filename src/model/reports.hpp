@@ -1,10 +1,11 @@
-// The tables and plots of `maki model`, from the models of SUSHI (sushi.hpp) and of Accelerated FDPS (fdps.hpp).
+// The tables and plots of `maki model`, from the models of SUSHI (sushi.hpp), of Accelerated FDPS (fdps.hpp) and of Maki (maki.hpp).
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "src/model/fdps.hpp"
+#include "src/model/maki.hpp"
 #include "src/model/output.hpp"
 #include "src/model/sushi.hpp"
 
@@ -34,5 +35,12 @@ Report fdps_efficiency_report(const FdpsRun& run, const Machine& machine);  // r
 Report fdps_bandwidth_report(const FdpsRun& run,
                              const Machine& machine);  // host and bus slower and faster, as in fig. 10
 Report fdps_predict_report(const FdpsRun& run, const Machine& machine);
+
+// Of Maki. run.sites: how many, or up to how many; run.ranks: in all, but in the second at each site. Throw Error as maki_step().
+Report maki_table_report(const MakiRun& run, const Machine& machine);
+Report maki_speedup_report(const MakiRun& run, const Machine& machine);
+Report maki_efficiency_report(const MakiRun& run, const Machine& machine);
+Report maki_bandwidth_report(const MakiRun& run, const Machine& machine);
+Report maki_predict_report(const MakiRun& run, const Machine& machine);
 
 }  // namespace maki::model
