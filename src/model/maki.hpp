@@ -34,7 +34,7 @@ struct MakiStep {
 
 // Interactions a particle: those of the calibration, scaled with the volume within r_cut of a group's box.
 double maki_interactions(const MakiRun& run, const MakiConstants& constants);
-// Bytes that a site sends a step to its neighbours (trees), and with the mesh to all.
+// Bytes in a step from a site to its neighbours (trees), and with the mesh through each direction of a link.
 double maki_tree_bytes(const MakiRun& run);
 double maki_mesh_bytes(const MakiRun& run);
 // Bytes of device memory of a rank; the mesh is spread over the ranks of its site.

@@ -323,8 +323,9 @@ Report maki_predict_report(const MakiRun& run, const Machine& machine) {
                   fmt::format("Constants: {}.", machine.source), fmt::format("Most of the mean: {}.", t.largest(run)),
                   fmt::format("Memory of a rank: {:.4g} GB.", 1e-9 * maki_memory_bytes(run))};
   if (run.sites > 1) {
-    report.notes.push_back(fmt::format("A site sends {:.4g} MB of trees a step, and {:.4g} MB of the mesh with it.",
-                                       1e-6 * maki_tree_bytes(run), 1e-6 * maki_mesh_bytes(run)));
+    report.notes.push_back(
+        fmt::format("Between sites: {:.4g} MB of trees a step, {:.4g} MB of the mesh where it is used.",
+                    1e-6 * maki_tree_bytes(run), 1e-6 * maki_mesh_bytes(run)));
   }
   return report;
 }

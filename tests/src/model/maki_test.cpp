@@ -73,9 +73,11 @@ TEST(MakiModel, SitesWaitOnlyForWhatForcesDoNotCover) {
   far.network.wan_round_trip = 20;  // half of it is more than the forces take
   EXPECT_NEAR(maki_step(two, far).waited_kept,
               10 + maki_tree_bytes(two) / far.network.wan_rate - maki_step(two, far).evaluate, 1e-9);
-  EXPECT_EQ(std::string(maki_step(two, far).largest(two)), "waiting for messages");
+  EXPECT_EQ(std::string(maki_step(two, far).largest(two)), "trees and particles of others");
   EXPECT_EQ(maki_mesh_bytes(run(64)), 0);
   EXPECT_NEAR(maki_mesh_bytes(two), 1.5 * two.cells, 1e-6);
+  EXPECT_NEAR(maki_mesh_bytes(run(256, 3, 3)), two.cells, 1);
+  EXPECT_NEAR(maki_mesh_bytes(run(256, 4, 4)), 1.5 * two.cells, 1e-6);
   // Each site transforms the whole mesh.
   EXPECT_NEAR(step.mesh - maki_step(run(256, 1, 2), near).mesh, 1e-10 * two.cells * std::log2(two.cells) / 2, 1e-6);
 }
