@@ -32,8 +32,8 @@ int report(const char* message) {
   return kFailed;
 }
 
-// Those who carry out the command together. Tools of the wide area, checks of sites and models serve one process, and start no MPI whatever
-// started them.
+// Those who carry out the command together. Tools of the wide area, checks of sites and models serve one process, and
+// start no MPI whatever started them.
 maki::Communicator those_of(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   const bool alone = command == "wan" || command == "sites" || command == "model";

@@ -1,9 +1,10 @@
-// Performance model of Accelerated FDPS (Iwasawa et al. 2020, "Accelerated FDPS: Algorithms to use accelerators with FDPS",
-// section 6, eqs. 1-43): seconds of a step of a tree code with one accelerator a process, lists made or reused, on one node or many.
+// Performance model of Accelerated FDPS (Iwasawa et al. 2020, "Accelerated FDPS: Algorithms to use accelerators with
+// FDPS", section 6, eqs. 1-43): seconds of a step of a tree code with one accelerator a process, lists made or reused,
+// on one node or many.
 //
-// Where the paper's equations disagree with each other, what is taken: eq. 12 with the 24 passes of eq. 6 and eq. 14 with the
-// size of a key and the bandwidth of eq. 8 (so eqs. 31 and 33 have them); eq. 19's sizes rather than eq. 31's; in eq. 21 the
-// bytes of table 3, not the 440 of eq. 33; eq. 42 with a plus before n_p.
+// Where the paper's equations disagree with each other, what is taken: eq. 12 with the 24 passes of eq. 6 and eq. 14
+// with the size of a key and the bandwidth of eq. 8 (so eqs. 31 and 33 have them); eq. 19's sizes rather than eq. 31's;
+// in eq. 21 the bytes of table 3, not the 440 of eq. 33; eq. 42 with a plus before n_p.
 #pragma once
 
 #include "src/model/machine.hpp"

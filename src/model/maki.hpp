@@ -1,7 +1,8 @@
-// Maki's own model: seconds of its three kinds of steps (new lists, kept lists, and those that use the mesh as well), over ranks
-// and sites. It has the form of SUSHI's (sushi.hpp: forces, mesh, lines within and between sites) with Maki's phases: what is
-// made anew only in a rebuild, messages that travel while the own tree is evaluated (docs/design.md, "Many ranks" and "Many
-// sites"; waits: the table of bench/NOTES.md, "Several sites"), and transforms that every site does in full on all its ranks.
+// Maki's own model: seconds of its three kinds of steps (new lists, kept lists, and those that use the mesh as well),
+// over ranks and sites. It has the form of SUSHI's (sushi.hpp: forces, mesh, lines within and between sites) with
+// Maki's phases: what is made anew only in a rebuild, messages that travel while the own tree is evaluated
+// (docs/design.md, "Many ranks" and "Many sites"; waits: the table of bench/NOTES.md, "Several sites"), and transforms
+// that every site does in full on all its ranks.
 #pragma once
 
 #include "src/model/machine.hpp"

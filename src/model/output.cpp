@@ -121,11 +121,13 @@ std::string Plot::svg() const {
       kWidth, kHeight, kLeft, escaped(title));
   for (const double v : x.marks())
     out += fmt::format(
-        "<path d=\"M{0:.1f} {1}V{2}\" stroke=\"#ddd\"/><text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4:g}</text>\n",
+        "<path d=\"M{0:.1f} {1}V{2}\" stroke=\"#ddd\"/>\n"
+        "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4:g}</text>\n",
         x.at(v), kTop, kHeight - kBottom, kHeight - kBottom + 18, v);
   for (const double v : y.marks())
     out += fmt::format(
-        "<path d=\"M{1} {0:.1f}H{2}\" stroke=\"#ddd\"/><text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:g}</text>\n",
+        "<path d=\"M{1} {0:.1f}H{2}\" stroke=\"#ddd\"/>\n"
+        "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:g}</text>\n",
         y.at(v), kLeft, kWidth - kRight, kLeft - 6, y.at(v) + 4, v);
   out += fmt::format(
       "<rect x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\" fill=\"none\" stroke=\"black\"/>\n"

@@ -1,4 +1,5 @@
-// The tables and plots of `maki model`, from the models of SUSHI (sushi.hpp), of Accelerated FDPS (fdps.hpp) and of Maki (maki.hpp).
+// The tables and plots of `maki model`, from the models of SUSHI (sushi.hpp), of Accelerated FDPS (fdps.hpp) and of
+// Maki (maki.hpp).
 #pragma once
 
 #include <string>
@@ -36,7 +37,8 @@ Report fdps_bandwidth_report(const FdpsRun& run,
                              const Machine& machine);  // host and bus slower and faster, as in fig. 10
 Report fdps_predict_report(const FdpsRun& run, const Machine& machine);
 
-// Of Maki. run.sites: how many, or up to how many; run.ranks: in all, but in the second at each site. Throw Error as maki_step().
+// Of Maki. run.sites: how many, or up to how many; run.ranks: in all, but in the second at each site. Throw Error as
+// maki_step().
 Report maki_table_report(const MakiRun& run, const Machine& machine);
 Report maki_speedup_report(const MakiRun& run, const Machine& machine);
 Report maki_efficiency_report(const MakiRun& run, const Machine& machine);

@@ -1,9 +1,10 @@
-// SUSHI's performance model (Groen, Portegies Zwart, Ishiyama & Makino, "High Performance Gravitational N-body Simulations
-// on a Planet-wide Distributed Supercomputer", eqs. 1-16): seconds of a step over sites of many processes each.
+// SUSHI's performance model (Groen, Portegies Zwart, Ishiyama & Makino, "High Performance Gravitational N-body
+// Simulations on a Planet-wide Distributed Supercomputer", eqs. 1-16): seconds of a step over sites of many processes
+// each.
 //
 // What its tables need beyond the text, found from their digits: the exponent 1.0667 of eq. 4 is 16/15, logarithms are
-// binary, constants are means over the sites weighted by processes, and the transforms, which every site does in full, are as fast
-// as the slowest site's.
+// binary, constants are means over the sites weighted by processes, and the transforms, which every site does in full,
+// are as fast as the slowest site's.
 #pragma once
 
 #include <vector>
@@ -52,7 +53,8 @@ double wan_tree_bytes(double particles, double theta);      // (48 / theta + 24)
 double wan_sample_bytes(double particles, double sampled);  // 4 N r_samp
 double wan_exchanges(const Problem& problem, int sites);    // 5 s + 3 (eq. 11), or 4 (s - 1) + 4 (eq. 15)
 
-// Bytes of memory (SUSHI, section 2.1.4): 60 a particle, 52 a tree node of which there are 0.75 a particle, 4.5 a mesh cell.
+// Bytes of memory (SUSHI, section 2.1.4): 60 a particle, 52 a tree node of which there are 0.75 a particle, 4.5 a mesh
+// cell.
 double memory_bytes(const Problem& problem);
 
 // A step of `processes` in all, spread evenly over the first `sites` of the machine (eqs. 2-12, 15, 16).

@@ -105,7 +105,7 @@ std::string calibrate(int side, const std::function<void(const std::string&)>& s
     return value > 0 ? fmt::format("{} = {:.4g}    # {}\n", key, value, meaning) : std::string();
   };
   return fmt::format(
-             "# What Maki takes here, one rank: maki model calibrate, {}^3 particles of the standard preset at z = 49.\n"
+             "# What Maki takes here, one rank: maki model calibrate, {}^3 particles, standard preset, z = 49.\n"
              "# For several ranks or sites add [network] (docs/model.md), or give --sites with another machine.\n"
              "name = \"this machine\"\nsource = \"measured: {}\"\n\n[maki]\n",
              side, device_text()) +

@@ -140,8 +140,8 @@ TEST(Sushi, GivesTheTreeColumnOfTables7And8) {
   }
 }
 
-// Round trips of pairs of sites are in figure 5, which the text does not have. Those that these rows ask for are the same for all N,
-// M and theta, which is the test.
+// Round trips of pairs of sites are in figure 5, which the text does not have. Those that these rows ask for are the
+// same for all N, M and theta, which is the test.
 TEST(Sushi, GivesTheWideAreaOfTables7And8WithOneRoundTripForEachPair) {
   Machine gbbp = machine("gbbp");
   for (const Site4& row : kGbbp) {

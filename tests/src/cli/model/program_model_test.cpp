@@ -33,8 +33,8 @@ TEST_F(ProgramModel, PrintsTablesCsvAndPlots) {
 
 TEST_F(ProgramModel, TakesAConfigurationAndAnotherMachinesSites) {
   const std::string config = write("tiny.toml", test::kTinyUniverse);
-  const auto result = call("model predict " + config + " --model sushi" + machine("laptop") + "--sites " + test::source_directory() +
-                           "/configs/machines/global_grid.toml --over 2 --processes 8");
+  const auto result = call("model predict " + config + " --model sushi" + machine("laptop") + "--sites " +
+                           test::source_directory() + "/configs/machines/global_grid.toml --over 2 --processes 8");
   EXPECT_EQ(result.code, 0) << result.output;
   expect_words(result, {"N = 16^3", "laptop, 8 cores, global grid", "latency between sites"});
 }
@@ -43,7 +43,8 @@ TEST_F(ProgramModel, SaysWhatIsMissing) {
   EXPECT_EQ(call("model").code, 2);
   EXPECT_EQ(call("model predict").code, 2);
   expect_words(call("model predict" + machine("laptop")), {"no problem to model"});
-  expect_words(call("model predict" + machine("global_grid") + "--particles 64"), {"a TreePM run has a mesh", "--mesh"});
+  expect_words(call("model predict" + machine("global_grid") + "--particles 64"),
+               {"a TreePM run has a mesh", "--mesh"});
   expect_words(call("model predict --model fdps" + machine("das3") + "--particles 64"), {"nothing of an accelerator"});
   expect_words(call("model table --model sushi" + machine("titan_v") + "--particles 64 --mesh 64"), {"lists no sites"});
   expect_words(call("model table" + machine("das3") + "--particles 64 --mesh 64 --over 9"), {"lists 5 sites, not 9"});
