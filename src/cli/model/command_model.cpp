@@ -88,6 +88,7 @@ void print(const Options& given, const model::Report& report) {
 
 void add_report(CLI::App& group, const char* name, const char* meaning, const char* example, Sushi sushi, Fdps fdps,
                 Maki maki) {
+  const bool each_site = std::string_view(name) == "speedup";  // --processes is the number at each
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(group, name, meaning, example, options, [=](Options given) {
     take_from_config(given);
@@ -95,6 +96,10 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
     const model::Machine machine = machine_of(given);
     if (given.kind.empty()) given.kind = machine.maki ? "maki" : machine.sites.empty() ? "fdps" : "sushi";
     check(given);
+    if (!each_site && given.processes < given.sites) {
+      throw Error(fmt::format("{:g} processes are too few for {} sites", given.processes, given.sites), "",
+                  "give --processes, of all sites together");
+    }
     if (given.kind == "sushi") return print(given, sushi(problem_of(given), machine, given.sites, given.processes));
     if (given.kind == "maki") return print(given, maki(maki_run(given), machine));
     model::FdpsRun run;

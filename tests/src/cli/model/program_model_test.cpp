@@ -40,6 +40,7 @@ TEST_F(ProgramModel, TakesAConfigurationAndAnotherMachinesSites) {
 }
 
 TEST_F(ProgramModel, SaysWhatIsMissing) {
+  expect_words(call("model table" + machine("das3") + "--particles 64 --mesh 64 --over 3"), {"too few for 3 sites"});
   EXPECT_EQ(call("model").code, 2);
   EXPECT_EQ(call("model predict").code, 2);
   expect_words(call("model predict" + machine("laptop")), {"no problem to model"});
@@ -47,7 +48,8 @@ TEST_F(ProgramModel, SaysWhatIsMissing) {
                {"a TreePM run has a mesh", "--mesh"});
   expect_words(call("model predict --model fdps" + machine("das3") + "--particles 64"), {"nothing of an accelerator"});
   expect_words(call("model table --model sushi" + machine("titan_v") + "--particles 64 --mesh 64"), {"lists no sites"});
-  expect_words(call("model table" + machine("das3") + "--particles 64 --mesh 64 --over 9"), {"lists 5 sites, not 9"});
+  expect_words(call("model table" + machine("das3") + "--particles 64 --mesh 64 --processes 9 --over 9"),
+               {"lists 5 sites, not 9"});
 }
 
 }  // namespace
