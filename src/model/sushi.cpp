@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/device/error.hpp"
 #include "src/model/fdps.hpp"
 
 namespace maki::model {
@@ -99,6 +100,8 @@ double memory_bytes(const Problem& p) { return (60 + 0.75 * 52) * p.particles + 
 StepTime step_time(const Problem& p, const Machine& machine, int count, double processes) {
   const std::vector<Site> sites = sites_of(machine, count);
   const Network& net = machine.network;
+  if (net.lan_rate <= 0 || net.wan_rate <= 0)
+    throw Error("'" + machine.name + "' has no [network]", "", "give one, or --sites with another machine");
   const double steps = p.block_steps ? p.particles / block_size(p.particles) : 1;  // messages; volumes stay as they are
   const double local = processes / count;
   StepTime time;

@@ -57,7 +57,8 @@ double wan_exchanges(const Problem& problem, int sites);    // 5 s + 3 (eq. 11),
 // cell.
 double memory_bytes(const Problem& problem);
 
-// A step of `processes` in all, spread evenly over the first `sites` of the machine (eqs. 2-12, 15, 16).
+// A step of `processes` in all, spread evenly over the first `sites` of the machine (eqs. 2-12, 15, 16). Throws
+// Error where the machine has fewer sites, or no network.
 StepTime step_time(const Problem& problem, const Machine& machine, int sites, double processes);
 // Eq. 13: `processes` at each site. Eq. 14: `processes` in all.
 double speedup(const Problem& problem, const Machine& machine, int sites, double processes);

@@ -233,6 +233,13 @@ TEST(Sushi, Figure14EfficiencyAgainstBandwidth) {
   EXPECT_TRUE(std::isinf(rate_for_efficiency(k2048, grid, 8, 2048, 0.8)));
 }
 
+TEST(Sushi, NeedsSitesAndANetwork) {
+  Machine grid = machine("global_grid");
+  grid.network = {};
+  EXPECT_THROW(step_time(k2048, grid, 1, 8), Error);
+  EXPECT_THROW(step_time(k2048, machine("das3"), 6, 8), Error);
+}
+
 TEST(Sushi, CountsMemoryAsThePaperDoes) {
   Problem p = cosmology(2048, 0);
   EXPECT_NEAR(memory_bytes(p) / 850e9, 1, 0.01);
