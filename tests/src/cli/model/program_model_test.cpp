@@ -21,7 +21,7 @@ TEST_F(ProgramModel, PrintsTablesCsvAndPlots) {
   const auto csv = call("model efficiency" + machine("das3") + problem + " --csv --svg " + path("e.svg"));
   EXPECT_EQ(csv.code, 0);
   expect_words(csv, {"sites,processes,E,seconds a step,most\n1,120,1.000,"});
-  EXPECT_TRUE(fs::exists(path("e.svg")));
+  EXPECT_TRUE(test::fs::exists(path("e.svg")));
   expect_words(call("model speedup" + machine("global_grid") + "--particles 2048 --mesh 256 --processes 128 --over 16"),
                {"13.5"});
   expect_words(call("model bandwidth" + machine("global_grid") +
