@@ -17,6 +17,7 @@
 #include "host/comm/job.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/model/model_commands.hpp"
 #include "src/cli/sites/sites_commands.hpp"
 #include "src/cli/wan/wan_commands.hpp"
 #include "src/config/text.hpp"
@@ -53,11 +54,11 @@ int report(const char* message) {
   return kFailed;
 }
 
-// The ranks that carry out the command together. Tools of the wide area and checks of sites serve one process, and
-// start no MPI whatever launched them.
+// The ranks that carry out the command together. Tools of the wide area, checks of sites and models serve one process,
+// and start no MPI whatever launched them.
 maki::Communicator those_of(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
-  const bool alone = command == "wan" || command == "sites";
+  const bool alone = command == "wan" || command == "sites" || command == "model";
   return alone ? maki::Communicator::self() : maki::Communicator::world();
 }
 
@@ -102,6 +103,7 @@ int main(int argc, char** argv) {
   maki::add_config_command(program);
   maki::add_wan_commands(program);
   maki::add_sites_commands(program);
+  maki::add_model_commands(program);
   try {
     those_of(argc, argv);
     program.parse(argc, argv);

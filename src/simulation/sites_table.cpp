@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "src/model/sushi.hpp"
 #include "src/simulation/sites_report.hpp"
 
 namespace maki {
@@ -104,7 +105,7 @@ std::string kinds_table(const All& sites) {
   return text + fmt::format(
                     "of a step, at the site with most; a wait for what is still on its way is half a round trip; "
                     "SUSHI has {} exchanges a step (eq. 11)\n",
-                    5 * sites.size() + 3);
+                    model::wan_exchanges({}, static_cast<int>(sites.size())));
 }
 
 struct Volume {
@@ -115,13 +116,15 @@ struct Volume {
 };
 
 std::string bytes_table(const All& sites, const SitesRunFacts& facts) {
-  const double s = static_cast<double>(sites.size()), n = static_cast<double>(facts.particles);
+  const int count = static_cast<int>(sites.size());
+  const double s = count, n = static_cast<double>(facts.particles);
   const double m = std::pow(static_cast<double>(facts.mesh), 3), mb = 1e-6;
   const SiteSums& first = sites.front();
-  const double trees = facts.theta > 0 ? (48 / facts.theta + 24) * std::pow(n, 2.0 / 3) : -1;
+  const double trees = facts.theta > 0 ? model::wan_tree_bytes(n, facts.theta) : -1;
   const std::vector<Volume> volumes = {{sites::Phase::kSums, "sums and samples, a step", first.steps,
-                                        4 * n * kSampledShare},
-                                       {sites::Phase::kMesh, "mesh, a step with it", first.mesh_steps, 4 * s * m},
+                                        model::wan_sample_bytes(n, kSampledShare)},
+                                       {sites::Phase::kMesh, "mesh, a step with it", first.mesh_steps,
+                                        model::wan_mesh_bytes(m, count)},
                                        {sites::Phase::kTrees, "trees, a step", first.steps, trees},
                                        {sites::Phase::kParticles, "particles, new lists", first.rebuilds(), -1}};
   std::string text = fmt::format("{:<26} {:>12} {:>12} {:>12} {:>12}\n", "MB of a site, mean", "sent", "received",

@@ -1,0 +1,69 @@
+// Performance model of Accelerated FDPS (Iwasawa et al. 2020, "Accelerated FDPS: Algorithms to use accelerators with
+// FDPS", section 6, eqs. 1-43): seconds of a step of a tree code with one accelerator a process, lists made or reused,
+// on one node or many.
+//
+// Where the paper's equations disagree with each other, what is taken: eq. 12 with the 24 passes of eq. 6 and eq. 14
+// with the size of a key and the bandwidth of eq. 8 (so eqs. 31 and 33 have them); eq. 19's sizes rather than eq. 31's;
+// in eq. 21 the bytes of table 3, not the 440 of eq. 33; eq. 42 with a plus before n_p.
+#pragma once
+
+#include "src/model/machine.hpp"
+
+namespace maki::model {
+
+// Table 3. Slow-down factors (alpha) have no unit.
+struct FdpsCoefficients {
+  double const_list = 19, cp_all = 0.87, cp_epi = 1.0, cp_force = 1.2, cp_list = 1.0, d2h_force = 1.2, dc_sort = 7.7;
+  double gather = 0.62, gpu_calc = 1.7, gpu_transfer = 2.7, h2d_all = 1.0, h2d_epi = 1.0, h2d_list = 0.86, key = 0.85;
+  double link = 3.4, mom = 1.8, p2p = 1.0, reorder_lt = 1.1, reorder_gt_const = 5.0, reorder_gt_reuse = 1.0;
+  double root = 0.70, sort = 1.1, write_back = 1.4;
+  double b_epi = 24, b_epi_buf = 12, b_epj = 32, b_epj_buf = 16, b_force = 32, b_force_buf = 16, b_fp = 88;  // bytes
+  double b_index = 4, b_id = 4, b_id_buf = 4, b_key = 16, b_pos = 24;                                        // bytes
+  double n_op = 23;                                      // operations an interaction
+  double gather_startup = 1.2e-5, p2p_startup = 1.0e-5;  // seconds, K computer
+};
+
+struct FdpsRun {
+  double particles = 0;  // n, of one process
+  double theta = 0.5;
+  double group = 250;       // <n_i>, particles that share a list
+  double reuse = 16;        // n_reuse: lists live for so many steps
+  double domains = 16;      // n_dc: steps between domain decompositions
+  double samples = 30;      // n_smp: particles of a process sampled for the domains
+  double processes = 1;     // n_p
+  bool index_lists = true;  // lists of indices (G2, G3); else of particles (G1), 16 bytes each
+};
+
+// Seconds of a step, of one process.
+struct FdpsNode {
+  double root = 0;                               // eq. 3
+  double local_tree = 0, local_moments = 0;      // eqs. 4-9
+  double global_tree = 0, global_moments = 0;    // eqs. 10-14 or 15, and 16
+  double send_all = 0;                           // copies and sends of all sources, eqs. 19 and 20
+  double kernel = 0, device_link = 0, host = 0;  // what overlaps: eqs. 21, 22-24, 25-28
+  double take_forces = 0;                        // eq. 29
+  double force() const;                          // eqs. 17 and 18
+  double whole() const;                          // eqs. 1 and 2
+};
+
+struct FdpsStep {
+  double single = 0;      // eq. 33
+  double domains = 0;     // T_dc / n_dc, eqs. 35-37
+  double trees_made = 0;  // T_LET,const / n_reuse, eq. 38
+  double gathered = 0;    // T_LET,allgather, eq. 40
+  double neighbours = 0;  // T_LET,p2p, eq. 41
+  double whole() const { return single + domains + trees_made + gathered + neighbours; }  // eq. 34
+};
+
+// Eq. 30: mean length of the list of `group` particles in a tree of `particles`.
+double list_length(double particles, double group, double theta);
+// Eq. 43, at most n_p - 1: processes that exchange trees one by one. Eq. 42: n_LET, what a process receives; 0 for one.
+double close_processes(const FdpsRun& run);
+double imported(const FdpsRun& run);
+
+FdpsNode fdps_node(const FdpsRun& run, const Accelerator& machine, bool reuse, const FdpsCoefficients& c = {});
+double fdps_single(const FdpsRun& run, const Accelerator& machine, const FdpsCoefficients& c = {});
+// Throws Error where the machine says nothing of its network.
+FdpsStep fdps_step(const FdpsRun& run, const Accelerator& machine, const FdpsCoefficients& c = {});
+
+}  // namespace maki::model

@@ -1,0 +1,62 @@
+// A machine as the performance models see it: sites in the order of their ring, the lines within and between them, an
+// accelerator. Units are seconds and bytes a second. The files: src/config/machine_file.hpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace maki::model {
+
+// SUSHI's constants of a site (its section 3; tables 2, 5 and 10), of one process.
+struct Site {
+  std::string name;
+  double tree = 0;       // tau_tree, seconds an interaction of the tree
+  double fft = 0;        // tau_fft, seconds an operation of the transforms
+  double mesh = 0;       // tau_mesh, seconds a particle for assignment and interpolation
+  double direct = 0;     // seconds an interaction of the direct sum (section 5.2); 0: that of the tree
+  double processes = 1;  // the site's weight in averages: its processes, or any multiple of them
+};
+
+// Lines within a site and between neighbouring ones (SUSHI, tables 6 and 10).
+struct Network {
+  double lan_round_trip = 0, wan_round_trip = 0;  // lambda, seconds
+  double lan_rate = 0, wan_rate = 0;              // sigma, bytes a second
+  bool star = false;                              // s sites share one exchange: each gets wan_rate / (s - 1)
+};
+
+// What Accelerated FDPS's model asks of a node and its network (its section 6.2 and table 4).
+struct Accelerator {
+  double host_rate = 0;      // B_host, bytes a second of main memory (STREAM copy)
+  double transfer_rate = 0;  // B_transfer, bytes a second between host and accelerator
+  double gpu_rate = 0;       // B_GPU, bytes a second of the accelerator's memory
+  double gpu_flops = 0;      // F_GPU, peak operations a second, single precision
+  double inject_rate = 0;    // B_inj, bytes a second of a node into the network
+};
+
+// What Maki takes there, of one rank (`maki model calibrate`; the model: maki.hpp).
+struct MakiConstants {
+  double pair = 0;                  // seconds an interaction of the lists
+  double interactions = 0;          // a particle, of the calibration
+  double reach = 2;                 // its r_cut in mean distances of particles
+  double made = 0, fixed_made = 0;  // seconds a particle, and a step: all but the lists' forces, with new lists
+  double kept = 0, fixed_kept = 0;  // the same with kept lists
+  double mesh_particle = 0;         // seconds a particle: assignment and interpolation
+  double mesh_cell = 0;             // seconds for each of the M log2 M operations of all transforms of a step
+  double code_cell = 33e-9;         // seconds a cell: coding and decoding both meshes for other sites, one core
+};
+
+struct Machine {
+  std::string name;
+  std::string source;  // where the constants are from
+  Network network;
+  std::vector<Site> sites;
+  std::optional<Accelerator> accelerator;
+  std::optional<MakiConstants> maki;
+};
+
+// The first `count` sites of the ring. A machine that lists a single site has any number of the same.
+// Throws Error where it lists fewer than `count`.
+std::vector<Site> sites_of(const Machine& machine, int count);
+
+}  // namespace maki::model

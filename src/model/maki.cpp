@@ -1,0 +1,114 @@
+#include "src/model/maki.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "kernels/error.hpp"
+
+namespace maki::model {
+namespace {
+
+// All from bench/NOTES.md; "measured" is on machine A.
+constexpr double kGroup = 45;  // mean particles of a group (fill 0.69 of 64): "Presets"
+constexpr double kTreeBytes =
+    14;  // of a particle near a face, to another site or rank: 0.22 MB at 64^3, "Several sites"
+constexpr double kMeshBytes = 3;  // of a cell, both meshes, coded: "Mesh bytes", z = 10 to 0 at N/M = 1
+constexpr double kTransposeBytes =
+    32;  // of a cell: four transforms, two transposes each, 8 bytes a complex of half the cells
+constexpr double kParticleBytes = 150;  // at the peak, with lists: docs/design.md, "Memory"
+constexpr double kCellBytes = 17;  // of the mesh: 57.6 bytes a particle with 3.375 cells a particle, "Memory by array"
+constexpr double kMovedShare = 0.01;  // of a site's particles change site at a rebuild: assumed
+constexpr double kMovedBytes = 44;    // of a particle: position, momentum, id, last bits
+
+// r_cut in mean distances of particles; where there is no mesh, trees reach as far as eq. 12 of SUSHI has it.
+double reach(const MakiRun& run) { return run.cells > 0 ? run.cut * std::cbrt(run.particles / run.cells) : 6; }
+
+// Particles within reach of a rank's domain, of others.
+double around(const MakiRun& run) {
+  const double own = run.particles / run.ranks;
+  return std::min(std::pow(std::cbrt(own) + 2 * reach(run), 3) - own, run.particles - own);
+}
+
+double waited(double message, double covered) { return std::max(0.0, message - covered); }
+
+}  // namespace
+
+double MakiStep::mean(const MakiRun& run) const {
+  const double rebuilds = 1 / run.rebuild_every, longs = run.cells > 0 ? 1 / run.long_every : 0;
+  return rebuilds * rebuild_step() + (1 - rebuilds) * kept_step() + longs * long_part();
+}
+
+const char* MakiStep::largest(const MakiRun& run) const {
+  const double rebuilds = 1 / run.rebuild_every, longs = run.cells > 0 ? 1 / run.long_every : 0;
+  const std::array<std::pair<double, const char*>, 8> parts = {
+      {{evaluate, "forces"},
+       {rebuilds * made, "new trees and lists"},
+       {(1 - rebuilds) * kept, "sweeps and repairs"},
+       {longs * mesh, "the mesh"},
+       {longs * code, "coding the mesh for other sites"},
+       {longs * transpose, "bytes of the mesh between ranks"},
+       {rebuilds * waited_made + (1 - rebuilds) * waited_kept, "trees and particles of others"},
+       {longs * waited_mesh, "the mesh between sites"}}};
+  return std::max_element(parts.begin(), parts.end())->second;
+}
+
+double maki_interactions(const MakiRun& run, const MakiConstants& c) {
+  const double box = std::cbrt(kGroup);
+  return c.interactions * std::pow((box + 2 * reach(run)) / (box + 2 * c.reach), 3);
+}
+
+double maki_tree_bytes(const MakiRun& run) {
+  const double faces = run.sites > 1 ? 2 : 0;
+  return kTreeBytes * faces * std::pow(run.particles, 2.0 / 3) * reach(run);
+}
+
+// Each site's part goes the shorter way around to all others: half of the parts pass each direction of a link.
+double maki_mesh_bytes(const MakiRun& run) { return kMeshBytes * run.cells / run.sites * (run.sites / 2); }
+
+double maki_memory_bytes(const MakiRun& run) {
+  return (kParticleBytes * run.particles + kCellBytes * run.cells * run.sites) / run.ranks;
+}
+
+MakiStep maki_step(const MakiRun& run, const Machine& machine) {
+  if (!machine.maki) {
+    throw Error(
+        fmt::format("'{}' has no constants of Maki", machine.name), "",
+        "give a machine with [maki], such as configs/machines/h100_node.toml, or make one: maki model calibrate");
+  }
+  const Network& net = machine.network;
+  if (run.ranks > 1 && (net.lan_rate <= 0 || net.wan_rate <= 0)) {
+    throw Error(fmt::format("'{}' has no [network] for several ranks", machine.name), "",
+                "give one, or --sites with another machine");
+  }
+  const MakiConstants& c = *machine.maki;
+  const double own = run.particles / run.ranks, all = own + around(run);
+  MakiStep step;
+  step.evaluate = c.pair * maki_interactions(run, c) * own;
+  step.made = c.fixed_made + c.made * all;
+  step.kept = c.fixed_kept + c.kept * all;
+  const double local = run.ranks / run.sites;  // each site transforms the whole mesh
+  if (run.cells > 0) {
+    step.mesh = c.mesh_particle * own + c.mesh_cell * run.cells * std::log2(run.cells) / local;
+    if (local > 1) step.transpose = kTransposeBytes * run.cells / local / net.lan_rate;
+    if (run.sites > 1) step.code = c.code_cell * run.cells / local;
+  }
+  if (run.ranks > 1) {  // trees of other ranks travel while the own one is evaluated
+    const double message = net.lan_round_trip / 2 + kTreeBytes * around(run) / net.lan_rate;
+    step.waited_made = step.waited_kept = waited(message, step.evaluate);
+  }
+  if (run.sites > 1) {
+    const double rate = net.star ? net.wan_rate / (run.sites - 1) : net.wan_rate, half = net.wan_round_trip / 2;
+    const double trees = waited(half + maki_tree_bytes(run) / rate, step.evaluate);
+    step.waited_kept = std::max(step.waited_kept, trees);
+    step.waited_made = std::max(step.waited_made, trees) + half +
+                       kMovedShare * kMovedBytes * run.particles / run.sites / rate;  // particles are taken at once
+    step.waited_mesh = waited(half * (run.sites / 2) + (maki_tree_bytes(run) + maki_mesh_bytes(run)) / rate,
+                              step.evaluate + step.kept + step.waited_kept);
+  }
+  return step;
+}
+
+}  // namespace maki::model

@@ -1,0 +1,47 @@
+// Maki's own model: seconds of its three kinds of steps (new lists, kept lists, and those that use the mesh as well),
+// over ranks and sites. It has the form of SUSHI's (sushi.hpp: forces, mesh, lines within and between sites) with
+// Maki's phases: what is made anew only in a rebuild, messages that travel while the own tree is evaluated
+// (docs/design.md, "Many ranks" and "Many sites"; waits: the table of bench/NOTES.md, "Several sites"), and transforms
+// that every site does in full on all its ranks.
+#pragma once
+
+#include "src/model/machine.hpp"
+
+namespace maki::model {
+
+struct MakiRun {
+  double particles = 0;  // N
+  double cells = 0;      // M, of the whole mesh; 0: none
+  double cut = 3;        // r_cut in mesh cells
+  double ranks = 1;      // of all sites
+  int sites = 1;
+  double rebuild_every = 9;  // steps: quickstart rebuilds 86 times in 768 (bench/NOTES.md, "Ranks")
+  double long_every = 7.5;   // steps: at z = 0 two of 15 use the mesh (the same)
+};
+
+// Seconds of one step of each kind, of the slowest site.
+struct MakiStep {
+  double evaluate = 0;        // forces by lists, in every step
+  double made = 0, kept = 0;  // what else a step takes with new lists, with kept ones
+  double mesh = 0, code = 0,
+         transpose = 0;  // in a long step: the mesh; coding its messages to other sites; bytes between ranks
+  double waited_made = 0, waited_kept = 0, waited_mesh = 0;              // for messages, of each kind
+  double rebuild_step() const { return evaluate + made + waited_made; }  // without the mesh, as the next
+  double kept_step() const { return evaluate + kept + waited_kept; }
+  double long_part() const { return mesh + code + transpose + waited_mesh; }  // what the mesh adds to a step
+  double mean(const MakiRun& run) const;
+  const char* largest(const MakiRun& run) const;  // what takes most of the mean, in words
+};
+
+// Interactions a particle: those of the calibration, scaled with the volume within r_cut of a group's box.
+double maki_interactions(const MakiRun& run, const MakiConstants& constants);
+// Bytes in a step from a site to its neighbours (trees), and with the mesh through each direction of a link.
+double maki_tree_bytes(const MakiRun& run);
+double maki_mesh_bytes(const MakiRun& run);
+// Bytes of device memory of a rank; the mesh is spread over the ranks of its site.
+double maki_memory_bytes(const MakiRun& run);
+
+// Throws Error where the machine has no [maki], or no network where there are several ranks.
+MakiStep maki_step(const MakiRun& run, const Machine& machine);
+
+}  // namespace maki::model

@@ -1,0 +1,333 @@
+#include "src/model/reports.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+#include "kernels/error.hpp"
+
+namespace maki::model {
+namespace {
+
+std::string number(double value) { return fmt::format("{:.4g}", value); }
+
+std::string name_of(const Problem& p) {
+  const std::string n = fmt::format("N = {:.4g}^3", std::cbrt(p.particles));
+  if (p.method == Method::kTreePm) return fmt::format("{}, M = {:.4g}^3", n, std::cbrt(p.cells));
+  return fmt::format("{}, {}{}", n, p.method == Method::kTree ? "tree" : "direct",
+                     p.block_steps ? ", block steps" : "");
+}
+
+// One curve over sites 1, 2, ... with a column of processes.
+Report over_sites(const std::string& what, const char* head, const Problem& p, const Machine& machine, int sites,
+                  const std::function<double(int)>& processes, const std::function<double(int)>& value) {
+  Report report;
+  report.table.heads = {"sites", "processes", head, "seconds a step", "most"};
+  report.plot = {fmt::format("{}: {}", machine.name, name_of(p)), "sites", what, false, false, {{what, {}, {}}}};
+  for (int s = 1; s <= sites; ++s) {
+    const StepTime time = step_time(p, machine, s, processes(s));
+    report.table.rows.push_back({std::to_string(s), number(processes(s)), fmt::format("{:.3f}", value(s)),
+                                 number(time.whole()), time.largest()});
+    report.plot.lines[0].x.push_back(s), report.plot.lines[0].y.push_back(value(s));
+  }
+  return report;
+}
+
+const Accelerator& accelerator_of(const Machine& machine) {
+  if (!machine.accelerator) {
+    throw Error(fmt::format("'{}' says nothing of an accelerator", machine.name), "",
+                "give a machine with [accelerator], such as configs/machines/fdps_reference.toml");
+  }
+  return *machine.accelerator;
+}
+
+Report fdps_scaling(const FdpsRun& given, const Machine& machine, bool weak) {
+  Report report;
+  report.table.heads = {"processes", "seconds a step", weak ? "efficiency" : "speedup",
+                        "single",    "domains",        "trees made",
+                        "gathered",  "neighbours"};
+  report.plot = {machine.name + (weak ? ": weak scaling" : ": strong scaling"),
+                 "processes",
+                 "seconds a step",
+                 true,
+                 true,
+                 {{"step", {}, {}}, {"one node", {}, {}}, {"gathered", {}, {}}, {"neighbours", {}, {}}}};
+  double first = 0;
+  for (double p = 1; p <= given.processes * 1.0001; p *= std::sqrt(10.0)) {
+    FdpsRun run = given;
+    run.processes = std::round(p);
+    if (!weak) run.particles = given.particles / run.processes;
+    const FdpsStep step = fdps_step(run, accelerator_of(machine));
+    if (first == 0) first = step.whole();
+    report.table.rows.push_back({number(run.processes), number(step.whole()), number(first / step.whole()),
+                                 number(step.single), number(step.domains), number(step.trees_made),
+                                 number(step.gathered), number(step.neighbours)});
+    const double values[] = {step.whole(), step.single, step.gathered, step.neighbours};
+    for (std::size_t i = 0; i < 4; ++i)
+      report.plot.lines[i].x.push_back(run.processes), report.plot.lines[i].y.push_back(values[i]);
+  }
+  return report;
+}
+
+}  // namespace
+
+Report table_report(const Problem& p, const Machine& machine, int sites, double processes) {
+  Report report;
+  report.table.heads = {"N^1/3",      "M^1/3", "processes", "sites", "comm local",
+                        "comm total", "tree",  "PM",        "exec.", "most"};
+  report.plot = {fmt::format("{}: {}, {:g} processes", machine.name, name_of(p), processes),
+                 "sites",
+                 "seconds a step",
+                 false,
+                 false,
+                 {{"step", {}, {}}, {"communication", {}, {}}, {"tree", {}, {}}, {"within sites", {}, {}}}};
+  for (int s = 1; s <= sites; ++s) {
+    const StepTime t = step_time(p, machine, s, processes);
+    report.table.rows.push_back({number(std::cbrt(p.particles)), p.cells > 0 ? number(std::cbrt(p.cells)) : "-",
+                                 number(processes), std::to_string(s), fmt::format("{:.2f}", t.local()),
+                                 fmt::format("{:.2f}", t.communication()), fmt::format("{:.2f}", t.force),
+                                 fmt::format("{:.2f}", t.mesh), fmt::format("{:.2f}", t.whole()), t.largest()});
+    const double values[] = {t.whole(), t.communication(), t.force, t.local()};
+    for (std::size_t i = 0; i < 4; ++i)
+      report.plot.lines[i].x.push_back(s), report.plot.lines[i].y.push_back(values[i]);
+  }
+  report.notes = {"Seconds a step, with the columns of SUSHI's table 3 (eqs. 2-12)."};
+  return report;
+}
+
+Report speedup_report(const Problem& p, const Machine& machine, int sites, double processes) {
+  return over_sites(
+      "speedup", "S", p, machine, sites, [=](int s) { return s * processes; },
+      [&](int s) { return speedup(p, machine, s, processes); });
+}
+
+Report efficiency_report(const Problem& p, const Machine& machine, int sites, double processes) {
+  return over_sites(
+      "efficiency", "E", p, machine, sites, [=](int) { return processes; },
+      [&](int s) { return efficiency(p, machine, s, processes); });
+}
+
+Report bandwidth_report(const Problem& p, const Machine& machine, int sites, double processes) {
+  Report report;
+  const std::string e = fmt::format("E({})", sites);
+  report.table.heads = {"MB/s", e, "seconds a step", "most"};
+  report.plot = {fmt::format("{}: {}", machine.name, name_of(p)), "MB/s between sites", e, true, false, {{e, {}, {}}}};
+  Machine other = machine;
+  for (int i = 0; i <= 24; ++i) {
+    other.network.wan_rate = 1e7 * std::pow(10, i / 8.0);
+    const double value = efficiency(p, other, sites, processes);
+    const StepTime time = step_time(p, other, sites, processes);
+    report.table.rows.push_back(
+        {number(1e-6 * other.network.wan_rate), fmt::format("{:.3f}", value), number(time.whole()), time.largest()});
+    report.plot.lines[0].x.push_back(1e-6 * other.network.wan_rate), report.plot.lines[0].y.push_back(value);
+  }
+  const double wanted = rate_for_efficiency(p, machine, sites, processes, 0.8);
+  report.notes = {std::isfinite(wanted)
+                      ? fmt::format("{} = 0.8 takes {:.4g} MB/s.", e, 1e-6 * wanted)
+                      : fmt::format("{} = 0.8 is out of reach at any rate: the round trips alone take too long.", e)};
+  return report;
+}
+
+Report predict_report(const Problem& p, const Machine& machine, int sites, double processes) {
+  const StepTime t = step_time(p, machine, sites, processes);
+  Report report;
+  report.table.heads = {"part", "seconds a step", "share"};
+  report.plot = table_report(p, machine, sites, processes).plot;
+  const auto add = [&](const char* what, double seconds) {
+    report.table.rows.push_back({what, number(seconds), fmt::format("{:.1f} %", 100 * seconds / t.whole())});
+  };
+  add("forces", t.force), add("mesh", t.mesh);
+  add("within sites, latency", t.lan_latency), add("within sites, bytes", t.lan_volume);
+  add("between sites, latency", t.wan_latency), add("between sites, bytes", t.wan_volume);
+  add("step", t.whole());
+  report.notes = {fmt::format("{} on {} ({} site{}, {:g} processes).", name_of(p), machine.name, sites,
+                              sites > 1 ? "s" : "", processes),
+                  fmt::format("Most of a step: {}.", t.largest()),
+                  fmt::format("Efficiency over one site with all processes (eq. 14): {:.3f}.",
+                              efficiency(p, machine, sites, processes)),
+                  fmt::format("Memory by SUSHI's count: {:.4g} GB in all, {:.4g} GB a process.", 1e-9 * memory_bytes(p),
+                              1e-9 * memory_bytes(p) / processes)};
+  return report;
+}
+
+Report fdps_table_report(const FdpsRun& run, const Machine& machine) {
+  const FdpsNode made = fdps_node(run, accelerator_of(machine), false);
+  const FdpsNode kept = fdps_node(run, accelerator_of(machine), true);
+  Report report;
+  report.table.heads = {"phase", "new lists", "kept lists"};
+  const auto add = [&](const char* what, double a, double b) {
+    report.table.rows.push_back({what, number(a), number(b)});
+  };
+  add("root cell", made.root, kept.root);
+  add("local tree", made.local_tree, kept.local_tree);
+  add("moments of the local tree", made.local_moments, kept.local_moments);
+  add("global tree", made.global_tree, kept.global_tree);
+  add("moments of the global tree", made.global_moments, kept.global_moments);
+  add("sources to the accelerator", made.send_all, kept.send_all);
+  add("  force kernel", made.kernel, kept.kernel);
+  add("  lists, targets, forces on the bus", made.device_link, kept.device_link);
+  add("  lists and copies on the host", made.host, kept.host);
+  add("forces back", made.take_forces, kept.take_forces);
+  add("step", made.whole(), kept.whole());
+  report.plot = {machine.name,
+                 "particles that share a list",
+                 "seconds a step",
+                 true,
+                 true,
+                 {{"new lists", {}, {}}, {"kept lists", {}, {}}, {fmt::format("mean of {:g}", run.reuse), {}, {}}}};
+  for (double group = 32; group < 9000; group *= std::sqrt(2.0)) {
+    FdpsRun other = run;
+    other.group = group;
+    const double values[] = {fdps_node(other, *machine.accelerator, false).whole(),
+                             fdps_node(other, *machine.accelerator, true).whole(),
+                             fdps_single(other, *machine.accelerator)};
+    for (std::size_t i = 0; i < 3; ++i)
+      report.plot.lines[i].x.push_back(group), report.plot.lines[i].y.push_back(values[i]);
+  }
+  report.notes = {"Seconds, one process; of the three indented lines the longest counts (eqs. 17 and 18).",
+                  fmt::format("Mean of a step where lists live for {:g}: {:.4g} s.", run.reuse,
+                              fdps_single(run, *machine.accelerator))};
+  return report;
+}
+
+Report fdps_speedup_report(const FdpsRun& run, const Machine& machine) { return fdps_scaling(run, machine, false); }
+Report fdps_efficiency_report(const FdpsRun& run, const Machine& machine) { return fdps_scaling(run, machine, true); }
+
+Report fdps_bandwidth_report(const FdpsRun& run, const Machine& machine) {
+  Report report;
+  report.table.heads = {"factor", "host memory", "bus", "both"};
+  report.plot = {machine.name,
+                 "bandwidth over that of the machine",
+                 "time over that of the machine",
+                 true,
+                 false,
+                 {{"host memory", {}, {}}, {"bus", {}, {}}, {"both", {}, {}}}};
+  const double whole = fdps_single(run, accelerator_of(machine));
+  for (int i = -8; i <= 8; ++i) {
+    const double factor = std::pow(10, i / 8.0);
+    std::vector<std::string> row = {number(factor)};
+    for (std::size_t k = 0; k < 3; ++k) {
+      Accelerator other = *machine.accelerator;
+      if (k != 1) other.host_rate *= factor;
+      if (k != 0) other.transfer_rate *= factor;
+      const double ratio = fdps_single(run, other) / whole;
+      row.push_back(fmt::format("{:.3f}", ratio));
+      report.plot.lines[k].x.push_back(factor), report.plot.lines[k].y.push_back(ratio);
+    }
+    report.table.rows.push_back(row);
+  }
+  report.notes = {"Time of a step over that of the machine as it is, where bandwidths are multiplied by the factor."};
+  return report;
+}
+
+Report fdps_predict_report(const FdpsRun& run, const Machine& machine) {
+  const FdpsStep step = fdps_step(run, accelerator_of(machine));
+  Report report;
+  report.table.heads = {"part", "seconds a step", "share"};
+  const auto add = [&](const char* what, double seconds) {
+    report.table.rows.push_back({what, number(seconds), fmt::format("{:.1f} %", 100 * seconds / step.whole())});
+  };
+  add("one node", step.single), add("domains", step.domains), add("trees for others", step.trees_made);
+  add("cells of all", step.gathered), add("trees of neighbours", step.neighbours), add("step", step.whole());
+  report.plot = fdps_table_report(run, machine).plot;
+  report.notes = {fmt::format("{:.4g} particles a process, {:g} process{}, on {}.", run.particles, run.processes,
+                              run.processes > 1 ? "es" : "", machine.name)};
+  return report;
+}
+
+namespace {
+
+std::string maki_name(const MakiRun& run, const Machine& machine) {
+  return fmt::format("Maki, {}: N = {:.4g}^3{}", machine.name, std::cbrt(run.particles),
+                     run.cells > 0 ? fmt::format(", M = {:.4g}^3", std::cbrt(run.cells)) : "");
+}
+
+MakiRun over(MakiRun run, int sites, double ranks) {
+  run.sites = sites, run.ranks = ranks;
+  return run;
+}
+
+// Mean seconds of a step, relative to one site.
+double maki_gain(const MakiRun& run, const Machine& machine, int sites, bool each) {
+  const MakiRun one = over(run, 1, run.ranks), many = over(run, sites, each ? sites * run.ranks : run.ranks);
+  return maki_step(one, machine).mean(one) / maki_step(many, machine).mean(many);
+}
+
+Report maki_over_sites(const MakiRun& run, const Machine& machine, bool each, const char* head) {
+  Report report;
+  report.table.heads = {"sites", "ranks", "rebuild", "kept", "mesh adds", "mean", "waited", head, "most"};
+  report.plot = {maki_name(run, machine), "sites", head, false, false, {{head, {}, {}}}};
+  for (int s = 1; s <= run.sites; ++s) {
+    const MakiRun here = over(run, s, each ? s * run.ranks : run.ranks);
+    const MakiStep t = maki_step(here, machine);
+    const double waited = t.waited_made / run.rebuild_every + t.waited_kept * (1 - 1 / run.rebuild_every) +
+                          (run.cells > 0 ? t.waited_mesh / run.long_every : 0);
+    const double gain = maki_gain(run, machine, s, each);
+    report.table.rows.push_back({std::to_string(s), number(here.ranks), number(t.rebuild_step()), number(t.kept_step()),
+                                 number(t.long_part()), number(t.mean(here)), number(waited), number(gain),
+                                 t.largest(here)});
+    report.plot.lines[0].x.push_back(s), report.plot.lines[0].y.push_back(gain);
+  }
+  report.notes = {fmt::format("Seconds a step; the mean has new lists every {:g} steps and the mesh every {:g}.",
+                              run.rebuild_every, run.long_every)};
+  return report;
+}
+
+}  // namespace
+
+Report maki_table_report(const MakiRun& run, const Machine& machine) {
+  return maki_over_sites(run, machine, false, "E");
+}
+Report maki_speedup_report(const MakiRun& run, const Machine& machine) {
+  return maki_over_sites(run, machine, true, "S");
+}
+Report maki_efficiency_report(const MakiRun& run, const Machine& machine) {
+  return maki_over_sites(run, machine, false, "E");
+}
+
+Report maki_bandwidth_report(const MakiRun& run, const Machine& machine) {
+  Report report;
+  const std::string e = fmt::format("E({})", run.sites);
+  report.table.heads = {"MB/s", e, "seconds a step", "most"};
+  report.plot = {maki_name(run, machine), "MB/s between sites", e, true, false, {{e, {}, {}}}};
+  Machine other = machine;
+  for (int i = 0; i <= 24; ++i) {
+    other.network.wan_rate = 1e7 * std::pow(10, i / 8.0);
+    const double value = maki_gain(run, other, run.sites, false);
+    const MakiStep step = maki_step(run, other);
+    report.table.rows.push_back({number(1e-6 * other.network.wan_rate), fmt::format("{:.3f}", value),
+                                 number(step.mean(run)), step.largest(run)});
+    report.plot.lines[0].x.push_back(1e-6 * other.network.wan_rate), report.plot.lines[0].y.push_back(value);
+  }
+  return report;
+}
+
+Report maki_predict_report(const MakiRun& run, const Machine& machine) {
+  const MakiStep t = maki_step(run, machine);
+  Report report;
+  report.table.heads = {"part", "seconds", "in"};
+  const auto add = [&](const char* what, double seconds, const char* in) {
+    report.table.rows.push_back({what, number(seconds), in});
+  };
+  add("forces by lists", t.evaluate, "every step"), add("new trees and lists", t.made, "a rebuild");
+  add("sweeps and repairs", t.kept, "a step with kept lists"), add("mesh", t.mesh, "a long step");
+  add("coding for other sites", t.code, "a long step"), add("transposes", t.transpose, "a long step");
+  add("waited", t.waited_made, "a rebuild"), add("waited", t.waited_kept, "a step with kept lists");
+  add("waited", t.waited_mesh, "a long step"), add("rebuild", t.rebuild_step(), "without the mesh");
+  add("step with kept lists", t.kept_step(), "without the mesh"), add("what the mesh adds", t.long_part(), "");
+  add("mean", t.mean(run),
+      fmt::format("rebuilds every {:g}, mesh every {:g}", run.rebuild_every, run.long_every).c_str());
+  report.plot = maki_table_report(run, machine).plot;
+  report.notes = {fmt::format("{} ({:g} ranks, {} sites).", maki_name(run, machine), run.ranks, run.sites),
+                  fmt::format("Constants: {}.", machine.source), fmt::format("Most of the mean: {}.", t.largest(run)),
+                  fmt::format("Memory of a rank: {:.4g} GB.", 1e-9 * maki_memory_bytes(run))};
+  if (run.sites > 1) {
+    report.notes.push_back(
+        fmt::format("Between sites: {:.4g} MB of trees a step, {:.4g} MB of the mesh where it is used.",
+                    1e-6 * maki_tree_bytes(run), 1e-6 * maki_mesh_bytes(run)));
+  }
+  return report;
+}
+
+}  // namespace maki::model

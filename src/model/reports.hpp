@@ -1,0 +1,48 @@
+// The tables and plots of `maki model`, from the models of SUSHI (sushi.hpp), of Accelerated FDPS (fdps.hpp) and of
+// Maki (maki.hpp).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/model/fdps.hpp"
+#include "src/model/maki.hpp"
+#include "src/model/output.hpp"
+#include "src/model/sushi.hpp"
+
+namespace maki::model {
+
+struct Report {
+  Table table;
+  Plot plot;
+  std::vector<std::string> notes;  // sentences below the table
+};
+
+// `sites`: up to so many, from one on. `processes`: in all, but in speedup_report at each site.
+Report table_report(const Problem& problem, const Machine& machine, int sites, double processes);
+Report speedup_report(const Problem& problem, const Machine& machine, int sites, double processes);
+Report efficiency_report(const Problem& problem, const Machine& machine, int sites, double processes);
+// Efficiency over `sites` sites (eq. 14) against the rate between them, 10 MB/s to 10 GB/s.
+Report bandwidth_report(const Problem& problem, const Machine& machine, int sites, double processes);
+// One step over `sites` sites: what it takes, what bounds it, memory.
+Report predict_report(const Problem& problem, const Machine& machine, int sites, double processes);
+
+// Of Accelerated FDPS. Throw Error where the machine has no [accelerator].
+Report fdps_table_report(const FdpsRun& run,
+                         const Machine& machine);  // phases of a step with new lists, and with kept ones
+Report fdps_speedup_report(const FdpsRun& run,
+                           const Machine& machine);  // run.particles in all, 1 to run.processes processes
+Report fdps_efficiency_report(const FdpsRun& run, const Machine& machine);  // run.particles each, the same processes
+Report fdps_bandwidth_report(const FdpsRun& run,
+                             const Machine& machine);  // host and bus slower and faster, as in fig. 10
+Report fdps_predict_report(const FdpsRun& run, const Machine& machine);
+
+// Of Maki. run.sites: how many, or up to how many; run.ranks: in all, but in the second at each site. Throw Error as
+// maki_step().
+Report maki_table_report(const MakiRun& run, const Machine& machine);
+Report maki_speedup_report(const MakiRun& run, const Machine& machine);
+Report maki_efficiency_report(const MakiRun& run, const Machine& machine);
+Report maki_bandwidth_report(const MakiRun& run, const Machine& machine);
+Report maki_predict_report(const MakiRun& run, const Machine& machine);
+
+}  // namespace maki::model

@@ -1,0 +1,69 @@
+// SUSHI's performance model (Groen, Portegies Zwart, Ishiyama & Makino, "High Performance Gravitational N-body
+// Simulations on a Planet-wide Distributed Supercomputer", eqs. 1-16): seconds of a step over sites of many processes
+// each.
+//
+// What its tables need beyond the text, found from their digits: the exponent 1.0667 of eq. 4 is 16/15, logarithms are
+// binary, constants are means over the sites weighted by processes, and the transforms, which every site does in full,
+// are as fast as the slowest site's.
+#pragma once
+
+#include <vector>
+
+#include "src/model/machine.hpp"
+
+namespace maki::model {
+
+enum class Method { kTreePm, kTree, kDirect };
+
+struct Problem {
+  double particles = 0;      // N
+  double cells = 0;          // M, of the whole mesh
+  double theta = 0.5;        // opening angle; the fits hold for 0.2 to 0.75
+  double sampled = 1e-4;     // r_samp, particles sampled for the domains, as a share of N
+  double moved = 0;          // bytes of particles that a site sends its neighbours in a step (SUSHI, section 4)
+  double group = 1000;       // particles that share a list (SUSHI's ncrit); Method::kTree
+  bool block_steps = false;  // individual steps in blocks; a "step" is then N / n_b blocks (section 5.2.2)
+  Method method = Method::kTreePm;
+};
+
+// Seconds of a step.
+struct StepTime {
+  double force = 0;        // t_tree, or the direct sum
+  double mesh = 0;         // t_pm
+  double lan_latency = 0;  // t_1
+  double lan_volume = 0;   // t_b
+  double wan_latency = 0;  // w_1
+  double wan_volume = 0;   // w_b
+
+  double local() const { return lan_latency + lan_volume; }                    // t_comm, eq. 6
+  double communication() const { return local() + wan_latency + wan_volume; }  // t_comm + w_comm, eqs. 6 and 10
+  double whole() const { return force + mesh + communication(); }              // t_exec, eqs. 2 and 9
+  const char* largest() const;                                                 // what takes most, in words
+};
+
+// Eq. 4, of all particles. kTree: eq. 30 of Accelerated FDPS (fdps.hpp), which stands in for Makino (1991), whose
+// expression for a Plummer sphere SUSHI's text does not print. kDirect: N^2.
+double interactions(const Problem& problem);
+// n_b = 0.2 N^0.81, the mean of particles in a block (section 5.2.2).
+double block_size(double particles);
+
+// Bytes of a site on the wide area in a step, the terms of eqs. 12 and 16.
+double wan_mesh_bytes(double cells, int sites);             // 4 s M
+double wan_tree_bytes(double particles, double theta);      // (48 / theta + 24) N^(2/3)
+double wan_sample_bytes(double particles, double sampled);  // 4 N r_samp
+double wan_exchanges(const Problem& problem, int sites);    // 5 s + 3 (eq. 11), or 4 (s - 1) + 4 (eq. 15)
+
+// Bytes of memory (SUSHI, section 2.1.4): 60 a particle, 52 a tree node of which there are 0.75 a particle, 4.5 a mesh
+// cell.
+double memory_bytes(const Problem& problem);
+
+// A step of `processes` in all, spread evenly over the first `sites` of the machine (eqs. 2-12, 15, 16). Throws
+// Error where the machine has fewer sites, or no network.
+StepTime step_time(const Problem& problem, const Machine& machine, int sites, double processes);
+// Eq. 13: `processes` at each site. Eq. 14: `processes` in all.
+double speedup(const Problem& problem, const Machine& machine, int sites, double processes);
+double efficiency(const Problem& problem, const Machine& machine, int sites, double processes);
+// The least rate between sites, bytes a second, with which eq. 14 reaches `wanted`; infinity where none does.
+double rate_for_efficiency(const Problem& problem, Machine machine, int sites, double processes, double wanted);
+
+}  // namespace maki::model

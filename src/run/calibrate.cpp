@@ -1,0 +1,122 @@
+#include "src/run/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "src/config/parse.hpp"
+#include "src/model/machine.hpp"
+#include "src/run/build.hpp"
+#include "src/run/estimate.hpp"
+#include "src/run/start_run.hpp"
+
+namespace maki {
+namespace {
+
+constexpr int kSteps = 32;            // of each run; every fourth makes new lists
+constexpr double kSpacing = 0.78125;  // Mpc/h between particles, as in quickstart
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// The least seconds of steps with new lists and with kept ones: in the lists' forces, in the mesh, in all else.
+class Watch : public RunObserver {
+ public:
+  double evaluate = kNever, mesh = kNever, made = kNever, kept = kNever, interactions = 0;
+
+  void step(const StepMetrics& metrics, const PhaseTimers& timers, double) override {
+    if (metrics.step == 0) return;  // the first forces warm up
+    ++steps_;
+    double lists = 0, far = 0;
+    for (const PhaseTime& phase : phase_times(timers)) {
+      if (phase.path == "tree/evaluate") lists = phase.seconds;
+      if (phase.path == "mesh") far = phase.seconds;
+    }
+    evaluate = std::min(evaluate, lists);
+    if (far > 0) mesh = std::min(mesh, far);
+    double& rest = metrics.gravity.rebuilt ? made : kept;
+    rest = std::min(rest, std::max(metrics.seconds - lists - far, 0.0));
+    interactions = static_cast<double>(metrics.gravity.interactions);
+  }
+  std::string stop_reason(double) override { return steps_ < kSteps ? "" : "calibrated"; }
+
+ private:
+  int steps_ = 0;
+};
+
+struct Measured {
+  double particles = 0, cells = 0, cut = 0;
+  Watch watch;
+};
+
+Measured measure(int side, double cells_a_spacing, const std::function<void(const std::string&)>& say) {
+  const auto mesh = static_cast<int>(std::lround(side * cells_a_spacing));
+  const Config config = parse_config("", "calibrate",
+                                     {"run.kind=cosmology", fmt::format("box.size={} Mpc/h", kSpacing * side),
+                                      fmt::format("initial.particles_per_side={}", side), "gravity.reuse=4",
+                                      fmt::format("gravity.softening={} kpc/h", 1e3 * kSpacing / 30),
+                                      fmt::format("gravity.mesh={}", mesh), "time.end_redshift=5"});
+  Prepared run = prepare(config, true, Communicator::self());
+  const Stream stream;
+  SimulationOptions options = simulation_options(run);
+  options.energy_interval = 0;
+  Measured measured{static_cast<double>(run.particles), std::pow(mesh, 3), *run.config.gravity.r_cut, {}};
+  Timeline timeline = timeline_of(run);
+  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), measured.watch);
+  simulation.run();
+  const Watch& w = measured.watch;
+  say(fmt::format(
+      "{}^3 particles, mesh {}^3: forces {:.4g} s, mesh {:.4g} s, the rest {:.4g} s with new lists and {:.4g} s "
+      "with kept ones",
+      side, mesh, w.evaluate, w.mesh, w.made, w.kept));
+  return measured;
+}
+
+// a + b x through two points, neither below zero.
+struct Line {
+  double fixed = 0, each = 0;
+};
+Line through(double x1, double y1, double x2, double y2) {
+  const double each = std::clamp((y2 - y1) / (x2 - x1), 0.0, y2 / x2);
+  return {y2 - each * x2, each};
+}
+
+double reach(const Measured& m) { return m.cut * std::cbrt(m.particles / m.cells); }
+double operations(const Measured& m) { return m.cells * std::log2(m.cells); }
+
+}  // namespace
+
+std::string calibrate(int side, const std::function<void(const std::string&)>& say) {
+  if (side == 0) side = machine_memory().shared ? 64 : 128;
+  const Measured half = measure(side / 2, 1.5, say), coarse = measure(side, 1, say), whole = measure(side, 1.5, say);
+  const Line made = through(half.particles, half.watch.made, whole.particles, whole.watch.made);
+  const Line kept = through(half.particles, half.watch.kept, whole.particles, whole.watch.kept);
+  const double n = whole.particles;
+  const Line mesh = through(operations(coarse), coarse.watch.mesh, operations(whole), whole.watch.mesh);
+  model::MakiConstants c;
+  c.pair = whole.watch.evaluate / whole.watch.interactions;
+  c.interactions = whole.watch.interactions / n;
+  c.reach = reach(whole);
+  c.made = made.each, c.fixed_made = made.fixed, c.kept = kept.each, c.fixed_kept = kept.fixed;
+  c.mesh_particle = mesh.fixed / n, c.mesh_cell = mesh.each;
+  const auto line = [](const char* key, double value, const char* meaning) {
+    // No line for what is zero: the file has none either.
+    return value > 0 ? fmt::format("{} = {:.4g}    # {}\n", key, value, meaning) : std::string();
+  };
+  return fmt::format(
+             "# What Maki takes here, one rank: maki model calibrate, {}^3 particles, standard preset, z = 49.\n"
+             "# For several ranks or sites add [network] (docs/model.md), or give --sites with another machine.\n"
+             "name = \"this machine\"\nsource = \"measured: {}\"\n\n[maki]\n",
+             side, device_text()) +
+         line("pair", c.pair, "s an interaction of the lists") +
+         line("interactions", c.interactions, "a particle; lists take about twice as long at z = 0") +
+         line("reach", c.reach, "r_cut in mean distances of particles") +
+         line("made", c.made, "s a particle: all else of a step with new lists") +
+         line("fixed_made", c.fixed_made, "s: the same, whatever the number of particles") +
+         line("kept", c.kept, "s a particle: all else of a step with kept lists") +
+         line("fixed_kept", c.fixed_kept, "s") + line("mesh_particle", c.mesh_particle, "s a particle: the mesh") +
+         line("mesh_cell", c.mesh_cell, "s for each of M log2 M: the mesh");
+}
+
+}  // namespace maki

@@ -1,0 +1,56 @@
+// maki model, called as a user calls it.
+#include "tests/src/cli/program_fixture.hpp"
+
+namespace maki {
+namespace {
+
+using test::call, test::expect_words;
+
+class ProgramModel : public test::Program {
+ protected:
+  static std::string machine(const std::string& name) {
+    return " --machine " + test::source_directory() + "/configs/machines/" + name + ".toml ";
+  }
+};
+
+TEST_F(ProgramModel, PrintsTablesCsvAndPlots) {
+  const std::string problem = "--particles 512 --mesh 256 --theta 0.3 --processes 120 --over 5 --moved 73400320";
+  const auto text = call("model table" + machine("das3") + problem);
+  EXPECT_EQ(text.code, 0);
+  expect_words(text, {"comm local", "54.19", "35.68", "94.7", "forces", "eqs. 2-12"});
+  const auto csv = call("model efficiency" + machine("das3") + problem + " --csv --svg " + path("e.svg"));
+  EXPECT_EQ(csv.code, 0);
+  expect_words(csv, {"sites,processes,E,seconds a step,most\n1,120,1.000,"});
+  EXPECT_TRUE(test::fs::exists(path("e.svg")));
+  expect_words(call("model speedup" + machine("global_grid") + "--particles 2048 --mesh 256 --processes 128 --over 16"),
+               {"13.5"});
+  expect_words(call("model bandwidth" + machine("global_grid") +
+                    "--particles 2048 --mesh 256 --processes 2048 --over 8"),
+               {"E(8) = 0.8 takes"});
+  expect_words(call("model table --model fdps" + machine("titan_v") + "--particles 161.27 --group 230"),
+               {"new lists", "0.42", "0.091"});
+}
+
+TEST_F(ProgramModel, TakesAConfigurationAndAnotherMachinesSites) {
+  const std::string config = write("tiny.toml", test::kTinyUniverse);
+  const auto result = call("model predict " + config + " --model sushi" + machine("laptop") + "--sites " +
+                           test::source_directory() + "/configs/machines/global_grid.toml --over 2 --processes 8");
+  EXPECT_EQ(result.code, 0) << result.output;
+  expect_words(result, {"N = 16^3", "laptop, 8 cores, global grid", "latency between sites"});
+}
+
+TEST_F(ProgramModel, SaysWhatIsMissing) {
+  expect_words(call("model table" + machine("das3") + "--particles 64 --mesh 64 --over 3"), {"too few for 3 sites"});
+  EXPECT_EQ(call("model").code, 2);
+  EXPECT_EQ(call("model predict").code, 2);
+  expect_words(call("model predict" + machine("laptop")), {"no problem to model"});
+  expect_words(call("model predict" + machine("global_grid") + "--particles 64"),
+               {"a TreePM run has a mesh", "--mesh"});
+  expect_words(call("model predict --model fdps" + machine("das3") + "--particles 64"), {"nothing of an accelerator"});
+  expect_words(call("model table --model sushi" + machine("titan_v") + "--particles 64 --mesh 64"), {"lists no sites"});
+  expect_words(call("model table" + machine("das3") + "--particles 64 --mesh 64 --processes 9 --over 9"),
+               {"lists 5 sites, not 6"});
+}
+
+}  // namespace
+}  // namespace maki

@@ -1,0 +1,77 @@
+#include "src/config/machine_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "kernels/error.hpp"
+#include "src/model/reports.hpp"
+#include "tests/places.hpp"
+
+namespace maki::model {
+namespace {
+
+const std::string kNetwork =
+    "[network]\nlan_round_trip = \"0.1 ms\"\nlan_rate = \"1 GB/s\"\nwan_round_trip = 0.3\nwan_rate = \"800 Mbit/s\"\n";
+const std::string kSite = "[[site]]\nname = \"one\"\ntree = 5e-9\nfft = 4e-9\nmesh = 1e-6\n";
+
+std::string complaint(const std::string& text) {
+  try {
+    parse_machine(text, "machine.toml");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(MachineFile, ReadsNumbersAndUnits) {
+  const Machine machine = parse_machine("name = \"desk\"\n" + kNetwork + kSite, "machine.toml");
+  EXPECT_EQ(machine.name, "desk");
+  EXPECT_EQ(machine.network.lan_round_trip, 1e-4);
+  EXPECT_EQ(machine.network.wan_round_trip, 0.3);
+  EXPECT_EQ(machine.network.wan_rate, 1e8);
+  ASSERT_EQ(machine.sites.size(), 1u);
+  EXPECT_EQ(machine.sites[0].mesh, 1e-6);
+  EXPECT_FALSE(machine.accelerator);
+}
+
+TEST(MachineFile, SaysWhatIsWrong) {
+  EXPECT_NE(complaint("name = ").find("line 1: not valid TOML"), std::string::npos);
+  EXPECT_NE(complaint(kNetwork + "wan_rat = 3\n").find("did you mean 'wan_rate'"), std::string::npos);
+  EXPECT_NE(complaint("[network]\nwan_rate = \"3 parsec\"\n").find("line 2: wan_rate: "), std::string::npos);
+  EXPECT_NE(complaint("[network]\nwan_rate = -3\n").find("not above zero"), std::string::npos);
+  EXPECT_NE(complaint("[network]\nwan_rate = 3\n").find("[network] is not complete"), std::string::npos);
+  EXPECT_NE(complaint("[[site]]\nname = \"a\"\ntree = 1\n").find("lacks a constant"), std::string::npos);
+  EXPECT_NE(complaint("[accelerator]\nhost_rate = 1\n").find("not complete"), std::string::npos);
+  EXPECT_NE(complaint("network = 3\n").find("network is no table"), std::string::npos);
+  EXPECT_NE(complaint("[netwrk]\n").find("did you mean 'network'"), std::string::npos);
+}
+
+// Each machine that is shipped makes every report that it has constants for.
+TEST(MachineFile, AllOfConfigsAreGood) {
+  int count = 0;
+  for (const auto& file : std::filesystem::directory_iterator(test::source_directory() + "/configs/machines")) {
+    SCOPED_TRACE(file.path());
+    const Machine machine = read_machine(file.path());
+    EXPECT_FALSE(machine.name.empty());
+    EXPECT_FALSE(machine.source.empty());
+    Problem problem;
+    problem.particles = 0x1p24, problem.cells = 0x1p21;
+    if (!machine.sites.empty()) {
+      for (const auto& report : {table_report, speedup_report, efficiency_report, bandwidth_report, predict_report})
+        EXPECT_GT(report(problem, machine, 2, 16).table.rows.size(), 1u);
+    }
+    FdpsRun run;
+    run.particles = 0x1p20;
+    if (machine.accelerator) {
+      for (const auto& report : {fdps_table_report, fdps_speedup_report, fdps_bandwidth_report, fdps_predict_report})
+        EXPECT_GT(report(run, machine).table.rows.size(), 0u);
+    }
+    ++count;
+  }
+  EXPECT_GE(count, 9);
+}
+
+}  // namespace
+}  // namespace maki::model

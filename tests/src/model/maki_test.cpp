@@ -1,0 +1,96 @@
+// Maki's own model: its parts add up, and what it says of lines and sites. Against runs: bench/NOTES.md.
+#include "src/model/maki.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "kernels/error.hpp"
+
+namespace maki::model {
+namespace {
+
+// Round numbers.
+Machine machine() {
+  Machine m;
+  m.name = "round";
+  m.network = {1e-5, 0.1, 1e10, 1e8};
+  m.maki = MakiConstants{};
+  m.maki->pair = 1e-9, m.maki->interactions = 500, m.maki->made = 1e-7, m.maki->fixed_made = 1e-3;
+  m.maki->kept = 2e-8, m.maki->fixed_kept = 5e-4, m.maki->mesh_particle = 3e-8, m.maki->mesh_cell = 1e-10;
+  return m;
+}
+
+MakiRun run(double side, int sites = 1, double ranks = 1) {
+  MakiRun one;
+  one.particles = side * side * side, one.cells = 3.375 * one.particles, one.sites = sites, one.ranks = ranks;
+  return one;
+}
+
+TEST(MakiModel, OneRankIsTheSumOfItsConstants) {
+  const double n = 64 * 64 * 64;
+  const MakiRun one = run(64);
+  const MakiStep step = maki_step(one, machine());
+  EXPECT_NEAR(maki_interactions(one, *machine().maki), 500, 1e-9);  // the calibration's own mesh
+  EXPECT_NEAR(step.evaluate, 1e-9 * 500 * n, 1e-9);
+  EXPECT_NEAR(step.made, 1e-3 + 1e-7 * n, 1e-9);
+  EXPECT_NEAR(step.kept, 5e-4 + 2e-8 * n, 1e-9);
+  EXPECT_NEAR(step.mesh, 3e-8 * n + 1e-10 * one.cells * std::log2(one.cells), 1e-9);
+  EXPECT_EQ(step.waited_made + step.waited_kept + step.waited_mesh + step.code + step.transpose, 0);
+  MakiRun each = one;
+  each.rebuild_every = each.long_every = 1;
+  EXPECT_NEAR(step.mean(each), step.rebuild_step() + step.long_part(), 1e-12);
+  EXPECT_EQ(std::string(step.largest(one)), "forces");
+}
+
+TEST(MakiModel, ACoarserMeshMakesLongerLists) {
+  MakiRun coarse = run(64);
+  coarse.cells = coarse.particles;
+  const double box = std::cbrt(45.0);
+  EXPECT_NEAR(maki_interactions(coarse, *machine().maki) / 500, std::pow((box + 6) / (box + 4), 3), 1e-12);
+}
+
+TEST(MakiModel, RanksShareTheWorkAndTakeWhatIsAround) {
+  const MakiStep one = maki_step(run(128), machine()), eight = maki_step(run(128, 1, 8), machine());
+  EXPECT_NEAR(eight.evaluate, one.evaluate / 8, 1e-9);
+  EXPECT_GT(eight.made, one.made / 8);  // and what lies within reach
+  EXPECT_LT(eight.made, one.made / 5);
+  EXPECT_EQ(eight.waited_kept, 0);  // it comes while forces are computed
+  EXPECT_GT(eight.transpose, 0);
+  EXPECT_EQ(one.transpose, 0);
+}
+
+TEST(MakiModel, SitesWaitOnlyForWhatForcesDoNotCover) {
+  Machine near = machine();
+  near.network.wan_round_trip = 0.01;
+  const MakiRun two = run(256, 2, 2);
+  const MakiStep step = maki_step(two, near);
+  EXPECT_EQ(step.waited_kept, 0);
+  EXPECT_GT(step.waited_made, 0.005);  // particles, half a round trip
+  EXPECT_LT(step.waited_made, 0.2);
+  Machine far = near;
+  far.network.wan_round_trip = 20;  // half of it is more than the forces take
+  EXPECT_NEAR(maki_step(two, far).waited_kept,
+              10 + maki_tree_bytes(two) / far.network.wan_rate - maki_step(two, far).evaluate, 1e-9);
+  EXPECT_EQ(std::string(maki_step(two, far).largest(two)), "trees and particles of others");
+  EXPECT_EQ(maki_mesh_bytes(run(64)), 0);
+  EXPECT_NEAR(maki_mesh_bytes(two), 1.5 * two.cells, 1e-6);
+  EXPECT_NEAR(maki_mesh_bytes(run(256, 3, 3)), two.cells, 1);
+  EXPECT_NEAR(maki_mesh_bytes(run(256, 4, 4)), 1.5 * two.cells, 1e-6);
+  // Each site transforms the whole mesh.
+  EXPECT_NEAR(step.mesh - maki_step(run(256, 1, 2), near).mesh, 1e-10 * two.cells * std::log2(two.cells) / 2, 1e-6);
+}
+
+TEST(MakiModel, SaysWhatTheMachineLacks) {
+  Machine none = machine();
+  none.maki.reset();
+  EXPECT_THROW(maki_step(run(64), none), Error);
+  Machine alone = machine();
+  alone.network = {};
+  EXPECT_NO_THROW(maki_step(run(64), alone));
+  EXPECT_THROW(maki_step(run(64, 1, 2), alone), Error);
+}
+
+}  // namespace
+}  // namespace maki::model
