@@ -14,7 +14,7 @@ using enum Gradient;
 // Chosen on the front of force error against time that bench/bench_accuracy measures.
 constexpr std::array kPresets = {
     //            preset             theta early n  r_cut mesh assign interl. gradient   root   reuse  eta  dlna  long
-    PresetNumbers{Preset::kFast, 0.8, 0.5, 3, 2.45, 1.5, kPcs, kFull, kAnalytic, false, 1.5, 0.50, 0.04, 0.04},
+    PresetNumbers{Preset::kFast, 0.8, 0.4, 3, 2.48, 1.5, kPcs, kFull, kAnalytic, false, 1.5, 0.50, 0.04, 0.04},
     PresetNumbers{Preset::kStandard, 0.7, 0.4, 4, 2.85, 1.5, kPcs, kFull, kAnalytic, false, 1.5, 0.30, 0.02, 0.02},
     PresetNumbers{Preset::kPrecise, 0.35, 0.3, 6, 5.0, 1.5, kPcs, kFull, kSpectral, true, 1.2, 0.15, 0.01, 0.01},
 };

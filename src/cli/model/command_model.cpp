@@ -73,9 +73,12 @@ model::Machine machine_of(const Options& given) {
   return machine;
 }
 
-using Sushi = model::Report (*)(const model::Problem&, const model::Machine&, int, double);
-using Fdps = model::Report (*)(const model::FdpsRun&, const model::Machine&);
-using Maki = model::Report (*)(const model::MakiRun&, const model::Machine&);
+// The same report by each of the models.
+struct ReportOfModels {
+  model::Report (*sushi)(const model::Problem&, const model::Machine&, int sites, double processes);
+  model::Report (*fdps)(const model::FdpsRun&, const model::Machine&);
+  model::Report (*maki)(const model::MakiRun&, const model::Machine&);
+};
 
 void print(const Options& given, const model::Report& report) {
   fmt::print("{}", given.csv ? report.table.csv() : report.table.text());
@@ -86,8 +89,8 @@ void print(const Options& given, const model::Report& report) {
   if (!given.svg.empty()) model::write_text(given.svg, report.plot.svg());
 }
 
-void add_report(CLI::App& group, const char* name, const char* meaning, const char* example, Sushi sushi, Fdps fdps,
-                Maki maki) {
+void add_report(CLI::App& group, const char* name, const char* meaning, const char* example,
+                const ReportOfModels& report) {
   const bool each_site = std::string_view(name) == "speedup";  // --processes is the number at each
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(group, name, meaning, example, options, [=](Options given) {
@@ -100,13 +103,14 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
       throw Error(fmt::format("{:g} processes are too few for {} sites", given.processes, given.sites), "",
                   "give --processes, of all sites together");
     }
-    if (given.kind == "sushi") return print(given, sushi(problem_of(given), machine, given.sites, given.processes));
-    if (given.kind == "maki") return print(given, maki(maki_run(given), machine));
+    if (given.kind == "sushi")
+      return print(given, report.sushi(problem_of(given), machine, given.sites, given.processes));
+    if (given.kind == "maki") return print(given, report.maki(maki_run(given), machine));
     model::FdpsRun run;
     run.particles = cube(given.particles), run.theta = given.theta;
     run.group = given.group, run.reuse = run.domains = given.reuse;
     run.processes = given.processes;
-    print(given, fdps(run, machine));
+    print(given, report.fdps(run, machine));
   });
   command->add_option("CONFIG", options->config,
                       "configuration of a run (TOML): its particles, mesh and opening angle");
@@ -173,25 +177,25 @@ void add_model_commands(CLI::App& program) {
       *group, "table", "Seconds of the parts of a step, over 1, 2, ... sites; of fdps, of each phase",
       "maki model table --machine configs/machines/das3.toml --particles 256 --mesh 128 --theta 0.3 --processes 60 "
       "--over 5 --sampled 4e-4",
-      model::table_report, model::fdps_table_report, model::maki_table_report);
+      ReportOfModels{model::table_report, model::fdps_table_report, model::maki_table_report});
   add_report(
       *group, "speedup", "Speed over that of one site, each with so many processes (SUSHI, eq. 13)",
       "maki model speedup --machine configs/machines/global_grid.toml --particles 2048 --mesh 256 --processes 128 "
       "--over 32 --svg speedup.svg",
-      model::speedup_report, model::fdps_speedup_report, model::maki_speedup_report);
+      ReportOfModels{model::speedup_report, model::fdps_speedup_report, model::maki_speedup_report});
   add_report(
       *group, "efficiency", "Speed over that of one site with as many processes in all (SUSHI, eq. 14)",
       "maki model efficiency --machine configs/machines/global_grid.toml --particles 2048 --mesh 256 --processes "
       "2048 --over 16",
-      model::efficiency_report, model::fdps_efficiency_report, model::maki_efficiency_report);
+      ReportOfModels{model::efficiency_report, model::fdps_efficiency_report, model::maki_efficiency_report});
   add_report(
       *group, "bandwidth", "Efficiency against the rate between sites; of fdps, time against bandwidths of a node",
       "maki model bandwidth --machine configs/machines/global_grid.toml --particles 2048 --mesh 1024 --processes 2048 "
       "--over 8",
-      model::bandwidth_report, model::fdps_bandwidth_report, model::maki_bandwidth_report);
+      ReportOfModels{model::bandwidth_report, model::fdps_bandwidth_report, model::maki_bandwidth_report});
   add_report(*group, "predict", "One step: seconds by part, what takes most, memory",
-             "maki model predict configs/cosmo_128.toml --machine configs/machines/laptop.toml", model::predict_report,
-             model::fdps_predict_report, model::maki_predict_report);
+             "maki model predict configs/cosmo_128.toml --machine configs/machines/laptop.toml",
+             ReportOfModels{model::predict_report, model::fdps_predict_report, model::maki_predict_report});
   auto options = std::make_shared<CalibrateOptions>();
   CLI::App* command = add_command(
       *group, "calibrate",
