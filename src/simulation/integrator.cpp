@@ -100,7 +100,7 @@ void Integrator::choose_long_step(double target) {
   const double wanted_short = safe_step(short_step(options_, timeline_, time_, expected), expected);
   const double wanted =
       forces_.has_mesh() ? long_step(options_, timeline_, time_, expected, wanted_short) : wanted_short;
-  const double length = divide_evenly(remaining, wanted, stretch());
+  const double length = divide_evenly(remaining, wanted, 0);
   long_begin_ = time_;
   long_end_ = length < remaining ? time_ + length : target;
 }
@@ -108,7 +108,8 @@ void Integrator::choose_long_step(double target) {
 double Integrator::choose_short_end() const {
   const double remaining = long_end_ - time_;
   if (!forces_.has_mesh()) return long_end_;
-  const double length = divide_evenly(remaining, short_step(options_, timeline_, time_, expected_measure()), stretch());
+  const double length = divide_evenly(remaining, short_step(options_, timeline_, time_, expected_measure()),
+                                      options_.fixed_step > 0 ? 0 : kStretch);
   return length < remaining ? time_ + length : long_end_;
 }
 

@@ -90,7 +90,6 @@ class Integrator {
   void learn_measures();
   void choose_long_step(double target);
   double choose_short_end() const;
-  double stretch() const { return options_.fixed_step > 0 ? 0 : kStretch; }
   void measure(bool boundary);
   void know_reach(const StepMaxima& maxima);
   void take_known();

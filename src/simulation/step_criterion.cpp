@@ -48,9 +48,9 @@ double long_step(const StepOptions& options, const Timeline& timeline, double t,
 }
 
 double divide_evenly(double remaining, double wanted, double stretch) {
-  const double longest = wanted * (1 + stretch);
-  if (!(longest < remaining)) return remaining;
-  return remaining / std::ceil(remaining / longest * (1 - 1e-9));
+  const double number = remaining / wanted;
+  const double least = std::max(number / (1 + stretch), stretch > 0 ? number - 0.5 : number);
+  return remaining / std::max(1.0, std::ceil(least * (1 - 1e-9)));
 }
 
 }  // namespace maki

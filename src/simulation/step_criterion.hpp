@@ -8,7 +8,7 @@ namespace maki {
 struct StepOptions {
   double eta = 0.025;               // accuracy: dt = eta sqrt(a^3 eps / |grad phi|)
   double max_dlna = 0.02;           // comoving: no short step is longer (but for kStretch), d ln a
-  double long_dlna = 0.02;          // comoving: no long step is longer (but for kStretch), d ln a
+  double long_dlna = 0.02;          // comoving: no long step is longer, d ln a
   double long_displacement = 0.25;  // rms displacement in one long step, of r_cut
   double max_step = 0;              // no step is longer, t; 0: no limit
   double fixed_step = 0;  // all short steps have this length (shortened evenly to hit outputs), t; 0: adaptive
@@ -43,11 +43,12 @@ double short_step(const StepOptions& options, const Timeline& timeline, double t
 double long_step(const StepOptions& options, const Timeline& timeline, double t, const StepMeasure& measure,
                  double short_step);
 
-// First of the fewest equal steps that make up `remaining`, none longer than `wanted` by more than the part `stretch`.
+// First of equal steps that make up `remaining`: as many as are nearest to `wanted` in length, but none longer by more than
+// the part `stretch`. With stretch = 0 the fewest that are not longer.
 double divide_evenly(double remaining, double wanted, double stretch);
 
-// A step may be this much longer than the criterion says where that spares one: where the criterion shrinks by a hair in
-// a long step of one short one, two of half the length would follow. Fixed steps are never stretched.
+// A short step may be this much longer than the criterion says where that spares one: where the criterion shrinks by a hair
+// in a long step, its rest would be halved. Fixed steps are never stretched.
 inline constexpr double kStretch = 0.08;
 
 }  // namespace maki
