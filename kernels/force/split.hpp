@@ -40,8 +40,8 @@ inline constexpr double kSplineSupport = 2.8;
 // (polynomial), softening <= 0, r_cut outside (0, 0.5), or the softening (the spline's support) reaches half of r_cut.
 // S2 with Plummer softening takes xi = 2 s / r_cut, as GreeM does: the force is zero where s >= r_cut.
 // cells_to_cut: r_cut in cells of the mesh that carries the other part. The polynomial split's cloud then has the shares
-// of (1 - u)^m, m <= n, that leave the least power beyond what the mesh resolves: the mesh force errs three to four times
-// less than with (1 - u)^n alone, which is what 0 stands for.
+// of (1 - u)^m, m <= n, that leave the least power beyond what the mesh resolves: the mesh force errs a third of that
+// with (1 - u)^n alone, which is what 0 stands for.
 ForceLaw make_force_law(Split split, int order, double r_cut, Softening kind, double softening,
                         double cells_to_cut = 0);
 

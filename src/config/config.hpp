@@ -74,6 +74,7 @@ struct Config {
     double n_s = 0.96;
     PowerModel transfer = PowerModel::kEisensteinHu;
     std::string transfer_table;
+    double table_redshift = 0;
     double power_law_index = -2;
     bool operator==(const Cosmology&) const = default;
   } cosmology;

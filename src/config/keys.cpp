@@ -77,6 +77,8 @@ struct Table {
     generated(KEY(cosmology.transfer)).only(RunKind::kCosmology).means("shape of the linear power spectrum");
     generated(KEY(cosmology.transfer_table)).own().only(RunKind::kCosmology)
         .means("for \"table\": text, k in h/Mpc and P(k) in (Mpc/h)^3, as CLASS and CAMB write");
+    generated(KEY(cosmology.table_redshift)).range(0, 1100).only(RunKind::kCosmology)
+        .means("with sigma8 = 0: of the table's spectrum, which is then scaled to z = 0 by the growth factor");
     generated(KEY(cosmology.power_law_index)).range(-2.99, 0.99).only(RunKind::kCosmology)
         .means("for \"power-law\": P(k) goes with k to this power");
   }

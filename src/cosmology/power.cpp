@@ -171,7 +171,17 @@ PowerSpectrum::PowerSpectrum(const PowerOptions& options, const CosmologyParamet
     throw Error("The power spectrum has no amplitude", "sigma8 is " + std::to_string(parameters.sigma8),
                 "give a positive value");
   }
-  if (!as_it_stands) amplitude_ = parameters.sigma8 * parameters.sigma8 / variance(shape_, 8);
+  if (!as_it_stands && options.table_redshift != 0) {
+    throw Error("The power spectrum has two amplitudes",
+                "a table's redshift is given beside sigma8, which is that of z = 0",
+                "set sigma8 to 0 to take the table as it stands at its redshift");
+  }
+  if (as_it_stands) {
+    const double growth = Cosmology(parameters, units).growth(1 / (1 + options.table_redshift)).d1;
+    amplitude_ = 1 / (growth * growth);
+  } else {
+    amplitude_ = parameters.sigma8 * parameters.sigma8 / variance(shape_, 8);
+  }
 }
 
 double PowerSpectrum::operator()(double k) const {

@@ -20,6 +20,7 @@ struct PowerOptions {
   // Text, two columns or more, read from the first two: k in h/Mpc and P in (Mpc/h)^3, any order of k, '#' starts
   // a comment. Interpolated in ln P against ln k; below and above its range it goes on with the slope of its end.
   std::string table_file = {};
+  double table_redshift = 0;    // of a table that is taken as it stands
   double power_law_index = -2;  // n, in (-3, 1) so that sigma8 is finite
 };
 
@@ -32,8 +33,8 @@ struct PowerShape {
 class PowerSpectrum {
  public:
   // The amplitude is set by parameters.sigma8: rms linear contrast in top-hat spheres of 8 Mpc/h. With sigma8 = 0 a
-  // table is taken as it stands (it must then be that of z = 0); the other models need sigma8.
-  // Throws Error on unreadable or senseless tables, sigma8 < 0, an index out of range, omega_baryon not in [0, omega0),
+  // table is taken as it stands at its redshift, and scaled by the growth factor to z = 0; the other models need sigma8.
+  // Throws Error on unreadable or senseless tables, sigma8 < 0, a table's redshift beside a sigma8, an index out of range, omega_baryon not in [0, omega0),
   // and where sigma8 would be infinite: a table that begins with a slope of -3 or less, or ends with 1 or more.
   PowerSpectrum(const PowerOptions& options, const CosmologyParameters& parameters, const UnitSystem& units);
 

@@ -15,6 +15,7 @@ Snapshot make_lpt(const Config& config, const UnitSystem& units, const Communica
   PowerOptions options;
   options.model = config.cosmology.transfer;
   options.table_file = config.cosmology.transfer_table;
+  options.table_redshift = config.cosmology.table_redshift;
   options.power_law_index = config.cosmology.power_law_index;
   const PowerSpectrum power(options, cosmology.parameters(), units);
   CosmologicalIcParameters parameters;

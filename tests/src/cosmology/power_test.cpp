@@ -168,6 +168,12 @@ TEST(Power, TableGivesBackTheSpectrumBehindIt) {
   p.sigma8 = 0;
   const PowerSpectrum as_it_stands({.model = PowerModel::kTable, .table_file = file}, p, UnitSystem{});
   EXPECT_NEAR(as_it_stands(0.1) / source(0.1), 3, 1e-3);
+  const PowerSpectrum early({.model = PowerModel::kTable, .table_file = file, .table_redshift = 49}, p, UnitSystem{});
+  const double growth = Cosmology(p, UnitSystem{}).growth(1.0 / 50).d1;
+  EXPECT_NEAR(early(0.1) * growth * growth / source(0.1), 3, 1e-3);
+  p.sigma8 = 0.8;
+  EXPECT_THROW(PowerSpectrum({.model = PowerModel::kTable, .table_file = file, .table_redshift = 49}, p, UnitSystem{}),
+               Error);
   std::filesystem::remove(file);
 }
 
