@@ -51,7 +51,7 @@ TEST(KeptStep, OfAnIsolatedSetWaitsThreeTimes) {
 void expect_three_waits_of_a_box(const std::string& deterministic) {
   expect_three_waits("[box]\nsize = \"50 Mpc/h\"\n",
                      {"particles_per_side=8", "energy_interval=0", "output.image=false", "output.power_spectrum=false",
-                      "initial.redshift=9", "end_redshift=8", "run.deterministic=" + deterministic});
+                      "initial.redshift=9", "end_redshift=7", "run.deterministic=" + deterministic});
 }
 
 TEST(KeptStep, OfABoxWaitsThreeTimes) { expect_three_waits_of_a_box("false"); }
