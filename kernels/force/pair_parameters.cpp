@@ -6,7 +6,8 @@ namespace maki {
 namespace {
 
 // L(u) = sum_j d_j (1 - u)^j, j <= m, with d_0 = 1, d_{j+1} = d_j (2j + 3) / (2j + 2) for the cloud (1 - u)^m, from
-// 3 L + 2u L' ~ (1 - u)^m: a sum of clouds has d_j times the share of those with m >= j. The change of the last coefficient, `adjustment` u^n, is spread over the powers of 1 - u.
+// 3 L + 2u L' ~ (1 - u)^m: a sum of clouds has d_j times the share of those with m >= j. The change of the last
+// coefficient, `adjustment` u^n, is spread over the powers of 1 - u.
 void shift_polynomial(const ForceLaw& law, double r_cut2, double cut, PairParameters& k) {
   const int n = law.order;
   const double adjustment = r_cut2 / cut * std::sqrt(r_cut2 / cut) - 1;

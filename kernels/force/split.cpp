@@ -63,7 +63,10 @@ double cloud_window(int n, double x) {
 // from 1.1 pi `cells` on (the long-range force of a random set has the power W^2 / k^2), with sum w_m = 1. The band ends a
 // little beyond the Nyquist wave number, for that is the cube's nearest face.
 // The minimum is flat: shares are rounded to 2^-20, so that every machine finds the same.
-std::array<double, kMaxSplitOrder + 1> band_limited_cloud(int n, double cells) {
+// With few cells high degrees gain nothing, and terms of unlike sign would cancel: they are left out.
+std::array<double, kMaxSplitOrder + 1> band_limited_cloud(int order, double cells) {
+  constexpr double kCellsOfDegree = 0.46;
+  const int n = std::clamp(static_cast<int>(cells / kCellsOfDegree), 1, order);
   constexpr double kBand = 1.1, kEnd = 200, kStep = 0.05, kRounded = 1 << 20;
   std::array<double, kMaxSplitOrder + 1> shares{};
   std::array<std::array<double, kMaxSplitOrder + 2>, kMaxSplitOrder + 1> a{};  // power of pairs of clouds | 1

@@ -163,7 +163,7 @@ struct Table {
         .means("step = eta sqrt(softening / acceleration), GADGET's ErrTolIntAccuracy is eta^2/2; auto: preset, less for "
                "few particles");
     KEY(time.max_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
-        .means("longest step in ln a; auto: preset");
+        .means("longest step in ln a, but for 8 % where that spares one; auto: preset");
     KEY(time.long_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
         .means("longest step of the mesh force in ln a; auto: preset, less for few particles");
     KEY(time.max_step).unit(Dimension::kTime).above(0).only(RunKind::kIsolated).means("longest step; auto: none");

@@ -8,8 +8,8 @@
 
 #include "kernels/error.hpp"
 #include "src/config/text.hpp"
-#include "wan/net/error.hpp"
 #include "wan/net/quantity.hpp"
+#include "wan/sites/translate_errors.hpp"
 
 namespace maki {
 namespace {
@@ -34,11 +34,9 @@ double number_of(const toml::node& node, Kind kind, const std::string& place) {
   if (const auto plain = node.value<double>()) {
     number = *plain;
   } else if (const auto text = node.value<std::string>(); text && kind != Kind::kNumber) {
-    try {
-      number = kind == Kind::kRate ? wan::parse_rate(*text) : wan::parse_seconds(*text);
-    } catch (const wan::Error& error) {
-      throw Error(fmt::format("{}: {}", place, error.what()));
-    }
+    number = sites::translate_errors(
+        [&] { return kind == Kind::kRate ? wan::parse_rate(*text) : wan::parse_seconds(*text); },
+        [&](const std::string& problem) { return Error(fmt::format("{}: {}", place, problem)); });
   } else {
     throw Error(place + ": not a number", "", "give a number in seconds or bytes a second, or text such as \"3 ms\"");
   }
@@ -74,6 +72,18 @@ const toml::table& table_of(const toml::node& node, const std::string& file, con
   return *table;
 }
 
+std::string text_of(const toml::node& node, const std::string& file, const std::string& key) {
+  const auto text = node.value_exact<std::string>();
+  if (!text) throw Error(fmt::format("{}: {} is not a text", place_of(file, node), key), "", "put it in quotes");
+  return *text;
+}
+
+bool flag_of(const toml::node& node, const std::string& file, const std::string& key) {
+  const auto flag = node.value_exact<bool>();
+  if (!flag) throw Error(fmt::format("{}: {} is neither true nor false", place_of(file, node), key));
+  return *flag;
+}
+
 Site read_site(const toml::table& table, const std::string& file) {
   Site site;
   read_table(table, file,
@@ -83,7 +93,7 @@ Site read_site(const toml::table& table, const std::string& file) {
               {"direct", Kind::kSeconds, &site.direct},
               {"processes", Kind::kNumber, &site.processes}},
              {"name"}, [&](const std::string& key, const toml::node& node) {
-               if (key == "name") site.name = node.value_or(std::string());
+               if (key == "name") site.name = text_of(node, file, key);
                return key == "name";
              });
   if (site.tree == 0 || site.fft == 0 || site.mesh == 0) {
@@ -101,7 +111,7 @@ Network read_network(const toml::table& table, const std::string& file) {
               {"lan_rate", Kind::kRate, &network.lan_rate},
               {"wan_rate", Kind::kRate, &network.wan_rate}},
              {"star"}, [&](const std::string& key, const toml::node& node) {
-               if (key == "star") network.star = node.value_or(false);
+               if (key == "star") network.star = flag_of(node, file, key);
                return key == "star";
              });
   if (network.lan_round_trip == 0 || network.wan_round_trip == 0 || network.lan_rate == 0 || network.wan_rate == 0) {
@@ -162,16 +172,19 @@ Machine parse_machine(const std::string& text, const std::string& name) {
   read_table(file, name, {}, {"name", "source", "network", "accelerator", "maki", "site"},
              [&](const std::string& key, const toml::node& node) {
                if (key == "name")
-                 machine.name = node.value_or(std::string());
+                 machine.name = text_of(node, name, key);
                else if (key == "source")
-                 machine.source = node.value_or(std::string());
+                 machine.source = text_of(node, name, key);
                else if (key == "network")
                  machine.network = read_network(table_of(node, name, "network"), name);
                else if (key == "accelerator")
                  machine.accelerator = read_accelerator(table_of(node, name, "accelerator"), name);
                else if (key == "maki")
                  machine.maki = read_maki(table_of(node, name, "maki"), name);
-               else if (key == "site" && node.is_array_of_tables())
+               else if (key == "site" && !node.is_array_of_tables())
+                 throw Error(fmt::format("{}: 'site' is not a list", place_of(name, node)), "",
+                             "write [[site]], also for a single one");
+               else if (key == "site")
                  for (const toml::node& site : *node.as_array())
                    machine.sites.push_back(read_site(*site.as_table(), name));
                else

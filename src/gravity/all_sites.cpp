@@ -149,8 +149,10 @@ void AllSites::tell(const Evaluation& evaluation, std::vector<std::uint32_t> x) 
   mine.particles = static_cast<std::uint64_t>(evaluation.sums.members);
   double slowest = evaluation.seconds;
   std::array<double, 2> all = {evaluation.interactions, static_cast<double>(outgrown)};
-  agreement_.sites().ranks().max(std::span(&slowest, 1));
-  agreement_.sites().ranks().sum(all);
+  if (shares_work()) {  // nobody asks at a single site
+    agreement_.sites().ranks().max(std::span(&slowest, 1));
+    agreement_.sites().ranks().sum(all);
+  }
   work_ += all[0];
   cost_ += options_.deterministic ? all[0] : slowest;
   mine.work = work_;

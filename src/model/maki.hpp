@@ -15,7 +15,7 @@ struct MakiRun {
   double cut = 3;        // r_cut in mesh cells
   double ranks = 1;      // of all sites
   int sites = 1;
-  double rebuild_every = 9;  // steps: quickstart rebuilds 86 times in 768 (bench/NOTES.md, "Ranks")
+  double rebuild_every = 9;  // steps, where error decides: 87 of 770 (bench/NOTES.md, "The same bits ...")
   double long_every = 7.5;   // steps: at z = 0 two of 15 use the mesh (the same)
 };
 

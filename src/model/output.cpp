@@ -5,11 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <limits>
-
-#include "kernels/error.hpp"
 
 namespace maki::model {
 namespace {
@@ -147,14 +143,6 @@ std::string Plot::svg() const {
         path, colour, kWidth - kRight + 10, kTop + 16 + 18 * static_cast<double>(i), escaped(lines[i].name));
   }
   return out + "</svg>\n";
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw Error(fmt::format("cannot write '{}'", path), std::strerror(errno), "give a path in a folder that exists");
 }
 
 }  // namespace maki::model

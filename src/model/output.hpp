@@ -27,7 +27,4 @@ struct Plot {
   std::string svg() const;
 };
 
-// Throws Error where the file cannot be written.
-void write_text(const std::string& path, const std::string& text);
-
 }  // namespace maki::model

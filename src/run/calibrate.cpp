@@ -89,6 +89,7 @@ double operations(const Measured& m) { return m.cells * std::log2(m.cells); }
 
 std::string calibrate(int side, const std::function<void(const std::string&)>& say) {
   if (side == 0) side = machine_memory().shared ? 64 : 128;
+  side = (side + 4) / 8 * 8;  // half of it and meshes of 1.5 times both are even
   const Measured half = measure(side / 2, 1.5, say), coarse = measure(side, 1, say), whole = measure(side, 1.5, say);
   const Line made = through(half.particles, half.watch.made, whole.particles, whole.watch.made);
   const Line kept = through(half.particles, half.watch.kept, whole.particles, whole.watch.kept);

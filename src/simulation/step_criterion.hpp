@@ -43,8 +43,8 @@ double short_step(const StepOptions& options, const Timeline& timeline, double t
 double long_step(const StepOptions& options, const Timeline& timeline, double t, const StepMeasure& measure,
                  double short_step);
 
-// First of equal steps that make up `remaining`: as many as are nearest to `wanted` in length, but none longer by more than
-// the part `stretch`. With stretch = 0 the fewest that are not longer.
+// First of equal steps that make up `remaining`: the whole number of them nearest to remaining / wanted, but none longer by
+// more than the part `stretch`. With stretch = 0 the fewest that are not longer.
 double divide_evenly(double remaining, double wanted, double stretch);
 
 // A short step may be this much longer than the criterion says where that spares one: where the criterion shrinks by a hair

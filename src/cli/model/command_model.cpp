@@ -1,9 +1,16 @@
 // maki model: how long a step will take, where, and what limits it. No run is made.
 #include "src/cli/model/model_commands.hpp"
 
+#include <optional>
+
+#include "host/comm/job.hpp"
+#include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "src/config/machine_file.hpp"
 #include "src/config/parse.hpp"
+#include "src/config/presets.hpp"
+#include "src/gravity/gravity.hpp"
+#include "src/io/safe_file.hpp"
 #include "src/model/reports.hpp"
 #include "src/run/calibrate.hpp"
 #include "src/run/setup.hpp"
@@ -16,27 +23,39 @@ struct Options {
   std::string config;
   std::vector<std::string> settings;
   std::string machine, sites_file;
-  std::string kind, method = "treepm";
+  std::string kind, method;
   double particles = 0, mesh = 0, theta = 0, processes = 1;
   int sites = 1;
   bool block_steps = false, csv = false;
   double moved = 0, sampled = 1e-4, group = 250, reuse = 16;
-  double cut = 3, rebuild_every = model::MakiRun().rebuild_every, long_every = model::MakiRun().long_every;
+  double cut = 0, rebuild_every = 0, long_every = model::MakiRun().long_every;
   std::string svg;
 };
 
 double cube(double side) { return side * side * side; }
 
-// Of a configuration: numbers, mesh and opening angle of its run.
+// Of a configuration, what no option gives: numbers, mesh, opening angle and reach of its run, and how long it keeps lists.
 void take_from_config(Options& given) {
   if (given.config.empty()) return;
   const Prepared run = prepare(load_config(given.config, given.settings), false, Communicator::self());
   if (given.particles == 0) given.particles = std::cbrt(static_cast<double>(run.particles));
   if (given.mesh == 0) given.mesh = static_cast<double>(run.config.gravity.mesh.value_or(0));
   if (given.theta == 0) given.theta = run.config.gravity.theta.value_or(0);
-  if (run.config.gravity.r_cut) given.cut = *run.config.gravity.r_cut;
-  if (run.config.run.kind == RunKind::kIsolated)
+  if (given.cut == 0) given.cut = run.config.gravity.r_cut.value_or(0);
+  if (given.rebuild_every == 0)
+    given.rebuild_every =
+        static_cast<double>(run.config.gravity.reuse.value_or(run.config.run.deterministic ? kGhostReuse : 0));
+  if (given.method.empty() && run.config.run.kind == RunKind::kIsolated)
     given.method = run.config.gravity.method == Method::kDirect ? "direct" : "tree";
+}
+
+void fill_defaults(Options& given) {
+  if (given.method.empty()) given.method = "treepm";
+  if (given.theta == 0) given.theta = 0.5;
+  if (given.cut == 0) given.cut = preset_numbers(Preset::kStandard).r_cut;
+  if (given.rebuild_every == 0) given.rebuild_every = model::MakiRun().rebuild_every;
+  if (given.kind == "maki" && given.mesh == 0)
+    given.mesh = preset_numbers(Preset::kStandard).mesh_factor * given.particles;
 }
 
 void check(const Options& given) {
@@ -44,6 +63,9 @@ void check(const Options& given) {
     throw Error("there is no problem to model", "", "give a configuration, or --particles (along a side)");
   if (given.kind == "sushi" && given.method == "treepm" && given.mesh <= 0)
     throw Error("a TreePM run has a mesh", "none was given", "give --mesh (cells along a side), or --method tree");
+  if (given.kind == "maki" && given.method != "treepm")
+    throw Error("Maki's own model is of periodic boxes", "this run is an isolated system",
+                "take --model sushi with a machine that has [[site]], or one of configs/machines/ with [accelerator]");
 }
 
 model::Problem problem_of(const Options& given) {
@@ -86,7 +108,10 @@ void print(const Options& given, const model::Report& report) {
     fmt::print("\n");
     for (const std::string& note : report.notes) fmt::print("{}\n", note);
   }
-  if (!given.svg.empty()) model::write_text(given.svg, report.plot.svg());
+  if (given.svg.empty()) return;
+  SafeFile file(given.svg, true);
+  file.write(report.plot.svg());
+  file.commit();
 }
 
 void add_report(CLI::App& group, const char* name, const char* meaning, const char* example,
@@ -95,9 +120,9 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(group, name, meaning, example, options, [=](Options given) {
     take_from_config(given);
-    if (given.theta == 0) given.theta = 0.5;
     const model::Machine machine = machine_of(given);
     if (given.kind.empty()) given.kind = machine.maki ? "maki" : machine.sites.empty() ? "fdps" : "sushi";
+    fill_defaults(given);
     check(given);
     if (!each_site && given.processes < given.sites) {
       throw Error(fmt::format("{:g} processes are too few for {} sites", given.processes, given.sites), "",
@@ -142,10 +167,14 @@ void add_report(CLI::App& group, const char* name, const char* meaning, const ch
   command->add_option("--sampled", options->sampled, "share of particles sampled for domains")->capture_default_str();
   command->add_option("--group", options->group, "of fdps: particles that share a list")->check(CLI::PositiveNumber);
   command->add_option("--reuse", options->reuse, "of fdps: steps that lists live for")->check(CLI::PositiveNumber);
-  command->add_option("--cut", options->cut, "of maki: gravity.r_cut, in mesh cells")->check(CLI::PositiveNumber);
-  command->add_option("--rebuild-every", options->rebuild_every, "of maki: steps between new lists")
-      ->check(CLI::Range(1.0, 1e6))
-      ->capture_default_str();
+  command
+      ->add_option("--cut", options->cut,
+                   "of maki: gravity.r_cut, in mesh cells; else the configuration's or the standard preset's")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--rebuild-every", options->rebuild_every,
+                   "of maki: steps between new lists; else the configuration's, or 9")
+      ->check(CLI::Range(1.0, 1e6));
   command->add_option("--long-every", options->long_every, "of maki: steps between uses of the mesh")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
@@ -159,10 +188,14 @@ struct CalibrateOptions {
 };
 
 void calibrate_here(const CalibrateOptions& given) {
-  use_device(Config{});
+  select_device(usual_device(), usual_threads());
+  std::optional<SafeFile> file;
+  if (!given.output.empty()) file.emplace(given.output, true);  // refused before the measurement, not after
   const std::string text = calibrate(given.particles, [](const std::string& line) { say_now(line); });
   fmt::print("\n{}", text);
-  if (!given.output.empty()) model::write_text(given.output, text);
+  if (!file) return;
+  file->write(text);
+  file->commit();
 }
 
 }  // namespace
@@ -202,7 +235,9 @@ void add_model_commands(CLI::App& program) {
       "Measure what Maki takes on this machine, in a minute, as a machine for the other commands (without its network)",
       "maki model calibrate -o desk.toml", options, calibrate_here);
   command->add_option("-o,--output", options->output, "write it to this file too")->type_name("FILE");
-  command->add_option("--particles", options->particles, "along a side of the larger runs; else 64, on a GPU 128")
+  command
+      ->add_option("--particles", options->particles,
+                   "along a side of the larger runs, rounded to a multiple of 8; else 64, on a GPU 128")
       ->check(CLI::Range(32, 512));
 }
 

@@ -84,6 +84,15 @@ TEST(Split, BandLimitedCloudsLeaveTheLeastPowerBeyondTheMesh) {
   }
 }
 
+TEST(Split, FewCellsTakeLowDegrees) {
+  for (const double cells : {1.0, 2.0, 3.0, 12.0}) {
+    const ForceLaw law = make_force_law(Split::kPolynomial, 8, 0.1, Softening::kSpline, 1e-4, cells);
+    double largest = 0;
+    for (const double share : law.cloud) largest = std::max(largest, std::abs(share));
+    EXPECT_LT(largest, 8) << cells;
+  }
+}
+
 TEST(Split, SofteningCanChange) {
   for (const ForceLaw& law : all_laws(0.003)) {
     const ForceLaw changed = with_softening(law, 0.002);

@@ -27,7 +27,6 @@ TEST(Report, TablesAndPlotsAsText) {
   EXPECT_NE(svg.find("N &lt; M"), std::string::npos);
   EXPECT_NE(svg.find("d=\"M80.0 "), std::string::npos) << svg;
   EXPECT_EQ(svg.find("nan"), std::string::npos);
-  EXPECT_THROW(write_text("/nowhere/at/all.svg", svg), Error);
 }
 
 }  // namespace
