@@ -9,8 +9,8 @@ namespace maki {
 // 2^-12 sides without one (the softening may be 2^-24 sides: neither 1/s^4 nor its inverse leaves float's range).
 // With s the softened distance and t = cut - s^2 = r_cut^2 - r^2, pairs act where t > 0, and the polynomial split is
 // g = 1/s^3 - sum force[j] t^j,  p = 1/s - sum potential[j] t^j.
-// In powers of 1 - u the L(u) of the cloud (1 - u)^n is the Taylor polynomial of u^(-3/2) about 1: all terms have one sign,
-// and those of sums of clouds nearly all, so floats lose nothing, unlike with powers of u.
+// In powers of 1 - u the L(u) of the cloud (1 - u)^n is the Taylor polynomial of u^(-3/2) about 1: terms of one sign,
+// and nearly so those of sums of clouds, so that floats lose next to nothing, unlike with powers of u.
 // Plain arrays: the code for one instruction set must not instantiate templates of the standard library.
 struct PairParameters {
   Split split;

@@ -25,7 +25,7 @@ struct Coefficients {
   double adjustment = 0;
 };
 
-// Of the cloud (1 - u)^m the coefficients are proportional to binom(m, j) (-1)^j / (2j + 3), its mass inside u over u^(3/2).
+// Of the cloud (1 - u)^m the coefficients go as binom(m, j) (-1)^j / (2j + 3), its mass inside u over u^(3/2).
 // `root` is r_cut / s(r_cut): 1 but for Plummer softening. From p' = -g r: l'(u) = -L(u) / 2, and l(1) = root.
 Coefficients polynomial_coefficients(const ForceLaw& law, double root) {
   const int n = law.order;
@@ -59,9 +59,9 @@ double cloud_window(int n, double x) {
   return factor * boost::math::sph_bessel(static_cast<unsigned>(m), x);
 }
 
-// Shares w_m of the clouds (1 - u)^m, m <= n, whose sum has the least power beyond the mesh's band, integral of W(x)^2 dx
-// from 1.1 pi `cells` on (the long-range force of a random set has the power W^2 / k^2), with sum w_m = 1. The band ends a
-// little beyond the Nyquist wave number, for that is the cube's nearest face.
+// Shares w_m of the clouds (1 - u)^m, m <= order, whose sum has the least power beyond the mesh's band: integral of
+// W(x)^2 dx from 1.1 pi `cells` on (the long-range force of a random set has the power W^2 / k^2), with sum w_m = 1.
+// The band ends a little beyond the Nyquist wave number, for that is the cube's nearest face.
 // The minimum is flat: shares are rounded to 2^-20, so that every machine finds the same.
 // With few cells high degrees gain nothing, and terms of unlike sign would cancel: they are left out.
 std::array<double, kMaxSplitOrder + 1> band_limited_cloud(int order, double cells) {
@@ -155,14 +155,14 @@ ForceLaw make_force_law(Split split, int order, double r_cut, Softening kind, do
   law.split = split;
   law.softening_kind = kind;
   law.softening = static_cast<float>(softening);
+  if (split != Split::kNone) {
+    check(r_cut > 0 && r_cut < 0.5, "the cutoff of the short-range force is outside (0, 1/2) of the box side",
+          "beyond half the side the nearest image is no longer the only one",
+          "use a finer mesh or fewer cells to r_cut");
+    law.r_cut = static_cast<float>(r_cut);
+  }
   check_softening(law, softening);
-  if (split == Split::kNone) return law;
-
-  check(r_cut > 0 && r_cut < 0.5, "the cutoff of the short-range force is outside (0, 1/2) of the box side",
-        "beyond half the side the nearest image is no longer the only one", "use a finer mesh or fewer cells to r_cut");
-  law.r_cut = static_cast<float>(r_cut);
-  check_softening(law, softening);
-  if (split == Split::kS2) return law;
+  if (split != Split::kPolynomial) return law;
 
   check(order >= 1 && order <= kMaxSplitOrder, "the order of the polynomial split is outside [1, 8]", "",
         "choose n = 4, 5 or 6");

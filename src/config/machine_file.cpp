@@ -1,13 +1,13 @@
 #include "src/config/machine_file.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <cmath>
 #include <functional>
 
 #include "kernels/error.hpp"
 #include "src/config/text.hpp"
+#include "src/config/toml_text.hpp"
 #include "wan/net/quantity.hpp"
 #include "wan/sites/translate_errors.hpp"
 
@@ -161,13 +161,7 @@ MakiConstants read_maki(const toml::table& table, const std::string& file) {
 }  // namespace
 
 Machine parse_machine(const std::string& text, const std::string& name) {
-  toml::table file;
-  try {
-    file = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    throw Error(fmt::format("{} line {}: not valid TOML", name, error.source().begin.line),
-                std::string(error.description()));
-  }
+  const toml::table file = parse_toml(text, name);
   Machine machine;
   read_table(file, name, {}, {"name", "source", "network", "accelerator", "maki", "site"},
              [&](const std::string& key, const toml::node& node) {

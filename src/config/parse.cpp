@@ -1,7 +1,6 @@
 #include "src/config/parse.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 
@@ -10,6 +9,7 @@
 #include "src/config/names.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/config/text.hpp"
+#include "src/config/toml_text.hpp"
 
 namespace maki {
 namespace {
@@ -203,12 +203,7 @@ std::string nearest_key(const std::string& word) {
 
 Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides) {
   Reader reader;
-  try {
-    reader.read_table(toml::parse(text, name), name);
-  } catch (const toml::parse_error& error) {
-    throw Error(fmt::format("{} line {}: not valid TOML", name, error.source().begin.line),
-                std::string(error.description()));
-  }
+  reader.read_table(parse_toml(text, name), name);
   for (const std::string& override_text : overrides) reader.read_override(override_text);
   reader.check_applicable();
   try {

@@ -34,8 +34,8 @@ class PowerSpectrum {
  public:
   // The amplitude is set by parameters.sigma8: rms linear contrast in top-hat spheres of 8 Mpc/h. With sigma8 = 0 a
   // table is taken as it stands at its redshift, and scaled by the growth factor to z = 0; the other models need sigma8.
-  // Throws Error on unreadable or senseless tables, sigma8 < 0, a table's redshift beside a sigma8, an index out of range, omega_baryon not in [0, omega0),
-  // and where sigma8 would be infinite: a table that begins with a slope of -3 or less, or ends with 1 or more.
+  // Throws Error on unreadable or senseless tables, sigma8 < 0, a table's redshift beside a sigma8, an index out of
+  // range, omega_baryon not in [0, omega0), and where sigma8 would be infinite: a table that begins with a slope of -3 or less, or ends with 1 or more.
   PowerSpectrum(const PowerOptions& options, const CosmologyParameters& parameters, const UnitSystem& units);
 
   // k in 1/length, P in length^3, so that <|delta_k|^2> = P/V for delta(x) = sum_k delta_k exp(ikx).

@@ -34,7 +34,7 @@ struct Options {
 
 double cube(double side) { return side * side * side; }
 
-// Of a configuration, what no option gives: numbers, mesh, opening angle and reach of its run, and how long it keeps lists.
+// Of a configuration, what no option gives: numbers, mesh, opening angle, reach, and how long lists are kept.
 void take_from_config(Options& given) {
   if (given.config.empty()) return;
   const Prepared run = prepare(load_config(given.config, given.settings), false, Communicator::self());

@@ -1,10 +1,10 @@
 #include "src/cli/wan/path_options.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include "kernels/error.hpp"
 #include "src/config/text.hpp"
+#include "src/config/toml_text.hpp"
 #include "wan/sites/translate_errors.hpp"
 
 namespace maki {
@@ -77,13 +77,7 @@ void add_path_options(CLI::App& command, PathOptions& options) {
 }
 
 void read_path_table(const std::string& text, const std::string& name, PathChoices& choices) {
-  toml::table file;
-  try {
-    file = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    throw Error(fmt::format("{} line {}: not valid TOML", name, error.source().begin.line),
-                std::string(error.description()));
-  }
+  const toml::table file = parse_toml(text, name);
   const auto line = [&](const toml::node& node) { return fmt::format("{} line {}", name, node.source().begin.line); };
   for (const auto& [section, node] : file) {
     const toml::table* keys = node.as_table();
