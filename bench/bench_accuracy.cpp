@@ -23,6 +23,7 @@
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
 #include "src/gravity/reference/ewald.hpp"
+#include "src/run/forces.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/force_errors.hpp"
@@ -164,10 +165,8 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, co
   std::iota(numbered.ids.begin(), numbered.ids.end(), std::uint64_t{0});
   Particles particles;
   load_particles(stream, numbered, frame, particles);
-  GravityOptions options = gravity_options(run.config, run.units);
-  if (run.initial.header.redshift > run.config.gravity.theta_switch_redshift)
-    options.theta = *run.config.gravity.theta_early;
-  Gravity gravity(options, timers);
+  Gravity gravity(gravity_options(run.config, run.units), timers);
+  set_theta_by_forces(stream, run, gravity, particles);
   Measured m;
   gravity.short_range(stream, particles, false);
   for (int i = 0; i < repeat; ++i) {

@@ -2,7 +2,6 @@
 import csv
 import json
 import os
-import re
 
 KINDS = ["new lists", "kept, mesh", "kept, no mesh"]
 PHASES = ["sums", "mesh", "trees", "particles", "output", "control"]
@@ -27,7 +26,7 @@ class Run:
         if self.counted == 0:
             raise SystemExit(f"{folders[0]}: no more than {skip} steps: more --steps, or a smaller --skip")
         first = self.steps[0]
-        self.theta = _theta(folders[0], first[-1].get("z", 0))
+        self.theta = first[-1]["theta"]
         self.particles, self.z = first[0]["particles"], first[-1].get("z", 0)
         self.rebuilds, self.long = sum(s["rebuilt"] for s in first), sum(s["long"] for s in first)
         self.step = max(mean(s["seconds"] for s in steps) for steps in self.steps)
@@ -73,14 +72,6 @@ def _steps(folder, skip):
         raise SystemExit(f"{path} is missing: the run has not written it")
     lines = [json.loads(line) for line in open(path)]
     return [s for s in lines if s.get("step", 0) > skip]
-
-
-def _theta(folder, z):
-    """Of the last steps, as the log's copy of the configuration says."""
-    with open(f"{folder}/log.txt") as file:
-        keys = dict(re.findall(r"^# (theta\w*) = ([0-9.]+)$", file.read(), re.MULTILINE))
-    early = z > float(keys.get("theta_switch_redshift", "inf"))
-    return float(keys["theta_early" if early else "theta"])
 
 
 def read_trace(folder):

@@ -25,8 +25,9 @@ GroupTask task_of(const SourceView& sources, const ListView& lists, bool quadrup
 
 void evaluate_lists(const Stream&, const ForceLaw& law, bool quadrupoles, const SourceView& sources,
                     const ListView& lists, const ForceOutput& out) {
-  const PairParameters k = make_pair_parameters(law);
+  PairParameters k = make_pair_parameters(law);
   const CpuKernels& kernels = cpu_kernels();
+  kernels.centre_root(k);
 #pragma omp parallel for schedule(dynamic, 2)
   for (std::size_t i = 0; i < lists.count; ++i) kernels.evaluate_group(k, task_of(sources, lists, quadrupoles, out, i));
 }

@@ -38,6 +38,8 @@ struct LoopTask {
 
 struct CpuKernels {
   const char* name;
+  // Takes the mean error of this set's coarse roots out of parameters that use them: to be called before evaluate_group().
+  void (*centre_root)(PairParameters&);
   void (*evaluate_group)(const PairParameters&, const GroupTask&);
   void (*direct)(const PairParameters&, const DirectTask&);
   float (*loop)(const PairParameters&, const LoopTask&);  // gives a sum of the results, so that none is left out

@@ -112,11 +112,11 @@ class GroupEvaluation {
   }
 
   void store() const {
-    const float a = 1 / (k_.unit * k_.unit);
+    const float a = k_.force_scale / (k_.unit * k_.unit);
     store(targets_.ax, a, task_.ax);
     store(targets_.ay, a, task_.ay);
     store(targets_.az, a, task_.az);
-    if (task_.potential) store(targets_.p, -1 / k_.unit, task_.potential);
+    if (task_.potential) store(targets_.p, -k_.potential_scale / k_.unit, task_.potential);
   }
 
   void store(const float* sums, float scale, float* out) const {
@@ -138,6 +138,40 @@ class GroupEvaluation {
   Targets targets_;
   Block<4, kSourceBlock> points_, own_;
 };
+
+// Mean relative errors of the coarse root and of its cube, over all mantissas alike.
+struct RootErrors {
+  double one, cube;
+};
+
+RootErrors mean_root_errors() {
+  RootErrors sum{0, 0};
+  double weights = 0;
+  constexpr int kPoints = 1 << 14;
+  alignas(64) float x[Wide::kLanes], y[Wide::kLanes];
+  for (int i = 0; i < kPoints; i += Wide::kLanes) {
+    for (unsigned lane = 0; lane < Wide::kLanes; ++lane)
+      x[lane] = 1 + 3 * (static_cast<float>(i) + static_cast<float>(lane) + 0.5f) / kPoints;
+    reciprocal_root(Wide::load(x), Root<!kHasCoarseRoot>{}).store(y);
+    for (unsigned lane = 0; lane < Wide::kLanes; ++lane) {
+      const double weight = 1 / static_cast<double>(x[lane]), root = y[lane] * __builtin_sqrt(x[lane]);
+      weights += weight;
+      sum.one += weight * (root - 1);
+      sum.cube += weight * (root * root * root - 1);
+    }
+  }
+  return {sum.one / weights, sum.cube / weights};
+}
+
+// The polynomials that are taken off the roots get their mean error, and sums are scaled back.
+void centre_root(PairParameters& k) {
+  if (!kHasCoarseRoot || k.refine_root || k.softening != Softening::kPlummer) return;
+  static const RootErrors mean = mean_root_errors();
+  for (float& c : k.force) c = static_cast<float>(c * (1 + mean.cube));
+  for (float& c : k.potential) c = static_cast<float>(c * (1 + mean.one));
+  k.force_scale = static_cast<float>(1 / (1 + mean.cube));
+  k.potential_scale = static_cast<float>(1 / (1 + mean.one));
+}
 
 void evaluate_group(const PairParameters& k, const GroupTask& task) {
   for (unsigned done = 0; done < task.group.count; done += kTargets) {

@@ -91,11 +91,13 @@ __device__ __forceinline__ void add_point(const PairParameters& k, const float4 
     const Real t = monopole_before_cutoff<Law>(k, softened_square<Law>(k, x, y, z), Real(s.w), mass_g, mass_p);
     if constexpr (kOwn) mass_p = where(x.v != 0.0f || y.v != 0.0f || z.v != 0.0f, mass_p, Real(s.w) * own);
     if (!less(Real(0.0f), t)) continue;  // becomes a predicate on the additions: exactly zero beyond the cutoff
+    // Fused or not as written: left to the compiler, some of a lane's targets get one and some the other, and particles
+    // at one place differ by their places in the group.
     PairSums<Real>& sum = at.sum[j];
-    sum.ax = sum.ax + mass_g * x;
-    sum.ay = sum.ay + mass_g * y;
-    sum.az = sum.az + mass_g * z;
-    if constexpr (Law::kPotential) sum.p = sum.p + mass_p;
+    sum.ax = Real(__fmaf_rn(mass_g.v, x.v, sum.ax.v));
+    sum.ay = Real(__fmaf_rn(mass_g.v, y.v, sum.ay.v));
+    sum.az = Real(__fmaf_rn(mass_g.v, z.v, sum.az.v));
+    if constexpr (Law::kPotential) sum.p = Real(__fadd_rn(sum.p.v, mass_p.v));
   }
 }
 

@@ -78,42 +78,62 @@ struct LargerReach {
   MAKI_HD std::int64_t operator()(std::int64_t a, std::int64_t b) const { return a > b ? a : b; }
 };
 
-// |p|^2 in parts of its maximum: 2^31 of them, or fewer where the total would not fit into 63 bits. 0 where there is no
-// maximum to speak of.
-MAKI_HD double square_momentum_scale(double max_momentum, std::uint64_t total) {
-  if (!(max_momentum > 0)) return 0;
+// A square in parts of the largest one: 2^31 of them, or fewer where the total would not fit into 63 bits. 0 where there
+// is no largest to speak of.
+MAKI_HD double square_scale(double largest, std::uint64_t total) {
+  if (!(largest > 0)) return 0;
   const double most = 9223372036854775808.0 / static_cast<double>(total);
-  return (most < 2147483648.0 ? most : 2147483648.0) / (max_momentum * max_momentum);
+  return (most < 2147483648.0 ? most : 2147483648.0) / (largest * largest);
 }
 
-MAKI_HD std::uint64_t scaled_square(ConstVectorView momentum, std::size_t i, double scale) {
-  return static_cast<std::uint64_t>(square(momentum.x[i], momentum.y[i], momentum.z[i]) * scale + 0.5);
-}
-
-struct ScaledSquareMomentum {
-  ConstVectorView momentum;
-  double scale;
-  MAKI_HD std::uint64_t operator()(std::size_t i) const { return scaled_square(momentum, i, scale); }
+struct SquareScales {
+  double acceleration, momentum;
 };
 
-// The scale is read from device memory: the host does not know it yet.
-struct SquareMomentumByScale {
+MAKI_HD SquareScales square_scales(const StepMaxima& maxima, std::uint64_t total) {
+  return {square_scale(maxima.acceleration, total), square_scale(maxima.momentum, total)};
+}
+
+MAKI_HD std::uint64_t scaled(double square, double scale) {
+  return scale > 0 ? static_cast<std::uint64_t>(square * scale + 0.5) : 0;
+}
+
+// The scales are read from device memory: the host may not know them yet.
+struct ScaledSquares {
   ConstVectorView momentum;
-  const double* scale;
-  MAKI_HD std::uint64_t operator()(std::size_t i) const { return *scale > 0 ? scaled_square(momentum, i, *scale) : 0; }
+  Acceleration acceleration;
+  const SquareScales* scales;
+  MAKI_HD SquareUnits operator()(std::size_t i) const {
+    SquareUnits units;
+    units.acceleration = scaled(square(acceleration.x(i), acceleration.y(i), acceleration.z(i)), scales->acceleration);
+    units.momentum = scaled(square(momentum.x[i], momentum.y[i], momentum.z[i]), scales->momentum);
+    return units;
+  }
+};
+
+struct AddUnits {
+  MAKI_HD SquareUnits operator()(const SquareUnits& a, const SquareUnits& b) const {
+    SquareUnits sum;
+    sum.acceleration = a.acceleration + b.acceleration;
+    sum.momentum = a.momentum + b.momentum;
+    return sum;
+  }
 };
 
 struct MeasuresOnDevice {
   StepMeasures measures;
-  double scale;
+  SquareScales scales;
 };
 
-// The scale from maxima of squares, before their roots are taken.
-struct StoreScale {
+// The scales from maxima of squares, before their roots are taken.
+struct StoreScales {
   MeasuresOnDevice* all;
   std::uint64_t total;
   MAKI_HD void operator()(std::size_t) const {
-    all->scale = square_momentum_scale(sqrt(all->measures.maxima.momentum), total);
+    StepMaxima roots = all->measures.maxima;
+    roots.acceleration = sqrt(roots.acceleration);
+    roots.momentum = sqrt(roots.momentum);
+    all->scales = square_scales(roots, total);
   }
 };
 
@@ -204,6 +224,11 @@ MaximaOf maxima_of(const Particles& particles, const VectorArray& short_range, c
   return {particles.source.data(), particles.momentum.view(), both_ranges(short_range, long_range)};
 }
 
+Reduction<ScaledSquares, SquareUnits, AddUnits> squares_of(const Particles& particles, const Acceleration& acceleration,
+                                                           const SquareScales* scales) {
+  return {particles.size(), ScaledSquares{particles.momentum.view(), acceleration, scales}, SquareUnits{}, AddUnits{}};
+}
+
 StepMaxima roots_of(StepMaxima squares) {
   squares.acceleration = std::sqrt(squares.acceleration);
   squares.momentum = std::sqrt(squares.momentum);
@@ -224,11 +249,13 @@ std::int64_t largest_reach(const Stream& stream, const Particles& particles) {
                      Reduction{particles.size(), ReachOf{particles.source.data()}, std::int64_t{0}, LargerReach{}});
 }
 
-std::uint64_t square_momentum_units(const Stream& stream, const Particles& particles, double max_momentum,
-                                    std::uint64_t total) {
-  if (!(max_momentum > 0)) return 0;
-  return sum_over(stream, "mean_square_momentum", particles.size(),
-                  ScaledSquareMomentum{particles.momentum.view(), square_momentum_scale(max_momentum, total)});
+SquareUnits square_units(const Stream& stream, const Particles& particles, const VectorArray& short_range,
+                         const VectorArray* long_range, const StepMaxima& maxima, std::uint64_t total) {
+  const SquareScales scales = square_scales(maxima, total);
+  DeviceBuffer<SquareScales> on_device("square_scales", 1);
+  copy_to_device(stream, on_device.data(), &scales, sizeof scales);
+  return reduce_over(stream, "square_units",
+                     squares_of(particles, both_ranges(short_range, long_range), on_device.data()));
 }
 
 StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
@@ -239,26 +266,19 @@ StepMeasures step_measures(const Stream& stream, const Particles& particles, con
   reduce_into(stream, "step_maxima",
               Reduction{n, maxima_of(particles, short_range, long_range), StepMaxima{}, LargerOfEach{}},
               &on_device.maxima);
-  launch(stream, "square_momentum_scale", 1, StoreScale{all.data(), n});
-  reduce_into(stream, "mean_square_momentum",
-              Reduction{n, SquareMomentumByScale{particles.momentum.view(), &all.data()->scale}, std::uint64_t{0},
-                        thrust::plus<std::uint64_t>()},
-              &on_device.square_momentum_units);
+  launch(stream, "square_scales", 1, StoreScales{all.data(), n});
+  reduce_into(stream, "square_units", squares_of(particles, both_ranges(short_range, long_range), &all.data()->scales),
+              &on_device.squares);
   StepMeasures measures;
   copy_to_host(stream, &measures, &on_device, sizeof measures);
   measures.maxima = roots_of(measures.maxima);
   return measures;
 }
 
-double mean_square_momentum(std::uint64_t units, double max_momentum, std::uint64_t total) {
-  if (std::isnan(max_momentum)) return std::numeric_limits<double>::quiet_NaN();
-  if (total == 0 || max_momentum <= 0) return 0;
-  return static_cast<double>(units) / square_momentum_scale(max_momentum, total) / static_cast<double>(total);
-}
-
-double mean_square_momentum(const Stream& stream, const Particles& particles, double max_momentum) {
-  const std::uint64_t n = particles.size();
-  return mean_square_momentum(square_momentum_units(stream, particles, max_momentum, n), max_momentum, n);
+double mean_square(std::uint64_t units, double largest, std::uint64_t total) {
+  if (std::isnan(largest)) return std::numeric_limits<double>::quiet_NaN();
+  if (total == 0 || largest <= 0) return 0;
+  return static_cast<double>(units) / square_scale(largest, total) / static_cast<double>(total);
 }
 
 EnergySums energy_sums(const Stream& stream, const Particles& particles, const DeviceBuffer<float>& short_potential,

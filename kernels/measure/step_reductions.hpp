@@ -22,23 +22,26 @@ StepMaxima step_maxima(const Stream& stream, const Particles& particles, const V
 // Largest |x - 1/2| on any axis, units of the last bit: at most 2^30 while all lie in the middle half.
 std::int64_t largest_reach(const Stream& stream, const Particles& particles);
 
-// The mean of |p|^2 over all particles of a run, from integers, so that it too is the same for any number of threads
-// and ranks. Each rank adds up its own with square_momentum_units(); their sum over ranks is the argument of
-// mean_square_momentum(). `max_momentum` is StepMaxima::momentum, the largest of all ranks, and `total` the number of
-// all particles. Good to 2^-32 of the largest square for totals up to 2^32, beyond that to total * 2^-64.
-std::uint64_t square_momentum_units(const Stream& stream, const Particles& particles, double max_momentum,
-                                    std::uint64_t total);
-double mean_square_momentum(std::uint64_t units, double max_momentum, std::uint64_t total);
-// step_maxima(), and square_momentum_units() by this set's own largest momentum: for a set that is all on this rank,
-// with one wait instead of two.
+// Sums of |a|^2 and |p|^2 as integers, in units that follow from the largest of all ranks, so that the means too are the
+// same for any number of threads and ranks.
+struct SquareUnits {
+  std::uint64_t acceleration = 0;
+  std::uint64_t momentum = 0;
+};
+// Those of this rank. `maxima`: the largest of all ranks; `total`: the number of all particles.
+SquareUnits square_units(const Stream& stream, const Particles& particles, const VectorArray& short_range,
+                         const VectorArray* long_range, const StepMaxima& maxima, std::uint64_t total);
+// The mean of squares from the sum of their units over all ranks, and the root of the largest square. Good to 2^-32 of
+// the largest square for totals up to 2^32, beyond that to total * 2^-64. Not-a-number where `largest` is.
+double mean_square(std::uint64_t units, double largest, std::uint64_t total);
+// step_maxima(), and square_units() by this set's own maxima: for a set that is all on this rank, with one wait instead
+// of two.
 struct StepMeasures {
   StepMaxima maxima;
-  std::uint64_t square_momentum_units = 0;
+  SquareUnits squares;
 };
 StepMeasures step_measures(const Stream& stream, const Particles& particles, const VectorArray& short_range,
                            const VectorArray* long_range);
-// For a set that is all on this rank.
-double mean_square_momentum(const Stream& stream, const Particles& particles, double max_momentum);
 
 // Sums of exact terms, to some 1e-31 of the sum of absolute values: value() is the exact sum rounded once, whatever the
 // order of particles and the number of threads. The sums of ranks are added by exact_sum (host/comm/exact_sum.hpp).

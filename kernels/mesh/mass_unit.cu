@@ -109,6 +109,7 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
                   "leave out the lightest particles or bring the masses closer together");
   }
   unit.quantum = 1.0 / (unit.units_per_mass * scale);
+  unit.mean_mass = n > 0 ? units / unit.units_per_mass / n : 0;
   unit.mean = static_cast<std::int64_t>(std::floor(units * scale / total_cells));
   unit.largest_cell = units * scale * std::exp2(peak + kMargin);
   unit.dropped_bits = bits_to_drop(units * scale, n, total_cells, mass_bits);

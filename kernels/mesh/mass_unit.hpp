@@ -31,6 +31,7 @@ struct MassUnit {
   double largest_cell = 0;        // bound on the quanta in one cell, were all particles at one place; below 2^63
   int shed_bits = 0;              // at most dropped_bits; 0: what a particle gives is exact
   int dropped_bits = 0;           // 0: the sum of a cell is not rounded
+  double mean_mass = 0;           // of a particle
 
   std::uint64_t rounded(std::uint64_t sum) const { return (sum + half_of(dropped_bits)) & kept_of(dropped_bits); }
   // To the nearest multiple of 2^bits, of two the upper one: (count + half_of(bits)) & kept_of(bits).

@@ -5,7 +5,7 @@
 namespace maki {
 
 MeshSolver::MeshSolver(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage)
-    : options_(options), law_(law), storage_(std::move(storage)) {
+    : options_(options), law_(law), storage_(std::move(storage)), self_force_(options, law) {
   const Stream stream;
   mesh_.resize(storage_->size());
   if (options.gradient != Gradient::kAnalytic || options.interlacing != Interlacing::kNone)
@@ -129,6 +129,11 @@ void MeshSolver::long_range(const Stream& stream, const SourceParticle* particle
   particles_ = particles;
   n_ = n;
   density(stream, unit);
+  forces(stream, acceleration, potential_out);
+  self_force_.subtract(stream, particles, n, unit, acceleration);
+}
+
+void MeshSolver::forces(const Stream& stream, VectorView acceleration, float* potential_out) {
   if (options_.gradient == Gradient::kAnalytic) return analytic(stream, acceleration, potential_out);
   if (storage_->any(potential_out != nullptr)) potential(stream, potential_out);
   if (options_.gradient == Gradient::kSpectral)

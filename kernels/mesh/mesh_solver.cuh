@@ -13,6 +13,7 @@
 #include "kernels/mesh/influence_pass.cuh"
 #include "kernels/mesh/interpolate.hpp"
 #include "kernels/mesh/mesh.hpp"
+#include "kernels/mesh/self_force.hpp"
 
 namespace maki {
 
@@ -123,6 +124,7 @@ class MeshSolver {
   void potentials_in_place(const Stream& stream);
   Target target(int output) const { return {output == 1, particles_, n_}; }
   void add_output(const Stream& stream, const float* values, int output, float* out);
+  void forces(const Stream& stream, VectorView acceleration, float* potential);
   void potential(const Stream& stream, float* out);
   void spectral(const Stream& stream, VectorView acceleration);
   void analytic(const Stream& stream, VectorView acceleration, float* potential);
@@ -142,6 +144,7 @@ class MeshSolver {
   bool has_potential_ = false;  // influence_potential_ is made when a potential is first asked for
   DeviceBuffer<float> gradient_{"mesh.gradient"};
   DeviceBuffer<Complex> phases_{"mesh.phases"};
+  SelfForce self_force_;
   PhaseClock clock_;
 };
 

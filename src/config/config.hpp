@@ -110,7 +110,6 @@ struct Config {
     Method method = Method::kTree;
     Auto<double> theta;
     Auto<double> theta_early;
-    double theta_switch_redshift = 5;
     bool quadrupoles = true;
     Auto<Split> split;
     Auto<std::int64_t> split_order;

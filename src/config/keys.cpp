@@ -126,8 +126,7 @@ struct Table {
     KEY(gravity.method).only(RunKind::kIsolated).means("direct sums over all pairs, for small isolated sets");
     KEY(gravity.theta).range(0.05, 1.5).means("opening angle of the tree; auto: preset");
     KEY(gravity.theta_early).range(0.05, 1.5).only(RunKind::kCosmology)
-        .means("opening angle above theta_switch_redshift; auto: preset, at most theta");
-    KEY(gravity.theta_switch_redshift).range(0, 1000).only(RunKind::kCosmology).means("see theta_early");
+        .means("opening angle while forces nearly cancel, which is measured; auto: preset, at most theta");
     KEY(gravity.quadrupoles).means("cells act with their quadrupoles too, not as points alone");
     KEY(gravity.split).only(RunKind::kCosmology).means("how the force is shared by tree and mesh; auto: preset");
     KEY(gravity.split_order).range(1, kMaxSplitOrder).only(RunKind::kCosmology)

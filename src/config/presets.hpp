@@ -14,7 +14,7 @@ inline constexpr double kMaxReach = 0.25;
 struct PresetNumbers {
   Preset preset;
   double theta;        // opening angle
-  double theta_early;  // the same above gravity.theta_switch_redshift, where forces nearly cancel
+  double theta_early;  // the same while forces nearly cancel (src/simulation/gravity_field.hpp)
   int split_order;     // n of the polynomial split
   double r_cut;        // mesh cells
   double mesh_factor;  // mesh cells along a side over particles along a side

@@ -68,6 +68,7 @@ struct GravityCounts {
   std::uint64_t cells = 0;            // of the tree
   std::uint64_t rewalked_groups = 0;  // on a reuse step: groups whose lists were stale
   std::uint64_t redone_groups = 0;    // walked again because room for their lists was short
+  double theta = 0;                   // opening angle
   double probe_error = 0;             // rms relative error of kept lists on the probes
   double fresh_error = 0;             // probe_error just after the last rebuild
   // Over many ranks: the local essential trees that this rank receives and sends.

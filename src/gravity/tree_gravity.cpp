@@ -51,6 +51,7 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
   const bool fresh = std::exchange(rebuild_due_, false);
   if (fresh) uses_since_rebuild_ = 0;
   counts_ = {};
+  counts_.theta = options_.theta;
   counts_.rebuilt = fresh;
   again_ = asks_rebuild_ = false;
   forces_.begin();

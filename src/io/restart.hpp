@@ -20,7 +20,7 @@
 namespace maki {
 
 // Format number of restarts; restarts with another number are refused.
-inline constexpr std::uint64_t kRestartFormat = 3;
+inline constexpr std::uint64_t kRestartFormat = 4;
 
 // A rank's particles on the host, bit by bit as they are on the device, kBytes each.
 struct ParticleRows {

@@ -1,13 +1,30 @@
 #include "src/run/forces.hpp"
 
+#include <cmath>
 #include <numeric>
 
 #include "kernels/error.hpp"
+#include "kernels/measure/step_reductions.hpp"
+#include "kernels/measure/total_mass.hpp"
 #include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
 #include "src/simulation/frame.hpp"
+#include "src/simulation/gravity_field.hpp"
 
 namespace maki {
+
+void set_theta_by_forces(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles) {
+  if (run.config.run.kind != RunKind::kCosmology) return;
+  gravity.set_theta(*run.config.gravity.theta_early);
+  gravity.both_ranges(stream, particles, false);
+  const StepMeasures found =
+      step_measures(stream, particles, gravity.short_acceleration(), &gravity.long_acceleration());
+  const double rms = std::sqrt(mean_square(found.squares.acceleration, found.maxima.acceleration, particles.size()));
+  const double mass = total_mass(stream, particles.source.data(), particles.size());
+  if (!forces_cancel(rms, mass / std::cbrt(static_cast<double>(particles.size()))))
+    gravity.set_theta(*run.config.gravity.theta);
+}
+
 namespace {
 
 // Adds a range's accelerations and potentials, which are in the device's order, to the particles that the ids name.
@@ -30,10 +47,8 @@ SetForces run_forces(const Prepared& run, const Frame& frame) {
   Snapshot numbered = run.initial;  // ids that survive the sort as indices
   std::iota(numbered.ids.begin(), numbered.ids.end(), std::uint64_t{0});
   load_particles(stream, numbered, frame, particles);
-  GravityOptions options = gravity_options(run.config, run.units);
-  if (run.initial.header.redshift > run.config.gravity.theta_switch_redshift)
-    options.theta = *run.config.gravity.theta_early;
-  Gravity gravity(options, timers);
+  Gravity gravity(gravity_options(run.config, run.units), timers);
+  set_theta_by_forces(stream, run, gravity, particles);
   gravity.short_range(stream, particles, true);
   gravity.long_range(stream, particles, true);
   stream.synchronize();

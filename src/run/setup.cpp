@@ -205,8 +205,7 @@ SimulationOptions simulation_options(const Prepared& run) {
   options.side = run.side;
   options.centre = run.centre;
   options.energy_interval = static_cast<int>(config.output.energy_interval);
-  options.theta.early = config.gravity.theta_early.value_or(0);
-  options.theta.switch_redshift = config.gravity.theta_switch_redshift;
+  options.theta_early = config.gravity.theta_early.value_or(0);
   if (config.run.kind == RunKind::kIsolated) {
     options.end = number_of(config.time.end_time, "time.end_time", config, run.units);
     options.outputs = config.output.times;

@@ -53,8 +53,8 @@ void Escapers::append_to(Snapshot& snapshot, double time) const {
 GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& particles, const Timeline& timeline,
                            Frame& frame, const FieldOptions& options)
     : stream_(run.stream), gravity_(gravity), particles_(particles), timeline_(timeline),
-      step_options_(options.step_options), schedule_(options.theta), theta_(gravity.options().theta), frame_(frame),
-      log_(options.log), ranks_(run.ranks), agreement_(run.agreement),
+      step_options_(options.step_options), theta_early_(options.theta_early), theta_(gravity.options().theta),
+      frame_(frame), log_(options.log), ranks_(run.ranks), agreement_(run.agreement),
       total_(agreement_.sites().sum(sites::Phase::kOutput, 0, over_ranks(ranks_, std::uint64_t{particles.size()}))),
       softening_(gravity.options().law.softening) {}
 
@@ -89,9 +89,11 @@ void GravityField::both_ranges(double t, bool want_potential) {
 }
 
 void GravityField::apply_schedules(double t) {
-  if (timeline_.is_comoving() && schedule_.early > 0) {
-    const double redshift = 1 / timeline_.scale_factor(t) - 1;
-    gravity_.set_theta(redshift > schedule_.switch_redshift ? schedule_.early : theta_);
+  if (timeline_.is_comoving() && theta_early_ > 0) {
+    const double distance = frame_.side / std::cbrt(static_cast<double>(total_));
+    const double density = timeline_.cosmology().mean_density();
+    gravity_.set_theta(
+        forces_cancel(rms_acceleration_, frame_.gravitational_constant * density * distance) ? theta_early_ : theta_);
   }
   const double softening = softening_at(step_options_, timeline_.scale_factor(t)) / frame_.side;
   if (std::fabs(softening - softening_) > 1e-6 * softening_) set_softening(softening);

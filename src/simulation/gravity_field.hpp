@@ -11,11 +11,6 @@
 
 namespace maki {
 
-struct ThetaSchedule {
-  double early = 0;  // opening angle above switch_redshift; 0: GravityOptions::theta throughout
-  double switch_redshift = 10;
-};
-
 // Sums over particles that leave the largest box.
 struct Left {
   std::uint64_t count = 0;
@@ -35,9 +30,13 @@ struct Escapers : EscaperRows {
   void append_to(Snapshot& snapshot, double time) const;  // where they are at `time`
 };
 
+// Whether the forces in a periodic box nearly cancel, as on a displaced lattice, where the errors of multipoles do not: the
+// rms force is compared with G m / d^2, of the mean mass m and the mean distance d. Both in the same units.
+inline bool forces_cancel(double rms, double mean_force) { return rms < 20 * mean_force; }
+
 struct FieldOptions {
   const StepOptions& step_options;
-  ThetaSchedule theta;
+  double theta_early;  // opening angle while forces nearly cancel (forces_cancel); 0: GravityOptions::theta throughout
   // Receives sentences for the log, the same on all ranks: the box has doubled, particles have left.
   std::function<void(const std::string&)> log;
 };
@@ -54,6 +53,7 @@ class GravityField : public ForceField {
   void short_range(double t, bool want_potential) override;
   void long_range(double t, bool want_potential) override;
   void all_are_within(double reach_sides) override { known_reach_sides_ = reach_sides; }
+  void rms_acceleration_is(double rms) override { rms_acceleration_ = rms; }
   void prepare_potentials() override { gravity_.know_total_mass(stream_, particles_); }
   void both_ranges(double t, bool want_potential) override;
   bool has_mesh() const override { return gravity_.has_mesh(); }
@@ -89,8 +89,7 @@ class GravityField : public ForceField {
   Particles& particles_;
   const Timeline& timeline_;
   const StepOptions& step_options_;
-  ThetaSchedule schedule_;
-  double theta_;  // below the switch
+  double theta_early_, theta_;
   Frame& frame_;
   std::function<void(const std::string&)> log_;
   Communicator ranks_;
@@ -98,6 +97,7 @@ class GravityField : public ForceField {
   std::optional<double> known_reach_sides_;  // largest distance from the middle of the next positions, if known
   std::uint64_t total_;                      // particles of all ranks of all sites
   double softening_ = 0;                     // sides, of the law in use
+  double rms_acceleration_ = 0;              // the last one known, velocity^2 / length; 0 before the first
   Escapers escapers_;
 };
 

@@ -23,15 +23,16 @@ constexpr double kLargestGrowth = 1.25;
 void join(MeasurePart& all, const MeasurePart& one) {
   all.acceleration = std::max(all.acceleration, one.acceleration);
   all.max_momentum = std::max(all.max_momentum, one.max_momentum);
-  all.mean_square_momentum = all.mean_square_momentum < 0 || one.mean_square_momentum < 0
-                                 ? -1
-                                 : all.mean_square_momentum + one.mean_square_momentum;
+  const auto add = [](double& sum, double part) { sum = sum < 0 || part < 0 ? -1 : sum + part; };
+  add(all.mean_square_momentum, one.mean_square_momentum);
+  add(all.mean_square_acceleration, one.mean_square_acceleration);
 }
 
-// The measure of all parts joined; where no long step has ended, the rms momentum is that `before`.
+// The measure of all parts joined; where no long step has ended, rms values are those `before`.
 StepMeasure measure_of(const MeasurePart& all, const StepMeasure& before) {
-  const double mean_square = all.mean_square_momentum;
-  return {all.acceleration, all.max_momentum, mean_square < 0 ? before.rms_momentum : std::sqrt(mean_square)};
+  const auto root = [](double mean_square, double known) { return mean_square < 0 ? known : std::sqrt(mean_square); };
+  return {all.acceleration, all.max_momentum, root(all.mean_square_momentum, before.rms_momentum),
+          root(all.mean_square_acceleration, before.rms_acceleration)};
 }
 
 }  // namespace
@@ -65,6 +66,7 @@ void Integrator::resume(const IntegratorState& state) {
   long_begin_ = state.long_begin;
   agreement_.begin();
   forces_.prepare_potentials();
+  forces_.rms_acceleration_is(state.before_last.rms_acceleration);
   evaluate(true, state.has_potential);  // sums are in another order, and rounded so, where potentials are wanted
   measure(true);
   before_last_ = state.before_last;
@@ -92,6 +94,7 @@ void Integrator::learn_measures() {
   take_known();
   older_ = std::exchange(before_last_, later_.front());
   later_.pop_front();
+  forces_.rms_acceleration_is(before_last_.rms_acceleration);
 }
 
 void Integrator::choose_long_step(double target) {
@@ -156,15 +159,21 @@ void Integrator::measure(bool boundary) {
                                         : fmt::format("at time {:.6g}", time_),
                 "check masses, units and softening of the initial conditions; if they are sound, use a smaller eta");
   know_reach(maxima);
-  std::uint64_t units = measures.square_momentum_units;
-  if (!all_here && boundary)
-    units = over_ranks(ranks_, square_momentum_units(stream_, particles_, maxima.momentum, total));
+  SquareUnits squares = measures.squares;
+  if (!all_here && boundary) {
+    squares = square_units(stream_, particles_, forces_.short_acceleration(), far, maxima, total);
+    squares = {over_ranks(ranks_, squares.acceleration), over_ranks(ranks_, squares.momentum)};
+  }
+  const double unit = frame_.acceleration_unit();
   SiteMeasures& mine = agreement_.mine();
-  mine.acceleration = maxima.acceleration * frame_.acceleration_unit();
+  mine.acceleration = maxima.acceleration * unit;
   mine.momentum = maxima.momentum;
-  if (boundary) mine.mean_square_momentum = mean_square_momentum(units, maxima.momentum, total);
+  if (boundary) {
+    mine.mean_square_momentum = mean_square(squares.momentum, maxima.momentum, total);
+    mine.mean_square_acceleration = mean_square(squares.acceleration, maxima.acceleration, total) * unit * unit;
+  }
   sent_before_ = sent_last_;
-  sent_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum};
+  sent_last_ = {mine.acceleration, mine.momentum, mine.mean_square_momentum, mine.mean_square_acceleration};
   agreement_.publish();
   take_known();
 }
@@ -179,7 +188,7 @@ void Integrator::take_known() {
 StepMeasure Integrator::measure_of_all() const {
   MeasurePart all;
   for (const SiteMeasures& site : agreement_.all())
-    join(all, {site.acceleration, site.momentum, site.mean_square_momentum});
+    join(all, {site.acceleration, site.momentum, site.mean_square_momentum, site.mean_square_acceleration});
   return measure_of(all, latest());
 }
 

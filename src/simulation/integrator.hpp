@@ -29,6 +29,8 @@ class ForceField {
   // States that no particle will be further from the middle than `reach_sides` on any axis at the next evaluation, so
   // that this need not be measured.
   virtual void all_are_within(double /*reach_sides*/) {}
+  // States the rms acceleration (units of StepMeasure) that the last measure found by which a step is chosen.
+  virtual void rms_acceleration_is(double /*rms*/) {}
   // Exchanges beforehand what sites need of each other for potentials (the total mass).
   virtual void prepare_potentials() {}
   virtual bool has_mesh() const = 0;        // without a mesh, neither of the two is called

@@ -58,6 +58,7 @@ JsonObject about_ranks(const std::vector<RankRecord>& ranks, const GravityCounts
 
 void add_gravity(JsonObject& line, const GravityCounts& counts) {
   line.add("rebuilt", counts.rebuilt)
+      .add("theta", counts.theta)
       .add("interactions", counts.interactions)
       .add("mean_list", counts.mean_list)
       .add("longest_list", counts.longest_list)
@@ -97,6 +98,7 @@ std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& r
       .add("substep", metrics.substep)
       .add("particles", metrics.particles)
       .add("max_acceleration", metrics.max_acceleration)
+      .add("rms_acceleration", metrics.rms_acceleration)
       .add("rms_momentum", metrics.rms_momentum);
   add_gravity(line, all);
   if (metrics.energy) {

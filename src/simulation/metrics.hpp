@@ -25,7 +25,8 @@ struct StepMetrics {
   std::size_t particles = 0;           // of all ranks
   std::size_t own_particles = 0;       // of this rank
   double max_acceleration = 0;         // |grad phi|, velocity^2 / length
-  double rms_momentum = 0;             // at the last end of a long step
+  double rms_acceleration = 0;         // at the last end of a long step
+  double rms_momentum = 0;             // likewise
   GravityCounts gravity;               // of this rank
   std::optional<EnergyReport> energy;  // of synchronised states where it was computed
   double momentum_drift = 0;           // |sum m p - that at the start| / sum m |p|; with energy

@@ -36,6 +36,7 @@ void visit_measure(Visit& visit, const std::string& name, Measure& m) {
   visit(name + ".acceleration", m.acceleration);
   visit(name + ".max_momentum", m.max_momentum);
   visit(name + ".rms_momentum", m.rms_momentum);
+  visit(name + ".rms_acceleration", m.rms_acceleration);
 }
 
 template <class Visit, class Part>
@@ -43,6 +44,7 @@ void visit_part(Visit& visit, const std::string& name, Part& part) {
   visit(name + ".acceleration", part.acceleration);
   visit(name + ".max_momentum", part.max_momentum);
   visit(name + ".rms_momentum", part.mean_square_momentum);
+  visit(name + ".rms_acceleration", part.mean_square_acceleration);
 }
 
 template <class Visit, class State>

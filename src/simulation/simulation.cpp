@@ -75,7 +75,7 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
 void Simulation::assemble() {
   gravity_ = std::make_unique<Gravity>(options_.gravity, timers_, ranks_, &agreement_);
   const RunContext run{stream_, timers_, agreement_, ranks_};
-  const FieldOptions field{options_.step_options, options_.theta,
+  const FieldOptions field{options_.step_options, options_.theta_early,
                            [this](const std::string& text) { observer_.message(text); }};
   field_ = std::make_unique<GravityField>(run, *gravity_, particles_, timeline_, frame_, field);
   integrator_ = std::make_unique<Integrator>(run, particles_, *field_, timeline_, options_.step_options, frame_);
@@ -243,6 +243,7 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   metrics.particles = field_->total();
   metrics.own_particles = particles_.size();
   metrics.max_acceleration = report.measure.acceleration;
+  metrics.rms_acceleration = report.measure.rms_acceleration;
   metrics.rms_momentum = report.measure.rms_momentum;
   metrics.gravity = gravity_->counts();
   result_.rebuilds += metrics.gravity.rebuilt ? 1 : 0;

@@ -25,9 +25,9 @@
 namespace maki {
 
 struct SimulationOptions {
-  GravityOptions gravity;    // lengths in sides
-  StepOptions step_options;  // lengths in length units
-  ThetaSchedule theta;
+  GravityOptions gravity;          // lengths in sides
+  StepOptions step_options;        // lengths in length units
+  double theta_early = 0;          // FieldOptions
   double side = 0;                 // of the box, length units
   std::array<double, 3> centre{};  // of the box
   double end = 1;                  // scale factor, or time

@@ -20,16 +20,19 @@ struct StepOptions {
 
 // Measures by which steps are chosen, in units of the run.
 struct StepMeasure {
-  double acceleration = 0;  // largest |grad phi|, velocity^2 / length (comoving)
-  double max_momentum = 0;  // largest |p|, velocity
-  double rms_momentum = 0;  // rms |p|, velocity
+  double acceleration = 0;      // largest |grad phi|, velocity^2 / length (comoving)
+  double max_momentum = 0;      // largest |p|, velocity
+  double rms_momentum = 0;      // rms |p|, velocity
+  double rms_acceleration = 0;  // rms |grad phi|, velocity^2 / length (comoving)
 };
 
 // What one site contributes to a StepMeasure over all sites.
 struct MeasurePart {
-  double acceleration = 0;          // as in StepMeasure
-  double max_momentum = 0;          // as in StepMeasure
-  double mean_square_momentum = 0;  // its part of the mean square of |p|; -1 where no long step has ended
+  double acceleration = 0;  // as in StepMeasure
+  double max_momentum = 0;  // as in StepMeasure
+  // Its part of the mean squares of |p| and |grad phi|; -1 where no long step has ended.
+  double mean_square_momentum = 0;
+  double mean_square_acceleration = 0;
 };
 
 // Comoving softening at scale factor a, with the physical cap.

@@ -76,7 +76,7 @@ GrowthErrors linear_growth(int particles_per_side, double sigma8, double theta) 
   for (const bool flip : {false, true}) {
     const Snapshot initial = universe(particles_per_side, 49, cosmology, flip);
     SimulationOptions options = box_options(initial, 0.04 * kSide / particles_per_side, 9);
-    options.gravity.theta = options.theta.early = theta;
+    options.gravity.theta = options.theta_early = theta;
     options.energy_interval = 0;
     const RunRecord record = run(initial, options, Timeline::comoving(cosmology.parameters(), cosmology.units()));
     add(before, initial);

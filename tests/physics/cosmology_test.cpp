@@ -68,23 +68,6 @@ TEST(Cosmology, OneAndTwoThreadsAgree) {
       EXPECT_NEAR(a.positions[i][axis], b.positions[place.at(a.ids[i])][axis], 1e-5);
 }
 
-TEST(Cosmology, ThetaMayDependOnRedshift) {
-  const Snapshot initial = standard_universe(16);
-  SimulationOptions options = box_options(initial, 0.1, 9, 32);
-  options.gravity.theta = 0.8;
-  options.theta.early = 0.4;
-  options.theta.switch_redshift = 15;
-  const RunRecord record = run(initial, options, standard_timeline());
-  double early = 0, late = 1e9;  // shortest list late is shorter than any early one
-  for (const StepMetrics& step : record.steps) {
-    if (1 / step.time - 1 > 15)
-      early = std::max(early, step.gravity.mean_list);
-    else
-      late = std::min(late, step.gravity.mean_list);
-  }
-  EXPECT_LT(late, 0.9 * early);
-}
-
 TEST(Cosmology, ContinuesFromASnapshotOnItsWay) {
   const Snapshot initial = standard_universe(16);
   SimulationOptions options = box_options(initial, 0.1, 19, 32);

@@ -19,7 +19,7 @@ SimulationOptions box_options(const Snapshot& initial, double softening, double 
   options.step_options.eta = 0.2;
   options.step_options.r_cut = 4.5 / mesh * side;
   options.gravity.periodic = true;
-  options.theta = {0.4, 5};  // as the presets do it: forces nearly cancel early on
+  options.theta_early = 0.4;  // as the presets do it: forces nearly cancel early on
   options.gravity.mesh.cells = mesh;
   options.gravity.law = make_force_law(Split::kPolynomial, 5, 4.5 / mesh, Softening::kPlummer, softening / side);
   return options;

@@ -56,7 +56,7 @@ double norm(double x, double y, double z) { return std::sqrt(x * x + y * y + z *
 TEST(StepReductions, AgreeWithPlainLoops) {
   const Stream& stream = test::test_stream();
   Set set = random_set(stream, 5000);
-  double a_max = 0, p_max = 0, p2 = 0, kinetic = 0, force = 0;
+  double a_max = 0, p_max = 0, a2 = 0, p2 = 0, kinetic = 0, force = 0;
   std::array<double, 3> total{};
   for (std::size_t i = 0; i < set.p.size(); ++i) {
     const auto &p = set.p[i], &a = set.a[i], &b = set.b[i];
@@ -64,6 +64,7 @@ TEST(StepReductions, AgreeWithPlainLoops) {
     const double speed = norm(p[0], p[1], p[2]);
     a_max = std::max(a_max, both);
     p_max = std::max(p_max, speed);
+    a2 += both * both / 5000;
     p2 += speed * speed / 5000;
     kinetic += 0.5 * set.mass[i] * speed * speed;
     force += set.mass[i] * both;
@@ -74,7 +75,9 @@ TEST(StepReductions, AgreeWithPlainLoops) {
   EXPECT_NEAR(maxima.momentum, p_max, 1e-12 * p_max);
   EXPECT_EQ(maxima.reach, std::int64_t{3} << 29);
   EXPECT_EQ(largest_reach(stream, set.particles), std::int64_t{3} << 29);
-  EXPECT_NEAR(mean_square_momentum(stream, set.particles, maxima.momentum), p2, 1e-8 * p2);
+  const SquareUnits squares = square_units(stream, set.particles, set.near, &set.far, maxima, 5000);
+  EXPECT_NEAR(mean_square(squares.acceleration, maxima.acceleration, 5000), a2, 1e-8 * a2);
+  EXPECT_NEAR(mean_square(squares.momentum, maxima.momentum, 5000), p2, 1e-8 * p2);
   EXPECT_NEAR(kinetic_sum(stream, set.particles).value(), kinetic, 1e-12 * kinetic);
   const MomentumSums sums = momentum_sums(stream, set.particles, set.near, &set.far);
   EXPECT_NEAR(sums.force_scale.value(), force, 1e-12 * force);
@@ -86,14 +89,15 @@ TEST(StepReductions, MeasuresOfOneWaitAreThoseOfTwo) {
   for (const std::size_t n : {std::size_t{1}, std::size_t{5000}}) {
     Set set = random_set(stream, n);
     const StepMaxima maxima = step_maxima(stream, set.particles, set.near, &set.far);
-    const std::uint64_t units = square_momentum_units(stream, set.particles, maxima.momentum, n);
+    const SquareUnits squares = square_units(stream, set.particles, set.near, &set.far, maxima, n);
     const std::uint64_t waits = transfer_counters().waits;
     const StepMeasures both = step_measures(stream, set.particles, set.near, &set.far);
     EXPECT_EQ(transfer_counters().waits, waits + 1);
     EXPECT_EQ(both.maxima.acceleration, maxima.acceleration);
     EXPECT_EQ(both.maxima.momentum, maxima.momentum);
     EXPECT_EQ(both.maxima.reach, maxima.reach);
-    EXPECT_EQ(both.square_momentum_units, units);
+    EXPECT_EQ(both.squares.acceleration, squares.acceleration);
+    EXPECT_EQ(both.squares.momentum, squares.momentum);
   }
 }
 
@@ -101,12 +105,12 @@ TEST(StepReductions, MeasuresOfASetAtRestAndOfOneThatIsNoNumber) {
   const Stream& stream = test::test_stream();
   Set set = random_set(stream, 100);
   set.particles.momentum.fill_zero(stream);
-  EXPECT_EQ(step_measures(stream, set.particles, set.near, &set.far).square_momentum_units, 0u);
+  EXPECT_EQ(step_measures(stream, set.particles, set.near, &set.far).squares.momentum, 0u);
   const float bad = NAN;
   copy_to_device(stream, set.particles.momentum.y.data() + 42, &bad, sizeof bad);
   const StepMeasures measures = step_measures(stream, set.particles, set.near, nullptr);
   EXPECT_TRUE(std::isnan(measures.maxima.momentum));
-  EXPECT_EQ(measures.square_momentum_units, 0u);
+  EXPECT_EQ(measures.squares.momentum, 0u);
 }
 
 TEST(StepReductions, EnergiesTakeBothPotentials) {
@@ -153,13 +157,15 @@ TEST(StepReductions, WhatSetsTheStepDoesNotDependOnTheThreadCount) {
   Set set = random_set(stream, 100003);
   select_device(0, 1);
   const StepMaxima one = step_maxima(stream, set.particles, set.near, &set.far);
-  const double mean_one = mean_square_momentum(stream, set.particles, one.momentum);
+  const SquareUnits squares = square_units(stream, set.particles, set.near, &set.far, one, 100003);
   for (const int count : {2, 3, 7}) {
     select_device(0, count);
     const StepMaxima many = step_maxima(stream, set.particles, set.near, &set.far);
     EXPECT_EQ(many.acceleration, one.acceleration);
     EXPECT_EQ(many.momentum, one.momentum);
-    EXPECT_EQ(mean_square_momentum(stream, set.particles, many.momentum), mean_one);
+    const SquareUnits now = square_units(stream, set.particles, set.near, &set.far, many, 100003);
+    EXPECT_EQ(now.acceleration, squares.acceleration);
+    EXPECT_EQ(now.momentum, squares.momentum);
   }
   select_device(0, threads);
 }

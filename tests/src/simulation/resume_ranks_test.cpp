@@ -126,7 +126,7 @@ TEST_F(ResumeOfMany, DriftsAreKept) {
 // From where a tree was new, step by step the same lengths and the same rebuilds.
 TEST_F(ResumeOfMany, SitesRebuildAsTheyWouldHave) {
   Keeper whole;
-  const std::vector<std::string> settings = {"end_redshift=3", "theta_switch_redshift=20"};
+  const std::vector<std::string> settings = {"end_redshift=3", "theta_early=0.7"};
   const RunResult end = run(whole, 2, settings);
   std::size_t tried = 0;
   for (const KeptState& from : whole.kept) {

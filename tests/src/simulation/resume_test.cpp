@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -123,6 +124,28 @@ TEST(Resume, AUniverseToTheLastBit) {
       EXPECT_EQ(rest.steps[k].energy.has_value(), then.energy.has_value());
     }
     EXPECT_EQ(rest.outputs, from.state.outputs == 0 ? (std::vector<int>{0, 1}) : (std::vector<int>{1}));
+  }
+}
+
+// The angle follows from measures that a restart keeps: once forces no longer cancel it is the larger one.
+TEST(Resume, WhereTheOpeningAngleChanges) {
+  const Case c = universe({"gravity.reuse=1", "box.size=10 Mpc/h", "cosmology.sigma8=1.1"});
+  Keeper whole;
+  const End end = run_whole(c, whole);
+  const double early = *c.run.config.gravity.theta_early, late = *c.run.config.gravity.theta;
+  const auto larger = std::find_if(whole.steps.begin(), whole.steps.end(),
+                                   [&](const StepMetrics& step) { return step.gravity.theta == late; });
+  ASSERT_NE(larger, whole.steps.end());
+  const auto change = static_cast<std::size_t>(larger - whole.steps.begin());
+  for (std::size_t k = 0; k < whole.steps.size(); ++k)
+    EXPECT_EQ(whole.steps[k].gravity.theta, k < change ? early : late);
+  // From the last boundary before the change, and from the first after it.
+  const auto after = std::find_if(whole.kept.begin(), whole.kept.end(),
+                                  [&](const KeptState& kept) { return kept.state.result.steps >= change; });
+  ASSERT_TRUE(after != whole.kept.begin() && after != whole.kept.end());
+  for (const KeptState& from : {*(after - 1), *after}) {
+    Keeper rest;
+    expect_same(resume(c, from, rest), end);
   }
 }
 

@@ -136,8 +136,20 @@ TEST(Totals, WhatSetsTheStepIsTheSameAsOnOneRank) {
   EXPECT_EQ(many.acceleration, one.acceleration);
   EXPECT_EQ(many.momentum, one.momentum);
   EXPECT_EQ(many.reach, one.reach);
-  const std::uint64_t units = over_ranks(ranks, square_momentum_units(stream, share.particles, many.momentum, n));
-  EXPECT_EQ(mean_square_momentum(units, many.momentum, n), mean_square_momentum(stream, whole.particles, one.momentum));
+  const SquareUnits part = square_units(stream, share.particles, share.near, &share.far, many, n);
+  const SquareUnits all = square_units(stream, whole.particles, whole.near, &whole.far, one, n);
+  EXPECT_EQ(over_ranks(ranks, part.acceleration), all.acceleration);
+  EXPECT_EQ(over_ranks(ranks, part.momentum), all.momentum);
+  const StepMeasures at_once = step_measures(stream, whole.particles, whole.near, &whole.far);
+  EXPECT_EQ(at_once.squares.acceleration, all.acceleration);
+  EXPECT_EQ(at_once.squares.momentum, all.momentum);
+  Wide squares = 0;
+  for (std::uint64_t id = 0; id < n; ++id) {
+    const Item i = item(id);
+    for (int k = 0; k < 3; ++k) squares += Wide(i.a[k] + Wide(i.b[k])) * (i.a[k] + Wide(i.b[k]));
+  }
+  const double mean = static_cast<double>(squares / n);
+  EXPECT_NEAR(mean_square(all.acceleration, one.acceleration, n), mean, 1e-9 * mean);
 }
 
 TEST(Totals, NotANumberOfOneRankReachesAll) {
