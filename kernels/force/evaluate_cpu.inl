@@ -165,7 +165,7 @@ RootErrors mean_root_errors() {
 
 // The polynomials that are taken off the roots get their mean error, and sums are scaled back.
 void centre_root(PairParameters& k) {
-  if (!kHasCoarseRoot || k.refine_root || k.softening != Softening::kPlummer) return;
+  if (!kHasCoarseRoot || k.refine_root) return;
   static const RootErrors mean = mean_root_errors();
   for (float& c : k.force) c = static_cast<float>(c * (1 + mean.cube));
   for (float& c : k.potential) c = static_cast<float>(c * (1 + mean.one));

@@ -120,7 +120,7 @@ struct Kernels {
 template <Split kSplit, int kOrder, Softening kSoftening, bool kPotential>
 Kernels kernels_of(bool refine) {
   using Exact = PairLaw<kSplit, kOrder, kSoftening, kPotential, true>;
-  if constexpr (kHasCoarseRoot && kSoftening == Softening::kPlummer) {
+  if constexpr (kHasCoarseRoot) {
     using Coarse = PairLaw<kSplit, kOrder, kSoftening, kPotential, false>;
     if (!refine)
       return {particle_kernel<Coarse, false>, particle_kernel<Coarse, kPotential>, cell_kernel<Coarse>,

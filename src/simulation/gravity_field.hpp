@@ -31,7 +31,8 @@ struct Escapers : EscaperRows {
 };
 
 // Whether the forces in a periodic box nearly cancel, as on a displaced lattice, where the errors of multipoles do not: the
-// rms force is compared with G m / d^2, of the mean mass m and the mean distance d. Both in the same units.
+// rms force is compared with G m / d^2, of the mean mass m and the mean distance d, which was measured (bench/NOTES.md, "The opening angle"). Both in the same
+// units.
 inline bool forces_cancel(double rms, double mean_force) { return rms < 20 * mean_force; }
 
 struct FieldOptions {
