@@ -13,7 +13,7 @@ namespace {
 #include "kernels/force/evaluate_cpu.inl"
 }  // namespace
 
-const CpuKernels kKernels = {"avx2", centre_root, evaluate_group, direct, loop};
+const CpuKernels kKernels = {"avx2", centred, evaluate_group, direct, loop};
 
 }  // namespace maki::force_avx2
 

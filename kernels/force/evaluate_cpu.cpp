@@ -25,9 +25,8 @@ GroupTask task_of(const SourceView& sources, const ListView& lists, bool quadrup
 
 void evaluate_lists(const Stream&, const ForceLaw& law, bool quadrupoles, const SourceView& sources,
                     const ListView& lists, const ForceOutput& out) {
-  PairParameters k = make_pair_parameters(law);
   const CpuKernels& kernels = cpu_kernels();
-  kernels.centre_root(k);
+  const GroupParameters k = kernels.centred(make_pair_parameters(law));
 #pragma omp parallel for schedule(dynamic, 2)
   for (std::size_t i = 0; i < lists.count; ++i) kernels.evaluate_group(k, task_of(sources, lists, quadrupoles, out, i));
 }

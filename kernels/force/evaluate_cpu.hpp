@@ -6,6 +6,12 @@
 
 namespace maki {
 
+// A law's parameters for one instruction set: with the mean error of coarse roots taken out, else those of the law.
+struct GroupParameters {
+  PairParameters points, cells;
+  float force_scale, potential_scale;  // of the sums
+};
+
 // One group's evaluation. Output arrays are by particle index; `potential` may be nullptr.
 struct GroupTask {
   const SourceParticle* particles;
@@ -38,9 +44,8 @@ struct LoopTask {
 
 struct CpuKernels {
   const char* name;
-  // Takes the mean error of this set's coarse roots out of parameters that use them: to be called before evaluate_group().
-  void (*centre_root)(PairParameters&);
-  void (*evaluate_group)(const PairParameters&, const GroupTask&);
+  GroupParameters (*centred)(const PairParameters&);
+  void (*evaluate_group)(const GroupParameters&, const GroupTask&);
   void (*direct)(const PairParameters&, const DirectTask&);
   float (*loop)(const PairParameters&, const LoopTask&);  // gives a sum of the results, so that none is left out
 };

@@ -17,11 +17,12 @@ struct Block {
 
 class GroupEvaluation {
  public:
-  GroupEvaluation(const PairParameters& k, const GroupTask& task, unsigned first, unsigned count)
-      : k_(k), task_(task), kernels_(choose_kernels(k, task.potential != nullptr)), first_(first), count_(count) {
+  GroupEvaluation(const GroupParameters& all, const GroupTask& task, unsigned first, unsigned count)
+      : all_(all), k_(all.points), task_(task), kernels_(choose_kernels(k_, task.potential != nullptr)), first_(first),
+        count_(count) {
     centre_[0] = task.group.x, centre_[1] = task.group.y, centre_[2] = task.group.z;
     targets_.padded = padded_count(count);
-    gather_particles(task.targets + first, count, centre_, k.bits_to_unit, points_.data);
+    gather_particles(task.targets + first, count, centre_, k_.bits_to_unit, points_.data);
     for (unsigned i = 0; i < targets_.padded; ++i) {
       const float* s = points_.data + 4 * (i < count ? i : count - 1);
       targets_.x[i] = s[0], targets_.y[i] = s[1], targets_.z[i] = s[2];
@@ -47,9 +48,9 @@ class GroupEvaluation {
     for (unsigned w = 0; w < task_.cell_words; ++w) {
       prefetch_cell(words, w);
       gather_cell(task_.cells[words[w]], centre_, k_.bits_to_unit, moment_scale, block.data + kCellFloats * block.n);
-      if (++block.n == kCellBlock) flush(kernels_.cells, block);
+      if (++block.n == kCellBlock) flush(all_.cells, kernels_.cells, block);
     }
-    flush(kernels_.cells, block);
+    flush(all_.cells, kernels_.cells, block);
   }
 
   void add_cells_as_points(const std::uint32_t* words) {
@@ -72,8 +73,8 @@ class GroupEvaluation {
       else
         add_particles(points_, kernels_.particles, task_.particles + first, count);
     }
-    flush(kernels_.particles, points_);
-    flush(kernels_.own, own_);
+    flush(k_, kernels_.particles, points_);
+    flush(k_, kernels_.own, own_);
   }
 
   void prefetch_cell(const std::uint32_t* words, unsigned w) const {
@@ -101,22 +102,22 @@ class GroupEvaluation {
       block.n += take;
       from += take;
       count -= take;
-      if (block.n == kSourceBlock) flush(kernel, block);
+      if (block.n == kSourceBlock) flush(k_, kernel, block);
     }
   }
 
   template <class AnyBlock>
-  void flush(Kernel kernel, AnyBlock& block) {
-    if (block.n > 0) kernel(k_, block.data, block.n, targets_);
+  void flush(const PairParameters& k, Kernel kernel, AnyBlock& block) {
+    if (block.n > 0) kernel(k, block.data, block.n, targets_);
     block.n = 0;
   }
 
   void store() const {
-    const float a = k_.force_scale / (k_.unit * k_.unit);
+    const float a = all_.force_scale / (k_.unit * k_.unit);
     store(targets_.ax, a, task_.ax);
     store(targets_.ay, a, task_.ay);
     store(targets_.az, a, task_.az);
-    if (task_.potential) store(targets_.p, -k_.potential_scale / k_.unit, task_.potential);
+    if (task_.potential) store(targets_.p, -all_.potential_scale / k_.unit, task_.potential);
   }
 
   void store(const float* sums, float scale, float* out) const {
@@ -130,7 +131,8 @@ class GroupEvaluation {
 
   static constexpr unsigned kAhead = 8;  // list words between a prefetch and its use
 
-  const PairParameters& k_;
+  const GroupParameters& all_;
+  const PairParameters& k_;  // of points
   const GroupTask& task_;
   const Kernels kernels_;
   const unsigned first_, count_;
@@ -163,17 +165,25 @@ RootErrors mean_root_errors() {
   return {sum.one / weights, sum.cube / weights};
 }
 
-// The polynomials that are taken off the roots get their mean error, and sums are scaled back.
-void centre_root(PairParameters& k) {
-  if (!kHasCoarseRoot || k.refine_root) return;
+// The polynomials that are taken off the roots get the mean error that these have there, and sums are scaled back. A
+// point's force has the cube of a root, less the polynomial; in a cell's the polynomial comes with the root's square.
+GroupParameters centred(const PairParameters& law) {
+  GroupParameters k{law, law, 1, 1};
+  if (!kHasCoarseRoot || law.refine_root) return k;
   static const RootErrors mean = mean_root_errors();
-  for (float& c : k.force) c = static_cast<float>(c * (1 + mean.cube));
-  for (float& c : k.potential) c = static_cast<float>(c * (1 + mean.one));
-  k.force_scale = static_cast<float>(1 / (1 + mean.cube));
-  k.potential_scale = static_cast<float>(1 / (1 + mean.one));
+  const double cube = 1 + mean.cube, one = 1 + mean.one;
+  for (int j = 0; j <= kMaxSplitOrder; ++j) {
+    k.points.force[j] = static_cast<float>(law.force[j] * cube);
+    k.cells.force[j] = static_cast<float>(law.force[j] * cube / (one * one));
+  }
+  for (int j = 0; j <= kMaxSplitOrder + 1; ++j)
+    k.points.potential[j] = k.cells.potential[j] = static_cast<float>(law.potential[j] * one);
+  k.force_scale = static_cast<float>(1 / cube);
+  k.potential_scale = static_cast<float>(1 / one);
+  return k;
 }
 
-void evaluate_group(const PairParameters& k, const GroupTask& task) {
+void evaluate_group(const GroupParameters& k, const GroupTask& task) {
   for (unsigned done = 0; done < task.group.count; done += kTargets) {
     const unsigned left = task.group.count - done;
     GroupEvaluation(k, task, task.group.first + done, left < kTargets ? left : kTargets).run();

@@ -9,6 +9,6 @@ namespace {
 #include "kernels/force/evaluate_cpu.inl"
 }  // namespace
 
-const CpuKernels kKernels = {"scalar", centre_root, evaluate_group, direct, loop};
+const CpuKernels kKernels = {"scalar", centred, evaluate_group, direct, loop};
 
 }  // namespace maki::force_scalar

@@ -30,7 +30,6 @@ PairParameters make_pair_parameters(const ForceLaw& law) {
   k.split = law.split;
   k.softening = law.softening_kind;
   k.refine_root = law.refine_root;
-  k.force_scale = k.potential_scale = 1;
   k.unit = law.split == Split::kNone ? std::ldexp(1.0f, -12) : std::exp2(std::floor(std::log2(law.r_cut)));
   k.bits_to_unit = std::ldexp(1 / k.unit, -32);
 

@@ -26,7 +26,6 @@ struct PairParameters {
   float two_over_r_cut;  // S2: xi = two_over_r_cut * s
   float force[kMaxSplitOrder + 1];
   float potential[kMaxSplitOrder + 2];
-  float force_scale, potential_scale;  // of sums: 1, or where roots err by a mean what takes that out again
 };
 
 // Orders of the polynomial split that loops are compiled for; others use the next larger one.

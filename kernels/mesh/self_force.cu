@@ -1,7 +1,6 @@
 #include "kernels/mesh/self_force.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -54,7 +53,7 @@ std::vector<double> green_tables(const MeshOptions& options, ForceLaw law) {
   const std::vector<float> d = gradient_wave_numbers(small.cells, small.gradient);
   const bool potential = options.gradient == Gradient::kAnalytic;
   const int half = small.cells / 2, s = static_cast<int>(options.assignment);
-  // Both of k and -k, but for 0 and the Nyquist plane.
+  // Modes k and -k count as two, 0 and the Nyquist plane as one.
   const auto weights = [&](double first_distance, bool nyquist, bool gradient) {
     Weights all(static_cast<std::size_t>(s), std::vector<double>(static_cast<std::size_t>(half) + 1, 0.0));
     for (int i = 0; i < s; ++i) {
@@ -156,7 +155,7 @@ struct SubtractSelfForce {
     }
   }
 
-  // Of one cell's mass; `away`: twice the distance of the first cell of `to` from it.
+  // The pull of one cell's mass; `away`: twice the distance of the first cell of `to` from it.
   MAKI_HD void add_cell(double mass, const int* away, const CloudOnAxis<S>* to, const double* table,
                         double* force) const {
     double sum[3] = {0, 0, 0};

@@ -5,7 +5,7 @@
 
 #include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
-#include "kernels/measure/total_mass.hpp"
+#include "src/config/resolve.hpp"
 #include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
 #include "src/simulation/frame.hpp"
@@ -20,7 +20,8 @@ void set_theta_by_forces(const Stream& stream, const Prepared& run, Gravity& gra
   const StepMeasures found =
       step_measures(stream, particles, gravity.short_acceleration(), &gravity.long_acceleration());
   const double rms = std::sqrt(mean_square(found.squares.acceleration, found.maxima.acceleration, particles.size()));
-  const double mass = total_mass(stream, particles.source.data(), particles.size());
+  const double density = Cosmology(cosmology_parameters(run.config), run.units).mean_density();
+  const double mass = density * run.side * run.side * run.side;  // as GravityField takes it
   if (!forces_cancel(rms, mass / std::cbrt(static_cast<double>(particles.size()))))
     gravity.set_theta(*run.config.gravity.theta);
 }

@@ -66,7 +66,8 @@ void Integrator::resume(const IntegratorState& state) {
   long_begin_ = state.long_begin;
   agreement_.begin();
   forces_.prepare_potentials();
-  forces_.rms_acceleration_is(state.before_last.rms_acceleration);
+  const bool has_stepped = state.long_begin < state.time;  // else these are start()'s forces, which knew of none before
+  if (has_stepped) forces_.rms_acceleration_is(state.before_last.rms_acceleration);
   evaluate(true, state.has_potential);  // sums are in another order, and rounded so, where potentials are wanted
   measure(true);
   before_last_ = state.before_last;

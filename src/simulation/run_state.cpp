@@ -43,8 +43,8 @@ template <class Visit, class Part>
 void visit_part(Visit& visit, const std::string& name, Part& part) {
   visit(name + ".acceleration", part.acceleration);
   visit(name + ".max_momentum", part.max_momentum);
-  visit(name + ".rms_momentum", part.mean_square_momentum);
-  visit(name + ".rms_acceleration", part.mean_square_acceleration);
+  visit(name + ".mean_square_momentum", part.mean_square_momentum);
+  visit(name + ".mean_square_acceleration", part.mean_square_acceleration);
 }
 
 template <class Visit, class State>

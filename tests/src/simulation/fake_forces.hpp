@@ -25,6 +25,7 @@ class FakeForces : public ForceField {
     evaluate(t, short_law_, short_);
   }
   void all_are_within(double reach_sides) override { known_reach_sides = reach_sides; }
+  void rms_acceleration_is(double rms) override { known_rms = rms; }
   void long_range(double t, bool) override {
     ++long_calls;
     evaluate(t, long_law_, long_);
@@ -35,6 +36,7 @@ class FakeForces : public ForceField {
   const VectorArray& long_acceleration() const override { return long_; }
 
   double known_reach_sides = -1;  // of the last all_are_within()
+  double known_rms = 0;           // of the last rms_acceleration_is()
   int short_calls = 0;
   int long_calls = 0;
 

@@ -221,6 +221,24 @@ TEST(Integrator, StepComesFromTheStepBeforeTheLast) {
   EXPECT_LT(run.integrator->advance(100, Potentials::kNever).step, 0.006);
 }
 
+// Forces that depend on the rms acceleration are those of the run that was left, of its very first evaluation too.
+TEST(Integrator, TellsForcesTheSameRmsAccelerationAfterARestart) {
+  SmallRun run(Timeline::newtonian(), fixed(0.1));
+  run.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
+  run.forces(uniform_field([](double t) { return 1 + t; }));
+  run.integrator->start(0, false);
+  for (int steps = 0; steps < 4; ++steps) {
+    const double known = run.field->known_rms;
+    EXPECT_NEAR(known, steps == 0 ? 0 : 1 + 0.1 * std::max(0, steps - 2), 1e-6) << steps;
+    SmallRun rest(Timeline::newtonian(), fixed(0.1));
+    rest.place({{0, 0, 0}}, {{0, 0, 0}}, {1});
+    rest.forces(uniform_field([](double t) { return 1 + t; }));
+    rest.integrator->resume(run.integrator->state());
+    EXPECT_EQ(rest.field->known_rms, known) << steps;
+    run.integrator->advance(100, Potentials::kNever);
+  }
+}
+
 TEST(Integrator, StepFitsTheForceInItsMiddle) {
   StepOptions options;
   options.softening = 0.01;
