@@ -9,9 +9,9 @@
 namespace maki {
 
 // A mesh does not know where in its cell a particle stands, and so a particle accelerates itself: with the analytic
-// gradient by some 7e-3 G m / r_cut^2, odd and periodic in its place in the cell. Between particles of one mass such
-// errors of all pairs together nearly cancel where matter is smooth, and its own belongs to them. That of a particle that
-// is much heavier than those around it does not: it is taken off.
+// gradient by some 7e-3 G m / r_cut^2, odd and periodic in its place in the cell. Between particles of one mass the
+// errors of all pairs nearly cancel where matter is smooth, and the self-force is part of that sum. The self-force of a
+// particle that is much heavier than those around it is not: it is taken off.
 //
 // The force is computed as the mesh does it, with the particle's own integer weights, from the influence function's
 // transform to the few cells that two clouds share (Hockney & Eastwood 1988, section 5-4-3, on self-forces).

@@ -30,9 +30,9 @@ struct Escapers : EscaperRows {
   void append_to(Snapshot& snapshot, double time) const;  // where they are at `time`
 };
 
-// Whether the forces in a periodic box nearly cancel, as on a displaced lattice, where the errors of multipoles do not: the
-// rms force is compared with G m / d^2, of the mean mass m and the mean distance d, which was measured (bench/NOTES.md, "The opening angle"). Both in the same
-// units.
+// Whether the forces in a periodic box nearly cancel, as on a displaced lattice, where the errors of multipoles do not:
+// the rms force is compared with G m / d^2, of the mean mass m and the mean distance d, in the same units. The factor
+// was measured (bench/NOTES.md, "The opening angle").
 inline bool forces_cancel(double rms, double mean_force) { return rms < 20 * mean_force; }
 
 struct FieldOptions {
