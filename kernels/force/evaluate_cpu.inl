@@ -141,7 +141,8 @@ class GroupEvaluation {
   Block<4, kSourceBlock> points_, own_;
 };
 
-// Mean relative errors of the coarse root and of its cube, over all mantissas alike.
+// Mean relative errors of the coarse root and of its cube, over all mantissas alike. (A static variable that keeps them
+// would bring symbols that the linker shares among the instruction sets.)
 struct RootErrors {
   double one, cube;
 };
@@ -149,11 +150,14 @@ struct RootErrors {
 RootErrors mean_root_errors() {
   RootErrors sum{0, 0};
   double weights = 0;
-  constexpr int kPoints = 1 << 14;
+  constexpr int kPoints = 1 << 10;                // some microseconds
+  constexpr double kGolden = 0.6180339887498949;  // even steps would meet those of the processor's table
   alignas(64) float x[Wide::kLanes], y[Wide::kLanes];
   for (int i = 0; i < kPoints; i += Wide::kLanes) {
-    for (unsigned lane = 0; lane < Wide::kLanes; ++lane)
-      x[lane] = 1 + 3 * (static_cast<float>(i) + static_cast<float>(lane) + 0.5f) / kPoints;
+    for (unsigned lane = 0; lane < Wide::kLanes; ++lane) {
+      const double turns = kGolden * (i + static_cast<int>(lane));
+      x[lane] = static_cast<float>(1 + 3 * (turns - static_cast<int>(turns)));
+    }
     reciprocal_root(Wide::load(x), Root<!kHasCoarseRoot>{}).store(y);
     for (unsigned lane = 0; lane < Wide::kLanes; ++lane) {
       const double weight = 1 / static_cast<double>(x[lane]), root = y[lane] * __builtin_sqrt(x[lane]);
@@ -170,7 +174,7 @@ RootErrors mean_root_errors() {
 GroupParameters centred(const PairParameters& law) {
   GroupParameters k{law, law, 1, 1};
   if (!kHasCoarseRoot || law.refine_root) return k;
-  static const RootErrors mean = mean_root_errors();
+  const RootErrors mean = mean_root_errors();
   const double cube = 1 + mean.cube, one = 1 + mean.one;
   for (int j = 0; j <= kMaxSplitOrder; ++j) {
     k.points.force[j] = static_cast<float>(law.force[j] * cube);

@@ -92,14 +92,14 @@ TEST_P(EvaluateGroup, EveryLaw) {
   }
 }
 
-// Coarse roots make forces neither larger nor smaller on average (3.5e-5 larger in this set without).
+// Coarse roots make forces neither larger nor smaller on average (2.7e-5 larger without).
 TEST_P(EvaluateGroup, CoarseRootsAreCentred) {
   for (const auto& [leaves, cells] : {std::pair{900u, 0u}, {0u, 900u}}) {
     const RandomSet set = random_lists({600, 600}, leaves, cells, 0.01, 1.0, 2);
     for (ForceLaw law : laws_for(0.02, 2e-4)) {
       law.refine_root = false;
       const Errors e = errors_of(*kernels_, law, cells > 0, false, set);
-      EXPECT_NEAR(e.along / e.squares, 1, 1.2e-5) << kernels_->name << " " << name_of(law) << " " << cells;
+      EXPECT_NEAR(e.along / e.squares, 1, 5e-6) << kernels_->name << " " << name_of(law) << " " << cells;
     }
   }
 }
