@@ -127,9 +127,11 @@ TEST(Resume, AUniverseToTheLastBit) {
   }
 }
 
-// The angle follows from measures that a restart keeps: once forces no longer cancel it is the larger one.
+// The angle follows from measures that a restart keeps: once forces no longer cancel it is the larger one, and lists are
+// shorter.
 TEST(Resume, WhereTheOpeningAngleChanges) {
-  const Case c = universe({"gravity.reuse=1", "box.size=10 Mpc/h", "cosmology.sigma8=1.1"});
+  const Case c = universe({"gravity.reuse=1", "box.size=10 Mpc/h", "cosmology.sigma8=1.1", "gravity.theta=0.8",
+                           "gravity.r_cut=4.5", "gravity.split_order=5"});
   Keeper whole;
   const End end = run_whole(c, whole);
   const double early = *c.run.config.gravity.theta_early, late = *c.run.config.gravity.theta;
@@ -139,6 +141,7 @@ TEST(Resume, WhereTheOpeningAngleChanges) {
   const auto change = static_cast<std::size_t>(larger - whole.steps.begin());
   for (std::size_t k = 0; k < whole.steps.size(); ++k)
     EXPECT_EQ(whole.steps[k].gravity.theta, k < change ? early : late);
+  EXPECT_LT(whole.steps[change].gravity.mean_list, 0.9 * whole.steps[change - 1].gravity.mean_list);
   // From the last boundary before the change, and from the first after it.
   const auto after = std::find_if(whole.kept.begin(), whole.kept.end(),
                                   [&](const KeptState& kept) { return kept.state.result.steps >= change; });
