@@ -74,6 +74,7 @@ void trees(Sites& sites, bool compress, float r_cut) {
     for (const SourceParticle& p : maki::testing::uniform_set(600, 3))
       if (slabs.site_of(p.x) == sites.me()) mine.push_back(p);
     set = std::make_unique<maki::testing::TreeSet>(mine, 64, r_cut > 0 ? kPeriodicMinLevel : 0);
+    set->stream.synchronize();  // other streams read it from here on
   }
   const Stream stream;
   WalkOptions walk;
