@@ -134,6 +134,7 @@ struct Config {
     Auto<double> eta;
     Auto<double> max_dlna;
     Auto<double> long_dlna;
+    bool growth_exact = true;
     Auto<Quantity> max_step;
     Auto<double> fixed_step;
     bool operator==(const Time&) const = default;
@@ -151,6 +152,7 @@ struct Config {
     Auto<Quantity> image_depth;
     std::int64_t metrics_interval = 1;
     std::int64_t energy_interval = 10;
+    std::int64_t error_targets = 0;
     bool operator==(const Output&) const = default;
   } output;
 

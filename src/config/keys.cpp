@@ -162,9 +162,12 @@ struct Table {
         .means("step = eta sqrt(softening / acceleration), GADGET's ErrTolIntAccuracy is eta^2/2; auto: preset, less for "
                "few particles");
     KEY(time.max_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
-        .means("longest step in ln a, but for 8 % where that spares one; auto: preset");
+        .means("longest step in ln a, but for 8 % where that spares one; auto: preset, less for few particles");
     KEY(time.long_dlna).above(0).range(0, 0.5).only(RunKind::kCosmology)
-        .means("longest step of the mesh force in ln a; auto: preset, less for few particles");
+        .means("longest step of the mesh force in ln a where it has several short ones; auto: preset, less for few "
+               "particles");
+    KEY(time.growth_exact).only(RunKind::kCosmology)
+        .means("kicks and drifts for which linear growth is exact in steps of any length; false: plain integrals over time");
     KEY(time.max_step).unit(Dimension::kTime).above(0).only(RunKind::kIsolated).means("longest step; auto: none");
     KEY(time.fixed_step).above(0).range(0, 1e30)
         .means("every step is this long, in ln a or the run's unit of time; auto: steps adapt");
@@ -190,6 +193,9 @@ struct Table {
     KEY(output.metrics_interval).range(1, 1e6).means("steps between lines of the metrics file");
     KEY(output.energy_interval).range(0, 1e6)
         .means("steps between energies; each costs a force with potential; 0: none");
+    KEY(output.error_targets).range(0, 1e6)
+        .means("particles whose forces are compared with exact sums at each output: errors go to the log and into the "
+               "snapshot; 500 tell the rms error to 10 % or so; 0: none");
   }
 
   void sites() {

@@ -14,9 +14,9 @@ using enum Gradient;
 // Chosen on the front of force error against time that bench/bench_accuracy measures.
 constexpr std::array kPresets = {
     //            preset             theta early n  r_cut mesh assign interl. gradient   root   reuse  eta  dlna  long
-    PresetNumbers{Preset::kFast, 0.8, 0.4, 3, 2.48, 1.5, kPcs, kFull, kAnalytic, false, 1.5, 0.50, 0.04, 0.04},
-    PresetNumbers{Preset::kStandard, 0.7, 0.4, 4, 2.85, 1.5, kPcs, kFull, kAnalytic, false, 1.5, 0.30, 0.02, 0.02},
-    PresetNumbers{Preset::kPrecise, 0.35, 0.3, 6, 5.0, 1.5, kPcs, kFull, kSpectral, true, 1.2, 0.15, 0.01, 0.01},
+    PresetNumbers{Preset::kFast, 0.8, 0.4, 3, 2.48, 1.5, kPcs, kFull, kAnalytic, false, 1.5, 0.50, 0.08, 0.04},
+    PresetNumbers{Preset::kStandard, 0.7, 0.4, 4, 2.85, 1.5, kPcs, kFull, kAnalytic, false, 1.5, 0.30, 0.08, 0.02},
+    PresetNumbers{Preset::kPrecise, 0.35, 0.3, 6, 5.0, 1.5, kPcs, kFull, kSpectral, true, 1.2, 0.15, 0.02, 0.01},
 };
 
 template <class T, class U>
@@ -58,7 +58,7 @@ void resolve_presets(Config& config, std::uint64_t particles) {
   fill(config.time.eta, numbers.eta);
   if (config.run.kind != RunKind::kCosmology) return;
   fill(config.gravity.theta_early, std::min(*config.gravity.theta, numbers.theta_early));
-  fill(config.time.max_dlna, numbers.max_dlna);
+  fill(config.time.max_dlna, config.time.growth_exact ? numbers.max_dlna : numbers.long_dlna);
   fill(config.time.long_dlna, numbers.long_dlna);
   fill_mesh(config.gravity, numbers, particles);
 }

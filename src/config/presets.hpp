@@ -24,8 +24,8 @@ struct PresetNumbers {
   bool refine_root;        // full single precision in 1/r; without: 2e-5 rms of each pair's force
   double reuse_tolerance;  // error of kept lists over that of fresh ones
   double eta;              // time step over sqrt(softening / acceleration)
-  double max_dlna;         // longest step in ln a
-  double long_dlna;        // longest step of the mesh force in ln a
+  double max_dlna;         // longest step in ln a (with factors of linear growth; without: long_dlna)
+  double long_dlna;        // longest step of the mesh force in ln a where it has several short ones
 };
 
 const PresetNumbers& preset_numbers(Preset preset);

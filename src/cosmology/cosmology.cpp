@@ -1,7 +1,6 @@
 #include "src/cosmology/cosmology.hpp"
 
 #include <algorithm>
-#include <array>
 #include <boost/math/constants/constants.hpp>
 #include <boost/math/quadrature/gauss.hpp>
 #include <cmath>
@@ -16,6 +15,8 @@ namespace {
 constexpr double kGrowthStart = 1e-6;     // scale factor at which curvature and Lambda are corrections of first order
 constexpr double kGrowthStep = 1.0 / 64;  // in ln a; with d1/a and d2/a^2 as variables Runge-Kutta then errs by < 1e-9
 
+constexpr auto unweighted = [](double) { return 1; };
+
 // 100 km/s/(Mpc/h) as velocity/length.
 double hubble_constant(const CosmologyParameters& parameters, const UnitSystem& units) {
   return 100 * 1e5 / units.velocity_cgs * length_unit_in_mpc_h(units, parameters.hubble);
@@ -23,6 +24,12 @@ double hubble_constant(const CosmologyParameters& parameters, const UnitSystem& 
 
 // Second-order system of the growing modes in g1 = d1/a and g2 = d2/a^2, which stand still in the matter era.
 using GrowthState = std::array<double, 4>;  // g1, dg1/dlna, g2, dg2/dlna
+
+// First order in curvature: d1 = a (1 - 4/7 w), w = Omega_k a / Omega_0.
+GrowthState early_modes(const CosmologyParameters& parameters, double a) {
+  const double w = parameters.omega_curvature() / parameters.omega0 * a;
+  return {1 - 4.0 / 7 * w, -4.0 / 7 * w, -3.0 / 7, 0};
+}
 
 GrowthState growth_slope(const Cosmology& cosmology, double log_a, const GrowthState& g) {
   const double a = std::exp(log_a);
@@ -68,6 +75,10 @@ Cosmology::Cosmology(const CosmologyParameters& parameters, const UnitSystem& un
                   "lower OmegaLambda or raise Omega0");
     }
   }
+  const double begin = std::log(kGrowthStart);
+  growing_modes_.push_back(early_modes(parameters, kGrowthStart));
+  for (int i = 0; begin + i * kGrowthStep < 0; ++i)
+    growing_modes_.push_back(runge_kutta_step(*this, begin + i * kGrowthStep, kGrowthStep, growing_modes_.back()));
   d1_today_ = unnormalised_growth(1).d1;
 }
 
@@ -93,10 +104,11 @@ double Cosmology::mean_density() const {
   return parameters_.omega0 * critical;
 }
 
-double Cosmology::integrate_over_time(double from, double to, int power_of_a) const {
+template <class Weight>
+double Cosmology::integrate_over_time(double from, double to, int power_of_a, const Weight& weight) const {
   const auto integrand = [&](double log_a) {
     const double a = std::exp(log_a);
-    return 1 / (std::pow(a, power_of_a) * hubble(a));
+    return weight(a) / (std::pow(a, power_of_a) * hubble(a));
   };
   // Panels of half an e-fold: the integrand is so smooth in ln a that 20 points leave round-off only.
   const double begin = std::log(from), span = std::log(to) - begin;
@@ -109,20 +121,36 @@ double Cosmology::integrate_over_time(double from, double to, int power_of_a) co
   return sum;
 }
 
-double Cosmology::kick_factor(double from, double to) const { return integrate_over_time(from, to, 1); }
-double Cosmology::drift_factor(double from, double to) const { return integrate_over_time(from, to, 2); }
-double Cosmology::time_between(double from, double to) const { return integrate_over_time(from, to, 0); }
+double Cosmology::kick_factor(double from, double to) const { return integrate_over_time(from, to, 1, unweighted); }
+double Cosmology::drift_factor(double from, double to) const { return integrate_over_time(from, to, 2, unweighted); }
+double Cosmology::time_between(double from, double to) const { return integrate_over_time(from, to, 0, unweighted); }
+
+double Cosmology::growing_kick_factor(double from, double to, double at) const {
+  const double known = unnormalised_growth(at).d1;
+  return integrate_over_time(from, to, 1, [&](double a) { return unnormalised_growth(a).d1 / known; });
+}
+
+double Cosmology::growing_drift_factor(double from, double to, double at) const {
+  const double known = growing_momentum(at);
+  return integrate_over_time(from, to, 2, [&](double a) { return growing_momentum(a) / known; });
+}
+
+double Cosmology::growing_momentum(double a) const {
+  const Growth growth = unnormalised_growth(a);
+  return a * a * hubble(a) * growth.f1 * growth.d1;
+}
 
 Growth Cosmology::unnormalised_growth(double a) const {
-  const double start = std::min(kGrowthStart, a / 10);
-  // First order in curvature: d1 = a (1 - 4/7 w), w = Omega_k a / Omega_0.
-  const double w = parameters_.omega_curvature() / parameters_.omega0 * start;
-  GrowthState g = {1 - 4.0 / 7 * w, -4.0 / 7 * w, -3.0 / 7, 0};
-  const double log_a = std::log(start);
-  const double span = std::log(a) - log_a;
-  const int steps = static_cast<int>(std::ceil(span / kGrowthStep));
-  const double step = span / steps;
-  for (int i = 0; i < steps; ++i) g = runge_kutta_step(*this, log_a + i * step, step, g);
+  const double begin = std::log(kGrowthStart), end = std::log(a);
+  const double steps = (end - begin) / kGrowthStep;
+  GrowthState g = early_modes(parameters_, a);
+  if (steps > 0) {
+    const std::size_t node = std::min(static_cast<std::size_t>(steps), growing_modes_.size() - 1);
+    g = growing_modes_[node];
+    double log_a = begin + static_cast<double>(node) * kGrowthStep;
+    for (; end - log_a > kGrowthStep; log_a += kGrowthStep) g = runge_kutta_step(*this, log_a, kGrowthStep, g);
+    g = runge_kutta_step(*this, log_a, end - log_a, g);
+  }
   return {.d1 = a * g[0], .f1 = 1 + g[1] / g[0], .d2 = a * a * g[2], .f2 = 2 + g[3] / g[2]};
 }
 

@@ -23,6 +23,14 @@ double Timeline::drift_factor(double t0, double t1) const {
   return cosmology_ ? cosmology_->drift_factor(std::exp(t0), std::exp(t1)) : t1 - t0;
 }
 
+double Timeline::growing_kick_factor(double t0, double t1, double at) const {
+  return cosmology_ ? cosmology_->growing_kick_factor(std::exp(t0), std::exp(t1), std::exp(at)) : t1 - t0;
+}
+
+double Timeline::growing_drift_factor(double t0, double t1, double at) const {
+  return cosmology_ ? cosmology_->growing_drift_factor(std::exp(t0), std::exp(t1), std::exp(at)) : t1 - t0;
+}
+
 double Timeline::physical_time(double t0, double t1) const {
   return cosmology_ ? cosmology_->time_between(std::exp(t0), std::exp(t1)) : t1 - t0;
 }

@@ -17,9 +17,12 @@ class Timeline {
 
   bool is_comoving() const { return cosmology_.has_value(); }
 
-  double scale_factor(double t) const;               // exp(t), or 1
-  double kick_factor(double t0, double t1) const;    // int dt/a, or t1 - t0
-  double drift_factor(double t0, double t1) const;   // int dt/a^2, or t1 - t0
+  double scale_factor(double t) const;              // exp(t), or 1
+  double kick_factor(double t0, double t1) const;   // int dt/a, or t1 - t0
+  double drift_factor(double t0, double t1) const;  // int dt/a^2, or t1 - t0
+  // The same of what is known at time `at` and grows as in linear theory (Cosmology::growing_kick_factor); or t1 - t0.
+  double growing_kick_factor(double t0, double t1, double at) const;
+  double growing_drift_factor(double t0, double t1, double at) const;
   double physical_time(double t0, double t1) const;  // int dt, or t1 - t0; length/velocity units
   double hubble(double t) const;                     // (da/dt)/a in velocity/length, or 0
   double time_of_redshift(double z) const;           // -ln(1 + z); throws std::logic_error in a newtonian run

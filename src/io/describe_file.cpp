@@ -86,6 +86,7 @@ void describe_provenance(const FileHeader& header, Lines& lines) {
   if (!p.version.empty()) lines.add("written by", "{}, commit {}", p.version, p.git_hash);
   if (!p.compiler.empty()) lines.add("compiler", "{}", p.compiler);
   if (!p.device.empty()) lines.add("device", "{}", p.device);
+  if (p.force_error) lines.add("force error", "{}", text_of(*p.force_error));
   if (p.configuration.empty()) return;
   lines.add_line("configuration");
   lines.add_block(p.configuration);

@@ -110,6 +110,12 @@ void write_metadata(hid_t file, const Part& part, const Provenance& provenance) 
   write_attribute(maki, "GitHash", provenance.git_hash);
   write_attribute(maki, "Compiler", provenance.compiler);
   write_attribute(maki, "Device", provenance.device);
+  if (const auto& error = provenance.force_error) {
+    write_attribute(maki, "ForceErrorRms", error->rms);
+    write_attribute(maki, "ForceErrorMedian", error->median);
+    write_attribute(maki, "ForceError99Percent", error->percentile_99);
+    write_attribute(maki, "ForceErrorTargets", error->targets);
+  }
   write_text_dataset(maki, "Configuration", provenance.configuration);
 }
 

@@ -1,5 +1,7 @@
 #include "src/io/snapshot.hpp"
 
+#include <fmt/format.h>
+
 namespace maki {
 
 namespace {
@@ -11,6 +13,12 @@ constexpr double kNewtonCgs = 6.67430e-8;
 
 double UnitSystem::gravitational_constant() const {
   return kNewtonCgs * mass_cgs / (length_cgs * velocity_cgs * velocity_cgs);
+}
+
+std::string text_of(const ForceError& error) {
+  return fmt::format(
+      "{:.2g} of the rms force; relative to each particle's force {:.2g} (median), {:.2g} (99 %); {} particles",
+      error.rms, error.median, error.percentile_99, error.targets);
 }
 
 }  // namespace maki

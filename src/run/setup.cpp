@@ -184,6 +184,7 @@ StepOptions step_options(const Config& config, const UnitSystem& units) {
   if (!comoving) return options;
   options.max_dlna = *config.time.max_dlna;
   options.long_dlna = *config.time.long_dlna;
+  options.growth_exact = config.time.growth_exact;
   options.max_physical_softening = number(config.gravity.max_physical_softening, "gravity.max_physical_softening");
   options.r_cut =
       *config.gravity.r_cut / static_cast<double>(*config.gravity.mesh) * number(config.box.size, "box.size");
@@ -205,6 +206,7 @@ SimulationOptions simulation_options(const Prepared& run) {
   options.side = run.side;
   options.centre = run.centre;
   options.energy_interval = static_cast<int>(config.output.energy_interval);
+  options.error_targets = static_cast<std::uint64_t>(config.output.error_targets);
   options.theta_early = config.gravity.theta_early.value_or(0);
   if (config.run.kind == RunKind::kIsolated) {
     options.end = number_of(config.time.end_time, "time.end_time", config, run.units);

@@ -84,6 +84,7 @@ class Integrator {
 
  private:
   // Parts of a step (step.cpp).
+  double kick_factor(double from, double to) const;
   void kick_short(double to);
   void kick_long(double to);
   void drift_to(double end);

@@ -135,8 +135,10 @@ void RunFiles::output(const OutputState& state) {
   WriteOptions write;
   write.deflate = options_.compression;
   write.overwrite = options_.overwrite || options_.resumed_at || stopped;
+  Provenance provenance = provenance_;
+  provenance.force_error = state.force_error;
   const std::vector<std::string> written =
-      write_snapshot(path(name), state.snapshot(), provenance_, write, {}, {ranks_, sites()});
+      write_snapshot(path(name), state.snapshot(), provenance, write, {}, {ranks_, sites()});
   snapshots_.push_back(written.front());
   message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
   count_output_traffic();

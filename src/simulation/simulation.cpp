@@ -10,6 +10,7 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/device/timer.hpp"
 #include "kernels/error.hpp"
+#include "src/simulation/force_check.hpp"
 
 namespace maki {
 
@@ -294,7 +295,13 @@ void Simulation::write_output(int index) {
   StepMetrics of_last;  // what is on its way is taken before other messages of its kind
   finish_energy(of_last);
   const PhaseTimers::Scope scope(timers_, "output");
-  observer_.output(state(index));
+  OutputState output = state(index);
+  if (options_.error_targets > 0 && index >= 0) {
+    output.force_error =
+        measure_force_error(stream_, particles_, *gravity_, ranks_, *sites_, field_->total(), options_.error_targets);
+    observer_.message("Force error: " + text_of(*output.force_error));
+  }
+  observer_.output(output);
 }
 
 Snapshot Simulation::snapshot() const { return state(0).snapshot(); }

@@ -25,14 +25,15 @@
 namespace maki {
 
 struct SimulationOptions {
-  GravityOptions gravity;          // lengths in sides
-  StepOptions step_options;        // lengths in length units
-  double theta_early = 0;          // FieldOptions
-  double side = 0;                 // of the box, length units
-  std::array<double, 3> centre{};  // of the box
-  double end = 1;                  // scale factor, or time
-  std::vector<double> outputs;     // scale factors, or times; the end is always one
-  int energy_interval = 10;        // steps between computations of the energy; 0: never
+  GravityOptions gravity;           // lengths in sides
+  StepOptions step_options;         // lengths in length units
+  double theta_early = 0;           // FieldOptions
+  double side = 0;                  // of the box, length units
+  std::array<double, 3> centre{};   // of the box
+  double end = 1;                   // scale factor, or time
+  std::vector<double> outputs;      // scale factors, or times; the end is always one
+  int energy_interval = 10;         // steps between computations of the energy; 0: never
+  std::uint64_t error_targets = 0;  // particles whose forces are compared with exact sums at each output; 0: none
 };
 
 // The state at an output; positions and momenta are of the same time. Particles are this rank's.
@@ -44,6 +45,7 @@ struct OutputState {
   const Particles& particles;
   const Frame& frame;
   const Escapers& escapers;
+  std::optional<ForceError> force_error = {};  // where SimulationOptions::error_targets asks for it
 
   // This rank's share of the state on the host, with its escapers.
   Snapshot snapshot() const;

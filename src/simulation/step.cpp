@@ -37,10 +37,15 @@ void Integrator::synchronise() {
   kick_long(time_);
 }
 
+// Of forces at the present positions.
+double Integrator::kick_factor(double from, double to) const {
+  return options_.growth_exact ? timeline_.growing_kick_factor(from, to, time_) : timeline_.kick_factor(from, to);
+}
+
 void Integrator::kick_short(double to) {
   if (to == short_kicked_to_) return;
   const PhaseTimers::Scope scope(timers_, "kick", stream_);
-  const double factor = frame_.acceleration_unit() * timeline_.kick_factor(short_kicked_to_, to);
+  const double factor = frame_.acceleration_unit() * kick_factor(short_kicked_to_, to);
   kick(stream_, particles_, forces_.short_acceleration(), factor);
   if (farthest_) farthest_->momentum += std::fabs(factor) * farthest_->acceleration;
   short_kicked_to_ = to;
@@ -48,7 +53,9 @@ void Integrator::kick_short(double to) {
 
 void Integrator::drift_to(double end) {
   const PhaseTimers::Scope scope(timers_, "drift", stream_);
-  const double factor = timeline_.drift_factor(time_, end) / frame_.side;
+  const double length = options_.growth_exact ? timeline_.growing_drift_factor(time_, end, short_kicked_to_)
+                                              : timeline_.drift_factor(time_, end);
+  const double factor = length / frame_.side;
   drift(stream_, particles_, factor);
   if (farthest_) farthest_->reach_sides += std::fabs(factor) * farthest_->momentum;
   agreement_.decided(end);
@@ -60,7 +67,7 @@ void Integrator::kick_long(double to) {
   if (forces_.has_mesh() && to != long_kicked_to_) {
     const PhaseTimers::Scope scope(timers_, "kick", stream_);
     const double scale = frame_.acceleration_unit();
-    kick(stream_, particles_, forces_.long_acceleration(), scale * timeline_.kick_factor(long_kicked_to_, to));
+    kick(stream_, particles_, forces_.long_acceleration(), scale * kick_factor(long_kicked_to_, to));
   }
   long_kicked_to_ = to;
 }

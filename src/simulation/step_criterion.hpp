@@ -8,7 +8,7 @@ namespace maki {
 struct StepOptions {
   double eta = 0.025;               // accuracy: dt = eta sqrt(a^3 eps / |grad phi|)
   double max_dlna = 0.02;           // comoving: no short step is longer (but for kStretch), d ln a
-  double long_dlna = 0.02;          // comoving: no long step is longer, d ln a
+  double long_dlna = 0.02;          // comoving: no long step of several short ones is longer, d ln a
   double long_displacement = 0.25;  // rms displacement in one long step, of r_cut
   double max_step = 0;              // no step is longer, t; 0: no limit
   double fixed_step = 0;  // all short steps have this length (shortened evenly to hit outputs), t; 0: adaptive
@@ -16,6 +16,7 @@ struct StepOptions {
   double max_physical_softening = 0;  // a * softening is never more, length units; 0: no cap
   double r_cut = 0;                   // comoving, length units; 0 without a mesh
   int max_substeps = 64;              // short steps in a long one, at most
+  bool growth_exact = true;           // comoving: kicks and drifts as if forces and momenta grew as in linear theory
 };
 
 // Measures by which steps are chosen, in units of the run.

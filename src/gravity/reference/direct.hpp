@@ -17,5 +17,9 @@ struct DirectReferenceOptions {
 // particles), on all threads.
 ReferenceForces direct_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
                                  const std::vector<std::size_t>& targets, const DirectReferenceOptions& options);
+// The same at places of the caller's, the same ones on all processes, of a set of which each process holds a part.
+ReferenceForces direct_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
+                                          const std::vector<Vector3>& targets, const DirectReferenceOptions& options,
+                                          const SumOfParts& sum);
 
 }  // namespace maki

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <complex>
 
+#include "src/gravity/reference/target_sums.hpp"
+
 namespace maki {
 namespace {
 
@@ -121,12 +123,7 @@ void add_structure(Waves& waves, const std::vector<Vector3>& positions, const st
   }
 }
 
-struct Force {
-  Vector3 a{};
-  double potential = 0;
-};
-
-void add_waves(const Waves& waves, const Vector3& at, PhaseBlock& phases, Force& force) {
+void add_waves(const Waves& waves, const Vector3& at, PhaseBlock& phases, Vector3& acceleration, double& potential) {
   const double one[kBlock] = {1};
   phases.x.set(0, at[0]), phases.y.set(0, at[1]), phases.z.set(0, at[2]);
   for (std::size_t w = 0; w < waves.k.size(); ++w) {
@@ -136,14 +133,14 @@ void add_waves(const Waves& waves, const Vector3& at, PhaseBlock& phases, Force&
     // sum m exp(2 pi i k.(x_target - x_source))
     const std::complex<double> xy(phases.xy_re[0], phases.xy_im[0]);
     const std::complex<double> wave = std::conj(xy * z) * waves.sum[w];
-    force.potential -= waves.weight[w] * wave.real();
+    potential -= waves.weight[w] * wave.real();
     const double slope = -2 * M_PI * waves.weight[w] * wave.imag();
-    for (int axis = 0; axis < 3; ++axis) force.a[axis] += slope * k[axis];
+    for (int axis = 0; axis < 3; ++axis) acceleration[axis] += slope * k[axis];
   }
 }
 
 // One source's near images. `d` points to the nearest image, on each axis within half a side.
-void add_near(const Vector3& d, double mass, const EwaldOptions& options, int images, Force& force) {
+void add_near(const Vector3& d, double mass, const EwaldOptions& options, int images, TargetSum& force) {
   const double alpha = options.alpha, reach2 = kReach * kReach / (alpha * alpha);
   for (int i = -images; i <= images; ++i)
     for (int j = -images; j <= images; ++j)
@@ -159,9 +156,7 @@ void add_near(const Vector3& d, double mass, const EwaldOptions& options, int im
         } else if (r2 < reach2) {
           pair = near_pair(r2, alpha);
         }
-        const double mg = mass * pair.g;
-        force.a[0] += mg * x, force.a[1] += mg * y, force.a[2] += mg * z;
-        force.potential -= mass * pair.p;
+        force.add(mass * pair.g, {x, y, z}, mass * pair.p);
       }
 }
 
@@ -169,36 +164,46 @@ double wrapped(double d) { return d - std::nearbyint(d); }
 
 }  // namespace
 
-ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
-                                const std::vector<std::size_t>& targets, const EwaldOptions& options) {
-  const std::size_t count = targets.empty() ? positions.size() : targets.size();
-  ReferenceForces forces{std::vector<Vector3>(count), std::vector<double>(count)};
+ReferenceForces ewald_reference_of_parts(const std::vector<Vector3>& positions, const std::vector<double>& masses,
+                                         const std::vector<Vector3>& targets, const EwaldOptions& options,
+                                         const SumOfParts& sum) {
   Waves waves = choose_waves(options.alpha);
   add_structure(waves, positions, masses);
+  sum(std::span(reinterpret_cast<double*>(waves.sum.data()), 2 * waves.sum.size()));
   double total_mass = 0;
   for (const double m : masses) total_mass += m;
+  sum({&total_mass, 1});
   // Images of the nearest image that the near sum reaches; the mean of the near part is taken back (mean Phi = 0).
   const int images = static_cast<int>(std::ceil(std::max(0.0, kReach / options.alpha - 0.5)));
   const double background = M_PI * total_mass / (options.alpha * options.alpha);
+  TargetSums near(targets.size());
+#pragma omp parallel for schedule(dynamic, 4)
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    const Vector3& at = targets[t];
+    TargetSum force;
+    for (std::size_t j = 0; j < positions.size(); ++j) {
+      const Vector3& s = positions[j];
+      add_near({wrapped(s[0] - at[0]), wrapped(s[1] - at[1]), wrapped(s[2] - at[2])}, masses[j], options, images,
+               force);
+    }
+    near[t] = force;
+  }
+  ReferenceForces forces = near.over_parts(sum);
 #pragma omp parallel
   {
     PhaseBlock phases(waves.most);
 #pragma omp for schedule(dynamic, 4)
-    for (std::size_t t = 0; t < count; ++t) {
-      const Vector3& at = positions[targets.empty() ? t : targets[t]];
-      Force force;
-      force.potential = background;
-      add_waves(waves, at, phases, force);
-      for (std::size_t j = 0; j < positions.size(); ++j) {
-        const Vector3& s = positions[j];
-        add_near({wrapped(s[0] - at[0]), wrapped(s[1] - at[1]), wrapped(s[2] - at[2])}, masses[j], options, images,
-                 force);
-      }
-      forces.acceleration[t] = force.a;
-      forces.potential[t] = force.potential;
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      forces.potential[t] += background;
+      add_waves(waves, targets[t], phases, forces.acceleration[t], forces.potential[t]);
     }
   }
   return forces;
+}
+
+ReferenceForces ewald_reference(const std::vector<Vector3>& positions, const std::vector<double>& masses,
+                                const std::vector<std::size_t>& targets, const EwaldOptions& options) {
+  return ewald_reference_of_parts(positions, masses, places_of(positions, targets), options, whole_set);
 }
 
 }  // namespace maki

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "kernels/force/split.hpp"
@@ -24,5 +26,8 @@ struct ReferenceForces {
   std::vector<Vector3> acceleration;  // mass / side^2, G = 1
   std::vector<double> potential;      // mass / side, G = 1; without the target's own -m / softening
 };
+
+// Element by element, the sum of all parts of a set that lies on several processes. Collective.
+using SumOfParts = std::function<void(std::span<double>)>;
 
 }  // namespace maki

@@ -65,6 +65,25 @@ TEST(Cosmology, TimeFactorsInEinsteinDeSitter) {
   }
 }
 
+// d1 and the growing mode's momentum a^2 H f1 d1 are the integrals of each other: p' = 3/2 Omega_0 H_0^2 d1 / a.
+TEST(Cosmology, GrowingFactorsIntegrateTheGrowingMode) {
+  for (const CosmologyParameters& p : {einstein_de_sitter(), flat_lambda(0.3)}) {
+    const Cosmology c(p, UnitSystem{});
+    const auto momentum = [&](double a) { return a * a * c.hubble(a) * c.growth(a).f1 * c.growth(a).d1; };
+    for (const auto [from, to, at] :
+         {std::array{0.02, 0.03, 0.02}, std::array{0.5, 0.4, 0.45}, std::array{0.9, 3.0, 1.0}}) {
+      const double drifted = momentum(at) * c.growing_drift_factor(from, to, at);
+      EXPECT_NEAR(drifted / (c.growth(to).d1 - c.growth(from).d1), 1, 1e-6);
+      const double kicked =
+          1.5 * p.omega0 * c.hubble0() * c.hubble0() * c.growth(at).d1 * c.growing_kick_factor(from, to, at);
+      EXPECT_NEAR(kicked / (momentum(to) - momentum(from)), 1, 1e-6);
+    }
+    // Of a short step they are the plain ones.
+    EXPECT_NEAR(c.growing_kick_factor(0.3, 0.3003, 0.30015) / c.kick_factor(0.3, 0.3003), 1, 1e-6);
+    EXPECT_NEAR(c.growing_drift_factor(0.3, 0.3003, 0.30015) / c.drift_factor(0.3, 0.3003), 1, 1e-6);
+  }
+}
+
 TEST(Cosmology, AgeOfAFlatUniverse) {
   const Cosmology c(flat_lambda(0.3), UnitSystem{});
   const auto age = [](double a) { return 2 / (3 * std::sqrt(0.7)) * std::asinh(std::sqrt(0.7 / 0.3 * a * a * a)); };

@@ -195,11 +195,14 @@ TEST(GadgetBinary, UnitsAreFoundFromTheMeanDensity) {
 
 TEST(DescribeFile, TellsWhatIsInAFile) {
   TempDir dir;
-  write_snapshot(dir / "s.hdf5", make_snapshot(10), make_provenance());
+  Provenance provenance = make_provenance();
+  provenance.force_error = {4.2e-4, 2e-4, 2.1e-3, 512};
+  write_snapshot(dir / "s.hdf5", make_snapshot(10), provenance);
   std::string text;
   for (const auto& line : describe_file(dir / "s.hdf5")) text += line + "\n";
   expect_contains(text, {"GADGET HDF5", "particles    10", "z = 3", "50 Mpc/h", "Omega0 0.308", "Maki 0.1.0",
-                         "0123456789ab", "g++ 12.2.0", "size = \"50 Mpc/h\"", "PartType1/Coordinates", "float64"});
+                         "0123456789ab", "g++ 12.2.0", "size = \"50 Mpc/h\"", "PartType1/Coordinates", "float64",
+                         "0.00042 of the rms force", "0.0021 (99 %)", "512 particles"});
   write_snapshot(dir / "b", make_snapshot(10), {}, {.format = k2, .big_endian = true});
   text.clear();
   for (const auto& line : describe_file(dir / "b")) text += line + "\n";

@@ -99,8 +99,14 @@ TEST(Integrator, NestedKicksAreOfSecondOrderToo) {
   EXPECT_NEAR(errors[0] / errors[1], 4, 0.2);
 }
 
+StepOptions plain_factors() {
+  StepOptions options = fixed(0.02);
+  options.growth_exact = false;
+  return options;
+}
+
 TEST(Integrator, FreeParticleMovesByTheExactDriftFactor) {
-  SmallRun run(flat_universe(), fixed(0.02), 100);
+  SmallRun run(flat_universe(), plain_factors(), 100);
   run.place({{0, 0, 0}}, {{3, 0, 0}}, {1});
   run.forces(uniform_field([](double) { return 0.0; }));
   run.integrator->start(std::log(0.1), false);
@@ -109,7 +115,7 @@ TEST(Integrator, FreeParticleMovesByTheExactDriftFactor) {
 }
 
 TEST(Integrator, ConstantForceKicksByTheExactFactor) {
-  StepOptions options = fixed(0.02);
+  StepOptions options = plain_factors();
   options.r_cut = 1;
   SmallRun run(flat_universe(), options, 100);
   run.frame.gravitational_constant = 43;
@@ -119,6 +125,35 @@ TEST(Integrator, ConstantForceKicksByTheExactFactor) {
   run.advance_to(std::log(0.5));
   const double expected = 5 * 43.0 / 1e4 * run.timeline.kick_factor(std::log(0.02), std::log(0.5));
   EXPECT_NEAR(run.state().momenta[0][0], expected, 1e-5 * expected);
+}
+
+// A displacement of the growing mode from z = 19 to 1 in steps of 0.2 in ln a, and its momentum, over those of linear theory:
+// the force that such a displacement feels in the smooth universe is 3/2 Omega_0 H_0^2 x.
+std::array<double, 2> growth_in_long_steps(bool exact) {
+  StepOptions options = fixed(0.2);
+  options.growth_exact = exact;
+  options.r_cut = 1;
+  SmallRun run(flat_universe(), options, 100);
+  const Cosmology& cosmology = run.timeline.cosmology();
+  const auto momentum = [&](double a) {
+    const Growth g = cosmology.growth(a);
+    return a * a * cosmology.hubble(a) * g.f1 * g.d1;
+  };
+  const double begin = 0.05, end = 0.5;
+  run.place({{cosmology.growth(begin).d1 / 100, 0, 0}}, {{static_cast<float>(momentum(begin)), 0, 0}}, {1});
+  const double rate =
+      -1.5 * cosmology.parameters().omega0 * std::pow(cosmology.hubble0(), 2) * 100 / run.frame.acceleration_unit();
+  run.forces(springs(0.7 * rate), springs(0.3 * rate));
+  run.integrator->start(std::log(begin), false);
+  run.advance_to(std::log(end));
+  const HostParticles state = run.state();
+  return {(state.fractions[0][0] - 0.5) * 100 / cosmology.growth(end).d1, state.momenta[0][0] / momentum(end)};
+}
+
+TEST(Integrator, LinearGrowthIsExactInLongSteps) {
+  const auto exact = growth_in_long_steps(true), plain = growth_in_long_steps(false);
+  for (const double ratio : exact) EXPECT_NEAR(ratio, 1, 2e-6);
+  EXPECT_LT(plain[0], 0.995);
 }
 
 TEST(Integrator, KeplerOrbitKeepsItsEnergy) {

@@ -36,9 +36,11 @@ class ResumeOfMany : public testing::Test {
     if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
   }
   Prepared prepared(const Communicator& ranks, const std::vector<std::string>& settings) const {
-    std::vector<std::string> all = {"particles_per_side=16",  "initial.redshift=9",       "gravity.mesh=32",
-                                    "energy_interval=1",      "end_redshift=5",           "output.redshifts=[]",
-                                    "run.deterministic=true", "sites.max_boundary_move=0"};
+    std::vector<std::string> all = {"particles_per_side=16",  "initial.redshift=9",
+                                    "gravity.mesh=32",        "energy_interval=1",
+                                    "end_redshift=5",         "output.redshifts=[]",
+                                    "run.deterministic=true", "sites.max_boundary_move=0",
+                                    "time.max_dlna=0.02"};
     all.insert(all.end(), settings.begin(), settings.end());
     return prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n", "test.toml", all), true, ranks);
   }

@@ -57,8 +57,8 @@ struct Case {
 
 Case universe(const std::vector<std::string>& settings = {}) {
   std::vector<std::string> all = {
-      "particles_per_side=16",           "initial.redshift=9",    "gravity.mesh=32", "energy_interval=3",
-      "max_physical_softening=20 kpc/h", "output.redshifts=[8.5]"};
+      "particles_per_side=16",           "initial.redshift=9",     "gravity.mesh=32",   "energy_interval=3",
+      "max_physical_softening=20 kpc/h", "output.redshifts=[8.5]", "time.max_dlna=0.02"};
   all.insert(all.end(), settings.begin(), settings.end());
   Case c{prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n[time]\nend_redshift = 6.5\n", "test.toml", all), true,
                  Communicator::self()),

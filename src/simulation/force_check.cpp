@@ -1,0 +1,147 @@
+#include "src/simulation/force_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/error.hpp"
+#include "src/gravity/reference/direct.hpp"
+#include "src/gravity/reference/ewald.hpp"
+
+namespace maki {
+namespace {
+
+struct Sampled {
+  Vector3 position, acceleration;
+};
+
+// Mixes all bits of an id (splitmix64: Steele, Lea & Flood 2014).
+std::uint64_t hash(std::uint64_t id) {
+  id += 0x9e3779b97f4a7c15u;
+  id = (id ^ (id >> 30)) * 0xbf58476d1ce4e5b9u;
+  id = (id ^ (id >> 27)) * 0x94d049bb133111ebu;
+  return id ^ (id >> 31);
+}
+
+// Adds what all ranks and sites hold.
+class Everywhere {
+ public:
+  Everywhere(const Communicator& ranks, sites::Sites& sites) : ranks_(ranks), sites_(sites) {}
+
+  void sum(std::span<double> values) const {
+    ranks_.sum(values);
+    if (sites_.alone()) return;
+    const std::vector<sites::Message> all = gather(std::as_bytes(values));
+    std::fill(values.begin(), values.end(), 0.0);
+    for (const sites::Message& message : all) {
+      if (message.size() != values.size_bytes())
+        throw Error("a message of another size came from a site", "", "run the same version at all sites");
+      std::vector<double> one(values.size());
+      std::memcpy(one.data(), message.data(), message.size());
+      for (std::size_t i = 0; i < one.size(); ++i) values[i] += one[i];
+    }
+  }
+
+  // In the order of sites and ranks.
+  std::vector<Sampled> all_of(std::vector<Sampled> mine) const {
+    mine = all_of_ranks(std::move(mine));
+    if (sites_.alone()) return mine;
+    std::vector<Sampled> all;
+    for (const sites::Message& message : gather(std::as_bytes(std::span(mine)))) {
+      if (message.size() % sizeof(Sampled) != 0)
+        throw Error("a message of another size came from a site", "", "run the same version at all sites");
+      const std::size_t before = all.size();
+      all.resize(before + message.size() / sizeof(Sampled));
+      if (!message.empty()) std::memcpy(&all[before], message.data(), message.size());
+    }
+    return all;
+  }
+
+ private:
+  std::vector<sites::Message> gather(std::span<const std::byte> mine) const {
+    return sites_.gather(sites::Phase::kOutput, sites_.next_number(sites::Phase::kOutput), mine);
+  }
+
+  std::vector<Sampled> all_of_ranks(std::vector<Sampled> mine) const {
+    const std::uint64_t count = mine.size();
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks_.size()));
+    ranks_.all_gather(&count, counts.data(), sizeof count);
+    const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
+    mine.resize(most);
+    std::vector<Sampled> padded(most * counts.size()), all;
+    ranks_.all_gather(mine.data(), padded.data(), most * sizeof(Sampled));
+    for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+      const auto begin = padded.begin() + static_cast<std::ptrdiff_t>(rank * most);
+      all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(counts[rank]));
+    }
+    return all;
+  }
+
+  const Communicator& ranks_;
+  sites::Sites& sites_;
+};
+
+void add(const Stream& stream, const VectorArray& acceleration, std::vector<Vector3>& sum) {
+  const std::vector<float> x = acceleration.x.download(stream), y = acceleration.y.download(stream),
+                           z = acceleration.z.download(stream);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i][0] += x[i], sum[i][1] += y[i], sum[i][2] += z[i];
+}
+
+ForceError compare(const std::vector<Sampled>& targets, const std::vector<Vector3>& exact) {
+  ForceError error;
+  error.targets = targets.size();
+  if (targets.empty()) return error;
+  double difference2 = 0, force2 = 0;
+  std::vector<double> relative;
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    double d2 = 0, a2 = 0;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      d2 += std::pow(targets[t].acceleration[axis] - exact[t][axis], 2);
+      a2 += exact[t][axis] * exact[t][axis];
+    }
+    difference2 += d2;
+    force2 += a2;
+    relative.push_back(a2 > 0 ? std::sqrt(d2 / a2) : 0);
+  }
+  std::sort(relative.begin(), relative.end());
+  const auto quantile = [&](double part) {
+    return relative[static_cast<std::size_t>(part * static_cast<double>(relative.size() - 1) + 0.5)];
+  };
+  error.rms = force2 > 0 ? std::sqrt(difference2 / force2) : 0;
+  error.median = quantile(0.5);
+  error.percentile_99 = quantile(0.99);
+  return error;
+}
+
+}  // namespace
+
+ForceError measure_force_error(const Stream& stream, const Particles& particles, const Gravity& gravity,
+                               const Communicator& ranks, sites::Sites& sites, std::uint64_t total,
+                               std::uint64_t wanted) {
+  const HostParticles here = download_particles(stream, particles);
+  std::vector<Vector3> acceleration(here.ids.size(), Vector3{});
+  add(stream, gravity.short_acceleration(), acceleration);
+  if (gravity.has_mesh()) add(stream, gravity.long_acceleration(), acceleration);
+
+  const double part = static_cast<double>(wanted) / static_cast<double>(total);
+  const std::uint64_t below = part < 1 ? static_cast<std::uint64_t>(part * 0x1p64) : UINT64_MAX;
+  std::vector<Sampled> mine;
+  for (std::size_t i = 0; i < here.ids.size(); ++i)
+    if (hash(here.ids[i]) <= below) mine.push_back({here.fractions[i], acceleration[i]});
+  const Everywhere everywhere(ranks, sites);
+  const std::vector<Sampled> targets = everywhere.all_of(std::move(mine));
+  std::vector<Vector3> places;
+  for (const Sampled& target : targets) places.push_back(target.position);
+
+  const std::vector<double> masses(here.masses.begin(), here.masses.end());
+  const ForceLaw& law = gravity.options().law;
+  const SumOfParts sum = [&](std::span<double> values) { everywhere.sum(values); };
+  const ReferenceForces exact =
+      gravity.options().periodic
+          ? ewald_reference_of_parts(here.fractions, masses, places,
+                                     {.kind = law.softening_kind, .softening = law.softening}, sum)
+          : direct_reference_of_parts(here.fractions, masses, places, {law.softening_kind, law.softening}, sum);
+  return compare(targets, exact.acceleration);
+}
+
+}  // namespace maki

@@ -1,0 +1,110 @@
+// The error of forces that a run measures at its outputs: against exact sums made apart from it, and the same over ranks and
+// sites.
+#include <algorithm>
+#include <cmath>
+
+#include "src/run/forces.hpp"
+#include "tests/src/simulation/runs_on_ranks.hpp"
+
+namespace maki {
+namespace {
+
+using namespace testing;
+
+constexpr const char* kUniverse = R"([box]
+size = "50 Mpc/h"
+[initial]
+particles_per_side = 16
+redshift = 9
+[gravity]
+mesh = 32
+[time]
+end_redshift = 8.5
+[output]
+redshifts = [9]
+error_targets = 5000
+energy_interval = 0
+)";
+constexpr const char* kSphere = R"([run]
+kind = "isolated"
+[initial]
+kind = "plummer"
+particles = 3000
+[gravity]
+softening = 0.02
+theta = 0.8
+[time]
+end_time = 0.01
+[output]
+times = [0]
+error_targets = 500
+energy_interval = 0
+)";
+
+struct Errors : RunObserver {
+  void output(const OutputState& state) override { all.push_back(state.force_error.value()); }
+  std::vector<ForceError> all;
+};
+
+std::vector<ForceError> errors_of(const Prepared& run, Snapshot share, const RunPlace& place) {
+  Errors errors;
+  Simulation(test::test_stream(), std::move(share), simulation_options(run), timeline_of(run), errors, place).run();
+  return errors.all;
+}
+
+ForceError at_start_alone(const Prepared& run) { return errors_of(run, run.initial, {}).front(); }
+
+// rms difference over rms force, of all particles.
+double error_of_set(const Prepared& run, ForceMethod exact) {
+  const std::vector<std::size_t> all = spread_targets(run.initial.size(), 0);
+  const SetForces found = forces_of(run, ForceMethod::kRun, all), reference = forces_of(run, exact, all);
+  double difference = 0, force = 0;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      difference += std::pow(found.acceleration[i][axis] - reference.acceleration[i][axis], 2);
+      force += std::pow(reference.acceleration[i][axis], 2);
+    }
+  return std::sqrt(difference / force);
+}
+
+TEST(ForceCheck, IsTheErrorOfTheSet) {
+  if (Communicator::world().size() > 1) GTEST_SKIP() << "one rank";
+  const Prepared box = prepared(kUniverse, {"output.error_targets=1000000"});
+  const ForceError of_box = at_start_alone(box);
+  EXPECT_EQ(of_box.targets, 4096u);
+  EXPECT_NEAR(of_box.rms / error_of_set(box, ForceMethod::kEwald), 1, 0.02);
+  EXPECT_LE(of_box.median, of_box.percentile_99);
+
+  const Prepared sphere = prepared(kSphere, {});
+  const ForceError of_sphere = at_start_alone(sphere);
+  EXPECT_NEAR(static_cast<double>(of_sphere.targets), 500, 100);
+  EXPECT_NEAR(of_sphere.rms / error_of_set(sphere, ForceMethod::kDirect), 1, 0.3);
+}
+
+void expect_same(const std::vector<ForceError>& a, const std::vector<ForceError>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].targets, b[i].targets);
+    EXPECT_NEAR(a[i].rms / b[i].rms, 1, 1e-6);
+    EXPECT_NEAR(a[i].median / b[i].median, 1, 1e-6);
+    EXPECT_NEAR(a[i].percentile_99 / b[i].percentile_99, 1, 1e-6);
+  }
+}
+
+TEST(ForceCheck, IsTheSameOverRanksAndSites) {
+  const Communicator world = Communicator::world();
+  if (world.size() < 2 || world.size() > 4) GTEST_SKIP() << "two to four ranks";
+  const Prepared run = prepared(kUniverse, {"run.deterministic=true", "output.error_targets=300"});
+  const std::vector<ForceError> alone = errors_of(run, run.initial, {});
+  ASSERT_EQ(alone.size(), 2u);
+  expect_same(errors_of(run, even_share(run.initial, world), world), alone);
+  const SitesOfRanks here(world, 2);
+  Prepared mine = run;
+  mine.initial = even_share(run.initial, here.ranks);
+  keep_own_slab(mine, *here.sites, here.ranks);
+  expect_same(errors_of(mine, std::move(mine.initial), {here.ranks, *here.sites}), alone);
+  here.sites->close();
+}
+
+}  // namespace
+}  // namespace maki
