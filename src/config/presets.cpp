@@ -40,6 +40,11 @@ void fill_mesh(Config::Gravity& gravity, const PresetNumbers& numbers, std::uint
 
 const PresetNumbers& preset_numbers(Preset preset) { return kPresets[static_cast<std::size_t>(preset)]; }
 
+double preset_max_dlna(const Config& config) {
+  const PresetNumbers& numbers = preset_numbers(config.run.preset);
+  return config.time.growth_exact ? numbers.max_dlna : numbers.long_dlna;
+}
+
 std::int64_t good_mesh(double least) {
   auto cells = static_cast<std::int64_t>(std::ceil(least / 2)) * 2;
   for (;; cells += 2) {
@@ -58,7 +63,7 @@ void resolve_presets(Config& config, std::uint64_t particles) {
   fill(config.time.eta, numbers.eta);
   if (config.run.kind != RunKind::kCosmology) return;
   fill(config.gravity.theta_early, std::min(*config.gravity.theta, numbers.theta_early));
-  fill(config.time.max_dlna, config.time.growth_exact ? numbers.max_dlna : numbers.long_dlna);
+  fill(config.time.max_dlna, preset_max_dlna(config));
   fill(config.time.long_dlna, numbers.long_dlna);
   fill_mesh(config.gravity, numbers, particles);
 }

@@ -29,6 +29,8 @@ struct PresetNumbers {
 };
 
 const PresetNumbers& preset_numbers(Preset preset);
+// The longest step in ln a that suits the factors of kicks and drifts which time.growth_exact chooses.
+double preset_max_dlna(const Config& config);
 
 // Fills what is "auto" in gravity and time from the preset. `particles` is the number in the box: its cube root sets
 // the mesh.

@@ -132,7 +132,7 @@ void shorten_steps_of_few(Config& config, std::uint64_t particles, const UnitSys
   const std::string reason =
       fmt::format("{} particles: one close pair has {:.0f} % of the potential energy of all", particles, 100 * part);
   shorten(config.time.eta, factor * numbers.eta, "time.eta", reason, notes);
-  shorten(config.time.max_dlna, factor * numbers.max_dlna, "time.max_dlna", reason, notes);
+  shorten(config.time.max_dlna, factor * preset_max_dlna(config), "time.max_dlna", reason, notes);
   shorten(config.time.long_dlna, factor * numbers.long_dlna, "time.long_dlna", reason, notes);
 }
 

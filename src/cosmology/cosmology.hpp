@@ -69,7 +69,7 @@ class Cosmology {
   CosmologyParameters parameters_;
   UnitSystem units_;
   double hubble0_ = 0;
-  // d1/a, d2/a^2 and their slopes in ln a on a grid in ln a, by which growth() has one step to go.
+  // d1/a, d2/a^2 and their slopes in ln a on a grid in ln a up to a = 1, by which growth() has one step to go there.
   std::vector<std::array<double, 4>> growing_modes_;
   double d1_today_ = 1;
 };

@@ -71,10 +71,11 @@ void read_provenance(hid_t file, hid_t group, FileHeader& header) {
   p.git_hash = read_text(maki, "GitHash").value_or("");
   p.compiler = read_text(maki, "Compiler").value_or("");
   p.device = read_text(maki, "Device").value_or("");
-  if (const auto rms = read_scalar<double>(maki, "ForceErrorRms"))
+  const auto rms = read_scalar<double>(maki, "ForceErrorRms");
+  const auto targets = read_scalar<std::uint64_t>(maki, "ForceErrorTargets");
+  if (rms && targets)
     p.force_error = {*rms, read_scalar<double>(maki, "ForceErrorMedian").value_or(0),
-                     read_scalar<double>(maki, "ForceError99Percent").value_or(0),
-                     static_cast<std::uint64_t>(read_scalar<double>(maki, "ForceErrorTargets").value_or(0))};
+                     read_scalar<double>(maki, "ForceError99Percent").value_or(0), *targets};
   p.configuration = read_text_dataset(maki, "Configuration");
 }
 

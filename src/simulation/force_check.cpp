@@ -37,7 +37,7 @@ class Everywhere {
       if (message.size() != values.size_bytes())
         throw Error("a message of another size came from a site", "", "run the same version at all sites");
       std::vector<double> one(values.size());
-      std::memcpy(one.data(), message.data(), message.size());
+      if (!message.empty()) std::memcpy(one.data(), message.data(), message.size());
       for (std::size_t i = 0; i < one.size(); ++i) values[i] += one[i];
     }
   }
@@ -90,7 +90,6 @@ void add(const Stream& stream, const VectorArray& acceleration, std::vector<Vect
 ForceError compare(const std::vector<Sampled>& targets, const std::vector<Vector3>& exact) {
   ForceError error;
   error.targets = targets.size();
-  if (targets.empty()) return error;
   double difference2 = 0, force2 = 0;
   std::vector<double> relative;
   for (std::size_t t = 0; t < targets.size(); ++t) {
@@ -130,6 +129,7 @@ ForceError measure_force_error(const Stream& stream, const Particles& particles,
     if (hash(here.ids[i]) <= below) mine.push_back({here.fractions[i], acceleration[i]});
   const Everywhere everywhere(ranks, sites);
   const std::vector<Sampled> targets = everywhere.all_of(std::move(mine));
+  if (targets.empty()) return {};
   std::vector<Vector3> places;
   for (const Sampled& target : targets) places.push_back(target.position);
 

@@ -297,9 +297,10 @@ void Simulation::write_output(int index) {
   const PhaseTimers::Scope scope(timers_, "output");
   OutputState output = state(index);
   if (options_.error_targets > 0 && index >= 0) {
-    output.force_error =
+    const ForceError error =
         measure_force_error(stream_, particles_, *gravity_, ranks_, *sites_, field_->total(), options_.error_targets);
-    observer_.message("Force error: " + text_of(*output.force_error));
+    if (error.targets > 0) output.force_error = error;
+    observer_.message("Force error: " + (error.targets > 0 ? text_of(error) : "no particle was chosen, ask for more"));
   }
   observer_.output(output);
 }

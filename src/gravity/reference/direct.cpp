@@ -19,7 +19,7 @@ ReferenceForces direct_reference_of_parts(const std::vector<Vector3>& positions,
       const PairValue pair = softened_newton(r2, options.kind, options.softening);
       force.add(masses[j] * pair.g, {x, y, z}, masses[j] * pair.p);
     }
-    sums[t] = force;
+    sums.set(t, force);
   }
   return sums.over_parts(sum);
 }

@@ -186,7 +186,7 @@ ReferenceForces ewald_reference_of_parts(const std::vector<Vector3>& positions, 
       add_near({wrapped(s[0] - at[0]), wrapped(s[1] - at[1]), wrapped(s[2] - at[2])}, masses[j], options, images,
                force);
     }
-    near[t] = force;
+    near.set(t, force);
   }
   ReferenceForces forces = near.over_parts(sum);
 #pragma omp parallel

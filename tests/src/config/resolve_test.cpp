@@ -121,6 +121,10 @@ TEST(Resolve, StepsOfFewParticlesAreShort) {
     const double factor = std::min(1.0, std::sqrt(0.01 / part));
     EXPECT_NEAR(*config.time.eta, factor * standard.eta, 1e-9) << side;
     EXPECT_NEAR(*config.time.long_dlna, factor * standard.long_dlna, 1e-9) << side;
+    EXPECT_NEAR(*config.time.max_dlna, factor * standard.max_dlna, 1e-9) << side;
+    Config plain = box_50({"time.growth_exact=false"});
+    resolve(plain, {side * side * side, nullptr, 0}, notes);
+    EXPECT_NEAR(*plain.time.max_dlna, factor * standard.long_dlna, 1e-9) << side;
     Config again = config;
     resolve(again, {side * side * side, nullptr, 0}, notes);
     EXPECT_EQ(again, config);
