@@ -1,5 +1,7 @@
 #include "src/simulation/force_check.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,14 +16,6 @@ namespace {
 struct Sampled {
   Vector3 position, acceleration;
 };
-
-// Mixes all bits of an id (splitmix64: Steele, Lea & Flood 2014).
-std::uint64_t hash(std::uint64_t id) {
-  id += 0x9e3779b97f4a7c15u;
-  id = (id ^ (id >> 30)) * 0xbf58476d1ce4e5b9u;
-  id = (id ^ (id >> 27)) * 0x94d049bb133111ebu;
-  return id ^ (id >> 31);
-}
 
 // Adds what all ranks and sites hold.
 class Everywhere {
@@ -126,7 +120,7 @@ ForceError measure_force_error(const Stream& stream, const Particles& particles,
   const std::uint64_t below = part < 1 ? static_cast<std::uint64_t>(part * 0x1p64) : UINT64_MAX;
   std::vector<Sampled> mine;
   for (std::size_t i = 0; i < here.ids.size(); ++i)
-    if (hash(here.ids[i]) <= below) mine.push_back({here.fractions[i], acceleration[i]});
+    if (XXH3_64bits(&here.ids[i], sizeof here.ids[i]) <= below) mine.push_back({here.fractions[i], acceleration[i]});
   const Everywhere everywhere(ranks, sites);
   const std::vector<Sampled> targets = everywhere.all_of(std::move(mine));
   if (targets.empty()) return {};
