@@ -1,5 +1,6 @@
-// Force error against time in a periodic box, for many settings at once: the front from which the presets were chosen.
-//   bench_accuracy CONFIG [--case "key=value key=value"]...   errors against an Ewald sum for --targets particles
+// Force error against time, in a periodic box or of an isolated set, for many settings at once: the front from which the
+// presets were chosen.
+//   bench_accuracy CONFIG [--case "key=value key=value"]...   errors against an exact sum for --targets particles
 // With --response, of a displaced lattice (generated initial conditions): also T(k) - 1 by wave number, where
 // T(k) = sum a . a_ref* / sum |a_ref|^2 over the modes that accelerations have on the lattice's sites, and a_ref is that of
 // the most precise setting: a deficit of all modes alike is hidden in rms errors, and growth lags by it.
@@ -22,7 +23,6 @@
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
-#include "src/gravity/reference/ewald.hpp"
 #include "src/run/forces.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/frame.hpp"
@@ -42,7 +42,7 @@ struct Options {
 
 struct Truth {
   std::vector<std::size_t> targets;
-  std::vector<Vector3> acceleration;
+  std::vector<std::array<double, 3>> acceleration;
 };
 
 // Reference sums take a minute: they are kept in a file between runs, under a name the caller chooses.
@@ -52,19 +52,17 @@ Truth make_truth(const Prepared& run, const Frame& frame, const Options& o) {
   for (std::size_t t = 0; t < wanted; ++t) truth.targets.push_back(t * n / wanted);
   truth.acceleration.resize(wanted);
   if (std::ifstream in(o.reference, std::ios::binary); in)
-    in.read(reinterpret_cast<char*>(truth.acceleration.data()), static_cast<std::streamsize>(wanted * sizeof(Vector3)));
+    in.read(reinterpret_cast<char*>(truth.acceleration.data()),
+            static_cast<std::streamsize>(wanted * sizeof truth.acceleration[0]));
   if (o.reference.empty() || !std::filesystem::exists(o.reference)) {
-    std::vector<Vector3> positions(n);
-    std::vector<double> masses(run.initial.masses.begin(), run.initial.masses.end());
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t k = 0; k < 3; ++k) positions[i][k] = run.initial.positions[i][k] / frame.side;
-    EwaldOptions ewald;
-    ewald.softening = force_law(run.config, run.units).softening;
-    truth.acceleration = ewald_reference(positions, masses, truth.targets, ewald).acceleration;
+    const ForceMethod exact = frame.periodic ? ForceMethod::kEwald : ForceMethod::kDirect;
+    truth.acceleration = forces_of(run, exact, truth.targets).acceleration;
+    for (auto& a : truth.acceleration)
+      for (double& component : a) component /= frame.acceleration_unit();
     if (!o.reference.empty())
       std::ofstream(o.reference, std::ios::binary)
           .write(reinterpret_cast<const char*>(truth.acceleration.data()),
-                 static_cast<std::streamsize>(wanted * sizeof(Vector3)));
+                 static_cast<std::streamsize>(wanted * sizeof truth.acceleration[0]));
   }
   return truth;
 }
@@ -166,7 +164,7 @@ Measured measure(const Prepared& run, const Frame& frame, const Truth& truth, co
   Particles particles;
   load_particles(stream, numbered, frame, particles);
   Gravity gravity(gravity_options(run.config, run.units), timers);
-  set_theta_by_forces(stream, run, gravity, particles);
+  open_as_a_run(stream, run, gravity, particles);
   Measured m;
   gravity.short_range(stream, particles, false);
   for (int i = 0; i < repeat; ++i) {
@@ -244,11 +242,11 @@ void run_cases(const Options& o) {
 
 int main(int argc, char** argv) {
   Options o;
-  CLI::App app("Force error against time, in a periodic box");
+  CLI::App app("Force error against time");
   app.add_option("config", o.config);
   app.add_option("--set", o.overrides, "key=value for all cases");
   app.add_option("--case", o.cases, "key=value key=value ...: one setting to try");
-  app.add_option("--reference", o.reference, "file that keeps the Ewald sums of this set");
+  app.add_option("--reference", o.reference, "file that keeps the exact sums of this set");
   app.add_option("--targets", o.targets);
   app.add_option("--repeat", o.repeat);
   app.add_flag("--response", o.response, "T(k) - 1 of a displaced lattice, against the most precise setting");

@@ -12,6 +12,7 @@
 #include "bench/sphere_set.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/force/force.hpp"
+#include "kernels/measure/step_reductions.hpp"
 #include "src/gravity/gravity.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 
@@ -23,7 +24,7 @@ struct Options {
   std::size_t particles = std::size_t{1} << 20;
   double theta = 0.95, softening = 1e-3;
   std::uint32_t leaf = 16, group = 64;
-  bool quadrupoles = true, potential = false, refine_root = false;
+  bool by_error = false, quadrupoles = true, potential = false, refine_root = false;
   int threads = 0, repeat = 5;
   std::string json;
 };
@@ -64,6 +65,11 @@ double error_against_direct(const Stream& stream, const Particles& particles, co
   return std::sqrt(difference / reference);
 }
 
+double rms_acceleration(const Stream& stream, const Particles& particles, const VectorArray& acceleration) {
+  const StepMeasures found = step_measures(stream, particles, acceleration, nullptr);
+  return std::sqrt(mean_square(found.squares.acceleration, found.maxima.acceleration, particles.size()));
+}
+
 void run(const Options& o) {
   select_device(0, o.threads);
   const Stream stream;
@@ -73,6 +79,7 @@ void run(const Options& o) {
   g.law = make_force_law(Split::kNone, 0, 0, Softening::kPlummer, o.softening / 8);
   g.law.refine_root = o.refine_root;
   g.theta = o.theta;
+  g.open_by_error = o.by_error;
   g.quadrupoles = o.quadrupoles;
   g.leaf_size = o.leaf;
   g.group_size = o.group;
@@ -87,6 +94,7 @@ void run(const Options& o) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   step();
+  if (o.by_error) gravity.rms_acceleration_is(rms_acceleration(stream, particles, gravity.short_acceleration()));
   double rebuild = 1e30, reuse = 1e30;
   for (int i = 0; i < o.repeat; ++i) {
     gravity.request_rebuild();
@@ -108,6 +116,7 @@ void run(const Options& o) {
   bench::Report report("sphere", o.json);
   report.add("particles", static_cast<double>(o.particles), "");
   report.add("theta", o.theta, "");
+  report.add("opened by estimated error", o.by_error ? 1 : 0, "");
   report.add("rebuild step", rebuild, "s");
   report.add("reuse step", reuse, "s");
   report.add("rms force error, fresh lists", error, "");
@@ -129,6 +138,7 @@ int main(int argc, char** argv) {
   CLI::App app("Tree gravity of a cold sphere: time and force error");
   app.add_option("--particles", o.particles);
   app.add_option("--theta", o.theta);
+  app.add_flag("--by-error", o.by_error, "cells open by estimated error");
   app.add_option("--softening", o.softening);
   app.add_option("--leaf", o.leaf);
   app.add_option("--group", o.group);

@@ -160,7 +160,7 @@ struct Unpack {
     g.hx[c] = m.hx;
     g.hy[c] = m.hy;
     g.hz[c] = m.hz;
-    store_size(g, c);
+    store_size(g, c, m.moments.mass);
   }
 };
 
@@ -179,7 +179,7 @@ void for_each_array(Tree& tree, F f) {
   f(tree.moments);
   auto& g = tree.geometry;
   for (auto* a : {&g.comx, &g.comy, &g.comz, &g.x, &g.y, &g.z}) f(*a);
-  for (auto* a : {&g.hx, &g.hy, &g.hz, &g.size, &g.offset}) f(*a);
+  for (auto* a : {&g.hx, &g.hy, &g.hz, &g.size, &g.offset, &g.error_length}) f(*a);
 }
 
 void resize_cells(Octree& tree, std::uint32_t cells) {

@@ -68,7 +68,9 @@ struct LocalEssentialTree::Parts {
   std::optional<DevicePayload::Transfer> transfer;  // none where there are no messages
   WallClock::time_point begun;
 
-  Parts(const Communicator& r, const LetOptions& o) : ranks(r), options(o), payload(r) {}
+  Parts(const Communicator& r, const LetOptions& o) : ranks(r), options(o), payload(r) {
+    in.forest.tree.geometry.has_error_lengths = o.error_lengths;
+  }
 
   void select(const Stream& stream, Octree& tree, const WalkOptions& walk, float drift);
   void agree_on_sizes(const Stream& stream, const std::vector<BlockCounts>& to_each);

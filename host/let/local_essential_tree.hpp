@@ -24,6 +24,7 @@ struct LetOptions {
   // The cutoff is lengthened by this fraction, for cells that come within reach before the next rebuild. It may be less
   // than what particles move: the split's force is nearly zero there (docs/design.md, "Force split").
   float reach_skin = 0.02f;
+  bool error_lengths = false;  // forests have them, as the trees that blocks are selected from (opening.hpp)
   // Positions and second moments in 16 bits (compression.hpp): half the bytes of a reuse step, two thirds of a
   // rebuild's. Alike on all ranks. Error of forces (50 000 particles in a Plummer sphere or in clumps, 8 ranks, theta
   // 0.5 and 0.3): median and 99 % as without to within 2 %.

@@ -58,8 +58,7 @@ struct Judge {
   MAKI_HD bool is_far(const WalkTarget& t, std::uint32_t c) const {
     const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
                                         axis_distance(g.comz[c], t.z));
-    return far_enough(gap,
-                      rounded_product(opening_distance(rule.opening, g.size[c], g.offset[c]), rule.distance_factor));
+    return far_enough(gap, rounded_product(opening_distance(rule.opening, t, g.size_of(c)), rule.distance_factor));
   }
   MAKI_HD Verdict judge(const WalkTarget& t, std::uint32_t c) const {
     if (rule.cutoff && !reaches(t, c)) return kLeftOut;

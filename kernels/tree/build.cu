@@ -143,11 +143,12 @@ void resize_cells(Octree& tree, std::uint32_t cells) {
 void CellGeometry::resize(std::size_t cells) {
   for (auto* a : {&comx, &comy, &comz, &x, &y, &z}) a->resize(cells + 8, kHeadroom);
   for (auto* a : {&hx, &hy, &hz, &size, &offset}) a->resize(cells + 8, kHeadroom);
+  if (has_error_lengths) error_length.resize(cells + 8, kHeadroom);
 }
 
 CellGeometryView CellGeometry::view() {
-  return {comx.data(), comy.data(), comz.data(), x.data(),    y.data(),     z.data(),
-          hx.data(),   hy.data(),   hz.data(),   size.data(), offset.data()};
+  return {comx.data(), comy.data(), comz.data(), x.data(),    y.data(),      z.data(),
+          hx.data(),   hy.data(),   hz.data(),   size.data(), offset.data(), error_length.data()};
 }
 
 void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys, std::uint32_t leaf_size, int min_level,

@@ -99,6 +99,7 @@ struct StoreCount {
   std::uint32_t total, n;
   MAKI_HD void operator()(std::size_t i) const {
     groups[i].count = (i + 1 < total ? groups[i + 1].first : n) - groups[i].first;
+    groups[i].error_scale = 1;
   }
 };
 
@@ -109,6 +110,7 @@ struct StoreWhole {  // the root alone: as one group, or in pieces where it is a
     const auto first = static_cast<std::uint32_t>(i) * group_size;
     groups[i].first = first;
     groups[i].count = n - first < group_size ? n - first : group_size;
+    groups[i].error_scale = 1;
   }
 };
 
@@ -148,6 +150,23 @@ void make_groups(const Stream& stream, const Octree& tree, const SourceParticle*
 
 namespace {
 
+struct SetErrorScale {
+  ConstVectorView a;
+  float rms_squared;
+  Group* groups;
+  MAKI_HD void operator()(std::size_t i) const {
+    Group& g = groups[i];
+    float least = a.x[g.first] * a.x[g.first] + a.y[g.first] * a.y[g.first] + a.z[g.first] * a.z[g.first];
+    for (std::uint32_t p = g.first + 1; p < g.first + g.count; ++p) {
+      const float squared = a.x[p] * a.x[p] + a.y[p] * a.y[p] + a.z[p] * a.z[p];
+      least = squared < least ? squared : least;
+    }
+    // kMostErrorScale where the ratio is infinite, or no number.
+    const float scale = std::pow(rms_squared / least, 0.1f);
+    g.error_scale = scale < kLeastErrorScale ? kLeastErrorScale : scale < kMostErrorScale ? scale : kMostErrorScale;
+  }
+};
+
 struct HasOwn {
   const Group* groups;
   const std::uint32_t* own_before;
@@ -168,7 +187,7 @@ struct Keep {
     const Group g = groups[which[i]];
     kept[i] = g;
     const std::uint32_t first = own_before[g.first];
-    own[i] = {first, own_before[g.first + g.count] - first, 0, 0, 0, 0, 0, 0};
+    own[i] = {first, own_before[g.first + g.count] - first, 0, 0, 0, 0, 0, 0, g.error_scale};
   }
 };
 
@@ -200,6 +219,10 @@ struct IsOuter {
 };
 
 }  // namespace
+
+void set_error_scales(const Stream& stream, ConstVectorView acceleration, float rms, DeviceBuffer<Group>& groups) {
+  launch(stream, "groups_error_scales", groups.size(), SetErrorScale{acceleration, rms * rms, groups.data()});
+}
 
 void keep_own_groups(const Stream& stream, const DeviceBuffer<std::uint32_t>& own_before, DeviceBuffer<Group>& groups,
                      DeviceBuffer<Group>& own) {

@@ -19,6 +19,8 @@
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/particles/morton.hpp"
+#include "kernels/particles/vector_array.hpp"
+#include "kernels/tree/opening.hpp"
 #include "kernels/tree/types.hpp"
 
 namespace maki {
@@ -36,10 +38,15 @@ struct CellGeometryView {
   float *hx, *hy, *hz;                // half extents of the bounding box
   float* size;                        // longest side of the bounding box
   float* offset;                      // distance from the box's centre to the centre of mass
+  float* error_length;                // (opening.hpp); null where cells are opened by angle
+
+  MAKI_HD CellSize<float> size_of(std::size_t cell) const {
+    return {size[cell], error_length ? error_length[cell] : 0.0f, offset[cell]};
+  }
 };
 
-// Computes size and offset (sides) of a cell from its box and centre of mass.
-MAKI_HD void store_size(const CellGeometryView& g, std::size_t cell) {
+// Computes size, offset and error length (sides) of a cell from its box, its centre of mass and its mass.
+MAKI_HD void store_size(const CellGeometryView& g, std::size_t cell, float mass) {
   float h = g.hx[cell] > g.hy[cell] ? g.hx[cell] : g.hy[cell];
   h = h > g.hz[cell] ? h : g.hz[cell];
   g.size[cell] = 2 * h;
@@ -47,13 +54,15 @@ MAKI_HD void store_size(const CellGeometryView& g, std::size_t cell) {
   const float dy = separation(g.comy[cell], g.y[cell]);
   const float dz = separation(g.comz[cell], g.z[cell]);
   g.offset[cell] = std::sqrt(dx * dx + dy * dy + dz * dz);
+  if (g.error_length) g.error_length[cell] = std::pow(mass, 0.2f) * std::pow(2 * h, 0.6f);
 }
 
 struct CellGeometry {
   DeviceBuffer<std::uint32_t> comx{"tree.com"}, comy{"tree.com"}, comz{"tree.com"};
   DeviceBuffer<std::uint32_t> x{"tree.box"}, y{"tree.box"}, z{"tree.box"};
   DeviceBuffer<float> hx{"tree.box"}, hy{"tree.box"}, hz{"tree.box"};
-  DeviceBuffer<float> size{"tree.size"}, offset{"tree.size"};
+  DeviceBuffer<float> size{"tree.size"}, offset{"tree.size"}, error_length{"tree.size"};
+  bool has_error_lengths = false;  // for walks that open cells by estimated error
   void resize(std::size_t cells);
   CellGeometryView view();
 };
@@ -96,13 +105,16 @@ void open_coarse_cells(const Stream& stream, int level, Octree& tree);
 
 // Groups of the tree's particles: a cell (of level >= min_level) of at most `group_size` particles whose parent has
 // more, or neighbouring siblings merged while they stay within group_size; larger leaves are cut into pieces. They
-// cover all particles, in Morton order. `groups` is resized; boxes are set. Five launches and a scan; 4 bytes come to
-// the host.
+// cover all particles, in Morton order. `groups` is resized; boxes are set, error scales are 1. Five launches and a scan; 4 bytes come
+// to the host.
 void make_groups(const Stream& stream, const Octree& tree, const SourceParticle* particles, std::uint32_t group_size,
                  int min_level, DeviceBuffer<Group>& groups);
 
 // Bounding boxes of all groups from the particles' present positions.
 void refit_groups(const Stream& stream, const SourceParticle* particles, DeviceBuffer<Group>& groups);
+
+// Sets the error scale of each group (opening.hpp) from its members' accelerations and `rms`, that of all particles.
+void set_error_scales(const Stream& stream, ConstVectorView acceleration, float rms, DeviceBuffer<Group>& groups);
 
 // Of a tree over a rank's own particles and ghosts, the groups with own particles, and among them those that can be
 // evaluated before new positions of the ghosts arrive:

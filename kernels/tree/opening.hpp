@@ -17,18 +17,38 @@ namespace maki {
 inline constexpr float kSideInUnits = 4294967296.0f;
 
 struct OpeningRule {
-  float inverse_theta;  // in units to a side
+  float of_size;        // opening distance over a cell's size, at least; in units to a side
   float reach_squared;  // of the cutoff, in units; above every distance without one
+  float
+      of_error_length;  // opening distance over error length, for an error scale of 1; in units to a side; 0: not read
 };
 
-// The bounding box of a walk's group: centre (fixed point) and half extents (units).
+// The error length of a cell of mass m and size s is (m s^3)^(1/5). The octupole that its quadrupole leaves out makes an
+// error of about m (s/2)^3 / d^5 at distance d, which is the fraction f of an acceleration a at
+// d = (8 f a)^(-1/5) (m s^3)^(1/5). A group's error scale is (a_rms / a)^(1/5), for the least acceleration a of its
+// members and the rms of all; between these limits, so that neither a point without force nor the inside of a binary
+// decides alone (the relative criterion of GADGET-4, Springel et al. 2021, section 2.2; Dehnen 2014).
+inline constexpr float kLeastErrorScale = 0.4f, kMostErrorScale = 2.5f;
+
+// The fraction f of the rms acceleration that one cell may be wrong by, by the opening angle: f = theta^5 / this. Chosen
+// so that forces are as good as with cells opened by the same angle (bench/NOTES.md, "Opening by estimated error").
+inline constexpr float kErrorFactor = 128;
+
+// A cell serves as a multipole no nearer than this times its size (and the offset), by estimated error: no group then
+// meets a cell that holds some of it, as half the diagonal of a cube is less.
+inline constexpr float kLeastDistance = 0.87f;
+
+// The bounding box of a walk's group: centre (fixed point) and half extents (units). Regions whose groups are not known
+// have the largest error scale.
 struct WalkTarget {
   std::uint32_t x, y, z;
   float hx, hy, hz;
+  float error_scale = kMostErrorScale;
 };
 
 MAKI_HD_ALWAYS WalkTarget walk_target(const Group& group) {
-  return {group.x, group.y, group.z, group.hx * kSideInUnits, group.hy * kSideInUnits, group.hz * kSideInUnits};
+  return {group.x,          group.y, group.z, group.hx * kSideInUnits, group.hy * kSideInUnits, group.hz * kSideInUnits,
+          group.error_scale};
 }
 
 // |a - b| on one axis, to the nearest image.
@@ -84,11 +104,28 @@ MAKI_HD_ALWAYS auto within_reach(const OpeningRule& rule, V box_gap) {
   return box_gap < rule.reach_squared;
 }
 
-// The distance from the group's box to the centre of mass at which a cell begins to serve as a multipole:
-// size / theta + offset, both in sides (Barnes 1990 with the offset of Salmon & Warren).
 template <class V>
-MAKI_HD_ALWAYS V opening_distance(const OpeningRule& rule, V size, V offset) {
-  return rounded_product(size, rule.inverse_theta) + offset * kSideInUnits;
+MAKI_HD_ALWAYS V larger(V a, V b) {
+#if defined(__CUDA_ARCH__)
+  return fmaxf(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+
+// What opening a cell depends on, in sides; error_length: 0 where cells are opened by angle.
+template <class V>
+struct CellSize {
+  V size, error_length, offset;
+};
+
+// The distance from the group's box to the centre of mass at which a cell begins to serve as a multipole: by angle
+// size / theta + offset (Barnes 1990 with the offset of Salmon & Warren); by estimated error the error length takes the
+// place of the size.
+template <class V>
+MAKI_HD_ALWAYS V opening_distance(const OpeningRule& rule, const WalkTarget& t, const CellSize<V>& cell) {
+  const V by_error = rounded_product(rounded_product(cell.error_length, t.error_scale), rule.of_error_length);
+  return larger(rounded_product(cell.size, rule.of_size), by_error) + cell.offset * kSideInUnits;
 }
 
 template <class V>

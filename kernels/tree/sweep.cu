@@ -26,11 +26,11 @@ MAKI_HD void box_axis(std::uint32_t reference, std::int32_t lo, std::int32_t hi,
   half = h * 1.000001f;
 }
 
-MAKI_HD void store_box(const CellGeometryView& g, std::size_t cell, const Extent& e) {
+MAKI_HD void store_box(const CellGeometryView& g, std::size_t cell, const Extent& e, float mass) {
   box_axis(g.x[cell], e.lo[0], e.hi[0], g.x[cell], g.hx[cell]);
   box_axis(g.y[cell], e.lo[1], e.hi[1], g.y[cell], g.hy[cell]);
   box_axis(g.z[cell], e.lo[2], e.hi[2], g.z[cell], g.hz[cell]);
-  store_size(g, cell);
+  store_size(g, cell, mass);
 }
 
 // Rounds a displacement in sides to units of the last bit.
@@ -145,7 +145,7 @@ struct SweepCells {
     g.comx[cell] = m.x;
     g.comy[cell] = m.y;
     g.comz[cell] = m.z;
-    store_box(g, cell, extent);
+    store_box(g, cell, extent, m.mass);
   }
 };
 

@@ -26,6 +26,7 @@ struct Group {
   std::uint32_t count;
   std::uint32_t x, y, z;  // centre of the bounding box, fixed point
   float hx, hy, hz;       // half extents, in sides, rounded up
+  float error_scale = 1;  // of cells' error lengths (opening.hpp), where cells are opened by estimated error
 };
 
 // Where a group's list stands in the array of words: first `cells` words that name cells taken as multipoles,

@@ -1,6 +1,7 @@
 // Interaction lists: for each group, the cells that serve as multipoles and the leaves taken particle by particle.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -10,11 +11,12 @@
 
 namespace maki {
 
-// A cell serves as a multipole when the distance from the group's box to its centre of mass exceeds
-// size / theta + offset (opening.hpp). Cells whose box is farther than r_cut (sides) from the group's box are left out;
+// A cell serves as a multipole when the distance from the group's box to its centre of mass exceeds the opening distance
+// (opening.hpp). Cells whose box is farther than r_cut (sides) from the group's box are left out;
 // r_cut = 0: none is.
 struct WalkOptions {
   float theta = 0.5f;
+  float rms_acceleration = 0;  // of all particles, mass / side^2: cells open by estimated error; 0: by angle
   float r_cut = 0;
   std::uint32_t small_cell = 6;  // cells of at most this many are taken particle by particle: a quadrupole costs four
   // Makes the order of a list's words independent of the cells that the list does not name. A GPU then walks four
@@ -22,8 +24,11 @@ struct WalkOptions {
   bool one_by_one = false;
 
   OpeningRule rule() const {
-    const float reach = r_cut * kSideInUnits;
-    return {1.0f / theta * kSideInUnits, r_cut > 0 ? reach * reach : std::numeric_limits<float>::max()};
+    const float reach = r_cut * kSideInUnits, inverse_theta = 1.0f / theta * kSideInUnits;
+    const float reach_squared = r_cut > 0 ? reach * reach : std::numeric_limits<float>::max();
+    if (rms_acceleration == 0) return {inverse_theta, reach_squared, 0};
+    return {kLeastDistance * kSideInUnits, reach_squared,
+            inverse_theta * std::pow(kErrorFactor / (8 * rms_acceleration), 0.2f)};
   }
 };
 
@@ -91,7 +96,7 @@ bool finish_walk(const Stream& stream, Octree& tree, const WalkOptions& options,
 enum class StaleCells { kAll, kDivisible, kClosed };
 
 // When a kept list is stale: it holds a multipole, one of `cells`, that violates the opening criterion by more than
-// `margin` (distance < (1 - margin) (size / theta + offset)), because the cell or the group has grown or moved.
+// `margin` (distance < (1 - margin) times the opening distance), because the cell or the group has grown or moved.
 struct StaleCriterion {
   OpeningRule rule;
   float margin;
@@ -105,7 +110,7 @@ struct StaleCriterion {
   MAKI_HD bool has_come_near(const WalkTarget& t, const CellGeometryView& g, std::uint32_t c) const {
     const float gap = point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
                                         axis_distance(g.comz[c], t.z));
-    const float allowed = rounded_product(opening_distance(rule, g.size[c], g.offset[c]), 1.0f - margin);
+    const float allowed = rounded_product(opening_distance(rule, t, g.size_of(c)), 1.0f - margin);
     return gap < rounded_product(allowed, allowed);
   }
 };

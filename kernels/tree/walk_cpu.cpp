@@ -57,6 +57,7 @@ WalkTree view_of(Octree& tree, const WalkOptions& options) {
           g.hz,
           g.size,
           g.offset,
+          g.error_length,
           tree.count.data(),
           tree.first_child.data(),
           tree.child_count.data(),

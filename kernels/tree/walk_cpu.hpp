@@ -12,7 +12,7 @@ struct WalkOptions;
 
 struct WalkTree {
   const std::uint32_t *comx, *comy, *comz, *x, *y, *z;
-  const float *hx, *hy, *hz, *size, *offset;
+  const float *hx, *hy, *hz, *size, *offset, *error_length;
   const std::uint32_t* count;
   const std::uint32_t* first_child;
   const std::uint8_t* child_count;

@@ -46,8 +46,10 @@ static inline unsigned lanes_far_enough(const WalkTree& tree, const WalkTarget& 
   const Float8 gap =
       point_gap_squared(target, axis_distances(tree.comx + begin, target.x),
                         axis_distances(tree.comy + begin, target.y), axis_distances(tree.comz + begin, target.z));
-  return lane_bits(
-      far_enough(gap, opening_distance(tree.rule, load_floats(tree.size + begin), load_floats(tree.offset + begin))));
+  const CellSize<Float8> cells = {load_floats(tree.size + begin),
+                                  tree.error_length ? load_floats(tree.error_length + begin) : Float8{},
+                                  load_floats(tree.offset + begin)};
+  return lane_bits(far_enough(gap, opening_distance(tree.rule, target, cells)));
 }
 
 bool walk_group(const WalkTree& tree, const Group& group, WalkOutput& out) {

@@ -52,7 +52,7 @@ __device__ inline bool is_far(const Tree& tree, const WalkTarget& t, std::uint32
   const CellGeometryView& g = tree.g;
   return far_enough(point_gap_squared(t, axis_distance(g.comx[c], t.x), axis_distance(g.comy[c], t.y),
                                       axis_distance(g.comz[c], t.z)),
-                    opening_distance(tree.rule, g.size[c], g.offset[c]));
+                    opening_distance(tree.rule, t, g.size_of(c)));
 }
 
 // Takes octets from the queue, tests their cells, and appends what is opened. All lanes of the warp. kOctets: how many

@@ -38,6 +38,7 @@ enum class RunKind { kCosmology, kIsolated };
 enum class Preset { kFast, kStandard, kPrecise };
 enum class InitialKind { kLpt, kPancake, kFile, kPlummer, kColdSphere, kKeplerDisk, kTwoBody };
 enum class Method { kTree, kDirect };
+enum class Opening { kAngle, kError };
 
 struct Config {
   struct Run {
@@ -109,6 +110,7 @@ struct Config {
     Auto<Quantity> max_physical_softening;
     Method method = Method::kTree;
     Auto<double> theta;
+    Auto<Opening> opening;
     Auto<double> theta_early;
     bool quadrupoles = true;
     Auto<Split> split;

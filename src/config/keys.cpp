@@ -125,6 +125,11 @@ struct Table {
         .means("cap on softening times a; auto: none");
     KEY(gravity.method).only(RunKind::kIsolated).means("direct sums over all pairs, for small isolated sets");
     KEY(gravity.theta).range(0.05, 1.5).means("opening angle of the tree; auto: preset");
+    KEY(gravity.opening).only(RunKind::kIsolated)
+        .means("which cells are divided: those seen under a larger angle than theta, or those whose error would be too large a "
+               "part of the last acceleration, with fewer interactions for as good forces; auto: error; angle without "
+               "quadrupoles, and with run.deterministic or a number for gravity.reuse, where a resumed run is the same "
+               "to the bit");
     KEY(gravity.theta_early).range(0.05, 1.5).only(RunKind::kCosmology)
         .means("opening angle while forces nearly cancel, which is measured; auto: preset, at most theta");
     KEY(gravity.quadrupoles).means("cells act with their quadrupoles too, not as points alone");

@@ -36,6 +36,9 @@ template <>
 inline constexpr std::array kNames<Method> = {Name<Method>{"tree", Method::kTree},
                                               Name<Method>{"direct", Method::kDirect}};
 template <>
+inline constexpr std::array kNames<Opening> = {Name<Opening>{"angle", Opening::kAngle},
+                                               Name<Opening>{"error", Opening::kError}};
+template <>
 inline constexpr std::array kNames<PowerModel> = {Name<PowerModel>{"eisenstein-hu", PowerModel::kEisensteinHu},
                                                   Name<PowerModel>{"eisenstein-hu-nowiggle",
                                                                    PowerModel::kEisensteinHuNoWiggle},

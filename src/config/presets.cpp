@@ -61,7 +61,11 @@ void resolve_presets(Config& config, std::uint64_t particles) {
   fill(config.gravity.theta, numbers.theta);
   fill(config.gravity.reuse_tolerance, numbers.reuse_tolerance);
   fill(config.time.eta, numbers.eta);
-  if (config.run.kind != RunKind::kCosmology) return;
+  if (config.run.kind == RunKind::kIsolated) {
+    // Estimates are of quadrupoles' errors. A restart holds no accelerations, and runs with these keys go on to the bit.
+    const bool by_angle = !config.gravity.quadrupoles || config.run.deterministic || config.gravity.reuse;
+    return fill(config.gravity.opening, by_angle ? Opening::kAngle : Opening::kError);
+  }
   fill(config.gravity.theta_early, std::min(*config.gravity.theta, numbers.theta_early));
   fill(config.time.max_dlna, preset_max_dlna(config));
   fill(config.time.long_dlna, numbers.long_dlna);

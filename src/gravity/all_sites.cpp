@@ -24,7 +24,9 @@ constexpr double kFinestOfIsolated = 0x1p-24, kFirstDriftOfSoftening = 8;
 // closest pairs where slabs meet, and forces without rounding are those of one site to the tree's error.
 LetOptions let_options(const GravityOptions& options) {
   const bool rounded = options.periodic && options.ghost_level == 0;
-  return {.reach_skin = kReachSkin, .compress = rounded || options.let_compression};
+  return {.reach_skin = kReachSkin,
+          .error_lengths = options.open_by_error,
+          .compress = rounded || options.let_compression};
 }
 
 sites::SlabLimits limits_of(const GravityOptions& options, int sites) {

@@ -6,6 +6,9 @@ void Forests::evaluate(const Stream& stream, const Particles& particles, bool fr
   if (fresh) {
     own_.build(stream, particles);
     own_.make_groups_of(stream, particles, forces_.groups());
+    if (forces_.opens_by_error())  // `out` holds the last accelerations
+      set_error_scales(stream, {out.acceleration.x, out.acceleration.y, out.acceleration.z},
+                       forces_.walk().rms_acceleration, forces_.groups());
   } else {
     own_.refit(stream, particles, forces_.groups());
   }

@@ -32,6 +32,7 @@ void check_cutoff(const GravityOptions& o) {
 
 void check_ghosts(const GravityOptions& o) {
   if (o.ghost_level > 0 && (!o.periodic || o.direct)) throw std::logic_error("ghosts are for trees with a cutoff");
+  if (o.open_by_error && o.periodic) throw std::logic_error("cells open by estimated error in isolated sets alone");
 }
 
 void check_sites(const GravityOptions& o, int sites) {
@@ -93,6 +94,7 @@ struct Gravity::Parts {
   double coded = 0;                     // seconds of site_mesh at that time
   std::optional<MassUnit> mass_unit;    // of the masses that the mesh has seen
   VectorArray short_range{"gravity.short"}, long_range{"gravity.long"};
+  bool short_range_known = false;    // of these particles, in their order and the present units
   bool long_range_known = false;     // on all ranks, also where there is nothing to know
   std::optional<double> total_mass;  // of all sites, once it was needed
   DeviceBuffer<float> short_potential{"gravity.short_potential"}, long_potential{"gravity.long_potential"};
@@ -108,6 +110,11 @@ struct Gravity::Parts {
 
   void prepare(const Stream& stream, Particles& particles, VectorArray* carried);
   // Makes or releases the array of potentials.
+  // The accelerations that the particles keep on a rebuild, where only the short range is computed.
+  VectorArray* kept_accelerations() {
+    if (mesh) return long_range_known ? &long_range : nullptr;
+    return options.open_by_error && short_range_known ? &short_range : nullptr;
+  }
   static void make_room(DeviceBuffer<float>& potential, bool wanted, std::size_t n) {
     if (!wanted) potential.release();
     if (wanted) potential.resize(n);
@@ -163,6 +170,7 @@ void Gravity::Parts::evaluate_short(const Stream& stream, const Particles& parti
     evaluate_direct(stream, particles, out);
   else
     tree.evaluate(stream, particles, out);
+  short_range_known = true;
   if (by_itself) agreement.publish();
   if (!want_potential || !mesh) return;
   // The mean of the short-range potential over the box, so that the sum of both ranges has mean 0.
@@ -219,7 +227,7 @@ Gravity::~Gravity() = default;
 
 void Gravity::short_range(const Stream& stream, Particles& particles, bool want_potential) {
   Parts& p = *parts_;
-  p.prepare(stream, particles, p.mesh && p.long_range_known ? &p.long_range : nullptr);
+  p.prepare(stream, particles, p.kept_accelerations());
   p.evaluate_short(stream, particles, want_potential);
 }
 
@@ -293,7 +301,15 @@ void Gravity::set_law(const ForceLaw& law) {
 }
 
 void Gravity::request_rebuild() { parts_->tree.request_rebuild(); }
-void Gravity::box_doubled() { parts_->tree.box_doubled(); }
+void Gravity::rms_acceleration_is(double rms) { parts_->tree.rms_acceleration_is(rms); }
+void Gravity::particles_removed() {
+  parts_->short_range_known = false;
+  parts_->tree.request_rebuild();
+}
+void Gravity::box_doubled() {
+  parts_->short_range_known = false;
+  parts_->tree.box_doubled();
+}
 
 const GravityCounts& Gravity::counts() const {
   return parts_->options.direct ? parts_->direct_counts : parts_->tree.counts();

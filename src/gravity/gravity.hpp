@@ -30,6 +30,9 @@ struct GravityOptions {
   ForceLaw law;         // lengths in sides
   MeshOptions mesh;     // read where law.split is not kNone
   double theta = 0.5;   // opening angle; set_theta changes it later
+  // Of isolated sets: cells open by the error that they would make, relative to the last accelerations, once these are
+  // known (kernels/tree/opening.hpp); theta says how large it may be.
+  bool open_by_error = false;
   bool quadrupoles = true;
   std::uint32_t leaf_size = 16;   // a cell with more particles is divided
   std::uint32_t group_size = 64;  // n_crit: targets that share a list, at most
@@ -122,6 +125,9 @@ class Gravity {
   void set_law(const ForceLaw& law);  // new softening (also after double_box)
   void request_rebuild();             // the next short_range builds anew
   void box_doubled();                 // to be said after double_box(); the next short_range builds anew
+  void particles_removed();           // to be said where particles were; the next short_range builds anew
+  // The rms acceleration of all particles (mass / side^2), the same on all ranks and sites, for open_by_error.
+  void rms_acceleration_is(double rms);
   const GravityCounts& counts() const;
   const GravityOptions& options() const;
   // Which site's slab is where.

@@ -33,6 +33,7 @@ bool host_computes() { return std::string(backend_name()) == "cpu"; }
 WalkOptions ListForces::walk(double theta) const {
   WalkOptions walk;
   walk.theta = static_cast<float>(theta);
+  walk.rms_acceleration = rms_acceleration_;
   walk.r_cut = options_.law.r_cut;
   walk.one_by_one = options_.ghost_level > 0;  // sums are rounded in the order of the words
   return walk;

@@ -11,8 +11,10 @@ namespace maki {
 
 class OwnTree {
  public:
-  // Reads periodic, leaf_size and group_size of `options`, which are referred to.
-  OwnTree(const GravityOptions& options, PhaseTimers& timers) : options_(options), timers_(timers) {}
+  // Reads periodic, leaf_size, group_size and open_by_error of `options`, which are referred to.
+  OwnTree(const GravityOptions& options, PhaseTimers& timers) : options_(options), timers_(timers) {
+    tree_.geometry.has_error_lengths = options.open_by_error;
+  }
 
   // Puts the particles, and `carried` (may be null), into Morton order.
   void sort(const Stream& stream, Particles& particles, VectorArray* carried);

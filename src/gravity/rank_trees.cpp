@@ -6,7 +6,7 @@ namespace maki {
 
 RankTrees::RankTrees(const GravityOptions& options, PhaseTimers& timers, const Communicator& ranks)
     : TreeImports(timers, "export trees", "wait for trees"), ranks_(ranks),
-      let_(ranks, LetOptions{.compress = options.let_compression}) {
+      let_(ranks, LetOptions{.error_lengths = options.open_by_error, .compress = options.let_compression}) {
   let_.send_whole_cells(options.ghost_level);
 }
 

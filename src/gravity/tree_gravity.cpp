@@ -28,6 +28,12 @@ void TreeGravity::agree_with_sites() {
   sites_.agreement().decided(std::uint64_t{rebuild_is_due()});
 }
 
+// A tree that was built before accelerations were known is built anew.
+void TreeGravity::rms_acceleration_is(double rms) {
+  if (options_.open_by_error && uses_since_rebuild_ > 0 && rms > 0 && !forces_.opens_by_error()) rebuild_due_ = true;
+  rms_acceleration_ = rms;
+}
+
 void TreeGravity::set_theta(double theta) {
   if (theta == options_.theta) return;
   options_.theta = theta;
@@ -42,6 +48,7 @@ void TreeGravity::set_law(const ForceLaw& law) {
 void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArray* carried) {
   rebuild_due_ = rebuild_is_due();
   if (!rebuild_due_) return;
+  forces_.open_by_error(options_.open_by_error && carried ? rms_acceleration_ : 0);
   distribute(stream, particles, carried);
   forces_.release_lists();  // their place serves as scratch of the sort
   own_.sort(stream, particles, carried);

@@ -36,7 +36,9 @@ class TreeGravity {
   bool rebuild_is_due() const {
     return rebuild_due_ || (options_.fixed_reuse > 0 && uses_since_rebuild_ >= options_.fixed_reuse);
   }
-  // `carried` (may be null) is put into the particles' new order on a rebuild, and follows them to other ranks.
+  // `carried` (may be null) is put into the particles' new order on a rebuild, and follows them to other ranks: the
+  // long-range accelerations, or with GravityOptions::open_by_error the last ones, which evaluate() then finds in
+  // `out`.
   void prepare(const Stream& stream, Particles& particles, VectorArray* carried);
   void evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out);
 
@@ -47,6 +49,7 @@ class TreeGravity {
     domains_.double_box();
     sites_.double_box();
   }
+  void rms_acceleration_is(double rms);  // as Gravity's
   void set_theta(double theta);
   void set_law(const ForceLaw& law);
   const GravityCounts& counts() const { return counts_; }
@@ -87,6 +90,7 @@ class TreeGravity {
   bool costs_known_ = false;   // lists of all ranks yield the cost of particles; alike on all ranks
   bool balanced_ = false;      // costs were known when the domains were cut
   DeviceBuffer<std::uint32_t> costs_{"domains.costs"};
+  double rms_acceleration_ = 0;  // the last one known; 0: none is
   bool rebuild_due_ = true;
   int uses_since_rebuild_ = 0;
 };

@@ -13,13 +13,14 @@
 
 namespace maki {
 
-void set_theta_by_forces(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles) {
-  if (run.config.run.kind != RunKind::kCosmology) return;
-  gravity.set_theta(*run.config.gravity.theta_early);
+void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles) {
+  const bool periodic = run.config.run.kind == RunKind::kCosmology;
+  if (periodic) gravity.set_theta(*run.config.gravity.theta_early);
   gravity.both_ranges(stream, particles, false);
   const StepMeasures found =
       step_measures(stream, particles, gravity.short_acceleration(), &gravity.long_acceleration());
   const double rms = std::sqrt(mean_square(found.squares.acceleration, found.maxima.acceleration, particles.size()));
+  if (!periodic) return gravity.rms_acceleration_is(rms);
   const double density = Cosmology(cosmology_parameters(run.config), run.units).mean_density();
   const double mass = density * run.side * run.side * run.side;  // as GravityField takes it
   if (!forces_cancel(rms, mass / std::cbrt(static_cast<double>(particles.size()))))
@@ -49,7 +50,7 @@ SetForces run_forces(const Prepared& run, const Frame& frame) {
   std::iota(numbered.ids.begin(), numbered.ids.end(), std::uint64_t{0});
   load_particles(stream, numbered, frame, particles);
   Gravity gravity(gravity_options(run.config, run.units), timers);
-  set_theta_by_forces(stream, run, gravity, particles);
+  open_as_a_run(stream, run, gravity, particles);
   gravity.short_range(stream, particles, true);
   gravity.long_range(stream, particles, true);
   stream.synchronize();

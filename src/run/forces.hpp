@@ -26,9 +26,9 @@ struct SetForces {
 // the method does not suit the set.
 SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<std::size_t>& targets);
 
-// Sets the opening angle that a run would take with these particles: theta_early where forces nearly cancel. Computes all
-// forces for it. For periodic boxes; leaves isolated sets alone.
-void set_theta_by_forces(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles);
+// Makes `gravity` open cells as a run would with these particles: by theta_early where forces in a periodic box nearly
+// cancel, by estimated error in isolated sets (gravity.opening). Computes all forces for it.
+void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles);
 
 // `wanted` indices of [0, particles), evenly spread; all of them where wanted is 0 or more than `particles`.
 std::vector<std::size_t> spread_targets(std::size_t particles, std::size_t wanted);

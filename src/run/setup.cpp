@@ -156,6 +156,7 @@ GravityOptions gravity_options(const Config& config, const UnitSystem& units) {
   options.law = force_law(config, units);
   options.mesh = mesh_options(config);
   options.theta = *given.theta;
+  options.open_by_error = !options.periodic && !options.direct && given.opening == Opening::kError;
   options.quadrupoles = given.quadrupoles;
   options.leaf_size = static_cast<std::uint32_t>(given.leaf_size);
   options.group_size = static_cast<std::uint32_t>(given.group_size);

@@ -89,6 +89,7 @@ void GravityField::both_ranges(double t, bool want_potential) {
 }
 
 void GravityField::apply_schedules(double t) {
+  gravity_.rms_acceleration_is(rms_acceleration_ / frame_.acceleration_unit());
   if (timeline_.is_comoving() && theta_early_ > 0) {
     const double distance = frame_.side / std::cbrt(static_cast<double>(total_));
     const double density = timeline_.cosmology().mean_density();
@@ -150,7 +151,7 @@ void GravityField::take_out(double t, bool from_here) {
   const HostParticles out = from_here ? set_aside(stream_, particles_, kMiddleHalf) : HostParticles{};
   const Left left = sums_over_all(out);
   if (left.count == 0) return;  // over sites: none has come as far as one could have
-  gravity_.request_rebuild();
+  gravity_.particles_removed();
   total_ -= left.count;
   if (total_ == 0)
     throw Error("all particles have left the box", fmt::format("at time {:g}, side {:g}", t, frame_.side),

@@ -57,7 +57,9 @@ struct SiteTrees::Parts {
   WallClock::time_point begun;
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-  Parts(Sites& s, const LetOptions& o) : sites(s), options(o) {}
+  Parts(Sites& s, const LetOptions& o) : sites(s), options(o) {
+    in.forest.tree.geometry.has_error_lengths = o.error_lengths;
+  }
 
   void choose_partners(bool cutoff);
   void select(const Stream& stream, Octree& tree, const WalkOptions& walk, const WidenedSlabs& regions);

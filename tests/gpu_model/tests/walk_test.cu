@@ -49,11 +49,13 @@ struct HostCells {
     };
     for (const auto* a : {g.comx, g.comy, g.comz, g.x, g.y, g.z}) copy(a, places);
     for (const auto* a : {g.hx, g.hy, g.hz, g.size, g.offset}) copy(a, lengths);
+    if (g.error_length) copy(g.error_length, lengths);
   }
   WalkTree view(const WalkOptions& o) const {
-    return {places[0].data(),  places[1].data(),  places[2].data(),   places[3].data(),   places[4].data(),
-            places[5].data(),  lengths[0].data(), lengths[1].data(),  lengths[2].data(),  lengths[3].data(),
-            lengths[4].data(), count.data(),      first_child.data(), child_count.data(), o.rule(),
+    return {places[0].data(),  places[1].data(),   places[2].data(),   places[3].data(),
+            places[4].data(),  places[5].data(),   lengths[0].data(),  lengths[1].data(),
+            lengths[2].data(), lengths[3].data(),  lengths[4].data(),  lengths.size() > 5 ? lengths[5].data() : nullptr,
+            count.data(),      first_child.data(), child_count.data(), o.rule(),
             o.r_cut > 0,       o.small_cell};
   }
 };
@@ -96,6 +98,16 @@ TEST(WalkKernel, ListsForEveryGroupSize) {
     expect_right_lists(plummer, options_of(0.7f));
     TreeSet periodic(testing::uniform_set(n, size), size, kPeriodicMinLevel);
     expect_right_lists(periodic, options_of(0.5f, 0.12f));
+  }
+}
+
+TEST(WalkKernel, ListsByEstimatedError) {
+  for (const float rms : {0.1f, 30.0f}) {
+    TreeSet plummer(testing::plummer_set(1500, 4), 32, 0);
+    plummer.know_errors();
+    WalkOptions options = options_of(0.7f);
+    options.rms_acceleration = rms;
+    expect_right_lists(plummer, options);
   }
 }
 

@@ -151,7 +151,7 @@ std::uint64_t expected_cells(Exported& e, const WalkTarget& t, const WalkOptions
     return 0;
   const float gap = point_gap_squared(t, axis_distance(g.comx[cell], t.x), axis_distance(g.comy[cell], t.y),
                                       axis_distance(g.comz[cell], t.z));
-  const float opening = opening_distance(walk.rule(), g.size[cell], g.offset[cell]) * (1 + skin);
+  const float opening = opening_distance(walk.rule(), t, g.size_of(cell)) * (1 + skin);
   const bool far = gap > opening * opening;
   if (count <= walk.small_cell || (!far && e.tree.child_count.data()[cell] == 0)) {
     for (std::uint32_t p = first; p < first + count; ++p) ++particles[p];

@@ -46,9 +46,17 @@ struct NearTies {
   std::vector<std::uint32_t> count = std::vector<std::uint32_t>(17, 100),
                              first_child = std::vector<std::uint32_t>(17, 1);
   std::vector<std::uint8_t> child_count = std::vector<std::uint8_t>(17, 0);
-  Group group{
-      0, 1, coordinate(), coordinate(), coordinate(), 0.01f * unit(random), 0.01f * unit(random), 0.01f * unit(random)};
+  Group group{0,
+              1,
+              coordinate(),
+              coordinate(),
+              coordinate(),
+              0.01f * unit(random),
+              0.01f * unit(random),
+              0.01f * unit(random),
+              0.4f + 2 * unit(random)};
   WalkOptions options;
+  std::vector<float> error_length = std::vector<float>(17, 0);
 
   explicit NearTies(unsigned seed) : random(seed) {
     child_count[0] = 8;
@@ -64,6 +72,17 @@ struct NearTies {
       const float gap = point_gap_squared(t, axis_distance(com[0][c], t.x), axis_distance(com[1][c], t.y),
                                           axis_distance(com[2][c], t.z));
       size[c] = nudged((std::sqrt(gap) / kSideInUnits - offset[c]) * options.theta);
+    }
+    if (seed % 4 > 1) open_by_error();
+  }
+  // The same ties, of error lengths or of sizes that are the least.
+  void open_by_error() {
+    options.rms_acceleration = 10 * unit(random);
+    const OpeningRule rule = options.rule();
+    for (std::size_t c = 1; c < 9; ++c) {
+      const float distance = size[c] / options.theta * kSideInUnits;
+      error_length[c] = nudged(distance / group.error_scale / rule.of_error_length);
+      size[c] = nudged((random() % 2 ? 0.5f : 1.0f) * distance / rule.of_size);
     }
   }
   std::uint32_t coordinate() { return 0x70000000u + static_cast<std::uint32_t>(random() % 0x20000000u); }
@@ -83,9 +102,10 @@ struct NearTies {
     return x;
   }
   WalkTree view() const {
-    return {com[0].data(),      com[1].data(),      com[2].data(),  box[0].data(),     box[1].data(),     box[2].data(),
-            half[0].data(),     half[1].data(),     half[2].data(), size.data(),       offset.data(),     count.data(),
-            first_child.data(), child_count.data(), options.rule(), options.r_cut > 0, options.small_cell};
+    return {com[0].data(),  com[1].data(),       com[2].data(),     box[0].data(),      box[1].data(),
+            box[2].data(),  half[0].data(),      half[1].data(),    half[2].data(),     size.data(),
+            offset.data(),  error_length.data(), count.data(),      first_child.data(), child_count.data(),
+            options.rule(), options.r_cut > 0,   options.small_cell};
   }
   // As this file's compilation decides, cell by cell.
   testing::ListWords expected() const {
@@ -97,9 +117,10 @@ struct NearTies {
                                                           axis_distance(box[2][c], t.z), half[0][c], half[1][c],
                                                           half[2][c]})))
         continue;
-      const bool is_far = far_enough(point_gap_squared(t, axis_distance(com[0][c], t.x), axis_distance(com[1][c], t.y),
-                                                       axis_distance(com[2][c], t.z)),
-                                     opening_distance(options.rule(), size[c], offset[c]));
+      const bool is_far =
+          far_enough(point_gap_squared(t, axis_distance(com[0][c], t.x), axis_distance(com[1][c], t.y),
+                                       axis_distance(com[2][c], t.z)),
+                     opening_distance(options.rule(), t, CellSize<float>{size[c], error_length[c], offset[c]}));
       (is_far ? words.cells : words.leaves).push_back(c);
     }
     return words;
@@ -124,13 +145,12 @@ TEST(Opening, NearTiesAreDecidedAlike) {
 }
 
 // The rule in double, wherever it is not so close to the edge that rounding decides.
-TEST(Opening, DecidesAsTheRuleSays) {
+void expect_the_rule(testing::TreeSet& t, float rms_acceleration) {
   std::uint64_t near = 0, far = 0;
-  const auto set = testing::clustered_set(4000, 6);
-  testing::TreeSet t(set, 32, 0);
   const CellGeometryView g = t.tree.geometry.view();
   WalkOptions options;
   options.theta = 0.6f;
+  options.rms_acceleration = rms_acceleration;
   options.r_cut = 0.07f;
   const OpeningRule rule = options.rule();
   for (std::size_t i = 0; i < t.groups.size(); i += 3) {
@@ -145,11 +165,17 @@ TEST(Opening, DecidesAsTheRuleSays) {
       const double box =
           std::hypot(gap(g.x[c], group.x, double{group.hx} + g.hx[c]), gap(g.y[c], group.y, double{group.hy} + g.hy[c]),
                      gap(g.z[c], group.z, double{group.hz} + g.hz[c]));
-      const double opening = double{g.size[c]} / double{options.theta} + g.offset[c];
+      const double mass = t.tree.moments.data()[c].mass;
+      const double error_length =
+          rms_acceleration > 0
+              ? group.error_scale * std::pow(kErrorFactor / 8.0 * mass * std::pow(g.size[c], 3) / rms_acceleration, 0.2)
+              : double{g.size[c]};
+      const double least = rms_acceleration > 0 ? double{kLeastDistance} * g.size[c] : 0;
+      const double opening = std::max(error_length / double{options.theta}, least) + g.offset[c];
       const bool is_far =
           far_enough(point_gap_squared(target, axis_distance(g.comx[c], group.x), axis_distance(g.comy[c], group.y),
                                        axis_distance(g.comz[c], group.z)),
-                     opening_distance(rule, g.size[c], g.offset[c]));
+                     opening_distance(rule, target, g.size_of(c)));
       const bool reached = within_reach(
           rule, box_gap_squared(target, BoxAway<float>{axis_distance(g.x[c], group.x), axis_distance(g.y[c], group.y),
                                                        axis_distance(g.z[c], group.z), g.hx[c], g.hy[c], g.hz[c]}));
@@ -164,6 +190,14 @@ TEST(Opening, DecidesAsTheRuleSays) {
   }
   EXPECT_GT(near, 1000u);
   EXPECT_GT(far, 1000u);
+}
+
+TEST(Opening, DecidesAsTheRuleSays) {
+  testing::TreeSet t(testing::clustered_set(4000, 6), 32, 0);
+  expect_the_rule(t, 0);
+  t.know_errors();
+  expect_the_rule(t, 0);
+  expect_the_rule(t, 200);
 }
 
 }  // namespace

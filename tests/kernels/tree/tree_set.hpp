@@ -26,6 +26,16 @@ struct TreeSet {
     sweep_octree(stream, particles.source.data(), tree);
     make_groups(stream, tree, particles.source.data(), group_size, min_level, groups);
   }
+  // For walks by estimated error (WalkOptions::rms_acceleration): error lengths, and an error scale for each group.
+  void know_errors() {
+    tree.geometry.has_error_lengths = true;
+    tree.geometry.resize(tree.cells);
+    sweep_octree(stream, particles.source.data(), tree);
+    auto scaled = groups.download(stream);
+    for (std::size_t i = 0; i < scaled.size(); ++i)
+      scaled[i].error_scale = kLeastErrorScale + (kMostErrorScale - kLeastErrorScale) * static_cast<float>(i % 8) / 7;
+    groups.upload(stream, scaled);
+  }
   std::uint32_t group_count() const { return static_cast<std::uint32_t>(groups.size()); }
   WalkRequest all_groups() const { return {groups.data(), group_count(), nullptr, 0, group_count(), false}; }
   ListView view(const InteractionLists& lists) const {

@@ -48,6 +48,56 @@ TEST(Walk, EveryListHoldsEveryParticleOnce) {
     }
 }
 
+// Whatever the error that a cell may make: none is taken as a multipole by a group with members in it.
+TEST(Walk, ByEstimatedErrorEveryListHoldsEveryParticleOnceAndItsOwnOneByOne) {
+  for (const float rms : {1e-3f, 1.0f, 1e3f, 1e20f}) {
+    testing::TreeSet t(testing::clustered_set(3000, 2), 64, 0);
+    t.know_errors();
+    WalkOptions options;
+    options.rms_acceleration = rms;
+    InteractionLists lists;
+    walk_tree(t.stream, t.tree, options, t.all_groups(), lists);
+    const auto words = testing::words_of(t.stream, lists);
+    const auto groups = t.groups.download(t.stream);
+    const auto first = t.tree.first.download(t.stream), count = t.tree.count.download(t.stream);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      std::vector<int> times(3000, 0);
+      for (const std::uint32_t c : words[g].cells) {
+        ASSERT_TRUE(first[c] + count[c] <= groups[g].first || groups[g].first + groups[g].count <= first[c])
+            << "group " << g << " is in cell " << c << ", rms acceleration " << rms;
+        for (std::uint32_t p = first[c]; p < first[c] + count[c]; ++p) ++times[p];
+      }
+      for (const std::uint32_t c : words[g].leaves)
+        for (std::uint32_t p = first[c]; p < first[c] + count[c]; ++p) ++times[p];
+      ASSERT_EQ(times, std::vector<int>(3000, 1)) << "group " << g;
+    }
+  }
+}
+
+TEST(Walk, ErrorScalesFollowTheLeastAcceleration) {
+  testing::TreeSet t(testing::plummer_set(2000, 9), 32, 0);
+  VectorArray acceleration("test.acceleration");
+  std::vector<float> x(2000), zero(2000, 0.0f);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::pow(10.0f, static_cast<float>(i % 7) - 3);
+  std::vector<float> y(x.rbegin(), x.rend());
+  acceleration.x.upload(t.stream, x);
+  acceleration.y.upload(t.stream, y);
+  acceleration.z.upload(t.stream, zero);
+  const auto& constant = acceleration;
+  set_error_scales(t.stream, constant.view(), 2.0f, t.groups);
+  for (const Group& g : t.groups.download(t.stream)) {
+    double least = 1e30;
+    for (std::uint32_t p = g.first; p < g.first + g.count; ++p)
+      least = std::min(least, std::hypot(double{x[p]}, double{y[p]}));
+    EXPECT_NEAR(g.error_scale,
+                std::clamp(std::pow(2.0 / least, 0.2), double{kLeastErrorScale}, double{kMostErrorScale}), 1e-5);
+  }
+  acceleration.x.upload(t.stream, zero);
+  acceleration.y.upload(t.stream, zero);
+  set_error_scales(t.stream, constant.view(), 2.0f, t.groups);
+  for (const Group& g : t.groups.download(t.stream)) EXPECT_EQ(g.error_scale, kMostErrorScale);
+}
+
 TEST(Walk, WithACutoffNothingWithinReachIsMissing) {
   WalkOptions options;
   options.theta = 0.5f;

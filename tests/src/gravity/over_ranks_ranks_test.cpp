@@ -46,6 +46,11 @@ class GravityOverRanks : public ::testing::Test {
     PhaseTimers timers;
     Gravity gravity(options, timers, over);
     gravity.both_ranges(stream, particles, true);
+    if (options.open_by_error) {
+      gravity.rms_acceleration_is(kRms);
+      gravity.both_ranges(stream, particles, true);
+      EXPECT_TRUE(gravity.counts().rebuilt);
+    }
     counts = gravity.counts();
     return gather(stream, over, set, particles, gravity);
   }
@@ -98,6 +103,7 @@ class GravityOverRanks : public ::testing::Test {
     for (int step = 0; step < steps; ++step) {
       for (std::size_t i = 0; i < set.source.size(); ++i) move(i, set.source[i]);
       testing::upload_places(stream, set, particles);
+      if (step > 0) gravity.rms_acceleration_is(kRms);
       gravity.both_ranges(stream, particles, true);
       rebuilds += gravity.counts().rebuilt ? 1 : 0;
       const Forces found = gather(stream, ranks, set, particles, gravity);
@@ -108,6 +114,7 @@ class GravityOverRanks : public ::testing::Test {
     return rebuilds;
   }
 
+  static constexpr double kRms = 20;  // acceleration of plummer_set(), roughly
   const Stream& stream = test::test_stream();
   const Communicator ranks = Communicator::world();
   GravityCounts counts;
@@ -124,6 +131,14 @@ TEST_F(GravityOverRanks, ForcesOfAnIsolatedSetAreNoWorse) {
   const bool power_of_two = (ranks.size() & (ranks.size() - 1)) == 0;
   EXPECT_LE(static_cast<double>(all_interactions()),
             (power_of_two ? 1.15 : 1.3) * static_cast<double>(interactions_of_one));
+}
+
+TEST_F(GravityOverRanks, ForcesByEstimatedErrorAreNoWorse) {
+  const Set set(testing::plummer_set(24000, 3));
+  GravityOptions options = isolated();
+  options.open_by_error = true;
+  expect_no_worse(compare(
+      set, options, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 24));
 }
 
 TEST_F(GravityOverRanks, ForcesOfAPeriodicSetAreNoWorse) {
@@ -214,6 +229,19 @@ TEST_F(GravityOverRanks, ForcesStayRightWhileParticlesMove) {
     EXPECT_GT(rebuilds, 0);
     EXPECT_LT(rebuilds, 12);
   }
+}
+
+TEST_F(GravityOverRanks, ForcesByEstimatedErrorStayRightWhileParticlesMove) {
+  Set set(testing::plummer_set(3000, 9));
+  GravityOptions options = isolated();
+  options.open_by_error = true;
+  const int rebuilds = follow(set, options, 12, [&](std::size_t i, SourceParticle& p) {  // each its own way
+    p.x += static_cast<std::uint32_t>(i * 2654435761u % 4000001) - 2000000u;
+    p.y += static_cast<std::uint32_t>(i * 2246822519u % 4000001) - 2000000u;
+  });
+  EXPECT_LE(last.rms, 1.5e-3);
+  EXPECT_GT(rebuilds, 1);
+  EXPECT_LT(rebuilds, 12);
 }
 
 // Two dense clumps on either side of a border pass through each other: what one rank had of the other's as multipoles

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/measure/step_reductions.hpp"
 #include "src/gravity/gravity.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
@@ -35,13 +36,25 @@ Vector direct(const std::vector<SourceParticle>& set, std::size_t i, double soft
   return a;
 }
 
-// Relative to |a|; where |a| is below a tenth of its rms, relative to that tenth.
-ForceErrors errors_of(const std::vector<SourceParticle>& set, const GravityOptions& options, std::size_t targets) {
+double rms_acceleration(const Stream& stream, const Particles& particles, const Gravity& gravity) {
+  const StepMeasures found = step_measures(stream, particles, gravity.short_acceleration(), nullptr);
+  return std::sqrt(mean_square(found.squares.acceleration, found.maxima.acceleration, particles.size()));
+}
+
+// Relative to |a|; where |a| is below a tenth of its rms, relative to that tenth. Counts go to *counts.
+ForceErrors errors_of(const std::vector<SourceParticle>& set, const GravityOptions& options, std::size_t targets,
+                      GravityCounts* counts = nullptr) {
   const Stream& stream = test::test_stream();
   PhaseTimers timers;
   Gravity gravity(options, timers);
   Particles particles = upload(stream, set);
   gravity.short_range(stream, particles, false);
+  if (options.open_by_error) {
+    gravity.rms_acceleration_is(rms_acceleration(stream, particles, gravity));
+    gravity.short_range(stream, particles, false);
+    EXPECT_TRUE(gravity.counts().rebuilt);
+  }
+  if (counts) *counts = gravity.counts();
   const auto sorted = particles.source.download(stream);
   const auto& acceleration = gravity.short_acceleration();
   const auto ax = acceleration.x.download(stream), ay = acceleration.y.download(stream),
@@ -89,6 +102,26 @@ TEST(TreeAccuracy, StronglyClusteredSet) {
   EXPECT_LE(quadrupole.median, 1.5e-4);
   EXPECT_LE(quadrupole.p99, 1.5e-3);
   EXPECT_LE(quadrupole.median, monopole.median / 3);
+}
+
+// Opened by estimated error, cells make forces as good as by the same angle (rms within a quarter, the worst better),
+// with fewer interactions.
+TEST(TreeAccuracy, ByEstimatedError) {
+  const auto set = testing::plummer_set(32768, 1);
+  for (const double theta : {0.4, 0.7}) {
+    GravityOptions options = isolated(theta, true, 1e-4);
+    GravityCounts by_angle, by_error;
+    const ForceErrors angle = errors_of(set, options, 1500, &by_angle);
+    options.open_by_error = true;
+    const ForceErrors error = errors_of(set, options, 1500, &by_error);
+    report("Plummer, by angle", angle);
+    report("Plummer, by estimated error", error);
+    std::printf("  interactions a particle %.0f, %.0f\n", by_angle.mean_list, by_error.mean_list);
+    EXPECT_LE(error.rms, 1.25 * angle.rms);
+    EXPECT_LE(error.p99, angle.p99);
+    EXPECT_LE(error.max, angle.max);
+    EXPECT_LE(by_error.mean_list, 0.8 * by_angle.mean_list);
+  }
 }
 
 // The first term left out is the quadrupole's, theta^2 of a cell's own pull, or the octupole's, theta^3. Where the
