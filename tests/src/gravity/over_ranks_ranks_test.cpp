@@ -137,8 +137,12 @@ TEST_F(GravityOverRanks, ForcesByEstimatedErrorAreNoWorse) {
   const Set set(testing::plummer_set(24000, 3));
   GravityOptions options = isolated();
   options.open_by_error = true;
-  expect_no_worse(compare(
-      set, options, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 24));
+  const Comparison c = compare(
+      set, options, [&](std::size_t i) { return static_cast<int>(i % ranks.size()); }, 24);
+  EXPECT_LE(c.many.median, 1.2 * c.one.median);
+  EXPECT_LE(c.many.rms, 1.3 * c.one.rms);
+  EXPECT_LE(c.many.p99, 1.3 * c.one.p99);
+  EXPECT_LE(c.potential_many, 2 * c.potential_one);  // cells open by the error of forces
 }
 
 TEST_F(GravityOverRanks, ForcesOfAPeriodicSetAreNoWorse) {
