@@ -47,13 +47,13 @@ void PathCore::dial(int number) {
   plan.hello.message_limit = settings_.message_limit;
   plan.hello.patience = settings_.patience;
   try {
-    slot.dial = Dial::start(
+    slot.dial = std::make_unique<Dial>(
         loop_, plan,
         [this, number](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer) {
           dialed(number, std::move(channel), welcome, peer);
         },
         [this, number](DialFailure failure, const std::string& reason) { dial_failed(number, failure, reason); });
-  } catch (const Error& error) {  // a local address, port range or option that cannot be had
+  } catch (const Error& error) {  // the relay's key cannot be had
     dial_failed(number, standing_ ? DialFailure::kAgain : DialFailure::kFinal, error.what());
   }
 }

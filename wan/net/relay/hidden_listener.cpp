@@ -13,7 +13,7 @@
 #include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/log.hpp"
-#include "wan/net/relay/relay_dial.hpp"
+#include "wan/net/relay/connector.hpp"
 #include "wan/net/wall_clock.hpp"
 
 namespace maki::wan {
@@ -136,7 +136,7 @@ constexpr std::size_t kMaxAnswers = 512;                 // connections being ma
 constexpr double kFirstWait = 0.1, kMaxWait = 5;         // seconds between attempts to register
 constexpr auto kFirstAttempt = std::chrono::seconds(5);  // that start() waits for
 
-using Failure = RelayDial::Failure;
+using Failure = Connector::Failure;
 
 // How the first attempt ended: registered where there is no failure.
 struct First {
@@ -166,9 +166,9 @@ class Hidden final : public HiddenListener {
  private:
   void enroll() {
     again_ = 0;
-    dial_ = std::make_unique<RelayDial>(
-        loop_, addresses_, settings_, [this] { return RelayAdmission::listen_as(key_, name_); },
-        [this](Socket socket) { enrolled(std::move(socket)); },
+    dial_ = std::make_unique<Connector>(
+        loop_, addresses_, settings_, RelayAdmission::listen_as(key_, name_),
+        [this](Socket socket, const Address&) { enrolled(std::move(socket)); },
         [this](Failure failure, const std::string& reason) { not_enrolled(failure, reason); });
   }
 
@@ -218,12 +218,12 @@ class Hidden final : public HiddenListener {
   void answer(const std::string& token) {
     if (answers_.size() >= kMaxAnswers) return log_busy_once();
     const auto place = answers_.emplace(answers_.end());
-    *place = std::make_unique<RelayDial>(
-        loop_, addresses_, settings_, [this, token] { return RelayAdmission::answer(key_, token); },
-        [this, place](Socket socket) {
+    *place = std::make_unique<Connector>(
+        loop_, addresses_, settings_, RelayAdmission::answer(key_, token),
+        [this, place](Socket socket, const Address& relay) {
+          const Address from = relay;
           answers_.erase(place);
-          const Address relay = peer_address(socket.descriptor());
-          arrived_(std::move(socket), relay);
+          arrived_(std::move(socket), from);
         },
         [this, place](Failure, const std::string& reason) {
           answers_.erase(place);
@@ -249,9 +249,9 @@ class Hidden final : public HiddenListener {
   double wait_ = kFirstWait;
   std::minstd_rand random_{std::random_device{}()};
   EventLoop::Timer again_ = 0;
-  std::unique_ptr<RelayDial> dial_;
+  std::unique_ptr<Connector> dial_;
   std::unique_ptr<ControlChannel> control_;
-  std::list<std::unique_ptr<RelayDial>> answers_;
+  std::list<std::unique_ptr<Connector>> answers_;
 };
 
 }  // namespace

@@ -268,16 +268,16 @@ void RelayCore::connect(RelayClient& client) {
 
 void RelayCore::dial(RelayClient& client, const std::vector<Address>& addresses) {
   PathSettings settings = settings_.socket;
-  settings.connect_timeout = settings_.answer_timeout / static_cast<double>(addresses.size());
+  settings.connect_timeout = settings_.answer_timeout;
   const std::uint64_t caller = client.number();
-  dials_[caller] = std::make_unique<RelayDial>(
-      loop_, addresses, settings, RelayDial::Ask(),
-      [this, caller, name = client.request().name](Socket socket) {
-        const std::string to = fmt::format("'{}' at {}", name, peer_address(socket.descriptor()).text());
+  dials_[caller] = std::make_unique<Connector>(
+      loop_, addresses, settings, nullptr,
+      [this, caller, name = client.request().name](Socket socket, const Address& peer) {
+        const std::string to = fmt::format("'{}' at {}", name, peer.text());
         dials_.erase(caller);
         join(caller, std::move(socket), to);
       },
-      [this, caller](RelayDial::Failure, const std::string& reason) {
+      [this, caller](Connector::Failure, const std::string& reason) {
         dials_.erase(caller);
         refuse_caller(caller, "the relay cannot reach it (" + reason + ")");
       });

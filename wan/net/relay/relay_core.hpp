@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "wan/net/relay/admission.hpp"
+#include "wan/net/relay/connector.hpp"
 #include "wan/net/relay/hidden_listener.hpp"
 #include "wan/net/relay/relay.hpp"
-#include "wan/net/relay/relay_dial.hpp"
 #include "wan/net/relay/session.hpp"
 #include "wan/net/socket/crowd.hpp"
 #include "wan/net/socket/event_loop.hpp"
@@ -128,7 +128,7 @@ class RelayCore final : private RelayClient::Host, private Pollable {
   Clients asking_;                                             // not yet known
   Crowd<RelayClient> strangers_;                               // the same, by where they come from
   Clients waiting_;                                            // for what they asked for
-  std::map<std::uint64_t, std::unique_ptr<RelayDial>> dials_;  // for the caller
+  std::map<std::uint64_t, std::unique_ptr<Connector>> dials_;  // for the caller
   std::map<std::string, Call> calls_;                          // by token
   std::map<std::uint64_t, std::uint64_t> answers_;             // answering client -> caller
   std::map<std::string, Registered> names_;
