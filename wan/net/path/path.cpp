@@ -148,8 +148,6 @@ PathCore::PathCore(EventLoop& loop, const PathSettings& settings, Side side, std
   epochs_.resize(kMaxStreams);
 }
 
-PathCore::~PathCore() = default;
-
 // Connecting side: until the first stream is up, or there is no hope.
 void PathCore::connect(const DialPlan& plan, double within) {
   const auto self = shared_from_this();

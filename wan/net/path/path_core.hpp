@@ -38,12 +38,11 @@ std::shared_ptr<PathCore> make_accepted(EventLoop& loop, AcceptedSession session
 
 // The files path*.cpp hold its parts: path (its public face, connecting, closing, giving up), path_streams (streams
 // that come and go), path_traffic (what streams ask and tell, pacing, acknowledgements).
-class PathCore final : public StreamHost, public std::enable_shared_from_this<PathCore> {
+class PathCore final : public std::enable_shared_from_this<PathCore> {
  public:
   using Clock = EventLoop::Clock;
 
   PathCore(EventLoop& loop, const PathSettings& settings, Side side, std::string peer);
-  ~PathCore() override;
 
   // ---- any thread ----
   void connect(const DialPlan& plan, double within);  // waits for the session (0: with patience); throws
@@ -62,19 +61,19 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   int open_streams() const { return open_streams_; }
   bool is_open(int number) const { return connections_[static_cast<std::size_t>(number)] > 0; }
 
-  // ---- of StreamHost: the loop's thread, as all that follows ----
-  EventLoop& loop() override { return loop_; }
-  const PathSettings& stream_settings() const override { return settings_; }
-  std::shared_ptr<Chunk> next_chunk(Stream& stream) override;
-  bool take_acknowledgement(std::vector<std::byte>& payload) override;
-  void begin_writing(Chunk& chunk) override { outbox_.begin_writing(chunk); }
-  void end_writing(Chunk& chunk) override { outbox_.end_writing(chunk); }
-  bool has_received(std::uint64_t sequence) const override { return received_.contains(sequence); }
-  std::unique_ptr<Landing> begin_data(const Frame& frame) override;
-  void finish_data(const Frame& frame, std::unique_ptr<Landing> landing) override;
-  void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) override;
-  void received_data(Stream& stream) override;
-  void ended(Stream& stream, const std::string& why) override;
+  // ---- of its streams: the loop's thread, as all that follows ----
+  EventLoop& loop() { return loop_; }
+  const PathSettings& stream_settings() const { return settings_; }
+  std::shared_ptr<Chunk> next_chunk(Stream& stream);
+  bool take_acknowledgement(std::vector<std::byte>& payload);  // false: none is due
+  void begin_writing(Chunk& chunk) { outbox_.begin_writing(chunk); }
+  void end_writing(Chunk& chunk) { outbox_.end_writing(chunk); }
+  bool has_received(std::uint64_t sequence) const { return received_.contains(sequence); }
+  std::unique_ptr<Landing> begin_data(const Frame& frame);
+  void finish_data(const Frame& frame, std::unique_ptr<Landing> landing);
+  void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload);
+  void received_data(Stream& stream);
+  void ended(Stream& stream, const std::string& why);
 
  private:
   struct Slot {

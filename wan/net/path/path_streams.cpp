@@ -145,7 +145,7 @@ void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channe
   if (epoch > 1) ++reconnections_;
   slot.epoch = epoch;
   set_options(*channel, settings_);
-  slot.stream = std::make_unique<Stream>(*this, number, epoch, std::move(channel));
+  slot.stream = std::make_unique<Stream>(*this, number, std::move(channel));
   last_heard_ = Clock::now();
   acknowledgement_due_ = true;  // what the last connection may have lost
   slot.stream->start();

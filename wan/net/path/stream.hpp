@@ -14,37 +14,17 @@
 
 namespace maki::wan {
 
-class Stream;
+class PathCore;
 
-// What a stream asks of its path. Any of these may end the stream: it is deleted later, not inside the call.
-class StreamHost {
- public:
-  virtual ~StreamHost() = default;
-  virtual EventLoop& loop() = 0;
-  virtual const PathSettings& stream_settings() const = 0;
-  // Out.
-  virtual std::shared_ptr<Chunk> next_chunk(Stream& stream) = 0;
-  virtual bool take_acknowledgement(std::vector<std::byte>& payload) = 0;  // false: none is due
-  virtual void begin_writing(Chunk& chunk) = 0;
-  virtual void end_writing(Chunk& chunk) = 0;
-  // In.
-  virtual bool has_received(std::uint64_t sequence) const = 0;
-  virtual std::unique_ptr<Landing> begin_data(const Frame& frame) = 0;
-  virtual void finish_data(const Frame& frame, std::unique_ptr<Landing> landing) = 0;
-  virtual void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) = 0;
-  virtual void received_data(Stream& stream) = 0;
-  virtual void ended(Stream& stream, const std::string& why) = 0;
-};
-
+// Whatever it asks of its path may end it: it is deleted later, not inside the call.
 class Stream final : public Pollable {
  public:
   using Clock = EventLoop::Clock;
 
-  Stream(StreamHost& host, int number, unsigned epoch, std::unique_ptr<Channel> channel);
+  Stream(PathCore& path, int number, std::unique_ptr<Channel> channel);
   ~Stream() override;
 
   int number() const { return number_; }
-  unsigned epoch() const { return epoch_; }
   bool usable() const { return !ended_ && !retiring_; }  // takes chunks
   bool idle() const { return usable() && !writing(); }
   bool retired_by_peer() const { return peer_retired_; }
@@ -57,7 +37,7 @@ class Stream final : public Pollable {
   void retire();     // sends what it has begun, then kRetire, and then nothing more
   void break_off();  // as if the network had
   void give_up(const std::string& why) { end(why); }
-  void stop();    // nothing is read or written after this, and the host hears nothing more of it
+  void stop();    // nothing is read or written after this, and the path hears nothing more of it
   void finish();  // stop(), after the last words as far as the socket takes them
 
   const Clock::time_point born = Clock::now();
@@ -82,9 +62,8 @@ class Stream final : public Pollable {
   void finish_frame();
   void end(const std::string& why);
 
-  StreamHost& host_;
+  PathCore& path_;
   const int number_;
-  const unsigned epoch_;
   std::unique_ptr<Channel> channel_;
   bool ended_ = false, retiring_ = false, retire_sent_ = false, peer_retired_ = false;
   bool wants_write_ = false, flushed_ = true, watched_ = false;
@@ -109,7 +88,7 @@ class Stream final : public Pollable {
   std::size_t payload_filled_ = 0;
   std::unique_ptr<Landing> landing_;
   std::vector<std::byte> control_payload_, waste_;
-  // Guards against deletion inside a callback of the host.
+  // False once it is deleted, which may happen inside a call of the path.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
