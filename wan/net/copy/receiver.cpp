@@ -172,12 +172,11 @@ void Receiver::fail(std::uint64_t index, const std::string& text) {
 
 // With telling_ held.
 void Receiver::send_failures() {
-  constexpr std::size_t kAtOnce = 256;
   for (;;) {
     Results results;
     {
       const std::lock_guard lock(mutex_);
-      const std::size_t count = std::min(failures_.size(), kAtOnce);
+      const std::size_t count = std::min(failures_.size(), kMaxFailures);
       if (count == 0) return;
       results.failures.assign(failures_.begin(), failures_.begin() + static_cast<std::ptrdiff_t>(count));
       failures_.erase(failures_.begin(), failures_.begin() + static_cast<std::ptrdiff_t>(count));

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 
 #include "wan/net/path.hpp"
 
@@ -22,10 +23,8 @@ class Operation {
   void fail(std::exception_ptr error) { end(0, std::move(error), {}); }
 
   bool done() const;
-  // By the caller. Throw what the operation failed with.
-  bool test() const;
-  void wait() const;
-  bool wait_for(double seconds) const;
+  // By the caller: so long at most, or until it is done; whether it is. Throws what the operation failed with.
+  bool wait(std::optional<double> seconds) const;
   std::size_t size() const;
   Bytes take();
   Clock::time_point done_at() const;

@@ -36,8 +36,8 @@ struct AcceptedSession {
 // For the listening side (listener.cpp). Any thread.
 std::shared_ptr<PathCore> make_accepted(EventLoop& loop, AcceptedSession session);
 
-// The files path*.cpp hold its parts: path (its public face, connecting, closing, giving up), path_streams (streams
-// that come and go), path_traffic (what streams ask and tell, pacing, acknowledgements).
+// Its parts: path_life (connecting, closing, giving up), path_streams (streams that come and go), path_traffic (what
+// streams ask and tell, pacing, acknowledgements).
 class PathCore final : public std::enable_shared_from_this<PathCore> {
  public:
   using Clock = EventLoop::Clock;
