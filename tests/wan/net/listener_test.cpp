@@ -12,7 +12,7 @@
 #include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "tests/wan/net/secure/service.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/path/dial.hpp"
 #include "wan/net/socket/event_loop.hpp"
 

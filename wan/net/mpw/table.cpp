@@ -10,7 +10,6 @@
 
 #include "wan/net/context.hpp"
 #include "wan/net/mpw/meeting.hpp"
-#include "wan/net/mpw/reaching.hpp"
 #include "wan/net/path/wire.hpp"
 
 namespace maki::wan::mpw {

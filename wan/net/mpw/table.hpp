@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/mpw/environment.hpp"
 #include "wan/net/mpw/meeting.hpp"
 #include "wan/net/mpw/transfer.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/mpw/reaching.hpp"
+#include "wan/net/mpw/meeting.hpp"
 #include "wan/net/path.hpp"
 
 namespace maki::wan::mpw {

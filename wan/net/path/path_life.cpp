@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "wan/net/path/path_core.hpp"
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan {
 namespace {

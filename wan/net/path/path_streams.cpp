@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/path/path_core.hpp"
 
 namespace maki::wan {

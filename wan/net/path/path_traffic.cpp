@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "wan/net/path/path_core.hpp"
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan {
 namespace {

@@ -1,9 +1,7 @@
-#include "wan/net/path/stream.hpp"
+#include "wan/net/path/path_core.hpp"
 
 #include <algorithm>
 #include <cstring>
-
-#include "wan/net/path/path_core.hpp"
 
 namespace maki::wan {
 

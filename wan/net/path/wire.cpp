@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "wan/net/byte_codec.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {

@@ -9,8 +9,7 @@
 
 #include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan {
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 #include "wan/net/quantity.hpp"
 
 namespace maki::wan {

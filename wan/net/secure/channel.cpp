@@ -2,7 +2,7 @@
 
 #include <sys/socket.h>
 
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/secure/tls.hpp"
 
 namespace maki::wan {

@@ -16,7 +16,6 @@
 #include <memory>
 
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 
 namespace maki::wan {
 namespace {

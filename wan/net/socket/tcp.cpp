@@ -20,7 +20,6 @@
 #include <thread>
 
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 
 namespace maki::wan {
 

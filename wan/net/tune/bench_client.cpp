@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "wan/net/tune/kernel_limits.hpp"
+#include "wan/net/tune/measure.hpp"
 
 namespace maki::wan {
 

@@ -6,8 +6,7 @@
 #include <random>
 
 #include "wan/net/path.hpp"
-#include "wan/net/path/inbox.hpp"
-#include "wan/net/path/outbox.hpp"
+#include "wan/net/path/boxes.hpp"
 
 namespace maki::wan {
 namespace {
