@@ -91,8 +91,7 @@ void RelayCore::take(Socket socket, const Address& address) {
 
 void RelayCore::asked(RelayClient& client) {
   strangers_.leave(client);
-  auto node = asking_.extract(client.number());
-  waiting_.insert(std::move(node));
+  waiting_.insert(asking_.extract(client.number()));
   if (!client.admitted())
     return refuse(client, Code::kKey, "the relay has no such key, or the answer was not made with it");
   switch (client.request().want) {
