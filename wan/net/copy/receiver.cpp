@@ -31,7 +31,7 @@ CopyReport Receiver::run() {
   workers.finish();
   if (!plan_.all_taken()) throw ProtocolError("the peer ended the copy before all files had come");
   end();
-  return report();
+  return notes_.report(counts_);
 }
 
 void Receiver::answer_all() {
@@ -205,13 +205,6 @@ void Receiver::end() {
   results.counts = counts_;
   channel_.send(kBackTag, encode(results));
   channel_.flush();
-}
-
-CopyReport Receiver::report() const {
-  CopyReport report;
-  report.counts = counts_;
-  notes_.add_to(report);
-  return report;
 }
 
 }  // namespace maki::wan::copy
