@@ -9,7 +9,6 @@
 #include <set>
 
 #include "wan/net/context.hpp"
-#include "wan/net/mpw/meeting.hpp"
 #include "wan/net/path/wire.hpp"
 
 namespace maki::wan::mpw {
