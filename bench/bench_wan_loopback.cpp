@@ -14,7 +14,7 @@
 
 #include "bench/report.hpp"
 #include "bench/socket_loop.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/tune/bench.hpp"

@@ -13,7 +13,6 @@
 
 #include "bench/report.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/relay/relay.hpp"
 #include "wan/net/secure/key.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/wan/net/path/pair.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/socket/tcp.hpp"
 #include "wan/sites/net_ring.hpp"
 

@@ -9,7 +9,6 @@
 
 #include "tests/testbed/namespaces.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 #include "wan/net/relay/relay.hpp"
 #include "wan/net/socket/tcp.hpp"
 

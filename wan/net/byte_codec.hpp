@@ -1,4 +1,7 @@
 // How all messages are put together and read: numbers, bytes and texts one after another, little-endian.
+//
+// A message that is described once, by a template `fields(io, message)` in which io.field() takes one member after the
+// other, is written by it where `io` is a ByteWriter, and read and checked where it is a ByteReader.
 #pragma once
 
 #include <algorithm>
@@ -40,6 +43,27 @@ class ByteWriter {
     put(static_cast<Length>(text.size()));
     put_characters(text);
   }
+  // The same words as a ByteReader's; the limits are the reader's affair, but for what is cut.
+  template <class T>
+  void field(const T& value) {
+    put(value);
+  }
+  template <std::size_t size>
+  void field(const std::array<std::byte, size>& bytes) {
+    put_bytes(bytes);
+  }
+  template <class T>
+  void field(const T& value, std::type_identity_t<T>, std::type_identity_t<T>, const char*) {
+    put(value);
+  }
+  void field(const std::string& text, std::size_t limit) { put_text<std::uint16_t>(text, limit); }
+  template <class T, class Count, class Each>
+  void list(const std::vector<T>& all, Count limit, const char*, Each each) {
+    const std::size_t count = std::min<std::size_t>(all.size(), limit);
+    put(static_cast<Count>(count));
+    for (std::size_t i = 0; i < count; ++i) each(*this, all[i]);
+  }
+
   // Zeros, until there are so many bytes.
   void fill(std::size_t size) { bytes_.resize(std::max(size, bytes_.size())); }
 
@@ -104,6 +128,29 @@ class ByteReader {
     if (length > limit) fail(reason);
     return characters(length);
   }
+  template <class T>
+  void field(T& value) {
+    if constexpr (std::is_same_v<T, bool>)
+      value = flag();
+    else
+      value = number<T>();
+  }
+  template <std::size_t size>
+  void field(std::array<std::byte, size>& bytes) {
+    bytes = array<size>();
+  }
+  // From `low` to `high`; `reason` says what is wrong else.
+  template <class T>
+  void field(T& value, std::type_identity_t<T> low, std::type_identity_t<T> high, const char* reason) {
+    value = number<T>(high, reason);
+    if (value < low) fail(reason);
+  }
+  void field(std::string& text, std::size_t limit) { text = this->text<std::uint16_t>(limit); }
+  // Their number, then one after the other by each(io, one).
+  template <class T, class Count, class Each>
+  void list(std::vector<T>& all, Count limit, const char* reason, Each each) {
+    for (Count left = number<Count>(limit, reason); left > 0; --left) each(*this, all.emplace_back());
+  }
   void zeros(std::size_t size, const char* reason) {
     if (std::ranges::any_of(bytes(size), [](std::byte one) { return one != std::byte{0}; })) fail(reason);
   }
@@ -116,5 +163,9 @@ class ByteReader {
   std::span<const std::byte> left_;
   const char *what_, *wrong_;
 };
+
+// What fields() is given of a message: to be written, it is not changed.
+template <class Io, class Message>
+using Of = std::conditional_t<std::is_same_v<Io, ByteWriter>, const Message, Message>;
 
 }  // namespace maki::wan

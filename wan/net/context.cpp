@@ -9,11 +9,6 @@
 #include "wan/net/socket/event_loop.hpp"
 
 namespace maki::wan {
-namespace {
-
-constexpr unsigned kMostShared = 8;
-
-}  // namespace
 
 Context::Context(int threads) {
   if (threads < 1 || threads > 256) throw Error("a context of " + std::to_string(threads) + " I/O threads", "1 to 256");
@@ -40,7 +35,7 @@ EventLoop& Context::handshakes() {
 Context& Context::shared() {
   static Context* const shared = [] {
     OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
-    return new Context(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kMostShared)));
+    return new Context(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)));
   }();
   return *shared;
 }

@@ -9,7 +9,7 @@
 #include <list>
 #include <mutex>
 
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/path/greeter.hpp"
 #include "wan/net/relay/hidden_listener.hpp"
 #include "wan/net/socket/crowd.hpp"

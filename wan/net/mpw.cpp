@@ -1,6 +1,7 @@
 // MPWide's calls: those that are C++ only, then those that C sees too.
 #include "wan/net/mpw.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -18,6 +19,11 @@ mpw::Table& table() { return mpw::Table::get(); }
 
 std::size_t size_of(int bytes) { return bytes > 0 ? static_cast<std::size_t>(bytes) : 0; }
 
+template <class Text>
+int init(Text* hosts, int* ports, int count) {
+  return mpw::guarded([&] { mpw::init({hosts, hosts + std::max(count, 0)}, ports, count); });
+}
+
 }  // namespace
 
 int MPW_Init(std::string* url, int* server_side_ports, int*, int num_channels) {
@@ -25,12 +31,7 @@ int MPW_Init(std::string* url, int* server_side_ports, int*, int num_channels) {
 }
 
 int MPW_Init(std::string* url, int* server_side_ports, int num_channels) {
-  return mpw::guarded([&] {
-    const auto hosts =
-        num_channels > 0 ? std::vector<std::string>(url, url + num_channels) : std::vector<std::string>{};
-    mpw::init(hosts, server_side_ports, num_channels);
-    return 0;
-  });
+  return init(url, server_side_ports, num_channels);
 }
 
 int MPW_Init(std::string url, int port) { return MPW_Init(&url, &port, 1); }
@@ -46,17 +47,17 @@ int MPW_CreatePathWithoutConnect(std::string host, int server_side_base_port, in
 }
 
 int MPW_Send(char* sendbuf, long long int sendsize, int path) {
-  return mpw::guarded([&] { return mpw::send(mpw::lanes_of_path(path), sendbuf, sendsize), 0; });
+  return mpw::guarded([&] { mpw::send(mpw::lanes_of_path(path), sendbuf, sendsize); });
 }
 
 int MPW_Recv(char* recvbuf, long long int recvsize, int path) {
-  return mpw::guarded([&] { return mpw::receive(mpw::lanes_of_path(path), recvbuf, recvsize), 0; });
+  return mpw::guarded([&] { mpw::receive(mpw::lanes_of_path(path), recvbuf, recvsize); });
 }
 
 int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int path) {
   return mpw::guarded([&] {
     const auto lanes = mpw::lanes_of_path(path);
-    return mpw::send_receive(lanes, sendbuf, sendsize, lanes, recvbuf, recvsize), 0;
+    mpw::send_receive(lanes, sendbuf, sendsize, lanes, recvbuf, recvsize);
   });
 }
 
@@ -68,18 +69,18 @@ int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long lon
 }
 
 int MPW_Send(char* buf, long long int size, int* channels, int num_channels) {
-  return mpw::guarded([&] { return mpw::send(mpw::lanes_of(channels, num_channels), buf, size), 0; });
+  return mpw::guarded([&] { mpw::send(mpw::lanes_of(channels, num_channels), buf, size); });
 }
 
 int MPW_Recv(char* buf, long long int size, int* channels, int num_channels) {
-  return mpw::guarded([&] { return mpw::receive(mpw::lanes_of(channels, num_channels), buf, size), 0; });
+  return mpw::guarded([&] { mpw::receive(mpw::lanes_of(channels, num_channels), buf, size); });
 }
 
 int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* channel,
                  int num_channels) {
   return mpw::guarded([&] {
     const auto lanes = mpw::lanes_of(channel, num_channels);
-    return mpw::send_receive(lanes, sendbuf, sendsize, lanes, recvbuf, recvsize), 0;
+    mpw::send_receive(lanes, sendbuf, sendsize, lanes, recvbuf, recvsize);
   });
 }
 
@@ -109,18 +110,17 @@ char* MPW_DNSResolve(char* host) {
 }
 
 int MPW_ConnectPath(int path_id, bool server_wait) {
-  return mpw::reported([&] { return table().connect(table().channels_of(path_id), server_wait), 0; });
+  return mpw::reported([&] { table().connect(table().channels_of(path_id), server_wait); });
 }
 
 int MPW_DestroyPath(int path) {
-  return mpw::reported([&] { return table().remove_path(path), 0; });
+  return mpw::reported([&] { table().remove_path(path); });
 }
 
 int MPW_Finalize(void) {
   return mpw::guarded([] {
     table().finalize();
     mpw::forget_exchanges();
-    return 0;
   });
 }
 
@@ -145,7 +145,7 @@ int MPW_PSendRecv(char** sendbuf, long long int* sendsize, char** recvbuf, long 
     mpw::Exchange exchange;
     exchange.receive(lanes, mpw::parts_of(recvbuf, recvsize, num_channels));
     exchange.send(lanes, mpw::parts_of(sendbuf, sendsize, num_channels));
-    return exchange.wait(), 0;
+    exchange.wait();
   });
 }
 
@@ -153,7 +153,7 @@ int MPW_PSend(char** sendbuf, long long int* sendsize, int* channel, int num_cha
   return mpw::guarded([&] {
     mpw::Exchange exchange;
     exchange.send(mpw::lanes_of(channel, num_channels), mpw::parts_of(sendbuf, sendsize, num_channels));
-    return exchange.wait(), 0;
+    exchange.wait();
   });
 }
 
@@ -161,7 +161,7 @@ int MPW_PRecv(char** recvbuf, long long int* recvsize, int* channel, int num_cha
   return mpw::guarded([&] {
     mpw::Exchange exchange;
     exchange.receive(mpw::lanes_of(channel, num_channels), mpw::parts_of(recvbuf, recvsize, num_channels));
-    return exchange.wait(), 0;
+    exchange.wait();
   });
 }
 
@@ -169,7 +169,7 @@ int MPW_Cycle(char* sendbuf, long long int sendsize, char* recvbuf, long long in
               int num_ch_send, int* ch_recv, int num_ch_recv) {
   return mpw::guarded([&] {
     const auto to = mpw::lanes_of(ch_send, num_ch_send), from = mpw::lanes_of(ch_recv, num_ch_recv);
-    return mpw::send_receive(to, sendbuf, sendsize, from, recvbuf, recvsize), 0;
+    mpw::send_receive(to, sendbuf, sendsize, from, recvbuf, recvsize);
   });
 }
 
@@ -242,13 +242,7 @@ MPW_ErrorHandler MPW_SetErrorHandler(MPW_ErrorHandler handler) { return mpw::set
 
 // ---- forms of what is C++ in mpw.h ----
 
-int MPW_Init_c(char** url, int* ports, int numsockets) {
-  return mpw::guarded([&] {
-    const auto hosts = numsockets > 0 ? std::vector<std::string>(url, url + numsockets) : std::vector<std::string>{};
-    return mpw::init(hosts, ports, numsockets), 0;
-  });
-}
-
+int MPW_Init_c(char** url, int* ports, int numsockets) { return init(url, ports, numsockets); }
 int MPW_Init1_c(char* url, int port) { return MPW_Init_c(&url, &port, 1); }
 
 int MPW_SendRecv1_c(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int base_channel) {

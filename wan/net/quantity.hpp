@@ -1,6 +1,7 @@
 // Sizes, rates and times as people write and read them: "4 MB", "800 Mbit/s", "10 min".
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,5 +22,11 @@ std::string rate_text(double bytes_per_second);
 
 // Rounded, for messages: "8 bytes", "1.5 MB".
 std::string amount(std::uint64_t bytes);
+
+using WallClock = std::chrono::steady_clock;
+
+inline double seconds_since(WallClock::time_point begin) {
+  return std::chrono::duration<double>(WallClock::now() - begin).count();
+}
 
 }  // namespace maki::wan

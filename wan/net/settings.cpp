@@ -154,76 +154,69 @@ std::string integer_value(int number) { return fmt::format("{}", number); }
 std::string switch_value(bool flag) { return flag ? "true" : "false"; }
 int parse_streams(const std::string& text) { return parse_integer(text, 1, kMaxStreams); }
 
-void add_security(std::vector<PathKey>& keys) {
-  keys.push_back({"key", kSecurity, "FILE", "key file that both ends hold (maki wan keygen); a listener may have many",
-                  true, [](PathChoices& all, const std::string& file) { all.security.key_files.push_back(file); },
-                  [](const PathChoices& all) { return texts(all.security.key_files); },
-                  [](PathChoices& all) { all.security.key_files.clear(); }});
-  keys.push_back(KEY("certificate", kSecurity, "FILE", "our certificate (PEM), instead of a key", security.certificate,
-                     as_is, quoted));
-  keys.push_back(KEY("private_key", kSecurity, "FILE", "its private key (PEM)", security.private_key, as_is, quoted));
-  keys.push_back(KEY("authority", kSecurity, "FILE", "certificate of the authority that signed the peer's (PEM)",
-                     security.authority, as_is, quoted));
-  keys.push_back(KEY("peer_name", kSecurity, "NAME",
-                     "name in the peer's certificate, where it is not the host's; who listens lets in no other",
-                     security.peer_name, as_is, quoted));
-  keys.push_back(KEY("own_name", kSecurity, "NAME", "of this side, another one than the peer's; without: this machine",
-                     security.own_name, as_is, quoted));
-  keys.push_back(KEY("insecure", kSecurity, "", "no encryption, and anyone may call", security.insecure, parse_switch,
-                     switch_value));
-}
+}  // namespace
 
-void add_settings(std::vector<PathKey>& keys) {
-  keys.push_back(KEY("streams", kSettings, "N", "TCP connections of the path, 1 to 256", settings.streams,
-                     parse_streams, integer_value));
-  keys.push_back(KEY("window", kSettings, "SIZE", "buffers of each stream in the kernel; 0: the kernel's tuning",
-                     settings.window, parse_size, size_value));
-  keys.push_back(KEY("send_chunk", kSettings, "SIZE", "piece of a message given to a stream at once",
-                     settings.send_chunk, parse_size, size_value));
-  keys.push_back(KEY("receive_chunk", kSettings, "SIZE", "the most taken from a stream before the next one's turn",
-                     settings.receive_chunk, parse_size, size_value));
-  keys.push_back(KEY("pacing", kSettings, "RATE", "what the path sends at most, such as '800 Mbit/s'; 0: no bound",
-                     settings.pacing_rate, parse_rate, rate_value));
-  keys.push_back(KEY("congestion", kSettings, "NAME", "congestion control: bbr, cubic, ... (default: the kernel's)",
-                     settings.congestion, as_is, quoted));
-  keys.push_back(
-      KEY("local_address", kSettings, "ADDRESS", "connect from this address", settings.local_address, as_is, quoted));
-  keys.push_back({"local_ports", kSettings, "A-B", "connect from ports of this range", false,
-                  [](PathChoices& all, const std::string& text) { parse_ports(text, all.settings); },
-                  [](const PathChoices& all) {
-                    return quoted(fmt::format("{}-{}", all.settings.local_port_first, all.settings.local_port_last));
-                  },
-                  nullptr});
-  keys.push_back(KEY("patience", kSettings, "TIME", "a peer that is silent for so long is given up", settings.patience,
-                     parse_seconds, seconds_text));
-  keys.push_back(KEY("stream_timeout", kSettings, "TIME", "a stream that is silent for so long is reconnected",
-                     settings.stream_timeout, parse_seconds, seconds_text));
-  keys.push_back(KEY("heartbeat", kSettings, "TIME", "between heartbeats on an idle stream", settings.heartbeat,
-                     parse_seconds, seconds_text));
-  keys.push_back(KEY("connect_timeout", kSettings, "TIME", "of one attempt to connect", settings.connect_timeout,
-                     parse_seconds, seconds_text));
-  keys.push_back(KEY("handshake_timeout", kSettings, "TIME", "for a peer to show who it is", settings.handshake_timeout,
-                     parse_seconds, seconds_text));
-  keys.push_back(KEY("unmatched_limit", kSettings, "SIZE",
-                     "memory for what arrives before it is asked for, and so the most on the way; between sites, "
-                     "unless given, no less than pacing and windows let come in a second",
-                     settings.unmatched_limit, parse_size, size_value));
-  keys.push_back(
-      KEY("message_limit", kSettings, "SIZE", "the largest message", settings.message_limit, parse_size, size_value));
-}
-
-void add_relay(std::vector<PathKey>& keys) {
-  keys.push_back(KEY("relay", kRelay, "HOST:PORT", "relay on the way (maki wan relay)", relay.relay, Endpoint::parse,
-                     [](const Endpoint& relay) { return quoted(relay.text()); }));
-  keys.push_back(KEY("relay_key", kRelay, "FILE", "key file of the relay", relay.key_file, as_is, quoted));
-  keys.push_back(KEY("relay_target", kRelay, "NAME",
-                     "whom the relay shall call, or, to listen, by which name we are called", relay.target, as_is,
-                     quoted));
+const std::vector<PathKey>& path_keys() {
+  static const std::vector<PathKey> keys = {
+      {"key", kSecurity, "FILE", "key file that both ends hold (maki wan keygen); a listener may have many", true,
+       [](PathChoices& all, const std::string& file) { all.security.key_files.push_back(file); },
+       [](const PathChoices& all) { return texts(all.security.key_files); },
+       [](PathChoices& all) { all.security.key_files.clear(); }},
+      KEY("certificate", kSecurity, "FILE", "our certificate (PEM), instead of a key", security.certificate, as_is,
+          quoted),
+      KEY("private_key", kSecurity, "FILE", "its private key (PEM)", security.private_key, as_is, quoted),
+      KEY("authority", kSecurity, "FILE", "certificate of the authority that signed the peer's (PEM)",
+          security.authority, as_is, quoted),
+      KEY("peer_name", kSecurity, "NAME",
+          "name in the peer's certificate, where it is not the host's; who listens lets in no other",
+          security.peer_name, as_is, quoted),
+      KEY("own_name", kSecurity, "NAME", "of this side, another one than the peer's; without: this machine",
+          security.own_name, as_is, quoted),
+      KEY("insecure", kSecurity, "", "no encryption, and anyone may call", security.insecure, parse_switch,
+          switch_value),
+      KEY("streams", kSettings, "N", "TCP connections of the path, 1 to 256", settings.streams, parse_streams,
+          integer_value),
+      KEY("window", kSettings, "SIZE", "buffers of each stream in the kernel; 0: the kernel's tuning", settings.window,
+          parse_size, size_value),
+      KEY("send_chunk", kSettings, "SIZE", "piece of a message given to a stream at once", settings.send_chunk,
+          parse_size, size_value),
+      KEY("receive_chunk", kSettings, "SIZE", "the most taken from a stream before the next one's turn",
+          settings.receive_chunk, parse_size, size_value),
+      KEY("pacing", kSettings, "RATE", "what the path sends at most, such as '800 Mbit/s'; 0: no bound",
+          settings.pacing_rate, parse_rate, rate_value),
+      KEY("congestion", kSettings, "NAME", "congestion control: bbr, cubic, ... (default: the kernel's)",
+          settings.congestion, as_is, quoted),
+      KEY("local_address", kSettings, "ADDRESS", "connect from this address", settings.local_address, as_is, quoted),
+      {"local_ports", kSettings, "A-B", "connect from ports of this range", false,
+       [](PathChoices& all, const std::string& text) { parse_ports(text, all.settings); },
+       [](const PathChoices& all) {
+         return quoted(fmt::format("{}-{}", all.settings.local_port_first, all.settings.local_port_last));
+       },
+       nullptr},
+      KEY("patience", kSettings, "TIME", "a peer that is silent for so long is given up", settings.patience,
+          parse_seconds, seconds_text),
+      KEY("stream_timeout", kSettings, "TIME", "a stream that is silent for so long is reconnected",
+          settings.stream_timeout, parse_seconds, seconds_text),
+      KEY("heartbeat", kSettings, "TIME", "between heartbeats on an idle stream", settings.heartbeat, parse_seconds,
+          seconds_text),
+      KEY("connect_timeout", kSettings, "TIME", "of one attempt to connect", settings.connect_timeout, parse_seconds,
+          seconds_text),
+      KEY("handshake_timeout", kSettings, "TIME", "for a peer to show who it is", settings.handshake_timeout,
+          parse_seconds, seconds_text),
+      KEY("unmatched_limit", kSettings, "SIZE",
+          "memory for what arrives before it is asked for, and so the most on the way; between sites, "
+          "unless given, no less than pacing and windows let come in a second",
+          settings.unmatched_limit, parse_size, size_value),
+      KEY("message_limit", kSettings, "SIZE", "the largest message", settings.message_limit, parse_size, size_value),
+      KEY("relay", kRelay, "HOST:PORT", "relay on the way (maki wan relay)", relay.relay, Endpoint::parse,
+          [](const Endpoint& relay) { return quoted(relay.text()); }),
+      KEY("relay_key", kRelay, "FILE", "key file of the relay", relay.key_file, as_is, quoted),
+      KEY("relay_target", kRelay, "NAME", "whom the relay shall call, or, to listen, by which name we are called",
+          relay.target, as_is, quoted)};
+  return keys;
 }
 
 #undef KEY
-
-}  // namespace
 
 std::string PathKey::option() const {
   std::string text = name;
@@ -232,17 +225,6 @@ std::string PathKey::option() const {
 }
 
 bool PathKey::of_relay() const { return group == kRelay; }
-
-const std::vector<PathKey>& path_keys() {
-  static const std::vector<PathKey> keys = [] {
-    std::vector<PathKey> all;
-    add_security(all);
-    add_settings(all);
-    add_relay(all);
-    return all;
-  }();
-  return keys;
-}
 
 const PathKey* find_path_key(const std::string& name) {
   for (const PathKey& key : path_keys()) {

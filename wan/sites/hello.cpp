@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "wan/net/byte_codec.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {

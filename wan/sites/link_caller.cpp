@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "wan/net/error.hpp"
+#include "wan/net/quantity.hpp"
 #include "wan/net/socket/tcp.hpp"
-#include "wan/net/wall_clock.hpp"
 #include "wan/sites/hello.hpp"
 #include "wan/sites/link_plan.hpp"
 #include "wan/sites/ring_wire.hpp"

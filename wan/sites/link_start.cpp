@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 #include "wan/sites/link_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
 #include "wan/sites/translate_errors.hpp"

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 #include "wan/sites/link_plan.hpp"
 #include "wan/sites/net_ring_core.hpp"
 #include "wan/sites/translate_errors.hpp"

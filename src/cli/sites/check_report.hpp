@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/tune/kernel_limits.hpp"
+#include "wan/net/tune/measure.hpp"
 #include "wan/sites/link_check.hpp"
 #include "wan/sites/ring_plan.hpp"
 

@@ -5,7 +5,6 @@
 
 #include "src/config/path_keys.hpp"
 #include "wan/net/tune/measure.hpp"
-#include "wan/net/tune/tuner.hpp"
 
 namespace maki {
 

@@ -10,7 +10,6 @@
 #include "src/cli/wan/wan_commands.hpp"
 #include "src/config/path_keys.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 #include "wan/net/quantity.hpp"
 #include "wan/net/relay/relay.hpp"
 

@@ -122,7 +122,6 @@ bool feed_endpoint(View bytes) {
 bool feed_words(View bytes) {
   const Words words = Words::parse(bytes);
   must_be_same(block(Words::parse(block(words.text())).text()), block(words.text()), "words");
-  words.has("count");
   try {
     words.integer("count", 100);
     words.real("pacing", 1e9);

@@ -12,7 +12,7 @@
 #include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "tests/wan/net/secure/service.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/path/dial.hpp"
 #include "wan/net/socket/event_loop.hpp"
 
@@ -321,7 +321,7 @@ TEST_F(ListenerTest, SessionsAreBoundToTheirIdentity) {
     std::unique_ptr<Dial> dialing;
     std::promise<std::pair<std::unique_ptr<Channel>, SessionId>> done;
     loop.call([&] {
-      dialing = Dial::start(
+      dialing = std::make_unique<Dial>(
           loop, plan,
           [&](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address&) {
             done.set_value({std::move(channel), welcome.session});

@@ -1,5 +1,5 @@
 // What a peer says, as a terminal may see it.
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 
 namespace maki::wan {
 namespace {

@@ -1,6 +1,7 @@
 #include "wan/net/copy/message.hpp"
 
-#include "wan/net/byte_codec.hpp"
+#include <cstring>
+
 #include "wan/net/copy/root.hpp"
 
 namespace maki::wan::copy {
@@ -12,8 +13,66 @@ namespace {
 // The first byte of each message, so that a mixed-up one is noticed.
 enum class Type : std::uint8_t { kOrder = 0x51, kReply = 0x52, kPiece = 0x53, kAnswers = 0x54, kResults = 0x55 };
 
-constexpr std::uint8_t kRefused = 0, kAgreed = 1, kLater = 2;
-constexpr std::size_t kMaxFailures = 256;  // in one message; more come in the next one
+// All but the version, without which nothing else is read.
+template <class Io>
+void fields(Io& io, Of<Io, Order>& order) {
+  io.field(order.action, Order::Action::kPush, Order::Action::kBye, "unknown order");
+  io.field(order.checksum);
+  io.field(order.sole_file);
+  io.field(order.destination, kMaxPath);
+  io.list(order.sources, std::uint16_t{kMaxSources}, "too many sources",
+          [](Io& one, auto& source) { one.field(source, kMaxPath); });
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Reply>& reply) {
+  constexpr std::uint8_t kRefused = 0, kAgreed = 1, kLater = 2;
+  std::uint8_t word = reply.agreed ? kAgreed : reply.later ? kLater : kRefused;
+  io.field(word, kRefused, kLater, "neither agreed nor refused");
+  if constexpr (std::is_same_v<Io, ByteReader>) {
+    reply.agreed = word == kAgreed;
+    reply.later = word == kLater;
+  }
+  io.field(reply.sole_file);
+  io.field(reply.reason, kMaxText);
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Piece>& piece) {
+  io.field(piece.first);
+  io.field(piece.last);
+  io.list(piece.entries, std::uint32_t{kMaxEntries}, "too many entries", [](Io& one, auto& entry) {
+    one.field(entry.kind, Kind::kFile, Kind::kFolder, "neither a file nor a folder");
+    one.field(entry.path, kMaxPath);
+    one.field(entry.size, 0, kMaxFile, "a file is too large");
+    one.field(entry.mtime);
+    one.field(entry.mode, 0, 0777, "more than permission bits");
+  });
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Answers>& answers) {
+  io.field(answers.first);
+  io.list(answers.answers, std::uint32_t{kMaxEntries}, "too many answers", [](Io& one, auto& answer) {
+    one.field(answer.request, FileRequest::kNothing, FileRequest::kCompare, "unknown request");
+    if (answer.request != FileRequest::kContinue && answer.request != FileRequest::kCompare) return;
+    one.field(answer.size, 0, kMaxFile, "a file is too large");
+    one.field(answer.checksum);
+  });
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Results>& results) {
+  io.field(results.done);
+  auto& counts = results.counts;
+  for (auto* n :
+       {&counts.files, &counts.folders, &counts.bytes, &counts.skipped, &counts.skipped_bytes, &counts.failed})
+    io.field(*n);
+  io.list(results.failures, std::uint32_t{kMaxFailures}, "too many failures", [](Io& one, auto& failure) {
+    one.field(failure.index);
+    one.field(failure.text, kMaxText);
+  });
+}
 
 Bytes message_of(const ByteWriter& out) {
   Bytes message = make_bytes(out.bytes().size());
@@ -28,30 +87,21 @@ ByteReader open(std::span<const std::byte> message, Type type) {
   return in;
 }
 
-void put_counts(ByteWriter& out, const Counts& counts) {
-  for (const std::uint64_t n :
-       {counts.files, counts.folders, counts.bytes, counts.skipped, counts.skipped_bytes, counts.failed})
-    out.put(n);
+template <class Message>
+Bytes encoded(Type type, const Message& message) {
+  ByteWriter out;
+  out.put(type);
+  fields(out, message);
+  return message_of(out);
 }
 
-Counts read_counts(ByteReader& in) {
-  Counts counts;
-  for (std::uint64_t* n :
-       {&counts.files, &counts.folders, &counts.bytes, &counts.skipped, &counts.skipped_bytes, &counts.failed})
-    *n = in.number<std::uint64_t>();
-  return counts;
-}
-
-Entry read_entry(ByteReader& in) {
-  Entry entry;
-  const auto kind = in.number<std::uint8_t>();
-  if (kind != 1 && kind != 2) in.fail("neither a file nor a folder");
-  entry.kind = static_cast<Kind>(kind);
-  entry.path = in.text<TextLength>(kMaxPath);
-  entry.size = in.number(kMaxFile, "a file is too large");
-  entry.mtime = in.number<std::int64_t>();
-  entry.mode = in.number(std::uint32_t{0777}, "more than permission bits");
-  return entry;
+template <class Message>
+Message decoded(Type type, std::span<const std::byte> bytes) {
+  ByteReader in = open(bytes, type);
+  Message message;
+  fields(in, message);
+  in.end();
+  return message;
 }
 
 }  // namespace
@@ -66,174 +116,91 @@ Bytes encode(const Order& order) {
   ByteWriter out;
   out.put(Type::kOrder);
   out.put(order.version);
-  out.put(order.action);
-  out.put(order.checksum);
-  out.put(order.sole_file);
-  out.put_text<TextLength>(order.destination, kMaxPath);
-  out.put(static_cast<std::uint16_t>(order.sources.size()));
-  for (const std::string& source : order.sources) out.put_text<TextLength>(source, kMaxPath);
+  fields(out, order);
   return message_of(out);
 }
 
-// Of another version only the version is read.
 Order decode_order(std::span<const std::byte> message) {
   ByteReader in = open(message, Type::kOrder);
   Order order;
-  order.version = in.number<std::uint32_t>();
+  in.field(order.version);
   if (order.version != kVersion) return order;
-  const auto action = in.number(std::uint8_t{3}, "unknown order");
-  if (action == 0) in.fail("unknown order");
-  order.action = static_cast<Order::Action>(action);
-  order.checksum = in.flag();
-  order.sole_file = in.flag();
-  order.destination = in.text<TextLength>(kMaxPath);
-  const auto sources = in.number(static_cast<std::uint16_t>(kMaxSources), "too many sources");
-  for (int i = 0; i < sources; ++i) order.sources.push_back(in.text<TextLength>(kMaxPath));
+  fields(in, order);
   in.end();
   return order;
 }
 
-Bytes encode(const Reply& reply) {
-  ByteWriter out;
-  out.put(Type::kReply);
-  out.put(reply.agreed ? kAgreed : reply.later ? kLater : kRefused);
-  out.put(reply.sole_file);
-  out.put_text<TextLength>(reply.reason, kMaxText);
-  return message_of(out);
-}
-
-Reply decode_reply(std::span<const std::byte> message) {
-  ByteReader in = open(message, Type::kReply);
-  Reply reply;
-  const auto word = in.number(kLater, "neither agreed nor refused");
-  reply.agreed = word == kAgreed;
-  reply.later = word == kLater;
-  reply.sole_file = in.flag();
-  reply.reason = in.text<TextLength>(kMaxText);
-  in.end();
-  return reply;
-}
+Bytes encode(const Reply& reply) { return encoded(Type::kReply, reply); }
+Bytes encode(const Piece& piece) { return encoded(Type::kPiece, piece); }
+Bytes encode(const Answers& answers) { return encoded(Type::kAnswers, answers); }
+Bytes encode(const Results& results) { return encoded(Type::kResults, results); }
+Reply decode_reply(std::span<const std::byte> message) { return decoded<Reply>(Type::kReply, message); }
+Piece decode_piece(std::span<const std::byte> message) { return decoded<Piece>(Type::kPiece, message); }
+Answers decode_answers(std::span<const std::byte> message) { return decoded<Answers>(Type::kAnswers, message); }
+Results decode_results(std::span<const std::byte> message) { return decoded<Results>(Type::kResults, message); }
 
 std::size_t encoded_size(const Entry& entry) { return 1 + 2 + entry.path.size() + 8 + 8 + 4; }
 
-Bytes encode(const Piece& piece) {
-  ByteWriter out;
-  out.put(Type::kPiece);
-  out.put(piece.first);
-  out.put(piece.last);
-  out.put(static_cast<std::uint32_t>(piece.entries.size()));
-  for (const Entry& entry : piece.entries) {
-    out.put(entry.kind);
-    out.put_text<TextLength>(entry.path, kMaxPath);
-    out.put(entry.size);
-    out.put(entry.mtime);
-    out.put(entry.mode);
-  }
-  return message_of(out);
-}
-
-Piece decode_piece(std::span<const std::byte> message) {
-  ByteReader in = open(message, Type::kPiece);
-  Piece piece;
-  piece.first = in.number<std::uint64_t>();
-  piece.last = in.flag();
-  const auto count = in.number(static_cast<std::uint32_t>(kMaxEntries), "too many entries");
-  for (std::uint32_t i = 0; i < count; ++i) piece.entries.push_back(read_entry(in));
-  in.end();
-  return piece;
-}
-
-Bytes encode(const Answers& answers) {
-  ByteWriter out;
-  out.put(Type::kAnswers);
-  out.put(answers.first);
-  out.put(static_cast<std::uint32_t>(answers.answers.size()));
-  for (const Answer& answer : answers.answers) {
-    out.put(answer.request);
-    if (answer.request != FileRequest::kContinue && answer.request != FileRequest::kCompare) continue;
-    out.put(answer.size);
-    out.put_bytes(answer.checksum);
-  }
-  return message_of(out);
-}
-
 bool is_results(std::span<const std::byte> message) {
   return !message.empty() && message[0] == static_cast<std::byte>(Type::kResults);
-}
-
-Answers decode_answers(std::span<const std::byte> message) {
-  ByteReader in = open(message, Type::kAnswers);
-  Answers answers;
-  answers.first = in.number<std::uint64_t>();
-  const auto count = in.number(static_cast<std::uint32_t>(kMaxEntries), "too many answers");
-  for (std::uint32_t i = 0; i < count; ++i) {
-    Answer answer;
-    answer.request = static_cast<FileRequest>(in.number(std::uint8_t{3}, "unknown request"));
-    if (answer.request == FileRequest::kContinue || answer.request == FileRequest::kCompare) {
-      answer.size = in.number(kMaxFile, "a file is too large");
-      answer.checksum = in.array<sizeof(Checksum)>();
-    }
-    answers.answers.push_back(answer);
-  }
-  in.end();
-  return answers;
-}
-
-Bytes encode(const Results& results) {
-  ByteWriter out;
-  out.put(Type::kResults);
-  out.put(results.done);
-  put_counts(out, results.counts);
-  const std::size_t count = std::min(results.failures.size(), kMaxFailures);
-  out.put(static_cast<std::uint32_t>(count));
-  for (std::size_t i = 0; i < count; ++i) {
-    out.put(results.failures[i].index);
-    out.put_text<TextLength>(results.failures[i].text, kMaxText);
-  }
-  return message_of(out);
-}
-
-Results decode_results(std::span<const std::byte> message) {
-  ByteReader in = open(message, Type::kResults);
-  Results results;
-  results.done = in.flag();
-  results.counts = read_counts(in);
-  const auto count = in.number(static_cast<std::uint32_t>(kMaxFailures), "too many failures");
-  for (std::uint32_t i = 0; i < count; ++i) {
-    Failure failure;
-    failure.index = in.number<std::uint64_t>();
-    failure.text = in.text<TextLength>(kMaxText);
-    results.failures.push_back(failure);
-  }
-  in.end();
-  return results;
 }
 
 // ---- contents of files ---------------------------------------------------------------------------------------------
 
 namespace {
 
-enum class RecordType : std::uint8_t {
-  kBegin = 1,
-  kContent = 2,
-  kHole = 3,
-  kEnd = 4,
-  kAbandon = 5,
-  kNote = 6,
-  kFinish = 7,
-};
+// In the order of Record's alternatives.
+enum class RecordType : std::uint8_t { kBegin = 1, kContent, kHole, kEnd, kAbandon, kNote, kFinish };
+static_assert(std::variant_size_v<Record> == static_cast<std::size_t>(RecordType::kFinish));
 
 constexpr std::size_t kContentHead = 5;
 
-Begin read_begin(ByteReader& in) {
-  Begin begin;
-  begin.index = in.number<std::uint64_t>();
-  begin.size = in.number(kMaxFile, "a file is too large");
-  begin.mtime = in.number<std::int64_t>();
-  begin.mode = in.number(std::uint32_t{0777}, "more than permission bits");
-  begin.offset = in.number(begin.size, "an offset is beyond the end");
-  begin.same = in.flag();
-  return begin;
+template <class Io>
+void fields(Io& io, Of<Io, Begin>& begin) {
+  io.field(begin.index);
+  io.field(begin.size, 0, kMaxFile, "a file is too large");
+  io.field(begin.mtime);
+  io.field(begin.mode, 0, 0777, "more than permission bits");
+  io.field(begin.offset, 0, begin.size, "an offset is beyond the end");
+  io.field(begin.same);
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Hole>& hole) {
+  io.field(hole.length, 0, kMaxFile, "a hole is too large");
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, End>& end) {
+  io.field(end.checksum);
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Abandon>& abandon) {
+  io.field(abandon.index);
+  io.field(abandon.reason, kMaxText);
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Note>& note) {
+  io.field(note.failed);
+  io.field(note.text, kMaxText);
+}
+
+template <class Io>
+void fields(Io&, Of<Io, Finish>&) {}
+
+void fields(ByteWriter& out, const Content& content) {
+  out.put(static_cast<std::uint32_t>(content.bytes.size()));
+  out.put_bytes(content.bytes);
+}
+void fields(ByteReader& in, Content& content) { content.bytes = in.bytes(in.number<std::uint32_t>()); }
+
+template <class One>
+One read(ByteReader& in) {
+  One one;
+  fields(in, one);
+  return one;
 }
 
 }  // namespace
@@ -252,51 +219,10 @@ void RecordWriter::append(const ByteWriter& record) {
   used_ += bytes.size();
 }
 
-void RecordWriter::put(const Begin& begin) {
+void RecordWriter::put(const Record& record) {
   ByteWriter out;
-  out.put(RecordType::kBegin);
-  out.put(begin.index);
-  out.put(begin.size);
-  out.put(begin.mtime);
-  out.put(begin.mode);
-  out.put(begin.offset);
-  out.put(begin.same);
-  append(out);
-}
-
-void RecordWriter::put(const Hole& hole) {
-  ByteWriter out;
-  out.put(RecordType::kHole);
-  out.put(hole.length);
-  append(out);
-}
-
-void RecordWriter::put(const End& end) {
-  ByteWriter out;
-  out.put(RecordType::kEnd);
-  out.put_bytes(end.checksum);
-  append(out);
-}
-
-void RecordWriter::put(const Abandon& abandon) {
-  ByteWriter out;
-  out.put(RecordType::kAbandon);
-  out.put(abandon.index);
-  out.put_text<TextLength>(abandon.reason, kMaxText);
-  append(out);
-}
-
-void RecordWriter::put(const Note& note) {
-  ByteWriter out;
-  out.put(RecordType::kNote);
-  out.put(note.failed);
-  out.put_text<TextLength>(note.text, kMaxText);
-  append(out);
-}
-
-void RecordWriter::put(const Finish&) {
-  ByteWriter out;
-  out.put(RecordType::kFinish);
+  out.put(static_cast<std::uint8_t>(record.index() + 1));
+  std::visit([&](const auto& one) { fields(out, one); }, record);
   append(out);
 }
 
@@ -328,19 +254,13 @@ RecordReader::RecordReader(std::span<const std::byte> message) : in_(reader_of(m
 std::optional<Record> RecordReader::next() {
   if (in_.left() == 0) return std::nullopt;
   switch (in_.number<RecordType>()) {
-    case RecordType::kBegin: return read_begin(in_);
-    case RecordType::kContent: return Content{in_.bytes(in_.number<std::uint32_t>())};
-    case RecordType::kHole: return Hole{in_.number(kMaxFile, "a hole is too large")};
-    case RecordType::kEnd: return End{in_.array<sizeof(Checksum)>()};
-    case RecordType::kAbandon: {
-      const auto index = in_.number<std::uint64_t>();
-      return Abandon{index, in_.text<TextLength>(kMaxText)};
-    }
-    case RecordType::kNote: {
-      const bool failed = in_.flag();
-      return Note{failed, in_.text<TextLength>(kMaxText)};
-    }
-    case RecordType::kFinish: return Finish{};
+    case RecordType::kBegin: return read<Begin>(in_);
+    case RecordType::kContent: return read<Content>(in_);
+    case RecordType::kHole: return read<Hole>(in_);
+    case RecordType::kEnd: return read<End>(in_);
+    case RecordType::kAbandon: return read<Abandon>(in_);
+    case RecordType::kNote: return read<Note>(in_);
+    case RecordType::kFinish: return read<Finish>(in_);
   }
   in_.fail("unknown record");
 }

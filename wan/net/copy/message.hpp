@@ -30,6 +30,7 @@ inline constexpr std::size_t kMaxBatch = 8 << 20;    // bytes of a message of re
 inline constexpr std::size_t kMaxMessage = 2 << 20;  // of any other
 inline constexpr std::size_t kMaxEntries = 8192;     // of a Piece
 inline constexpr std::size_t kMaxSources = 4096;     // of an Order
+inline constexpr std::size_t kMaxFailures = 256;     // of Results; more come in the next ones
 inline constexpr std::size_t kMaxText = 1000;        // what is wrong with a file
 inline constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 62;
 
@@ -104,7 +105,6 @@ struct Results {
   Counts counts;
 };
 
-using TextLength = std::uint16_t;
 Bytes make_bytes(std::size_t size);
 ByteReader reader_of(std::span<const std::byte> message);
 
@@ -163,12 +163,7 @@ class RecordWriter {
   using Send = std::function<void(Bytes)>;
   RecordWriter(std::size_t capacity, Send send) : capacity_(capacity), send_(std::move(send)) {}
 
-  void put(const Begin& begin);
-  void put(const Hole& hole);
-  void put(const End& end);
-  void put(const Abandon& abandon);
-  void put(const Note& note);
-  void put(const Finish& finish);
+  void put(const Record& record);
   // Contents without a copy: room() gives at least `least` bytes (4 kB or less) of the message to read a file into,
   // filled() says how many of them were.
   std::span<std::byte> room(std::size_t least);

@@ -115,7 +115,6 @@ class Receiver {
   void try_current(Work work);
   void fail(std::uint64_t index, const std::string& text);
   void send_failures();
-  CopyReport report() const;
   void end();
 
   MessageChannel& channel_;

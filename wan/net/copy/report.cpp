@@ -53,10 +53,9 @@ std::uint64_t Notes::failed() const {
   return failed_;
 }
 
-void Notes::add_to(CopyReport& report) const {
+CopyReport Notes::report(const Counts& counts) const {
   const std::lock_guard lock(mutex_);
-  report.problems = problems_;
-  report.notes = notes_;
+  return {counts, problems_, notes_};
 }
 
 std::string summary(const Counts& counts) {

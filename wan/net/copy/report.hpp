@@ -58,7 +58,7 @@ class Notes {
   explicit Notes(OnNote on_note) : on_note_(std::move(on_note)) {}
   void add(bool failed, const std::string& text);
   std::uint64_t failed() const;
-  void add_to(CopyReport& report) const;
+  CopyReport report(const Counts& counts) const;
 
  private:
   OnNote on_note_;

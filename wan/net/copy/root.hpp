@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "wan/net/descriptor.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 
 namespace maki::wan::copy {
 

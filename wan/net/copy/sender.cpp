@@ -162,10 +162,7 @@ CopyReport Sender::run() {
     workers.run([this] { send_all(); });
     workers.finish();
   }
-  CopyReport report;
-  notes_.add_to(report);
-  report.counts = counts_;
-  return report;
+  return notes_.report(counts_);
 }
 
 void Sender::list_all() {

@@ -8,7 +8,7 @@
 
 #include "wan/net/copy/receiver.hpp"
 #include "wan/net/copy/sender.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 
 namespace maki::wan::copy {
 

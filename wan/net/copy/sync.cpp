@@ -17,8 +17,7 @@
 
 #include "wan/net/copy/incoming_file.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan::copy {
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/mpw/table.hpp"
 
 namespace maki::wan::mpw {

@@ -18,27 +18,31 @@ void report_error(const std::string& message);
 // The same, and without a handler ends the program.
 void fail(const std::string& message);
 
-// What `call` gives; a negative value (true, for bool) where it throws. Ends the program then, unless there is a
-// handler.
+// What `call` gives (0 where that is nothing); a negative value (true, for bool) where it throws. Ends the program then,
+// unless there is a handler.
 template <class Call>
-auto guarded(Call call) -> decltype(call()) {
+auto guarded(Call call) {
+  using Given = decltype(call());
+  using Value = std::conditional_t<std::is_void_v<Given>, int, Given>;
   try {
-    return call();
+    if constexpr (!std::is_void_v<Given>)
+      return call();
+    else
+      return call(), 0;
   } catch (const std::exception& error) {
     fail(error.what());
   }
-  using Value = decltype(call());
-  if constexpr (std::is_same_v<Value, bool>)
-    return true;
-  else if constexpr (!std::is_void_v<Value>)
-    return Value(-1);
+  return std::is_same_v<Value, bool> ? Value(true) : Value(-1);
 }
 
 // For calls that report failure by their value always.
 template <class Call>
 int reported(Call call) {
   try {
-    return call();
+    if constexpr (std::is_void_v<decltype(call())>)
+      return call(), 0;
+    else
+      return call();
   } catch (const std::exception& error) {
     report_error(error.what());
   }

@@ -1,4 +1,4 @@
-#include "wan/net/mpw/environment.hpp"
+#include "wan/net/mpw/meeting.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

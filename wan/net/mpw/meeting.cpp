@@ -10,11 +10,10 @@
 #include <thread>
 
 #include "wan/net/byte_codec.hpp"
-#include "wan/net/log.hpp"
-#include "wan/net/mpw/reaching.hpp"
+#include "wan/net/error.hpp"
+#include "wan/net/quantity.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/net/socket/tcp.hpp"
-#include "wan/net/wall_clock.hpp"
 
 namespace maki::wan::mpw {
 

@@ -1,17 +1,113 @@
-// Two programs that come to one path, whoever calls and whoever listens.
+// How two programs with MPWide's calls come to one path: what the environment says, the ways to a peer, and who is kept.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <exception>
+#include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "wan/net/mpw/environment.hpp"
-#include "wan/net/mpw/reaching.hpp"
+#include "wan/net/listener.hpp"
 #include "wan/net/path.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki::wan::mpw {
+
+// What a program written for MPWide cannot say in its calls: keys and settings, from the environment.
+struct Environment {
+  Security security;
+  PathSettings settings;
+  bool streams_given = false;  // by the settings; else the program's channels count
+  std::string listen;          // the address to listen on; empty: every one
+  double wait = 600;           // seconds until a peer that does not come is an error
+};
+
+// Looks a variable up; nullptr where it is not set.
+using Lookup = std::function<const char*(const char*)>;
+
+// MAKI_WAN_KEY, MAKI_WAN_INSECURE and MAKI_WAN_SETTINGS (mpw.h says what they hold). Throws SecurityError where there
+// is neither key nor certificate nor leave to go without, Error for settings that do not fit.
+Environment read_environment(const Lookup& lookup);
+
+// "streams = 32, window = 4 MB": into `environment`. Throws Error, naming `source`.
+void read_settings(const std::string& text, const std::string& source, Environment& environment);
+
+struct DialerPlan {
+  Endpoint peer;
+  Security security;
+  PathSettings settings;
+  std::string name;    // what we call ourselves
+  double attempt = 5;  // seconds
+  bool once = false;   // a single attempt
+};
+
+// Calls a peer until it answers, in the background: a side that both calls and listens may be called meanwhile.
+class Dialer {
+ public:
+  explicit Dialer(DialerPlan plan);
+  ~Dialer();  // waits for the attempt under way
+  // Ends without waiting: the attempt under way ends by itself, before end_all() returns.
+  static void leave(std::unique_ptr<Dialer> dialer);
+  static void end_all();
+
+  // The path, once. Throws where there is no hope: the peer refuses us, or the one attempt is over.
+  std::optional<Path> take();
+  void again();  // what take() gave was no good
+  std::string last_failure() const;
+
+ private:
+  void run();
+  void stop();
+
+  const DialerPlan plan_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false, wanted_ = true, again_ = false;
+  std::optional<Path> path_;
+  std::exception_ptr hopeless_;
+  std::string last_failure_;
+  std::thread thread_;
+};
+
+// Whom a meeting waits for at a port. No addresses: anyone. `caller` is what it calls itself: where its host is this
+// machine it may come to its own port.
+struct Expected {
+  std::vector<std::string> addresses;
+  std::string caller;
+};
+
+// The ports that a program listens on: one listener for each, however many paths come through it.
+class SharedListener {
+ public:
+  // The listener of this port; the same one as long as anyone holds it. Throws Error where the port cannot be had.
+  static std::shared_ptr<SharedListener> open(int port, const Environment& environment);
+  explicit SharedListener(int port, const Environment& environment);
+
+  void expect(const Expected& who);
+  void forget(const Expected& who);
+  // The next path for `who`, if one is there. A path goes to the meeting that waits for its address, else to one that
+  // waits for anyone, else (an address may be translated on the way) to the first that waits; never to its caller.
+  std::optional<Accepted> take(const Expected& who);
+
+ private:
+  struct Arrival {
+    Accepted accepted;
+    std::string address;
+  };
+  const Expected* owner(const Arrival& arrival) const;
+
+  std::mutex mutex_;
+  Listener listener_;
+  std::list<Arrival> arrivals_;
+  std::vector<const Expected*> expected_;
+};
 
 inline constexpr Tag kGreetingTag = 0;
 inline constexpr Tag kFirstLane = 1;  // the tag of a path's first channel

@@ -1,4 +1,4 @@
-#include "wan/net/mpw/reaching.hpp"
+#include "wan/net/mpw/meeting.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan::mpw {
 

@@ -4,19 +4,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <exception>
+#include <future>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "wan/net/context.hpp"
-#include "wan/net/mpw/meeting.hpp"
-#include "wan/net/mpw/reaching.hpp"
 #include "wan/net/path/wire.hpp"
 
 namespace maki::wan::mpw {
-
-// ---- numbers and settings ------------------------------------------------------------------------------------------
 
 Table& Table::get() {
   static Table table;
@@ -34,7 +29,7 @@ const Environment& Table::environment() {
   return *environment_;
 }
 
-// ---- numbers ----
+// ---- numbers -------------------------------------------------------------------------------------------------------
 
 Table::Channel& Table::channel(int number) {
   const auto i = static_cast<std::size_t>(number);
@@ -45,11 +40,9 @@ Table::Channel& Table::channel(int number) {
 }
 
 int Table::reserve(std::size_t count) {
-  const auto used = [](const std::optional<Channel>& one) { return one.has_value(); };
   std::size_t first = 0;
-  for (std::size_t i = 0; i < channels_.size() && i < first + count; ++i) {
-    if (used(channels_[i])) first = i + 1;
-  }
+  for (std::size_t i = 0; i < channels_.size() && i < first + count; ++i)
+    if (channels_[i]) first = i + 1;
   if (first + count > kMaxChannels)
     throw Error(fmt::format("{} more channels are too many", count), fmt::format("there may be {}", kMaxChannels));
   channels_.resize(std::max(channels_.size(), first + count));
@@ -57,9 +50,8 @@ int Table::reserve(std::size_t count) {
 }
 
 std::vector<int> Table::add_channels(const std::vector<std::string>& hosts, const std::vector<int>& ports) {
-  for (const int port : ports) {
+  for (const int port : ports)
     if (port < 1 || port > 65535) throw Error(fmt::format("{} is no port", port), "ports are 1 to 65535");
-  }
   const std::lock_guard lock(mutex_);
   const int first = reserve(ports.size());
   std::vector<int> numbers;
@@ -101,8 +93,7 @@ void Table::remove_path(int path) {
 
 int Table::channel_count() {
   const std::lock_guard lock(mutex_);
-  const auto used = [](const std::optional<Channel>& one) { return one.has_value(); };
-  return static_cast<int>(std::count_if(channels_.begin(), channels_.end(), used));
+  return static_cast<int>(std::ranges::count_if(channels_, &std::optional<Channel>::has_value));
 }
 
 Lane Table::lane(int number) {
@@ -129,7 +120,7 @@ std::string Table::describe() {
     const Channel& one = *channels_[i];
     text += fmt::format("channel {}: {} port {}, {}\n", i, one.host, one.port, one.open ? "open" : "closed");
     if (!one.open || !seen.insert(one.link.get()).second) continue;
-    const PathStatus status = one.link->status();
+    const PathStatus status = one.link->path().status();
     text += fmt::format("  path to {}: {} of {} streams up, round trip {:.1f} ms, sent {}, received {} bytes, {}\n",
                         status.peer, status.streams_up, status.streams, 1e3 * status.round_trip, status.sent,
                         status.received, status.identity.empty() ? "not encrypted" : "key " + status.identity);
@@ -137,47 +128,26 @@ std::string Table::describe() {
   return text;
 }
 
-// ---- settings ----
+// ---- settings ------------------------------------------------------------------------------------------------------
 
 void Table::set_window(const std::vector<int>& channels, std::size_t bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (const int number : channels)
-      channel(number).window = bytes == 0 ? 0 : std::clamp<std::size_t>(bytes, 4 << 10, 1 << 30);
-  }
+  const std::lock_guard lock(mutex_);
+  for (const int number : channels)
+    channel(number).window = bytes == 0 ? 0 : std::clamp<std::size_t>(bytes, 4 << 10, 1 << 30);
   apply();
 }
 
 void Table::set_chunks(std::size_t sending, std::size_t receiving) {
-  {
-    const std::lock_guard lock(mutex_);
-    send_chunk_ = std::clamp<std::size_t>(sending, 256, kMaxPayload);
-    receive_chunk_ = std::clamp<std::size_t>(receiving, 256, 64 << 20);
-  }
+  const std::lock_guard lock(mutex_);
+  send_chunk_ = std::clamp<std::size_t>(sending, 256, kMaxPayload);
+  receive_chunk_ = std::clamp<std::size_t>(receiving, 256, 64 << 20);
   apply();
 }
 
 void Table::set_pacing(double rate) {
-  {
-    const std::lock_guard lock(mutex_);
-    pacing_ = rate > 0 ? rate : -1;
-  }
+  const std::lock_guard lock(mutex_);
+  pacing_ = rate > 0 ? rate : -1;
   apply();
-}
-
-double Table::pacing() {
-  const std::lock_guard lock(mutex_);
-  return pacing_;
-}
-
-void Table::set_autotuning(bool on) {
-  const std::lock_guard lock(mutex_);
-  autotuning_ = on;
-}
-
-bool Table::autotuning() {
-  const std::lock_guard lock(mutex_);
-  return autotuning_;
 }
 
 // Of a path with these channels. With mutex_ held.
@@ -186,30 +156,25 @@ PathSettings Table::settings_for(const std::vector<int>& channels) {
   const int count = static_cast<int>(channels.size());
   if (!environment_->streams_given)
     settings.streams = std::min(autotuning_ ? std::max(count, settings.streams) : count, kMaxStreams);
-  for (const int number : channels) {
-    if (const std::size_t window = channel(number).window; window > 0)
-      settings.window = std::max(settings.window, window);
-  }
+  for (const int number : channels) settings.window = std::max(settings.window, channel(number).window);
   if (send_chunk_ > 0) settings.send_chunk = send_chunk_;
   if (receive_chunk_ > 0) settings.receive_chunk = receive_chunk_;
   if (pacing_ > 0) settings.pacing_rate = std::clamp(pacing_ * count, 1e3, 1e12);
   return settings;
 }
 
-// Tells the paths there are; lost ones learn it from the next call that uses them.
+// Tells the paths there are. With mutex_ held.
 void Table::apply() {
-  const std::lock_guard lock(mutex_);
   std::set<Link*> done;
   for (const auto& one : channels_) {
     if (!one || !one->open || !done.insert(one->link.get()).second) continue;
     std::vector<int> channels;
-    for (std::size_t i = 0; i < channels_.size(); ++i) {
+    for (std::size_t i = 0; i < channels_.size(); ++i)
       if (channels_[i] && channels_[i]->link == one->link) channels.push_back(static_cast<int>(i));
-    }
     PathSettings settings = settings_for(channels);
     try {
-      settings.streams = one->link->settings().streams;
-      one->link->change(settings);
+      settings.streams = one->link->path().settings().streams;
+      one->link->path().change(settings);
     } catch (const PathError&) {
       // closed or lost: whoever uses it next is told
     }
@@ -240,9 +205,8 @@ MeetingPlan Table::plan_for(const std::string& host, const std::vector<int>& cha
 
 // Gives the channels that found partners their tags, and takes them out of `channels`.
 void Table::assign(std::vector<int>& channels, Met met) {
-  const std::string name = met.path.status().peer;
   const auto link =
-      std::make_shared<Link>(std::move(met.path), std::move(met.listener), name, static_cast<int>(met.ports.size()));
+      std::make_shared<Link>(std::move(met.path), std::move(met.listener), static_cast<int>(met.ports.size()));
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < met.ports.size(); ++i) {
     const auto found = std::find_if(channels.begin(), channels.end(),
@@ -280,24 +244,11 @@ void Table::connect(const std::vector<int>& channels, bool wait_as_server) {
     const std::lock_guard lock(mutex_);
     for (const int number : channels) hosts[channel(number).host].push_back(number);
   }
-  if (hosts.size() == 1) return join_host(hosts.begin()->first, channels, wait_as_server);
   // All hosts at once: they may be waiting for one another.
-  std::vector<std::exception_ptr> errors(hosts.size());
-  std::vector<std::thread> threads;
-  std::size_t i = 0;
-  for (const auto& [host, theirs] : hosts) {
-    threads.emplace_back([this, wait_as_server, &host = host, &theirs = theirs, &error = errors[i++]] {
-      try {
-        join_host(host, theirs, wait_as_server);
-      } catch (...) {
-        error = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  std::vector<std::future<void>> joining;
+  for (const auto& [host, theirs] : hosts)
+    joining.push_back(std::async(std::launch::async, &Table::join_host, this, host, theirs, wait_as_server));
+  for (auto& one : joining) one.get();  // where one throws the others are waited for too
 }
 
 void Table::close(const std::vector<int>& channels) {
@@ -329,16 +280,11 @@ void Table::reopen(const std::vector<int>& channels) {
 }
 
 void Table::finalize() {
-  std::vector<int> all;
+  std::vector<std::shared_ptr<Link>> left;
   {
     const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < channels_.size(); ++i) {
-      if (channels_[i]) all.push_back(static_cast<int>(i));
-    }
-  }
-  close(all);
-  {
-    const std::lock_guard lock(mutex_);
+    for (const auto& one : channels_)
+      if (one && one->open) left.push_back(one->link);
     channels_.clear();
     paths_.clear();
     environment_.reset();
@@ -346,6 +292,7 @@ void Table::finalize() {
     pacing_ = -1;
     autotuning_ = true;
   }
+  for (const auto& link : left) link->leave();
   Dialer::end_all();
 }
 

@@ -1,13 +1,13 @@
 // The channels and paths of a program with MPWide's calls: numbers, what they are joined to, and what was set.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "wan/net/mpw/environment.hpp"
 #include "wan/net/mpw/meeting.hpp"
 #include "wan/net/mpw/transfer.hpp"
 
@@ -43,9 +43,9 @@ class Table {
   void set_window(const std::vector<int>& channels, std::size_t bytes);
   void set_chunks(std::size_t sending, std::size_t receiving);
   void set_pacing(double rate);  // of a channel; <= 0: none
-  double pacing();
-  void set_autotuning(bool on);
-  bool autotuning();
+  double pacing() const { return pacing_; }
+  void set_autotuning(bool on) { autotuning_ = on; }
+  bool autotuning() const { return autotuning_; }
 
  private:
   struct Channel {
@@ -56,7 +56,6 @@ class Table {
     Tag tag = 0;
     bool open = false;
   };
-  using Slots = std::vector<std::optional<Channel>>;
 
   Table();
   Channel& channel(int number);
@@ -69,11 +68,11 @@ class Table {
 
   std::mutex mutex_;
   std::optional<Environment> environment_;
-  Slots channels_;
+  std::vector<std::optional<Channel>> channels_;
   std::vector<std::optional<std::vector<int>>> paths_;
   std::size_t send_chunk_ = 0, receive_chunk_ = 0;  // 0: the environment's
-  double pacing_ = -1;
-  bool autotuning_ = true;
+  std::atomic<double> pacing_ = -1;
+  std::atomic<bool> autotuning_ = true;
 };
 
 }  // namespace maki::wan::mpw

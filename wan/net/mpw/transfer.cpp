@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <list>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -15,80 +16,21 @@ namespace maki::wan::mpw {
 
 // ---- paths and their channels --------------------------------------------------------------------------------------
 
-namespace {
-
-constexpr double kCloseSeconds = 60;
-
-}  // namespace
-
-Link::Link(Path path, std::shared_ptr<SharedListener> listener, std::string name, int channels)
-    : path_(std::move(path)), shared_listener_(std::move(listener)), name_(std::move(name)), channels_(channels),
-      open_channels_(channels) {}
-
-template <class Use>
-auto Link::with_path(Use use) {
-  const std::lock_guard lock(mutex_);
-  if (!path_.valid()) throw PathError("The path to " + name_ + " is closed", "its channels were closed here");
-  return use(path_);
-}
-
-Request Link::start_send(Tag tag, std::span<const std::byte> message) {
-  return with_path([&](Path& path) { return path.start_send(tag, message); });
-}
-
-Request Link::start_receive(Tag tag, std::span<std::byte> buffer) {
-  return with_path([&](Path& path) { return path.start_receive(tag, buffer); });
-}
-
-Request Link::start_receive_any(Tag tag, std::size_t limit) {
-  return with_path([&](Path& path) { return path.start_receive_any(tag, limit); });
-}
-
-void Link::change(const PathSettings& settings) {
-  with_path([&](Path& path) { path.change(settings); });
-}
-
-PathSettings Link::settings() {
-  return with_path([](Path& path) { return path.settings(); });
-}
-
-PathStatus Link::status() {
-  return with_path([](Path& path) { return path.status(); });
-}
-
 bool Link::live() {
+  if (open_channels_ == 0) return false;
   try {
-    change(settings());  // throws once the path is over
+    path_.change(path_.settings());  // throws once the path is over
     return true;
   } catch (const Error&) {
     return false;
   }
 }
 
-void Link::close() {
-  Path path;
-  std::shared_ptr<SharedListener> listener;
-  {
-    const std::lock_guard lock(mutex_);
-    path = std::move(path_);
-    path_ = Path();
-    listener = std::move(shared_listener_);
-  }
-  if (path.valid()) path.close(kCloseSeconds);
-}
-
 void Link::leave() {
-  bool last = false;
-  {
-    const std::lock_guard lock(mutex_);
-    last = --open_channels_ == 0;
-  }
-  if (last) close();
-}
-
-void Link::come_back() {
-  const std::lock_guard lock(mutex_);
-  ++open_channels_;
+  constexpr double kCloseSeconds = 60;
+  if (--open_channels_ > 0) return;
+  path_.close(kCloseSeconds);
+  shared_listener_.reset();
 }
 
 // ---- buffers in parts ----------------------------------------------------------------------------------------------
@@ -109,10 +51,6 @@ Part checked(char* data, long long size) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-void check_count(std::size_t lanes, std::size_t parts) {
-  if (lanes != parts) throw Error(fmt::format("{} parts for {} channels", parts, lanes));
-}
-
 std::size_t size_from(std::span<const std::byte> bytes) {
   return bytes.size() == kSizeBytes ? ByteReader(bytes, "", "").number<std::uint64_t>() : ~std::size_t{0};
 }
@@ -120,7 +58,7 @@ std::size_t size_from(std::span<const std::byte> bytes) {
 void send_size(const Lane& lane, std::size_t size) {
   ByteWriter out;
   out.put(std::uint64_t{size});
-  lane.link->start_send(lane.tag, out.bytes()).wait();  // so short a message is copied
+  lane.link->path().start_send(lane.tag, out.bytes()).wait();  // so short a message is copied
 }
 
 [[noreturn]] void wrong_message(int channel, const std::string& what) {
@@ -151,19 +89,17 @@ std::vector<Part> parts_of(char** buffers, const long long* sizes, int count) {
 }
 
 void Exchange::send(const std::vector<Lane>& lanes, const std::vector<Part>& parts) {
-  check_count(lanes.size(), parts.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (parts[i].size > 0)
-      all_.push_back({lanes[i].link->start_send(lanes[i].tag, bytes_of(parts[i])), 0, lanes[i].channel, false});
+      all_.push_back({lanes[i].link->path().start_send(lanes[i].tag, bytes_of(parts[i])), 0, lanes[i].channel, false});
   }
 }
 
 void Exchange::receive(const std::vector<Lane>& lanes, const std::vector<Part>& parts) {
-  check_count(lanes.size(), parts.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (parts[i].size == 0) continue;
     all_.push_back(
-        {lanes[i].link->start_receive(lanes[i].tag, room_of(parts[i])), parts[i].size, lanes[i].channel, true});
+        {lanes[i].link->path().start_receive(lanes[i].tag, room_of(parts[i])), parts[i].size, lanes[i].channel, true});
   }
 }
 
@@ -193,9 +129,8 @@ bool Exchange::test() {
 
 std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part>& parts, const std::vector<Lane>& from,
                              Part buffer) {
-  check_count(to.size(), parts.size());
   std::vector<Request> sizes;
-  for (const Lane& lane : from) sizes.push_back(lane.link->start_receive_any(lane.tag, kSizeBytes));
+  for (const Lane& lane : from) sizes.push_back(lane.link->path().start_receive_any(lane.tag, kSizeBytes));
   for (std::size_t i = 0; i < to.size(); ++i) send_size(to[i], parts[i].size);
   Exchange exchange;
   exchange.send(to, parts);
@@ -217,9 +152,9 @@ std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part
 }
 
 void barrier(const Lane& lane) {
-  Request reached = lane.link->start_receive_any(lane.tag, 1);
+  Request reached = lane.link->path().start_receive_any(lane.tag, 1);
   const std::byte here{1};
-  lane.link->start_send(lane.tag, std::span(&here, 1)).wait();
+  lane.link->path().start_send(lane.tag, std::span(&here, 1)).wait();
   reached.wait();
 }
 

@@ -1,49 +1,32 @@
 // Messages over channels: the paths that channels share, and buffers cut into parts.
 #pragma once
 
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "wan/net/mpw/reaching.hpp"
+#include "wan/net/mpw/meeting.hpp"
 #include "wan/net/path.hpp"
 
 namespace maki::wan::mpw {
 
-// One path to another program, and the channels that share it.
+// One path to another program, and the channels that share it. Any thread.
 class Link {
  public:
-  Link(Path path, std::shared_ptr<SharedListener> listener, std::string name, int channels);
-  const std::string& name() const { return name_; }  // of the peer, for messages
+  Link(Path path, std::shared_ptr<SharedListener> listener, int channels)
+      : shared_listener_(std::move(listener)), path_(std::move(path)), open_channels_(channels) {}
 
-  // Any thread. Throw Error once it is closed.
-  Request start_send(Tag tag, std::span<const std::byte> message);
-  Request start_receive(Tag tag, std::span<std::byte> buffer);
-  Request start_receive_any(Tag tag, std::size_t limit);
-  void change(const PathSettings& settings);
-  PathSettings settings();
-  PathStatus status();
-  // Until close(): for calls that take a Path.
-  Path& path() { return path_; }
-
-  bool live();   // neither closed nor lost
-  void close();  // what was sent is acknowledged first
-  void leave();  // one channel fewer; close() with the last
-  void come_back();
-  int channels() const { return channels_; }
+  Path& path() { return path_; }  // closed with the last channel: its calls throw PathError then
+  bool live();                    // neither closed nor lost
+  void leave();                   // one channel fewer; closes with the last, once what was sent is acknowledged
+  void come_back() { ++open_channels_; }
 
  private:
-  template <class Use>
-  auto with_path(Use use);
-
-  std::mutex mutex_;
-  Path path_;
   std::shared_ptr<SharedListener> shared_listener_;
-  const std::string name_;
-  const int channels_;
-  int open_channels_;
+  Path path_;
+  std::atomic<int> open_channels_;
 };
 
 // A channel as calls use it: a tag of a path.
@@ -64,7 +47,7 @@ std::vector<Part> split(char* buffer, long long size, int parts);
 // One part for each buffer.
 std::vector<Part> parts_of(char** buffers, const long long* sizes, int count);
 
-// Sends and receives that are on their way. Empty parts are not sent, and not waited for.
+// Sends and receives that are on their way, of as many lanes as parts. Empty parts are not sent, and not waited for.
 class Exchange {
  public:
   void send(const std::vector<Lane>& lanes, const std::vector<Part>& parts);

@@ -1,12 +1,14 @@
-// One stream being connected: addresses in turn, relay, TLS, greeting. Runs in the loop of its path.
+// One stream being connected: addresses and relay (relay/connector.hpp), TLS, greeting. Runs in the loop of its path.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "wan/net/path/wire.hpp"
+#include "wan/net/relay/connector.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/socket/event_loop.hpp"
 
@@ -27,15 +29,47 @@ enum class DialFailure {
   kFinal,  // refused: key, certificate (of a new path), version, unknown session
 };
 
-class Dial {
+// Reads exactly the Welcome: the first frame is the stream's.
+class Dial final : private Pollable {
  public:
   // Exactly one of the two is called, later and in the loop's thread, unless the Dial is deleted first. The Dial may be
   // deleted inside them.
   using Done = std::function<void(std::unique_ptr<Channel>, const Welcome&, const Address& peer)>;
   using Failed = std::function<void(DialFailure, const std::string& reason)>;
-  virtual ~Dial() = default;
-  // Reads exactly the Welcome: the first frame is the stream's.
-  static std::unique_ptr<Dial> start(EventLoop& loop, const DialPlan& plan, Done done, Failed failed);
+  // Throws Error where the relay's key or the name there cannot be used.
+  Dial(EventLoop& loop, const DialPlan& plan, Done done, Failed failed);
+  ~Dial() override { end(); }
+
+ private:
+  enum class Phase { kSecure, kHello, kWelcome };  // in this order
+  struct Failure {
+    DialFailure kind;
+    std::string reason;
+  };
+
+  void on_ready(bool, bool) override;
+  void connected(Socket socket, const Address& peer);
+  IoStatus step();
+  bool advance();
+  void judge();
+  const char* words() const { return phase_ == Phase::kSecure ? "the handshake" : "the greeting"; }
+  DialFailure unless_it_stood() const;
+  Hello hello() const;
+  void fail(DialFailure failure, const std::string& reason);
+  void end();
+
+  EventLoop& loop_;
+  DialPlan plan_;
+  Done done_;
+  Failed failed_;
+  std::optional<Connector> connector_;
+  Address peer_;
+  std::unique_ptr<Channel> channel_;
+  int watched_ = -1;
+  EventLoop::Timer timer_ = 0;
+  Phase phase_ = Phase::kSecure;
+  Transfer hello_, answer_{kWelcomeBytes};
+  Welcome welcome_;
 };
 
 }  // namespace maki::wan

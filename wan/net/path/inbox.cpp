@@ -1,4 +1,4 @@
-#include "wan/net/path/inbox.hpp"
+#include "wan/net/path/boxes.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "wan/net/path/outbox.hpp"
+#include "wan/net/path/boxes.hpp"
 
 #include <algorithm>
 

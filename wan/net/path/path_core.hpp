@@ -1,9 +1,10 @@
-// The working part of a Path: lives in one EventLoop, owned by handles, by its streams' callbacks and by the session
-// table.
+// The working part of a Path, and its streams. In one EventLoop.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -11,16 +12,93 @@
 #include <vector>
 
 #include "wan/net/path.hpp"
+#include "wan/net/path/boxes.hpp"
 #include "wan/net/path/dial.hpp"
 #include "wan/net/path/held_memory.hpp"
-#include "wan/net/path/inbox.hpp"
-#include "wan/net/path/outbox.hpp"
-#include "wan/net/path/stream.hpp"
 #include "wan/net/path/wire.hpp"
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/socket/event_loop.hpp"
 
 namespace maki::wan {
+
+class PathCore;
+
+// One stream while its connection lives: frames out, frames in. Whatever it asks of its path may end it: it is deleted
+// later, not inside the call.
+class Stream final : public Pollable {
+ public:
+  using Clock = EventLoop::Clock;
+
+  Stream(PathCore& path, int number, std::unique_ptr<Channel> channel);
+  ~Stream() override;
+
+  int number() const { return number_; }
+  bool usable() const { return !ended_ && !retiring_; }  // takes chunks
+  bool idle() const { return usable() && !writing(); }
+  bool retired_by_peer() const { return peer_retired_; }
+  bool ended() const { return ended_; }
+  const Channel& channel() const { return *channel_; }
+
+  void start();  // watches the socket; nothing is read inside this call
+  void send_control(const Frame& frame, std::vector<std::byte> payload = {});
+  void pump();       // writes as much as the socket takes, at most a chunk's worth at a time
+  void retire();     // sends what it has begun, then kRetire, and then nothing more
+  void break_off();  // as if the network had
+  void give_up(const std::string& why) { end(why); }
+  void stop();    // nothing is read or written after this, and the path hears nothing more of it
+  void finish();  // stop(), after the last words as far as the socket takes them
+
+  const Clock::time_point born = Clock::now();
+  Clock::time_point last_heard = born, last_ping{};
+  std::uint64_t sent = 0, received = 0;  // payload bytes of data frames
+
+  void on_ready(bool readable, bool writable) override;
+
+ private:
+  bool writing() const { return head_done_ < head_.size() || body_done_ < body_.size(); }
+  void let_go();  // of the chunk being written: no byte of it is read after this
+  bool load();
+  void append(const Frame& frame, std::span<const std::byte> payload);
+  void write_some();
+  bool flush();
+  void want_write(bool want);
+  void read_later();
+  void read_some();
+  bool read_more(std::size_t& taken);
+  void take(std::span<const std::byte> bytes);
+  void begin_frame();
+  void finish_frame();
+  void end(const std::string& why);
+
+  PathCore& path_;
+  const int number_;
+  std::unique_ptr<Channel> channel_;
+  bool ended_ = false, retiring_ = false, retire_sent_ = false, peer_retired_ = false;
+  bool wants_write_ = false, flushed_ = true, watched_ = false;
+
+  // Out: headers, control frames and small chunks are copied together; a large payload follows from where it lies.
+  struct Control {
+    Frame frame;
+    std::vector<std::byte> payload;
+  };
+  std::deque<Control> control_;
+  std::vector<std::byte> head_;
+  std::span<const std::byte> body_;
+  std::size_t head_done_ = 0, body_done_ = 0;
+  std::shared_ptr<Chunk> chunk_;  // whose payload body_ is
+
+  // In.
+  std::array<std::byte, 4096> staging_;
+  std::array<std::byte, kFrameBytes> header_;
+  std::size_t header_filled_ = 0;
+  bool in_payload_ = false;
+  Frame frame_;
+  std::size_t payload_filled_ = 0;
+  std::unique_ptr<Landing> landing_;
+  std::vector<std::byte> control_payload_, waste_;
+  // False once it is deleted, which may happen inside a call of the path.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
 
 // What a listening side knows when it makes a path for a Hello with is_new().
 struct AcceptedSession {
@@ -36,14 +114,13 @@ struct AcceptedSession {
 // For the listening side (listener.cpp). Any thread.
 std::shared_ptr<PathCore> make_accepted(EventLoop& loop, AcceptedSession session);
 
-// The files path*.cpp hold its parts: path (its public face, connecting, closing, giving up), path_streams (streams
-// that come and go), path_traffic (what streams ask and tell, pacing, acknowledgements).
-class PathCore final : public StreamHost, public std::enable_shared_from_this<PathCore> {
+// Owned by handles, by its streams' callbacks and by the session table. Its parts: path_life (connecting, closing, giving up), path_streams (streams that come and go), path_traffic (what
+// streams ask and tell, pacing, acknowledgements).
+class PathCore final : public std::enable_shared_from_this<PathCore> {
  public:
   using Clock = EventLoop::Clock;
 
   PathCore(EventLoop& loop, const PathSettings& settings, Side side, std::string peer);
-  ~PathCore() override;
 
   // ---- any thread ----
   void connect(const DialPlan& plan, double within);  // waits for the session (0: with patience); throws
@@ -62,19 +139,19 @@ class PathCore final : public StreamHost, public std::enable_shared_from_this<Pa
   int open_streams() const { return open_streams_; }
   bool is_open(int number) const { return connections_[static_cast<std::size_t>(number)] > 0; }
 
-  // ---- of StreamHost: the loop's thread, as all that follows ----
-  EventLoop& loop() override { return loop_; }
-  const PathSettings& stream_settings() const override { return settings_; }
-  std::shared_ptr<Chunk> next_chunk(Stream& stream) override;
-  bool take_acknowledgement(std::vector<std::byte>& payload) override;
-  void begin_writing(Chunk& chunk) override { outbox_.begin_writing(chunk); }
-  void end_writing(Chunk& chunk) override { outbox_.end_writing(chunk); }
-  bool has_received(std::uint64_t sequence) const override { return received_.contains(sequence); }
-  std::unique_ptr<Landing> begin_data(const Frame& frame) override;
-  void finish_data(const Frame& frame, std::unique_ptr<Landing> landing) override;
-  void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload) override;
-  void received_data(Stream& stream) override;
-  void ended(Stream& stream, const std::string& why) override;
+  // ---- of its streams: the loop's thread, as all that follows ----
+  EventLoop& loop() { return loop_; }
+  const PathSettings& stream_settings() const { return settings_; }
+  std::shared_ptr<Chunk> next_chunk(Stream& stream);
+  bool take_acknowledgement(std::vector<std::byte>& payload);  // false: none is due
+  void begin_writing(Chunk& chunk) { outbox_.begin_writing(chunk); }
+  void end_writing(Chunk& chunk) { outbox_.end_writing(chunk); }
+  bool has_received(std::uint64_t sequence) const { return received_.contains(sequence); }
+  std::unique_ptr<Landing> begin_data(const Frame& frame);
+  void finish_data(const Frame& frame, std::unique_ptr<Landing> landing);
+  void control(Stream& stream, const Frame& frame, std::span<const std::byte> payload);
+  void received_data(Stream& stream);
+  void ended(Stream& stream, const std::string& why);
 
  private:
   struct Slot {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/path/path_core.hpp"
 
 namespace maki::wan {
@@ -47,13 +47,13 @@ void PathCore::dial(int number) {
   plan.hello.message_limit = settings_.message_limit;
   plan.hello.patience = settings_.patience;
   try {
-    slot.dial = Dial::start(
+    slot.dial = std::make_unique<Dial>(
         loop_, plan,
         [this, number](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer) {
           dialed(number, std::move(channel), welcome, peer);
         },
         [this, number](DialFailure failure, const std::string& reason) { dial_failed(number, failure, reason); });
-  } catch (const Error& error) {  // a local address, port range or option that cannot be had
+  } catch (const Error& error) {  // the relay's key cannot be had
     dial_failed(number, standing_ ? DialFailure::kAgain : DialFailure::kFinal, error.what());
   }
 }
@@ -145,7 +145,7 @@ void PathCore::adopt(int number, unsigned epoch, std::unique_ptr<Channel> channe
   if (epoch > 1) ++reconnections_;
   slot.epoch = epoch;
   set_options(*channel, settings_);
-  slot.stream = std::make_unique<Stream>(*this, number, epoch, std::move(channel));
+  slot.stream = std::make_unique<Stream>(*this, number, std::move(channel));
   last_heard_ = Clock::now();
   acknowledgement_due_ = true;  // what the last connection may have lost
   slot.stream->start();

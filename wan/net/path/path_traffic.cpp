@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "wan/net/path/path_core.hpp"
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan {
 namespace {
@@ -211,9 +211,8 @@ void PathCore::control(Stream& stream, const Frame& frame, std::span<const std::
   }
 }
 
-// The listening side asks; the connecting side tells.
+// From 1 to kMaxStreams. The listening side asks; the connecting side tells.
 void PathCore::streams_asked(std::uint64_t streams) {
-  if (streams < 1 || streams > kMaxStreams) throw ProtocolError("The peer asks for an impossible number of streams");
   if (side_ == Side::kConnecting) {
     set_streams(static_cast<int>(streams));
   } else {
@@ -231,9 +230,7 @@ void PathCore::goodbye_came(std::span<const std::byte> words) {
     tear_down();
     return;
   }
-  std::string reason(reinterpret_cast<const char*>(words.data()), std::min<std::size_t>(words.size(), kLongestReason));
-  for (char& c : reason)  // it may end at a terminal
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  const std::string reason(reinterpret_cast<const char*>(words.data()), std::min(words.size(), kLongestReason));
   give_up(PathError(fmt::format("The path was closed by {}", peer_), reason, "", 0, outbox_.bytes_outstanding()), true);
 }
 

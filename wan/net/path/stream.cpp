@@ -1,4 +1,4 @@
-#include "wan/net/path/stream.hpp"
+#include "wan/net/path/path_core.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -16,8 +16,8 @@ constexpr std::size_t kTurn = 256 << 10;     // written before reading has its t
 
 }  // namespace
 
-Stream::Stream(StreamHost& host, int number, unsigned epoch, std::unique_ptr<Channel> channel)
-    : host_(host), number_(number), epoch_(epoch), channel_(std::move(channel)) {}
+Stream::Stream(PathCore& path, int number, std::unique_ptr<Channel> channel)
+    : path_(path), number_(number), channel_(std::move(channel)) {}
 
 Stream::~Stream() {
   *alive_ = false;
@@ -25,7 +25,7 @@ Stream::~Stream() {
 }
 
 void Stream::start() {
-  host_.loop().watch(channel_->descriptor(), true, false, *this);
+  path_.loop().watch(channel_->descriptor(), true, false, *this);
   watched_ = true;
   if (channel_->buffered()) read_later();  // the socket may be empty, so the loop would not call
 }
@@ -59,14 +59,14 @@ void Stream::stop() {
   ended_ = true;
   let_go();
   landing_.reset();
-  if (watched_) host_.loop().forget(channel_->descriptor());
+  if (watched_) path_.loop().forget(channel_->descriptor());
   watched_ = false;
 }
 
 void Stream::want_write(bool want) {
   if (want == wants_write_ || ended_ || !watched_) return;
   wants_write_ = want;
-  host_.loop().change(channel_->descriptor(), true, want);
+  path_.loop().change(channel_->descriptor(), true, want);
 }
 
 void Stream::append(const Frame& frame, std::span<const std::byte> payload) {
@@ -91,10 +91,10 @@ bool Stream::load() {
     control_.pop_front();
   }
   std::vector<std::byte> acknowledgement;
-  if (!retire_sent_ && host_.take_acknowledgement(acknowledgement))
+  if (!retire_sent_ && path_.take_acknowledgement(acknowledgement))
     append_whole({.type = FrameType::kAck}, acknowledgement);
   while (!retiring_ && head_.size() < kGathered) {
-    const auto chunk = host_.next_chunk(*this);
+    const auto chunk = path_.next_chunk(*this);
     if (!chunk) break;
     const auto payload = chunk->payload();
     if (chunk->frame.type == FrameType::kData) sent += payload.size();
@@ -105,7 +105,7 @@ bool Stream::load() {
     append(chunk->frame, payload);
     body_ = payload;
     chunk_ = chunk;
-    host_.begin_writing(*chunk);
+    path_.begin_writing(*chunk);
     break;
   }
   if (retiring_ && !retire_sent_ && control_.empty()) {
@@ -120,7 +120,7 @@ void Stream::let_go() {
   body_ = {};
   const auto chunk = std::move(chunk_);
   chunk_ = nullptr;
-  host_.end_writing(*chunk);
+  path_.end_writing(*chunk);
 }
 
 void Stream::pump() {
@@ -135,7 +135,7 @@ void Stream::pump() {
 
 void Stream::write_some() {
   // Of many streams each takes one chunk, then the others have their turn.
-  const PathSettings& settings = host_.stream_settings();
+  const PathSettings& settings = path_.stream_settings();
   const std::size_t most = settings.streams > 1 ? 2 * kCopied : kTurn;
   std::size_t turn = 0;
   while (true) {
@@ -190,22 +190,22 @@ void Stream::on_ready(bool readable, bool writable) {
 void Stream::end(const std::string& why) {
   if (ended_) return;
   stop();
-  host_.ended(*this, why);
+  path_.ended(*this, why);
 }
 
 void Stream::read_some() {
   const auto alive = alive_;
   std::size_t taken = 0;
-  const std::size_t turn = host_.stream_settings().receive_chunk;
+  const std::size_t turn = path_.stream_settings().receive_chunk;
   while (*alive && !ended_ && taken < turn && read_more(taken)) {
   }
   if (!*alive || ended_) return;
-  if (taken > 0) host_.received_data(*this);
+  if (taken > 0) path_.received_data(*this);
   if (taken >= turn && channel_->buffered()) read_later();
 }
 
 void Stream::read_later() {
-  host_.loop().post([this, alive = alive_] {
+  path_.loop().post([this, alive = alive_] {
     if (*alive && !ended_) on_ready(true, false);
   });
 }
@@ -275,7 +275,7 @@ void Stream::begin_frame() {
   payload_filled_ = 0;
   landing_.reset();
   if (frame_.type == FrameType::kData) {
-    if (!host_.has_received(frame_.sequence)) landing_ = host_.begin_data(frame_);
+    if (!path_.has_received(frame_.sequence)) landing_ = path_.begin_data(frame_);
   } else {
     control_payload_.resize(frame_.length);
   }
@@ -289,16 +289,16 @@ void Stream::finish_frame() {
     if (!channel_->encrypted() && frame_.length > 0 && checksum(control_payload_) != frame_.checksum)
       throw ProtocolError("A control frame came with a wrong checksum");
     if (frame_.type == FrameType::kRetire) peer_retired_ = true;
-    host_.control(*this, frame_, control_payload_);
+    path_.control(*this, frame_, control_payload_);
     return;
   }
   auto landing = std::move(landing_);
-  if (!landing || !landing->wanted() || host_.has_received(frame_.sequence)) return;  // it came twice
+  if (!landing || !landing->wanted() || path_.has_received(frame_.sequence)) return;  // it came twice
   if (!channel_->encrypted() && frame_.length > 0 && landing->where != nullptr &&
       checksum({landing->where, frame_.length}) != frame_.checksum)
     throw ProtocolError("A chunk came with a wrong checksum", "the network altered it", "it will be sent again");
   received += frame_.length;
-  host_.finish_data(frame_, std::move(landing));
+  path_.finish_data(frame_, std::move(landing));
 }
 
 }  // namespace maki::wan

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "wan/net/byte_codec.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {
@@ -20,16 +20,53 @@ constexpr std::size_t kNameBytes = 63;
 constexpr std::size_t kReasonBytes = 95;
 
 // A text in a field of `room` bytes, its length before it.
-void put_field(ByteWriter& out, const std::string& text, std::size_t room) {
+void text_field(ByteWriter& out, const std::string& text, std::size_t room) {
   const std::size_t end = out.bytes().size() + 1 + room;
   out.put_text<std::uint8_t>(text, room);
   out.fill(end);
 }
-
-std::string field(ByteReader& in, std::size_t room) {
-  const std::string text = in.text<std::uint8_t>(room, "a text longer than its field");
+void text_field(ByteReader& in, std::string& text, std::size_t room) {
+  text = in.text<std::uint8_t>(room, "a text longer than its field");
   in.zeros(room - text.size(), "bytes behind the end of a text");
-  return text;
+}
+
+// All but magic and version.
+template <class Io>
+void fields(Io& io, Of<Io, Hello>& hello) {
+  io.field(hello.stream);
+  io.field(hello.session);
+  io.field(hello.epoch);
+  io.field(hello.streams);
+  io.field(hello.unmatched_limit);
+  io.field(hello.message_limit);
+  io.field(hello.patience);
+  text_field(io, hello.name, kNameBytes);
+  io.field(hello.party);
+  io.field(hello.own_machine);
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Welcome>& welcome) {
+  io.field(welcome.answer);
+  io.field(welcome.session);
+  io.field(welcome.streams);
+  io.field(welcome.unmatched_limit);
+  io.field(welcome.message_limit);
+  io.field(welcome.patience);
+  text_field(io, welcome.reason, kReasonBytes);
+  io.field(welcome.party);
+}
+
+template <class Io>
+void fields(Io& io, Of<Io, Frame>& frame) {
+  io.field(frame.type);
+  io.field(frame.length);
+  io.field(frame.sequence);
+  io.field(frame.tag);
+  io.field(frame.index);
+  io.field(frame.total);
+  io.field(frame.offset);
+  io.field(frame.checksum);
 }
 
 template <std::size_t size>
@@ -50,8 +87,6 @@ void check_seal(std::span<const std::byte, size> block, const ByteReader& in) {
   const auto check = ByteReader(block.last(kCheckBytes), "", "").number<std::uint64_t>();
   if (check != checksum(block.first(size - kCheckBytes))) in.fail("the checksum of its header is wrong");
 }
-
-void check_rest_is_zero(ByteReader& in) { in.zeros(in.left(), "bytes that have no meaning are set"); }
 
 // Each returns what is wrong, or nothing. The same rules hold for what is sent and for what has come.
 std::string fault_of(const Hello& hello) {
@@ -109,6 +144,14 @@ void refuse(const char* what, const std::string& fault) {
   if (!fault.empty()) throw Error(fmt::format("cannot send a {}", what), fault);
 }
 
+// What follows magic and version.
+template <class Message>
+void read_rest(ByteReader& in, Message& message) {
+  fields(in, message);
+  in.zeros(in.left(), "bytes that have no meaning are set");
+  if (const std::string fault = fault_of(message); !fault.empty()) in.fail(fault);
+}
+
 }  // namespace
 
 std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
@@ -116,16 +159,7 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
   ByteWriter out(kHelloBytes);
   out.put(kHelloMagic);
   out.put(hello.version);
-  out.put(hello.stream);
-  out.put_bytes(hello.session);
-  out.put(hello.epoch);
-  out.put(hello.streams);
-  out.put(hello.unmatched_limit);
-  out.put(hello.message_limit);
-  out.put(hello.patience);
-  put_field(out, hello.name, kNameBytes);
-  out.put_bytes(hello.party);
-  out.put(static_cast<std::uint32_t>(hello.own_machine));
+  fields(out, hello);
   return sealed<kHelloBytes>(out);
 }
 
@@ -135,40 +169,21 @@ Hello decode_hello(std::span<const std::byte, kHelloBytes> bytes) {
     in.fail("the other side speaks TLS, and this side is insecure");
   if (in.number<std::uint64_t>() != kHelloMagic) in.fail("the other side speaks something else");
   Hello hello;
-  hello.version = in.number<std::uint32_t>();
+  in.field(hello.version);
   if (hello.version != kProtocolVersion) return hello;
   check_seal(bytes, in);
-  hello.stream = in.number<std::uint32_t>();
-  hello.session = in.array<sizeof(SessionId)>();
-  hello.epoch = in.number<std::uint32_t>();
-  hello.streams = in.number<std::uint32_t>();
-  hello.unmatched_limit = in.number<std::uint64_t>();
-  hello.message_limit = in.number<std::uint64_t>();
-  hello.patience = in.number<double>();
-  hello.name = field(in, kNameBytes);
-  hello.party = in.array<sizeof(Party)>();
-  hello.own_machine = in.number<std::uint32_t>(1, "a switch that is neither off nor on") == 1;
-  check_rest_is_zero(in);
-  if (const std::string fault = fault_of(hello); !fault.empty()) in.fail(fault);
+  read_rest(in, hello);
   return hello;
 }
 
 std::array<std::byte, kWelcomeBytes> encode(const Welcome& welcome) {
   Welcome sent = welcome;
-  sent.reason =
-      printable(welcome.reason, kReasonBytes);  // of messages of any kind: it is made to fit rather than refused
+  sent.reason = printable(welcome.reason, kReasonBytes);  // of messages of any kind: made to fit rather than refused
   refuse("welcome", fault_of(sent));
   ByteWriter out(kWelcomeBytes);
   out.put(kWelcomeMagic);
   out.put(sent.version);
-  out.put(sent.answer);
-  out.put_bytes(sent.session);
-  out.put(sent.streams);
-  out.put(sent.unmatched_limit);
-  out.put(sent.message_limit);
-  out.put(sent.patience);
-  put_field(out, sent.reason, kReasonBytes);
-  out.put_bytes(sent.party);
+  fields(out, sent);
   return sealed<kWelcomeBytes>(out);
 }
 
@@ -176,19 +191,10 @@ Welcome decode_welcome(std::span<const std::byte, kWelcomeBytes> bytes) {
   ByteReader in = reader(bytes, "a welcome of a path", "not a welcome of a path");
   if (in.number<std::uint64_t>() != kWelcomeMagic) in.fail("the other side speaks something else");
   Welcome welcome;
-  welcome.version = in.number<std::uint32_t>();
+  in.field(welcome.version);
   if (welcome.version != kProtocolVersion) return welcome;
   check_seal(bytes, in);
-  welcome.answer = in.number<Answer>();
-  welcome.session = in.array<sizeof(SessionId)>();
-  welcome.streams = in.number<std::uint32_t>();
-  welcome.unmatched_limit = in.number<std::uint64_t>();
-  welcome.message_limit = in.number<std::uint64_t>();
-  welcome.patience = in.number<double>();
-  welcome.reason = field(in, kReasonBytes);
-  welcome.party = in.array<sizeof(Party)>();
-  check_rest_is_zero(in);
-  if (const std::string fault = fault_of(welcome); !fault.empty()) in.fail(fault);
+  read_rest(in, welcome);
   return welcome;
 }
 
@@ -196,14 +202,7 @@ std::array<std::byte, kFrameBytes> encode(const Frame& frame) {
   refuse("frame", fault_of(frame));
   ByteWriter out(kFrameBytes);
   out.put(kFrameMagic);
-  out.put(static_cast<std::uint16_t>(frame.type));
-  out.put(frame.length);
-  out.put(frame.sequence);
-  out.put(frame.tag);
-  out.put(frame.index);
-  out.put(frame.total);
-  out.put(frame.offset);
-  out.put(frame.checksum);
+  fields(out, frame);
   return sealed<kFrameBytes>(out);
 }
 
@@ -211,19 +210,8 @@ Frame decode_frame(std::span<const std::byte, kFrameBytes> bytes) {
   ByteReader in = reader(bytes, "a frame of a path", "not a frame of a path");
   if (in.number<std::uint16_t>() != kFrameMagic) in.fail("it begins with other bytes");
   check_seal(bytes, in);
-  const auto type = in.number<std::uint16_t>();
-  if (type < static_cast<int>(FrameType::kData) || type > static_cast<int>(FrameType::kGoodbye))
-    in.fail(fmt::format("type {} does not exist", type));
   Frame frame;
-  frame.type = static_cast<FrameType>(type);
-  frame.length = in.number<std::uint32_t>();
-  frame.sequence = in.number<std::uint64_t>();
-  frame.tag = in.number<std::uint64_t>();
-  frame.index = in.number<std::uint64_t>();
-  frame.total = in.number<std::uint64_t>();
-  frame.offset = in.number<std::uint64_t>();
-  frame.checksum = in.number<std::uint64_t>();
-  if (const std::string fault = fault_of(frame); !fault.empty()) in.fail(fault);
+  read_rest(in, frame);
   return frame;
 }
 

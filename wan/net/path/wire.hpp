@@ -60,7 +60,7 @@ struct Welcome {
   Party party{};       // who answers
 };
 
-enum class FrameType : std::uint8_t {
+enum class FrameType : std::uint16_t {
   kData = 1,     // a chunk of a message. Sequenced.
   kMatched = 2,  // the receive of (tag, index) is posted: send all of it. Sequenced.
   kStreams = 3,  // the listening side asks for `total` streams. Sequenced.

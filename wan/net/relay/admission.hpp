@@ -20,25 +20,6 @@
 #include "wan/net/secure/channel.hpp"
 #include "wan/net/secure/key.hpp"
 
-namespace maki::wan {
-
-// The peer's side on a connected socket: call progress() when the socket is ready, until kDone.
-class RelayAdmission {
- public:
-  static std::unique_ptr<RelayAdmission> connect_to(const Key& key, const std::string& target);
-  // For hidden listeners (relay/hidden_listener.hpp).
-  static std::unique_ptr<RelayAdmission> listen_as(const Key& key, const std::string& name);
-  static std::unique_ptr<RelayAdmission> answer(const Key& key, const std::string& token);
-  virtual ~RelayAdmission() = default;
-  // Reads not one byte beyond the verdict. kClosed where the relay went away. Throws SecurityError where the key was
-  // refused or the relay does not hold it, ProtocolError where that is no relay, Error for any other refusal (unknown
-  // target, not there now: `try_again()` tells).
-  virtual IoStatus progress(int descriptor) = 0;
-  virtual bool try_again() const = 0;
-};
-
-}  // namespace maki::wan
-
 namespace maki::wan::admission {
 
 // The three messages of an admission as bytes. Fixed sizes, little-endian; nothing in them says how long anything is.
@@ -114,6 +95,33 @@ bool signed_with(const Key& key, const VerdictBytes& verdict, const RequestBytes
 
 namespace maki::wan {
 
+// The peer's side on a connected socket: call progress() when the socket is ready, until kDone.
+class RelayAdmission {
+ public:
+  static std::unique_ptr<RelayAdmission> connect_to(const Key& key, const std::string& target);
+  // For hidden listeners (relay/hidden_listener.hpp).
+  static std::unique_ptr<RelayAdmission> listen_as(const Key& key, const std::string& name);
+  static std::unique_ptr<RelayAdmission> answer(const Key& key, const std::string& token);
+  // Throws Error for a name that cannot be.
+  RelayAdmission(const Key& key, admission::Want want, const std::string& name);
+  // Reads not one byte beyond the verdict. kClosed where the relay went away. Throws SecurityError where the key was
+  // refused or the relay does not hold it, ProtocolError where that is no relay, Error for any other refusal (unknown
+  // target, not there now: `try_again()` tells).
+  IoStatus progress(int descriptor);
+  bool try_again() const { return try_again_; }
+
+ private:
+  void reply();
+  void judge();
+
+  Key key_;
+  admission::Request request_;
+  Transfer challenge_{admission::kChallengeBytes}, reply_, verdict_{admission::kVerdictBytes};
+  admission::Nonce relay_nonce_{};
+  admission::RequestBytes request_bytes_{};
+  bool try_again_ = false;
+};
+
 // The keys that a relay admits, by id.
 class KeyRing {
  public:
@@ -144,7 +152,6 @@ class AdmissionCheck {
   const KeyRing& keys_;
   admission::Nonce nonce_{};
   Transfer challenge_, incoming_, verdict_;
-  bool challenged_ = false;
   admission::RequestBytes request_bytes_{};
   admission::Request request_;
   const Key* key_ = nullptr;

@@ -6,15 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <future>
-#include <list>
-#include <random>
 
 #include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
-#include "wan/net/relay/relay_dial.hpp"
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan {
 
@@ -136,137 +131,95 @@ constexpr std::size_t kMaxAnswers = 512;                 // connections being ma
 constexpr double kFirstWait = 0.1, kMaxWait = 5;         // seconds between attempts to register
 constexpr auto kFirstAttempt = std::chrono::seconds(5);  // that start() waits for
 
-using Failure = RelayDial::Failure;
-
-// How the first attempt ended: registered where there is no failure.
-struct First {
-  std::optional<Failure> failure;
-  std::string reason;
-};
-
-class Hidden final : public HiddenListener {
- public:
-  Hidden(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived)
-      : loop_(loop), name_(route.target), relay_(route.relay), settings_(settings), arrived_(std::move(arrived)),
-        key_(read_key(route.key_file)), addresses_(resolve(route.relay)) {
-    RelayAdmission::listen_as(key_, name_);  // throws for a name that cannot be
-  }
-
-  ~Hidden() override { loop_.cancel(again_); }
-
-  std::future<First> begin() {
-    std::future<First> first = first_.get_future();
-    if (loop_.in_loop())
-      enroll();
-    else
-      loop_.post([this] { enroll(); });
-    return first;
-  }
-
- private:
-  void enroll() {
-    again_ = 0;
-    dial_ = std::make_unique<RelayDial>(
-        loop_, addresses_, settings_, [this] { return RelayAdmission::listen_as(key_, name_); },
-        [this](Socket socket) { enrolled(std::move(socket)); },
-        [this](Failure failure, const std::string& reason) { not_enrolled(failure, reason); });
-  }
-
-  void enrolled(Socket socket) {
-    dial_.reset();
-    wait_ = kFirstWait;
-    if (problem_logged_)
-      log(LogLevel::kInfo, fmt::format("registered again as '{}' at the relay {}", name_, relay_.text()));
-    problem_logged_ = false;
-    control_ = std::make_unique<ControlChannel>(
-        loop_, std::move(socket), [this](const std::string& token) { answer(token); },
-        [this](const std::string& reason) { lost(reason); });
-    settle({});
-  }
-
-  void not_enrolled(Failure failure, const std::string& reason) {
-    dial_.reset();
-    log_problem(fmt::format("cannot register as '{}' at the relay {} ({}): trying on", name_, relay_.text(), reason));
-    settle({failure, reason});
-    again();
-  }
-
-  void lost(const std::string& reason) {
-    control_.reset();
-    log_problem(fmt::format("the relay {} is gone, where '{}' was registered ({}): trying to come back", relay_.text(),
-                            name_, reason));
-    again();
-  }
-
-  // One line for each time of trouble.
-  void log_problem(const std::string& text) {
-    if (!problem_logged_) log(LogLevel::kWarning, text);
-    problem_logged_ = true;
-  }
-
-  // Those whom a relay's end has cut off come back at different moments.
-  void again() {
-    again_ = loop_.after(wait_ * std::uniform_real_distribution<>(0.5, 1.0)(random_), [this] { enroll(); });
-    wait_ = std::min(2 * wait_, kMaxWait);
-  }
-
-  void settle(const First& first) {
-    if (!settled_) first_.set_value(first);
-    settled_ = true;
-  }
-
-  void answer(const std::string& token) {
-    if (answers_.size() >= kMaxAnswers) return log_busy_once();
-    const auto place = answers_.emplace(answers_.end());
-    *place = std::make_unique<RelayDial>(
-        loop_, addresses_, settings_, [this, token] { return RelayAdmission::answer(key_, token); },
-        [this, place](Socket socket) {
-          answers_.erase(place);
-          const Address relay = peer_address(socket.descriptor());
-          arrived_(std::move(socket), relay);
-        },
-        [this, place](Failure, const std::string& reason) {
-          answers_.erase(place);
-          log(LogLevel::kWarning, fmt::format("cannot answer a call through the relay {} ({})", relay_.text(), reason));
-        });
-  }
-
-  void log_busy_once() {
-    log_once(LogLevel::kWarning,
-             fmt::format("the relay {} calls more often than '{}' can answer", relay_.text(), name_));
-  }
-
-  EventLoop& loop_;
-  std::string name_;
-  Endpoint relay_;
-  PathSettings settings_;
-  Arrived arrived_;
-  Key key_;
-  std::vector<Address> addresses_;
-  std::promise<First> first_;
-  bool settled_ = false;
-  bool problem_logged_ = false;
-  double wait_ = kFirstWait;
-  std::minstd_rand random_{std::random_device{}()};
-  EventLoop::Timer again_ = 0;
-  std::unique_ptr<RelayDial> dial_;
-  std::unique_ptr<ControlChannel> control_;
-  std::list<std::unique_ptr<RelayDial>> answers_;
-};
-
 }  // namespace
 
 std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const RelayRoute& route,
                                                       const PathSettings& settings, Arrived arrived) {
-  auto hidden = std::make_unique<Hidden>(loop, route, settings, std::move(arrived));
-  std::future<First> attempt = hidden->begin();
+  std::unique_ptr<HiddenListener> hidden(new HiddenListener(loop, route, settings, std::move(arrived)));
+  std::future<First> attempt = hidden->first_.get_future();
+  loop.call([&hidden] { hidden->enroll(); });
   // The loop itself cannot wait for what it has to do.
   if (loop.in_loop() || attempt.wait_for(kFirstAttempt) != std::future_status::ready) return hidden;
   const First first = attempt.get();
-  if (!first.failure || *first.failure == Failure::kAgain) return hidden;
+  if (!first.failure || *first.failure == Connector::Failure::kAgain) return hidden;
   loop.call([&hidden] { hidden.reset(); });
-  if (*first.failure == Failure::kSecurity) throw SecurityError(first.reason);
+  if (*first.failure == Connector::Failure::kSecurity) throw SecurityError(first.reason);
   throw Error(first.reason);
+}
+
+HiddenListener::HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived)
+    : loop_(loop), name_(route.target), relay_(route.relay), settings_(settings), arrived_(std::move(arrived)),
+      key_(read_key(route.key_file)), addresses_(resolve(route.relay)), wait_(kFirstWait) {
+  RelayAdmission::listen_as(key_, name_);  // throws for a name that cannot be
+}
+
+void HiddenListener::enroll() {
+  again_ = 0;
+  dial_ = std::make_unique<Connector>(
+      loop_, addresses_, settings_, RelayAdmission::listen_as(key_, name_),
+      [this](Socket socket, const Address&) { enrolled(std::move(socket)); },
+      [this](Connector::Failure failure, const std::string& reason) { not_enrolled(failure, reason); });
+}
+
+void HiddenListener::enrolled(Socket socket) {
+  dial_.reset();
+  wait_ = kFirstWait;
+  if (problem_logged_)
+    log(LogLevel::kInfo, fmt::format("registered again as '{}' at the relay {}", name_, relay_.text()));
+  problem_logged_ = false;
+  control_ = std::make_unique<ControlChannel>(
+      loop_, std::move(socket), [this](const std::string& token) { answer(token); },
+      [this](const std::string& reason) { lost(reason); });
+  settle({});
+}
+
+void HiddenListener::not_enrolled(Connector::Failure failure, const std::string& reason) {
+  dial_.reset();
+  log_problem(fmt::format("cannot register as '{}' at the relay {} ({}): trying on", name_, relay_.text(), reason));
+  settle({failure, reason});
+  again();
+}
+
+void HiddenListener::lost(const std::string& reason) {
+  control_.reset();
+  log_problem(fmt::format("the relay {} is gone, where '{}' was registered ({}): trying to come back", relay_.text(),
+                          name_, reason));
+  again();
+}
+
+// One line for each time of trouble.
+void HiddenListener::log_problem(const std::string& text) {
+  if (!problem_logged_) log(LogLevel::kWarning, text);
+  problem_logged_ = true;
+}
+
+// Those whom a relay's end has cut off come back at different moments.
+void HiddenListener::again() {
+  again_ = loop_.after(wait_ * std::uniform_real_distribution<>(0.5, 1.0)(random_), [this] { enroll(); });
+  wait_ = std::min(2 * wait_, kMaxWait);
+}
+
+void HiddenListener::settle(const First& first) {
+  if (!settled_) first_.set_value(first);
+  settled_ = true;
+}
+
+void HiddenListener::answer(const std::string& token) {
+  if (answers_.size() >= kMaxAnswers)
+    return log_once(LogLevel::kWarning,
+                    fmt::format("the relay {} calls more often than '{}' can answer", relay_.text(), name_));
+  const auto place = answers_.emplace(answers_.end());
+  *place = std::make_unique<Connector>(
+      loop_, addresses_, settings_, RelayAdmission::answer(key_, token),
+      [this, place](Socket socket, const Address& relay) {
+        const Address from = relay;
+        answers_.erase(place);
+        arrived_(std::move(socket), from);
+      },
+      [this, place](Connector::Failure, const std::string& reason) {
+        answers_.erase(place);
+        log(LogLevel::kWarning, fmt::format("cannot answer a call through the relay {} ({})", relay_.text(), reason));
+      });
 }
 
 }  // namespace maki::wan

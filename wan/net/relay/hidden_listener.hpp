@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <future>
+#include <list>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 
-#include "wan/net/relay/admission.hpp"
+#include "wan/net/relay/connector.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/socket/event_loop.hpp"
 #include "wan/net/socket/tcp.hpp"
@@ -67,12 +70,47 @@ class ControlChannel final : private Pollable {
 class HiddenListener {
  public:
   using Arrived = std::function<void(Socket, const Address& relay)>;  // in the loop's thread
-  virtual ~HiddenListener() = default;                                // in the loop's thread
   // Registers, and again whenever the control connection is lost. Throws SecurityError, Error for what is wrong from
   // the start (key file, relay's name unknown, refused at first): waits for the first attempt, at most five seconds,
   // after which it goes on in the background. Called in the loop's thread it cannot wait, and a refusal is only logged.
   static std::unique_ptr<HiddenListener> start(EventLoop& loop, const RelayRoute& route, const PathSettings& settings,
                                                Arrived arrived);
+  ~HiddenListener() { loop_.cancel(again_); }  // in the loop's thread
+  HiddenListener(const HiddenListener&) = delete;
+
+ private:
+  // How the first attempt ended: registered where there is no failure.
+  struct First {
+    std::optional<Connector::Failure> failure;
+    std::string reason;
+  };
+
+  HiddenListener(EventLoop& loop, const RelayRoute& route, const PathSettings& settings, Arrived arrived);
+  void enroll();
+  void enrolled(Socket socket);
+  void not_enrolled(Connector::Failure failure, const std::string& reason);
+  void lost(const std::string& reason);
+  void log_problem(const std::string& text);
+  void again();
+  void settle(const First& first);
+  void answer(const std::string& token);
+
+  EventLoop& loop_;
+  std::string name_;
+  Endpoint relay_;
+  PathSettings settings_;
+  Arrived arrived_;
+  Key key_;
+  std::vector<Address> addresses_;
+  std::promise<First> first_;
+  bool settled_ = false;
+  bool problem_logged_ = false;
+  double wait_;  // before the next attempt to register
+  std::minstd_rand random_{std::random_device{}()};
+  EventLoop::Timer again_ = 0;
+  std::unique_ptr<Connector> dial_;
+  std::unique_ptr<ControlChannel> control_;
+  std::list<std::unique_ptr<Connector>> answers_;
 };
 
 }  // namespace maki::wan

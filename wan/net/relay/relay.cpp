@@ -17,11 +17,6 @@ void check_range(const char* name, double value, double least, double most) {
                 fmt::format("it has to be from {:g} to {:g}", least, most));
 }
 
-int pump_threads(int asked) {
-  if (asked > 0) return asked;
-  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
-}
-
 }  // namespace
 
 void RelaySettings::check() const {
@@ -34,9 +29,6 @@ void RelaySettings::check() const {
   check_range("admission_timeout", admission_timeout, 0.01, 3600);
   check_range("answer_timeout", answer_timeout, 0.01, 3600);
   check_range("idle_timeout", idle_timeout, 0.01, 1e7);
-  if (key_files.empty())
-    throw SecurityError("the relay has no key", "only peers that hold one of its keys may use it",
-                        "make one with 'maki wan keygen', give it here with --key and copy it to the peers");
   for (const auto& [name, endpoint] : destinations) {
     if (!admission::valid_name(name))
       throw Error(fmt::format("'{}' cannot be a name at a relay", name), "",
@@ -51,7 +43,8 @@ class Relay::Handle {
  public:
   explicit Handle(const RelaySettings& settings) : loop_("relay"), core_(std::make_unique<RelayCore>(loop_, settings)) {
     address_ = {core_->address().host(), core_->address().port()};
-    const int threads = pump_threads(settings.threads);
+    const auto cores = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
+    const int threads = settings.threads > 0 ? settings.threads : cores;
     for (int i = 0; i < threads; ++i) {
       pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
                                                    [this](const SessionReport& report) {
@@ -77,17 +70,11 @@ class Relay::Handle {
   RelayStatus status() {
     RelayStatus status;
     loop_.call([&] { status = core_->status(); });
-    status.bytes = sum();
+    for (const auto& pump : pumps_) status.bytes += pump->bytes();
     return status;
   }
 
  private:
-  std::uint64_t sum() const {
-    std::uint64_t bytes = 0;
-    for (const auto& pump : pumps_) bytes += pump->bytes();
-    return bytes;
-  }
-
   EventLoop loop_;
   std::unique_ptr<RelayCore> core_;
   std::vector<std::unique_ptr<RelayPump>> pumps_;

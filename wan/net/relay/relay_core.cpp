@@ -6,93 +6,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 #include "wan/net/quantity.hpp"
 
 namespace maki::wan {
-
-// ---- those who come ------------------------------------------------------------------------------------------------
-
-RelayClient::RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, Connection connection, double timeout)
-    : loop_(loop), host_(host), check_(keys), connection_(std::move(connection)), timeout_(timeout) {
-  loop_.watch(connection_.socket.descriptor(), true, true, *this);
-  limit_time("did not say what it wants");
-}
-
-RelayClient::~RelayClient() {
-  loop_.cancel(timer_);
-  if (connection_.socket.open()) loop_.forget(connection_.socket.descriptor());
-}
-
-void RelayClient::limit_time(const char* what) {
-  loop_.cancel(timer_);
-  timer_ = loop_.after(timeout_, [this, what] { leave(fmt::format("{} in {:.3g} seconds", what, timeout_)); });
-}
-
-void RelayClient::on_ready(bool, bool) {
-  switch (step_) {
-    case Step::kAsking: return receive_request();
-    case Step::kVerdict: return send_verdict();
-    case Step::kWaiting:
-      if (!still_there()) leave("went away while it waited");
-  }
-}
-
-void RelayClient::receive_request() {
-  try {
-    const IoStatus status = check_.receive(connection_.socket.descriptor());
-    if (status == IoStatus::kClosed) return leave("went away before it said what it wants");
-    if (status != IoStatus::kDone)
-      return loop_.change(connection_.socket.descriptor(), true, status == IoStatus::kWantWrite);
-  } catch (const Error& error) {
-    return leave(error.what());
-  }
-  loop_.cancel(timer_);
-  step_ = Step::kWaiting;
-  loop_.change(connection_.socket.descriptor(), true, false);
-  host_.asked(*this);
-}
-
-// Nothing may come before the verdict is out.
-bool RelayClient::still_there() const {
-  char byte = 0;
-  const ssize_t got = recv(connection_.socket.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-}
-
-void RelayClient::decide(const admission::Verdict& verdict, Then then) {
-  check_.decide(verdict);
-  then_ = std::move(then);
-  step_ = Step::kVerdict;
-  limit_time("did not take its verdict");
-  loop_.change(connection_.socket.descriptor(), false, true);
-  send_verdict();
-}
-
-void RelayClient::send_verdict() {
-  const IoStatus status = check_.send_verdict(connection_.socket.descriptor());
-  if (status == IoStatus::kClosed) return leave("went away before its verdict");
-  if (status != IoStatus::kDone) return;
-  const Then then = std::move(then_);
-  then(*this);
-}
-
-Socket RelayClient::take() {
-  loop_.cancel(timer_);
-  loop_.forget(connection_.socket.descriptor());
-  return std::move(connection_.socket);
-}
-
-void RelayClient::leave(const std::string& why) {
-  loop_.cancel(timer_);
-  const std::string reason = why;
-  host_.gone(*this, reason);
-}
-
-// ---- what they want ------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -101,10 +19,10 @@ using admission::Want;
 // So fresh a sign of life means that the listener is there, and another one wants its name.
 constexpr double kAlive = 2.5 * kControlBeat;
 constexpr int kNotesPerSecond = 20;
-// What waits in a socket delays what comes after it.
-constexpr int kUnsent = 256 << 10;
 
+// What waits in a socket delays what comes after it.
 void bound_unsent(const Socket& socket) {
+  constexpr int kUnsent = 256 << 10;
   setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof(kUnsent));
 }
 
@@ -128,8 +46,7 @@ void RelayCore::stop() {
   loop_.cancel(pause_);
   if (socket_.open()) loop_.forget(socket_.descriptor());
   socket_ = Socket();
-  for (auto& [token, call] : calls_) loop_.cancel(call.timer);
-  calls_.clear();
+  end_calls([](const Call&) { return true; });
   answers_.clear();
   dials_.clear();
   strangers_ = {};
@@ -139,13 +56,12 @@ void RelayCore::stop() {
 }
 
 RelayStatus RelayCore::status() const {
-  RelayStatus status;
-  status.sessions = static_cast<int>(sessions_.size());
-  status.half_open = static_cast<int>(asking_.size());
-  status.names = static_cast<int>(names_.size());
-  status.sessions_ever = sessions_ever_;
-  status.refused = refused_;
-  return status;
+  return {.sessions = static_cast<int>(sessions_.size()),
+          .half_open = static_cast<int>(asking_.size()),
+          .names = static_cast<int>(names_.size()),
+          .sessions_ever = sessions_ever_,
+          .refused = refused_,
+          .bytes = 0};
 }
 
 void RelayCore::on_ready(bool, bool) {
@@ -165,10 +81,9 @@ void RelayCore::on_ready(bool, bool) {
 
 void RelayCore::take(Socket socket, const Address& address) {
   const std::uint64_t number = next_++;
-  Host& host = *this;
   RelayClient::Connection connection{number, std::move(socket), address};
   asking_[number] =
-      std::make_unique<RelayClient>(loop_, host, keys_, std::move(connection), settings_.admission_timeout);
+      std::make_unique<RelayClient>(loop_, *this, keys_, std::move(connection), settings_.admission_timeout);
   strangers_.enter(address.network(), *asking_[number]);
   if (strangers_.size() > static_cast<std::size_t>(settings_.half_open))
     gone(strangers_.surplus(), "dropped: too many have not yet said what they want");
@@ -176,8 +91,7 @@ void RelayCore::take(Socket socket, const Address& address) {
 
 void RelayCore::asked(RelayClient& client) {
   strangers_.leave(client);
-  auto node = asking_.extract(client.number());
-  waiting_.insert(std::move(node));
+  waiting_.insert(asking_.extract(client.number()));
   if (!client.admitted())
     return refuse(client, Code::kKey, "the relay has no such key, or the answer was not made with it");
   switch (client.request().want) {
@@ -196,14 +110,7 @@ void RelayCore::gone(RelayClient& client, const std::string& why) {
 
 void RelayCore::drop(std::uint64_t client) {
   dials_.erase(client);
-  for (auto call = calls_.begin(); call != calls_.end();) {
-    if (call->second.caller != client) {
-      ++call;
-      continue;
-    }
-    loop_.cancel(call->second.timer);
-    call = calls_.erase(call);
-  }
+  end_calls([client](const Call& call) { return call.caller == client; });
   if (const auto answering = answers_.find(client); answering != answers_.end()) {
     const std::uint64_t caller = answering->second;
     answers_.erase(answering);
@@ -214,6 +121,14 @@ void RelayCore::drop(std::uint64_t client) {
     asking_.erase(asking);
   }
   waiting_.erase(client);
+}
+
+void RelayCore::end_calls(const std::function<bool(const Call&)>& which) {
+  std::erase_if(calls_, [&](const auto& item) {
+    if (!which(item.second)) return false;
+    loop_.cancel(item.second.timer);
+    return true;
+  });
 }
 
 void RelayCore::refuse(RelayClient& client, Code code, const std::string& reason) {
@@ -268,16 +183,16 @@ void RelayCore::connect(RelayClient& client) {
 
 void RelayCore::dial(RelayClient& client, const std::vector<Address>& addresses) {
   PathSettings settings = settings_.socket;
-  settings.connect_timeout = settings_.answer_timeout / static_cast<double>(addresses.size());
+  settings.connect_timeout = settings_.answer_timeout;
   const std::uint64_t caller = client.number();
-  dials_[caller] = std::make_unique<RelayDial>(
-      loop_, addresses, settings, RelayDial::Ask(),
-      [this, caller, name = client.request().name](Socket socket) {
-        const std::string to = fmt::format("'{}' at {}", name, peer_address(socket.descriptor()).text());
+  dials_[caller] = std::make_unique<Connector>(
+      loop_, addresses, settings, nullptr,
+      [this, caller, name = client.request().name](Socket socket, const Address& peer) {
+        const std::string to = fmt::format("'{}' at {}", name, peer.text());
         dials_.erase(caller);
         join(caller, std::move(socket), to);
       },
-      [this, caller](RelayDial::Failure, const std::string& reason) {
+      [this, caller](Connector::Failure, const std::string& reason) {
         dials_.erase(caller);
         refuse_caller(caller, "the relay cannot reach it (" + reason + ")");
       });
@@ -373,15 +288,10 @@ void RelayCore::unenroll(const std::string& name, const std::string& reason) {
   log(LogLevel::kInfo, fmt::format("'{}' is gone: {}", name, reason));
   names_.erase(name);
   std::vector<std::uint64_t> callers;
-  for (auto call = calls_.begin(); call != calls_.end();) {
-    if (call->second.name != name) {
-      ++call;
-      continue;
-    }
-    loop_.cancel(call->second.timer);
-    callers.push_back(call->second.caller);
-    call = calls_.erase(call);
-  }
+  end_calls([&](const Call& call) {
+    if (call.name == name) callers.push_back(call.caller);
+    return call.name == name;
+  });
   for (const std::uint64_t caller : callers) refuse_caller(caller, "the listener went away");
 }
 

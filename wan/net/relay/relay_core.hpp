@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "wan/net/relay/admission.hpp"
+#include "wan/net/relay/connector.hpp"
 #include "wan/net/relay/hidden_listener.hpp"
 #include "wan/net/relay/relay.hpp"
-#include "wan/net/relay/relay_dial.hpp"
 #include "wan/net/relay/session.hpp"
 #include "wan/net/socket/crowd.hpp"
 #include "wan/net/socket/event_loop.hpp"
@@ -18,15 +18,12 @@
 
 namespace maki::wan {
 
-// A connection that a relay has accepted, until it is refused or handed on.
+class RelayCore;
+
+// A connection that a relay has accepted, until it is refused or handed on. In the loop's thread, where its core may
+// delete it inside any call.
 class RelayClient final : private Pollable {
  public:
-  // All in the loop's thread; the client may be deleted inside any of them.
-  struct Host {
-    virtual ~Host() = default;
-    virtual void asked(RelayClient& client) = 0;                         // decide() is to follow, now or later
-    virtual void gone(RelayClient& client, const std::string& why) = 0;  // nothing follows
-  };
   using Then = std::function<void(RelayClient&)>;
 
   struct Connection {
@@ -34,14 +31,14 @@ class RelayClient final : private Pollable {
     Socket socket;
     Address address;  // of the client
   };
-  RelayClient(EventLoop& loop, Host& host, const KeyRing& keys, Connection connection, double timeout);
+  RelayClient(EventLoop& loop, RelayCore& core, const KeyRing& keys, Connection connection, double timeout);
   ~RelayClient() override;
 
   std::uint64_t number() const { return connection_.number; }
   const Address& address() const { return connection_.address; }
   bool admitted() const { return check_.admitted(); }
   const admission::Request& request() const { return check_.request(); }
-  // Once, after asked(). `then` when the verdict has left.
+  // Once, after RelayCore::asked(). `then` when the verdict has left.
   void decide(const admission::Verdict& verdict, Then then);
   Socket take();  // the socket, from `then` on
 
@@ -55,7 +52,7 @@ class RelayClient final : private Pollable {
   void limit_time(const char* what);
 
   EventLoop& loop_;
-  Host& host_;
+  RelayCore& core_;
   AdmissionCheck check_;
   Connection connection_;
   double timeout_;
@@ -66,7 +63,7 @@ class RelayClient final : private Pollable {
 
 // What a relay decides: who may, who is meant, and which two connections belong together. One thread; the bytes are
 // moved by others.
-class RelayCore final : private RelayClient::Host, private Pollable {
+class RelayCore final : private Pollable {
  public:
   // Any thread; then everything in the loop's.
   RelayCore(EventLoop& loop, const RelaySettings& settings);
@@ -78,6 +75,10 @@ class RelayCore final : private RelayClient::Host, private Pollable {
   void ended(const SessionReport& report);
   Address address() const { return local_address(socket_.descriptor()); }
   RelayStatus status() const;  // but for the bytes
+
+  // Of its clients.
+  void asked(RelayClient& client);                         // decide() is to follow, now or later
+  void gone(RelayClient& client, const std::string& why);  // nothing follows
 
  private:
   using Verdict = admission::Verdict;
@@ -101,11 +102,10 @@ class RelayCore final : private RelayClient::Host, private Pollable {
 
   void on_ready(bool readable, bool writable) override;
   void take(Socket socket, const Address& address);
-  void asked(RelayClient& client) override;
-  void gone(RelayClient& client, const std::string& why) override;
   void refuse(RelayClient& client, Code code, const std::string& reason);
   void refuse_caller(std::uint64_t caller, const std::string& reason);
   void drop(std::uint64_t client);
+  void end_calls(const std::function<bool(const Call&)>& which);
 
   void connect(RelayClient& client);
   bool room_for(RelayClient& client);
@@ -128,7 +128,7 @@ class RelayCore final : private RelayClient::Host, private Pollable {
   Clients asking_;                                             // not yet known
   Crowd<RelayClient> strangers_;                               // the same, by where they come from
   Clients waiting_;                                            // for what they asked for
-  std::map<std::uint64_t, std::unique_ptr<RelayDial>> dials_;  // for the caller
+  std::map<std::uint64_t, std::unique_ptr<Connector>> dials_;  // for the caller
   std::map<std::string, Call> calls_;                          // by token
   std::map<std::uint64_t, std::uint64_t> answers_;             // answering client -> caller
   std::map<std::string, Registered> names_;

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "wan/net/error.hpp"
-#include "wan/net/wall_clock.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan {
 

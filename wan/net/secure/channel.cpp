@@ -2,18 +2,12 @@
 
 #include <sys/socket.h>
 
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/secure/tls.hpp"
 
 namespace maki::wan {
 
 namespace {
-
-class PlainContext final : public SecurityContext {
- public:
-  explicit PlainContext(const Security& security) : SecurityContext(security) {}
-  bool encrypted() const override { return false; }
-};
 
 class PlainChannel final : public Channel {
  public:
@@ -61,7 +55,7 @@ std::shared_ptr<const SecurityContext> SecurityContext::make(const Security& sec
   log_once(
       LogLevel::kWarning,
       "insecure: paths are neither encrypted nor authenticated; anyone on the way can read and change what they carry");
-  return std::make_shared<PlainContext>(security);
+  return std::make_shared<SecurityContext>(security);
 }
 
 std::unique_ptr<Channel> make_channel(std::shared_ptr<const SecurityContext> security, Socket socket, Side side,

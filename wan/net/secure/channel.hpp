@@ -19,17 +19,15 @@ class SecurityContext {
   virtual ~SecurityContext() = default;
   // Throws SecurityError: nothing or more than one way given, bad files. Logs a warning for insecure.
   static std::shared_ptr<const SecurityContext> make(const Security& security);
-  virtual bool encrypted() const = 0;
+  explicit SecurityContext(const Security& security)
+      : encrypted_(!security.insecure), named_(!security.own_name.empty()), party_(party_of(security.own_name)) {}
+  bool encrypted() const { return encrypted_; }  // a TlsContext (secure/tls.hpp)
   const Party& party() const { return party_; }  // who we are
   bool named() const { return named_; }          // by Security::own_name
 
- protected:
-  explicit SecurityContext(const Security& security)
-      : party_(party_of(security.own_name)), named_(!security.own_name.empty()) {}
-
  private:
+  bool encrypted_, named_;
   Party party_;
-  bool named_;
 };
 
 enum class Side { kConnecting, kListening };

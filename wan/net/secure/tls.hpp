@@ -21,7 +21,6 @@ struct FreeSsl {
 class TlsContext final : public SecurityContext {
  public:
   explicit TlsContext(const Security& security);  // keys or certificates
-  bool encrypted() const override { return true; }
 
   bool uses_keys() const { return !keys_.empty(); }
   const Key& first_key() const { return keys_.front(); }

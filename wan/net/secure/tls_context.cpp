@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/secure/tls.hpp"
 
 namespace maki::wan {

@@ -1,11 +1,21 @@
 // One thread, one epoll: readiness of sockets, timers, and calls posted from other threads.
 #pragma once
 
+#include <sys/epoll.h>
+
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <map>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "wan/net/descriptor.hpp"
 
 namespace maki::wan {
 
@@ -31,7 +41,7 @@ class EventLoop {
   // of `work` is thrown here.
   void post(std::function<void()> work);
   void call(const std::function<void()>& work);
-  bool in_loop() const;
+  bool in_loop() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   // In the loop's thread only. Level-triggered. A forgotten descriptor is not reported again, not even from the batch
   // of events at hand; close it only afterwards.
@@ -44,8 +54,36 @@ class EventLoop {
   void cancel(Timer timer);  // harmless for one that has run
 
  private:
-  class Core;
-  std::unique_ptr<Core> core_;
+  // The age tells a descriptor from an earlier one of the same number within a batch of events.
+  struct Watched {
+    Pollable* who;
+    std::uint32_t age;
+    std::uint32_t events;
+  };
+
+  void run();
+  int wait();
+  void deliver(const epoll_event& event);
+  bool run_posted();
+  void run_timers();
+  void wake();
+  void control(int operation, int descriptor, const Watched& watched);
+
+  Descriptor epoll_, wake_;
+  bool precise_wait_ = true;  // the kernel has epoll_pwait2
+  std::unordered_map<int, Watched> watched_;
+  std::uint32_t next_age_ = 1;
+  std::array<epoll_event, 128> events_{};
+
+  std::map<std::pair<Clock::time_point, Timer>, std::function<void()>> timers_;
+  std::unordered_map<Timer, Clock::time_point> timer_times_;
+  Timer next_timer_ = 1;
+
+  std::mutex mutex_;  // of what follows
+  std::vector<std::function<void()>> posted_;
+  bool stopping_ = false;
+
+  std::thread thread_;
 };
 
 }  // namespace maki::wan

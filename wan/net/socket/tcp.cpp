@@ -1,8 +1,6 @@
 #include "wan/net/socket/tcp.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -15,7 +13,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -23,131 +20,19 @@
 #include <thread>
 
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 
 namespace maki::wan {
 
-// ---- addresses -----------------------------------------------------------------------------------------------------
-
-namespace {
-
-struct AddressList {
-  addrinfo* first = nullptr;
-  AddressList() = default;
-  AddressList(const AddressList&) = delete;
-  AddressList& operator=(const AddressList&) = delete;
-  ~AddressList() {
-    if (first != nullptr) freeaddrinfo(first);
-  }
-};
-
-Address from(const sockaddr* address, socklen_t length) {
-  Address result;
-  std::memcpy(&result.storage, address, length);
-  result.length = length;
-  return result;
-}
-
-Address wildcard(int family, std::uint16_t port) {
-  Address address;
-  if (family == AF_INET6) {
-    sockaddr_in6 six{};
-    six.sin6_family = AF_INET6;
-    six.sin6_addr = in6addr_any;
-    six.sin6_port = htons(port);
-    return from(reinterpret_cast<const sockaddr*>(&six), sizeof(six));
-  }
-  sockaddr_in four{};
-  four.sin_family = AF_INET;
-  four.sin_addr.s_addr = htonl(INADDR_ANY);
-  four.sin_port = htons(port);
-  return from(reinterpret_cast<const sockaddr*>(&four), sizeof(four));
-}
-
-// An IPv4 peer of a socket that takes both families is shown as the IPv4 address that it is.
-bool mapped(const Address& address) {
-  const auto& six = reinterpret_cast<const sockaddr_in6&>(address.storage);
-  return address.storage.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six.sin6_addr);
-}
-
-std::vector<Address> look_up(const Endpoint& endpoint, int flags) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  AddressList list;
-  const std::string port = std::to_string(endpoint.port);
-  const int result = getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &list.first);
-  if (result != 0) {
-    const std::string why = result == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(result);
-    throw Error("cannot find the address of '" + endpoint.host + "'", why, "check the name, or give its IP address");
-  }
-  std::vector<Address> found;
-  for (const addrinfo* i = list.first; i != nullptr; i = i->ai_next) {
-    if (i->ai_family == AF_INET || i->ai_family == AF_INET6) found.push_back(from(i->ai_addr, i->ai_addrlen));
-  }
-  if (found.empty()) throw Error("cannot find the address of '" + endpoint.host + "'", "it has none of IPv4 or IPv6");
-  return found;
-}
-
-}  // namespace
-
-std::string Address::host() const {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (storage.ss_family == AF_INET) {
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, text, sizeof(text));
-  } else if (storage.ss_family == AF_INET6) {
-    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr, text, sizeof(text));
-    if (mapped(*this)) return std::string(text).substr(std::strlen("::ffff:"));
-  }
-  return text;
-}
-
-std::uint16_t Address::port() const {
-  if (storage.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(storage).sin_port);
-  if (storage.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(storage).sin6_port);
-  return 0;
-}
-
-std::string Address::text() const { return Endpoint{host(), port()}.text(); }
-
-std::string Address::network() const {
-  if (storage.ss_family != AF_INET6 || mapped(*this)) return host();
-  Address first = *this;
-  auto& six = reinterpret_cast<sockaddr_in6&>(first.storage).sin6_addr;
-  std::fill(std::begin(six.s6_addr) + 8, std::end(six.s6_addr), std::uint8_t{0});
-  return first.host() + "/64";
-}
-
-std::vector<Address> resolve(const Endpoint& endpoint) {
-  if (endpoint.host.empty()) throw Error("cannot connect to '" + endpoint.text() + "'", "it names no host");
-  const std::vector<Address> found = look_up(endpoint, 0);
-  std::vector<Address> one, other, taken;
-  for (const Address& address : found) {
-    (address.storage.ss_family == found[0].storage.ss_family ? one : other).push_back(address);
-  }
-  for (std::size_t i = 0; i < std::max(one.size(), other.size()); ++i) {
-    if (i < one.size()) taken.push_back(one[i]);
-    if (i < other.size()) taken.push_back(other[i]);
-  }
-  return taken;
-}
-
-Address resolve_local(const Endpoint& endpoint) {
-  if (!endpoint.host.empty()) return look_up(endpoint, AI_PASSIVE).front();
-  const Socket six(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return wildcard(six.open() ? AF_INET6 : AF_INET, endpoint.port);
-}
+// ---- connections ---------------------------------------------------------------------------------------------------
 
 int connect_error(int descriptor) {
   int error = 0;
   socklen_t length = sizeof(error);
   if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
   if (error != 0) return error;
-  Address here, there;
-  here.length = there.length = sizeof(sockaddr_storage);
-  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&there.storage), &there.length) != 0) return errno;
-  if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&here.storage), &here.length) != 0) return errno;
+  const Address there = peer_address(descriptor);
+  if (there.length == 0) return errno;
+  const Address here = local_address(descriptor);
   // On one machine, where nobody listens, TCP can connect a socket to itself: the port it was given is the port it
   // asked for.
   const bool itself = here.length == there.length && std::memcmp(&here.storage, &there.storage, here.length) == 0;
@@ -171,19 +56,20 @@ Socket accept_from(int descriptor, Address& peer) {
   }
 }
 
-Address local_address(int descriptor) {
+namespace {
+
+// Empty where `ask`, getsockname or getpeername, fails.
+template <class Ask>
+Address address_by(Ask ask, int descriptor) {
   Address address;
   address.length = sizeof(address.storage);
-  if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return {};
-  return address;
+  return ask(descriptor, reinterpret_cast<sockaddr*>(&address.storage), &address.length) == 0 ? address : Address{};
 }
 
-Address peer_address(int descriptor) {
-  Address address;
-  address.length = sizeof(address.storage);
-  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return {};
-  return address;
-}
+}  // namespace
+
+Address local_address(int descriptor) { return address_by(getsockname, descriptor); }
+Address peer_address(int descriptor) { return address_by(getpeername, descriptor); }
 
 IoResult read_some(int descriptor, std::span<std::byte> buffer) {
   if (buffer.empty()) return {};
@@ -295,24 +181,8 @@ void apply_options(int descriptor, const PathSettings& settings, bool bulk) {
 
 namespace {
 
-void set_port(Address& address, std::uint16_t port) {
-  if (address.storage.ss_family == AF_INET6) {
-    reinterpret_cast<sockaddr_in6&>(address.storage).sin6_port = htons(port);
-  } else {
-    reinterpret_cast<sockaddr_in&>(address.storage).sin_port = htons(port);
-  }
-}
-
-// Any address of the family, port 0.
-Address any_of_family(sa_family_t family) {
-  Address address;
-  address.storage.ss_family = family;
-  address.length = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  return address;
-}
-
 Address source_of(const PathSettings& settings, const Address& target) {
-  if (settings.local_address.empty()) return any_of_family(target.storage.ss_family);
+  if (settings.local_address.empty()) return Address::any(target.storage.ss_family, 0);
   const Address source = resolve_local({settings.local_address, 0});
   if (source.storage.ss_family != target.storage.ss_family) {
     throw Error(fmt::format("cannot connect to {} from local_address = {}", target.text(), settings.local_address),
@@ -354,7 +224,7 @@ Socket try_from(const Address& target, Address source, std::uint16_t port, const
       const int yes = 1;  // the port is chosen when it connects, and may serve several targets
       setsockopt(socket.descriptor(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes));
     }
-    set_port(source, port);
+    source.set_port(port);
     error = bind_to(socket.descriptor(), source);
     if (error != 0 && error != EADDRINUSE) {
       throw Error(fmt::format("cannot connect from {}", source.text()), std::strerror(error),
@@ -397,39 +267,25 @@ Socket start_connect(const Address& address, const PathSettings& settings) {
   throw Error("cannot connect to " + address.text(), std::strerror(error));
 }
 
-namespace {
-
-// 0 or errno. A port that two sockets try to listen on at the same moment is refused to both, although neither has it:
-// the kernel lets both bind (SO_REUSEADDR) and each then sees the other about to listen. They try again at different
-// times.
-int listen_at(const Endpoint& local, const Address& address, const PathSettings& settings, int backlog, bool& nearly,
-              Socket& socket) {
-  socket = make_socket(address.storage.ss_family);
-  const int descriptor = socket.descriptor();
-  allow_reuse(descriptor);
-  if (address.storage.ss_family == AF_INET6) {
-    const int only_six = local.host.empty() ? 0 : 1;  // without a host: both families
-    setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof(only_six));
-  }
-  apply_options(descriptor,
-                settings);  // what is accepted inherits them; the window must be known before the first segment
-  if (const int error = bind_to(descriptor, address); error != 0) return error;
-  if (listen(descriptor, backlog) == 0) return 0;
-  nearly = errno == EADDRINUSE;
-  return errno;
-}
-
-}  // namespace
-
+// A port that two sockets try to listen on at the same moment is refused to both, although neither has it: the kernel
+// lets both bind (SO_REUSEADDR) and each then sees the other about to listen. They try again at different times.
 Socket listen_on(const Endpoint& local, const PathSettings& settings, int backlog) {
   constexpr int kAttempts = 5;
   const Address address = resolve_local(local);
-  Socket socket;
   for (int attempt = 1;; ++attempt) {
-    bool nearly = false;
-    const int error = listen_at(local, address, settings, backlog, nearly, socket);
+    Socket socket = make_socket(address.storage.ss_family);
+    const int descriptor = socket.descriptor();
+    allow_reuse(descriptor);
+    if (address.storage.ss_family == AF_INET6) {
+      const int only_six = local.host.empty() ? 0 : 1;  // without a host: both families
+      setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof(only_six));
+    }
+    // What is accepted inherits them; the window must be known before the first segment.
+    apply_options(descriptor, settings);
+    int error = bind_to(descriptor, address);
+    if (error == 0) error = listen(descriptor, backlog) == 0 ? 0 : errno;
     if (error == 0) return socket;
-    if (!nearly || attempt == kAttempts)
+    if (error != EADDRINUSE || attempt == kAttempts)
       throw Error("cannot listen on " + address.text(), std::strerror(error), listen_advice(error));
     thread_local std::minstd_rand random(std::random_device{}());
     std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution(100, 5000)(random)));

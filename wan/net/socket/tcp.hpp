@@ -16,6 +16,8 @@ namespace maki::wan {
 struct Address {
   sockaddr_storage storage{};
   socklen_t length = 0;
+  static Address any(sa_family_t family, std::uint16_t port);
+  void set_port(std::uint16_t port);
   std::string text() const;  // "1.2.3.4:80", "[::1]:80"
   std::string host() const;  // without the port
   std::uint16_t port() const;

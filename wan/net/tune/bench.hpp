@@ -1,7 +1,7 @@
 // What the two ends of a measurement say to each other over the path that they measure: orders of the side that
 // called, replies of the side that was called, echoes, and payload that nobody looks at.
 //
-//   hello window= congestion= ...  -> welcome largest= (kernel limits), or again: the listener was made anew, call again
+//   hello window= congestion= ...  -> welcome (kernel limits), or again: the listener was made anew, call again
 //   change send_chunk= receive_chunk= pacing=  -> changed
 //   echo count=                    8 bytes each way, so often; back comes the clock of the side that was called, in ns
 //   take bytes= count= flight=     -> ready, then payload, then done at= (messages, so many of them in flight)

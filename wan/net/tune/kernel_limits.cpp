@@ -1,4 +1,4 @@
-#include "wan/net/tune/kernel_limits.hpp"
+#include "wan/net/tune/measure.hpp"
 
 #include <fmt/format.h>
 #include <netinet/in.h>

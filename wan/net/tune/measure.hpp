@@ -1,15 +1,41 @@
-// Measuring a link between two sites.
+// A link between two sites: what the kernels of its ends allow, measuring it, and finding its settings.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "wan/net/settings.hpp"
-#include "wan/net/tune/kernel_limits.hpp"
+#include "wan/net/tune/words.hpp"
 
 namespace maki::wan {
+
+// What the kernel of one end allows its sockets. Bytes; 0 where it does not say.
+struct KernelLimits {
+  std::uint64_t rmem_max = 0, wmem_max = 0;          // bounds of SO_RCVBUF and SO_SNDBUF: settings.window
+  std::uint64_t tcp_rmem_max = 0, tcp_wmem_max = 0;  // bounds of the kernel's own tuning
+  bool slow_start_after_idle = false;
+  std::string congestion;                // the default
+  std::vector<std::string> congestions;  // those that a program may use here
+
+  static KernelLimits of_this_machine();
+  void write(Words& words) const;
+  static KernelLimits read(const Words& words);
+};
+
+struct Limit {
+  std::string what;    // one sentence
+  std::string remedy;  // a command for an administrator; may be empty
+};
+
+// What would keep a path with these settings from `rate` (bytes/s) over `round_trip` (seconds) in a kernel that sends
+// and receives.
+std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip);
+
+// Whether the bounds of the kernel's own tuning are among them.
+bool memory_holds_back(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip);
 
 // Settings of both ends: they differ in pacing only, where the ways out and in have different rates.
 struct Trial {
@@ -78,5 +104,37 @@ struct BenchResult {
 // The measurement of a link with settings that are there: latency, messages of several sizes, after silence, processor
 // time.
 BenchResult measure(MeasuredLink& link, const Trial& trial, const BenchOptions& options);
+
+struct TuneOptions {
+  double seconds = 90;             // about so long
+  std::size_t bytes = 64'000'000;  // the largest message tried; slower links are tried with smaller ones
+  double pause = 3;                // of the test after silence
+  bool thorough = false;           // more repetitions
+  Trial base;                      // where the search begins, and what it keeps:
+  bool keep_streams = false, keep_window = false, keep_pacing = false, keep_congestion = false;
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+};
+
+struct Tried {
+  Trial trial;
+  std::size_t bytes = 0;
+  Timing warm;             // sent both ways at once, after a first message; medians of the repetitions
+  double after_pause = 0;  // the slower way of one after silence; 0: not tried
+};
+
+struct Tuned {
+  Tried best;
+  std::vector<Tried> tried;          // in order
+  double round_trip = 0;             // seconds
+  double rate_out = 0, rate_in = 0;  // bytes/s, of the best, without the delay of the way
+  bool in_time = true;               // false: the time was over before all was tried
+};
+
+// Finds settings under which messages of a size pass a link soonest: streams, window and congestion control follow from
+// round trip, rate and what the kernels allow; pacing is searched for, since only trying shows the rate of a line.
+Tuned tune(MeasuredLink& link, const TuneOptions& options);
+
+// "16 streams, bbr, pacing 95 MB/s, chunks 64/256 KiB", for tables.
+std::string describe(const Trial& trial);
 
 }  // namespace maki::wan

@@ -1,4 +1,4 @@
-#include "wan/net/tune/tuner.hpp"
+#include "wan/net/tune/measure.hpp"
 
 #include <fmt/format.h>
 

@@ -30,7 +30,6 @@ class Words {
   std::string text(const std::string& name) const;
   std::uint64_t integer(const std::string& name, std::uint64_t highest) const;
   double real(const std::string& name, double highest) const;  // 0 or more
-  bool has(const std::string& name) const { return values_.count(name) != 0; }
 
   std::string text() const;
 

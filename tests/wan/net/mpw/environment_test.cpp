@@ -1,5 +1,5 @@
 // Keys and settings from the environment.
-#include "wan/net/mpw/environment.hpp"
+#include "wan/net/mpw/meeting.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,6 @@
 
 #include "tests/wan/net/mpw/ports.hpp"
 #include "tests/wan/net/path/pair.hpp"
-#include "wan/net/mpw/reaching.hpp"
 
 namespace maki::wan::mpw {
 namespace {

@@ -6,8 +6,7 @@
 #include <random>
 
 #include "wan/net/path.hpp"
-#include "wan/net/path/inbox.hpp"
-#include "wan/net/path/outbox.hpp"
+#include "wan/net/path/boxes.hpp"
 
 namespace maki::wan {
 namespace {
@@ -185,8 +184,8 @@ TEST(Inbox, AMessageThatDoesNotFitIsAnErrorOfItsReceiveOnly) {
   sender.send(5, bytes);
   const auto first = receiver.post(5, small), second = receiver.post(5, large);
   while (auto chunk = sender.box.next(0, 64 << 10, 1)) receiver.take(*chunk);
-  EXPECT_THROW(first->test(), Error);
-  EXPECT_TRUE(second->test());
+  EXPECT_THROW(first->wait(0), Error);
+  EXPECT_TRUE(second->wait(0));
   EXPECT_EQ(second->size(), 2000u);
 }
 
@@ -336,9 +335,9 @@ TEST(Inbox, WholeMessagesOutliveThePath) {
   while (auto chunk = sender.box.next(0, 64 << 10, 1)) receiver.take(*chunk);
   std::vector<std::byte> into(2000), more(2000);
   receiver.box.close(std::make_exception_ptr(PathError("closed")));
-  EXPECT_TRUE(receiver.post(5, into)->test());
+  EXPECT_TRUE(receiver.post(5, into)->wait(0));
   EXPECT_TRUE(into == bytes);
-  EXPECT_THROW(receiver.post(5, more)->test(), PathError);
+  EXPECT_THROW(receiver.post(5, more)->wait(0), PathError);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Caller {
  public:
   explicit Caller(const DialPlan& plan) {
     loop_.call([&] {
-      dial_ = Dial::start(
+      dial_ = std::make_unique<Dial>(
           loop_, plan,
           [this](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address& peer) {
             dial_.reset();

@@ -8,7 +8,7 @@
 #include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/path/transfers.hpp"
 #include "tests/wan/net/proxy.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 
 namespace maki::wan {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "tests/wan/net/path/pair.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/relay/admission.hpp"
 #include "wan/net/relay/relay.hpp"
 #include "wan/net/socket/tcp.hpp"

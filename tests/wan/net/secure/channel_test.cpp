@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tests/wan/net/secure/channel_pair.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 #include "wan/net/secure/tls.hpp"
 
 namespace maki::wan {

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "tests/wan/net/path/raw_peer.hpp"
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 
 namespace maki::wan::test {
 

@@ -16,7 +16,6 @@
 
 #include "wan/net/context.hpp"
 #include "wan/net/error.hpp"
-#include "wan/net/log.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {

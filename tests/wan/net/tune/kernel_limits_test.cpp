@@ -1,4 +1,4 @@
-#include "wan/net/tune/kernel_limits.hpp"
+#include "wan/net/tune/measure.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,10 @@
 // The search for settings, over a link that is only a model: time passes in it as it would.
-#include "wan/net/tune/tuner.hpp"
+#include "wan/net/tune/measure.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include "wan/net/tune/measure.hpp"
 
 namespace {
 

@@ -3,16 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <thread>
-#include <utility>
 
-#include "wan/net/listener.hpp"
-#include "wan/net/tune/kernel_limits.hpp"
+#include "wan/net/tune/measure.hpp"
 
 namespace maki::wan {
-
-// ---- what both ends need -------------------------------------------------------------------------------------------
 
 std::span<std::byte> PayloadBuffer::of(std::size_t bytes) {
   constexpr std::size_t kBlock = 1 << 20;
@@ -61,7 +56,7 @@ std::chrono::steady_clock::time_point TransferQueue::finish() {
   return last;
 }
 
-// ---- the side that calls -------------------------------------------------------------------------------------------
+// ---- the side that calls; bench_service.cpp has the other -----------------------------------------------------------
 
 namespace {
 
@@ -235,189 +230,5 @@ void BenchClient::rest(double seconds) { std::this_thread::sleep_for(std::chrono
 double BenchClient::now() const { return seconds_now(); }
 
 CpuUse BenchClient::cpu() { return {cpu_seconds(), ask(Words("cpu"), "used").real("seconds", 1e12)}; }
-
-// ---- the side that is called ---------------------------------------------------------------------------------------
-
-namespace {
-
-constexpr double kHighestRate = 1e15;
-constexpr std::uint64_t kNanosecond = 1'000'000'000;
-
-// What a caller wants of our end.
-PathSettings wanted(const Words& order, PathSettings settings) {
-  settings.window = order.integer("window", kLargestTransfer);
-  settings.congestion = order.text("congestion");
-  settings.send_chunk = order.integer("send_chunk", kLargestTransfer);
-  settings.receive_chunk = order.integer("receive_chunk", kLargestTransfer);
-  settings.pacing_rate = order.real("pacing", kHighestRate);
-  settings.check();
-  return settings;
-}
-
-// Of what a path can change; how many streams it has is the caller's affair.
-void adopt(Path& path, const PathSettings& settings) {
-  PathSettings now = path.settings();
-  now.send_chunk = settings.send_chunk;
-  now.receive_chunk = settings.receive_chunk;
-  now.pacing_rate = settings.pacing_rate;
-  path.change(now);
-}
-
-class Session {
- public:
-  Session(Path& path, const PathSettings& settings) : path_(path), settings_(settings) {}
-
-  // Until the caller has finished: true, or leaves to call again with other settings: false.
-  bool run() {
-    for (;;) {
-      const Words order = receive_words(path_, kOrders);
-      if (order.order() == "bye" || order.order() == "later") return order.order() == "bye";
-      carry_out(order);
-    }
-  }
-
- private:
-  void carry_out(const Words& order) {
-    const std::string& what = order.order();
-    if (what == "change")
-      change(order);
-    else if (what == "echo")
-      echo(order.integer("count", kMostEchoes));
-    else if (what == "take")
-      take(TransferOrder::of(order));
-    else if (what == "give")
-      give(order.integer("bytes", kLargestTransfer));
-    else if (what == "both")
-      both(order);
-    else if (what == "cpu")
-      send_words(path_, kReplies, Words("used").set("seconds", cpu_seconds()));
-    else
-      throw ProtocolError(
-          fmt::format("the peer's measurement ordered '{}', which is unknown here", what.substr(0, 40)));
-  }
-
-  void change(const Words& order) {
-    settings_.send_chunk = order.integer("send_chunk", kLargestTransfer);
-    settings_.receive_chunk = order.integer("receive_chunk", kLargestTransfer);
-    settings_.pacing_rate = order.real("pacing", kHighestRate);
-    settings_.check();
-    adopt(path_, settings_);
-    send_words(path_, kReplies, Words("changed"));
-  }
-
-  void echo(std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      std::uint64_t word = 0;
-      path_.receive(kEchoes, std::as_writable_bytes(std::span(&word, 1)));
-      word = nanoseconds_now();
-      path_.send(kEchoes, std::as_bytes(std::span(&word, 1)));
-    }
-  }
-
-  void take(const TransferOrder& order) {
-    TransferQueue arrivals(order, in_,
-                           [&](std::span<std::byte> place) { return path_.start_receive(kPayload, place); });
-    send_words(path_, kReplies, Words("ready"));
-    const auto at = arrivals.finish();
-    send_words(path_, kReplies, Words("done").set("at", nanoseconds(at)));
-  }
-
-  void give(std::uint64_t bytes) {
-    const auto payload = out_.of(bytes);
-    const std::uint64_t at = nanoseconds_now();
-    Request sending = path_.start_send(kPayload, payload);
-    send_words(path_, kReplies, Words("given").set("at", at));
-    sending.wait();
-  }
-
-  void both(const Words& order) {
-    const std::uint64_t bytes = order.integer("bytes", kLargestTransfer);
-    const std::uint64_t at = order.integer("at", ~std::uint64_t{0});
-    const auto payload = out_.of(bytes);
-    Request arrival = path_.start_receive(kPayload, in_.of(bytes));
-    const std::uint64_t now = nanoseconds_now();
-    if (at > now) std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(at - now, 60 * kNanosecond)));
-    const std::uint64_t began = nanoseconds_now();
-    Request sending = path_.start_send(kPayload, payload);
-    arrival.wait();
-    send_words(path_, kReplies, Words("done").set("at", nanoseconds(arrival.done_at())).set("began", began));
-    sending.wait();
-  }
-
-  Path& path_;
-  PathSettings settings_;
-  PayloadBuffer in_, out_;
-};
-
-class Server {
- public:
-  explicit Server(const BenchService& service) : service_(service), settings_(service.settings), local_(service.local) {
-    listen();
-    service_.listening(local_);
-  }
-
-  void run() {
-    bool finished = false;
-    while (!(finished && service_.once) && !service_.stop()) {
-      std::optional<Accepted> caller = listener_->accept_for(0.25);
-      if (!caller) continue;
-      try {
-        finished = serve(*caller);
-      } catch (const Error& error) {
-        finished_ = true;
-        service_.report(fmt::format("{}: {}", caller->path.status().peer, error.what()));
-      }
-    }
-  }
-
- private:
-  void listen() {
-    listener_.reset();
-    listener_ = std::make_unique<Listener>(local_, service_.security, settings_, ListenerLimits{}, service_.relay);
-    if (!service_.relay.used()) local_ = listener_->address();  // the same port the next time
-  }
-
-  // True when the caller has finished, false when it will call again.
-  bool serve(Accepted& caller) {
-    Path& path = caller.path;
-    const Words hello = receive_words(path, kOrders);
-    if (hello.order() != "hello") throw ProtocolError("the peer's measurement began without a hello");
-    const PathSettings asked = wanted(hello, service_.settings);
-    const bool same_sockets = asked.window == settings_.window && asked.congestion == settings_.congestion;
-    const PathSettings before = std::exchange(settings_, asked);
-    if (!same_sockets) {  // those of a listening socket, which accepted ones inherit
-      try {
-        listen();
-      } catch (const Error& error) {
-        settings_ = before;
-        listen();
-        send_words(path, kReplies, Words("refused"));
-        path.close(10);
-        throw;
-      }
-      send_words(path, kReplies, Words("again"));
-      path.close(10);
-      return false;
-    }
-    adopt(path, settings_);
-    Words welcome("welcome");
-    KernelLimits::of_this_machine().write(welcome);
-    send_words(path, kReplies, welcome.set("largest", kLargestTransfer));
-    if (finished_) service_.report(fmt::format("{} measures", path.status().peer));  // else it goes on
-    finished_ = Session(path, settings_).run();
-    path.close(10);
-    return finished_;
-  }
-
-  const BenchService& service_;
-  PathSettings settings_;
-  Endpoint local_;
-  bool finished_ = true;  // the last caller, if any
-  std::unique_ptr<Listener> listener_;
-};
-
-}  // namespace
-
-void serve_bench(const BenchService& service) { Server(service).run(); }
 
 }  // namespace maki::wan

@@ -1,4 +1,4 @@
-#include "wan/net/log.hpp"
+#include "wan/net/error.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,172 @@
+#include "wan/net/path.hpp"
+
+#include <fmt/format.h>
+
+#include "wan/net/path/path_core.hpp"
+#include "wan/net/socket/tcp.hpp"
+
+namespace maki::wan {
+
+namespace {
+
+constexpr Tag kBarrierTag = kMaxTag + 1;
+constexpr double kCloseSeconds = 5;
+
+Tag checked(Tag tag) {
+  if (tag > kMaxTag) throw Error(fmt::format("Tag {} is reserved", tag), "tags end at 2^62 - 1", "use a lower one");
+  return tag;
+}
+
+// What this kernel refuses is said at once: no waiting for the peer would change it.
+void try_options(const Address& address, const PathSettings& settings) {
+  const Socket probe(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (probe.open()) apply_options(probe.descriptor(), settings);
+}
+
+}  // namespace
+
+Path::~Path() {
+  if (core_) core_->close(kCloseSeconds);
+}
+
+Path& Path::operator=(Path&& other) noexcept {
+  if (core_ && core_ != other.core_) core_->close(kCloseSeconds);
+  core_ = std::move(other.core_);
+  return *this;
+}
+
+Path Path::connect(const Endpoint& peer, const Security& security, const PathSettings& settings,
+                   const CallOptions& options, Context& context) {
+  settings.check();
+  const RelayRoute& relay = options.relay;
+  DialPlan plan;
+  plan.addresses = resolve(relay.used() ? relay.relay : peer);
+  try_options(plan.addresses.front(), settings);
+  plan.host = relay.used() ? relay.target : peer.host;
+  plan.settings = settings;
+  plan.security = SecurityContext::make(security);
+  plan.relay = relay;
+  plan.hello.name = options.name;
+  const std::string text =
+      relay.used() ? fmt::format("{} by the relay {}", relay.target, relay.relay.text()) : peer.text();
+  auto core = std::make_shared<PathCore>(context.next_loop(), settings, Side::kConnecting, text);
+  core->connect(plan, options.within);
+  return Path(std::move(core));
+}
+
+Request Path::start_send(Tag tag, std::span<const std::byte> message) { return core_->send(checked(tag), message); }
+
+Request Path::start_receive(Tag tag, std::span<std::byte> buffer) {
+  return core_->receive(checked(tag), {.buffer = buffer});
+}
+
+Request Path::start_receive_any(Tag tag, std::size_t limit) {
+  return core_->receive(checked(tag), {.limit = limit, .any_size = true});
+}
+
+void Path::send(Tag tag, std::span<const std::byte> message) { start_send(tag, message).wait(); }
+
+std::size_t Path::receive(Tag tag, std::span<std::byte> buffer) {
+  Request request = start_receive(tag, buffer);
+  request.wait();
+  return request.size();
+}
+
+Bytes Path::receive_any(Tag tag, std::size_t limit) {
+  Request request = start_receive_any(tag, limit);
+  request.wait();
+  return request.take();
+}
+
+// Both are waited for whatever happens: the buffers are the library's until then.
+std::size_t Path::send_receive(Tag tag, std::span<const std::byte> message, std::span<std::byte> buffer) {
+  Request out = start_send(tag, message);
+  Request in = start_receive(tag, buffer);
+  try {
+    out.wait();
+  } catch (...) {
+    try {
+      in.wait();
+    } catch (const Error&) {
+      // The first error is the one to tell.
+    }
+    throw;
+  }
+  in.wait();
+  return in.size();
+}
+
+void Path::barrier() {
+  Request in = Request(core_->receive(kBarrierTag, {}));
+  core_->send(kBarrierTag, {});
+  in.wait();
+}
+
+void Path::change(const PathSettings& settings) { core_->change(settings); }
+PathSettings Path::settings() const { return core_->settings(); }
+PathStatus Path::status() const { return core_->status(); }
+void Path::drop_stream(int number) { core_->drop_stream(number); }
+
+bool Path::close(double seconds) {
+  if (!core_) return true;
+  return core_->close(seconds);  // other threads may hold on to the path: their calls throw from now on
+}
+
+// ---- requests ------------------------------------------------------------------------------------------------------
+
+void Operation::end(std::size_t size, std::exception_ptr error, Bytes bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (done_) return;
+    done_ = true;
+    size_ = size;
+    error_ = std::move(error);
+    bytes_ = std::move(bytes);
+    done_at_ = Clock::now();
+  }
+  changed_.notify_all();
+}
+
+bool Operation::done() const {
+  const std::lock_guard lock(mutex_);
+  return done_;
+}
+
+bool Operation::wait(std::optional<double> seconds) const {
+  std::unique_lock lock(mutex_);
+  const auto is_done = [this] { return done_; };
+  if (!seconds)
+    changed_.wait(lock, is_done);
+  else if (*seconds > 0)
+    changed_.wait_for(lock, std::chrono::duration<double>(*seconds), is_done);
+  if (error_) std::rethrow_exception(error_);
+  return done_;
+}
+
+std::size_t Operation::size() const {
+  const std::lock_guard lock(mutex_);
+  return size_;
+}
+
+Bytes Operation::take() {
+  const std::lock_guard lock(mutex_);
+  return std::move(bytes_);
+}
+
+Operation::Clock::time_point Operation::done_at() const {
+  const std::lock_guard lock(mutex_);
+  return done_at_;
+}
+
+bool Request::test() { return wait_for(0); }
+void Request::wait() {
+  if (operation_) operation_->wait({});
+}
+bool Request::wait_for(double seconds) { return operation_ == nullptr || operation_->wait(seconds); }
+std::size_t Request::size() const { return operation_ ? operation_->size() : 0; }
+Bytes Request::take() { return operation_ ? operation_->take() : Bytes{}; }
+std::chrono::steady_clock::time_point Request::done_at() const {
+  return operation_ ? operation_->done_at() : std::chrono::steady_clock::time_point{};
+}
+
+}  // namespace maki::wan
