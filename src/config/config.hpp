@@ -109,6 +109,7 @@ struct Config {
     Softening softening_kind = Softening::kPlummer;
     Auto<Quantity> max_physical_softening;
     Method method = Method::kTree;
+    Auto<double> error;
     Auto<double> theta;
     Auto<Opening> opening;
     Auto<double> theta_early;
@@ -154,7 +155,7 @@ struct Config {
     Auto<Quantity> image_depth;
     std::int64_t metrics_interval = 1;
     std::int64_t energy_interval = 10;
-    std::int64_t error_targets = 0;
+    Auto<std::int64_t> error_targets;
     bool operator==(const Output&) const = default;
   } output;
 

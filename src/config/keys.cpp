@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "src/config/key_access.hpp"
+#include "src/config/presets.hpp"
 
 namespace maki {
 namespace {
@@ -124,6 +125,10 @@ struct Table {
     KEY(gravity.max_physical_softening).unit(Dimension::kLength, "kpc/h").above(0).only(RunKind::kCosmology)
         .means("cap on softening times a; auto: none");
     KEY(gravity.method).only(RunKind::kIsolated).means("direct sums over all pairs, for small isolated sets");
+    KEY(gravity.error).range(kLeastForceError, 1)
+        .means("rms error of forces over the rms force, at most, in boxes of 50 to 1000 Mpc/h from z = 49 on, and of isolated "
+               "sets: sets theta, split_order, r_cut and gradient where they are auto, and output.error_targets; auto: "
+               "preset");
     KEY(gravity.theta).range(0.05, 1.5).means("opening angle of the tree; auto: preset");
     KEY(gravity.opening).only(RunKind::kIsolated)
         .means("which cells are divided: those seen under a larger angle than theta, or those whose error would be too large a "
@@ -200,7 +205,8 @@ struct Table {
         .means("steps between energies; each costs a force with potential; 0: none");
     KEY(output.error_targets).range(0, 1e6)
         .means("particles whose forces are compared with exact sums at each output: errors go to the log and into the "
-               "snapshot; 500 tell the rms error to 10 % or so; 0: none");
+               "snapshot; 500 tell the rms error to 10 % or so, where few particles err much more than others to a factor of 2; 0: none; auto: 1000 where gravity.error is given, else "
+               "none");
   }
 
   void sites() {

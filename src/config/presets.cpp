@@ -19,6 +19,30 @@ constexpr std::array kPresets = {
     PresetNumbers{Preset::kPrecise, 0.35, 0.3, 6, 5.0, 1.5, kPcs, kFull, kSpectral, true, 1.2, 0.15, 0.02, 0.01},
 };
 
+struct ErrorNumbers {
+  double
+      error;  // rms over rms force, at most, for 50 to 1000 Mpc/h and z = 49 to 0; the last one but for 1.3e-4 at worst
+  double theta, theta_early;
+  int split_order;
+  double r_cut;
+  Gradient gradient;
+  bool refine_root;
+  double theta_isolated;  // of a Plummer sphere and a uniform sphere, opened by estimated error
+};
+
+// Loosest first. The mesh has the presets' 1.5 cells a particle spacing throughout.
+constexpr std::array kErrors = {
+    //           error   theta early n  r_cut gradient   root   isolated
+    ErrorNumbers{2.2e-3, 0.8, 0.4, 3, 2.48, kAnalytic, false, 0.9},
+    ErrorNumbers{1.8e-3, 0.7, 0.4, 4, 2.85, kAnalytic, false, 0.9},
+    ErrorNumbers{9e-4, 0.7, 0.4, 4, 2.85, kAnalytic, true, 0.8},
+    ErrorNumbers{4e-4, 0.6, 0.35, 5, 3.5, kAnalytic, true, 0.55},
+    ErrorNumbers{2.5e-4, 0.5, 0.33, 5, 4.0, kAnalytic, true, 0.5},
+    ErrorNumbers{2e-4, 0.4, 0.3, 6, 4.5, kSpectral, true, 0.5},
+    ErrorNumbers{kLeastForceError, 0.25, 0.15, 8, 7.5, kSpectral, true, 0.4},
+};
+constexpr double kReuseTolerance = 1.2;  // kept lists may err by so much more
+
 template <class T, class U>
 void fill(Auto<T>& field, U value) {
   if (!field) field = static_cast<T>(value);
@@ -40,6 +64,21 @@ void fill_mesh(Config::Gravity& gravity, const PresetNumbers& numbers, std::uint
 
 const PresetNumbers& preset_numbers(Preset preset) { return kPresets[static_cast<std::size_t>(preset)]; }
 
+PresetNumbers numbers_of(const Config& config) {
+  PresetNumbers numbers = preset_numbers(config.run.preset);
+  if (!config.gravity.error) return numbers;
+  const auto good = [&](const ErrorNumbers& row) { return row.error <= *config.gravity.error; };
+  const ErrorNumbers& row = *std::ranges::find_if(kErrors, good);
+  numbers.theta = config.run.kind == RunKind::kIsolated ? row.theta_isolated : row.theta;
+  numbers.theta_early = row.theta_early;
+  numbers.split_order = row.split_order;
+  numbers.r_cut = row.r_cut;
+  numbers.gradient = row.gradient;
+  numbers.refine_root = row.refine_root;
+  numbers.reuse_tolerance = kReuseTolerance;
+  return numbers;
+}
+
 double preset_max_dlna(const Config& config) {
   const PresetNumbers& numbers = preset_numbers(config.run.preset);
   return config.time.growth_exact ? numbers.max_dlna : numbers.long_dlna;
@@ -57,10 +96,13 @@ std::int64_t good_mesh(double least) {
 }
 
 void resolve_presets(Config& config, std::uint64_t particles) {
-  const PresetNumbers& numbers = preset_numbers(config.run.preset);
+  const PresetNumbers numbers = numbers_of(config);
+  fill(config.output.error_targets, config.gravity.error ? kErrorTargets : 0);
   fill(config.gravity.theta, numbers.theta);
   fill(config.gravity.reuse_tolerance, numbers.reuse_tolerance);
   fill(config.time.eta, numbers.eta);
+  // Lists with ghosts are not repaired while they are kept: a few particles err a hundred times as much then.
+  if (config.gravity.error && config.run.deterministic) fill(config.gravity.reuse, 1);
   if (config.run.kind == RunKind::kIsolated) {
     // Estimates are of quadrupoles' errors. A restart holds no accelerations, and runs with these keys go on to the bit.
     const bool by_angle = !config.gravity.quadrupoles || config.run.deterministic || config.gravity.reuse;

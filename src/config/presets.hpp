@@ -1,4 +1,5 @@
-// The three presets of accuracy, and how they fill the keys that are left at "auto".
+// The three presets of accuracy, the settings for an error of forces that is asked for, and how they fill the keys that
+// are left at "auto".
 #pragma once
 
 #include <cstdint>
@@ -29,10 +30,18 @@ struct PresetNumbers {
 };
 
 const PresetNumbers& preset_numbers(Preset preset);
+// The numbers of the preset, and for forces those that gravity.error asks for, where it is given: the cheapest whose
+// errors were not larger in any box and at any redshift that was measured, nor in isolated sets (bench/NOTES.md, "Settings
+// by error"). `theta` of an isolated set is another.
+PresetNumbers numbers_of(const Config& config);
+// The smallest gravity.error.
+inline constexpr double kLeastForceError = 1e-4;
+// The targets of output.error_targets where gravity.error is given.
+inline constexpr std::int64_t kErrorTargets = 1000;
 // The longest step in ln a that suits the factors of kicks and drifts which time.growth_exact chooses.
 double preset_max_dlna(const Config& config);
 
-// Fills what is "auto" in gravity and time from the preset. `particles` is the number in the box: its cube root sets
+// Fills what is "auto" in gravity and time from numbers_of(). `particles` is the number in the box: its cube root sets
 // the mesh.
 void resolve_presets(Config& config, std::uint64_t particles);
 

@@ -133,7 +133,7 @@ ForceLaw force_law(const Config& config, const UnitSystem& units) {
                                            *gravity.r_cut / static_cast<double>(*gravity.mesh), gravity.softening_kind,
                                            softening, *gravity.r_cut)
                           : make_force_law(Split::kNone, 0, 0, gravity.softening_kind, softening);
-  law.refine_root = preset_numbers(config.run.preset).refine_root;
+  law.refine_root = numbers_of(config).refine_root;
   return law;
 }
 
@@ -143,7 +143,7 @@ MeshOptions mesh_options(const Config& config) {
   std::int64_t auto_bits = 0;
   // Deterministic runs are the same over any number of sites.
   if (config.sites.ring.size() > 1 || config.run.deterministic)
-    auto_bits = config.run.preset == Preset::kPrecise ? sites::kPreciseSiteMassBits : sites::kSiteMassBits;
+    auto_bits = numbers_of(config).refine_root ? sites::kPreciseSiteMassBits : sites::kSiteMassBits;
   return {static_cast<int>(*gravity.mesh), *gravity.assignment, *gravity.gradient, *gravity.interlacing,
           static_cast<int>(gravity.mesh_mass_bits.value_or(auto_bits))};
 }
@@ -207,7 +207,7 @@ SimulationOptions simulation_options(const Prepared& run) {
   options.side = run.side;
   options.centre = run.centre;
   options.energy_interval = static_cast<int>(config.output.energy_interval);
-  options.error_targets = static_cast<std::uint64_t>(config.output.error_targets);
+  options.error_targets = static_cast<std::uint64_t>(config.output.error_targets.value_or(0));
   options.theta_early = config.gravity.theta_early.value_or(0);
   if (config.run.kind == RunKind::kIsolated) {
     options.end = number_of(config.time.end_time, "time.end_time", config, run.units);

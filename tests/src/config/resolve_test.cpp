@@ -49,6 +49,35 @@ TEST(Presets, FillOnlyWhatIsAuto) {
   }
 }
 
+TEST(Presets, AnErrorOfForcesSetsTheirKeysAlone) {
+  double last_theta = 9, last_cut = 0;
+  for (const double error : {1.0, 3e-3, 2e-3, 1e-3, 5e-4, 3e-4, 2e-4, 1e-4}) {
+    Config config = box_50({fmt::format("gravity.error={}", error)});
+    Config given = box_50({fmt::format("gravity.error={}", error), "gravity.theta=0.55", "gravity.r_cut=4.2",
+                           "output.error_targets=7", "run.preset=fast"});
+    std::vector<std::string> notes;
+    resolve(config, {kCube64, nullptr, 0}, notes);
+    resolve(given, {kCube64, nullptr, 0}, notes);
+    EXPECT_LE(*config.gravity.theta, last_theta);
+    EXPECT_GE(*config.gravity.r_cut, last_cut);
+    EXPECT_EQ(config.output.error_targets, kErrorTargets);
+    EXPECT_EQ(config.time.eta, preset_numbers(Preset::kStandard).eta);
+    EXPECT_EQ(given.gravity.theta, 0.55);
+    EXPECT_EQ(given.gravity.r_cut, 4.2);
+    EXPECT_EQ(given.gravity.split_order, config.gravity.split_order);
+    EXPECT_EQ(given.output.error_targets, 7);
+    EXPECT_EQ(given.time.eta, preset_numbers(Preset::kFast).eta);
+    last_theta = *config.gravity.theta;
+    last_cut = *config.gravity.r_cut;
+  }
+  EXPECT_EQ(last_cut, 7.5);
+  EXPECT_THROW(box_50({"gravity.error=9e-5"}), Error);
+  Config none = box_50();
+  std::vector<std::string> notes;
+  resolve(none, {kCube64, nullptr, 0}, notes);
+  EXPECT_EQ(none.output.error_targets, 0);
+}
+
 TEST(Presets, TheClusterConfigurationTellsItsMesh) {
   const std::string name = test::source_directory() + "/configs/cluster.toml";
   std::ifstream file(name);
