@@ -138,12 +138,18 @@ std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const Rel
                                                       const PathSettings& settings, Arrived arrived) {
   std::unique_ptr<HiddenListener> hidden(new HiddenListener(loop, route, settings, std::move(arrived)));
   std::future<First> attempt = hidden->first_.get_future();
-  loop.call([&hidden] { hidden->enroll(); });
+  const auto end = [&] { loop.call([&hidden] { hidden.reset(); }); };
+  try {
+    loop.call([&hidden] { hidden->enroll(); });
+  } catch (...) {
+    end();
+    throw;
+  }
   // The loop itself cannot wait for what it has to do.
   if (loop.in_loop() || attempt.wait_for(kFirstAttempt) != std::future_status::ready) return hidden;
   const First first = attempt.get();
   if (!first.failure || *first.failure == Connector::Failure::kAgain) return hidden;
-  loop.call([&hidden] { hidden.reset(); });
+  end();
   if (*first.failure == Connector::Failure::kSecurity) throw SecurityError(first.reason);
   throw Error(first.reason);
 }
