@@ -184,9 +184,12 @@ long long int MPW_DCycle(char* sendbuf, long long int sendsize, char* recvbuf, l
 void MPW_Relay(int* channels, int* channels2, int num_channels) {
   mpw::guarded([&] {
     const auto one = mpw::lanes_of(channels, num_channels), other = mpw::lanes_of(channels2, num_channels);
+    std::vector<std::shared_ptr<maki::wan::Path>> used;
     std::vector<mpw::RelayLane> lanes;
-    for (std::size_t i = 0; i < one.size(); ++i)
-      lanes.push_back({&one[i].link->path(), one[i].tag, &other[i].link->path(), other[i].tag});
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      for (const mpw::Lane* lane : {&one[i], &other[i]}) used.push_back(lane->link->path());
+      lanes.push_back({used.end()[-2].get(), one[i].tag, used.back().get(), other[i].tag});
+    }
     mpw::relay(lanes, table().environment().settings.message_limit);
   });
 }

@@ -42,9 +42,8 @@ wan::RelaySettings read_settings(const Options& given) {
   return settings;
 }
 
-// A session has two sockets, and pipes while bytes wait in it, which few do at once.
-void raise_file_limit(int sessions) {
-  const rlim_t wanted = 4 * static_cast<rlim_t>(sessions) + 200;
+void raise_file_limit(const wan::RelaySettings& settings) {
+  const rlim_t wanted = settings.descriptors();
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? wanted : std::min(wanted, limit.rlim_max);
@@ -53,7 +52,7 @@ void raise_file_limit(int sessions) {
     wan::log(wan::LogLevel::kWarning,
              fmt::format(
                  "{} open files are allowed, {} sessions may need {}: raise the limit (ulimit -n), or lower --sessions",
-                 limit.rlim_cur, sessions, wanted));
+                 limit.rlim_cur, settings.sessions, wanted));
 }
 
 // Lines of the log above a last line that is written anew each second. Only a terminal has that one.
@@ -103,7 +102,7 @@ void watch(const wan::Relay& relay, const Screen& screen, const sigset_t& signal
 
 void run_relay(const Options& given) {
   const wan::RelaySettings settings = read_settings(given);
-  raise_file_limit(settings.sessions);
+  raise_file_limit(settings);
   sigset_t signals;
   sigemptyset(&signals);
   for (int one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, one);

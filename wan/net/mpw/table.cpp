@@ -120,7 +120,7 @@ std::string Table::describe() {
     const Channel& one = *channels_[i];
     text += fmt::format("channel {}: {} port {}, {}\n", i, one.host, one.port, one.open ? "open" : "closed");
     if (!one.open || !seen.insert(one.link.get()).second) continue;
-    const PathStatus status = one.link->path().status();
+    const PathStatus status = one.link->path()->status();
     text += fmt::format("  path to {}: {} of {} streams up, round trip {:.1f} ms, sent {}, received {} bytes, {}\n",
                         status.peer, status.streams_up, status.streams, 1e3 * status.round_trip, status.sent,
                         status.received, status.identity.empty() ? "not encrypted" : "key " + status.identity);
@@ -173,8 +173,8 @@ void Table::apply() {
       if (channels_[i] && channels_[i]->link == one->link) channels.push_back(static_cast<int>(i));
     PathSettings settings = settings_for(channels);
     try {
-      settings.streams = one->link->path().settings().streams;
-      one->link->path().change(settings);
+      settings.streams = one->link->path()->settings().streams;
+      one->link->path()->change(settings);
     } catch (const PathError&) {
       // closed or lost: whoever uses it next is told
     }

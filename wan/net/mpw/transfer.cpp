@@ -19,7 +19,8 @@ namespace maki::wan::mpw {
 bool Link::live() {
   if (open_channels_ == 0) return false;
   try {
-    path_.change(path_.settings());  // throws once the path is over
+    const auto path = this->path();
+    path->change(path->settings());  // throws once the path is over
     return true;
   } catch (const Error&) {
     return false;
@@ -29,7 +30,10 @@ bool Link::live() {
 void Link::leave() {
   constexpr double kCloseSeconds = 60;
   if (--open_channels_ > 0) return;
-  path_.close(kCloseSeconds);
+  std::unique_lock lock(mutex_);
+  const std::shared_ptr<Path> path = std::exchange(path_, nullptr);
+  lock.unlock();
+  if (path) path->close(kCloseSeconds);
   shared_listener_.reset();
 }
 
@@ -58,7 +62,7 @@ std::size_t size_from(std::span<const std::byte> bytes) {
 void send_size(const Lane& lane, std::size_t size) {
   ByteWriter out;
   out.put(std::uint64_t{size});
-  lane.link->path().start_send(lane.tag, out.bytes()).wait();  // so short a message is copied
+  lane.link->path()->start_send(lane.tag, out.bytes()).wait();  // so short a message is copied
 }
 
 [[noreturn]] void wrong_message(int channel, const std::string& what) {
@@ -91,7 +95,7 @@ std::vector<Part> parts_of(char** buffers, const long long* sizes, int count) {
 void Exchange::send(const std::vector<Lane>& lanes, const std::vector<Part>& parts) {
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (parts[i].size > 0)
-      all_.push_back({lanes[i].link->path().start_send(lanes[i].tag, bytes_of(parts[i])), 0, lanes[i].channel, false});
+      all_.push_back({lanes[i].link->path()->start_send(lanes[i].tag, bytes_of(parts[i])), 0, lanes[i].channel, false});
   }
 }
 
@@ -99,7 +103,7 @@ void Exchange::receive(const std::vector<Lane>& lanes, const std::vector<Part>& 
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (parts[i].size == 0) continue;
     all_.push_back(
-        {lanes[i].link->path().start_receive(lanes[i].tag, room_of(parts[i])), parts[i].size, lanes[i].channel, true});
+        {lanes[i].link->path()->start_receive(lanes[i].tag, room_of(parts[i])), parts[i].size, lanes[i].channel, true});
   }
 }
 
@@ -130,7 +134,7 @@ bool Exchange::test() {
 std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part>& parts, const std::vector<Lane>& from,
                              Part buffer) {
   std::vector<Request> sizes;
-  for (const Lane& lane : from) sizes.push_back(lane.link->path().start_receive_any(lane.tag, kSizeBytes));
+  for (const Lane& lane : from) sizes.push_back(lane.link->path()->start_receive_any(lane.tag, kSizeBytes));
   for (std::size_t i = 0; i < to.size(); ++i) send_size(to[i], parts[i].size);
   Exchange exchange;
   exchange.send(to, parts);
@@ -152,9 +156,9 @@ std::size_t exchange_unknown(const std::vector<Lane>& to, const std::vector<Part
 }
 
 void barrier(const Lane& lane) {
-  Request reached = lane.link->path().start_receive_any(lane.tag, 1);
+  Request reached = lane.link->path()->start_receive_any(lane.tag, 1);
   const std::byte here{1};
-  lane.link->path().start_send(lane.tag, std::span(&here, 1)).wait();
+  lane.link->path()->start_send(lane.tag, std::span(&here, 1)).wait();
   reached.wait();
 }
 

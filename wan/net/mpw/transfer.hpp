@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,16 +17,23 @@ namespace maki::wan::mpw {
 class Link {
  public:
   Link(Path path, std::shared_ptr<SharedListener> listener, int channels)
-      : shared_listener_(std::move(listener)), path_(std::move(path)), open_channels_(channels) {}
+      : shared_listener_(std::move(listener)), path_(std::make_shared<Path>(std::move(path))),
+        open_channels_(channels) {}
 
-  Path& path() { return path_; }  // closed with the last channel: its calls throw PathError then
-  bool live();                    // neither closed nor lost
-  void leave();                   // one channel fewer; closes with the last, once what was sent is acknowledged
+  // Closed with the last channel, and gone with what it held when its last call is over. Throws PathError then.
+  std::shared_ptr<Path> path() {
+    const std::lock_guard lock(mutex_);
+    if (!path_) throw PathError("The path is closed", "its channels were closed here");
+    return path_;
+  }
+  bool live();   // neither closed nor lost
+  void leave();  // one channel fewer; closes with the last, once what was sent is acknowledged
   void come_back() { ++open_channels_; }
 
  private:
   std::shared_ptr<SharedListener> shared_listener_;
-  Path path_;
+  std::mutex mutex_;  // of path_
+  std::shared_ptr<Path> path_;
   std::atomic<int> open_channels_;
 };
 

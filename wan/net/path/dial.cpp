@@ -21,20 +21,20 @@ Dial::Dial(EventLoop& loop, const DialPlan& plan, Done done, Failed failed)
 
 void Dial::connected(Socket socket, const Address& peer) {
   peer_ = peer;
-  watched_ = socket.descriptor();
   connector_.reset();
-  loop_.watch(watched_, false, true, *this);
-  timer_ = loop_.after(plan_.settings.handshake_timeout, [this] {
-    fail(DialFailure::kAgain,
-         fmt::format("{}: {} was not over in {} s", peer_.text(), words(), plan_.settings.handshake_timeout));
-  });
-  std::optional<std::string> problem;
+  std::optional<Failure> failure;
   try {
+    loop_.watch(socket.descriptor(), false, true, *this);
+    watched_ = socket.descriptor();
+    timer_ = loop_.after(plan_.settings.handshake_timeout, [this] {
+      fail(DialFailure::kAgain,
+           fmt::format("{}: {} was not over in {} s", peer_.text(), words(), plan_.settings.handshake_timeout));
+    });
     channel_ = make_channel(plan_.security, std::move(socket), Side::kConnecting, plan_.host);
   } catch (const Error& error) {
-    problem = error.what();
+    failure = Failure{watched_ < 0 ? DialFailure::kAgain : unless_it_stood(), error.what()};
   }
-  if (problem) return fail(unless_it_stood(), *problem);
+  if (failure) return fail(failure->kind, failure->reason);
   on_ready(false, true);
 }
 

@@ -33,6 +33,7 @@ Connector::~Connector() {
 void Connector::start_next() {
   timer_ = 0;
   if (!addresses_.empty()) {
+    make_room();
     Attempt& attempt = attempts_.emplace_back(*this, addresses_[next_ % addresses_.size()]);
     const double patience = next_++ < addresses_.size() ? settings_.connect_timeout : time_left();
     try {
@@ -49,6 +50,13 @@ void Connector::start_next() {
   go_on();
 }
 
+// The oldest attempt makes way: its address has its turn again while there is time.
+void Connector::make_room() {
+  if (attempts_.size() < kAtOnce) return;
+  made_room_.push_back(attempts_.front().address.text());
+  end(attempts_.front());
+}
+
 // What comes next: another address, at once when none is under way, or the news that all of them failed.
 void Connector::go_on() {
   if (next_ < addresses_.size()) {
@@ -56,6 +64,8 @@ void Connector::go_on() {
   } else if (!attempts_.empty()) {
     if (time_left() > kAskAgain + 1) timer_ = loop_.after(kAskAgain, [this] { start_next(); });
   } else {
+    for (const std::string& address : made_room_)
+      if (reasons_.find(address + ":") == std::string::npos) add_reason(address + ": no answer");
     give_up(Failure::kAgain, reasons_.empty() ? "it has no address" : reasons_);
   }
 }

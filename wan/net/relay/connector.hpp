@@ -23,6 +23,8 @@ class Connector {
   };
   using Done = std::function<void(Socket, const Address& peer)>;
   using Failed = std::function<void(Failure, const std::string& reason)>;
+  // Attempts, each a socket, however many addresses there are and however long it takes.
+  static constexpr std::size_t kAtOnce = 3;
 
   // Exactly one of the two is called, later, unless the Connector ends first. It may be ended inside them. Without
   // `admission`: no relay.
@@ -43,6 +45,7 @@ class Connector {
   };
 
   void start_next();
+  void make_room();
   void go_on();
   void on_ready(Attempt& attempt);
   void answered(Attempt& attempt);
@@ -65,6 +68,7 @@ class Connector {
   bool connected_ = false;
   EventLoop::Timer timer_ = 0;
   std::string reasons_;
+  std::vector<std::string> made_room_;  // addresses that had not answered by then
 };
 
 }  // namespace maki::wan

@@ -127,7 +127,8 @@ void ControlChannel::end(const std::string& reason) {
 
 namespace {
 
-constexpr std::size_t kMaxAnswers = 512;                 // connections being made at once
+// Connections being made at once, of 512 sockets, and calls that wait meanwhile.
+constexpr std::size_t kMaxAnswers = 512 / Connector::kAtOnce, kMaxCalls = 512;
 constexpr double kFirstWait = 0.1, kMaxWait = 5;         // seconds between attempts to register
 constexpr auto kFirstAttempt = std::chrono::seconds(5);  // that start() waits for
 
@@ -137,12 +138,18 @@ std::unique_ptr<HiddenListener> HiddenListener::start(EventLoop& loop, const Rel
                                                       const PathSettings& settings, Arrived arrived) {
   std::unique_ptr<HiddenListener> hidden(new HiddenListener(loop, route, settings, std::move(arrived)));
   std::future<First> attempt = hidden->first_.get_future();
-  loop.call([&hidden] { hidden->enroll(); });
+  const auto end = [&] { loop.call([&hidden] { hidden.reset(); }); };
+  try {
+    loop.call([&hidden] { hidden->enroll(); });
+  } catch (...) {
+    end();
+    throw;
+  }
   // The loop itself cannot wait for what it has to do.
   if (loop.in_loop() || attempt.wait_for(kFirstAttempt) != std::future_status::ready) return hidden;
   const First first = attempt.get();
   if (!first.failure || *first.failure == Connector::Failure::kAgain) return hidden;
-  loop.call([&hidden] { hidden.reset(); });
+  end();
   if (*first.failure == Connector::Failure::kSecurity) throw SecurityError(first.reason);
   throw Error(first.reason);
 }
@@ -168,7 +175,7 @@ void HiddenListener::enrolled(Socket socket) {
     log(LogLevel::kInfo, fmt::format("registered again as '{}' at the relay {}", name_, relay_.text()));
   problem_logged_ = false;
   control_ = std::make_unique<ControlChannel>(
-      loop_, std::move(socket), [this](const std::string& token) { answer(token); },
+      loop_, std::move(socket), [this](const std::string& token) { called(token); },
       [this](const std::string& reason) { lost(reason); });
   settle({});
 }
@@ -204,20 +211,34 @@ void HiddenListener::settle(const First& first) {
   settled_ = true;
 }
 
-void HiddenListener::answer(const std::string& token) {
-  if (answers_.size() >= kMaxAnswers)
+void HiddenListener::called(const std::string& token) {
+  if (calls_.size() >= kMaxCalls)
     return log_once(LogLevel::kWarning,
                     fmt::format("the relay {} calls more often than '{}' can answer", relay_.text(), name_));
+  calls_.push_back(token);
+  answer_waiting();
+}
+
+void HiddenListener::answer_waiting() {
+  while (!calls_.empty() && answers_.size() < kMaxAnswers) {
+    answer(calls_.front());
+    calls_.pop_front();
+  }
+}
+
+void HiddenListener::answer(const std::string& token) {
   const auto place = answers_.emplace(answers_.end());
   *place = std::make_unique<Connector>(
       loop_, addresses_, settings_, RelayAdmission::answer(key_, token),
       [this, place](Socket socket, const Address& relay) {
         const Address from = relay;
         answers_.erase(place);
+        answer_waiting();
         arrived_(std::move(socket), from);
       },
       [this, place](Connector::Failure, const std::string& reason) {
         answers_.erase(place);
+        answer_waiting();
         log(LogLevel::kWarning, fmt::format("cannot answer a call through the relay {} ({})", relay_.text(), reason));
       });
 }

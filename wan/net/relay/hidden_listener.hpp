@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <future>
 #include <list>
@@ -93,6 +94,8 @@ class HiddenListener {
   void log_problem(const std::string& text);
   void again();
   void settle(const First& first);
+  void called(const std::string& token);
+  void answer_waiting();
   void answer(const std::string& token);
 
   EventLoop& loop_;
@@ -110,6 +113,7 @@ class HiddenListener {
   EventLoop::Timer again_ = 0;
   std::unique_ptr<Connector> dial_;
   std::unique_ptr<ControlChannel> control_;
+  std::deque<std::string> calls_;  // their tokens: not yet being answered
   std::list<std::unique_ptr<Connector>> answers_;
 };
 

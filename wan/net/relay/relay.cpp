@@ -17,6 +17,11 @@ void check_range(const char* name, double value, double least, double most) {
                 fmt::format("it has to be from {:g} to {:g}", least, most));
 }
 
+int thread_count(const RelaySettings& settings) {
+  const auto cores = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
+  return settings.threads > 0 ? settings.threads : cores;
+}
+
 }  // namespace
 
 void RelaySettings::check() const {
@@ -39,13 +44,19 @@ void RelaySettings::check() const {
   }
 }
 
+std::size_t RelaySettings::descriptors() const {
+  // Two sockets and a pipe; or, while it is being made, the caller's socket and those to its destination.
+  constexpr std::size_t kOfASession = std::max<std::size_t>(4, 1 + Connector::kAtOnce);
+  constexpr std::size_t kOfAThread = 2 * PipePool::kFree + 8, kOthers = 100;
+  return kOfASession * static_cast<std::size_t>(sessions) + static_cast<std::size_t>(half_open + names) +
+         kOfAThread * static_cast<std::size_t>(thread_count(*this)) + kOthers;
+}
+
 class Relay::Handle {
  public:
   explicit Handle(const RelaySettings& settings) : loop_("relay"), core_(std::make_unique<RelayCore>(loop_, settings)) {
     address_ = {core_->address().host(), core_->address().port()};
-    const auto cores = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
-    const int threads = settings.threads > 0 ? settings.threads : cores;
-    for (int i = 0; i < threads; ++i) {
+    for (int i = 0; i < thread_count(settings); ++i) {
       pumps_.push_back(std::make_unique<RelayPump>(fmt::format("relay-{}", i), settings.idle_timeout,
                                                    [this](const SessionReport& report) {
                                                      loop_.post([this, report] { core_->ended(report); });

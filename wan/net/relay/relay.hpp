@@ -6,6 +6,7 @@
 // them, never an address.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -33,6 +34,8 @@ struct RelaySettings {
 
   // Throws Error, naming the setting and its range.
   void check() const;
+  // That such a relay may have open at once, where few sessions have bytes waiting in pipes both ways.
+  std::size_t descriptors() const;
 };
 
 struct RelayStatus {

@@ -21,7 +21,6 @@ namespace {
 
 // Larger pipes save system calls, but bytes in them are late: bench/NOTES.md has the measurement.
 constexpr int kPipeSize = 512 << 10;
-constexpr std::size_t kFreePipes = 16;
 // Before others in the loop have their turn.
 constexpr int kTurns = 4;
 
@@ -34,9 +33,12 @@ PipePool::Pipe PipePool::take() {
     return pipe;
   }
   int ends[2];
-  if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0)
-    throw Error("cannot make a pipe", std::strerror(errno),
-                "raise the limit of open files (ulimit -n), or lower --sessions");
+  if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) {
+    const Error shortage("sessions wait: no pipe can be made", std::strerror(errno),
+                         "raise the limit of open files (ulimit -n), or lower --sessions");
+    log_once(LogLevel::kWarning, shortage.what());
+    return {};
+  }
   Pipe pipe{Socket(ends[0]), Socket(ends[1]), 0};
   // A user who has many pipes gets small ones (fs.pipe-user-pages-soft): they do, only slower.
   fcntl(ends[1], F_SETPIPE_SZ, kPipeSize);
@@ -46,11 +48,13 @@ PipePool::Pipe PipePool::take() {
 }
 
 void PipePool::give(Pipe pipe) {
-  if (free_.size() < kFreePipes) free_.push_back(std::move(pipe));
+  if (free_.size() < kFree) free_.push_back(std::move(pipe));
 }
 
 SplicePipe::Step SplicePipe::fill(int source) {
   if (!pipe_.open()) pipe_ = pipes_.take();
+  starved_ = !pipe_.open();
+  if (starved_) return Step::kBlocked;
   for (;;) {
     const ssize_t got =
         splice(source, nullptr, pipe_.in.descriptor(), nullptr, pipe_.size, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -109,6 +113,8 @@ namespace {
 
 // For what a broken side has left to reach the other.
 constexpr double kLinger = 10;
+// Between attempts to get a pipe.
+constexpr double kStarving = 0.1;
 
 // A socket closed with bytes unread is reset, and what it still had to send is lost.
 void discard_incoming(int descriptor) {
@@ -134,6 +140,7 @@ RelaySession::RelaySession(EventLoop& loop, PipePool& pipes, Socket caller, Sock
 
 RelaySession::~RelaySession() {
   loop_.cancel(linger_);
+  loop_.cancel(again_);
   forget(caller_);
   forget(target_);
 }
@@ -160,12 +167,8 @@ bool RelaySession::flow(End& from) {
   End& to = other(from);
   if (failed_ == &to) return true;  // nobody is there
   const std::uint64_t before = from.onward.bytes();
-  SplicePipe::Result result = SplicePipe::Result::kFlowing;
-  try {
-    result = from.onward.move(from.socket.descriptor(), to.socket.descriptor());
-  } catch (const Error& error) {
-    return end(error.what()), false;
-  }
+  const SplicePipe::Result result = from.onward.move(from.socket.descriptor(), to.socket.descriptor());
+  if (from.onward.starved() && again_ == 0) again_ = loop_.after(kStarving, [this] { try_again(); });
   if (from.onward.bytes() != before) {
     total_.fetch_add(from.onward.bytes() - before, std::memory_order_relaxed);
     last_moved_ = Clock::now();
@@ -187,14 +190,23 @@ bool RelaySession::fail(End& dead) {
   return flow(dead);
 }
 
+void RelaySession::try_again() {
+  again_ = 0;
+  for (End* one : {&caller_, &target_})
+    if (one->onward.starved() && !flow(*one)) return;
+  watch(caller_);
+  watch(target_);
+}
+
 void RelaySession::watch(End& end) {
   const End& peer = other(end);
-  const bool read = end.onward.wants_source() && failed_ != &peer;
+  const bool starved = end.onward.starved();
+  const bool read = end.onward.wants_source() && !starved && failed_ != &peer;
   const bool write = peer.onward.wants_target() && failed_ != &end;
   const bool any = read || write;
   if (any) end.hung_up = false;
   // A hang-up would be reported without end.
-  if (end.hung_up || (failed_ != nullptr && !any)) return forget(end);
+  if (end.hung_up || ((failed_ != nullptr || starved) && !any)) return forget(end);
   if (end.watched) return loop_.change(end.socket.descriptor(), read, write);
   loop_.watch(end.socket.descriptor(), read, write, end);
   end.watched = true;
@@ -212,6 +224,7 @@ void RelaySession::end(const std::string& how) {
     one->socket = Socket();
   }
   loop_.cancel(linger_);
+  loop_.cancel(again_);
   const Ended ended = std::move(ended_);
   ended(how);
 }

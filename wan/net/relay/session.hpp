@@ -23,7 +23,9 @@ class PipePool {
     std::size_t size = 0;
     bool open() const { return in.open(); }
   };
-  Pipe take();           // Throws Error where the process has no descriptors left.
+  static constexpr std::size_t kFree = 16;  // kept at most
+
+  Pipe take();           // not open where the process has no descriptors left
   void give(Pipe pipe);  // an empty one
 
  private:
@@ -42,10 +44,11 @@ class SplicePipe {
   };
 
   explicit SplicePipe(PipePool& pipes) : pipes_(pipes) {}
-  // What goes now, but not for ever. The source's end is passed on as the target's (shutdown). Throws Error (no pipe).
+  // What goes now, but not for ever. The source's end is passed on as the target's (shutdown).
   Result move(int source, int target);
   bool wants_source() const { return !finished_ && held_ == 0; }  // to be readable
   bool wants_target() const { return held_ > 0; }                 // to be writable
+  bool starved() const { return starved_; }                       // no pipe is to be had: move() is to be tried later
   bool finished() const { return finished_; }                     // the end was passed on
   std::uint64_t bytes() const { return bytes_; }                  // that the target has taken
 
@@ -59,7 +62,7 @@ class SplicePipe {
   PipePool::Pipe pipe_;
   std::size_t held_ = 0;
   std::uint64_t bytes_ = 0;
-  bool finished_ = false;
+  bool starved_ = false, finished_ = false;
 };
 
 // Two sockets joined: both directions, and how they end.
@@ -100,6 +103,7 @@ class RelaySession {
   void on_ready(End& end, bool readable, bool writable);
   bool flow(End& from);
   bool fail(End& dead);
+  void try_again();
   void watch(End& end);
   void forget(End& end);
 
@@ -108,7 +112,7 @@ class RelaySession {
   Ended ended_;
   End caller_, target_;
   End* failed_ = nullptr;  // broken: only what it sent before is still delivered
-  EventLoop::Timer linger_ = 0;
+  EventLoop::Timer linger_ = 0, again_ = 0;
   Clock::time_point last_moved_ = Clock::now();
 };
 

@@ -6,6 +6,8 @@
 #include <future>
 
 #include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/net/secure/service.hpp"
+#include "wan/net/path/held_memory.hpp"
 
 namespace maki::wan::mpw {
 namespace {
@@ -31,6 +33,33 @@ TEST(Split, PartsDifferByOneByteAtMost) {
   EXPECT_THROW(split(nullptr, 1, 1), Error);
   EXPECT_THROW(split(bytes, -1, 1), Error);
   EXPECT_THROW(split(bytes, 1, 0), Error);
+}
+
+// What came and was not read goes with the last channel, though a closed channel keeps its link.
+TEST(Link, AClosedOneHoldsNothing) {
+  ASSERT_TRUE(test::comes_true([] { return HeldMemory::peers() == 0; }));
+  Pair pair(test::streams(1));
+  const auto memory = HeldMemory::of("127.0.0.1");
+  Link link(std::move(pair.there), nullptr, 2);
+  pair.here.send(5, pattern(100000, 1));  // too long to be copied: returns when it has come
+  link.leave();
+  EXPECT_TRUE(link.live());
+  EXPECT_GT(memory->bytes(), 100000u);
+  link.leave();
+  EXPECT_FALSE(link.live());
+  EXPECT_TRUE(test::comes_true([&] { return memory->bytes() == 0; }));
+  EXPECT_THROW(link.path(), PathError);
+}
+
+// Another thread that is in a call has the path until the call ends.
+TEST(Link, ClosedUnderACallItEndsTheCall) {
+  Pair pair(test::streams(1));
+  Link link(std::move(pair.there), nullptr, 1);
+  const auto path = link.path();
+  Request coming = path->start_receive_any(5, 100);
+  link.leave();
+  EXPECT_THROW(coming.wait(), PathError);
+  EXPECT_THROW(path->receive_any(5, 100), PathError);
 }
 
 TEST(RelayOfLanes, PassesOnBothWaysInOrderUntilOneSideCloses) {

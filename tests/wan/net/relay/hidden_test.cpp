@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 
 #include "tests/wan/net/relay/rig.hpp"
@@ -180,6 +182,40 @@ TEST(RelayHidden, TokensServeOnlyTheOneThatWasCalled) {
   const Socket answer = admit(rig.at(), *RelayAdmission::answer(rig.key, token));
   expect_joined(calling.get(), answer);
   EXPECT_THROW(admit(rig.at(), *RelayAdmission::answer(rig.key, token)), Error);
+}
+
+// The relay's side of an admission.
+void admit_by_hand(const Socket& peer, const Key& key) {
+  KeyRing keys;
+  keys.add(key);
+  AdmissionCheck check(keys);
+  const auto finish = [&](const std::function<IoStatus()>& step) {
+    for (IoStatus status = step(); status != IoStatus::kDone; status = step())
+      if (status == IoStatus::kClosed || !ready(peer.descriptor(), status == IoStatus::kWantRead ? POLLIN : POLLOUT))
+        throw Error("the listener does not register");
+  };
+  finish([&] { return check.receive(peer.descriptor()); });
+  check.decide({});
+  finish([&] { return check.send_verdict(peer.descriptor()); });
+}
+
+// Each call may take several sockets: so many calls at once wait for one another, and none is lost.
+TEST(RelayHidden, ManyCallsAreAnsweredAFewAtATime) {
+  Rig rig;
+  const RelayRoute route{rig.server.endpoint(), rig.folder / "relay.key", "amsterdam"};
+  auto starting = std::async(std::launch::async, [&] { return std::make_unique<Hidden>(route); });
+  const Socket control = rig.server.accept();
+  admit_by_hand(control, rig.key);
+  const auto hidden = starting.get();
+  constexpr std::size_t kCalls = 400, kAtOnce = 512 / Connector::kAtOnce;
+  for (std::size_t i = 0; i < kCalls; ++i) put(control, encode_control(make_token()));
+  for (std::size_t left = kCalls; left > 0;) {
+    put(control, encode_control(""));  // a sign of life
+    std::vector<Socket> answers;
+    while (ready(rig.server.socket(), POLLIN, 300)) answers.push_back(rig.server.accept());
+    ASSERT_EQ(answers.size(), std::min(left, kAtOnce));
+    left -= answers.size();
+  }
 }
 
 TEST(RelayHidden, RubbishOnTheControlConnectionEndsIt) {

@@ -13,16 +13,6 @@ namespace {
 
 using namespace test;
 
-struct Joined {
-  Socket here, there;
-};
-
-Joined join(Rig& rig) {
-  auto there = std::async(std::launch::async, [&] { return rig.server.accept(); });
-  Socket here = reach(rig.at(), rig.key, "server");
-  return {std::move(here), there.get()};
-}
-
 void reset(Socket& socket) {
   const linger hard{1, 0};
   setsockopt(socket.descriptor(), SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -128,6 +129,17 @@ struct Rig {
   Endpoint at() const { return relay->address(); }
   RelayRoute route(const std::string& target) const { return {settings.listen, folder / "relay.key", target}; }
 };
+
+// A session of it: the caller's end and the server's.
+struct Joined {
+  Socket here, there;
+};
+
+inline Joined join(Rig& rig) {
+  auto there = std::async(std::launch::async, [&] { return rig.server.accept(); });
+  Socket here = reach(rig.at(), rig.key, "server");
+  return {std::move(here), there.get()};
+}
 
 template <class Condition>
 bool eventually(const Condition& condition) {
