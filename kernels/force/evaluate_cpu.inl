@@ -22,12 +22,13 @@ class GroupEvaluation {
         count_(count) {
     centre_[0] = task.group.x, centre_[1] = task.group.y, centre_[2] = task.group.z;
     targets_.padded = padded_count(count);
-    gather_particles(task.targets + first, count, centre_, k_.bits_to_unit, points_.data);
+    gather_particles(task.targets + first, count, centre_, k_.bits_to_unit, far_.data);
     for (unsigned i = 0; i < targets_.padded; ++i) {
-      const float* s = points_.data + 4 * (i < count ? i : count - 1);
+      const float* s = far_.data + 4 * (i < count ? i : count - 1);
       targets_.x[i] = s[0], targets_.y[i] = s[1], targets_.z[i] = s[2];
     }
     clear_sums(targets_);
+    if (spline_) set_reach();
   }
 
   void run() {
@@ -42,23 +43,47 @@ class GroupEvaluation {
   }
 
  private:
+  // The spline softens nothing farther than this from the group's centre along any axis.
+  void set_reach() {
+    for (float& reach : reach_) reach = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+      const float at[3] = {targets_.x[i], targets_.y[i], targets_.z[i]};
+      for (int axis = 0; axis < 3; ++axis) {
+        const float from_centre = __builtin_fabsf(at[axis]);
+        if (reach_[axis] < from_centre) reach_[axis] = from_centre;
+      }
+    }
+    for (float& reach : reach_) reach = (reach + 1 / k_.spline_inverse_h) * (1 + 0x1p-20f);
+  }
+
   void add_cells(const std::uint32_t* words) {
-    Block<kCellFloats, kCellBlock> block;
+    Block<kCellFloats, kCellBlock> far, near;
     const float moment_scale = 1 / (k_.unit * k_.unit);
     for (unsigned w = 0; w < task_.cell_words; ++w) {
       prefetch_cell(words, w);
-      gather_cell(task_.cells[words[w]], centre_, k_.bits_to_unit, moment_scale, block.data + kCellFloats * block.n);
-      if (++block.n == kCellBlock) flush(all_.cells, kernels_.cells, block);
+      float* const cell = far.data + kCellFloats * far.n;
+      gather_cell(task_.cells[words[w]], centre_, k_.bits_to_unit, moment_scale, cell);
+      if (spline_ && is_within_reach(cell)) {
+        __builtin_memcpy(near.data + kCellFloats * near.n, cell, kCellFloats * sizeof(float));
+        if (++near.n == kCellBlock) flush(all_.cells, kernels_.near_cells, near);
+      } else if (++far.n == kCellBlock) {
+        flush(all_.cells, kernels_.cells, far);
+      }
     }
-    flush(all_.cells, kernels_.cells, block);
+    flush(all_.cells, kernels_.cells, far);
+    flush(all_.cells, kernels_.near_cells, near);
   }
 
   void add_cells_as_points(const std::uint32_t* words) {
-    for (unsigned w = 0; w < task_.cell_words; ++w) {
-      prefetch_cell(words, w);
-      const CellMoments& c = task_.cells[words[w]];
-      const SourceParticle point{c.x, c.y, c.z, c.mass};
-      add_particles(points_, kernels_.particles, &point, 1);
+    SourceParticle points[16];
+    for (unsigned w = 0; w < task_.cell_words;) {
+      unsigned n = 0;
+      for (; n < 16 && w < task_.cell_words; ++n, ++w) {
+        prefetch_cell(words, w);
+        const CellMoments& c = task_.cells[words[w]];
+        points[n] = {c.x, c.y, c.z, c.mass};
+      }
+      add_particles(points, n, false);
     }
   }
 
@@ -68,13 +93,10 @@ class GroupEvaluation {
       const unsigned first = task_.cell_first[words[w]], count = task_.cell_count[words[w]];
       const bool own =
           task_.potential && task_.targets == task_.particles && first < first_ + count_ && first_ < first + count;
-      if (own)
-        add_particles(own_, kernels_.own, task_.particles + first, count);
-      else
-        add_particles(points_, kernels_.particles, task_.particles + first, count);
+      add_particles(task_.particles + first, count, own);
     }
-    flush(k_, kernels_.particles, points_);
-    flush(k_, kernels_.own, own_);
+    flush(k_, kernels_.particles, far_);
+    flush(k_, kernels_.near, near_);
   }
 
   void prefetch_cell(const std::uint32_t* words, unsigned w) const {
@@ -95,15 +117,27 @@ class GroupEvaluation {
     }
   }
 
-  void add_particles(Block<4, kSourceBlock>& block, Kernel kernel, const SourceParticle* from, unsigned count) {
-    while (count > 0) {
-      const unsigned room = kSourceBlock - block.n, take = count < room ? count : room;
-      gather_particles(from, take, centre_, k_.bits_to_unit, block.data + 4 * block.n);
-      block.n += take;
-      from += take;
-      count -= take;
-      if (block.n == kSourceBlock) flush(k_, kernel, block);
+  // own: some of them may be targets. By sixteens without a branch that depends on where they are: two in ten leaves are
+  // near, in no order that a processor foresees.
+  void add_particles(const SourceParticle* from, unsigned count, bool own) {
+    for (unsigned done = 0; done < count; done += 16) {
+      const unsigned take = count - done < 16 ? count - done : 16;
+      if (far_.n + take > kSourceBlock) flush(k_, kernels_.particles, far_);
+      if (near_.n + take > kSourceBlock) flush(k_, kernels_.near, near_);
+      float *const far = far_.data + 4 * far_.n, *const near = near_.data + 4 * near_.n;
+      bool is_near = own;
+      if (spline_)
+        is_near |= gather_sixteen(from + done, take, centre_, k_.bits_to_unit, reach_, far, near);
+      else
+        gather_particles(from + done, take, centre_, k_.bits_to_unit, own ? near : far);
+      far_.n += is_near ? 0 : take;
+      near_.n += is_near ? take : 0;
     }
+  }
+
+  bool is_within_reach(const float* at) const {
+    return __builtin_fabsf(at[0]) < reach_[0] && __builtin_fabsf(at[1]) < reach_[1] &&
+           __builtin_fabsf(at[2]) < reach_[2];
   }
 
   template <class AnyBlock>
@@ -135,10 +169,12 @@ class GroupEvaluation {
   const PairParameters& k_;  // of points
   const GroupTask& task_;
   const Kernels kernels_;
+  const bool spline_ = k_.softening == Softening::kSpline;
   const unsigned first_, count_;
   std::uint32_t centre_[3];
+  float reach_[4] = {0, 0, 0, 0};  // three axes: set_reach
   Targets targets_;
-  Block<4, kSourceBlock> points_, own_;
+  Block<4, kSourceBlock> far_, near_;
 };
 
 // Mean relative errors of the coarse root and of its cube, over all mantissas alike. (A static variable that keeps them

@@ -9,18 +9,22 @@ namespace maki::cuda {
 
 inline constexpr unsigned kWarps = 4;
 inline constexpr unsigned kBlock = kWarps * kWarpSize;
-// Blocks that a multiprocessor holds: 20 warps of 96 registers, or 16 of 128 for the longest formulas. For sm_80 the compiler
-// needs more registers where roots are refined, and would spill.
+// Blocks that a multiprocessor holds: 20 warps of 96 registers, 16 of 128 for longer formulas, 12 of 168 for the longest. For
+// sm_80 the compiler needs more registers, and would spill.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 inline constexpr bool kMoreRegisters = true;
 #else
 inline constexpr bool kMoreRegisters = false;
 #endif
 template <class Law>
-inline constexpr unsigned kBlocks = Law::kSpline || (Law::kSplit != Split::kNone && Law::kPotential) ||
-                                            (kMoreRegisters && Law::kRefine && Law::kSplit != Split::kPolynomial)
-                                        ? 4
-                                        : 5;
+constexpr unsigned blocks_of() {
+  constexpr bool split = Law::kSplit != Split::kNone, s2 = Law::kSplit == Split::kS2;
+  if (Law::kSpline && Law::kPotential && (Law::kOrder > 6 || (kMoreRegisters && split))) return 3;
+  const bool refined = kMoreRegisters && Law::kRefine && (s2 || !split);
+  return Law::kSpline || (split && Law::kPotential) || refined ? 4 : 5;
+}
+template <class Law>
+inline constexpr unsigned kBlocks = blocks_of<Law>();
 
 // This warp's piece of n words.
 __device__ __forceinline__ std::uint32_t begin_of_share(std::uint32_t n, unsigned warp) {

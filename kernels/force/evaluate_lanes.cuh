@@ -76,7 +76,7 @@ union alignas(16) CellRecord {
   float4 term[3];
 };
 
-// Sources that a subset takes in one turn of the loop, so that counting costs little.
+// Sources that a subset takes in one turn of the loop, so that counting costs little. No law takes more than its Beyond.
 template <class Law, bool kOwn>
 inline constexpr unsigned kUnroll = kOwn || Law::kSpline || Law::kSplit == Split::kS2 ? 1 : 2;
 

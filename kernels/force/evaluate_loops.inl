@@ -112,22 +112,28 @@ void direct_kernel(const PairParameters& k, const SourceParticle* sources, unsig
   for (; lane < t.padded; lane += Half::kLanes) direct_on<Law, Half, HalfBits>(k, sources, n, b, t, lane);
 }
 
+// near: the sources may be targets themselves, or softened by the spline. particles and cells: neither.
 struct Kernels {
-  Kernel particles, own, cells;
+  Kernel particles, near, cells, near_cells;
   DirectKernel direct;
 };
+
+template <class Law, class Direct>
+Kernels kernels_of_law() {
+  using Beyond = typename Law::Beyond;
+  return {particle_kernel<Beyond, false>, particle_kernel<Law, Law::kPotential>, cell_kernel<Beyond>, cell_kernel<Law>,
+          direct_kernel<Direct>};
+}
 
 template <Split kSplit, int kOrder, Softening kSoftening, bool kPotential>
 Kernels kernels_of(bool refine) {
   using Exact = PairLaw<kSplit, kOrder, kSoftening, kPotential, true>;
   if constexpr (kHasCoarseRoot) {
     using Coarse = PairLaw<kSplit, kOrder, kSoftening, kPotential, false>;
-    if (!refine)
-      return {particle_kernel<Coarse, false>, particle_kernel<Coarse, kPotential>, cell_kernel<Coarse>,
-              direct_kernel<Exact>};
+    if (!refine) return kernels_of_law<Coarse, Exact>();
   }
   (void)refine;
-  return {particle_kernel<Exact, false>, particle_kernel<Exact, kPotential>, cell_kernel<Exact>, direct_kernel<Exact>};
+  return kernels_of_law<Exact, Exact>();
 }
 
 template <Softening kSoftening, bool kPotential>

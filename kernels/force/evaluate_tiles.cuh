@@ -9,6 +9,7 @@ namespace maki::cuda {
 inline constexpr unsigned kPointTile = 64;
 inline constexpr unsigned kCellTile = 32;
 inline constexpr unsigned kFlushTiles = 8;  // between additions to the totals
+inline constexpr float kNowhere = 0x1p20f;  // units: no target is there
 
 // Shared memory of one warp: no other warp touches it before the end of the list.
 struct WarpShared {
@@ -19,6 +20,7 @@ struct WarpShared {
   Tile tile[2];
   float4 totals[kMostTargets];
   std::uint32_t leaf_first[kWarpSize];  // by leaf: first particle less those before it in the batch
+  float3 reach;                         // the spline softens nothing farther from the group's centre along any axis
 };
 
 // One part of a group, and where a warp stands in it.
@@ -109,18 +111,36 @@ __device__ __forceinline__ void start_points(const Part& part, const Batch& batc
   commit_copies();
 }
 
-// The lane's own copies have landed: converts them, and fills the tile up to `padded` with points of no mass.
-__device__ __forceinline__ void convert_points(const Part& part, unsigned n, unsigned padded, PointRecord* points) {
+// Box around the targets of a group, and the spline's support around it.
+__device__ __forceinline__ float3 reach_of(const PairParameters& k, const Group& group) {
+  const float to_unit = 1.0f / k.unit, support = 1.0f / k.spline_inverse_h, rounding = 1.0f + 0x1p-20f;
+  return make_float3((group.hx * to_unit + support) * rounding, (group.hy * to_unit + support) * rounding,
+                     (group.hz * to_unit + support) * rounding);
+}
+
+__device__ __forceinline__ bool is_within(const float3& reach, const float4& source) {
+  return fabsf(source.x) < reach.x && fabsf(source.y) < reach.y && fabsf(source.z) < reach.z;
+}
+
+// The lane's own copies have landed: converts them, and fills the tile up to `padded` with points of no mass. Returns
+// whether one of them may be softened by the spline.
+template <class Law>
+__device__ __forceinline__ bool convert_points(const Part& part, const float3& reach, unsigned n, unsigned padded,
+                                               PointRecord* points) {
+  bool within = false;
 #pragma unroll
   for (unsigned row = 0; row < kPointTile; row += kWarpSize) {
     const unsigned slot = row + lane_index();
     if (slot < n) {
       const SourceParticle s = points[slot].raw;
-      points[slot].point = relative(part.k, part.group, s.x, s.y, s.z, s.mass);
+      const float4 point = relative(part.k, part.group, s.x, s.y, s.z, s.mass);
+      if constexpr (Law::kSpline) within = within || is_within(reach, point);
+      points[slot].point = point;
     } else if (slot < padded) {
-      points[slot].point = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      points[slot].point = make_float4(kNowhere, 0.0f, 0.0f, 0.0f);
     }
   }
+  return within;
 }
 
 // The next multiple; whole tiles go without the division.
@@ -132,6 +152,7 @@ __device__ __forceinline__ unsigned padded_to(unsigned n, unsigned multiple, uns
 // is whole, and no lane reads the one before it any more, which the next copies overwrite.
 template <class Law, int kPerLane>
 struct WarpSums {
+  using Beyond = typename Law::Beyond;
   const Part& part;
   WarpShared& shared;
   LaneTargets<kPerLane> targets;
@@ -139,7 +160,7 @@ struct WarpSums {
   const unsigned turn, most_points, most_cells;  // points a turn of the loop; points and cells a tile
 
   __device__ __forceinline__ WarpSums(const Part& p, WarpShared& s, unsigned lane_in_subset, unsigned lanes)
-      : part(p), shared(s), turn(kUnroll<Law, false> * p.subsets), most_points(kPointTile / turn * turn),
+      : part(p), shared(s), turn(kUnroll<Beyond, false> * p.subsets), most_points(kPointTile / turn * turn),
         most_cells(kCellTile / p.subsets * p.subsets) {
 #pragma unroll
     for (unsigned j = 0; j < kPerLane; ++j) {
@@ -150,6 +171,10 @@ struct WarpSums {
       shared.totals[j * kWarpSize + lane_index()] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
     targets.clear();
+    if constexpr (Law::kSpline) {
+      if (lane_index() == 0) shared.reach = reach_of(part.k, part.group);
+      __syncwarp();
+    }
   }
 
   __device__ __forceinline__ WarpShared::Tile& tile(unsigned index) { return shared.tile[index % 2]; }
@@ -171,7 +196,7 @@ struct WarpSums {
       const unsigned n = min(batch.total - pos, most), padded = padded_to(n, turn, most);
       PointRecord* points = tile(tiles).points;
       wait_copies<0>();
-      convert_points(part, n, padded, points);
+      const bool near = convert_points<Law>(part, shared.reach, n, padded, points);
       __syncwarp();
       const std::uint32_t next = pos + n;
       if (next < batch.total)
@@ -181,8 +206,10 @@ struct WarpSums {
         own = __any_sync(kAllLanes, batch.own && batch.begin < next && pos < batch.begin + batch.count);
       if (own)
         add_points<Law, Law::kPotential>(part.k, points, padded, part.subset, part.subsets, targets);
-      else
+      else if (Law::kSpline && __any_sync(kAllLanes, near))
         add_points<Law, false>(part.k, points, padded, part.subset, part.subsets, targets);
+      else
+        add_points<Beyond, false>(part.k, points, padded, part.subset, part.subsets, targets);
       finish_tile();
       pos = next;
     }
@@ -198,7 +225,8 @@ struct WarpSums {
     commit_copies();
   }
 
-  __device__ __forceinline__ void convert_cells(unsigned n, unsigned padded, CellRecord* cells) {
+  // As convert_points.
+  __device__ __forceinline__ bool convert_cells(unsigned n, unsigned padded, CellRecord* cells) {
     CellRecord& cell = cells[lane_index()];
     if (lane_index() < n) {
       const CellMoments c = cell.raw;
@@ -206,9 +234,13 @@ struct WarpSums {
       cell.term[0] = relative(part.k, part.group, c.x, c.y, c.z, c.mass);
       cell.term[1] = make_float4(c.qxx * scale, c.qyy * scale, c.qzz * scale, c.qxy * scale);
       cell.term[2] = make_float4(c.qxz * scale, c.qyz * scale, (c.qxx + c.qyy + c.qzz) * (0.5f * scale), 0.0f);
-    } else if (lane_index() < padded) {
-      cell.term[0] = cell.term[1] = cell.term[2] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      return Law::kSpline && is_within(shared.reach, cell.term[0]);
     }
+    if (lane_index() < padded) {
+      cell.term[0] = make_float4(kNowhere, 0.0f, 0.0f, 0.0f);
+      cell.term[1] = cell.term[2] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+    return false;
   }
 
   __device__ __forceinline__ static std::uint32_t word_of_lane(const std::uint32_t* words, unsigned n, unsigned begin) {
@@ -224,13 +256,16 @@ struct WarpSums {
       const unsigned size = min(n - pos, most), padded = padded_to(size, part.subsets, most);
       CellRecord* cells = tile(tiles).cells;
       wait_copies<0>();
-      convert_cells(size, padded, cells);
+      const bool near = convert_cells(size, padded, cells);
       __syncwarp();
       if (pos + most < n) {
         start_cells(word, min(n - pos - most, most), tile(tiles + 1).cells);
         word = word_of_lane(words, n, pos + 2 * most);
       }
-      add_cells<Law>(part.k, cells, padded, part.subset, part.subsets, targets);
+      if (Law::kSpline && __any_sync(kAllLanes, near))
+        add_cells<Law>(part.k, cells, padded, part.subset, part.subsets, targets);
+      else
+        add_cells<Beyond>(part.k, cells, padded, part.subset, part.subsets, targets);
       finish_tile();
     }
   }

@@ -27,21 +27,25 @@ inline constexpr bool kIsBranch = false;
 template <>
 inline constexpr bool kIsBranch<bool> = true;
 
-// What is known when a loop is compiled.
-template <Split kSplitIn, int kOrderIn, Softening kSofteningIn, bool kPotentialIn, bool kRefineIn>
+// What is known when a loop is compiled. kBeyondIn: the sources lie beyond the spline's support of all targets.
+template <Split kSplitIn, int kOrderIn, Softening kSofteningIn, bool kPotentialIn, bool kRefineIn,
+          bool kBeyondIn = false>
 struct PairLaw {
   static constexpr Split kSplit = kSplitIn;
   static constexpr int kOrder = kOrderIn;  // one of kCompiledOrders with the polynomial split, else 0
   static constexpr Softening kSoftening = kSofteningIn;
   static constexpr bool kPotential = kPotentialIn;
   static constexpr bool kRefine = kRefineIn;
-  static constexpr bool kSpline = kSofteningIn == Softening::kSpline;
+  static constexpr bool kSpline = kSofteningIn == Softening::kSpline && !kBeyondIn;
+  static constexpr bool kPoints = kBeyondIn;  // no softening
+  using Beyond = PairLaw<kSplitIn, kOrderIn, kSofteningIn, kPotentialIn, kRefineIn, kSofteningIn == Softening::kSpline>;
 };
 
 // s^2 from the separation.
 template <class Law, class T>
 MAKI_HD T softened_square(const PairParameters& k, T x, T y, T z) {
   if constexpr (Law::kSpline) return larger(x * x + (y * y + z * z), T(k.softening2));
+  if constexpr (Law::kPoints) return x * x + (y * y + z * z);
   return x * x + (y * y + (z * z + T(k.softening2)));
 }
 

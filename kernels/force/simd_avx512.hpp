@@ -80,25 +80,53 @@ inline Half difference(std::uint32_t to, HalfBits from) {
 
 inline constexpr bool kHasCoarseRoot = true;
 
+// The record moved by `middle` and scaled by `factor`; the mass stays as it is.
+inline __m512 move_records(__m512i bits, __m512i middle, __m512 factor) {
+  const __m512 moved = _mm512_maskz_cvtepi32_ps(kAll, _mm512_sub_epi32(bits, middle));
+  return _mm512_mask_mul_ps(_mm512_castsi512_ps(bits), 0x7777, moved, factor);
+}
+
+inline __m512i in_each_record(const std::uint32_t* centre) {
+  return _mm512_maskz_broadcast_i32x4(kAll, _mm_set_epi32(0, static_cast<int>(centre[2]), static_cast<int>(centre[1]),
+                                                          static_cast<int>(centre[0])));
+}
+
+// Words of the first `count` particles, up to 16, by bit.
+inline std::uint64_t words_of(unsigned count) { return count >= 16 ? ~0ull : (1ull << (4 * count)) - 1; }
+
 // `count` particles as x, y, z (relative to the centre, times `scale`) and mass. Writes whole runs of 16 particles: a
 // leaf has about so many, and a loop whose length the processor cannot foresee costs more than what it saves.
 inline void gather_particles(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
                              float* to) {
-  const __m512i middle =
-      _mm512_maskz_broadcast_i32x4(kAll, _mm_set_epi32(0, static_cast<int>(centre[2]), static_cast<int>(centre[1]),
-                                                       static_cast<int>(centre[0])));
+  const __m512i middle = in_each_record(centre);
   const __m512 factor = _mm512_set1_ps(scale);
-  const __mmask16 coordinates = 0x7777;
   for (unsigned i = 0; i < count; i += 16) {
-    const unsigned left = count - i;
-    const std::uint64_t there = left >= 16 ? ~0ull : (1ull << (4 * left)) - 1;
+    const std::uint64_t there = words_of(count - i);
 #pragma GCC unroll 4
     for (unsigned v = 0; v < 4; ++v) {
       const __m512i bits = _mm512_maskz_loadu_epi32(static_cast<__mmask16>(there >> (16 * v)), from + i + 4 * v);
-      const __m512 moved = _mm512_maskz_cvtepi32_ps(kAll, _mm512_sub_epi32(bits, middle));
-      _mm512_storeu_ps(to + 4 * (i + 4 * v), _mm512_mask_mul_ps(_mm512_castsi512_ps(bits), coordinates, moved, factor));
+      _mm512_storeu_ps(to + 4 * (i + 4 * v), move_records(bits, middle, factor));
     }
   }
+}
+
+// The same for count <= 16, written to two places; returns whether one of them may be nearer to the centre than
+// reach[axis] along all axes.
+inline bool gather_sixteen(const SourceParticle* from, unsigned count, const std::uint32_t* centre, float scale,
+                           const float* reach, float* to, float* too) {
+  const __m512i middle = in_each_record(centre);
+  const __m512 factor = _mm512_set1_ps(scale), most = _mm512_maskz_broadcast_f32x4(kAll, _mm_loadu_ps(reach));
+  const std::uint64_t there = words_of(count);
+  unsigned within = 0;  // by place in the vectors
+#pragma GCC unroll 4
+  for (unsigned v = 0; v < 4; ++v) {
+    const auto here = static_cast<__mmask16>(there >> (16 * v));
+    const __m512 record = move_records(_mm512_maskz_loadu_epi32(here, from + 4 * v), middle, factor);
+    _mm512_storeu_ps(to + 16 * v, record);
+    _mm512_storeu_ps(too + 16 * v, record);
+    within |= _mm512_mask_cmp_ps_mask(here, _mm512_abs_ps(record), most, _CMP_LT_OQ);
+  }
+  return (within & within >> 1 & within >> 2 & 0x1111u) != 0;
 }
 
 inline void gather_cell(const CellMoments& cell, const std::uint32_t* centre, float scale, float moment_scale,

@@ -106,7 +106,7 @@ struct Config {
 
   struct Gravity {
     Auto<Quantity> softening;
-    Softening softening_kind = Softening::kPlummer;
+    Softening softening_kind = Softening::kSpline;
     Auto<Quantity> max_physical_softening;
     Method method = Method::kTree;
     Auto<double> error;

@@ -120,8 +120,10 @@ struct Table {
 
   void gravity() {
     KEY(gravity.softening).unit(Dimension::kLength, "kpc/h").above(0)
-        .means("Plummer length, comoving; auto: 1/30 of the mean distance of particles in cosmological runs");
-    KEY(gravity.softening_kind).means("the spline is exactly Newton beyond 2.8 softening lengths");
+        .means("comoving, as GADGET counts it: the Plummer length of as deep a potential; auto: 1/30 of the mean distance of "
+               "particles in cosmological runs");
+    KEY(gravity.softening_kind)
+        .means("GADGET's spline, exactly Newton beyond 2.8 softening lengths, or Plummer's law, 6 % weak at 5 of them");
     KEY(gravity.max_physical_softening).unit(Dimension::kLength, "kpc/h").above(0).only(RunKind::kCosmology)
         .means("cap on softening times a; auto: none");
     KEY(gravity.method).only(RunKind::kIsolated).means("direct sums over all pairs, for small isolated sets");
