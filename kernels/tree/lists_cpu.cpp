@@ -12,8 +12,9 @@ std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleC
   DeviceBuffer<std::uint32_t> flags("lists.scratch", lists.count);
 #pragma omp parallel for schedule(dynamic, 64)
   for (std::size_t i = 0; i < lists.count; ++i) {
-    const WalkTarget target = walk_target(lists.groups[i]);
-    const ListRange range = lists.ranges[i];
+    const std::size_t group = lists.selected ? lists.selected[i] : i;
+    const WalkTarget target = walk_target(lists.groups[group]);
+    const ListRange range = lists.ranges[group];
     const std::uint32_t* words = lists.words + range.begin;
     flags.data()[i] = std::any_of(words, words + range.cells, [&](std::uint32_t c) {
       return criterion.looks_at(count[c]) && criterion.has_come_near(target, g, c);

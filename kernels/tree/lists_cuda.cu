@@ -22,13 +22,14 @@ __device__ inline unsigned lane_index() { return threadIdx.x % kWarpSize; }
 __device__ inline std::uint32_t first_item() { return blockIdx.x * kWarps + threadIdx.x / kWarpSize; }
 __device__ inline std::uint32_t item_stride() { return gridDim.x * kWarps; }
 
-// flags[i] = 1 where group i's list is stale, else 0.
+// flags[i] = 1 where the list at place i is stale, else 0.
 __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
     stale_kernel(CellGeometryView g, const std::uint32_t* cell_count, StaleCriterion criterion, ListView lists,
                  std::uint32_t* flags) {
   for (std::uint32_t i = first_item(); i < lists.count; i += item_stride()) {
-    const WalkTarget target = walk_target(lists.groups[i]);
-    const ListRange range = lists.ranges[i];
+    const std::uint32_t group = lists.selected ? lists.selected[i] : i;
+    const WalkTarget target = walk_target(lists.groups[group]);
+    const ListRange range = lists.ranges[group];
     bool stale = false;
     for (std::uint32_t k = 0; k < range.cells && !stale; k += kWarpSize) {
       const std::uint32_t mine = k + lane_index();

@@ -115,10 +115,16 @@ struct StaleCriterion {
   }
 };
 
-// Finds groups whose kept lists are stale. Writes their indices to `stale`, ascending, and returns how many.
-// `lists.selected` has to be null.
+// Finds groups whose kept lists are stale. Writes their places in the view (indices of groups where it selects none) to
+// `stale`, ascending, and returns how many.
 std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
                                 const ListView& lists, DeviceBuffer<std::uint32_t>& stale);
+
+// Opens the divisible cells that have come near, with this margin, in the lists at the places `stale` of `view`, a view of
+// `lists`: what stood for them below them serves in their place. Unlike a new walk this meets no cell that the kept list
+// does not hold, and so needs no particles beyond its reach. Words are added behind those in use.
+void reopen_lists(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
+                  const DeviceBuffer<std::uint32_t>& stale, InteractionLists& lists);
 
 // Sums over lists: sources (particles and cells) of each group times its members.
 struct ListStatistics {

@@ -37,8 +37,8 @@ class ListForces {
   void begin();
   // Makes new lists (`fresh`, or where the last ones were not kept) or repairs kept ones, and evaluates them.
   void serve(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
-  // Evaluate lists as they are, of the groups `which` or of all groups; evaluate_anew() first makes new lists over the
-  // present tree.
+  // Evaluate kept lists, of the groups `which` once cells that have come near are opened, or of all groups as they are;
+  // evaluate_anew() first makes new lists over the present tree.
   void evaluate_part(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>& which,
                      const ForceOutput& out);
   void evaluate_kept(const Stream& stream, const Sources& sources, const ForceOutput& out);
@@ -70,6 +70,7 @@ class ListForces {
   void walk_and_evaluate(const Stream& stream, const Sources& sources, bool fresh, const ForceOutput& out);
   void serve_in_batches(const Stream& stream, const Sources& sources, std::uint32_t batch, const ForceOutput& out);
   void evaluate(const Stream& stream, const Sources& sources, const ListView& lists, const ForceOutput& out);
+  void reopen(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>* which);
   bool move_messages() const;
   void move_messages_beside(const Stream& stream) const;
   std::size_t budget_of(const Sources& sources) const;

@@ -200,6 +200,42 @@ TEST(Walk, FreshListsAreNotStaleAndMovedCellsMakeThemSo) {
   EXPECT_GT(find_stale_groups(w.stream, w.tree, {options.rule(), 0.1f}, w.view(w.lists), stale), 0u);
 }
 
+// Every second group alone, then all: lists that were not asked for stay as they are.
+TEST(Walk, ReopenedListsAreNotStaleAndHoldEveryParticleOnce) {
+  WalkOptions options;
+  Walked w(testing::clustered_set(4000, 8), options, 0);
+  auto moved = w.particles.source.download(w.stream);
+  for (std::size_t i = 0; i < moved.size(); ++i) moved[i].x += static_cast<std::uint32_t>((i % 5) << 26);
+  w.particles.source.upload(w.stream, moved);
+  sweep_octree(w.stream, w.particles.source.data(), w.tree);
+  refit_groups(w.stream, w.particles.source.data(), w.groups);
+  const StaleCriterion criterion{options.rule(), 0.1f, StaleCells::kDivisible};
+  std::vector<std::uint32_t> even;
+  for (std::uint32_t g = 0; g < w.group_count(); g += 2) even.push_back(g);
+  DeviceBuffer<std::uint32_t> which("test.which"), stale("stale");
+  which.upload(w.stream, even);
+  const auto before = testing::words_of(w.stream, w.lists);
+  for (const bool all : {false, true}) {
+    const auto view = [&] {
+      ListView lists = w.view(w.lists);
+      if (!all) lists.selected = which.data(), lists.count = static_cast<std::uint32_t>(which.size());
+      return lists;
+    };
+    ASSERT_GT(find_stale_groups(w.stream, w.tree, criterion, view(), stale), 10u);
+    reopen_lists(w.stream, w.tree, options, criterion.margin, view(), stale, w.lists);
+    EXPECT_EQ(find_stale_groups(w.stream, w.tree, criterion, view(), stale), 0u);
+    const auto now = testing::words_of(w.stream, w.lists);
+    for (std::uint32_t g = 0; g < w.group_count(); ++g) {
+      if (!all && g % 2 == 1) {
+        EXPECT_EQ(now[g], before[g]);
+      }
+      const auto covered = w.covered(g);
+      ASSERT_EQ(covered.size(), moved.size());
+      for (std::uint32_t p = 0; p < covered.size(); ++p) ASSERT_EQ(covered[p], p);
+    }
+  }
+}
+
 TEST(Walk, StatisticsCountPairs) {
   Walked w(testing::clustered_set(3000, 8), {}, 0);
   const auto n = static_cast<std::uint32_t>(w.groups.size());
