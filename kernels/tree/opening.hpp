@@ -34,6 +34,10 @@ inline constexpr float kLeastErrorScale = 0.4f, kMostErrorScale = 2.5f;
 // so that forces are as good as with cells opened by the same angle (bench/NOTES.md, "Opening by estimated error").
 inline constexpr float kErrorFactor = 128;
 
+// Times theta: cells opened by this angle make forces as good as those opened by estimated error with theta
+// (docs/accuracy.md, "Isolated sets").
+inline constexpr double kAngleAsGood = 0.85;
+
 // A cell serves as a multipole no nearer than this times its size (and the offset), by estimated error: no group then
 // meets a cell that holds some of it, as half the diagonal of a cube is less.
 inline constexpr float kLeastDistance = 0.87f;

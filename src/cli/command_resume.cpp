@@ -12,6 +12,7 @@
 #include "src/cli/commands.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
+#include "src/config/presets.hpp"
 #include "src/config/print.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/restart.hpp"
@@ -77,9 +78,13 @@ void check_unchanged(const Config& before, const Config& now) {
   }
 }
 
+Config configuration_before(const RestartInfo& info) {
+  return parse_config(info.provenance.configuration, info.path + "/complete.toml");
+}
+
 Config configuration(const RestartInfo& info, std::vector<std::string> settings) {
   const std::string name = info.path + "/complete.toml";
-  const Config before = parse_config(info.provenance.configuration, name);
+  const Config before = configuration_before(info);
   settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
   Config config = parse_config(info.provenance.configuration, name, settings);
   check_unchanged(before, config);
@@ -117,7 +122,7 @@ OpenSites agree(const Config& config, const ThisSite& site, const Communicator& 
 }
 
 // A run as prepare() returns it, without particles.
-Prepared prepare_again(Config config, const RunState& state) {
+Prepared prepare_again(Config config, const Config& before, const RunState& state) {
   Prepared run;
   run.config = std::move(config);
   run.initial.header = state.header;
@@ -125,6 +130,7 @@ Prepared prepare_again(Config config, const RunState& state) {
   run.units = state.header.units;
   run.gravitational_constant = state.frame.gravitational_constant;
   const bool from_file = run.config.initial.kind == InitialKind::kFile;
+  choose_again(run.config, before, run.particles);
   resolve(run.config, {run.particles, from_file ? &state.header : nullptr, 0}, run.notes);
   run.side = number_of(*run.config.box.size, "box.size", run.config, run.units);
   for (std::size_t axis = 0; axis < 3; ++axis) run.centre[axis] = state.frame.corner[axis] + state.frame.side / 2;
@@ -150,7 +156,7 @@ struct Ready {
 void make_ready(Ready& ready, const Config& config, const RunPlace& place) {
   ready.from = read_state(ready.info, place.ranks);
   ready.admission = admit(config, place.ranks, ready.from->state.field.total);
-  ready.run = prepare_again(config, ready.from->state);
+  ready.run = prepare_again(config, configuration_before(ready.info), ready.from->state);
   take_plans(ready.info, place.ranks);
   ready.files.emplace(files_of(ready.run, ready.info), provenance(to_toml(ready.run.config), device_text()), ready.run,
                       place);

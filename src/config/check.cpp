@@ -99,11 +99,33 @@ void check_resolution(double softening, double side) {
               fmt::format("use at least {:.6g}", kLeastSofteningUnits / kSideToUnits * side));
 }
 
+void check_opening(const Config& config) {
+  if (config.gravity.opening != Opening::kError) return;
+  if (config.gravity.method == Method::kDirect)
+    throw Error("gravity.opening = \"error\" means nothing with gravity.method = \"direct\"",
+                "direct sums open no cells", "leave gravity.opening out");
+  if (!config.gravity.quadrupoles)
+    throw Error("gravity.opening = \"error\" needs gravity.quadrupoles",
+                "errors are estimated for cells with quadrupoles",
+                "leave gravity.opening out: cells then open by angle");
+}
+
+// The errors that gravity.error promises were measured with quadrupoles.
+void check_error(const Config& config) {
+  if (config.gravity.error && !config.gravity.quadrupoles)
+    throw Error("gravity.error needs gravity.quadrupoles", "without them forces err by several times more",
+                "leave gravity.quadrupoles out, or choose gravity.theta instead of gravity.error");
+}
+
 void check_numbers(const Config& config, const UnitSystem& units, const SnapshotHeader* file) {
+  check_error(config);
   const double side = number_of(*config.box.size, "box.size", config, units);
   const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units);
   check_resolution(softening, side);
-  if (config.run.kind == RunKind::kIsolated) return check_times(config, units, file != nullptr ? file->time : 0);
+  if (config.run.kind == RunKind::kIsolated) {
+    check_opening(config);
+    return check_times(config, units, file != nullptr ? file->time : 0);
+  }
   check_redshifts(config, file != nullptr ? file->redshift : config.initial.redshift, file != nullptr);
   check_mesh(config.gravity, softening, side);
   const auto& cosmology = config.cosmology;

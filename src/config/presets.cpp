@@ -1,5 +1,8 @@
 #include "src/config/presets.hpp"
 
+#include "kernels/tree/opening.hpp"
+#include "src/config/keys.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,8 +23,9 @@ constexpr std::array kPresets = {
 };
 
 struct ErrorNumbers {
-  double
-      error;  // rms over rms force, at most, for 50 to 1000 Mpc/h and z = 49 to 0; the last one but for 1.3e-4 at worst
+  // rms over rms force, at most, for 50 to 1000 Mpc/h and z = 49 to 0, with what kept lists add; the last one but for 1.3e-4
+  // at worst
+  double error;
   double theta, theta_early;
   int split_order;
   double r_cut;
@@ -33,15 +37,22 @@ struct ErrorNumbers {
 // Loosest first. The mesh has the presets' 1.5 cells a particle spacing throughout.
 constexpr std::array kErrors = {
     //           error   theta early n  r_cut gradient   root   isolated
-    ErrorNumbers{2.2e-3, 0.8, 0.4, 3, 2.48, kAnalytic, false, 0.9},
-    ErrorNumbers{1.8e-3, 0.7, 0.4, 4, 2.85, kAnalytic, false, 0.9},
-    ErrorNumbers{9e-4, 0.7, 0.4, 4, 2.85, kAnalytic, true, 0.8},
-    ErrorNumbers{4e-4, 0.6, 0.35, 5, 3.5, kAnalytic, true, 0.55},
-    ErrorNumbers{2.5e-4, 0.5, 0.33, 5, 4.0, kAnalytic, true, 0.5},
-    ErrorNumbers{2e-4, 0.4, 0.3, 6, 4.5, kSpectral, true, 0.5},
+    ErrorNumbers{2.4e-3, 0.8, 0.4, 3, 2.48, kAnalytic, false, 0.9},
+    ErrorNumbers{1.9e-3, 0.7, 0.4, 4, 2.85, kAnalytic, false, 0.9},
+    ErrorNumbers{1e-3, 0.7, 0.4, 4, 2.85, kAnalytic, true, 0.8},
+    ErrorNumbers{4.2e-4, 0.6, 0.35, 5, 3.5, kAnalytic, true, 0.55},
+    ErrorNumbers{2.8e-4, 0.5, 0.33, 5, 4.0, kAnalytic, true, 0.5},
+    ErrorNumbers{2.3e-4, 0.4, 0.3, 6, 4.5, kSpectral, true, 0.5},
     ErrorNumbers{kLeastForceError, 0.25, 0.15, 8, 7.5, kSpectral, true, 0.4},
 };
 constexpr double kReuseTolerance = 1.2;  // kept lists may err by so much more
+
+// What resolve_presets() chooses.
+constexpr const char* kChosenKeys[] = {"gravity.theta",           "gravity.theta_early", "gravity.opening",
+                                       "gravity.reuse_tolerance", "gravity.split",       "gravity.split_order",
+                                       "gravity.r_cut",           "gravity.mesh",        "gravity.assignment",
+                                       "gravity.interlacing",     "gravity.gradient",    "time.eta",
+                                       "time.max_dlna",           "time.long_dlna",      "output.error_targets"};
 
 template <class T, class U>
 void fill(Auto<T>& field, U value) {
@@ -69,7 +80,9 @@ PresetNumbers numbers_of(const Config& config) {
   if (!config.gravity.error) return numbers;
   const auto good = [&](const ErrorNumbers& row) { return row.error <= *config.gravity.error; };
   const ErrorNumbers& row = *std::ranges::find_if(kErrors, good);
-  numbers.theta = config.run.kind == RunKind::kIsolated ? row.theta_isolated : row.theta;
+  numbers.theta = row.theta;
+  if (config.run.kind == RunKind::kIsolated)
+    numbers.theta = row.theta_isolated * (config.gravity.opening == Opening::kAngle ? kAngleAsGood : 1);
   numbers.theta_early = row.theta_early;
   numbers.split_order = row.split_order;
   numbers.r_cut = row.r_cut;
@@ -96,22 +109,34 @@ std::int64_t good_mesh(double least) {
 }
 
 void resolve_presets(Config& config, std::uint64_t particles) {
+  if (config.run.kind == RunKind::kIsolated) {
+    // Estimates are of quadrupoles' errors. A restart holds no accelerations, and runs with these keys go on to the bit.
+    const bool by_angle = !config.gravity.quadrupoles || config.gravity.method == Method::kDirect ||
+                          config.run.deterministic || config.gravity.reuse;
+    fill(config.gravity.opening, by_angle ? Opening::kAngle : Opening::kError);
+  }
   const PresetNumbers numbers = numbers_of(config);
   fill(config.output.error_targets, config.gravity.error ? kErrorTargets : 0);
   fill(config.gravity.theta, numbers.theta);
   fill(config.gravity.reuse_tolerance, numbers.reuse_tolerance);
   fill(config.time.eta, numbers.eta);
-  // Lists with ghosts are not repaired while they are kept: a few particles err a hundred times as much then.
-  if (config.gravity.error && config.run.deterministic) fill(config.gravity.reuse, 1);
-  if (config.run.kind == RunKind::kIsolated) {
-    // Estimates are of quadrupoles' errors. A restart holds no accelerations, and runs with these keys go on to the bit.
-    const bool by_angle = !config.gravity.quadrupoles || config.run.deterministic || config.gravity.reuse;
-    return fill(config.gravity.opening, by_angle ? Opening::kAngle : Opening::kError);
-  }
+  if (config.run.kind == RunKind::kIsolated) return;
   fill(config.gravity.theta_early, std::min(*config.gravity.theta, numbers.theta_early));
   fill(config.time.max_dlna, preset_max_dlna(config));
   fill(config.time.long_dlna, numbers.long_dlna);
   fill_mesh(config.gravity, numbers, particles);
+}
+
+void choose_again(Config& config, const Config& before, std::uint64_t particles) {
+  const auto free = [](Config& all, auto may) {
+    for (const char* path : kChosenKeys)
+      if (const Key& key = find_key(path); may(key)) key.set(key, all, std::string("auto"));
+  };
+  Config chosen = before;
+  free(chosen, [](const Key&) { return true; });
+  resolve_presets(chosen, particles);
+  free(config,
+       [&](const Key& key) { return key.get(config) == key.get(before) && key.get(before) == key.get(chosen); });
 }
 
 }  // namespace maki

@@ -45,6 +45,10 @@ double preset_max_dlna(const Config& config);
 // the mesh.
 void resolve_presets(Config& config, std::uint64_t particles);
 
+// Makes "auto" again what resolve_presets() had chosen for `before`, a resolved configuration, and what is still so in
+// `config`, in which other keys have changed.
+void choose_again(Config& config, const Config& before, std::uint64_t particles);
+
 // The smallest even number >= `least` without prime factors above 7: transforms of other lengths are slow.
 std::int64_t good_mesh(double least);
 

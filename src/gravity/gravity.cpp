@@ -295,6 +295,11 @@ void Gravity::release_potentials() {
 
 void Gravity::set_theta(double theta) { parts_->tree.set_theta(theta); }
 
+void Gravity::refine_roots(bool yes) {
+  parts_->options.law.refine_root = yes;
+  parts_->tree.set_law(parts_->options.law);
+}
+
 void Gravity::set_law(const ForceLaw& law) {
   parts_->options.law = law;
   parts_->tree.set_law(law);

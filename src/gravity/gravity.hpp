@@ -122,6 +122,7 @@ class Gravity {
   void release_potentials();  // they have been read
 
   void set_theta(double theta);
+  void refine_roots(bool yes);        // of the law; nothing is made anew
   void set_law(const ForceLaw& law);  // new softening (also after double_box)
   void request_rebuild();             // the next short_range builds anew
   void box_doubled();                 // to be said after double_box(); the next short_range builds anew

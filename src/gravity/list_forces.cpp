@@ -32,6 +32,7 @@ bool host_computes() { return std::string(backend_name()) == "cpu"; }
 
 WalkOptions ListForces::walk(double theta) const {
   WalkOptions walk;
+  if (options_.open_by_error && !opens_by_error()) theta *= kAngleAsGood;  // accelerations are not known yet
   walk.theta = static_cast<float>(theta);
   walk.rms_acceleration = rms_acceleration_;
   walk.r_cut = options_.law.r_cut;
@@ -104,6 +105,8 @@ void ListForces::walk_and_evaluate(const Stream& stream, const Sources& sources,
     const std::uint64_t rewalked = sources.lists.repair(stream, sources.tree, walk(), groups_, results_);
     // Most groups that are walked again over the one tree are so over the other.
     rewalked_ = std::max(rewalked_, rewalked);
+  } else if (options_.ghost_level > 0) {
+    reopen(stream, sources, nullptr);
   }
   if (!fresh && sources.imported()) {
     const PhaseTimers::Scope scope(timers_, "walk", stream);
@@ -144,13 +147,19 @@ void ListForces::evaluate_kept(const Stream& stream, const Sources& sources, con
 
 void ListForces::evaluate_part(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>& which,
                                const ForceOutput& out) {
+  begin_span(stream);
+  reopen(stream, sources, &which);
   const PhaseTimers::Scope scope(timers_, "evaluate", stream);
   ListView lists = sources.lists.view(groups_);
   lists.selected = which.data();
   lists.count = static_cast<std::uint32_t>(which.size());
-  begin_span(stream);
   evaluate(stream, sources, lists, out);
   end_span(stream);
+}
+
+void ListForces::reopen(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>* which) {
+  const PhaseTimers::Scope scope(timers_, "walk", stream);
+  rewalked_ += sources.lists.reopen(stream, sources.tree, walk(), groups_, which);
 }
 
 void ListForces::evaluate_anew(const Stream& stream, const Sources& sources, const ForceOutput& out) {

@@ -5,6 +5,7 @@
 
 #include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
+#include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
@@ -15,7 +16,8 @@ namespace maki {
 
 void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles) {
   const bool periodic = run.config.run.kind == RunKind::kCosmology;
-  if (periodic) gravity.set_theta(*run.config.gravity.theta_early);
+  if (!periodic && run.config.gravity.opening == Opening::kAngle) return;
+  if (periodic) gravity.set_theta(*run.config.gravity.theta_early), gravity.refine_roots(true);
   gravity.both_ranges(stream, particles, false);
   const StepMeasures found =
       step_measures(stream, particles, gravity.short_acceleration(), &gravity.long_acceleration());
@@ -23,8 +25,9 @@ void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, 
   if (!periodic) return gravity.rms_acceleration_is(rms);
   const double density = Cosmology(cosmology_parameters(run.config), run.units).mean_density();
   const double mass = density * run.side * run.side * run.side;  // as GravityField takes it
-  if (!forces_cancel(rms, mass / std::cbrt(static_cast<double>(particles.size()))))
-    gravity.set_theta(*run.config.gravity.theta);
+  if (forces_cancel(rms, mass / std::cbrt(static_cast<double>(particles.size())))) return;
+  gravity.set_theta(*run.config.gravity.theta);
+  gravity.refine_roots(numbers_of(run.config).refine_root);
 }
 
 namespace {

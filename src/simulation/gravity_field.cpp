@@ -54,7 +54,8 @@ GravityField::GravityField(const RunContext& run, Gravity& gravity, Particles& p
                            Frame& frame, const FieldOptions& options)
     : stream_(run.stream), gravity_(gravity), particles_(particles), timeline_(timeline),
       step_options_(options.step_options), theta_early_(options.theta_early), theta_(gravity.options().theta),
-      frame_(frame), log_(options.log), ranks_(run.ranks), agreement_(run.agreement),
+      refine_root_(gravity.options().law.refine_root), frame_(frame), log_(options.log), ranks_(run.ranks),
+      agreement_(run.agreement),
       total_(agreement_.sites().sum(sites::Phase::kOutput, 0, over_ranks(ranks_, std::uint64_t{particles.size()}))),
       softening_(gravity.options().law.softening) {}
 
@@ -93,8 +94,9 @@ void GravityField::apply_schedules(double t) {
   if (timeline_.is_comoving() && theta_early_ > 0) {
     const double distance = frame_.side / std::cbrt(static_cast<double>(total_));
     const double density = timeline_.cosmology().mean_density();
-    gravity_.set_theta(
-        forces_cancel(rms_acceleration_, frame_.gravitational_constant * density * distance) ? theta_early_ : theta_);
+    const bool early = forces_cancel(rms_acceleration_, frame_.gravitational_constant * density * distance);
+    gravity_.set_theta(early ? theta_early_ : theta_);
+    gravity_.refine_roots(early || refine_root_);
   }
   const double softening = softening_at(step_options_, timeline_.scale_factor(t)) / frame_.side;
   if (std::fabs(softening - softening_) > 1e-6 * softening_) set_softening(softening);

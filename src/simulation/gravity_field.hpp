@@ -91,6 +91,7 @@ class GravityField : public ForceField {
   const Timeline& timeline_;
   const StepOptions& step_options_;
   double theta_early_, theta_;
+  bool refine_root_;  // where forces do not cancel
   Frame& frame_;
   std::function<void(const std::string&)> log_;
   Communicator ranks_;

@@ -78,6 +78,57 @@ TEST(Presets, AnErrorOfForcesSetsTheirKeysAlone) {
   EXPECT_EQ(none.output.error_targets, 0);
 }
 
+Config resolved(Config config) {
+  std::vector<std::string> notes;
+  resolve(config, {kCube64, nullptr, 0}, notes);
+  return config;
+}
+
+Config sphere(const std::vector<std::string>& settings) {
+  const std::string text = "[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n[gravity]\nsoftening = 0.01\n";
+  return parse_config(text + "[box]\nsize = 8\n", "run.toml", settings);
+}
+
+// Cells open by angle where errors cannot be estimated, by a smaller one for as good forces.
+TEST(Presets, AnErrorOfForcesMakesTheAngleSmallerWhereCellsOpenByIt) {
+  const Config by_error = resolved(sphere({"gravity.error=1e-3"}));
+  EXPECT_EQ(by_error.gravity.opening, Opening::kError);
+  for (const char* setting : {"run.deterministic=true", "gravity.reuse=1", "gravity.opening=angle"}) {
+    const Config by_angle = resolved(sphere({"gravity.error=1e-3", setting}));
+    EXPECT_EQ(by_angle.gravity.opening, Opening::kAngle);
+    EXPECT_LT(*by_angle.gravity.theta, 0.9 * *by_error.gravity.theta);
+  }
+}
+
+TEST(Presets, AnEstimatedErrorNeedsCellsWithQuadrupoles) {
+  EXPECT_NE(refusal(sphere({"gravity.opening=error", "gravity.quadrupoles=false"})).find("gravity.quadrupoles"),
+            std::string::npos);
+  EXPECT_NE(refusal(sphere({"gravity.opening=error", "gravity.method=direct"})).find("gravity.method"),
+            std::string::npos);
+  EXPECT_NE(refusal(box_50({"gravity.error=1e-3", "gravity.quadrupoles=false"})).find("gravity.quadrupoles"),
+            std::string::npos);
+  EXPECT_EQ(refusal(sphere({"gravity.method=direct"})), "");
+}
+
+// What a run goes on with.
+TEST(Presets, WhatWasChosenForOtherKeysIsChosenAgain) {
+  const auto again = [](const Config& before, auto change) {
+    Config now = before;
+    change(now);
+    choose_again(now, before, kCube64);
+    return resolved(now);
+  };
+  const Config plain = resolved(box_50({"time.eta=0.21"})),
+               strict = resolved(box_50({"time.eta=0.21", "gravity.error=2e-4"}));
+  EXPECT_EQ(again(plain, [](Config&) {}), plain);
+  EXPECT_EQ(again(plain, [](Config& c) { c.gravity.error = 2e-4; }), strict);
+  EXPECT_EQ(again(strict, [](Config& c) { c.gravity.error.reset(); }), plain);
+  const Config given = again(plain, [](Config& c) { c.gravity.error = 2e-4, c.gravity.theta = 0.33; });
+  EXPECT_EQ(given.gravity.theta, 0.33);
+  EXPECT_EQ(given.gravity.r_cut, strict.gravity.r_cut);
+  EXPECT_EQ(again(resolved(sphere({})), [](Config& c) { c.gravity.reuse = 1; }).gravity.opening, Opening::kAngle);
+}
+
 TEST(Presets, TheClusterConfigurationTellsItsMesh) {
   const std::string name = test::source_directory() + "/configs/cluster.toml";
   std::ifstream file(name);
