@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "host/comm/agree.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/device_set.hpp"
@@ -81,27 +82,29 @@ void refuse_existing(const Options& given) {
 }
 
 void write_groups(Options given) {
+  const Communicator ranks = Communicator::world();
   if (given.output.empty()) given.output = default_output(given.snapshot);
-  refuse_existing(given);
-  LoadedSet loaded(given.snapshot, Communicator::self());
+  root_succeeds(ranks, [&] { refuse_existing(given); });
+  LoadedSet loaded(given.snapshot, ranks);
   const auto begin = std::chrono::steady_clock::now();
   const GroupCatalogue catalogue =
-      find_groups(loaded.stream(), loaded.particles(), loaded.frame(), loaded.header(), given.groups);
+      find_groups(loaded.stream(), ranks, loaded.particles(), loaded.frame(), loaded.header(), given.groups);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  fmt::print("{} groups of {} particles or more hold {} of {}, {:.2f} s\n", catalogue.groups.size(),
-             given.groups.minimum, catalogue.member_ids.size(), catalogue.particles, seconds.count());
-  write_group_catalogue(given.output, catalogue, loaded.provenance(), given.overwrite);
-  fmt::print("wrote {}\n", given.output);
-  write_masses(given, catalogue, loaded.provenance());
+  root_succeeds(ranks, [&] {
+    fmt::print("{} groups of {} particles or more hold {} of {}, {:.2f} s\n", catalogue.groups.size(),
+               given.groups.minimum, catalogue.member_ids.size(), catalogue.particles, seconds.count());
+    write_group_catalogue(given.output, catalogue, loaded.provenance(), given.overwrite);
+    fmt::print("wrote {}\n", given.output);
+    write_masses(given, catalogue, loaded.provenance());
+  });
 }
 
 }  // namespace
 
 void add_groups_command(CLI::App& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(program, "groups", "Find groups of friends in a snapshot and measure them",
-                  "maki groups output/quickstart/snapshot_003.hdf5", options, on_first_rank(write_groups));
+  CLI::App* command = add_command(program, "groups", "Find groups of friends in a snapshot and measure them",
+                                  "maki groups output/quickstart/snapshot_003.hdf5", options, write_groups);
   command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary, of a periodic box")->required();
   command->add_option("-o,--output", options->output,
                       "HDF5 file to write; default: groups_NNN.hdf5 beside the snapshot");

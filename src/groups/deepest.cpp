@@ -18,14 +18,13 @@ struct Cluster {
   std::vector<double> mass;
   double softening2;
 
-  Cluster(const SortedParticles& particles, const std::uint32_t* begin, const std::uint32_t* end, double softening)
+  Cluster(const GroupMembers& members, std::size_t group, double softening)
       : softening2(softening * softening * kSideToUnits * kSideToUnits) {
-    for (const std::uint32_t* member = begin; member != end; ++member) {
-      const SourceParticle& p = particles.source[*member];
-      x.push_back(p.x);
-      y.push_back(p.y);
-      z.push_back(p.z);
-      mass.push_back(p.mass);
+    for (const ParticleRecord* member = members.begin(group); member != members.end(group); ++member) {
+      x.push_back(member->source.x);
+      y.push_back(member->source.y);
+      z.push_back(member->source.z);
+      mass.push_back(member->source.mass);
     }
   }
   std::size_t size() const { return x.size(); }
@@ -149,19 +148,15 @@ std::size_t deepest_of_many(const Stream& stream, const Cluster& c) {
 
 }  // namespace
 
-std::vector<std::uint32_t> deepest_particles(const Stream& stream, const SortedParticles& particles,
-                                             const GroupMembers& members, double softening) {
-  std::vector<std::uint32_t> deepest(members.groups());
+std::vector<const ParticleRecord*> deepest_particles(const Stream& stream, const GroupMembers& members,
+                                                     double softening) {
+  std::vector<const ParticleRecord*> deepest(members.groups());
   std::size_t large = 0;  // groups of many members come first, one after another
-  for (; large < members.groups() && members.length(large) > kDirectLength; ++large) {
-    const Cluster cluster(particles, members.begin(large), members.end(large), softening);
-    deepest[large] = members.begin(large)[deepest_of_many(stream, cluster)];
-  }
+  for (; large < members.groups() && members.length(large) > kDirectLength; ++large)
+    deepest[large] = members.begin(large) + deepest_of_many(stream, Cluster(members, large, softening));
 #pragma omp parallel for schedule(dynamic)
-  for (std::size_t group = large; group < members.groups(); ++group) {
-    const Cluster cluster(particles, members.begin(group), members.end(group), softening);
-    deepest[group] = members.begin(group)[least(exact_potentials(cluster))];
-  }
+  for (std::size_t group = large; group < members.groups(); ++group)
+    deepest[group] = members.begin(group) + least(exact_potentials(Cluster(members, group, softening)));
   return deepest;
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/groups/sorted_particles.hpp"
+#include "src/groups/links.hpp"
 
 namespace maki {
 
@@ -13,10 +13,10 @@ namespace maki {
 inline constexpr std::uint64_t kDirectLength = 512;
 inline constexpr std::size_t kExactCandidates = 64;
 
-// By group the index of its deepest particle, -sum m_j / sqrt(r_ij^2 + softening^2) over the other members j; of equal
-// ones that with the least ID. Softening in sides. Sums are in double in the order of IDs, so that the result does not
-// depend on threads.
-std::vector<std::uint32_t> deepest_particles(const Stream& stream, const SortedParticles& particles,
-                                             const GroupMembers& members, double softening);
+// By group its deepest particle, -sum m_j / sqrt(r_ij^2 + softening^2) over the other members j; of equal ones that with
+// the least ID. Softening in sides. Sums are in double in the order of IDs, so that the result does not depend on
+// threads. The particles stand in `members`.
+std::vector<const ParticleRecord*> deepest_particles(const Stream& stream, const GroupMembers& members,
+                                                     double softening);
 
 }  // namespace maki

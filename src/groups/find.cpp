@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "host/domain/migrate.hpp"
+#include "host/domain/sampling.hpp"
 #include "kernels/error.hpp"
+#include "kernels/particles/morton.hpp"
 #include "src/cosmology/cosmology.hpp"
+#include "src/groups/exchange.hpp"
 
 namespace maki {
 namespace {
@@ -39,20 +45,15 @@ std::array<double, kSphereKinds> sphere_densities(const SnapshotHeader& header) 
   return densities;
 }
 
-}  // namespace
+// Particles to the ranks of compact domains with about as many each.
+void divide(const Stream& stream, const Communicator& ranks, Particles& particles) {
+  if (ranks.size() == 1) return;
+  MortonSorter().sort(stream, particles, nullptr);
+  const Samples samples = gather_samples(stream, ranks, particles, {}, 0);
+  migrate(stream, ranks, multisect(samples.points, {}, choose_factors(ranks.size())), particles);
+}
 
-GroupCatalogue find_groups(const Stream& stream, Particles& particles, const Frame& frame, const SnapshotHeader& header,
-                           const GroupOptions& options) {
-  check(frame, header, options);
-  GroupCatalogue catalogue;
-  catalogue.header = header;
-  catalogue.linking_length = options.linking_length;
-  catalogue.minimum = options.minimum;
-  catalogue.particles = particles.size();
-  if (particles.size() == 0) return catalogue;
-  const double distance = 1 / std::cbrt(static_cast<double>(particles.size()));  // sides
-  const SortedParticles sorted = link_particles(stream, particles, options.linking_length * distance);
-  const GroupMembers members = list_members(sorted, options.minimum);
+GroupFrame group_frame(const Frame& frame, const SnapshotHeader& header, double distance) {
   GroupFrame units;
   units.side = frame.side;
   units.corner = frame.corner;
@@ -60,8 +61,61 @@ GroupCatalogue find_groups(const Stream& stream, Particles& particles, const Fra
   units.gravitational_constant = frame.gravitational_constant;
   units.softening = kCentreSoftening * distance;
   units.densities = sphere_densities(header);
-  catalogue.groups = measure_groups(stream, sorted, members, units);
-  for (const std::uint32_t i : members.particles) catalogue.member_ids.push_back(sorted.ids[i]);
+  return units;
+}
+
+// Rows and members of all ranks' groups, on rank 0, in the order of the catalogue.
+void gather(const Communicator& ranks, const std::vector<FofGroup>& groups, const GroupMembers& members,
+            GroupCatalogue& catalogue) {
+  std::vector<std::vector<FofGroup>> rows(static_cast<std::size_t>(ranks.size()));
+  std::vector<std::vector<std::uint64_t>> ids(rows.size());
+  rows[0] = groups;
+  for (const ParticleRecord& member : members.particles) ids[0].push_back(member.id);
+  rows = exchange_all(ranks, std::move(rows));
+  ids = exchange_all(ranks, std::move(ids));
+  struct Row {
+    const FofGroup* group;
+    const std::uint64_t* ids;
+  };
+  std::vector<Row> order;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::uint64_t* next = ids[r].data();
+    for (const FofGroup& group : rows[r]) {
+      order.push_back({&group, next});
+      next += group.length;
+    }
+  }
+  std::sort(order.begin(), order.end(), [](const Row& a, const Row& b) {
+    return a.group->length != b.group->length ? a.group->length > b.group->length
+                                              : a.group->least_id < b.group->least_id;
+  });
+  for (const Row& row : order) {
+    catalogue.groups.push_back(*row.group);
+    catalogue.member_ids.insert(catalogue.member_ids.end(), row.ids, row.ids + row.group->length);
+  }
+}
+
+}  // namespace
+
+GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Particles& particles, const Frame& frame,
+                           const SnapshotHeader& header, const GroupOptions& options) {
+  check(frame, header, options);
+  GroupCatalogue catalogue;
+  catalogue.header = header;
+  catalogue.linking_length = options.linking_length;
+  catalogue.minimum = options.minimum;
+  catalogue.particles = particles.size();
+  ranks.sum({&catalogue.particles, 1});
+  if (catalogue.particles == 0) return catalogue;
+  const double distance = 1 / std::cbrt(static_cast<double>(catalogue.particles));  // sides
+  const double length = options.linking_length * distance;
+  require_linking_length(length);
+  divide(stream, ranks, particles);
+  const SortedParticles own = sort_particles(stream, particles);
+  const RankBoxes boxes(own, ranks);
+  const GroupMembers members = collect_groups(stream, own, boxes, length, options.minimum, ranks);
+  const SphereSource source(own, boxes, ranks);
+  gather(ranks, measure_groups(stream, members, source, group_frame(frame, header, distance)), members, catalogue);
   return catalogue;
 }
 

@@ -1,6 +1,7 @@
 // From particles on the device to the catalogue of their groups.
 #pragma once
 
+#include "host/comm/communicator.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/simulation/frame.hpp"
 
@@ -14,9 +15,11 @@ struct GroupOptions {
 // Potentials that decide about centres are softened by this fraction of the mean distance between particles.
 inline constexpr double kCentreSoftening = 1.0 / 40;
 
-// Friends of friends of all particles of a periodic box, on one rank; sorts the particles. Throws Error where the set
-// has no periodic box, no matter density (header.omega0) or h, or as link_particles() does.
-GroupCatalogue find_groups(const Stream& stream, Particles& particles, const Frame& frame, const SnapshotHeader& header,
-                           const GroupOptions& options);
+// Friends of friends of all ranks' particles in a periodic box. Moves particles to the ranks of compact domains, and sorts
+// them. Collective; the catalogue is on rank 0 (all others get an empty one), and the same to the bit for any number of
+// threads and ranks. Throws Error where the set has no periodic box, no matter density (header.omega0) or h, or where the
+// linking length is half a side or more.
+GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Particles& particles, const Frame& frame,
+                           const SnapshotHeader& header, const GroupOptions& options);
 
 }  // namespace maki

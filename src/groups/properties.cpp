@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "src/groups/deepest.hpp"
 
@@ -21,23 +22,24 @@ double norm(const Vector& v) { return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2]
 
 class Measurement {
  public:
-  Measurement(const SortedParticles& particles, const GroupFrame& frame, std::uint32_t deepest)
-      : particles_(particles), frame_(frame), centre_(particles.source[deepest]) {
-    group_.deepest_id = particles.ids[deepest];
+  Measurement(const GroupFrame& frame, const ParticleRecord& deepest) : frame_(frame), centre_(deepest.source) {
+    group_.deepest_id = deepest.id;
     group_.position = in_box({});
   }
 
-  void measure_members(const std::uint32_t* begin, const std::uint32_t* end);
-  void measure_spheres();
+  void measure_members(const ParticleRecord* begin, const ParticleRecord* end);
+  // A sphere that should be wide enough for measure_spheres(), at the `trial`th time.
+  SphereQuery wide_sphere(int trial) const;
+  // False where the sphere is not thinner at its edge than all of those that are asked for, and could be wider.
+  bool measure_spheres(const Sphere& sphere);
   const FofGroup& group() const { return group_; }
 
  private:
   Vector in_box(const Vector& from_centre) const;  // sides to length units
-  Vector velocity(std::uint32_t i) const;
-  Sphere wide_sphere() const;
+  Vector velocity(const ParticleRecord& particle) const;
+  double thinnest() const;  // mass / side^3
   double spin_within(const Sphere& sphere, const Overdensity& virial) const;
 
-  const SortedParticles& particles_;
   const GroupFrame& frame_;
   SourceParticle centre_;
   FofGroup group_;
@@ -53,26 +55,27 @@ Vector Measurement::in_box(const Vector& from_centre) const {
   return position;
 }
 
-Vector Measurement::velocity(std::uint32_t i) const {
-  const auto& p = particles_.momenta[i];
+Vector Measurement::velocity(const ParticleRecord& particle) const {
+  const auto& p = particle.momentum;
   return {p[0] / frame_.scale_factor, p[1] / frame_.scale_factor, p[2] / frame_.scale_factor};
 }
 
-void Measurement::measure_members(const std::uint32_t* begin, const std::uint32_t* end) {
+void Measurement::measure_members(const ParticleRecord* begin, const ParticleRecord* end) {
   group_.length = static_cast<std::uint64_t>(end - begin);
+  group_.least_id = begin->id;
   Vector place{}, flow{};
-  for (const std::uint32_t* i = begin; i != end; ++i) {
-    const double mass = particles_.source[*i].mass;
-    const Vector r = separation_of(particles_.source[*i], centre_), v = velocity(*i);
+  for (const ParticleRecord* i = begin; i != end; ++i) {
+    const double mass = i->source.mass;
+    const Vector r = separation_of(i->source, centre_), v = velocity(*i);
     group_.mass += mass;
     for (std::size_t k = 0; k < 3; ++k) place[k] += mass * r[k], flow[k] += mass * v[k];
   }
   for (std::size_t k = 0; k < 3; ++k) place[k] /= group_.mass, flow[k] /= group_.mass;
   double square = 0;
-  for (const std::uint32_t* i = begin; i != end; ++i) {
+  for (const ParticleRecord* i = begin; i != end; ++i) {
     const Vector v = velocity(*i);
     const double speed = norm({v[0] - flow[0], v[1] - flow[1], v[2] - flow[2]});
-    square += particles_.source[*i].mass * speed * speed;
+    square += i->source.mass * speed * speed;
   }
   group_.velocity = flow;
   group_.centre_of_mass = in_box(place);
@@ -80,15 +83,14 @@ void Measurement::measure_members(const std::uint32_t* begin, const std::uint32_
   group_.velocity_dispersion = std::sqrt(square / (3 * group_.mass));
 }
 
-// A sphere that is thinner at its edge than all of those that are asked for, or half a side.
-Sphere Measurement::wide_sphere() const {
-  const double thinnest = *std::min_element(frame_.densities.begin(), frame_.densities.end());
-  const double density = thinnest * frame_.side * frame_.side * frame_.side;
-  double radius = 1.2 * std::cbrt(3 * group_.mass / (4 * std::numbers::pi * density));
-  for (;; radius *= 1.4) {
-    Sphere sphere(particles_, centre_, radius);
-    if (radius >= 0.5 || overdensity(sphere, density)) return sphere;
-  }
+double Measurement::thinnest() const {
+  const double side = frame_.side;
+  return *std::min_element(frame_.densities.begin(), frame_.densities.end()) * side * side * side;
+}
+
+SphereQuery Measurement::wide_sphere(int trial) const {
+  const double radius = 1.2 * std::cbrt(3 * group_.mass / (4 * std::numbers::pi * thinnest()));
+  return {centre_, std::min(0.5, radius * std::pow(1.4, trial))};
 }
 
 double Measurement::spin_within(const Sphere& sphere, const Overdensity& virial) const {
@@ -97,14 +99,14 @@ double Measurement::spin_within(const Sphere& sphere, const Overdensity& virial)
   Vector flow{}, momentum{};
   double mass = 0;
   for (std::size_t i = 0; inside(i); ++i) {
-    const double m = particles_.source[sphere.particle(i)].mass;
+    const double m = sphere.particle(i).source.mass;
     const Vector v = velocity(sphere.particle(i));
     for (std::size_t k = 0; k < 3; ++k) flow[k] += m * v[k];
     mass += m;
   }
   for (std::size_t i = 0; inside(i); ++i) {
-    const double m = particles_.source[sphere.particle(i)].mass;
-    const Vector r = separation_of(particles_.source[sphere.particle(i)], centre_);
+    const double m = sphere.particle(i).source.mass;
+    const Vector r = separation_of(sphere.particle(i).source, centre_);
     Vector v = velocity(sphere.particle(i));
     for (std::size_t k = 0; k < 3; ++k) v[k] -= flow[k] / mass;
     for (std::size_t k = 0; k < 3; ++k) {
@@ -117,8 +119,8 @@ double Measurement::spin_within(const Sphere& sphere, const Overdensity& virial)
   return norm(momentum) * frame_.scale_factor * frame_.side / (std::numbers::sqrt2 * virial.mass * circular * radius);
 }
 
-void Measurement::measure_spheres() {
-  const Sphere sphere = wide_sphere();
+bool Measurement::measure_spheres(const Sphere& sphere) {
+  if (sphere.radius() < 0.5 && !overdensity(sphere, thinnest())) return false;
   const double side = frame_.side, volume = side * side * side;
   for (std::size_t kind = 0; kind < kSphereKinds; ++kind)
     group_.spheres[kind] = overdensity(sphere, frame_.densities[kind] * volume).value_or(Overdensity{});
@@ -131,6 +133,37 @@ void Measurement::measure_spheres() {
   if (virial.mass > 0)
     group_.concentration = concentration_of(group_.v_max / std::sqrt(unit * virial.mass / virial.radius));
   for (Overdensity& one : group_.spheres) one.radius *= side;
+  return true;
+}
+
+// Spheres are looked up for groups of about so many members at a time.
+constexpr std::uint64_t kBatch = std::uint64_t{1} << 21;
+
+// Collective. A group whose sphere was too small gets a larger one in the next round.
+void measure_all_spheres(std::vector<Measurement>& all, const GroupMembers& members, const SphereSource& particles) {
+  std::vector<std::size_t> waiting(all.size());
+  std::iota(waiting.begin(), waiting.end(), std::size_t{0});
+  std::vector<int> trials(all.size());
+  for (;;) {
+    std::uint64_t left = waiting.size();
+    particles.ranks().sum({&left, 1});
+    if (left == 0) return;
+    std::vector<std::size_t> batch;
+    for (std::uint64_t held = 0; held < kBatch && batch.size() < waiting.size();)
+      held += members.length(waiting[batch.size()]), batch.push_back(waiting[batch.size()]);
+    std::vector<SphereQuery> queries;
+    for (const std::size_t i : batch) queries.push_back(all[i].wide_sphere(trials[i]));
+    const std::vector<Sphere> spheres = particles.look_up(queries);
+    std::vector<char> done(batch.size());
+#pragma omp parallel for schedule(dynamic)
+    for (std::size_t k = 0; k < batch.size(); ++k) done[k] = all[batch[k]].measure_spheres(spheres[k]);
+    waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(batch.size()));
+    for (std::size_t k = 0; k < batch.size(); ++k) {
+      if (done[k]) continue;
+      ++trials[batch[k]];
+      waiting.push_back(batch[k]);
+    }
+  }
 }
 
 }  // namespace
@@ -152,17 +185,16 @@ double concentration_of(double velocity_ratio) {
   return low;
 }
 
-std::vector<FofGroup> measure_groups(const Stream& stream, const SortedParticles& particles,
-                                     const GroupMembers& members, const GroupFrame& frame) {
-  const std::vector<std::uint32_t> deepest = deepest_particles(stream, particles, members, frame.softening);
-  std::vector<FofGroup> groups(members.groups());
+std::vector<FofGroup> measure_groups(const Stream& stream, const GroupMembers& members, const SphereSource& particles,
+                                     const GroupFrame& frame) {
+  std::vector<Measurement> all;
+  for (const ParticleRecord* deepest : deepest_particles(stream, members, frame.softening))
+    all.emplace_back(frame, *deepest);
 #pragma omp parallel for schedule(dynamic)
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    Measurement measurement(particles, frame, deepest[i]);
-    measurement.measure_members(members.begin(i), members.end(i));
-    measurement.measure_spheres();
-    groups[i] = measurement.group();
-  }
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].measure_members(members.begin(i), members.end(i));
+  measure_all_spheres(all, members, particles);
+  std::vector<FofGroup> groups;
+  for (const Measurement& one : all) groups.push_back(one.group());
   return groups;
 }
 

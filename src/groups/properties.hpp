@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/groups/sorted_particles.hpp"
 #include "src/groups/sphere.hpp"
 
 namespace maki {
@@ -28,6 +27,7 @@ struct GroupFrame {
 // Lengths are comoving, in length units; velocities are peculiar, in velocity units.
 struct FofGroup {
   std::uint64_t length = 0;  // particles
+  std::uint64_t least_id = 0;
   double mass = 0;
   std::array<double, 3> position{};        // of the deepest particle, in the box
   std::uint64_t deepest_id = 0;            // that particle
@@ -43,10 +43,11 @@ struct FofGroup {
   double concentration = 0;  // of an NFW halo with this v_max / v_Crit200; 0 where no halo of 2.163 or more has it
 };
 
-// Groups in the order of `members`. Parallel over groups; each is computed in an order that the set alone decides, so
-// that the result is the same for any number of threads.
-std::vector<FofGroup> measure_groups(const Stream& stream, const SortedParticles& particles,
-                                     const GroupMembers& members, const GroupFrame& frame);
+// Groups in the order of `members`, their spheres from `particles`. Collective, as SphereSource is; parallel over groups.
+// Each group is computed in an order that the set alone decides, so that its numbers are the same bits for any number of
+// threads and ranks.
+std::vector<FofGroup> measure_groups(const Stream& stream, const GroupMembers& members, const SphereSource& particles,
+                                     const GroupFrame& frame);
 
 // The virial density over the critical one for a universe that is flat or has no Lambda (Bryan & Norman 1998, ApJ 495,
 // 80, eq. 6), of Omega_m at the time.

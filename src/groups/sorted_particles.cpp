@@ -1,10 +1,8 @@
 #include "src/groups/sorted_particles.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "kernels/error.hpp"
-#include "kernels/groups/friends.hpp"
 #include "kernels/particles/morton.hpp"
 
 namespace maki {
@@ -22,32 +20,6 @@ std::vector<std::array<float, 3>> download_momenta(const Stream& stream, const V
   return momenta;
 }
 
-// A group of which only its root is known yet.
-struct Root {
-  std::uint32_t label;
-  std::uint32_t length;
-  std::uint64_t least_id;
-};
-
-bool comes_first(const Root& a, const Root& b) {
-  return a.length != b.length ? a.length > b.length : a.least_id < b.least_id;
-}
-
-std::vector<Root> long_groups(const SortedParticles& particles, std::uint64_t minimum) {
-  std::vector<std::uint32_t> lengths(particles.size());
-  for (const std::uint32_t label : particles.labels) ++lengths[label];
-  std::vector<std::uint64_t> least = particles.ids;  // right for roots alone
-  for (std::size_t i = 0; i < particles.size(); ++i) {
-    std::uint64_t& id = least[particles.labels[i]];
-    id = std::min(id, particles.ids[i]);
-  }
-  std::vector<Root> roots;
-  for (std::uint32_t i = 0; i < particles.size(); ++i)
-    if (particles.labels[i] == i && lengths[i] >= minimum) roots.push_back({i, lengths[i], least[i]});
-  std::sort(roots.begin(), roots.end(), comes_first);
-  return roots;
-}
-
 }  // namespace
 
 HostTree download_tree(const Stream& stream, const Octree& tree, const DeviceBuffer<CellBox>& boxes) {
@@ -55,47 +27,37 @@ HostTree download_tree(const Stream& stream, const Octree& tree, const DeviceBuf
           tree.child_count.download(stream), boxes.download(stream)};
 }
 
-SortedParticles link_particles(const Stream& stream, Particles& particles, double length) {
+SortedParticles sort_particles(const Stream& stream, Particles& particles) {
   const std::size_t n = particles.size();
   if (n >> 32 != 0) {
-    throw Error("one rank cannot find the groups of this set", std::to_string(n) + " particles, 2^32 or more");
+    throw Error("one rank cannot find the groups of so many particles", std::to_string(n) + ", 2^32 or more",
+                "use more ranks");
   }
   if (n == 0) return {};
   MortonSorter sorter;
   Octree tree;
-  DeviceBuffer<CellBox> boxes("friends.boxes");
-  DeviceBuffer<std::uint32_t> labels("friends.labels");
+  DeviceBuffer<CellBox> boxes("groups.boxes");
   sorter.sort(stream, particles, nullptr);
   build_octree(stream, sorter.keys(), kLeafSize, 0, tree);
-  sorter.release_keys();
   make_cell_boxes(stream, particles.source.data(), tree, boxes);
-  find_friends(stream, particles.source.data(), tree, boxes, length, labels);
   return {particles.source.download(stream), download_momenta(stream, particles.momentum),
-          particles.id.download(stream), labels.download(stream), download_tree(stream, tree, boxes)};
+          particles.id.download(stream), download_tree(stream, tree, boxes)};
 }
 
-GroupMembers list_members(const SortedParticles& particles, std::uint64_t minimum) {
-  const std::vector<Root> roots = long_groups(particles, minimum);
-  constexpr std::uint64_t kNone = ~std::uint64_t{0};
-  std::vector<std::uint64_t> place(particles.size(), kNone);  // by label: where its next member goes
-  GroupMembers members;
-  for (const Root& root : roots) {
-    place[root.label] = members.begins.back();
-    members.begins.push_back(members.begins.back() + root.length);
+std::vector<std::uint32_t> particles_near(const SortedParticles& particles, const CellBox& place, std::uint64_t reach) {
+  const HostTree& tree = particles.tree;
+  std::vector<std::uint32_t> found, stack;
+  if (particles.size() > 0) stack.push_back(0);
+  while (!stack.empty()) {
+    const std::uint32_t cell = stack.back();
+    stack.pop_back();
+    if (gap_squared(place, tree.boxes[cell]) > reach) continue;
+    for (std::uint32_t k = 0; k < tree.child_count[cell]; ++k) stack.push_back(tree.first_child[cell] + k);
+    if (tree.child_count[cell] > 0) continue;
+    for (std::uint32_t i = tree.first[cell]; i < tree.first[cell] + tree.count[cell]; ++i)
+      if (gap_squared(place, box_of(particles.source[i])) <= reach) found.push_back(i);
   }
-  members.particles.resize(members.begins.back());
-  for (std::uint32_t i = 0; i < particles.size(); ++i) {
-    std::uint64_t& next = place[particles.labels[i]];
-    if (next != kNone) members.particles[next++] = i;
-  }
-#pragma omp parallel for schedule(dynamic)
-  for (std::size_t group = 0; group < members.groups(); ++group) {
-    const auto begin = members.particles.begin();
-    std::stable_sort(begin + static_cast<std::ptrdiff_t>(members.begins[group]),
-                     begin + static_cast<std::ptrdiff_t>(members.begins[group + 1]),
-                     [&](std::uint32_t a, std::uint32_t b) { return particles.ids[a] < particles.ids[b]; });
-  }
-  return members;
+  return found;
 }
 
 }  // namespace maki

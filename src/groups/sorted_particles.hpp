@@ -1,4 +1,4 @@
-// All particles of a periodic box on the host, in Morton order, with their tree and the groups that friends form.
+// This rank's particles of a periodic box on the host, in Morton order, with their tree.
 #pragma once
 
 #include <array>
@@ -11,6 +11,13 @@
 
 namespace maki {
 
+// What groups need of a particle, as ranks send it to each other.
+struct ParticleRecord {
+  SourceParticle source;
+  std::uint64_t id;
+  std::array<float, 3> momentum;  // a v, velocity units
+};
+
 // What the host reads of an octree (kernels/tree/octree.hpp), by cell.
 struct HostTree {
   std::vector<std::uint32_t> first, count, first_child;
@@ -19,30 +26,27 @@ struct HostTree {
 };
 HostTree download_tree(const Stream& stream, const Octree& tree, const DeviceBuffer<CellBox>& boxes);
 
-// Arrays of one length, in one order.
+// Arrays of one length, in one order; maybe empty, then so is the tree.
 struct SortedParticles {
   std::vector<SourceParticle> source;
   std::vector<std::array<float, 3>> momenta;  // a v, velocity units
   std::vector<std::uint64_t> ids;
-  std::vector<std::uint32_t> labels;  // of the group: the least index of its particles (find_friends)
   HostTree tree;
   std::size_t size() const { return source.size(); }
+  ParticleRecord record(std::size_t i) const { return {source[i], ids[i], momenta[i]}; }
 };
 
-// Sorts the particles on the device, finds friends within `length` sides, and takes all of it to the host. Without
-// particles the result is empty. Throws Error where the length is not a positive one below half a side, or where there
-// are 2^32 particles or more.
-SortedParticles link_particles(const Stream& stream, Particles& particles, double length);
+// Sorts the particles on the device and takes them to the host. Throws Error where there are 2^32 or more.
+SortedParticles sort_particles(const Stream& stream, Particles& particles);
 
-// Groups of `minimum` particles and more, longest first; of two of one length the one with the least ID comes first.
-struct GroupMembers {
-  std::vector<std::uint64_t> begins = {0};  // one more than groups
-  std::vector<std::uint32_t> particles;     // indices into SortedParticles, by group, IDs ascending
-  std::size_t groups() const { return begins.size() - 1; }
-  std::uint64_t length(std::size_t group) const { return begins[group + 1] - begins[group]; }
-  const std::uint32_t* begin(std::size_t group) const { return particles.data() + begins[group]; }
-  const std::uint32_t* end(std::size_t group) const { return particles.data() + begins[group + 1]; }
-};
-GroupMembers list_members(const SortedParticles& particles, std::uint64_t minimum);
+// Indices of the particles at a squared distance (units of the last bit) of `reach` or less from a box, which may be a
+// point; nearest images count.
+std::vector<std::uint32_t> particles_near(const SortedParticles& particles, const CellBox& place, std::uint64_t reach);
+
+// The square of a distance in sides, 0 to 1/2, in units of the last bit, rounded down: as find_friends() has it.
+inline std::uint64_t squared_units(double sides) {
+  const double units = sides * kSideToUnits;
+  return static_cast<std::uint64_t>(units * units);
+}
 
 }  // namespace maki

@@ -3,56 +3,76 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
+
+#include "src/groups/exchange.hpp"
 
 namespace maki {
 namespace {
 
-struct Found {
-  std::uint64_t squared;  // distance in units of the last bit
-  std::uint64_t id;
-  std::uint32_t index;
-};
-
-std::vector<Found> particles_within(const SortedParticles& set, const SourceParticle& centre, std::uint64_t reach) {
-  const CellBox place = box_of(centre);
-  std::vector<Found> found;
-  std::vector<std::uint32_t> stack;
-  if (set.size() > 0) stack.push_back(0);
-  while (!stack.empty()) {
-    const std::uint32_t cell = stack.back();
-    stack.pop_back();
-    if (gap_squared(place, set.tree.boxes[cell]) > reach) continue;
-    if (set.tree.child_count[cell] > 0) {
-      for (std::uint32_t k = 0; k < set.tree.child_count[cell]; ++k) stack.push_back(set.tree.first_child[cell] + k);
-      continue;
-    }
-    const std::uint32_t first = set.tree.first[cell];
-    for (std::uint32_t i = first; i < first + set.tree.count[cell]; ++i) {
-      const std::uint64_t squared = distance_squared(centre, set.source[i]);
-      if (squared <= reach) found.push_back({squared, set.ids[i], i});
-    }
-  }
-  return found;
-}
-
 double volume(double radius) { return 4 * std::numbers::pi / 3 * radius * radius * radius; }
+
+// What own particles answer to the queries of one rank: how many for each, and they.
+void answer(const SortedParticles& own, const std::vector<SphereQuery>& queries, std::vector<std::uint64_t>& counts,
+            std::vector<ParticleRecord>& particles) {
+  std::vector<std::vector<std::uint32_t>> found(queries.size());
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t q = 0; q < queries.size(); ++q)
+    found[q] = particles_near(own, box_of(queries[q].centre), squared_units(queries[q].radius));
+  for (const std::vector<std::uint32_t>& indices : found) {
+    counts.push_back(indices.size());
+    for (const std::uint32_t i : indices) particles.push_back(own.record(i));
+  }
+}
 
 }  // namespace
 
-Sphere::Sphere(const SortedParticles& particles, const SourceParticle& centre, double radius)
-    : radius_(std::min(radius, 0.5)) {
-  const double units = radius_ * kSideToUnits;
-  std::vector<Found> found = particles_within(particles, centre, static_cast<std::uint64_t>(units * units));
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
-    return a.squared != b.squared ? a.squared < b.squared : a.id < b.id;
+Sphere::Sphere(const SourceParticle& centre, double radius, std::vector<ParticleRecord> found)
+    : radius_(radius), particles_(std::move(found)) {
+  std::sort(particles_.begin(), particles_.end(), [&](const ParticleRecord& a, const ParticleRecord& b) {
+    const std::uint64_t of_a = distance_squared(centre, a.source), of_b = distance_squared(centre, b.source);
+    return of_a != of_b ? of_a < of_b : a.id < b.id;
   });
   double mass = 0;
-  for (const Found& one : found) {
-    mass += particles.source[one.index].mass;
-    index_.push_back(one.index);
-    distance_.push_back(std::sqrt(static_cast<double>(one.squared)) / kSideToUnits);
+  for (const ParticleRecord& one : particles_) {
+    mass += one.source.mass;
+    distance_.push_back(std::sqrt(static_cast<double>(distance_squared(centre, one.source))) / kSideToUnits);
     enclosed_.push_back(mass);
   }
+}
+
+std::vector<Sphere> SphereSource::look_up(const std::vector<SphereQuery>& queries) const {
+  const std::size_t size = boxes_.places.size();
+  std::vector<std::vector<SphereQuery>> asked(size);
+  std::vector<std::vector<std::size_t>> number(size);  // of the queries to each rank, in `queries`
+  for (std::size_t q = 0; q < queries.size(); ++q)
+    for (std::size_t r = 0; r < size; ++r) {
+      if (!boxes_.near(r, box_of(queries[q].centre), squared_units(queries[q].radius))) continue;
+      asked[r].push_back(queries[q]);
+      number[r].push_back(q);
+    }
+  std::vector<std::vector<std::uint64_t>> counts(size);
+  std::vector<std::vector<ParticleRecord>> answers(size);
+  const auto to_answer = exchange_all(ranks_, std::move(asked));
+  for (std::size_t r = 0; r < size; ++r) answer(own_, to_answer[r], counts[r], answers[r]);
+  counts = exchange_all(ranks_, std::move(counts));
+  answers = exchange_all(ranks_, std::move(answers));
+  std::vector<std::vector<ParticleRecord>> found(queries.size());
+  for (std::size_t r = 0; r < size; ++r) {
+    auto next = answers[r].cbegin();
+    for (std::size_t k = 0; k < number[r].size(); ++k) {
+      const auto end = next + static_cast<std::ptrdiff_t>(counts[r][k]);
+      found[number[r][k]].insert(found[number[r][k]].end(), next, end);
+      next = end;
+    }
+  }
+  std::vector<std::optional<Sphere>> made(queries.size());
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t q = 0; q < queries.size(); ++q)
+    made[q].emplace(queries[q].centre, queries[q].radius, std::move(found[q]));
+  std::vector<Sphere> spheres;
+  for (std::optional<Sphere>& sphere : made) spheres.push_back(std::move(*sphere));
+  return spheres;
 }
 
 std::optional<Overdensity> overdensity(const Sphere& sphere, double density) {

@@ -5,27 +5,47 @@
 #include <optional>
 #include <vector>
 
-#include "src/groups/sorted_particles.hpp"
+#include "src/groups/links.hpp"
 
 namespace maki {
 
-// All particles of the set, members of a group or not, up to a distance from a centre, nearest image, ascending; of
-// equal distances the least ID first. Distances are compared as exact integers.
+// All particles, members of a group or not, up to a distance from a centre, nearest image, ascending; of equal distances
+// the least ID first. Distances are compared as exact integers.
 class Sphere {
  public:
-  // `radius` in sides, below 1/2; above that it is 1/2.
-  Sphere(const SortedParticles& particles, const SourceParticle& centre, double radius);
+  // `found`: the particles within squared_units(radius), in any order; radius in sides, at most 1/2.
+  Sphere(const SourceParticle& centre, double radius, std::vector<ParticleRecord> found);
 
-  std::size_t size() const { return index_.size(); }
+  std::size_t size() const { return particles_.size(); }
   double radius() const { return radius_; }  // sides
-  std::uint32_t particle(std::size_t i) const { return index_[i]; }
+  const ParticleRecord& particle(std::size_t i) const { return particles_[i]; }
   double distance(std::size_t i) const { return distance_[i]; }    // sides
   double mass_up_to(std::size_t i) const { return enclosed_[i]; }  // of particles 0 to i
 
  private:
   double radius_;
-  std::vector<std::uint32_t> index_;
+  std::vector<ParticleRecord> particles_;
   std::vector<double> distance_, enclosed_;
+};
+
+// Looks up spheres among the particles of all ranks.
+struct SphereQuery {
+  SourceParticle centre;
+  double radius;  // sides, at most 1/2
+};
+class SphereSource {
+ public:
+  // Refers to its arguments.
+  SphereSource(const SortedParticles& own, const RankBoxes& boxes, const Communicator& ranks)
+      : own_(own), boxes_(boxes), ranks_(ranks) {}
+  const Communicator& ranks() const { return ranks_; }
+  // Collective: each rank asks for its own spheres, maybe none.
+  std::vector<Sphere> look_up(const std::vector<SphereQuery>& queries) const;
+
+ private:
+  const SortedParticles& own_;
+  const RankBoxes& boxes_;
+  const Communicator& ranks_;
 };
 
 // The innermost particles whose few numbers say nothing of a density or a circular velocity.

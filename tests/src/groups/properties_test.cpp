@@ -18,18 +18,19 @@ using test::HaloSet;
 using test::NfwHalo;
 
 struct Measured {
-  SortedParticles particles;
   GroupMembers members;
   std::vector<FofGroup> groups;
 };
 
 Measured measure(const HaloSet& set, double length, std::uint64_t minimum, const GroupFrame& frame) {
   const Stream& stream = test::test_stream();
+  const Communicator alone = Communicator::self();
   Particles particles;
   set.upload(stream, particles);
-  Measured m{link_particles(stream, particles, length), {}, {}};
-  m.members = list_members(m.particles, minimum);
-  m.groups = measure_groups(stream, m.particles, m.members, frame);
+  const SortedParticles own = sort_particles(stream, particles);
+  const RankBoxes boxes(own, alone);
+  Measured m{collect_groups(stream, own, boxes, length, minimum, alone), {}};
+  m.groups = measure_groups(stream, m.members, SphereSource(own, boxes, alone), frame);
   return m;
 }
 
@@ -147,21 +148,15 @@ GroupFrame frame_of_many() {
 TEST(GroupProperties, AreInOrderAndOfTheRightMembers) {
   const Measured m = measure(many_haloes(), 0.004, 32, frame_of_many());
   ASSERT_GT(m.groups.size(), 20u);
-  std::uint64_t previous_least = 0;
   for (std::size_t i = 0; i < m.groups.size(); ++i) {
     EXPECT_EQ(m.groups[i].length, m.members.length(i));
     EXPECT_GE(m.groups[i].length, 32u);
-    const std::uint32_t label = m.particles.labels[*m.members.begin(i)];
-    for (const std::uint32_t* member = m.members.begin(i); member != m.members.end(i); ++member) {
-      EXPECT_EQ(m.particles.labels[*member], label);
-      EXPECT_TRUE(member == m.members.begin(i) || m.particles.ids[member[-1]] < m.particles.ids[*member]);
-    }
-    const std::uint64_t least = m.particles.ids[*m.members.begin(i)];
-    if (i > 0) {
-      EXPECT_LE(m.groups[i].length, m.groups[i - 1].length);
-      EXPECT_TRUE(m.groups[i].length < m.groups[i - 1].length || least > previous_least);
-    }
-    previous_least = least;
+    EXPECT_EQ(m.groups[i].least_id, m.members.begin(i)->id);
+    for (const ParticleRecord* member = m.members.begin(i) + 1; member != m.members.end(i); ++member)
+      EXPECT_LT(member[-1].id, member->id);
+    if (i == 0) continue;
+    const FofGroup &before = m.groups[i - 1], &group = m.groups[i];
+    EXPECT_TRUE(group.length < before.length || (group.length == before.length && group.least_id > before.least_id));
   }
 }
 
@@ -173,15 +168,14 @@ TEST(GroupProperties, CentreIsTheDeepestOfAll) {
   for (std::size_t group = 0; group < 4; ++group) {
     double lowest = 0;
     std::uint64_t id = 0;
-    for (const std::uint32_t* i = m.members.begin(group); i != m.members.end(group); ++i) {
-      const SourceParticle& p = m.particles.source[*i];
+    for (const ParticleRecord* i = m.members.begin(group); i != m.members.end(group); ++i) {
       double potential = 0;
-      for (const std::uint32_t* j = m.members.begin(group); j != m.members.end(group); ++j) {
-        const SourceParticle& q = m.particles.source[*j];
-        const double squared = static_cast<double>(distance_squared(p, q)) / kSideToUnits / kSideToUnits;
-        if (i != j) potential -= q.mass / std::sqrt(squared + softening * softening);
+      for (const ParticleRecord* j = m.members.begin(group); j != m.members.end(group); ++j) {
+        const auto squared = static_cast<double>(distance_squared(i->source, j->source));
+        const double softened = squared / kSideToUnits / kSideToUnits + softening * softening;
+        if (i != j) potential -= j->source.mass / std::sqrt(softened);
       }
-      if (potential < lowest) lowest = potential, id = m.particles.ids[*i];
+      if (potential < lowest) lowest = potential, id = i->id;
     }
     EXPECT_EQ(m.groups[group].deepest_id, id) << group;
   }
