@@ -9,6 +9,7 @@
 #include "host/domain/migrate.hpp"
 #include "host/domain/sampling.hpp"
 #include "kernels/error.hpp"
+#include "kernels/measure/total_mass.hpp"
 #include "kernels/particles/morton.hpp"
 #include "src/cosmology/cosmology.hpp"
 #include "src/groups/exchange.hpp"
@@ -43,6 +44,18 @@ std::array<double, kSphereKinds> sphere_densities(const SnapshotHeader& header) 
   densities[kCrit500] = 500 * critical;
   densities[kTopHat200] = virial_overdensity(omega, header.omega_lambda != 0) * critical;
   return densities;
+}
+
+// Spheres of 200 times a density that the particles exceed by far would hold all of them.
+void check_density(const Stream& stream, const Communicator& ranks, const Particles& particles,
+                   const GroupFrame& units) {
+  double mass = total_mass(stream, particles.source.data(), particles.size());
+  ranks.sum({&mass, 1});
+  const double ratio = mass / (units.side * units.side * units.side) / (units.densities[kMean200] / 200);
+  if (ratio < 2) return;
+  throw Error("the particles' masses do not fit the cosmology",
+              fmt::format("their mean density is {:.3g} times that of Omega0", ratio),
+              "check units, masses and Omega0 of the snapshot");
 }
 
 // Particles to the ranks of compact domains with about as many each.
@@ -110,12 +123,14 @@ GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Part
   const double distance = 1 / std::cbrt(static_cast<double>(catalogue.particles));  // sides
   const double length = options.linking_length * distance;
   require_linking_length(length);
+  const GroupFrame units = group_frame(frame, header, distance);
+  check_density(stream, ranks, particles, units);
   divide(stream, ranks, particles);
   const SortedParticles own = sort_particles(stream, particles);
   const RankBoxes boxes(own, ranks);
   const GroupMembers members = collect_groups(stream, own, boxes, length, options.minimum, ranks);
   const SphereSource source(own, boxes, ranks);
-  gather(ranks, measure_groups(stream, members, source, group_frame(frame, header, distance)), members, catalogue);
+  gather(ranks, measure_groups(stream, members, source, units), members, catalogue);
   return catalogue;
 }
 

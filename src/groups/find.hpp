@@ -17,8 +17,8 @@ inline constexpr double kCentreSoftening = 1.0 / 40;
 
 // Friends of friends of all ranks' particles in a periodic box. Moves particles to the ranks of compact domains, and sorts
 // them. Collective; the catalogue is on rank 0 (all others get an empty one), and the same to the bit for any number of
-// threads and ranks. Throws Error where the set has no periodic box, no matter density (header.omega0) or h, or where the
-// linking length is half a side or more.
+// threads and ranks. Throws Error where the set has no periodic box, no h, no matter density (header.omega0) or twice
+// that density or more, or where the linking length is half a side or more.
 GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Particles& particles, const Frame& frame,
                            const SnapshotHeader& header, const GroupOptions& options);
 

@@ -13,7 +13,8 @@
 namespace maki {
 namespace {
 
-constexpr std::uint32_t kLeafSize = 8;
+// Of 4, 8, 16 and 32 the fastest on two cores (bench/NOTES.md, "Groups of friends").
+constexpr std::uint32_t kLeafSize = 32;
 
 struct Ghost {
   SourceParticle source;

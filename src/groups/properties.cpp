@@ -137,7 +137,7 @@ bool Measurement::measure_spheres(const Sphere& sphere) {
 }
 
 // Spheres are looked up for groups of about so many members at a time.
-constexpr std::uint64_t kBatch = std::uint64_t{1} << 21;
+constexpr double kBatch = 1 << 21;
 
 // Collective. A group whose sphere was too small gets a larger one in the next round.
 void measure_all_spheres(std::vector<Measurement>& all, const GroupMembers& members, const SphereSource& particles) {
@@ -149,8 +149,11 @@ void measure_all_spheres(std::vector<Measurement>& all, const GroupMembers& memb
     particles.ranks().sum({&left, 1});
     if (left == 0) return;
     std::vector<std::size_t> batch;
-    for (std::uint64_t held = 0; held < kBatch && batch.size() < waiting.size();)
-      held += members.length(waiting[batch.size()]), batch.push_back(waiting[batch.size()]);
+    for (double held = 0; held < kBatch && batch.size() < waiting.size();) {
+      const std::size_t next = waiting[batch.size()];
+      held += static_cast<double>(members.length(next)) * std::pow(1.4, 3 * trials[next]);
+      batch.push_back(next);
+    }
     std::vector<SphereQuery> queries;
     for (const std::size_t i : batch) queries.push_back(all[i].wide_sphere(trials[i]));
     const std::vector<Sphere> spheres = particles.look_up(queries);

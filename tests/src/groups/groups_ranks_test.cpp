@@ -96,6 +96,15 @@ TEST(GroupsOverRanks, OfFewerParticlesThanRanks) {
   expect_same(none, {0.2, 1}, 0);
 }
 
+TEST(GroupsOverRanks, RefuseMassesThatDoNotFit) {
+  HaloSet set = haloes(1, 0, 1);
+  for (float& mass : set.masses) mass *= 30;
+  const Communicator world = Communicator::world();
+  const std::string error =
+      test::error_of([&] { find(set, world, {}, [&](std::size_t i) { return static_cast<int>(i) % world.size(); }); });
+  test::expect_contains(error, {"do not fit the cosmology", "times that of Omega0"});
+}
+
 TEST(GroupsOverRanks, RefuseTooLongALinkingLengthTogether) {
   const HaloSet set = haloes(1, 0, 1);
   const std::string error = test::error_of([&] {
