@@ -16,7 +16,8 @@ namespace maki {
 // `tree`: of build_octree() over the keys of `particles`, which are in Morton order; `boxes`: their make_cell_boxes().
 // `length`: the linking length in sides, rounded down to whole units of the squared coordinate; nearest images count.
 // labels[i], resized: the least index of a particle in the group of particle i; of one without friends its own.
-// Throws Error where the length is not a positive one below half a side. Five launches and a scan.
+// Throws Error where the length is not a positive one below half a side. Four launches and a selection, which
+// tells the host a number.
 void find_friends(const Stream& stream, const SourceParticle* particles, const Octree& tree,
                   const DeviceBuffer<CellBox>& boxes, double length, DeviceBuffer<std::uint32_t>& labels);
 

@@ -81,6 +81,18 @@ TEST_F(GroupsCommand, TakesTheSpectrumOfAConfigurationAndItsOutputs) {
   EXPECT_LT(lengths_in(path("short.hdf5")).at(0), 400);
 }
 
+// A snapshot of Maki's own initial conditions holds the configuration that made them. Before anything collapses there is
+// no group, and the files say so.
+TEST_F(GroupsCommand, KnowsTheSpectrumOfItsOwnInitialConditions) {
+  const std::string config = write("c.toml", kTinyUniverse);
+  ASSERT_EQ(call("ic " + config + " -o " + path("ic.hdf5")).code, 0);
+  const Result result = call("groups " + path("ic.hdf5"));
+  ASSERT_EQ(result.code, 0) << result.output;
+  expect_words(result, {"0 groups of 32 particles or more hold 0 of 4096"});
+  EXPECT_TRUE(lengths_in(path("groups_ic.hdf5")).empty());
+  expect_contains(text_of(path("groups_ic_mass_function.txt")), {"# Groups 0", "from the linear power spectrum"});
+}
+
 TEST_F(GroupsCommand, SaysWhatIsWrong) {
   const std::string snapshot = path("snapshot_007.hdf5");
   expect_words(call("groups " + path("missing.hdf5")), {"maki: error: ", "missing.hdf5", "no such file"});
