@@ -15,7 +15,12 @@ class LoadedSet {
   explicit LoadedSet(const std::string& path, const Communicator& ranks = Communicator::world());
   const Communicator& ranks() const { return ranks_; }
   DeviceSet set() const { return {stream_, particles_.source, frame_, header_}; }
-  // Where the pictures and spectra of this file say they come from.
+  // For what sorts the particles.
+  const Stream& stream() const { return stream_; }
+  Particles& particles() { return particles_; }
+  const Frame& frame() const { return frame_; }
+  const SnapshotHeader& header() const { return header_; }
+  // Where the products of this file say they come from.
   Provenance provenance() const;
 
  private:

@@ -94,6 +94,10 @@ void describe_provenance(const FileHeader& header, Lines& lines) {
 
 }  // namespace
 
+std::string read_configuration(const std::string& path) {
+  return gadget::read_header(gadget::find_files(path).front()).provenance.configuration;
+}
+
 std::vector<std::string> describe_file(const std::string& path) {
   const std::vector<std::string> files = gadget::find_files(path);
   FileHeader header = gadget::read_header(files[0]);

@@ -138,12 +138,14 @@ H5Id open_group(hid_t parent, const std::string& name) {
 template <> hid_t hdf5_memory_type<double>() { return H5T_NATIVE_DOUBLE; }
 template <> hid_t hdf5_memory_type<float>() { return H5T_NATIVE_FLOAT; }
 template <> hid_t hdf5_memory_type<std::int32_t>() { return H5T_NATIVE_INT32; }
+template <> hid_t hdf5_memory_type<std::int64_t>() { return H5T_NATIVE_INT64; }
 template <> hid_t hdf5_memory_type<std::uint16_t>() { return H5T_NATIVE_UINT16; }
 template <> hid_t hdf5_memory_type<std::uint32_t>() { return H5T_NATIVE_UINT32; }
 template <> hid_t hdf5_memory_type<std::uint64_t>() { return H5T_NATIVE_UINT64; }
 template <> hid_t hdf5_file_type<double>() { return H5T_IEEE_F64LE; }
 template <> hid_t hdf5_file_type<float>() { return H5T_IEEE_F32LE; }
 template <> hid_t hdf5_file_type<std::int32_t>() { return H5T_STD_I32LE; }
+template <> hid_t hdf5_file_type<std::int64_t>() { return H5T_STD_I64LE; }
 template <> hid_t hdf5_file_type<std::uint16_t>() { return H5T_STD_U16LE; }
 template <> hid_t hdf5_file_type<std::uint32_t>() { return H5T_STD_U32LE; }
 template <> hid_t hdf5_file_type<std::uint64_t>() { return H5T_STD_U64LE; }

@@ -90,6 +90,9 @@ std::uint64_t count_particles(const std::string& path, const Communicator& ranks
 // A dataset of /PartType1 in one HDF5 file, flattened. Throws Error where it is missing.
 std::vector<double> read_extra_dataset(const std::string& path, const std::string& name);
 
+// The configuration that a snapshot of Maki holds, as TOML; empty for others. Throws Error.
+std::string read_configuration(const std::string& path);
+
 // What `maki info` prints: lines about header, particles, units, cosmology and provenance. Throws Error.
 std::vector<std::string> describe_file(const std::string& path);
 

@@ -27,7 +27,7 @@ double relative_difference(const std::vector<double>& found, const std::vector<d
   return std::sqrt(difference / size);
 }
 
-const std::array kCommands = {"run", "ic", "forces", "power", "image", "info", "config", "wan", "sites"};
+const std::array kCommands = {"run", "ic", "forces", "power", "image", "groups", "info", "config", "wan", "sites"};
 
 TEST_F(Program, HelpIsEverywhereWithAnExample) {
   const Result help = call("--help");

@@ -1,0 +1,196 @@
+#include "kernels/groups/friends.hpp"
+
+#include <string>
+
+#include "kernels/device/algorithms.hpp"
+#include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
+#include "kernels/groups/disjoint_sets.hpp"
+
+namespace maki {
+namespace {
+
+struct FriendTree {
+  const SourceParticle* particles;
+  const std::uint32_t *first, *count, *first_child;
+  const std::uint8_t* child_count;
+  const CellBox* boxes;
+  std::uint64_t reach;  // square of the linking length, in units of the last bit
+
+  MAKI_HD bool leaf(std::uint32_t cell) const { return child_count[cell] == 0; }
+  // All its particles are friends.
+  MAKI_HD bool dense(std::uint32_t cell) const { return all_within(boxes[cell], boxes[cell], reach); }
+  MAKI_HD std::uint32_t end(std::uint32_t cell) const { return first[cell] + count[cell]; }
+};
+
+enum class Next { kSkip, kDescend, kStop };
+
+// Visits `root` and what is below it, in Morton order, as visit(cell) says; true where that stopped the walk.
+template <class Visit>
+MAKI_HD bool walk_cells(const FriendTree& tree, std::uint32_t root, Visit& visit) {
+  std::uint32_t next[kMortonLevels + 1], end[kMortonLevels + 1];  // siblings still to be visited, by level
+  int level = 0;
+  next[0] = root;
+  end[0] = root + 1;
+  while (level >= 0) {
+    if (next[level] == end[level]) {
+      --level;
+      continue;
+    }
+    const std::uint32_t cell = next[level]++;
+    const Next what = visit(cell);
+    if (what == Next::kStop) return true;
+    if (what == Next::kSkip) continue;
+    ++level;
+    next[level] = tree.first_child[cell];
+    end[level] = next[level] + tree.child_count[cell];
+  }
+  return false;
+}
+
+// Looks for a friend of one particle.
+struct SeekFriend {
+  FriendTree tree;
+  SourceParticle particle;
+  CellBox place;
+
+  MAKI_HD Next operator()(std::uint32_t cell) const {
+    const CellBox& box = tree.boxes[cell];
+    if (gap_squared(place, box) > tree.reach) return Next::kSkip;
+    if (all_within(place, box, tree.reach)) return Next::kStop;
+    if (!tree.leaf(cell)) return Next::kDescend;
+    for (std::uint32_t i = tree.first[cell]; i < tree.end(cell); ++i)
+      if (distance_squared(particle, tree.particles[i]) <= tree.reach) return Next::kStop;
+    return Next::kSkip;
+  }
+};
+
+// Joins one unit with those behind it.
+struct MeetUnits {
+  FriendTree tree;
+  DisjointSets sets;
+  std::uint32_t unit;
+  bool unit_dense;
+
+  MAKI_HD Next operator()(std::uint32_t cell) const {
+    if (tree.end(cell) <= tree.end(unit) || gap_squared(tree.boxes[unit], tree.boxes[cell]) > tree.reach)
+      return Next::kSkip;
+    const bool cell_dense = tree.dense(cell);
+    if (!cell_dense && !tree.leaf(cell)) return Next::kDescend;
+    if (unit_dense) {
+      join_dense(cell, cell_dense, unit);
+    } else if (cell_dense) {
+      join_dense(unit, false, cell);
+    } else {
+      join_leaves(cell);
+    }
+    return Next::kSkip;
+  }
+
+  // The particles of `some`, all or (`one_for_all`) together, with a dense cell.
+  MAKI_HD void join_dense(std::uint32_t some, bool one_for_all, std::uint32_t dense) const {
+    const std::uint32_t whole = tree.first[dense];
+    if (one_for_all && sets.joined(tree.first[some], whole)) return;
+    if (all_within(tree.boxes[some], tree.boxes[dense], tree.reach)) {
+      for (std::uint32_t i = tree.first[some]; i < (one_for_all ? tree.first[some] + 1 : tree.end(some)); ++i)
+        sets.join(i, whole);
+      return;
+    }
+    for (std::uint32_t i = tree.first[some]; i < tree.end(some); ++i) {
+      if (!one_for_all && sets.joined(i, whole)) continue;
+      SeekFriend seek{tree, tree.particles[i], box_of(tree.particles[i])};
+      if (!walk_cells(tree, dense, seek)) continue;
+      sets.join(i, whole);
+      if (one_for_all) return;
+    }
+  }
+
+  MAKI_HD void join_leaves(std::uint32_t leaf) const {
+    for (std::uint32_t i = tree.first[unit]; i < tree.end(unit); ++i) {
+      const SourceParticle particle = tree.particles[i];
+      if (gap_squared(box_of(particle), tree.boxes[leaf]) > tree.reach) continue;
+      for (std::uint32_t j = tree.first[leaf]; j < tree.end(leaf); ++j)
+        if (distance_squared(particle, tree.particles[j]) <= tree.reach) sets.join(i, j);
+    }
+  }
+};
+
+// 1 for units: dense cells that no dense cell holds, and leaves that none holds. A cell within a dense one is dense.
+struct MarkUnits {
+  FriendTree tree;
+  std::uint32_t* marks;
+
+  MAKI_HD void operator()(std::size_t i) const {
+    const auto cell = static_cast<std::uint32_t>(i);
+    const bool unit = tree.leaf(cell) || tree.dense(cell);
+    if (cell == 0) marks[0] = unit ? 1 : 0;
+    const bool divided = !unit;
+    for (std::uint32_t k = 0; k < tree.child_count[cell]; ++k) {
+      const std::uint32_t child = tree.first_child[cell] + k;
+      marks[child] = divided && (tree.leaf(child) || tree.dense(child)) ? 1 : 0;
+    }
+  }
+};
+
+// Each particle of a dense unit is in the set of the first; in a leaf each begins alone, and friends are then joined.
+struct BeginSets {
+  FriendTree tree;
+  const std::uint32_t* units;
+  DisjointSets sets;
+
+  MAKI_HD void operator()(std::size_t k) const {
+    const std::uint32_t unit = units[k], begin = tree.first[unit], end = tree.end(unit);
+    const bool dense = tree.dense(unit);
+    for (std::uint32_t i = begin; i < end; ++i) sets.parent[i] = dense ? begin : i;
+    for (std::uint32_t i = begin; !dense && i < end; ++i)
+      for (std::uint32_t j = i + 1; j < end; ++j)
+        if (distance_squared(tree.particles[i], tree.particles[j]) <= tree.reach) sets.join(i, j);
+  }
+};
+
+struct JoinUnit {
+  FriendTree tree;
+  const std::uint32_t* units;
+  DisjointSets sets;
+
+  MAKI_HD void operator()(std::size_t k) const {
+    MeetUnits meet{tree, sets, units[k], tree.dense(units[k])};
+    walk_cells(tree, 0, meet);
+  }
+};
+
+struct StoreLabel {
+  DisjointSets sets;
+  std::uint32_t* labels;
+  MAKI_HD void operator()(std::size_t i) const { labels[i] = sets.find(static_cast<std::uint32_t>(i)); }
+};
+
+std::uint64_t squared_reach(double length) {
+  if (!(length > 0 && length < 0.5)) {
+    throw Error("friends cannot be found with this linking length", "it is " + std::to_string(length) + " of the box",
+                "choose one above 0 and below half the box");
+  }
+  const double units = length * kSideToUnits;
+  return static_cast<std::uint64_t>(units * units);
+}
+
+}  // namespace
+
+void find_friends(const Stream& stream, const SourceParticle* particles, const Octree& tree,
+                  const DeviceBuffer<CellBox>& boxes, double length, DeviceBuffer<std::uint32_t>& labels) {
+  const FriendTree friends{
+      particles,    tree.first.data(),    tree.count.data(), tree.first_child.data(), tree.child_count.data(),
+      boxes.data(), squared_reach(length)};
+  DeviceBuffer<std::uint32_t> marks("friends.units", tree.cells), units("friends.units");
+  launch(stream, "friends_units", tree.cells, MarkUnits{friends, marks.data()});
+  const std::uint32_t count = select_flagged(stream, marks.data(), tree.cells, units);
+  DeviceBuffer<std::uint32_t> parent("friends.sets", tree.particles);
+  labels.resize(tree.particles);
+  const DisjointSets sets{parent.data()};
+  launch(stream, "friends_begin", count, BeginSets{friends, units.data(), sets});
+  launch(stream, "friends_join", count, JoinUnit{friends, units.data(), sets});
+  launch(stream, "friends_label", tree.particles, StoreLabel{sets, labels.data()});
+  stream.synchronize();  // the scratch arrays end here
+}
+
+}  // namespace maki

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "host/comm/agree.hpp"
+#include "kernels/error.hpp"
+#include "src/cli/commands.hpp"
+#include "src/cli/device_set.hpp"
+#include "src/config/parse.hpp"
+#include "src/cosmology/mass_function.hpp"
+#include "src/groups/find.hpp"
+#include "src/io/snapshot_io.hpp"
+
+namespace maki {
+namespace {
+
+struct Options {
+  std::string snapshot, output, config;
+  GroupOptions groups;
+  bool overwrite = false;
+};
+
+// "a/groups_003.hdf5" of "b/snapshot_003.hdf5" is beside the snapshot; of other names the same with "groups_" before.
+std::string default_output(const std::string& snapshot) {
+  const std::filesystem::path path(snapshot);
+  std::string name = path.stem().string();
+  const std::string usual = "snapshot_";
+  name = "groups_" + (name.starts_with(usual) ? name.substr(usual.size()) : name);
+  return (path.parent_path() / (name + ".hdf5")).string();
+}
+
+std::string mass_function_path(const std::string& catalogue) {
+  const std::filesystem::path path(catalogue);
+  return (path.parent_path() / (path.stem().string() + "_mass_function.txt")).string();
+}
+
+// The cosmology whose linear spectrum the particles came from, where that is known: of --config, or of the run that
+// wrote the snapshot, if it made its initial conditions itself.
+std::optional<Config> spectrum_config(const Options& given) {
+  if (!given.config.empty()) return load_config(given.config);
+  const std::string text = read_configuration(given.snapshot);
+  if (text.find("[cosmology]") == std::string::npos) return {};
+  try {
+    const Config config = parse_config(text, given.snapshot);
+    return config.initial.kind == InitialKind::kLpt ? std::optional(config) : std::nullopt;
+  } catch (const Error&) {  // of another version
+    return {};
+  }
+}
+
+void write_masses(const Options& given, const GroupCatalogue& catalogue, const Provenance& provenance) {
+  const std::string path = mass_function_path(given.output);
+  const std::optional<Config> config = spectrum_config(given);
+  if (!config) {
+    fmt::print("the snapshot does not say which linear spectrum it came from: no Tinker08 (--config gives one)\n");
+    write_mass_function(path, catalogue, {}, provenance, given.overwrite);
+  } else {
+    const SnapshotHeader& header = catalogue.header;
+    const Config::Cosmology& from = config->cosmology;
+    CosmologyParameters parameters{header.omega0, header.omega_lambda, header.omega_baryon,
+                                   header.hubble, from.sigma8,         from.n_s};
+    if (from.omega_baryon && !(parameters.omega_baryon > 0)) parameters.omega_baryon = *from.omega_baryon;
+    const PowerSpectrum power({.model = from.transfer,
+                               .table_file = from.transfer_table,
+                               .table_redshift = from.table_redshift,
+                               .power_law_index = from.power_law_index},
+                              parameters, header.units);
+    const MassFunction tinker(power, Cosmology(parameters, header.units), header.time);
+    write_mass_function(
+        path, catalogue, [&](double mass) { return tinker(mass); }, provenance, given.overwrite);
+  }
+  fmt::print("wrote {}\n", path);
+}
+
+void refuse_existing(const Options& given) {
+  for (const std::string& path : {given.output, mass_function_path(given.output)}) {
+    if (!given.overwrite && std::filesystem::exists(path)) {
+      throw Error(fmt::format("'{}' exists already", path), "", "choose another --output, or give --overwrite");
+    }
+  }
+}
+
+void write_groups(Options given) {
+  const Communicator ranks = Communicator::world();
+  if (given.output.empty()) given.output = default_output(given.snapshot);
+  root_succeeds(ranks, [&] { refuse_existing(given); });
+  LoadedSet loaded(given.snapshot, ranks);
+  const auto begin = std::chrono::steady_clock::now();
+  const GroupCatalogue catalogue =
+      find_groups(loaded.stream(), ranks, loaded.particles(), loaded.frame(), loaded.header(), given.groups);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  root_succeeds(ranks, [&] {
+    fmt::print("{} groups of {} particles or more hold {} of {}, {:.2f} s\n", catalogue.groups.size(),
+               given.groups.minimum, catalogue.member_ids.size(), catalogue.particles, seconds.count());
+    write_group_catalogue(given.output, catalogue, loaded.provenance(), given.overwrite);
+    fmt::print("wrote {}\n", given.output);
+    write_masses(given, catalogue, loaded.provenance());
+  });
+}
+
+}  // namespace
+
+void add_groups_command(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(program, "groups", "Find groups of friends in a snapshot and measure them",
+                                  "maki groups output/quickstart/snapshot_003.hdf5", options, write_groups);
+  command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary, of a periodic box")->required();
+  command->add_option("-o,--output", options->output,
+                      "HDF5 file to write; default: groups_NNN.hdf5 beside the snapshot");
+  command
+      ->add_option("--linking-length", options->groups.linking_length,
+                   "in mean distances between particles; default: 0.2")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--minimum", options->groups.minimum, "particles of a group, at least; default: 32")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--config", options->config, "take the linear power spectrum from this configuration");
+  command->add_flag("--overwrite", options->overwrite, "replace files that exist");
+}
+
+}  // namespace maki

@@ -1,0 +1,173 @@
+#include "src/groups/catalogue.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/error.hpp"
+#include "src/io/hdf5_metadata.hpp"
+#include "src/io/safe_file.hpp"
+
+namespace maki {
+namespace {
+
+using gadget::Scaling;
+constexpr std::size_t kTypes = 6;  // of particles; ours are of type 1
+
+void write_header(hid_t file, const GroupCatalogue& catalogue) {
+  const std::uint64_t groups = catalogue.groups.size(), ids = catalogue.member_ids.size();
+  H5Id header = create_group(file, "Header");
+  write_attribute(header, "Ngroups_ThisFile", groups);
+  write_attribute(header, "Ngroups_Total", groups);
+  write_attribute(header, "Nsubhalos_ThisFile", std::uint64_t{0});
+  write_attribute(header, "Nsubhalos_Total", std::uint64_t{0});
+  write_attribute(header, "Nids_ThisFile", ids);
+  write_attribute(header, "Nids_Total", ids);
+  write_attribute(header, "NumFiles", std::int32_t{1});
+  write_attribute(header, "Time", catalogue.header.time);
+  write_attribute(header, "Redshift", catalogue.header.redshift);
+  write_attribute(header, "BoxSize", catalogue.header.box_size);
+
+  H5Id config = create_group(file, "Config");  // GADGET-4's names of these choices
+  write_attribute(config, "FOF_LINKLENGTH", catalogue.linking_length);
+  write_attribute(config, "FOF_GROUP_MIN_LEN", static_cast<std::int32_t>(catalogue.minimum));
+}
+
+// Exponents of a and h in lengths and masses of the file.
+struct Exponents {
+  double a, h;
+};
+
+// Writes the datasets of /Group.
+class GroupColumns {
+ public:
+  GroupColumns(hid_t group, const GroupCatalogue& catalogue)
+      : group_(group), catalogue_(catalogue), h_(catalogue.header.units.with_h ? -1 : 0) {}
+
+  void write_counts() const;
+  void write_members() const;
+  void write_spheres() const;
+  void write_shapes() const;
+
+ private:
+  template <class T, class Value>
+  void write(const std::string& name, std::size_t columns, const Scaling& scaling, Value value) const {
+    const std::vector<FofGroup>& groups = catalogue_.groups;
+    std::vector<T> numbers;
+    numbers.reserve(groups.size() * columns);
+    for (const FofGroup& group : groups)
+      for (std::size_t k = 0; k < columns; ++k) numbers.push_back(static_cast<T>(value(group, k)));
+    H5Id dataset = create_dataset(group_, name, hdf5_file_type<T>(), groups.size(), columns, 0);
+    gadget::write_scaling(dataset, scaling, catalogue_.header.units);
+    write_rows(dataset, 0, groups.size(), hdf5_memory_type<T>(), numbers.data());
+  }
+  Scaling pure(const char* what) const { return {what, 0, 0, 0, 0, 0}; }
+  Scaling lengths(const char* what) const { return {what, 1, h_, 1, 0, 0}; }
+  Scaling masses(const char* what) const { return {what, 0, h_, 0, 1, 0}; }
+  Scaling velocities(const char* what) const { return {what, 0, 0, 0, 0, 1}; }
+
+  hid_t group_;
+  const GroupCatalogue& catalogue_;
+  double h_;
+};
+
+void GroupColumns::write_counts() const {
+  write<std::int32_t>("GroupLen", 1, pure("Particles"), [](const FofGroup& g, std::size_t) { return g.length; });
+  write<std::int32_t>("GroupLenType", kTypes, pure("Particles of each type"),
+                      [](const FofGroup& g, std::size_t type) { return type == 1 ? g.length : 0; });
+  std::uint64_t next = 0;
+  write<std::int64_t>("GroupOffsetType", kTypes, pure("Where the particles of each type begin in /IDs/ID"),
+                      [&](const FofGroup& g, std::size_t type) {
+                        const std::uint64_t begin = next;
+                        if (type == kTypes - 1) next += g.length;
+                        return type == 1 ? begin : 0;
+                      });
+  write<std::uint64_t>("GroupIDDeepest", 1, pure("ID of the particle at GroupPos"),
+                       [](const FofGroup& g, std::size_t) { return g.deepest_id; });
+  write<float>("GroupAscale", 1, pure("Scale factor"),
+               [&](const FofGroup&, std::size_t) { return catalogue_.header.time; });
+}
+
+void GroupColumns::write_members() const {
+  const double box = catalogue_.header.box_size, root = std::sqrt(catalogue_.header.time);
+  const auto in_box = [box](double x) {  // one that would round to the side becomes 0
+    return static_cast<float>(x) >= static_cast<float>(box) ? 0 : x;
+  };
+  const Scaling masses_of = masses("Mass of the members in units of U_M");
+  write<float>("GroupMass", 1, masses_of, [](const FofGroup& g, std::size_t) { return g.mass; });
+  write<float>("GroupMassType", kTypes, masses_of,
+               [](const FofGroup& g, std::size_t type) { return type == 1 ? g.mass : 0; });
+  write<float>("GroupPos", 3, lengths("Member deepest in the group's own potential in units of U_L"),
+               [&](const FofGroup& g, std::size_t k) { return in_box(g.position[k]); });
+  write<float>("GroupCM", 3, lengths("Centre of mass of the members in units of U_L"),
+               [&](const FofGroup& g, std::size_t k) { return in_box(g.centre_of_mass[k]); });
+  write<float>("GroupCMOffset", 1, lengths("Distance of GroupCM from GroupPos in units of U_L"),
+               [](const FofGroup& g, std::size_t) { return g.offset; });
+  write<float>("GroupVel", 3, {"Mean peculiar velocity over the root of a in units of U_V", 0.5, 0, 0, 0, 1},
+               [root](const FofGroup& g, std::size_t k) { return g.velocity[k] / root; });
+  write<float>("GroupVelDisp", 1, velocities("Dispersion of peculiar velocities on one axis in units of U_V"),
+               [](const FofGroup& g, std::size_t) { return g.velocity_dispersion; });
+}
+
+void GroupColumns::write_spheres() const {
+  for (std::size_t kind = 0; kind < kSphereKinds; ++kind) {
+    const std::string name = kSphereNames[kind];
+    write<float>("Group_M_" + name, 1, masses("Mass of all particles in the sphere in units of U_M"),
+                 [kind](const FofGroup& g, std::size_t) { return g.spheres[kind].mass; });
+    write<float>("Group_R_" + name, 1, lengths("Radius of the sphere about GroupPos in units of U_L"),
+                 [kind](const FofGroup& g, std::size_t) { return g.spheres[kind].radius; });
+  }
+}
+
+void GroupColumns::write_shapes() const {
+  write<float>("GroupVmax", 1, velocities("Largest circular velocity within Group_R_Mean200 in units of U_V"),
+               [](const FofGroup& g, std::size_t) { return g.v_max; });
+  write<float>("GroupVmaxRad", 1, lengths("Radius of GroupVmax in units of U_L"),
+               [](const FofGroup& g, std::size_t) { return g.v_max_radius; });
+  write<float>("GroupSpin", 1, pure("J / (sqrt(2) M V R) of the Crit200 sphere"),
+               [](const FofGroup& g, std::size_t) { return g.spin; });
+  write<float>("GroupConcentration", 1, pure("Of an NFW halo with the same GroupVmax over V_Crit200"),
+               [](const FofGroup& g, std::size_t) { return g.concentration; });
+}
+
+template <class T>
+void write_ids(hid_t parent, const std::vector<std::uint64_t>& ids) {
+  const std::vector<T> numbers(ids.begin(), ids.end());
+  H5Id dataset = create_dataset(parent, "ID", hdf5_file_type<T>(), numbers.size(), 1, 0);
+  write_rows(dataset, 0, numbers.size(), hdf5_memory_type<T>(), numbers.data());
+}
+
+void write_contents(hid_t file, const GroupCatalogue& catalogue, const Provenance& provenance) {
+  write_header(file, catalogue);
+  gadget::write_metadata(file, catalogue.header, provenance);
+  H5Id group = create_group(file, "Group");
+  const GroupColumns columns(group, catalogue);
+  columns.write_counts();
+  columns.write_members();
+  columns.write_spheres();
+  columns.write_shapes();
+  H5Id ids = create_group(file, "IDs");
+  const auto& numbers = catalogue.member_ids;
+  const bool wide = std::any_of(numbers.begin(), numbers.end(), [](std::uint64_t id) { return id >> 32 != 0; });
+  wide ? write_ids<std::uint64_t>(ids, numbers) : write_ids<std::uint32_t>(ids, numbers);
+}
+
+}  // namespace
+
+void write_group_catalogue(const std::string& path, const GroupCatalogue& catalogue, const Provenance& provenance,
+                           bool overwrite) {
+  for (const FofGroup& group : catalogue.groups) {
+    if (group.length >> 31 == 0) continue;
+    throw Error(fmt::format("cannot write '{}'", path),
+                fmt::format("GADGET-4's GroupLen does not hold {} particles", group.length),
+                "choose a shorter linking length");
+  }
+  SafeFile file(path, overwrite);
+  H5Id hdf5 = create_hdf5(file.temporary_path());
+  write_contents(hdf5, catalogue, provenance);
+  close_hdf5(hdf5, path);
+  file.commit();
+}
+
+}  // namespace maki

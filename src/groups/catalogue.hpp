@@ -1,0 +1,38 @@
+// The groups of a snapshot as files: a catalogue in GADGET-4's layout, and their mass function as text.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/groups/properties.hpp"
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+struct GroupCatalogue {
+  SnapshotHeader header;                  // of the snapshot
+  double linking_length = 0.2;            // in mean distances between particles, side / N^(1/3)
+  std::uint64_t minimum = 32;             // particles of a group
+  std::uint64_t particles = 0;            // of the snapshot
+  std::vector<FofGroup> groups;           // longest first
+  std::vector<std::uint64_t> member_ids;  // of the groups one after another, each ascending
+};
+
+// HDF5, one file: /Header, /Config, /Parameters, /Units, /Constants, /Maki; /Group with a dataset for each property and
+// a row for each group; /IDs/ID, of which a group has GroupLen from GroupOffsetType[1] on. Names and types of numbers
+// are GADGET-4's where it has the property; the units are those of the snapshot, velocities over the root of a as there
+// (GroupVel; others are peculiar), and attributes say them. Throws Error where the file exists (unless `overwrite`) or
+// cannot be written, or where a group has 2^31 particles or more; then nothing is left behind.
+void write_group_catalogue(const std::string& path, const GroupCatalogue& catalogue, const Provenance& provenance,
+                           bool overwrite = false);
+
+// Columns log10(M), dn/dlnM, its Poisson error, the expected dn/dlnM, and the number of groups, for bins of 0.2 in
+// log10(M) of Group_M_Mean200 (solar masses, over h where the units carry it); dn/dlnM in 1 / length unit^3, comoving.
+// `expected(mass)`: dn/dlnM at a mass in mass units; the column is its mean over the bin, and 0 without one. Empty bins
+// are left out. Throws Error as above.
+void write_mass_function(const std::string& path, const GroupCatalogue& catalogue,
+                         const std::function<double(double)>& expected, const Provenance& provenance,
+                         bool overwrite = false);
+
+}  // namespace maki

@@ -1,0 +1,163 @@
+#include "src/groups/deepest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/particles/morton.hpp"
+
+namespace maki {
+namespace {
+
+constexpr double kOpening = 0.5;
+constexpr std::uint32_t kLeafSize = 8;
+
+// The members of one group as arrays. Lengths in units of the last bit: potentials are compared, not reported.
+struct Cluster {
+  std::vector<std::uint32_t> x, y, z;
+  std::vector<double> mass;
+  double softening2;
+
+  Cluster(const GroupMembers& members, std::size_t group, double softening)
+      : softening2(softening * softening * kSideToUnits * kSideToUnits) {
+    for (const ParticleRecord* member = members.begin(group); member != members.end(group); ++member) {
+      x.push_back(member->source.x);
+      y.push_back(member->source.y);
+      z.push_back(member->source.z);
+      mass.push_back(member->source.mass);
+    }
+  }
+  std::size_t size() const { return x.size(); }
+  double squared(std::uint32_t dx, std::uint32_t dy, std::uint32_t dz) const {
+    const double u = static_cast<std::int32_t>(dx), v = static_cast<std::int32_t>(dy);
+    const double w = static_cast<std::int32_t>(dz);
+    return u * u + v * v + w * w + softening2;
+  }
+};
+
+// The sum over all members, itself included: that adds the same to all of one mass; it is taken off again.
+double exact_potential(const Cluster& c, std::size_t i) {
+  double sum = c.mass[i] / std::sqrt(c.softening2);
+  for (std::size_t j = 0; j < c.size(); ++j)
+    sum -= c.mass[j] / std::sqrt(c.squared(c.x[j] - c.x[i], c.y[j] - c.y[i], c.z[j] - c.z[i]));
+  return sum;
+}
+
+// All of them: the inner loop is over targets, so that it is one of vectors though each sum keeps its order.
+std::vector<double> exact_potentials(const Cluster& c) {
+  std::vector<double> potential(c.size());
+  for (std::size_t i = 0; i < c.size(); ++i) potential[i] = c.mass[i] / std::sqrt(c.softening2);
+  for (std::size_t j = 0; j < c.size(); ++j) {
+    const double mass = c.mass[j];
+    for (std::size_t i = 0; i < c.size(); ++i)
+      potential[i] -= mass / std::sqrt(c.squared(c.x[j] - c.x[i], c.y[j] - c.y[i], c.z[j] - c.z[i]));
+  }
+  return potential;
+}
+
+// The first of the least: members are in the order of IDs.
+std::size_t least(const std::vector<double>& values) {
+  return static_cast<std::size_t>(std::min_element(values.begin(), values.end()) - values.begin());
+}
+
+// A tree of one group's members, in Morton order; `order`: their places in the order of IDs.
+struct ClusterTree {
+  HostTree cells;
+  std::vector<CellMoments> moments;
+  std::vector<SourceParticle> sorted;
+  std::vector<std::uint32_t> order;
+};
+
+ClusterTree plant(const Stream& stream, const Cluster& c) {
+  ClusterTree tree;
+  std::vector<std::uint64_t> keys(c.size());
+  for (std::size_t i = 0; i < c.size(); ++i) keys[i] = morton_key(c.x[i], c.y[i], c.z[i]);
+  tree.order.resize(c.size());
+  std::iota(tree.order.begin(), tree.order.end(), 0u);
+  std::stable_sort(tree.order.begin(), tree.order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
+  std::sort(keys.begin(), keys.end());
+  for (const std::uint32_t i : tree.order)
+    tree.sorted.push_back({c.x[i], c.y[i], c.z[i], static_cast<float>(c.mass[i])});
+  DeviceBuffer<std::uint64_t> device_keys("groups.keys");
+  DeviceBuffer<SourceParticle> source("groups.members");
+  DeviceBuffer<CellBox> boxes("groups.boxes");
+  Octree octree;
+  device_keys.upload(stream, keys);
+  source.upload(stream, tree.sorted);
+  build_octree(stream, device_keys, kLeafSize, 0, octree);
+  sweep_octree(stream, source.data(), octree);
+  make_cell_boxes(stream, source.data(), octree, boxes);
+  tree.cells = download_tree(stream, octree, boxes);
+  tree.moments = octree.moments.download(stream);
+  return tree;
+}
+
+double largest_extent(const CellBox& box) {
+  return std::max({box.high[0] - box.low[0], box.high[1] - box.low[1], box.high[2] - box.low[2]});
+}
+
+// Itself included: candidates are chosen by it, not compared at the end.
+double tree_potential(const Cluster& c, const ClusterTree& tree, std::size_t i) {
+  std::uint32_t stack[8 * (kMortonLevels + 1)];
+  std::size_t depth = 0;
+  double sum = 0;
+  stack[depth++] = 0;
+  while (depth > 0) {
+    const std::uint32_t cell = stack[--depth];
+    const CellMoments& m = tree.moments[cell];
+    const double squared = c.squared(m.x - c.x[i], m.y - c.y[i], m.z - c.z[i]);
+    const double extent = largest_extent(tree.cells.boxes[cell]);
+    if (extent * extent < kOpening * kOpening * (squared - c.softening2)) {
+      sum -= m.mass / std::sqrt(squared);
+    } else if (tree.cells.child_count[cell] == 0) {
+      const std::uint32_t first = tree.cells.first[cell];
+      for (std::uint32_t k = first; k < first + tree.cells.count[cell]; ++k) {
+        const SourceParticle& p = tree.sorted[k];
+        sum -= p.mass / std::sqrt(c.squared(p.x - c.x[i], p.y - c.y[i], p.z - c.z[i]));
+      }
+    } else {
+      for (std::uint32_t k = 0; k < tree.cells.child_count[cell]; ++k)
+        stack[depth++] = tree.cells.first_child[cell] + k;
+    }
+  }
+  return sum;
+}
+
+std::size_t deepest_of_many(const Stream& stream, const Cluster& c) {
+  const ClusterTree tree = plant(stream, c);
+  std::vector<double> potential(c.size());
+#pragma omp parallel for schedule(dynamic, 64)
+  for (std::size_t k = 0; k < c.size(); ++k) {
+    const std::size_t i = tree.order[k];  // neighbours one after another
+    potential[i] = tree_potential(c, tree, i);
+  }
+  std::vector<std::uint32_t> candidates(c.size());
+  std::iota(candidates.begin(), candidates.end(), 0u);
+  const auto last = candidates.begin() + static_cast<std::ptrdiff_t>(kExactCandidates);
+  std::partial_sort(candidates.begin(), last, candidates.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return potential[a] != potential[b] ? potential[a] < potential[b] : a < b;
+  });
+  candidates.resize(kExactCandidates);
+  std::sort(candidates.begin(), candidates.end());
+  std::vector<double> exact(candidates.size());
+#pragma omp parallel for
+  for (std::size_t k = 0; k < candidates.size(); ++k) exact[k] = exact_potential(c, candidates[k]);
+  return candidates[least(exact)];
+}
+
+}  // namespace
+
+std::vector<const ParticleRecord*> deepest_particles(const Stream& stream, const GroupMembers& members,
+                                                     double softening) {
+  std::vector<const ParticleRecord*> deepest(members.groups());
+  std::size_t large = 0;  // groups of many members come first, one after another
+  for (; large < members.groups() && members.length(large) > kDirectLength; ++large)
+    deepest[large] = members.begin(large) + deepest_of_many(stream, Cluster(members, large, softening));
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t group = large; group < members.groups(); ++group)
+    deepest[group] = members.begin(group) + least(exact_potentials(Cluster(members, group, softening)));
+  return deepest;
+}
+
+}  // namespace maki

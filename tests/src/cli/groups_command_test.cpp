@@ -1,0 +1,145 @@
+// `maki groups`, as a user calls it.
+#include <fstream>
+#include <random>
+
+#include "src/io/hdf5_file.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "tests/src/cli/program_fixture.hpp"
+#include "tests/src/io/io_helpers.hpp"
+
+namespace {
+
+using namespace maki;
+using namespace maki::test;
+
+// Three clumps of 400, 200 and 40 particles, one across the border, and 3456 in the field: 4096.
+Snapshot clumps() {
+  Snapshot s = make_snapshot(4096);
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> u(0, 50);
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    const double centre = i < 400 ? 0 : i < 600 ? 20 : 35;
+    for (double& x : s.positions[i]) {
+      x = i < 640 ? centre + 0.12 * normal(random) : u(random);
+      x -= 50 * std::floor(x / 50);
+    }
+  }
+  return s;
+}
+
+class GroupsCommand : public Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    write_snapshot(path("snapshot_007.hdf5"), clumps(), make_provenance());
+  }
+};
+
+std::vector<std::int32_t> lengths_in(const std::string& path) {
+  H5Id file = open_hdf5(path);
+  H5Id dataset = open_dataset(file, "Group/GroupLen");
+  std::vector<std::int32_t> lengths(dataset_shape(dataset).at(0));
+  read_rows(dataset, 0, lengths.size(), H5T_NATIVE_INT32, lengths.data());
+  return lengths;
+}
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST_F(GroupsCommand, WritesACatalogueBesideTheSnapshot) {
+  const Result result = call("groups " + path("snapshot_007.hdf5"));
+  ASSERT_EQ(result.code, 0) << result.output;
+  expect_words(result, {"groups of 32 particles or more hold", "of 4096", "wrote " + path("groups_007.hdf5"),
+                        "wrote " + path("groups_007_mass_function.txt"), "--config"});
+  const std::vector<std::int32_t> lengths = lengths_in(path("groups_007.hdf5"));
+  ASSERT_EQ(lengths.size(), 3u);
+  EXPECT_NEAR(lengths[0], 400, 8);
+  EXPECT_NEAR(lengths[1], 200, 8);
+  EXPECT_NEAR(lengths[2], 40, 4);
+  expect_contains(text_of(path("groups_007_mass_function.txt")), {"# Groups 3", "spectrum is not known"});
+
+  const Result again = call("groups " + path("snapshot_007.hdf5"));
+  EXPECT_EQ(again.code, 1);
+  expect_words(again, {"groups_007.hdf5' exists", "--overwrite"});
+  const Result shorter = call("groups " + path("snapshot_007.hdf5") + " --overwrite --minimum 100");
+  ASSERT_EQ(shorter.code, 0) << shorter.output;
+  EXPECT_EQ(lengths_in(path("groups_007.hdf5")).size(), 2u);
+}
+
+TEST_F(GroupsCommand, TakesTheSpectrumOfAConfigurationAndItsOutputs) {
+  const std::string config = write("c.toml", kTinyUniverse);
+  const std::string line = "groups " + path("snapshot_007.hdf5") + " --linking-length 0.03 -o " + path("short.hdf5");
+  const Result result = call(line + " --config " + config);
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(result.output.find("--config"), std::string::npos) << result.output;
+  const std::string masses = text_of(path("short_mass_function.txt"));
+  expect_contains(masses, {"# LinkingLength 0.03", "Tinker et al. 2008, from the linear power spectrum"});
+  EXPECT_LT(lengths_in(path("short.hdf5")).at(0), 400);
+}
+
+// A snapshot of Maki's own initial conditions holds the configuration that made them. Before anything collapses there is
+// no group, and the files say so.
+TEST_F(GroupsCommand, KnowsTheSpectrumOfItsOwnInitialConditions) {
+  const std::string config = write("c.toml", kTinyUniverse);
+  ASSERT_EQ(call("ic " + config + " -o " + path("ic.hdf5")).code, 0);
+  const Result result = call("groups " + path("ic.hdf5"));
+  ASSERT_EQ(result.code, 0) << result.output;
+  expect_words(result, {"0 groups of 32 particles or more hold 0 of 4096"});
+  EXPECT_TRUE(lengths_in(path("groups_ic.hdf5")).empty());
+  expect_contains(text_of(path("groups_ic_mass_function.txt")), {"# Groups 0", "from the linear power spectrum"});
+}
+
+TEST_F(GroupsCommand, SaysWhatIsWrong) {
+  const std::string snapshot = path("snapshot_007.hdf5");
+  expect_words(call("groups " + path("missing.hdf5")), {"maki: error: ", "missing.hdf5", "no such file"});
+  expect_words(call("groups " + snapshot + " --linking-length 9"),
+               {"maki: error: ", "linking length", "below half the box"});
+  EXPECT_EQ(call("groups " + snapshot + " --linking-length 0").code, 2);
+  EXPECT_EQ(call("groups " + snapshot + " --minimum 0").code, 2);
+  EXPECT_EQ(call("groups").code, 2);
+  expect_words(call("groups " + snapshot + " -o " + path("no/g.hdf5")), {"maki: error: ", "no"});
+  Snapshot isolated = make_snapshot(100);
+  isolated.header.comoving = false;
+  isolated.header.time = 0;
+  isolated.header.redshift = 0;
+  write_snapshot(path("isolated.hdf5"), isolated, make_provenance());
+  const Result result = call("groups " + path("isolated.hdf5"));
+  EXPECT_EQ(result.code, 1);
+  expect_words(result, {"isolated set", "mean distances of a periodic box"});
+  EXPECT_FALSE(fs::exists(path("groups_007.hdf5")) || fs::exists(path("groups_isolated.hdf5")));
+}
+
+// The columns and members are the same bytes; files differ in what they say of the device.
+TEST_F(GroupsCommand, IsTheSameForThreadsAndRanks) {
+  const auto numbers_of = [&](const std::string& name) {
+    H5Id file = open_hdf5(path(name));
+    std::string bytes;
+    for (const char* column : {"Group/GroupPos", "Group/GroupVel", "Group/GroupSpin", "Group/GroupVmax",
+                               "Group/Group_M_TopHat200", "Group/Group_R_Mean200", "Group/GroupCMOffset", "IDs/ID"}) {
+      H5Id dataset = open_dataset(file, column);
+      std::size_t count = 1;
+      for (const std::size_t extent : dataset_shape(dataset)) count *= extent;
+      std::string one(4 * count, '\0');
+      H5Id type(H5Dget_type(dataset), H5Tclose);
+      EXPECT_GE(H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, one.data()), 0);
+      bytes += one;
+    }
+    return bytes;
+  };
+  const std::string line = "groups " + path("snapshot_007.hdf5") + " -o ";
+  ASSERT_EQ(call(line + path("one.hdf5"), "OMP_NUM_THREADS=1 ").code, 0);
+  ASSERT_EQ(call(line + path("three.hdf5"), "OMP_NUM_THREADS=3 ").code, 0);
+  for (const int ranks : {2, 3}) {
+    const std::string name = "ranks" + std::to_string(ranks) + ".hdf5";
+    const Result result = call(line + path(name), "OMP_NUM_THREADS=1 timeout -k 5 60 " + launcher(ranks));
+    ASSERT_EQ(result.code, 0) << result.output;
+    EXPECT_TRUE(numbers_of("one.hdf5") == numbers_of(name)) << ranks << " ranks";
+  }
+  EXPECT_TRUE(numbers_of("one.hdf5") == numbers_of("three.hdf5"));
+}
+
+}  // namespace

@@ -1,0 +1,117 @@
+// Groups over ranks are those of one rank, to the bit.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "src/groups/find.hpp"
+#include "tests/src/groups/halo.hpp"
+#include "tests/src/io/io_helpers.hpp"
+#include "tests/test_stream.hpp"
+
+namespace maki {
+namespace {
+
+using test::HaloSet;
+
+SnapshotHeader header() {
+  SnapshotHeader h = test::make_snapshot(1).header;
+  h.box_size = 1;
+  return h;
+}
+
+// The groups of the particles i with share(i) = this rank; on rank 0.
+template <class Share>
+GroupCatalogue find(const HaloSet& set, const Communicator& ranks, const GroupOptions& options, Share share) {
+  HaloSet mine;
+  for (std::size_t i = 0; i < set.ids.size(); ++i) {
+    if (share(i) != ranks.rank()) continue;
+    mine.add(set.fractions[i], set.momenta[i], set.masses[i]);
+    mine.ids.back() = set.ids[i];
+  }
+  Particles particles;
+  mine.upload(test::test_stream(), particles);
+  return find_groups(test::test_stream(), ranks, particles, make_frame(header(), 1, {0.5, 0.5, 0.5}), header(),
+                     options);
+}
+
+void expect_same(const HaloSet& set, const GroupOptions& options, std::size_t least_groups) {
+  const Communicator world = Communicator::world();
+  const GroupCatalogue alone = find(set, Communicator::self(), options, [](std::size_t) { return 0; });
+  EXPECT_GE(alone.groups.size(), least_groups);
+  const auto compare = [&](const GroupCatalogue& over_ranks) {
+    if (world.rank() > 0) return;
+    EXPECT_EQ(over_ranks.particles, alone.particles);
+    EXPECT_TRUE(over_ranks.member_ids == alone.member_ids);
+    ASSERT_EQ(over_ranks.groups.size(), alone.groups.size());
+    EXPECT_EQ(std::memcmp(over_ranks.groups.data(), alone.groups.data(), alone.groups.size() * sizeof(FofGroup)), 0);
+  };
+  compare(find(set, world, options, [&](std::size_t i) { return static_cast<int>(i) % world.size(); }));
+  compare(find(set, world, options, [&](std::size_t) { return world.size() - 1; }));
+}
+
+HaloSet haloes(int number, std::size_t field, unsigned seed) {
+  HaloSet set;
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> u(0, 1);
+  for (int k = 0; k < number; ++k) {
+    test::NfwHalo halo;
+    halo.centre = {u(random), u(random), u(random)};
+    if (k % 3 == 0) halo.centre = {k % 2 ? 0.0 : 0.5, 0.5, 0.25 * (k % 4)};  // at borders of the box and of domains
+    halo.particles = k == 0 ? 2000 : 50 + 20 * (k % 9);
+    halo.radius = 0.03 * std::cbrt(static_cast<double>(halo.particles) / 2000);
+    halo.mass = 1e-3 * static_cast<double>(halo.particles);
+    halo.rotation = 10;
+    add_halo(set, halo, seed + k);
+  }
+  for (std::size_t i = 0; i < field; ++i)
+    set.add({u(random), u(random), u(random)}, {static_cast<float>(u(random)), 0, 1}, 1e-3f);
+  return set;
+}
+
+TEST(GroupsOverRanks, AreThoseOfOneRank) { expect_same(haloes(30, 6000, 3), {0.2, 32}, 20); }
+
+TEST(GroupsOverRanks, OfAllLengths) {
+  expect_same(haloes(10, 1000, 5), {0.2, 1}, 300);
+  expect_same(haloes(10, 1000, 5), {0.7, 8}, 3);
+}
+
+// A chain of friends that winds through all domains takes its name from one end.
+TEST(GroupsOverRanks, AreFollowedAcrossManyDomains) {
+  HaloSet set;
+  const int n = 3000;
+  for (int i = 0; i < n; ++i) {
+    const double t = (i + 0.5) / n;
+    set.add({t, std::fmod(4 * t, 1.0), std::fmod(16 * t, 1.0)}, {1, 2, 3}, 1e-3f);
+  }
+  for (int i = 0; i < 200; ++i) set.add({0.4, 0.05, 0.9}, {0, 0, 0}, 1e-3f);  // at one place
+  const GroupOptions options{0.12, 20};
+  expect_same(set, options, 2);
+}
+
+TEST(GroupsOverRanks, OfFewerParticlesThanRanks) {
+  HaloSet set;
+  for (int i = 0; i < 2; ++i) set.add({0.5 + 0.01 * i, 0.5, 0.5}, {1, 2, 3}, 1);
+  expect_same(set, {0.2, 1}, 1);
+  HaloSet none;
+  expect_same(none, {0.2, 1}, 0);
+}
+
+TEST(GroupsOverRanks, RefuseMassesThatDoNotFit) {
+  HaloSet set = haloes(1, 0, 1);
+  for (float& mass : set.masses) mass *= 30;
+  const Communicator world = Communicator::world();
+  const std::string error =
+      test::error_of([&] { find(set, world, {}, [&](std::size_t i) { return static_cast<int>(i) % world.size(); }); });
+  test::expect_contains(error, {"do not fit the cosmology", "times that of Omega0"});
+}
+
+TEST(GroupsOverRanks, RefuseTooLongALinkingLengthTogether) {
+  const HaloSet set = haloes(1, 0, 1);
+  const std::string error = test::error_of([&] {
+    find(set, Communicator::world(), {9, 32}, [](std::size_t) { return 0; });
+  });
+  test::expect_contains(error, {"linking length", "below half the box"});
+}
+
+}  // namespace
+}  // namespace maki
