@@ -102,7 +102,7 @@ struct CountReopened {
 struct WriteReopened {
   StaleLists lists;
   const ListRange* found;
-  const std::uint32_t* before;  // words of the items before
+  const std::uint64_t* before;  // words of the items before
   std::uint32_t* words;
   std::uint64_t used;
   ListRange* ranges;
@@ -127,10 +127,11 @@ void reopen_lists(const Stream& stream, Octree& tree, const WalkOptions& options
                           {options.rule(), margin, StaleCells::kDivisible},
                           options.small_cell};
   DeviceBuffer<ListRange> found("lists.scratch", n);
-  DeviceBuffer<std::uint32_t> words("lists.scratch", n), before("lists.scratch", n + 1);
+  DeviceBuffer<std::uint32_t> words("lists.scratch", n);
+  DeviceBuffer<std::uint64_t> before("lists.scratch", n + 1);
   launch(stream, "reopen_count", n, CountReopened{{reopened, view, stale.data()}, found.data(), words.data()});
   exclusive_scan(stream, words.data(), before.data(), n);
-  std::uint32_t total = 0;
+  std::uint64_t total = 0;
   copy_to_host(stream, &total, before.data() + n, sizeof total);
   lists.reserve(stream, lists.used + total);
   lists.words.resize(lists.used + total);

@@ -2,6 +2,10 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "host/comm/agree.hpp"
 #include "kernels/error.hpp"
@@ -35,41 +39,53 @@ std::string mass_function_path(const std::string& catalogue) {
   return (path.parent_path() / (path.stem().string() + "_mass_function.txt")).string();
 }
 
-// The cosmology whose linear spectrum the particles came from, where that is known: of --config, or of the run that
-// wrote the snapshot, if it made its initial conditions itself.
+// What the particles' linear spectrum is made from: --config, or the configuration of the run that wrote the snapshot, if it
+// made its initial conditions itself.
 std::optional<Config> spectrum_config(const Options& given) {
-  if (!given.config.empty()) return load_config(given.config);
+  if (!given.config.empty()) {
+    const Config config = load_config(given.config);
+    if (config.run.kind == RunKind::kCosmology) return config;
+    throw Error(fmt::format("'{}' has no power spectrum", given.config), "it is of an isolated set",
+                "give the configuration of a cosmological run");
+  }
   const std::string text = read_configuration(given.snapshot);
   if (text.find("[cosmology]") == std::string::npos) return {};
-  try {
-    const Config config = parse_config(text, given.snapshot);
-    return config.initial.kind == InitialKind::kLpt ? std::optional(config) : std::nullopt;
-  } catch (const Error&) {  // of another version
-    return {};
-  }
+  const Config config = parse_config(text, given.snapshot);
+  return config.initial.kind == InitialKind::kLpt ? std::optional(config) : std::nullopt;
 }
 
-void write_masses(const Options& given, const GroupCatalogue& catalogue, const Provenance& provenance) {
-  const std::string path = mass_function_path(given.output);
-  const std::optional<Config> config = spectrum_config(given);
-  if (!config) {
+std::unique_ptr<const MassFunction> mass_function_of(const Config& config, const SnapshotHeader& header) {
+  const Config::Cosmology& from = config.cosmology;
+  CosmologyParameters parameters{header.omega0, header.omega_lambda, header.omega_baryon,
+                                 header.hubble, from.sigma8,         from.n_s};
+  if (!(parameters.omega_baryon > 0))
+    parameters.omega_baryon = from.omega_baryon.value_or(CosmologyParameters{}.omega_baryon);
+  PowerSpectrum power({.model = from.transfer,
+                       .table_file = from.transfer_table,
+                       .table_redshift = from.table_redshift,
+                       .power_law_index = from.power_law_index},
+                      parameters, header.units);
+  return std::make_unique<MassFunction>(std::move(power), Cosmology(parameters, header.units), header.time);
+}
+
+// What is expected. Without --config it is nice to have: a run of another version, or whose table is elsewhere, has none.
+std::unique_ptr<const MassFunction> expected_masses(const Options& given, const SnapshotHeader& header) {
+  try {
+    if (const std::optional<Config> config = spectrum_config(given)) return mass_function_of(*config, header);
     fmt::print("the snapshot does not say which linear spectrum it came from: no Tinker08 (--config gives one)\n");
-    write_mass_function(path, catalogue, {}, provenance, given.overwrite);
-  } else {
-    const SnapshotHeader& header = catalogue.header;
-    const Config::Cosmology& from = config->cosmology;
-    CosmologyParameters parameters{header.omega0, header.omega_lambda, header.omega_baryon,
-                                   header.hubble, from.sigma8,         from.n_s};
-    if (from.omega_baryon && !(parameters.omega_baryon > 0)) parameters.omega_baryon = *from.omega_baryon;
-    const PowerSpectrum power({.model = from.transfer,
-                               .table_file = from.transfer_table,
-                               .table_redshift = from.table_redshift,
-                               .power_law_index = from.power_law_index},
-                              parameters, header.units);
-    const MassFunction tinker(power, Cosmology(parameters, header.units), header.time);
-    write_mass_function(
-        path, catalogue, [&](double mass) { return tinker(mass); }, provenance, given.overwrite);
+  } catch (const Error& error) {
+    if (!given.config.empty()) throw;
+    fmt::print("{}: no Tinker08 (--config gives a spectrum)\n", error.what());
   }
+  return {};
+}
+
+void write_masses(const Options& given, const GroupCatalogue& catalogue, const MassFunction* expected,
+                  const Provenance& provenance) {
+  const std::string path = mass_function_path(given.output);
+  std::function<double(double)> tinker;
+  if (expected) tinker = [&](double mass) { return (*expected)(mass); };
+  write_mass_function(path, catalogue, tinker, provenance, given.overwrite);
   fmt::print("wrote {}\n", path);
 }
 
@@ -86,6 +102,8 @@ void write_groups(Options given) {
   if (given.output.empty()) given.output = default_output(given.snapshot);
   root_succeeds(ranks, [&] { refuse_existing(given); });
   LoadedSet loaded(given.snapshot, ranks);
+  std::unique_ptr<const MassFunction> expected;
+  root_succeeds(ranks, [&] { expected = expected_masses(given, loaded.header()); });
   const auto begin = std::chrono::steady_clock::now();
   const GroupCatalogue catalogue =
       find_groups(loaded.stream(), ranks, loaded.particles(), loaded.frame(), loaded.header(), given.groups);
@@ -95,7 +113,7 @@ void write_groups(Options given) {
                given.groups.minimum, catalogue.member_ids.size(), catalogue.particles, seconds.count());
     write_group_catalogue(given.output, catalogue, loaded.provenance(), given.overwrite);
     fmt::print("wrote {}\n", given.output);
-    write_masses(given, catalogue, loaded.provenance());
+    write_masses(given, catalogue, expected.get(), loaded.provenance());
   });
 }
 

@@ -121,16 +121,17 @@ OpenSites agree(const Config& config, const ThisSite& site, const Communicator& 
   return ring;
 }
 
+std::uint64_t particles_of(const RunState& state) { return state.field.total + state.field.escapers; }
+
 // A run as prepare() returns it, without particles.
-Prepared prepare_again(Config config, const Config& before, const RunState& state) {
+Prepared prepare_again(Config config, const RunState& state) {
   Prepared run;
   run.config = std::move(config);
   run.initial.header = state.header;
-  run.particles = state.field.total + state.field.escapers;
+  run.particles = particles_of(state);
   run.units = state.header.units;
   run.gravitational_constant = state.frame.gravitational_constant;
   const bool from_file = run.config.initial.kind == InitialKind::kFile;
-  choose_again(run.config, before, run.particles);
   resolve(run.config, {run.particles, from_file ? &state.header : nullptr, 0}, run.notes);
   run.side = number_of(*run.config.box.size, "box.size", run.config, run.units);
   for (std::size_t axis = 0; axis < 3; ++axis) run.centre[axis] = state.frame.corner[axis] + state.frame.side / 2;
@@ -153,10 +154,11 @@ struct Ready {
   Prepared run;
   std::optional<RunProducts> files;
 };
-void make_ready(Ready& ready, const Config& config, const RunPlace& place) {
+void make_ready(Ready& ready, Config config, const RunPlace& place) {
   ready.from = read_state(ready.info, place.ranks);
+  choose_again(config, configuration_before(ready.info), particles_of(ready.from->state));
   ready.admission = admit(config, place.ranks, ready.from->state.field.total);
-  ready.run = prepare_again(config, configuration_before(ready.info), ready.from->state);
+  ready.run = prepare_again(config, ready.from->state);
   take_plans(ready.info, place.ranks);
   ready.files.emplace(files_of(ready.run, ready.info), provenance(to_toml(ready.run.config), device_text()), ready.run,
                       place);

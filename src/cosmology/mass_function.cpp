@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 namespace maki {
 
@@ -14,8 +15,8 @@ double tinker_multiplicity(double sigma, double redshift) {
   return amplitude * (std::pow(sigma / b, -a) + 1) * std::exp(-c / (sigma * sigma));
 }
 
-MassFunction::MassFunction(const PowerSpectrum& power, const Cosmology& cosmology, double scale_factor)
-    : power_(power), density_(cosmology.mean_density()), growth_(cosmology.growth(scale_factor).d1),
+MassFunction::MassFunction(PowerSpectrum power, const Cosmology& cosmology, double scale_factor)
+    : power_(std::move(power)), density_(cosmology.mean_density()), growth_(cosmology.growth(scale_factor).d1),
       redshift_(1 / scale_factor - 1) {}
 
 double MassFunction::sigma(double mass) const {

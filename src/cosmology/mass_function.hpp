@@ -15,13 +15,13 @@ double tinker_multiplicity(double sigma, double redshift);
 // Masses in mass units, sigma in spheres that hold the mass at the mean density; the fit is for 200 times that.
 class MassFunction {
  public:
-  MassFunction(const PowerSpectrum& power, const Cosmology& cosmology, double scale_factor);
+  MassFunction(PowerSpectrum power, const Cosmology& cosmology, double scale_factor);
 
   double sigma(double mass) const;       // rms linear contrast at the scale factor
   double operator()(double mass) const;  // dn / d ln M, 1 / length^3
 
  private:
-  const PowerSpectrum& power_;
+  PowerSpectrum power_;
   double density_, growth_, redshift_;
 };
 

@@ -93,6 +93,24 @@ TEST_F(GroupsCommand, KnowsTheSpectrumOfItsOwnInitialConditions) {
   expect_contains(text_of(path("groups_ic_mass_function.txt")), {"# Groups 0", "from the linear power spectrum"});
 }
 
+// The expectation is nice to have, unless it was asked for: then it is looked for before anything is done.
+TEST_F(GroupsCommand, GoesOnWithoutASpectrumThatIsElsewhere) {
+  Provenance provenance = make_provenance();
+  provenance.configuration = "[cosmology]\ntransfer = \"table\"\ntransfer_table = \"gone.txt\"\n";
+  write_snapshot(path("table.hdf5"), clumps(), provenance);
+  const Result result = call("groups " + path("table.hdf5"));
+  ASSERT_EQ(result.code, 0) << result.output;
+  expect_words(result, {"gone.txt", "no Tinker08", "--config"});
+  expect_contains(text_of(path("groups_table_mass_function.txt")), {"# Groups 3", "spectrum is not known"});
+  const std::string sphere = write("sphere.toml", "[run]\nkind = \"isolated\"\n");
+  for (const std::string& config : {path("gone.toml"), sphere}) {
+    const Result refused = call("groups " + path("snapshot_007.hdf5") + " --config " + config);
+    EXPECT_EQ(refused.code, 1);
+    expect_words(refused, {config});
+    EXPECT_FALSE(std::ifstream(path("groups_007.hdf5")).good());
+  }
+}
+
 TEST_F(GroupsCommand, SaysWhatIsWrong) {
   const std::string snapshot = path("snapshot_007.hdf5");
   expect_words(call("groups " + path("missing.hdf5")), {"maki: error: ", "missing.hdf5", "no such file"});

@@ -103,8 +103,6 @@ TEST(Presets, AnErrorOfForcesMakesTheAngleSmallerWhereCellsOpenByIt) {
 TEST(Presets, AnEstimatedErrorNeedsCellsWithQuadrupoles) {
   EXPECT_NE(refusal(sphere({"gravity.opening=error", "gravity.quadrupoles=false"})).find("gravity.quadrupoles"),
             std::string::npos);
-  EXPECT_NE(refusal(sphere({"gravity.opening=error", "gravity.method=direct"})).find("gravity.method"),
-            std::string::npos);
   EXPECT_NE(refusal(box_50({"gravity.error=1e-3", "gravity.quadrupoles=false"})).find("gravity.quadrupoles"),
             std::string::npos);
   EXPECT_EQ(refusal(sphere({"gravity.method=direct"})), "");

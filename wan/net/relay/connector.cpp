@@ -10,7 +10,8 @@
 namespace maki::wan {
 namespace {
 
-// An address that has not answered after so many seconds gets company. More than most round trips.
+// An address that has not answered after so many seconds gets company. More than most round trips. Where another has to
+// make room for it, that one has had time for a repeated question of the system's, too.
 constexpr double kHeadStart = 0.4;
 // A system repeats its question after 1, 2, 4, ... s. Where the network was down meanwhile, asking afresh is sooner
 // heard.
@@ -60,7 +61,8 @@ void Connector::make_room() {
 // What comes next: another address, at once when none is under way, or the news that all of them failed.
 void Connector::go_on() {
   if (next_ < addresses_.size()) {
-    timer_ = loop_.after(attempts_.empty() ? 0 : kHeadStart, [this] { start_next(); });
+    const double wait = attempts_.empty() ? 0 : attempts_.size() < kAtOnce ? kHeadStart : kAskAgain;
+    timer_ = loop_.after(wait, [this] { start_next(); });
   } else if (!attempts_.empty()) {
     if (time_left() > kAskAgain + 1) timer_ = loop_.after(kAskAgain, [this] { start_next(); });
   } else {

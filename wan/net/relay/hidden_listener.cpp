@@ -189,6 +189,7 @@ void HiddenListener::not_enrolled(Connector::Failure failure, const std::string&
 
 void HiddenListener::lost(const std::string& reason) {
   control_.reset();
+  calls_.clear();  // nobody knows their tokens any more
   log_problem(fmt::format("the relay {} is gone, where '{}' was registered ({}): trying to come back", relay_.text(),
                           name_, reason));
   again();
