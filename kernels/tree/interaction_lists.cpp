@@ -1,3 +1,4 @@
+#include "kernels/device/algorithms.hpp"
 #include "kernels/tree/walk.hpp"
 
 namespace maki {
@@ -18,6 +19,13 @@ void InteractionLists::begin_walk(const Stream& stream, const WalkRequest& reque
   if (request.append) return;
   used = 0;
   reserve(stream, static_cast<std::uint64_t>(words_a_group * request.count));
+}
+
+std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
+                                const ListView& lists, DeviceBuffer<std::uint32_t>& stale) {
+  DeviceBuffer<std::uint32_t> flags("lists.scratch", lists.count);
+  flag_stale_groups(stream, tree, criterion, lists, flags.data());
+  return select_flagged(stream, flags.data(), lists.count, stale);
 }
 
 void InteractionLists::end_walk(const WalkRequest& request, std::uint64_t total) {

@@ -1,26 +1,23 @@
 #include <algorithm>
 
-#include "kernels/device/algorithms.hpp"
 #include "kernels/tree/walk.hpp"
 
 namespace maki {
 
-std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
-                                const ListView& lists, DeviceBuffer<std::uint32_t>& stale) {
+void flag_stale_groups(const Stream&, Octree& tree, const StaleCriterion& criterion, const ListView& lists,
+                       std::uint32_t* flags) {
   const CellGeometryView g = tree.geometry.view();
   const std::uint32_t* const count = tree.count.data();
-  DeviceBuffer<std::uint32_t> flags("lists.scratch", lists.count);
 #pragma omp parallel for schedule(dynamic, 64)
   for (std::size_t i = 0; i < lists.count; ++i) {
     const std::size_t group = lists.selected ? lists.selected[i] : i;
     const WalkTarget target = walk_target(lists.groups[group]);
     const ListRange range = lists.ranges[group];
     const std::uint32_t* words = lists.words + range.begin;
-    flags.data()[i] = std::any_of(words, words + range.cells, [&](std::uint32_t c) {
+    flags[i] = std::any_of(words, words + range.cells, [&](std::uint32_t c) {
       return criterion.looks_at(count[c]) && criterion.has_come_near(target, g, c);
     });
   }
-  return select_flagged(stream, flags.data(), flags.size(), stale);
 }
 
 void add_list_statistics(const Stream& stream, const Octree& tree, const ListView& lists, ListStatistics* total) {

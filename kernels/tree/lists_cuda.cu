@@ -1,7 +1,6 @@
 // Passes over kept lists on the GPU: one warp a group, so that a list's words load side by side.
 #include <algorithm>
 
-#include "kernels/device/algorithms.hpp"
 #include "kernels/device/cooperative.cuh"
 #include "kernels/device/device.hpp"
 #include "kernels/tree/walk.hpp"
@@ -89,12 +88,10 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerUnit)
 
 }  // namespace
 
-std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
-                                const ListView& view, DeviceBuffer<std::uint32_t>& stale) {
-  DeviceBuffer<std::uint32_t> flags("lists.scratch", view.count);
+void flag_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion, const ListView& view,
+                       std::uint32_t* flags) {
   launch_blocks(stream, "stale_groups", shape_for(view.count), stale_kernel, tree.geometry.view(), tree.count.data(),
-                criterion, view, flags.data());
-  return select_flagged(stream, flags.data(), view.count, stale);
+                criterion, view, flags);
 }
 
 void add_list_statistics(const Stream& stream, const Octree& tree, const ListView& view, ListStatistics* total) {

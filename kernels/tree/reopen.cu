@@ -19,6 +19,10 @@ struct WriteWords {
   MAKI_HD void leaf(std::uint32_t c) { *leaves++ = c; }
 };
 
+MAKI_HD std::uint32_t group_at(const ListView& lists, std::size_t place) {
+  return lists.selected ? lists.selected[place] : static_cast<std::uint32_t>(place);
+}
+
 // Goes through a group's kept list, and from cells that have come near down to those that serve in their place. What is
 // taken stands in the order of the old list, which is the same whatever other cells there are.
 struct Reopened {
@@ -56,8 +60,11 @@ struct Reopened {
   }
 
   template <class Take>
-  MAKI_HD void operator()(const Group& group, const std::uint32_t* words, const ListRange& range, Take& take) const {
-    const WalkTarget t = walk_target(group);
+  MAKI_HD void operator()(const ListView& lists, std::size_t place, Take& take) const {
+    const std::uint32_t group = group_at(lists, place);
+    const WalkTarget t = walk_target(lists.groups[group]);
+    const ListRange range = lists.ranges[group];
+    const std::uint32_t* const words = lists.words + range.begin;
     for (std::uint32_t k = range.cells; k < range.cells + range.leaves; ++k) take.leaf(words[k]);
     for (std::uint32_t k = 0; k < range.cells; ++k) {
       const std::uint32_t c = words[k];
@@ -71,78 +78,64 @@ struct Reopened {
   }
 };
 
-// Items are places in `stale`, which names places in `lists`.
-struct StaleLists {
+// Items are places in `lists`.
+struct CountReopened {
   Reopened reopened;
   ListView lists;
-  const std::uint32_t* stale;
-
-  MAKI_HD std::uint32_t group(std::size_t item) const {
-    return lists.selected ? lists.selected[stale[item]] : stale[item];
-  }
-  template <class Take>
-  MAKI_HD void operator()(std::uint32_t group, Take& take) const {
-    const ListRange range = lists.ranges[group];
-    reopened(lists.groups[group], lists.words + range.begin, range, take);
-  }
-};
-
-struct CountReopened {
-  StaleLists lists;
+  const std::uint32_t* stale;  // 1, or 0
   ListRange* found;
-  std::uint32_t* words;
+  std::uint32_t* words;  // 0 where the list stays as it is
   MAKI_HD void operator()(std::size_t i) const {
+    words[i] = 0;
+    if (stale[i] == 0) return;
     CountWords take;
-    lists(lists.group(i), take);
+    reopened(lists, i, take);
     found[i] = take.found;
     words[i] = take.found.cells + take.found.leaves;
   }
 };
 
 struct WriteReopened {
-  StaleLists lists;
+  Reopened reopened;
+  ListView lists;
+  const std::uint32_t* stale;
   const ListRange* found;
   const std::uint64_t* before;  // words of the items before
   std::uint32_t* words;
   std::uint64_t used;
   ListRange* ranges;
   MAKI_HD void operator()(std::size_t i) const {
-    const std::uint32_t group = lists.group(i);
+    if (stale[i] == 0) return;
     const ListRange range{used + before[i], found[i].cells, found[i].leaves};
     WriteWords take{words + range.begin, words + range.begin + range.cells};
-    lists(group, take);
-    ranges[group] = range;
+    reopened(lists, i, take);
+    ranges[group_at(lists, i)] = range;
   }
 };
 
 }  // namespace
 
 void reopen_lists(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
-                  const DeviceBuffer<std::uint32_t>& stale, InteractionLists& lists) {
-  const std::size_t n = stale.size();
-  const Reopened reopened{tree.geometry.view(),
-                          tree.count.data(),
-                          tree.first_child.data(),
-                          tree.child_count.data(),
-                          {options.rule(), margin, StaleCells::kDivisible},
-                          options.small_cell};
+                  InteractionLists& lists) {
+  const std::size_t n = view.count;
+  const StaleCriterion criterion{options.rule(), margin, StaleCells::kDivisible};
+  const Reopened reopened{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
+                          tree.child_count.data(), criterion,         options.small_cell};
   DeviceBuffer<ListRange> found("lists.scratch", n);
-  DeviceBuffer<std::uint32_t> words("lists.scratch", n);
+  DeviceBuffer<std::uint32_t> stale("lists.scratch", n), words("lists.scratch", n);
   DeviceBuffer<std::uint64_t> before("lists.scratch", n + 1);
-  launch(stream, "reopen_count", n, CountReopened{{reopened, view, stale.data()}, found.data(), words.data()});
+  flag_stale_groups(stream, tree, criterion, view, stale.data());
+  launch(stream, "reopen_count", n, CountReopened{reopened, view, stale.data(), found.data(), words.data()});
   exclusive_scan(stream, words.data(), before.data(), n);
   std::uint64_t total = 0;
   copy_to_host(stream, &total, before.data() + n, sizeof total);
+  if (total == 0) return;
   lists.reserve(stream, lists.used + total);
   lists.words.resize(lists.used + total);
   ListView old = view;
   old.words = lists.words.data();  // they may have moved
   launch(stream, "reopen_write", n,
-         WriteReopened{{reopened, old, stale.data()},
-                       found.data(),
-                       before.data(),
-                       lists.words.data(),
-                       lists.used,
+         WriteReopened{reopened, old, stale.data(), found.data(), before.data(), lists.words.data(), lists.used,
                        lists.ranges.data()});
   lists.used += total;
 }

@@ -115,16 +115,19 @@ struct StaleCriterion {
   }
 };
 
-// Finds groups whose kept lists are stale. Writes their places in the view (indices of groups where it selects none) to
+// Flags groups whose kept lists are stale: 1, else 0, by place in the view.
+void flag_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion, const ListView& lists,
+                       std::uint32_t* flags);
+// Finds them. Writes their places in the view (indices of groups where it selects none) to
 // `stale`, ascending, and returns how many.
 std::uint32_t find_stale_groups(const Stream& stream, Octree& tree, const StaleCriterion& criterion,
                                 const ListView& lists, DeviceBuffer<std::uint32_t>& stale);
 
-// Opens the divisible cells that have come near, with this margin, in the lists at the places `stale` of `view`, a view of
-// `lists`: what stood for them below them serves in their place. Unlike a new walk this meets no cell that the kept list
-// does not hold, and so needs no particles beyond its reach. Words are added behind those in use.
+// Opens the divisible cells that have come near, by more than this margin, in the lists of `view`, a view of `lists`: what stood for them below them serves in their place. Unlike a new walk this meets no cell that the kept list
+// does not hold, and so needs no particles beyond its reach. Words are added behind those in use. The
+// host waits once.
 void reopen_lists(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
-                  const DeviceBuffer<std::uint32_t>& stale, InteractionLists& lists);
+                  InteractionLists& lists);
 
 // Sums over lists: sources (particles and cells) of each group times its members.
 struct ListStatistics {

@@ -54,15 +54,11 @@ bool KeptLists::finish_repair(const Stream& stream, Octree& tree, const WalkOpti
   return good;
 }
 
-std::uint32_t KeptLists::reopen(const Stream& stream, Octree& tree, const WalkOptions& walk,
-                                const DeviceBuffer<Group>& groups, const DeviceBuffer<std::uint32_t>* which) {
+void KeptLists::reopen(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
+                       const DeviceBuffer<std::uint32_t>* which) {
   ListView lists = view(groups);
   if (which) lists.selected = which->data(), lists.count = static_cast<std::uint32_t>(which->size());
-  DeviceBuffer<std::uint32_t> stale("lists.stale");
-  const std::uint32_t n =
-      find_stale_groups(stream, tree, {walk.rule(), kStaleMargin, StaleCells::kDivisible}, lists, stale);
-  if (n > 0) reopen_lists(stream, tree, walk, kStaleMargin, lists, stale, lists_);
-  return n;
+  if (lists.count > 0) reopen_lists(stream, tree, walk, kStaleMargin, lists, lists_);
 }
 
 std::uint32_t KeptLists::outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,

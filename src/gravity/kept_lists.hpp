@@ -24,10 +24,9 @@ class KeptLists {
   std::uint32_t repair(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
                        Results& results);
   bool finish_repair(const Stream& stream, Octree& tree, const WalkOptions& walk, Results& results);
-  // Opens cells of kept lists that violate the opening criterion, in the lists of the groups `which` (null: of all); returns
-  // the number of groups whose lists changed.
-  std::uint32_t reopen(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
-                       const DeviceBuffer<std::uint32_t>* which);
+  // Opens cells of kept lists that violate the opening criterion, in the lists of the groups `which` (null: of all).
+  void reopen(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
+              const DeviceBuffer<std::uint32_t>* which);
   // Number of groups that violate the opening criterion by a closed cell of an imported tree: only a new import helps.
   std::uint32_t outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,
                          const DeviceBuffer<Group>& groups) const;
