@@ -100,44 +100,68 @@ struct WriteReopened {
   ListView lists;
   const std::uint32_t* stale;
   const ListRange* found;
-  const std::uint64_t* before;  // words of the items before
+  const std::uint64_t* offset;  // words of the items before
   std::uint32_t* words;
-  std::uint64_t used;
+  std::uint64_t used, capacity;
+  const ReopenRecord* before;  // or null
   ListRange* ranges;
   MAKI_HD void operator()(std::size_t i) const {
     if (stale[i] == 0) return;
-    const ListRange range{used + before[i], found[i].cells, found[i].leaves};
+    const std::uint64_t begin = used + (before ? before->words : 0) + offset[i];
+    const ListRange range{begin, found[i].cells, found[i].leaves};
+    if (begin + range.cells + range.leaves > capacity) return;
     WriteWords take{words + range.begin, words + range.begin + range.cells};
     reopened(lists, i, take);
     ranges[group_at(lists, i)] = range;
   }
 };
 
+struct StoreRecord {
+  const std::uint64_t* total;
+  ReopenRecord* record;
+  MAKI_HD void operator()(std::size_t) const { record->words = *total; }
+};
+
 }  // namespace
 
-void reopen_lists(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
-                  InteractionLists& lists) {
+void queue_reopen(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
+                  InteractionLists& lists, const ReopenRecord* before, ReopenRecord* record) {
   const std::size_t n = view.count;
   const StaleCriterion criterion{options.rule(), margin, StaleCells::kDivisible};
   const Reopened reopened{tree.geometry.view(),    tree.count.data(), tree.first_child.data(),
                           tree.child_count.data(), criterion,         options.small_cell};
   DeviceBuffer<ListRange> found("lists.scratch", n);
   DeviceBuffer<std::uint32_t> stale("lists.scratch", n), words("lists.scratch", n);
-  DeviceBuffer<std::uint64_t> before("lists.scratch", n + 1);
+  DeviceBuffer<std::uint64_t> offset("lists.scratch", n + 1);
   flag_stale_groups(stream, tree, criterion, view, stale.data());
   launch(stream, "reopen_count", n, CountReopened{reopened, view, stale.data(), found.data(), words.data()});
-  exclusive_scan(stream, words.data(), before.data(), n);
-  std::uint64_t total = 0;
-  copy_to_host(stream, &total, before.data() + n, sizeof total);
-  if (total == 0) return;
-  lists.reserve(stream, lists.used + total);
-  lists.words.resize(lists.used + total);
-  ListView old = view;
-  old.words = lists.words.data();  // they may have moved
+  exclusive_scan(stream, words.data(), offset.data(), n);
+  lists.words.resize(lists.words.capacity());  // all of it may be written
   launch(stream, "reopen_write", n,
-         WriteReopened{reopened, old, stale.data(), found.data(), before.data(), lists.words.data(), lists.used,
-                       lists.ranges.data()});
-  lists.used += total;
+         WriteReopened{reopened, view, stale.data(), found.data(), offset.data(), lists.words.data(), lists.used,
+                       lists.words.capacity(), before, lists.ranges.data()});
+  launch(stream, "reopen_record", 1, StoreRecord{offset.data() + n, record});
+}
+
+bool finish_reopen(const ReopenRecord& record, InteractionLists& lists) {
+  const std::uint64_t room = lists.words.capacity() - lists.used;
+  lists.used += record.words < room ? record.words : room;
+  return record.words <= room;
+}
+
+void reopen_lists(const Stream& stream, Octree& tree, const WalkOptions& options, float margin, const ListView& view,
+                  InteractionLists& lists) {
+  DeviceBuffer<ReopenRecord> record("lists.scratch", 1);
+  for (;;) {
+    record.fill_zero(stream);
+    ListView now = view;
+    now.words = lists.words.data();  // they may have moved
+    queue_reopen(stream, tree, options, margin, now, lists, nullptr, record.data());
+    ReopenRecord found;
+    copy_to_host(stream, &found, record.data(), sizeof found);
+    if (finish_reopen(found, lists)) return;
+    lists.reserve(stream, lists.used + found.words);
+  }
 }
 
 }  // namespace maki

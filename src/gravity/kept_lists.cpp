@@ -55,10 +55,21 @@ bool KeptLists::finish_repair(const Stream& stream, Octree& tree, const WalkOpti
 }
 
 void KeptLists::reopen(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
-                       const DeviceBuffer<std::uint32_t>* which) {
+                       const DeviceBuffer<std::uint32_t>* which, Results& results) {
   ListView lists = view(groups);
   if (which) lists.selected = which->data(), lists.count = static_cast<std::uint32_t>(which->size());
-  if (lists.count > 0) reopen_lists(stream, tree, walk, kStaleMargin, lists, lists_);
+  if (lists.count == 0) return;
+  const ReopenRecord* const before = reopened_.empty() ? nullptr : reopened_.back().place;
+  reopened_.push_back(results.make<ReopenRecord>(stream));
+  queue_reopen(stream, tree, walk, kStaleMargin, lists, lists_, before, reopened_.back().place);
+}
+
+bool KeptLists::finish_reopened(const Stream& stream, Octree& tree, const WalkOptions& walk,
+                                const DeviceBuffer<Group>& groups, Results& results) {
+  bool good = true;
+  for (const auto& record : std::exchange(reopened_, {})) good = finish_reopen(results[record], lists_) && good;
+  if (!good) reopen_lists(stream, tree, walk, kStaleMargin, view(groups), lists_);
+  return good;
 }
 
 std::uint32_t KeptLists::outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
@@ -24,9 +25,12 @@ class KeptLists {
   std::uint32_t repair(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
                        Results& results);
   bool finish_repair(const Stream& stream, Octree& tree, const WalkOptions& walk, Results& results);
-  // Opens cells of kept lists that violate the opening criterion, in the lists of the groups `which` (null: of all).
+  // Queues the opening of cells that violate the opening criterion, in the lists of the groups `which` (null: of all).
+  // finish_reopened() has to follow once `results` are fetched. It returns false as finish_repair() does.
   void reopen(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
-              const DeviceBuffer<std::uint32_t>* which);
+              const DeviceBuffer<std::uint32_t>* which, Results& results);
+  bool finish_reopened(const Stream& stream, Octree& tree, const WalkOptions& walk, const DeviceBuffer<Group>& groups,
+                       Results& results);
   // Number of groups that violate the opening criterion by a closed cell of an imported tree: only a new import helps.
   std::uint32_t outgrown(const Stream& stream, Octree& tree, const WalkOptions& walk,
                          const DeviceBuffer<Group>& groups) const;
@@ -56,9 +60,10 @@ class KeptLists {
   };
 
   InteractionLists lists_;
-  std::optional<Repair> repair_;   // queued, not finished
-  std::uint64_t fresh_words_ = 0;  // words of all lists after the last make()
-  double longer_ = 0;              // expected length of a list that is walked again over the mean length
+  std::optional<Repair> repair_;                // queued, not finished
+  std::vector<Result<ReopenRecord>> reopened_;  // the same
+  std::uint64_t fresh_words_ = 0;               // words of all lists after the last make()
+  double longer_ = 0;                           // expected length of a list that is walked again over the mean length
 };
 
 }  // namespace maki

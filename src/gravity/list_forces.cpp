@@ -159,7 +159,7 @@ void ListForces::evaluate_part(const Stream& stream, const Sources& sources, con
 
 void ListForces::reopen(const Stream& stream, const Sources& sources, const DeviceBuffer<std::uint32_t>* which) {
   const PhaseTimers::Scope scope(timers_, "walk", stream);
-  sources.lists.reopen(stream, sources.tree, walk(), groups_, which);
+  sources.lists.reopen(stream, sources.tree, walk(), groups_, which, results_);
 }
 
 void ListForces::evaluate_anew(const Stream& stream, const Sources& sources, const ForceOutput& out) {

@@ -42,7 +42,8 @@ SampleError TreeGravity::settle(const Stream& stream, const Particles& particles
     bool good = true;
     if (!forces_.groups().empty())
       for (const Sources& sources : source_trees_->all(particles))
-        good = sources.lists.finish_repair(stream, sources.tree, forces_.walk(), results) && good;
+        good = sources.lists.finish_repair(stream, sources.tree, forces_.walk(), results) &&
+               sources.lists.finish_reopened(stream, sources.tree, forces_.walk(), forces_.groups(), results) && good;
     const bool probed = !error.place || probes_.finish(stream, forces_.walk(kStrictTheta * options_.theta), results);
     forces_.take_counted(good);
     if (good) {
