@@ -20,6 +20,13 @@ void Forests::evaluate(const Stream& stream, const Particles& particles, bool fr
   }
 }
 
+void Forests::evaluate_again(const Stream& stream, const Particles& particles, const ForceOutput& out) {
+  for (const Sources& sources : all(particles)) {
+    forces_.evaluate_kept(stream, sources, out);
+    forces_.count_later(stream, sources);
+  }
+}
+
 std::vector<Sources> Forests::all(const Particles& particles) {
   std::vector<Sources> sources{own(particles)};
   for (TreeImports* const imports : imports_)

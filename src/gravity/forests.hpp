@@ -11,6 +11,7 @@ class Forests final : public SourceTrees {
       : own_(own), imports_(imports), forces_(forces) {}
 
   void evaluate(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out) override;
+  void evaluate_again(const Stream& stream, const Particles& particles, const ForceOutput& out) override;
   std::vector<Sources> all(const Particles& particles) override;
   const DeviceBuffer<Group>& own_groups() const override { return forces_.groups(); }
 

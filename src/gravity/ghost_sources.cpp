@@ -14,6 +14,12 @@ void GhostSources::evaluate(const Stream& stream, const Particles& particles, bo
   forces_.set_members(particles.size());  // ghosts in these groups are others' members
 }
 
+void GhostSources::evaluate_again(const Stream& stream, const Particles&, const ForceOutput& out) {
+  forces_.evaluate_kept(stream, joined(), ghosts_.output(out.potential != nullptr));
+  forces_.count_later(stream, joined());
+  ghosts_.give_back(stream, out);
+}
+
 void GhostSources::evaluate_new_tree(const Stream& stream, const Particles& particles, bool want_potential) {
   const GhostTree::Ghosts ghosts = take(stream);
   forces_.groups().resize(0);

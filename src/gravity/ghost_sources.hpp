@@ -13,6 +13,7 @@ class GhostSources final : public SourceTrees {
       : options_(options), timers_(timers), own_(own), imports_(imports), forces_(forces), ghosts_(options) {}
 
   void evaluate(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out) override;
+  void evaluate_again(const Stream& stream, const Particles& particles, const ForceOutput& out) override;
   std::vector<Sources> all(const Particles&) override { return {joined()}; }
   const DeviceBuffer<Group>& own_groups() const override { return ghosts_.own_groups(); }
   std::uint64_t unkept_lists() const override { return unkept_lists_; }

@@ -19,6 +19,9 @@ class SourceTrees {
   // Collective.
   virtual void evaluate(const Stream& stream, const Particles& particles, bool fresh, const ForceOutput& out) = 0;
 
+  // The same once more from the lists and trees that are there: where room for lists was short, some were not evaluated.
+  virtual void evaluate_again(const Stream& stream, const Particles& particles, const ForceOutput& out) = 0;
+
   // The trees of the last evaluation in the order in which they acted; the tree of own particles is the first.
   virtual std::vector<Sources> all(const Particles& particles) = 0;
   // For each group the range of own particles in it.

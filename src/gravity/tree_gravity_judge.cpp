@@ -50,10 +50,7 @@ SampleError TreeGravity::settle(const Stream& stream, const Particles& particles
       if (probed) return error.place ? results[error] : SampleError{};
       continue;
     }
-    for (const Sources& sources : source_trees_->all(particles)) {
-      forces_.evaluate_kept(stream, sources, out);
-      forces_.count_later(stream, sources);
-    }
+    source_trees_->evaluate_again(stream, particles, out);
   }
 }
 
