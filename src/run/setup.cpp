@@ -185,6 +185,7 @@ StepOptions step_options(const Config& config, const UnitSystem& units) {
   if (!comoving) return options;
   options.max_dlna = *config.time.max_dlna;
   options.long_dlna = *config.time.long_dlna;
+  options.by_newest = !config.run.deterministic;
   options.growth_exact = config.time.growth_exact;
   options.max_physical_softening = number(config.gravity.max_physical_softening, "gravity.max_physical_softening");
   options.r_cut =

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -15,7 +16,10 @@ namespace {
 
 struct Sampled {
   Vector3 position, acceleration;
+  double weight;  // number of particles of the set that it stands for
 };
+
+double square(const Vector3& v) { return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]; }
 
 // Adds what all ranks and sites hold.
 class Everywhere {
@@ -24,7 +28,6 @@ class Everywhere {
 
   void sum(std::span<double> values) const {
     ranks_.sum(values);
-    if (sites_.alone()) return;
     const std::vector<sites::Message> all = gather(std::as_bytes(values));
     std::fill(values.begin(), values.end(), 0.0);
     for (const sites::Message& message : all) {
@@ -39,7 +42,6 @@ class Everywhere {
   // In the order of sites and ranks.
   std::vector<Sampled> all_of(std::vector<Sampled> mine) const {
     mine = all_of_ranks(std::move(mine));
-    if (sites_.alone()) return mine;
     std::vector<Sampled> all;
     for (const sites::Message& message : gather(std::as_bytes(std::span(mine)))) {
       if (message.size() % sizeof(Sampled) != 0)
@@ -81,48 +83,72 @@ void add(const Stream& stream, const VectorArray& acceleration, std::vector<Vect
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i][0] += x[i], sum[i][1] += y[i], sum[i][2] += z[i];
 }
 
+// Errors relative to each particle's force, and how many particles each stands for.
+struct WeightedError {
+  double relative, weight;
+};
+
+// The error that the part `part` of all particles is below.
+double quantile(const std::vector<WeightedError>& sorted, double part) {
+  double all = 0, below = 0;
+  for (const WeightedError& error : sorted) all += error.weight;
+  for (const WeightedError& error : sorted) {
+    below += error.weight;
+    if (below >= part * all) return error.relative;
+  }
+  return sorted.back().relative;
+}
+
 ForceError compare(const std::vector<Sampled>& targets, const std::vector<Vector3>& exact) {
   ForceError error;
   error.targets = targets.size();
   double difference2 = 0, force2 = 0;
-  std::vector<double> relative;
+  std::vector<WeightedError> errors;
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    double d2 = 0, a2 = 0;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      d2 += std::pow(targets[t].acceleration[axis] - exact[t][axis], 2);
-      a2 += exact[t][axis] * exact[t][axis];
-    }
-    difference2 += d2;
-    force2 += a2;
-    relative.push_back(a2 > 0 ? std::sqrt(d2 / a2) : 0);
+    Vector3 difference;
+    for (std::size_t axis = 0; axis < 3; ++axis) difference[axis] = targets[t].acceleration[axis] - exact[t][axis];
+    const double d2 = square(difference), a2 = square(exact[t]);
+    difference2 += targets[t].weight * d2;
+    force2 += targets[t].weight * a2;
+    errors.push_back({a2 > 0 ? std::sqrt(d2 / a2) : 0, targets[t].weight});
   }
-  std::sort(relative.begin(), relative.end());
-  const auto quantile = [&](double part) {
-    return relative[static_cast<std::size_t>(part * static_cast<double>(relative.size() - 1) + 0.5)];
-  };
+  std::sort(errors.begin(), errors.end(), [](const auto& a, const auto& b) { return a.relative < b.relative; });
   error.rms = force2 > 0 ? std::sqrt(difference2 / force2) : 0;
-  error.median = quantile(0.5);
-  error.percentile_99 = quantile(0.99);
+  error.median = quantile(errors, 0.5);
+  error.percentile_99 = quantile(errors, 0.99);
   return error;
+}
+
+// Half of the wanted ones with equal chances, half with chances as the squares of their accelerations: in haloes a few
+// particles make most of the mean square force, and of its error.
+std::vector<Sampled> choose(const HostParticles& here, const std::vector<Vector3>& acceleration,
+                            const Everywhere& everywhere, double wanted) {
+  std::array<double, 2> sums{static_cast<double>(here.ids.size()), 0};
+  for (const Vector3& a : acceleration) sums[1] += square(a);
+  everywhere.sum(sums);
+  std::vector<Sampled> chosen;
+  for (std::size_t i = 0; i < here.ids.size(); ++i) {
+    const double loud = sums[1] > 0 ? square(acceleration[i]) / sums[1] : 1 / sums[0];
+    const double chance = wanted * 0.5 * (1 / sums[0] + loud);
+    const std::uint64_t below = chance < 1 ? static_cast<std::uint64_t>(chance * 0x1p64) : UINT64_MAX;
+    if (XXH3_64bits(&here.ids[i], sizeof here.ids[i]) <= below)
+      chosen.push_back({here.fractions[i], acceleration[i], 1 / std::min(chance, 1.0)});
+  }
+  return chosen;
 }
 
 }  // namespace
 
 ForceError measure_force_error(const Stream& stream, const Particles& particles, const Gravity& gravity,
-                               const Communicator& ranks, sites::Sites& sites, std::uint64_t total,
-                               std::uint64_t wanted) {
+                               const Communicator& ranks, sites::Sites& sites, std::uint64_t wanted) {
   const HostParticles here = download_particles(stream, particles);
   std::vector<Vector3> acceleration(here.ids.size(), Vector3{});
   add(stream, gravity.short_acceleration(), acceleration);
   if (gravity.has_mesh()) add(stream, gravity.long_acceleration(), acceleration);
 
-  const double part = static_cast<double>(wanted) / static_cast<double>(total);
-  const std::uint64_t below = part < 1 ? static_cast<std::uint64_t>(part * 0x1p64) : UINT64_MAX;
-  std::vector<Sampled> mine;
-  for (std::size_t i = 0; i < here.ids.size(); ++i)
-    if (XXH3_64bits(&here.ids[i], sizeof here.ids[i]) <= below) mine.push_back({here.fractions[i], acceleration[i]});
   const Everywhere everywhere(ranks, sites);
-  const std::vector<Sampled> targets = everywhere.all_of(std::move(mine));
+  const std::vector<Sampled> targets =
+      everywhere.all_of(choose(here, acceleration, everywhere, static_cast<double>(wanted)));
   if (targets.empty()) return {};
   std::vector<Vector3> places;
   for (const Sampled& target : targets) places.push_back(target.position);

@@ -11,12 +11,11 @@
 namespace maki {
 
 // Compares accelerations of `gravity`, computed at these positions, with Ewald sums (isolated sets: with direct sums) of the
-// same softening, for about `wanted` of the `total` particles of all ranks and sites: those of the lowest hashes of their
-// ids, so that the sample does not depend on where particles are; of few wanted it may be none. The rms of a sample errs by
-// 1 / sqrt(6 targets) of itself where errors are Gaussian, and by several times that in haloes. Time, periodic: (17000 waves +
-// 30 targets) x particles of this rank, at some 1e9 a second and core. Collective, also over sites.
+// same softening, for about `wanted` particles of all ranks and sites: half of them as a sample of all, half of those of large
+// accelerations, each counted as often as it stands for. Hashes of ids choose, so that the sample does not depend on which
+// rank holds a particle; of few wanted it may be none. Time, periodic: (17000 waves + 30 targets) x particles of this rank,
+// at some 1e9 a second and core. Collective, also over sites.
 ForceError measure_force_error(const Stream& stream, const Particles& particles, const Gravity& gravity,
-                               const Communicator& ranks, sites::Sites& sites, std::uint64_t total,
-                               std::uint64_t wanted);
+                               const Communicator& ranks, sites::Sites& sites, std::uint64_t wanted);
 
 }  // namespace maki

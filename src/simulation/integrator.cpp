@@ -40,23 +40,23 @@ StepMeasure measure_of(const MeasurePart& all, const StepMeasure& before) {
 Integrator::Integrator(const RunContext& run, Particles& particles, ForceField& forces, const Timeline& timeline,
                        const StepOptions& options, const Frame& frame)
     : stream_(run.stream), particles_(particles), forces_(forces), timeline_(timeline), options_(options),
-      frame_(frame), timers_(run.timers), ranks_(run.ranks), agreement_(run.agreement) {}
+      frame_(frame), timers_(run.timers), ranks_(run.ranks), agreement_(run.agreement),
+      lag_(options.by_newest && run.agreement.sites().alone() ? 1 : 2) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
   time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;
   agreement_.begin();
   evaluate(true, want_potential);
   measure(true);
-  before_last_ = older_ = latest();
-  later_.assign(2, before_last_);  // it speaks for the steps that there were not, too
+  decisive_ = older_ = latest();
+  later_.assign(static_cast<std::size_t>(lag_), decisive_);  // it speaks for the steps that there were not, too
   sent_before_ = sent_last_;
-  return {t, 0, 0, true, want_potential, before_last_};
+  return {t, 0, 0, true, want_potential, decisive_};
 }
 
 IntegratorState Integrator::state() const {
   if (!at_boundary()) throw std::logic_error("a state is kept where a long step has ended");
-  return {time_,          short_kicked_to_, long_kicked_to_, long_begin_,
-          has_potential_, before_last_,     sent_last_,      sent_before_};
+  return {time_, short_kicked_to_, long_kicked_to_, long_begin_, has_potential_, decisive_, sent_last_, sent_before_};
 }
 
 void Integrator::resume(const IntegratorState& state) {
@@ -67,10 +67,10 @@ void Integrator::resume(const IntegratorState& state) {
   agreement_.begin();
   forces_.prepare_potentials();
   const bool has_stepped = state.long_begin < state.time;  // else these are start()'s forces, which knew of none before
-  if (has_stepped) forces_.rms_acceleration_is(state.before_last.rms_acceleration);
+  if (has_stepped) forces_.rms_acceleration_is(state.decisive.rms_acceleration);
   evaluate(true, state.has_potential);  // sums are in another order, and rounded so, where potentials are wanted
   measure(true);
-  before_last_ = state.before_last;
+  decisive_ = state.decisive;
   sent_last_ = state.sent_last;
   sent_before_ = state.sent_before;
   collect_sent();
@@ -87,15 +87,16 @@ void Integrator::collect_sent() {
   for (const MeasurePart& all :
        agreement_.sites().joined(sites::Phase::kOutput, 1, Parts{sent_before_, sent_last_}, join_both))
     later_.push_back(measure_of(all, latest()));
+  if (lag_ == 1) later_.pop_front();
 }
 
 // What the step is chosen by: all sites have it by now.
 void Integrator::learn_measures() {
   agreement_.begin();
   take_known();
-  older_ = std::exchange(before_last_, later_.front());
+  older_ = std::exchange(decisive_, later_.front());
   later_.pop_front();
-  forces_.rms_acceleration_is(before_last_.rms_acceleration);
+  forces_.rms_acceleration_is(decisive_.rms_acceleration);
 }
 
 void Integrator::choose_long_step(double target) {
@@ -121,11 +122,10 @@ double Integrator::choose_short_end() const {
 // the trend, steps lag behind: too long on the way into a pericentre, too short on the way out, and orbits drift in
 // energy (e = 0.5, 1000 steps an orbit, 100 orbits: 4e-5 of it; with the trend 2e-9, in exact arithmetic).
 StepMeasure Integrator::expected_measure() const {
-  StepMeasure expected = before_last_;
+  StepMeasure expected = decisive_;
   if (older_.acceleration > 0) {
-    const double growth =
-        std::clamp(before_last_.acceleration / older_.acceleration, 1 / kLargestGrowth, kLargestGrowth);
-    expected.acceleration *= growth * std::sqrt(growth);
+    const double growth = std::clamp(decisive_.acceleration / older_.acceleration, 1 / kLargestGrowth, kLargestGrowth);
+    expected.acceleration *= std::pow(growth, lag_ - 0.5);
   }
   return expected;
 }

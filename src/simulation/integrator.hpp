@@ -53,9 +53,9 @@ struct StepReport {
 
 // A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by
 // the mesh. Kicks that meet are one kick, unless synchronise() is called between them: momenta stand at the middle of
-// a step, positions at its end. Lengths of steps are chosen from reductions of the step before the last one and earlier
-// ones (docs/design.md, "The walk of a step"): maxima in each step and one sum in each long step, over all ranks and
-// over all sites, whose messages with the older reductions have arrived by then. All calls are collective.
+// a step, positions at its end. Lengths of steps are chosen from reductions of earlier steps (docs/design.md, "The walk of
+// a step"): maxima in each step and one sum in each long step, over all ranks and over all sites, whose messages have
+// arrived by then. All calls are collective.
 class Integrator {
  public:
   // All references have to outlive this.
@@ -98,7 +98,7 @@ class Integrator {
   void take_known();
   StepMeasure measure_of_all() const;
   // The last measure that all sites know.
-  const StepMeasure& latest() const { return later_.empty() ? before_last_ : later_.back(); }
+  const StepMeasure& latest() const { return later_.empty() ? decisive_ : later_.back(); }
   void collect_sent();
   StepMeasure expected_measure() const;
   double safe_step(double step, const StepMeasure& from) const;
@@ -127,9 +127,11 @@ class Integrator {
     double acceleration;  // mass / side^2
   };
   std::optional<Bounds> farthest_;
-  // Measures over all sites. The next step is chosen by the first two, from the ends of the step before the last one
-  // and of the one before that; `later_` holds the known measures of later steps, one for each step to come.
-  StepMeasure before_last_, older_;
+  // Number of steps from the end of one to the choice of the step that it decides: 1, or 2 (StepOptions::by_newest).
+  int lag_;
+  // Measures over all sites. The next step is chosen by the first two, from the end of the step `lag_` steps ago and of
+  // the one before that; `later_` holds the known measures of later steps, one for each step to come.
+  StepMeasure decisive_, older_;
   std::deque<StepMeasure> later_;
   std::optional<std::uint64_t> taken_;  // the last evaluation of which all sites' measures were taken
 };

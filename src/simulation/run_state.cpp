@@ -54,7 +54,7 @@ void visit_forces(Visit& visit, State& s) {
   visit("integrator.long_kicked_to", s.integrator.long_kicked_to);
   visit("integrator.long_begin", s.integrator.long_begin);
   visit("integrator.has_potential", s.integrator.has_potential);
-  visit_measure(visit, "integrator.before_last", s.integrator.before_last);
+  visit_measure(visit, "integrator.before_last", s.integrator.decisive);
   visit_part(visit, "integrator.told_last", s.integrator.sent_last);
   visit_part(visit, "integrator.told_before", s.integrator.sent_before);
   visit("field.softening", s.field.softening);

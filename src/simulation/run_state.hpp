@@ -37,7 +37,7 @@ struct IntegratorState {
   double long_kicked_to = 0;   // and the long-range force up to here
   double long_begin = 0;       // of the long step that has ended
   bool has_potential = false;  // forces were evaluated with potentials; resume() does the same for the same bits
-  StepMeasure before_last;     // over all sites: the last measure by which a step was chosen
+  StepMeasure decisive;        // over all sites: the last measure by which a step was chosen
   // Sent by this site after the last two evaluations; the others may not have received them.
   MeasurePart sent_last, sent_before;
 };

@@ -298,7 +298,7 @@ void Simulation::write_output(int index) {
   OutputState output = state(index);
   if (options_.error_targets > 0 && index >= 0) {
     const ForceError error =
-        measure_force_error(stream_, particles_, *gravity_, ranks_, *sites_, field_->total(), options_.error_targets);
+        measure_force_error(stream_, particles_, *gravity_, ranks_, *sites_, options_.error_targets);
     if (error.targets > 0) output.force_error = error;
     observer_.message("Force error: " + (error.targets > 0 ? text_of(error) : "no particle was chosen, ask for more"));
   }

@@ -16,7 +16,10 @@ struct StepOptions {
   double max_physical_softening = 0;  // a * softening is never more, length units; 0: no cap
   double r_cut = 0;                   // comoving, length units; 0 without a mesh
   int max_substeps = 64;              // short steps in a long one, at most
-  bool growth_exact = true;           // comoving: kicks and drifts as if forces and momenta grew as in linear theory
+  // A site alone chooses steps by the end of the step before. Otherwise they are chosen by the end of the one before that,
+  // which all sites know by then: the same steps on any number of sites.
+  bool by_newest = false;
+  bool growth_exact = true;  // comoving: kicks and drifts as if forces and momenta grew as in linear theory
 };
 
 // Measures by which steps are chosen, in units of the run.
