@@ -2,19 +2,17 @@
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "host/comm/agree.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/device_set.hpp"
 #include "src/config/parse.hpp"
-#include "src/cosmology/mass_function.hpp"
 #include "src/groups/find.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/run/group_files.hpp"
 
 namespace maki {
 namespace {
@@ -34,11 +32,6 @@ std::string default_output(const std::string& snapshot) {
   return (path.parent_path() / (name + ".hdf5")).string();
 }
 
-std::string mass_function_path(const std::string& catalogue) {
-  const std::filesystem::path path(catalogue);
-  return (path.parent_path() / (path.stem().string() + "_mass_function.txt")).string();
-}
-
 // What the particles' linear spectrum is made from: --config, or the configuration of the run that wrote the snapshot, if it
 // made its initial conditions itself.
 std::optional<Config> spectrum_config(const Options& given) {
@@ -54,20 +47,6 @@ std::optional<Config> spectrum_config(const Options& given) {
   return config.initial.kind == InitialKind::kLpt ? std::optional(config) : std::nullopt;
 }
 
-std::unique_ptr<const MassFunction> mass_function_of(const Config& config, const SnapshotHeader& header) {
-  const Config::Cosmology& from = config.cosmology;
-  CosmologyParameters parameters{header.omega0, header.omega_lambda, header.omega_baryon,
-                                 header.hubble, from.sigma8,         from.n_s};
-  if (!(parameters.omega_baryon > 0))
-    parameters.omega_baryon = from.omega_baryon.value_or(CosmologyParameters{}.omega_baryon);
-  PowerSpectrum power({.model = from.transfer,
-                       .table_file = from.transfer_table,
-                       .table_redshift = from.table_redshift,
-                       .power_law_index = from.power_law_index},
-                      parameters, header.units);
-  return std::make_unique<MassFunction>(std::move(power), Cosmology(parameters, header.units), header.time);
-}
-
 // What is expected. Without --config it is nice to have: a run of another version, or whose table is elsewhere, has none.
 std::unique_ptr<const MassFunction> expected_masses(const Options& given, const SnapshotHeader& header) {
   try {
@@ -78,15 +57,6 @@ std::unique_ptr<const MassFunction> expected_masses(const Options& given, const 
     fmt::print("{}: no Tinker08 (--config gives a spectrum)\n", error.what());
   }
   return {};
-}
-
-void write_masses(const Options& given, const GroupCatalogue& catalogue, const MassFunction* expected,
-                  const Provenance& provenance) {
-  const std::string path = mass_function_path(given.output);
-  std::function<double(double)> tinker;
-  if (expected) tinker = [&](double mass) { return (*expected)(mass); };
-  write_mass_function(path, catalogue, tinker, provenance, given.overwrite);
-  fmt::print("wrote {}\n", path);
 }
 
 void refuse_existing(const Options& given) {
@@ -109,11 +79,9 @@ void write_groups(Options given) {
       find_groups(loaded.stream(), ranks, loaded.particles(), loaded.frame(), loaded.header(), given.groups);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   root_succeeds(ranks, [&] {
-    fmt::print("{} groups of {} particles or more hold {} of {}, {:.2f} s\n", catalogue.groups.size(),
-               given.groups.minimum, catalogue.member_ids.size(), catalogue.particles, seconds.count());
-    write_group_catalogue(given.output, catalogue, loaded.provenance(), given.overwrite);
-    fmt::print("wrote {}\n", given.output);
-    write_masses(given, catalogue, expected.get(), loaded.provenance());
+    fmt::print("{}, {:.2f} s\n", summary_of(catalogue), seconds.count());
+    write_group_files(given.output, catalogue, expected.get(), loaded.provenance(), given.overwrite);
+    fmt::print("wrote {} and {}\n", given.output, mass_function_path(given.output));
   });
 }
 

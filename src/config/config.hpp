@@ -149,6 +149,7 @@ struct Config {
     std::int64_t compression = 0;
     bool power_spectrum = true;
     Auto<std::int64_t> power_mesh;
+    bool groups = false;
     bool image = true;
     std::int64_t image_pixels = 1024;
     Auto<Quantity> image_width;

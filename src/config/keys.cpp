@@ -194,6 +194,9 @@ struct Table {
     KEY(output.power_spectrum).only(RunKind::kCosmology).means("P(k) as text beside each snapshot");
     KEY(output.power_mesh).range(8, 4096).only(RunKind::kCosmology)
         .means("mesh for P(k), even; auto: twice the particles along a side");
+    KEY(output.groups).only(RunKind::kCosmology)
+        .means("friends of friends beside each snapshot: catalogue and mass function (docs/groups.md); not over several "
+               "sites");
     KEY(output.image).means("projected density as PNG beside each snapshot");
     KEY(output.image_pixels).range(16, 16384).means("along a side");
     KEY(output.image_width)

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <span>
 
+#include "host/comm/agree.hpp"
 #include "host/measure/power_spectrum.hpp"
 #include "host/measure/projection.hpp"
 #include "kernels/device/device.hpp"
@@ -18,6 +19,8 @@
 #include "src/analysis/power_file.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
+#include "src/groups/find.hpp"
+#include "src/run/group_files.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
@@ -98,6 +101,23 @@ MeasuredPower measure(const Communicator& ranks, const DeviceSet& set, int cells
   measured.bins = from_place_of(set, measured.bins);
   measured.shot_noise = from_place_of(set, std::vector{measured.shot_noise}).at(0);
   return measured;
+}
+
+template <class T>
+void copy(const Stream& stream, const DeviceBuffer<T>& from, DeviceBuffer<T>& to) {
+  copy_on_device(stream, to.data(), from.data(), from.size() * sizeof(T));
+}
+
+Particles copy_of(const Stream& stream, const Particles& from) {
+  Particles to;
+  to.resize(from.size());
+  copy(stream, from.source, to.source);
+  copy(stream, from.remainder, to.remainder);
+  copy(stream, from.momentum.x, to.momentum.x);
+  copy(stream, from.momentum.y, to.momentum.y);
+  copy(stream, from.momentum.z, to.momentum.z);
+  copy(stream, from.id, to.id);
+  return to;
 }
 
 }  // namespace
@@ -190,6 +210,8 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   };
   describe({run.particles, comoving ? static_cast<int>(run.config.gravity.mesh.value_or(0)) : 0,
             run.config.gravity.theta.value_or(0)});
+  groups_ = comoving && output.groups;
+  if (run.config.initial.kind == InitialKind::kLpt) spectrum_ = run.config;
   pictures_ = output.image;
   picture_.pixels = static_cast<int>(output.image_pixels);
   picture_.width = length(output.image_width, "output.image_width", comoving ? 0 : run.side / 2);
@@ -199,12 +221,25 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
 void RunProducts::output(const OutputState& state) {
   RunFiles::output(state);
   if (state.index < 0) return;  // a run stopped early is at no output that was asked for
+  if (groups_) write_groups(state);
   const DeviceBuffer<SourceParticle>& own = state.particles.source;
   if (!sites()) return write_products({state.stream, own, state.frame, state.header}, state.index);
   if (power_mesh_ <= 0 && !pictures_) return;
   const sites::GatheredSet all(*sites(), state.stream, own.data(), own.size());
   write_products({state.stream, all.share(), state.frame, state.header, sites(), all.place()}, state.index);
   count_output_traffic();
+}
+
+// Of a copy, which is sorted and divided among ranks anew.
+void RunProducts::write_groups(const OutputState& state) {
+  Particles particles = copy_of(state.stream, state.particles);
+  const GroupCatalogue found = find_groups(state.stream, ranks(), particles, state.frame, state.header, GroupOptions{});
+  root_succeeds(ranks(), [&] {
+    const auto expected = spectrum_ ? mass_function_of(*spectrum_, state.header) : nullptr;
+    write_group_files(path(fmt::format("groups_{:03}.hdf5", state.index)), found, expected.get(), provenance_,
+                      overwrite_);
+  });
+  message("Groups: " + summary_of(found));
 }
 
 void RunProducts::write_products(const DeviceSet& set, int index) const {

@@ -1,6 +1,7 @@
-// Power spectra and pictures of particles on the device: beside the snapshots of a run, and for maki power and image.
+// Power spectra, pictures and groups of particles on the device: beside the snapshots of a run, and for maki power and image.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "src/run/setup.hpp"
@@ -53,7 +54,7 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
 // Bytes of all sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp); 0 at one site.
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic);
 
-// The files of a run with a power spectrum and a picture beside each snapshot. Over ranks one on each.
+// The files of a run with a power spectrum, a picture and a catalogue of groups beside each snapshot. Over ranks one on each.
 class RunProducts : public RunFiles {
  public:
   RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
@@ -62,12 +63,15 @@ class RunProducts : public RunFiles {
 
  private:
   void write_products(const DeviceSet& set, int index) const;
+  void write_groups(const OutputState& state);
 
   Provenance provenance_;
   bool overwrite_;
   int power_mesh_ = 0;  // 0: no power spectra
   bool pictures_;
   PictureOptions picture_;
+  bool groups_;
+  std::optional<Config> spectrum_;  // of the initial conditions, where the run made them
 };
 
 }  // namespace maki
