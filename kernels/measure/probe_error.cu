@@ -35,14 +35,19 @@ struct Gather {
 
 struct Compare {
   GroupSample sample;
-  ConstVectorView a, b;
+  ConstVectorView a, packed, b;
+  MAKI_HD static double distance_squared(const ConstVectorView& v, std::size_t i, const ConstVectorView& w,
+                                         std::size_t j) {
+    const double dx = v.x[i] - w.x[j], dy = v.y[i] - w.y[j], dz = v.z[i] - w.z[j];
+    return dx * dx + dy * dy + dz * dz;
+  }
   MAKI_HD SampleError operator()(std::size_t i) const {
     const Group g = sample.groups[sample.indices[i]];
     SampleError e;
     for (std::uint32_t k = 0; k < g.count; ++k) {
       const std::uint32_t p = g.first + k, q = sample.offsets[i] + k;
-      const double dx = a.x[p] - b.x[q], dy = a.y[p] - b.y[q], dz = a.z[p] - b.z[q];
-      e.difference += dx * dx + dy * dy + dz * dz;
+      e.difference += distance_squared(a, p, b, q);
+      e.packed_difference += distance_squared(packed, q, b, q);
       e.reference += static_cast<double>(b.x[q]) * b.x[q] + static_cast<double>(b.y[q]) * b.y[q] +
                      static_cast<double>(b.z[q]) * b.z[q];
     }
@@ -52,7 +57,7 @@ struct Compare {
 
 struct AddErrors {
   MAKI_HD SampleError operator()(const SampleError& a, const SampleError& b) const {
-    return {a.difference + b.difference, a.reference + b.reference};
+    return {a.difference + b.difference, a.packed_difference + b.packed_difference, a.reference + b.reference};
   }
 };
 
@@ -72,10 +77,11 @@ void gather_sample(const Stream& stream, const GroupSample& sample, const Source
   launch(stream, "gather_sample", sample.count, Gather{sample, particles, packed, packed_groups});
 }
 
-void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration,
+void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration, ConstVectorView packed,
                   ConstVectorView packed_reference, SampleError* error) {
   reduce_into(stream, "sample_error",
-              Reduction{sample.count, Compare{sample, acceleration, packed_reference}, SampleError{}, AddErrors{}},
+              Reduction{sample.count, Compare{sample, acceleration, packed, packed_reference}, SampleError{},
+                        AddErrors{}},
               error);
 }
 

@@ -27,12 +27,14 @@ void choose_sample(const Stream& stream, const DeviceBuffer<Group>& groups, std:
 void gather_sample(const Stream& stream, const GroupSample& sample, const SourceParticle* particles,
                    SourceParticle* packed, Group* packed_groups);
 
+// Squares of errors of two accelerations, the first of all particles and the second packed, beside a packed reference.
 struct SampleError {
-  double difference = 0;  // sum |a - reference|^2
-  double reference = 0;   // sum |reference|^2
+  double difference = 0;         // sum |first - reference|^2
+  double packed_difference = 0;  // sum |second - reference|^2
+  double reference = 0;          // sum |reference|^2
 };
 // Writes the sums over the sample to *error, which is device memory.
-void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration,
+void sample_error(const Stream& stream, const GroupSample& sample, ConstVectorView acceleration, ConstVectorView packed,
                   ConstVectorView packed_reference, SampleError* error);
 
 }  // namespace maki

@@ -83,7 +83,7 @@ bool AllSites::rebuild_is_wanted() {
   bool wanted = outgrown > 0 || asked > 0;
   if (*known == rebuilt_at_)
     judge_.begin(sums, balanced_ || shares_work());  // sites of unequal speed have unequal shares
-  else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums, std::max(1, agreement_.delay())))
+  else if (options_.fixed_reuse == 0 && judge_.wants_rebuild(sums, options_.theta, std::max(1, agreement_.delay())))
     wanted = true;
   if (*known > rebuilt_at_ && is_wasteful(sums.mean_list())) wanted = true;
   return wanted && (options_.fixed_reuse == 0 || !shares_work());

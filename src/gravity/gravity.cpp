@@ -306,6 +306,8 @@ void Gravity::set_law(const ForceLaw& law) {
 }
 
 void Gravity::request_rebuild() { parts_->tree.request_rebuild(); }
+void Gravity::drifted(double rms_sides) { parts_->tree.drifted(rms_sides); }
+
 void Gravity::rms_acceleration_is(double rms) { parts_->tree.rms_acceleration_is(rms); }
 void Gravity::particles_removed() {
   parts_->short_range_known = false;

@@ -73,7 +73,7 @@ struct GravityCounts {
   std::uint64_t redone_groups = 0;    // walked again because room for their lists was short
   double theta = 0;                   // opening angle
   double probe_error = 0;             // rms relative error of kept lists on the probes
-  double fresh_error = 0;             // probe_error just after the last rebuild
+  double fresh_error = 0;             // the same if all lists were made now
   // Over many ranks: the local essential trees that this rank receives and sends.
   std::uint64_t let_cells = 0;      // received
   std::uint64_t let_particles = 0;  // received
@@ -129,6 +129,9 @@ class Gravity {
   void particles_removed();           // to be said where particles were; the next short_range builds anew
   // The rms acceleration of all particles (mass / side^2), the same on all ranks and sites, for open_by_error.
   void rms_acceleration_is(double rms);
+  // States the rms distance that particles have gone since the last call (alike on all ranks and sites): kept lists hold
+  // nothing of what has come within r_cut since they were made, and are made anew before that matters.
+  void drifted(double rms_sides);
   const GravityCounts& counts() const;
   const GravityOptions& options() const;
   // Which site's slab is where.

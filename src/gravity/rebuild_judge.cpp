@@ -9,6 +9,8 @@ namespace {
 
 // The part of the tolerance that is used: the next step's error is a guess.
 constexpr double kToleranceUse = 0.7;
+// The most that the reference error is where fresh lists are nearly exact.
+constexpr double kMostExact = 1e-4;
 // What a rebuild and a repair cost, in interactions a particle: kept lists that have cost more than a rebuild go.
 constexpr double kRebuildCost = 350;
 constexpr double kRewalkCost = 200;
@@ -34,6 +36,7 @@ void StepSums::add(const StepSums& s) {
   groups += s.groups;
   rewalked += s.rewalked;
   difference += s.difference;
+  fresh_difference += s.fresh_difference;
   reference += s.reference;
   batched += s.batched;
   outgrown += s.outgrown;
@@ -41,22 +44,28 @@ void StepSums::add(const StepSums& s) {
   ranks += s.ranks;
 }
 
-double StepSums::probe_error() const { return reference > 0 ? std::sqrt(difference / reference) : 0; }
+double StepSums::relative(double difference_squared) const {
+  return reference > 0 ? std::sqrt(difference_squared / reference) : 0;
+}
+
+double reference_error(double fresh_error, double theta) {
+  return std::max(fresh_error, std::min(kMostExact, std::pow(theta, 4) / 256));
+}
 
 void RebuildJudge::begin(const StepSums& sums, bool balanced) {
   fresh_pairs_ = sums.interactions;
-  fresh_error_ = previous_error_ = sums.probe_error();
+  previous_error_ = sums.probe_error();
   attainable_ = balanced ? sums.imbalance() : kUsualImbalance;
   excess_ = std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list();
 }
 
-bool RebuildJudge::wants_rebuild(const StepSums& sums, int ahead) {
+bool RebuildJudge::wants_rebuild(const StepSums& sums, double theta, int ahead) {
   const double error = sums.probe_error(), growth = std::max(0.0, error - previous_error_);
   previous_error_ = error;
   const double longer = std::max(0.0, sums.interactions - fresh_pairs_) / sums.particles();
   excess_ += std::max(0.0, sums.imbalance() - attainable_) * sums.mean_list();
   excess_ += longer + kRewalkCost * sums.rewalked / std::max(1.0, sums.groups);
-  const double limit = (1 + kToleranceUse * (tolerance_ - 1)) * fresh_error_;
+  const double limit = (1 + kToleranceUse * (tolerance_ - 1)) * reference_error(sums.fresh_error(), theta);
   return error + ahead * growth > limit || excess_ > kRebuildCost;
 }
 

@@ -5,6 +5,10 @@
 namespace maki {
 namespace {
 
+// Of r_cut: the rms distance that particles go while lists are kept. Some go several times as far, and the short-range force
+// falls steeply towards r_cut.
+constexpr double kMostDrift = 0.05;
+
 GravityOptions with_ghosts(GravityOptions options) {
   if (options.ghost_level == 0) return options;
   if (options.fixed_reuse == 0) options.fixed_reuse = kGhostReuse;
@@ -34,6 +38,13 @@ void TreeGravity::rms_acceleration_is(double rms) {
   rms_acceleration_ = rms;
 }
 
+// Distances of steps one after another are added up: at first particles go straight ahead.
+void TreeGravity::drifted(double rms_sides) {
+  drifted_sides_ += rms_sides;
+  if (options_.fixed_reuse == 0 && drifted_sides_ > kMostDrift * options_.law.r_cut && options_.law.r_cut > 0)
+    rebuild_due_ = true;
+}
+
 void TreeGravity::set_theta(double theta) {
   if (theta == options_.theta) return;
   options_.theta = theta;
@@ -56,7 +67,7 @@ void TreeGravity::prepare(const Stream& stream, Particles& particles, VectorArra
 
 void TreeGravity::evaluate(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   const bool fresh = std::exchange(rebuild_due_, false);
-  if (fresh) uses_since_rebuild_ = 0;
+  if (fresh) uses_since_rebuild_ = 0, drifted_sides_ = 0;
   counts_ = {};
   counts_.theta = options_.theta;
   counts_.rebuilt = fresh;

@@ -49,6 +49,7 @@ class TreeGravity {
     domains_.double_box();
     sites_.double_box();
   }
+  void drifted(double rms_sides);        // as Gravity's
   void rms_acceleration_is(double rms);  // as Gravity's
   void set_theta(double theta);
   void set_law(const ForceLaw& law);
@@ -84,7 +85,6 @@ class TreeGravity {
   std::unique_ptr<SourceTrees> source_trees_;
   ListProbes probes_;
   GravityCounts counts_;
-  double fresh_error_ = 0;     // probe error of lists just made
   bool again_ = false;         // this step's lists were all evaluated twice
   bool asks_rebuild_ = false;  // this site needs a rebuild at all sites
   bool costs_known_ = false;   // lists of all ranks yield the cost of particles; alike on all ranks
@@ -92,6 +92,7 @@ class TreeGravity {
   DeviceBuffer<std::uint32_t> costs_{"domains.costs"};
   double rms_acceleration_ = 0;  // the last one known; 0: none is
   bool rebuild_due_ = true;
+  double drifted_sides_ = 0;  // rms distance since the rebuild, at most
   int uses_since_rebuild_ = 0;
 };
 

@@ -20,10 +20,10 @@ bool TreeGravity::has_probes() const {
 // The error of the forces on the probes.
 Result<SampleError> TreeGravity::probe(const Stream& stream, const Particles& particles, const ForceOutput& out) {
   const PhaseTimers::Scope scope(timers_, "probe", stream);
-  const WalkOptions strict = forces_.walk(kStrictTheta * options_.theta);
+  const ListProbes::Walks walks{forces_.walk(), forces_.walk(kStrictTheta * options_.theta)};
   probes_.gather(stream, forces_.groups(), particles.source.data());
   for (const Sources& sources : source_trees_->all(particles))
-    probes_.evaluate_strict(stream, sources, strict, options_.law, options_.quadrupoles, forces_.results());
+    probes_.evaluate(stream, sources, walks, options_.law, options_.quadrupoles, forces_.results());
   const auto error = forces_.results().make<SampleError>(stream);
   probes_.compare(stream, forces_.groups(), {out.acceleration.x, out.acceleration.y, out.acceleration.z}, error.place);
   return error;
@@ -44,7 +44,7 @@ SampleError TreeGravity::settle(const Stream& stream, const Particles& particles
       for (const Sources& sources : source_trees_->all(particles))
         good = sources.lists.finish_repair(stream, sources.tree, forces_.walk(), results) &&
                sources.lists.finish_reopened(stream, sources.tree, forces_.walk(), forces_.groups(), results) && good;
-    const bool probed = !error.place || probes_.finish(stream, forces_.walk(kStrictTheta * options_.theta), results);
+    const bool probed = !error.place || probes_.finish(stream, results);
     forces_.take_counted(good);
     if (good) {
       if (probed) return error.place ? results[error] : SampleError{};
@@ -61,6 +61,7 @@ StepSums TreeGravity::over_ranks(const SampleError& error) const {
   mine.groups = static_cast<double>(forces_.groups().size());
   mine.rewalked = static_cast<double>(again_ ? forces_.groups().size() : forces_.rewalked());
   mine.difference = error.difference;
+  mine.fresh_difference = error.packed_difference;
   mine.reference = error.reference;
   mine.batched = forces_.batched() ? 1 : 0;
   mine.outgrown = rank_trees_.outgrown;
@@ -78,7 +79,7 @@ void TreeGravity::report(const StepSums& sums, const Particles& particles) {
   counts_.mean_list = sums.mean_list();
   counts_.mean_fill = sums.particles() / (std::max(1.0, sums.groups) * options_.group_size);
   counts_.probe_error = sums.probe_error();
-  counts_.fresh_error = fresh_error_;
+  counts_.fresh_error = sums.fresh_error();
   counts_.domain_imbalance = sums.imbalance();
   for (const TreeImports* const imports : imports_) imports->report(counts_);
 }
@@ -101,7 +102,6 @@ void TreeGravity::judge(const StepSums& sums, bool fresh) {
   costs_known_ = sums.batched == 0;
   if (sums.batched > 0) asks_rebuild_ = true;
   if (!fresh) return;
-  fresh_error_ = sums.probe_error();
   rank_trees_.drift().shorten();
 }
 
@@ -130,7 +130,8 @@ void TreeGravity::renew_imports(const Stream& stream, const Particles& particles
 }
 
 bool TreeGravity::must_replace() const {
-  return !counts_.rebuilt && options_.fixed_reuse == 0 && counts_.probe_error > options_.reuse_tolerance * fresh_error_;
+  return !counts_.rebuilt && options_.fixed_reuse == 0 &&
+         counts_.probe_error > options_.reuse_tolerance * reference_error(counts_.fresh_error, options_.theta);
 }
 
 // An error that nothing announced (once in some hundred steps): all lists are walked anew on the trees as they are,

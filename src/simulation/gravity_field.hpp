@@ -54,6 +54,7 @@ class GravityField : public ForceField {
   void short_range(double t, bool want_potential) override;
   void long_range(double t, bool want_potential) override;
   void all_are_within(double reach_sides) override { known_reach_sides_ = reach_sides; }
+  void drifted(double rms_sides) override { gravity_.drifted(rms_sides); }
   void rms_acceleration_is(double rms) override { rms_acceleration_ = rms; }
   void prepare_potentials() override { gravity_.know_total_mass(stream_, particles_); }
   void both_ranges(double t, bool want_potential) override;

@@ -29,6 +29,9 @@ class ForceField {
   // States that no particle will be further from the middle than `reach_sides` on any axis at the next evaluation, so
   // that this need not be measured.
   virtual void all_are_within(double /*reach_sides*/) {}
+  // States the rms distance that particles have gone since the last call or evaluation, by the measure that a step is
+  // chosen by.
+  virtual void drifted(double /*rms_sides*/) {}
   // States the rms acceleration (units of StepMeasure) that the last measure found by which a step is chosen.
   virtual void rms_acceleration_is(double /*rms*/) {}
   // Exchanges beforehand what sites need of each other for potentials (the total mass).

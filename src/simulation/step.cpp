@@ -57,6 +57,7 @@ void Integrator::drift_to(double end) {
                                               : timeline_.drift_factor(time_, end);
   const double factor = length / frame_.side;
   drift(stream_, particles_, factor);
+  forces_.drifted(std::fabs(factor) * decisive_.rms_momentum);
   if (farthest_) farthest_->reach_sides += std::fabs(factor) * farthest_->momentum;
   agreement_.decided(end);
   agreement_.decided(long_end_);
