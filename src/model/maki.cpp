@@ -32,6 +32,11 @@ double around(const MakiRun& run) {
   return std::min(std::pow(std::cbrt(own) + 2 * reach(run), 3) - own, run.particles - own);
 }
 
+// Seconds a particle of a step with new lists, where a rank has `particles`.
+double made_of_a_particle(const MakiConstants& c, double particles) {
+  return c.made + (c.near > 0 ? c.doubling * std::max(0.0, std::log2(particles / c.near)) : 0);
+}
+
 double waited(double message, double covered) { return std::max(0.0, message - covered); }
 
 }  // namespace
@@ -87,7 +92,7 @@ MakiStep maki_step(const MakiRun& run, const Machine& machine) {
   const double own = run.particles / run.ranks, all = own + around(run);
   MakiStep step;
   step.evaluate = c.pair * maki_interactions(run, c) * own;
-  step.made = c.fixed_made + c.made * all;
+  step.made = c.fixed_made + made_of_a_particle(c, all) * all;
   step.kept = c.fixed_kept + c.kept * all;
   const double local = run.ranks / run.sites;  // each site transforms the whole mesh
   if (run.cells > 0) {

@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "host/comm/agree.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/config/check.hpp"
+#include "src/config/machine_file.hpp"
 #include "src/config/names.hpp"
 #include "src/config/resolve.hpp"
 #include "src/config/site_tables.hpp"
@@ -16,6 +21,7 @@ namespace maki {
 
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> known) {
   check_kinds(config);
+  modelled_run(config, 1, ranks);  // a machine that is none is refused before there are particles
   const std::uint64_t particles = known ? *known : planned_particles(config, ranks);
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
   const MachineMemory memory = machine_memory(ranks);
@@ -38,6 +44,23 @@ int exit_code(const RunResult& result) {
   return result.site_lost ? kExitSiteLost : kExitStopped;
 }
 
+std::optional<ModelledRun> modelled_run(const Config& config, std::uint64_t particles, const Communicator& ranks) {
+  if (config.run.kind != RunKind::kCosmology) return {};
+  ModelledRun modelled;
+  model::MakiRun& run = modelled.run;
+  run.particles = static_cast<double>(particles);
+  run.cells = std::pow(static_cast<double>(config.gravity.mesh.value_or(0)), 3);
+  run.cut = config.gravity.r_cut.value_or(run.cut);
+  run.sites = std::max(1, static_cast<int>(config.sites.ring.size()));
+  run.ranks = static_cast<double>(ranks.size()) * run.sites;
+  if (!config.run.machine) return modelled;
+  root_succeeds(ranks, [&] {
+    modelled.machine = read_machine(*config.run.machine);
+    maki_step(run, *modelled.machine);  // says what the machine lacks
+  });
+  return modelled;
+}
+
 RunFileOptions run_file_options(const Prepared& run, const std::string& name) {
   const Config& config = run.config;
   RunFileOptions options;
@@ -53,6 +76,7 @@ RunFileOptions run_file_options(const Prepared& run, const std::string& name) {
   options.restart_steps = static_cast<std::uint64_t>(config.run.restart_steps);
   options.site_keys = key_settings(config);
   options.restarts_kept = static_cast<int>(config.run.restarts_kept);
+  options.modelled = modelled_run(config, run.particles, Communicator::world());
   return options;
 }
 
