@@ -44,7 +44,7 @@ struct MakiConstants {
   double kept = 0, fixed_kept = 0;  // the same as `made` and `fixed_made` with kept lists
   double mesh_particle = 0;         // seconds a particle: assignment and interpolation
   double mesh_cell = 0;             // seconds for each of the M log2 M operations of all transforms of a step
-  double code_cell = 33e-9;         // seconds a cell: coding and decoding both meshes for other sites, one core
+  double code_cell = 33e-9;         // seconds a cell: both meshes of other sites coded, decoded and added, one core
 };
 
 struct Machine {

@@ -29,7 +29,7 @@ double reach(const MakiRun& run) { return run.cells > 0 ? run.cut * std::cbrt(ru
 // Particles within reach of a rank's domain, of others.
 double around(const MakiRun& run) {
   const double own = run.particles / run.ranks;
-  return std::min(std::pow(std::cbrt(own) + 2 * reach(run), 3) - own, run.particles - own);
+  return std::min(particles_within(reach(run), own) - own, run.particles - own);
 }
 
 // Seconds a particle of a step with new lists, where a rank has `particles`.
@@ -60,9 +60,10 @@ const char* MakiStep::largest(const MakiRun& run) const {
   return std::max_element(parts.begin(), parts.end())->second;
 }
 
+double particles_within(double reach, double members) { return std::pow(std::cbrt(members) + 2 * reach, 3); }
+
 double maki_interactions(const MakiRun& run, const MakiConstants& c) {
-  const double box = std::cbrt(kGroup);
-  return c.interactions * std::pow((box + 2 * reach(run)) / (box + 2 * c.reach), 3);
+  return c.interactions * particles_within(reach(run), kGroup) / particles_within(c.reach, kGroup);
 }
 
 double maki_tree_bytes(const MakiRun& run) {

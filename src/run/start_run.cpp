@@ -11,6 +11,7 @@
 #include "src/config/check.hpp"
 #include "src/config/machine_file.hpp"
 #include "src/config/names.hpp"
+#include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/run/build.hpp"
@@ -21,8 +22,8 @@ namespace maki {
 
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> known) {
   check_kinds(config);
-  modelled_run(config, 1, ranks);  // a machine that is none is refused before there are particles
   const std::uint64_t particles = known ? *known : planned_particles(config, ranks);
+  modelled_run(config, particles, ranks);  // a machine that is none is refused before there are particles
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
   const MachineMemory memory = machine_memory(ranks);
   Admission admission;
@@ -44,13 +45,14 @@ int exit_code(const RunResult& result) {
   return result.site_lost ? kExitSiteLost : kExitStopped;
 }
 
-std::optional<ModelledRun> modelled_run(const Config& config, std::uint64_t particles, const Communicator& ranks) {
+std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks) {
   if (config.run.kind != RunKind::kCosmology) return {};
+  resolve_presets(config, particles);
   ModelledRun modelled;
   model::MakiRun& run = modelled.run;
   run.particles = static_cast<double>(particles);
-  run.cells = std::pow(static_cast<double>(config.gravity.mesh.value_or(0)), 3);
-  run.cut = config.gravity.r_cut.value_or(run.cut);
+  run.cells = std::pow(static_cast<double>(*config.gravity.mesh), 3);
+  run.cut = *config.gravity.r_cut;
   run.sites = std::max(1, static_cast<int>(config.sites.ring.size()));
   run.ranks = static_cast<double>(ranks.size()) * run.sites;
   if (!config.run.machine) return modelled;
@@ -59,6 +61,14 @@ std::optional<ModelledRun> modelled_run(const Config& config, std::uint64_t part
     maki_step(run, *modelled.machine);  // says what the machine lacks
   });
   return modelled;
+}
+
+std::string step_estimate(const std::optional<ModelledRun>& modelled) {
+  if (!modelled || !modelled->machine) return {};
+  const model::MakiStep step = maki_step(modelled->run, *modelled->machine);
+  return fmt::format(
+      "a step: {:.3g} s with new lists, {:.3g} s with kept ones, {:.3g} s more with the mesh (maki model, '{}')",
+      step.rebuild_step(), step.kept_step(), step.long_part(), modelled->machine->name);
 }
 
 RunFileOptions run_file_options(const Prepared& run, const std::string& name) {

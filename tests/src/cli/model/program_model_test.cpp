@@ -73,6 +73,10 @@ TEST_F(ProgramModel, ARunsLogEndsWithModelledTimes) {
   expect_words(log_of("without"), {"maki model calibrate", "run.machine"});
   EXPECT_EQ(log_of("without").output.find("Furthest off"), std::string::npos);
 
+  expect_words(call(run + path("estimate") + " --estimate run.machine=" + machine),
+               {"a step: ", "s with new lists", "(maki model, 'desk')"});
+  EXPECT_EQ(call(run + path("estimate") + " --estimate").output.find("a step: "), std::string::npos);
+
   const auto none = call(run + path("none") + " run.machine=" + path("none.toml"));
   EXPECT_EQ(none.code, 1);
   expect_words(none, {"none.toml", "give the path of a machine"});
