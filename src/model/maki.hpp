@@ -4,10 +4,10 @@
 // (docs/design.md, "Many ranks" and "Many sites"; waits: the table of bench/NOTES.md, "Several sites"), and transforms
 // that every site does in full on all its ranks.
 //
-// New lists take longer than in proportion to the particles of a rank: the radix sort of keys and the gather of
-// particles that follows it reach all over arrays that caches and address translation hold a smaller share of with each
-// doubling. On a CPU sort and gather take 37, 58, 111 and 161 ns a particle at 32^3 to 256^3, all else hardly grows
-// (bench/NOTES.md, "Maki's own model"). Hence made + doubling log2(n / near) seconds a particle beyond `near` particles.
+// New lists take longer than in proportion to the particles of a rank: on a CPU the radix sort of keys and the gather of
+// particles that follows it take 37, 58, 111 and 161 ns a particle at 32^3 to 256^3, and all else hardly grows
+// (bench/NOTES.md, "Maki's own model"). Both reach all over their arrays, of which caches and address translation hold a
+// smaller share with each doubling. Hence made + doubling log2(n / near) seconds a particle beyond `near` particles.
 #pragma once
 
 #include "src/model/machine.hpp"
