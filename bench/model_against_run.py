@@ -5,6 +5,7 @@ Usage: bench/model_against_run.py METRICS MACHINE [MAKI]
   METRICS: metrics.jsonl of the run; MACHINE: what `maki model calibrate` wrote, [network] added for several ranks
 """
 import json
+import re
 import subprocess
 import sys
 
@@ -20,7 +21,7 @@ def main(metrics, machine, maki="build/maki"):
     first, *lines = [json.loads(line) for line in open(metrics)]
     lines = [line for line in lines if line.get("step", 0) > 0]
     side = round(lines[0]["particles"] ** (1 / 3))
-    mesh = first.get("mesh") or round(1.5 * side)
+    mesh = re.search(r"\nmesh = (\d+)", first["provenance"]["configuration"]).group(1)
     ranks = lines[0].get("ranks", {}).get("count", 1)
     out = subprocess.run([maki, "model", "predict", "--model", "maki", "--machine", machine, "--particles", str(side),
                           "--mesh", str(mesh), "--processes", str(ranks), "--csv"],
@@ -31,7 +32,7 @@ def main(metrics, machine, maki="build/maki"):
     pairs = [("rebuild, without the mesh", least(lines, True, False), model["rebuild"]),
              ("kept lists, without the mesh", kept, model["step with kept lists"]),
              ("kept lists, with the mesh", long_kept, model["step with kept lists"] + model["what the mesh adds"])]
-    print(f"{side}^3, mesh {mesh}^3 (the preset's), {ranks} ranks\n{'':30} {'measured':>10} {'model':>10} {'ratio':>7}")
+    print(f"{side}^3, mesh {mesh}^3, {ranks} ranks\n{'':30} {'measured':>10} {'model':>10} {'ratio':>7}")
     for name, measured, predicted in pairs:
         if measured:
             print(f"{name:30} {measured:10.4f} {predicted:10.4f} {predicted / measured:7.2f}")

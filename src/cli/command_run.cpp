@@ -51,6 +51,8 @@ void print_estimate(const Config& config) {
   const std::string problem = missing_device(config, ranks);
   if (problem.empty()) memory = machine_memory(ranks);
   print_lines(stdout, describe(config, estimate, particles, memory ? &*memory : nullptr));
+  const std::string step = step_estimate(modelled_run(config, particles, ranks));
+  if (!step.empty()) print_lines(stdout, {step});
   if (!problem.empty()) print_lines(stdout, {problem});
 }
 
@@ -106,8 +108,10 @@ void add_run_command(CLI::App& program) {
                       "settings that override the file's: section.key=value, or key=value");
   command->add_option("--site", options->site, "which of the sites in [sites] this is, in a run over several of them")
       ->type_name("NAME");
-  command->add_flag("--estimate", options->estimate,
-                    "say how much memory and disk the run will take and how large it could be here, and do not run");
+  command->add_flag(
+      "--estimate", options->estimate,
+      "say how much memory and disk the run will take, with run.machine how long a step, and how large it could be "
+      "here, and do not run");
 }
 
 }  // namespace maki

@@ -55,6 +55,7 @@ struct Config {
     std::int64_t restart_steps = 0;
     std::int64_t restarts_kept = 2;
     bool ignore_memory = false;
+    Auto<std::string> machine;
     bool operator==(const Run&) const = default;
   } run;
 

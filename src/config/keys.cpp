@@ -41,6 +41,9 @@ struct Table {
         .means("the last restarts are kept, so many, and over sites two more; 0: none is written");
     KEY(run.ignore_memory).own()
         .means("start even where the estimate of memory (maki run --estimate) says it will not fit");
+    KEY(run.machine).own().only(RunKind::kCosmology)
+        .means("constants of this machine, a file that maki model calibrate -o writes: the log ends with modelled times beside "
+               "the measured ones; auto: none");
   }
 
   void units() {

@@ -145,6 +145,8 @@ MakiConstants read_maki(const toml::table& table, const std::string& file) {
               {"reach", Kind::kNumber, &c.reach},
               {"made", Kind::kSeconds, &c.made},
               {"fixed_made", Kind::kSeconds, &c.fixed_made},
+              {"near", Kind::kNumber, &c.near},
+              {"doubling", Kind::kSeconds, &c.doubling},
               {"kept", Kind::kSeconds, &c.kept},
               {"fixed_kept", Kind::kSeconds, &c.fixed_kept},
               {"mesh_particle", Kind::kSeconds, &c.mesh_particle},

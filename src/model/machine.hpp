@@ -40,10 +40,11 @@ struct MakiConstants {
   double interactions = 0;          // a particle, of the calibration
   double reach = 2;                 // its r_cut in mean distances of particles
   double made = 0, fixed_made = 0;  // seconds a particle, and a step: all but the lists' forces, with new lists
-  double kept = 0, fixed_kept = 0;  // the same with kept lists
+  double near = 0, doubling = 0;    // `made` grows by `doubling` with each doubling beyond `near` particles; 0: not
+  double kept = 0, fixed_kept = 0;  // the same as `made` and `fixed_made` with kept lists
   double mesh_particle = 0;         // seconds a particle: assignment and interpolation
   double mesh_cell = 0;             // seconds for each of the M log2 M operations of all transforms of a step
-  double code_cell = 33e-9;         // seconds a cell: coding and decoding both meshes for other sites, one core
+  double code_cell = 33e-9;         // seconds a cell: both meshes of other sites coded, decoded and added, one core
 };
 
 struct Machine {

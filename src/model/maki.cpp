@@ -29,7 +29,12 @@ double reach(const MakiRun& run) { return run.cells > 0 ? run.cut * std::cbrt(ru
 // Particles within reach of a rank's domain, of others.
 double around(const MakiRun& run) {
   const double own = run.particles / run.ranks;
-  return std::min(std::pow(std::cbrt(own) + 2 * reach(run), 3) - own, run.particles - own);
+  return std::min(particles_within(reach(run), own) - own, run.particles - own);
+}
+
+// Seconds a particle of a step with new lists, where a rank has `particles`.
+double made_of_a_particle(const MakiConstants& c, double particles) {
+  return c.made + (c.near > 0 ? c.doubling * std::max(0.0, std::log2(particles / c.near)) : 0);
 }
 
 double waited(double message, double covered) { return std::max(0.0, message - covered); }
@@ -55,9 +60,10 @@ const char* MakiStep::largest(const MakiRun& run) const {
   return std::max_element(parts.begin(), parts.end())->second;
 }
 
+double particles_within(double reach, double members) { return std::pow(std::cbrt(members) + 2 * reach, 3); }
+
 double maki_interactions(const MakiRun& run, const MakiConstants& c) {
-  const double box = std::cbrt(kGroup);
-  return c.interactions * std::pow((box + 2 * reach(run)) / (box + 2 * c.reach), 3);
+  return c.interactions * particles_within(reach(run), kGroup) / particles_within(c.reach, kGroup);
 }
 
 double maki_tree_bytes(const MakiRun& run) {
@@ -87,7 +93,7 @@ MakiStep maki_step(const MakiRun& run, const Machine& machine) {
   const double own = run.particles / run.ranks, all = own + around(run);
   MakiStep step;
   step.evaluate = c.pair * maki_interactions(run, c) * own;
-  step.made = c.fixed_made + c.made * all;
+  step.made = c.fixed_made + made_of_a_particle(c, all) * all;
   step.kept = c.fixed_kept + c.kept * all;
   const double local = run.ranks / run.sites;  // each site transforms the whole mesh
   if (run.cells > 0) {

@@ -11,12 +11,13 @@
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
 #include "src/run/start_run.hpp"
+#include "src/simulation/step_parts.hpp"
 
 namespace maki {
 namespace {
 
-constexpr int kSteps = 32;            // of each run; every fourth makes new lists
-constexpr double kSpacing = 0.78125;  // Mpc/h between particles, as in quickstart
+constexpr int kSteps = 32, kStepsOfLargest = 12;  // every fourth makes new lists
+constexpr double kSpacing = 0.78125;              // Mpc/h between particles, as in quickstart
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -25,24 +26,21 @@ class Watch : public RunObserver {
  public:
   double evaluate = kNever, mesh = kNever, made = kNever, kept = kNever, interactions = 0;
 
+  explicit Watch(int steps) : wanted_(steps) {}
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double) override {
     if (metrics.step == 0) return;  // the first forces warm up
     ++steps_;
-    double lists = 0, far = 0;
-    for (const PhaseTime& phase : phase_times(timers)) {
-      if (phase.path == "tree/evaluate") lists = phase.seconds;
-      if (phase.path == "mesh") far = phase.seconds;
-    }
-    evaluate = std::min(evaluate, lists);
-    if (far > 0) mesh = std::min(mesh, far);
+    const StepParts parts = parts_of(metrics, timers);
+    evaluate = std::min(evaluate, parts.evaluate);
+    if (parts.mesh > 0) mesh = std::min(mesh, parts.mesh);
     double& rest = metrics.gravity.rebuilt ? made : kept;
-    rest = std::min(rest, std::max(metrics.seconds - lists - far, 0.0));
+    rest = std::min(rest, parts.rest);
     interactions = static_cast<double>(metrics.gravity.interactions);
   }
-  std::string stop_reason(double) override { return steps_ < kSteps ? "" : "calibrated"; }
+  std::string stop_reason(double) override { return steps_ < wanted_ ? "" : "calibrated"; }
 
  private:
-  int steps_ = 0;
+  int wanted_, steps_ = 0;
 };
 
 struct Measured {
@@ -50,18 +48,22 @@ struct Measured {
   Watch watch;
 };
 
-Measured measure(int side, double cells_a_spacing, const std::function<void(const std::string&)>& say) {
-  const auto mesh = static_cast<int>(std::lround(side * cells_a_spacing));
-  const Config config = parse_config("", "calibrate",
-                                     {"run.kind=cosmology", fmt::format("box.size={} Mpc/h", kSpacing * side),
-                                      fmt::format("initial.particles_per_side={}", side), "gravity.reuse=4",
-                                      fmt::format("gravity.softening={} kpc/h", 1e3 * kSpacing / 30),
-                                      fmt::format("gravity.mesh={}", mesh), "time.end_redshift=5"});
+using Say = std::function<void(const std::string&)>;
+
+// `mesh`: cells along a side; 0: the preset's.
+Measured measure(int side, int mesh, int steps, const Say& say) {
+  const Config config =
+      parse_config("", "calibrate",
+                   {"run.kind=cosmology", fmt::format("box.size={} Mpc/h", kSpacing * side),
+                    fmt::format("initial.particles_per_side={}", side), "gravity.reuse=4",
+                    fmt::format("gravity.softening={} kpc/h", 1e3 * kSpacing / 30),
+                    mesh > 0 ? fmt::format("gravity.mesh={}", mesh) : "gravity.mesh=auto", "time.end_redshift=5"});
   Prepared run = prepare(config, true, Communicator::self());
   const Stream stream;
   SimulationOptions options = simulation_options(run);
   options.energy_interval = 0;
-  Measured measured{static_cast<double>(run.particles), std::pow(mesh, 3), *run.config.gravity.r_cut, {}};
+  mesh = static_cast<int>(*run.config.gravity.mesh);
+  Measured measured{static_cast<double>(run.particles), std::pow(mesh, 3), *run.config.gravity.r_cut, Watch(steps)};
   Timeline timeline = timeline_of(run);
   Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), measured.watch);
   simulation.run();
@@ -88,17 +90,21 @@ double operations(const Measured& m) { return m.cells * std::log2(m.cells); }
 }  // namespace
 
 std::string calibrate(int side, const std::function<void(const std::string&)>& say) {
-  if (side == 0) side = machine_memory().shared ? 64 : 128;
-  side = (side + 4) / 8 * 8;  // half of it and meshes of 1.5 times both are even
-  const Measured half = measure(side / 2, 1.5, say), coarse = measure(side, 1, say), whole = measure(side, 1.5, say);
-  const Line made = through(half.particles, half.watch.made, whole.particles, whole.watch.made);
-  const Line kept = through(half.particles, half.watch.kept, whole.particles, whole.watch.kept);
+  if (side == 0) side = machine_memory().shared ? 128 : 256;
+  side = (side + 4) / 8 * 8;  // a quarter of it is even
+  const Measured quarter = measure(side / 4, 0, kSteps, say), coarse = measure(side / 2, side / 2, kSteps, say);
+  const Measured whole = measure(side / 2, 0, kSteps, say), twice = measure(side, 0, kStepsOfLargest, say);
+  const Line made = through(quarter.particles, quarter.watch.made, whole.particles, whole.watch.made);
+  const Line kept = through(quarter.particles, quarter.watch.kept, whole.particles, whole.watch.kept);
   const double n = whole.particles;
   const Line mesh = through(operations(coarse), coarse.watch.mesh, operations(whole), whole.watch.mesh);
   model::MakiConstants c;
   c.pair = whole.watch.evaluate / whole.watch.interactions;
   c.interactions = whole.watch.interactions / n;
   c.reach = reach(whole);
+  c.near = n;
+  c.doubling =
+      std::max(0.0, (twice.watch.made - made.fixed) / twice.particles - made.each) / std::log2(twice.particles / n);
   c.made = made.each, c.fixed_made = made.fixed, c.kept = kept.each, c.fixed_kept = kept.fixed;
   c.mesh_particle = mesh.fixed / n, c.mesh_cell = mesh.each;
   const auto line = [](const char* key, double value, const char* meaning) {
@@ -115,6 +121,8 @@ std::string calibrate(int side, const std::function<void(const std::string&)>& s
          line("reach", c.reach, "r_cut in mean distances of particles") +
          line("made", c.made, "s a particle: all else of a step with new lists") +
          line("fixed_made", c.fixed_made, "s: the same, whatever the number of particles") +
+         line("near", c.near, "particles: beyond so many,") +
+         line("doubling", c.doubling, "s a particle is what new lists take more for each doubling") +
          line("kept", c.kept, "s a particle: all else of a step with kept lists") +
          line("fixed_kept", c.fixed_kept, "s") + line("mesh_particle", c.mesh_particle, "s a particle: the mesh") +
          line("mesh_cell", c.mesh_cell, "s for each of M log2 M: the mesh");

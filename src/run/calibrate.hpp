@@ -7,8 +7,9 @@
 namespace maki {
 
 // A machine as TOML with [maki], of one rank with all that it has here: short runs of the standard preset from z = 49,
-// `side`^3 particles (0: 64, on a GPU 128) with the preset's mesh and with a coarser one, and (side / 2)^3. The least
-// time of each kind of step counts; the machine should be idle. `say` gets a line for each run. Throws as a run does.
+// of `side`^3 particles (0: 128, on a GPU 256), of (side / 2)^3 with the preset's mesh and with a coarser one, and of
+// (side / 4)^3. The least time of each kind of step counts; the machine should be idle. `say` gets a line for each run.
+// Throws as a run does.
 std::string calibrate(int side, const std::function<void(const std::string&)>& say);
 
 }  // namespace maki

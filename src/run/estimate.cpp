@@ -13,6 +13,7 @@
 #include "src/ic/lagrangian.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/model/maki.hpp"
 #include "src/run/products.hpp"
 #include "src/simulation/run_files.hpp"
 
@@ -59,7 +60,7 @@ double list_bytes(const Config::Gravity& gravity, bool periodic, double n) {
     return kListsIsolated * std::pow(0.5 / *gravity.theta, 1.35) *
            std::pow(static_cast<double>(gravity.group_size) / 64, -0.75);
   const double reach = *gravity.r_cut / static_cast<double>(*gravity.mesh) * std::cbrt(n);  // in particle spacings
-  const double uniform = 4 * cubed(std::cbrt(members) + 2 * reach) / kParticlesALeaf / members;
+  const double uniform = 4 * model::particles_within(reach, members) / kParticlesALeaf / members;
   return uniform * kClustered;
 }
 

@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "host/comm/agree.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/config/check.hpp"
+#include "src/config/machine_file.hpp"
 #include "src/config/names.hpp"
+#include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/run/build.hpp"
@@ -17,6 +23,7 @@ namespace maki {
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> known) {
   check_kinds(config);
   const std::uint64_t particles = known ? *known : planned_particles(config, ranks);
+  modelled_run(config, particles, ranks);  // a machine that is none is refused before there are particles
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
   const MachineMemory memory = machine_memory(ranks);
   Admission admission;
@@ -38,6 +45,32 @@ int exit_code(const RunResult& result) {
   return result.site_lost ? kExitSiteLost : kExitStopped;
 }
 
+std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks) {
+  if (config.run.kind != RunKind::kCosmology) return {};
+  resolve_presets(config, particles);
+  ModelledRun modelled;
+  model::MakiRun& run = modelled.run;
+  run.particles = static_cast<double>(particles);
+  run.cells = std::pow(static_cast<double>(*config.gravity.mesh), 3);
+  run.cut = *config.gravity.r_cut;
+  run.sites = std::max(1, static_cast<int>(config.sites.ring.size()));
+  run.ranks = static_cast<double>(ranks.size()) * run.sites;
+  if (!config.run.machine) return modelled;
+  root_succeeds(ranks, [&] {
+    modelled.machine = read_machine(*config.run.machine);
+    maki_step(run, *modelled.machine);  // says what the machine lacks
+  });
+  return modelled;
+}
+
+std::string step_estimate(const std::optional<ModelledRun>& modelled) {
+  if (!modelled || !modelled->machine) return {};
+  const model::MakiStep step = maki_step(modelled->run, *modelled->machine);
+  return fmt::format(
+      "a step: {:.3g} s with new lists, {:.3g} s with kept ones, {:.3g} s more with the mesh (maki model, '{}')",
+      step.rebuild_step(), step.kept_step(), step.long_part(), modelled->machine->name);
+}
+
 RunFileOptions run_file_options(const Prepared& run, const std::string& name) {
   const Config& config = run.config;
   RunFileOptions options;
@@ -53,6 +86,7 @@ RunFileOptions run_file_options(const Prepared& run, const std::string& name) {
   options.restart_steps = static_cast<std::uint64_t>(config.run.restart_steps);
   options.site_keys = key_settings(config);
   options.restarts_kept = static_cast<int>(config.run.restarts_kept);
+  options.modelled = modelled_run(config, run.particles, Communicator::world());
   return options;
 }
 

@@ -86,6 +86,7 @@ void RunFiles::message(const std::string& text) {
 void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
   open_log();
   StepMetrics metrics = of_step;
+  part_sums_.step(metrics, timers, sites_report_ && sites_record_ ? &sites_record_->second : nullptr);
   if (sites_report_) report_sites(metrics, timers);
   particles_ = metrics.particles;
   own_particles_ = metrics.own_particles;
@@ -192,16 +193,20 @@ std::string RunFiles::memory_of_largest(bool by_family) const {
   return fmt::format("rank {} held most:\n{}", largest, broadcast_text(ranks_, text, largest));
 }
 
+std::string RunFiles::beside_model() const {
+  return options_.modelled ? '\n' + part_sums_.report(ranks_, *options_.modelled) : "";
+}
+
 void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) {
-  const std::string arrays = memory_of_largest(false);
+  const std::string arrays = memory_of_largest(false), model = beside_model();
   if (ranks_.size() == 1) {
-    log().finish(timers.table(), arrays);
+    log().finish(timers.table() + model, arrays);
     return;
   }
   const PoolReport pool = pool_report();
   const std::vector<RankRecord> records = gatherer_.gather(
       {own_particles_, pool.high_water, pool.most_reserved, stop_.elapsed(), counts_, phase_times(timers)});
-  if (speaks()) log().finish(rank_report(records, result.steps), arrays);
+  if (speaks()) log().finish(rank_report(records, result.steps) + model, arrays);
 }
 
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {

@@ -16,6 +16,7 @@
 #include "src/simulation/simulation.hpp"
 #include "src/simulation/sites_report.hpp"
 #include "src/simulation/step_log.hpp"
+#include "src/simulation/step_parts.hpp"
 #include "src/simulation/stop_request.hpp"
 #include "wan/sites/sites.hpp"
 
@@ -45,10 +46,11 @@ struct RunFileOptions {
   // The step of the restart from which the run goes on: log and metrics are continued, and lines and files of later
   // steps are written anew.
   std::optional<std::uint64_t> resumed_at;
-  std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
-  std::string initial_file;            // that it begins with; never removed
-  std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
-  std::FILE* progress = stdout;        // nullptr: silent
+  std::string run;                      // its name (src/io/run_directory.hpp), for log and restarts
+  std::string initial_file;             // that it begins with; never removed
+  std::vector<std::string> site_keys;   // settings with the sites' key files, for restarts
+  std::FILE* progress = stdout;         // nullptr: silent
+  std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
 };
 
 class RunFiles : public RunObserver {
@@ -72,7 +74,7 @@ class RunFiles : public RunObserver {
   // Facts for the predictions in sites_report.txt. No effect for one site.
   void describe(const SitesRunFacts& facts);
 
-  // Writes the end of the log: the tree of timers, the use of memory (since the last pool_watch()), and where the run
+  // Writes the end of the log: the tree of timers, modelled times beside them (RunFileOptions::modelled), the use of memory (since the last pool_watch()), and where the run
   // ended. For many ranks also the distribution over ranks; for several sites also sites_report.txt.
   void finish(const RunResult& result, const PhaseTimers& timers);
 
@@ -93,6 +95,7 @@ class RunFiles : public RunObserver {
   void report_sites(StepMetrics& metrics, const PhaseTimers& timers);
   void finish_sites();
   void write_report(const RunResult& result, const PhaseTimers& timers);
+  std::string beside_model() const;
 
   RunFileOptions options_;
   Provenance provenance_;
@@ -114,6 +117,7 @@ class RunFiles : public RunObserver {
   std::size_t particles_ = 0;         // of all ranks
   std::size_t own_particles_ = 0;     // of this rank
   GravityCounts counts_;              // of this rank, of all steps so far
+  PartSums part_sums_;
 };
 
 }  // namespace maki

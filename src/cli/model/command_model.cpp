@@ -237,8 +237,8 @@ void add_model_commands(CLI::App& program) {
   command->add_option("-o,--output", options->output, "write it to this file too")->type_name("FILE");
   command
       ->add_option("--particles", options->particles,
-                   "along a side of the larger runs, rounded to a multiple of 8; else 64, on a GPU 128")
-      ->check(CLI::Range(32, 512));
+                   "along a side of the largest run, rounded to a multiple of 8; else 128, on a GPU 256")
+      ->check(CLI::Range(64, 512));
 }
 
 }  // namespace maki

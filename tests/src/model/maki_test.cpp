@@ -44,6 +44,17 @@ TEST(MakiModel, OneRankIsTheSumOfItsConstants) {
   EXPECT_EQ(std::string(step.largest(one)), "forces");
 }
 
+TEST(MakiModel, NewListsOfAParticleTakeMoreWithEachDoubling) {
+  Machine grows = machine();
+  grows.maki->near = 64 * 64 * 64, grows.maki->doubling = 1e-8;
+  const auto each = [&](double side) { return (maki_step(run(side), grows).made - 1e-3) / (side * side * side); };
+  EXPECT_NEAR(each(32), 1e-7, 1e-15);  // no less below
+  EXPECT_NEAR(each(64), 1e-7, 1e-15);
+  EXPECT_NEAR(each(128), 1.3e-7, 1e-15);  // three doublings
+  EXPECT_NEAR(each(256), 1.6e-7, 1e-15);
+  EXPECT_EQ(maki_step(run(256), grows).kept, maki_step(run(256), machine()).kept);
+}
+
 TEST(MakiModel, ACoarserMeshMakesLongerLists) {
   MakiRun coarse = run(64);
   coarse.cells = coarse.particles;

@@ -196,6 +196,17 @@ TEST(SitesTable, HasPredictionsBeside) {
   EXPECT_EQ(text.find("nan"), std::string::npos) << text;
 }
 
+// What Maki's model knows of such a run.
+ModelledRun two_sites() {
+  ModelledRun of;
+  of.run.particles = 1000, of.run.cells = 1000, of.run.ranks = of.run.sites = 2;
+  of.machine.emplace();
+  of.machine->network = {1e-5, 1e-3, 1e10, 1e8};
+  of.machine->maki.emplace();
+  of.machine->maki->pair = 1e-9, of.machine->maki->interactions = 100;
+  return of;
+}
+
 // RunFiles as a run at two sites calls it, steps and end, without a simulation.
 TEST_F(SitesReportFiles, RunFilesWriteTraceMetricsAndReport) {
   test::replay_sites(2, [&](sites::Sites& sites) {
@@ -203,6 +214,7 @@ TEST_F(SitesReportFiles, RunFilesWriteTraceMetricsAndReport) {
     options.directory = path(sites.name(sites.me()));
     options.overwrite = true;
     options.progress = nullptr;
+    options.modelled = two_sites();
     RunFiles files(options, {"", "Maki 0", "abc", "g++", "cpu"}, {Communicator::self(), sites});
     files.describe({1000, 32, 0.5});
     const PhaseTimers timers;
@@ -227,6 +239,9 @@ TEST_F(SitesReportFiles, RunFilesWriteTraceMetricsAndReport) {
     EXPECT_NE(report.str().find("Efficiency E(2)"), std::string::npos);
     log << std::ifstream(files.path("log.txt")).rdbuf();
     EXPECT_NE(log.str().find("Efficiency E(2)"), std::string::npos);
+    // Trees were waited for 1 and 2 s in two steps, the mesh of others 0.5 s in none that used it.
+    EXPECT_NE(log.str().find("waiting for others"), std::string::npos);
+    EXPECT_NE(log.str().find("1.5000"), std::string::npos) << log.str();
   });
 }
 

@@ -1,4 +1,6 @@
 // maki model, called as a user calls it.
+#include <sstream>
+
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki {
@@ -50,6 +52,39 @@ TEST_F(ProgramModel, SaysWhatIsMissing) {
   expect_words(call("model table --model sushi" + machine("titan_v") + "--particles 64 --mesh 64"), {"lists no sites"});
   expect_words(call("model table" + machine("das3") + "--particles 64 --mesh 64 --processes 9 --over 9"),
                {"lists 5 sites, not 6"});
+}
+
+// All that ends a run's log is there, with modelled times or with how to come by them.
+TEST_F(ProgramModel, ARunsLogEndsWithModelledTimes) {
+  const std::string machine = write("desk.toml",
+                                    "name = \"desk\"\nsource = \"thought of\"\n[maki]\npair = 1e-9\n"
+                                    "interactions = 500\nmade = 1e-7\nnear = 1e6\ndoubling = 1e-8\nkept = 1e-8\n");
+  const std::string run =
+      "run " + write("tiny.toml", test::kTinyUniverse) + " output.image=false gravity.reuse=2 output_directory=";
+  const auto log_of = [&](const std::string& name) {
+    std::stringstream text;
+    text << std::ifstream(path(name + "/log.txt")).rdbuf();
+    return test::Result{0, text.str()};
+  };
+  ASSERT_EQ(call(run + path("with") + " run.machine=" + machine).code, 0);
+  expect_words(log_of("with"), {"beside Maki's own model of 'desk'", "forces by lists", "new trees and lists",
+                                "Furthest off: ", "; the model has ", " of 1e-09 s."});
+  ASSERT_EQ(call(run + path("without")).code, 0);
+  expect_words(log_of("without"), {"maki model calibrate", "run.machine"});
+  EXPECT_EQ(log_of("without").output.find("Furthest off"), std::string::npos);
+
+  expect_words(call(run + path("estimate") + " --estimate run.machine=" + machine),
+               {"a step: ", "s with new lists", "(maki model, 'desk')"});
+  EXPECT_EQ(call(run + path("estimate") + " --estimate").output.find("a step: "), std::string::npos);
+
+  const auto none = call(run + path("none") + " run.machine=" + path("none.toml"));
+  EXPECT_EQ(none.code, 1);
+  expect_words(none, {"none.toml", "give the path of a machine"});
+  const auto other =
+      call(run + path("none") + " run.machine=" + test::source_directory() + "/configs/machines/das3.toml");
+  EXPECT_EQ(other.code, 1);
+  expect_words(other, {"has no constants of Maki", "maki model calibrate"});
+  EXPECT_FALSE(test::fs::exists(path("none")));
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+#include "src/simulation/step_parts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <initializer_list>
+#include <string_view>
+
+namespace maki {
+namespace {
+
+using model::MeasuredSteps;
+using Numbers = std::array<double, sizeof(MeasuredSteps) / sizeof(double)>;
+
+double seconds_below(const PhaseTimers::Node& node, std::string_view name, std::string_view child = {}) {
+  for (const auto& one : node.children)
+    if (one->name == name) return child.empty() ? one->seconds : seconds_below(*one, child);
+  return 0;
+}
+
+double waited(const SitesTraffic& traffic, std::initializer_list<sites::Phase> phases) {
+  double sum = 0;
+  for (const sites::Phase phase : phases) sum += traffic[static_cast<std::size_t>(phase)].waited;
+  return sum;
+}
+
+// All ranks wait with the gateway, which is the first of them: what it waited for is part of what all took.
+void set_apart(MeasuredSteps& mean, const MeasuredSteps& waits) {
+  const auto move = [](double& from, double& to, double seconds) {
+    from = std::max(0.0, from - seconds), to += seconds;
+  };
+  move(mean.made, mean.waited_made, waits.waited_made);
+  move(mean.kept, mean.waited_kept, waits.waited_kept);
+  move(mean.mesh, mean.waited_mesh, waits.waited_mesh);
+}
+
+MeasuredSteps mean_over(const Communicator& ranks, const MeasuredSteps& mine) {
+  auto numbers = std::bit_cast<Numbers>(mine);
+  ranks.sum(numbers);
+  for (double& number : numbers) number /= ranks.size();
+  return std::bit_cast<MeasuredSteps>(numbers);
+}
+
+}  // namespace
+
+StepParts parts_of(const StepMetrics& metrics, const PhaseTimers& timers) {
+  const PhaseTimers::Node& root = timers.root();
+  StepParts parts;
+  parts.evaluate = seconds_below(root, "tree", "evaluate");
+  parts.mesh = seconds_below(root, "mesh");
+  parts.waited = metrics.gravity.let_waited_seconds;
+  const double known = parts.evaluate + parts.mesh + parts.waited + seconds_below(root, "energy");
+  parts.rest = std::max(0.0, metrics.seconds - known);
+  return parts;
+}
+
+void PartSums::step(const StepMetrics& metrics, const PhaseTimers& timers, const SitesTraffic* traffic) {
+  if (metrics.step == 0) return;
+  const StepParts parts = parts_of(metrics, timers);
+  const bool made = metrics.gravity.rebuilt;
+  (made ? sums_.made_steps : sums_.kept_steps) += 1;
+  sums_.long_steps += parts.mesh > 0 ? 1 : 0;
+  sums_.interactions += static_cast<double>(metrics.gravity.interactions);
+  sums_.particles += static_cast<double>(metrics.own_particles);
+  sums_.evaluate += parts.evaluate;
+  sums_.mesh += parts.mesh;
+  (made ? sums_.made : sums_.kept) += parts.rest;
+  (made ? sums_.waited_made : sums_.waited_kept) += parts.waited;
+  if (!traffic) return;
+  using enum sites::Phase;
+  (made ? waits_of_sites_.waited_made : waits_of_sites_.waited_kept) += waited(*traffic, {kSums, kTrees, kParticles});
+  waits_of_sites_.waited_mesh += waited(*traffic, {kMesh});
+}
+
+std::string PartSums::report(const Communicator& ranks, const ModelledRun& of) const {
+  MeasuredSteps mean = mean_over(ranks, sums_);
+  if (!of.machine)
+    return "To see modelled times of each phase beside these: maki model calibrate -o FILE, once on this machine, and "
+           "run.machine = \"FILE\".\n";
+  set_apart(mean, waits_of_sites_);
+  return model::comparison_text(mean, of.run, *of.machine);
+}
+
+}  // namespace maki
