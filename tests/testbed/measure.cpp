@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "tests/testbed/namespaces.hpp"
-#include "tests/testbed/relay_site.hpp"
 #include "tests/testbed/units.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/secure/key.hpp"

@@ -15,8 +15,6 @@
 
 namespace maki::testbed {
 
-class RelaySite;
-
 int measure(int argc, char** argv);
 
 // One order to the process at site 1, which answers each with one Reply (kReceive and kPlain: with two, the first when it is
@@ -66,6 +64,23 @@ class Wire {
   void put(const void* data, std::size_t bytes) const;
   void get(void* data, std::size_t bytes) const;  // throws wan::Error where the other side has gone
   int descriptor_;
+};
+
+// A relay at a site of the testbed, in a process of its own, for measurements through it.
+class RelaySite {
+ public:
+  // Forks: before there are threads. The relay listens at `address` in the namespace `space`. Throws wan::Error.
+  RelaySite(const std::string& space, const std::string& address, const std::string& key_file,
+            const std::string& congestion);
+  ~RelaySite();
+  RelaySite(const RelaySite&) = delete;
+  std::uint16_t port() const { return port_; }
+  double cpu_seconds() const;  // of the relay so far
+
+ private:
+  wan::Socket own_;
+  pid_t child_ = -1;
+  std::uint16_t port_ = 0;
 };
 
 // What both sides have to know.

@@ -15,7 +15,6 @@
 
 #include "wan/net/path.hpp"
 #include "wan/net/path/held_memory.hpp"
-#include "wan/net/path/received_set.hpp"
 #include "wan/net/path/wire.hpp"
 
 namespace maki::wan {

@@ -5,18 +5,14 @@
 #include <cstring>
 #include <random>
 
+#include "tests/wan/helpers.hpp"
 #include "wan/net/path.hpp"
 #include "wan/net/path/boxes.hpp"
 
 namespace maki::wan {
 namespace {
 
-std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<std::byte> bytes(size);
-  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
+using test::pattern;
 
 struct Sender {
   Outbox box;

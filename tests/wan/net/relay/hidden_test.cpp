@@ -46,7 +46,7 @@ class Hidden {
 };
 
 bool registered(const Rig& rig, int names = 1) {
-  return eventually([&] { return rig.relay->status().names == names; });
+  return comes_true([&] { return rig.relay->status().names == names; });
 }
 
 void expect_joined(const Socket& one, const Socket& other) {
@@ -128,12 +128,10 @@ TEST(RelayHidden, WrongFromTheStartIsAnError) {
 
 TEST(RelayHidden, ANameBelongsToItsKeyAndToOneListener) {
   Rig rig;
-  const Key other = Key::make();
-  write_key(other, rig.folder / "other.key");
-  rig.settings.key_files.push_back(rig.folder / "other.key");
+  const Key other = rig.second_key();
   rig.start();
   Hidden hidden(rig.route("amsterdam"));
-  EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "other.key", "amsterdam"}), Error);
+  EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "second.key", "amsterdam"}), Error);
   const auto second = RelayAdmission::listen_as(rig.key, "amsterdam");
   EXPECT_THROW(admit(rig.at(), *second), Error);
   EXPECT_TRUE(second->try_again());
@@ -153,7 +151,7 @@ TEST(FullRelayHidden, SilentListenerLosesItsName) {
   EXPECT_THROW(admit(rig.at(), *caller), Error);
   EXPECT_TRUE(caller->try_again());
   Hidden hidden(rig.route("amsterdam"));
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(comes_true([&] {
     try {
       return reach(rig.at(), rig.key, "amsterdam").open();
     } catch (const Error&) {
@@ -165,9 +163,7 @@ TEST(FullRelayHidden, SilentListenerLosesItsName) {
 // A token is good once, and only for the key of the listener that was called.
 TEST(RelayHidden, TokensServeOnlyTheOneThatWasCalled) {
   Rig rig;
-  const Key other = Key::make();
-  write_key(other, rig.folder / "other.key");
-  rig.settings.key_files.push_back(rig.folder / "other.key");
+  const Key other = rig.second_key();
   rig.start();
   const Socket control = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
   ASSERT_TRUE(registered(rig));
@@ -212,7 +208,7 @@ TEST(RelayHidden, ManyCallsAreAnsweredAFewAtATime) {
   for (std::size_t left = kCalls; left > 0;) {
     put(control, encode_control(""));  // a sign of life
     std::vector<Socket> answers;
-    while (ready(rig.server.socket(), POLLIN, 300)) answers.push_back(rig.server.accept());
+    while (ready(rig.server.descriptor(), POLLIN, 300)) answers.push_back(rig.server.accept());
     ASSERT_EQ(answers.size(), std::min(left, kAtOnce));
     left -= answers.size();
   }
@@ -238,7 +234,7 @@ TEST(RelayHidden, ACallerThatLeavesIsForgotten) {
     EXPECT_EQ(admission->progress(caller.descriptor()), IoStatus::kWantRead);
     ready(control.descriptor(), POLLIN);
   }
-  EXPECT_TRUE(eventually([&] { return rig.relay->status().refused == 1; }));
+  EXPECT_TRUE(comes_true([&] { return rig.relay->status().refused == 1; }));
 }
 
 }  // namespace

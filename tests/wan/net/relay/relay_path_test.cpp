@@ -1,6 +1,7 @@
 // Whole paths through a relay: encrypted end to end with a key that the relay does not have.
 #include <gtest/gtest.h>
 
+#include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/relay/rig.hpp"
 
 namespace maki::wan {
@@ -25,10 +26,7 @@ struct PathRig : Rig {
 
 struct Ends {
   Path here, there;
-  ~Ends() {
-    auto closing = std::async(std::launch::async, [&] { there.close(5); });
-    here.close(5);
-  }
+  ~Ends() { close_both(here, there); }
 };
 
 Ends join(PathRig& rig, Listener& listener, const std::string& name) {
@@ -53,7 +51,7 @@ TEST(RelayPath, HiddenListenerTakesAnEncryptedPath) {
   Listener listener = rig.hide("amsterdam");
   Ends ends = join(rig, listener, "amsterdam");
   expect_exchange(ends, 20 << 20, 1);
-  EXPECT_TRUE(eventually([&] { return ends.here.status().streams_up == 4; }));
+  EXPECT_TRUE(comes_true([&] { return ends.here.status().streams_up == 4; }));
   EXPECT_EQ(ends.here.status().identity, read_key(rig.folder / "path.key").id);
   EXPECT_EQ(rig.relay->status().sessions, 4);
 }
@@ -72,12 +70,10 @@ TEST(RelayPath, ACallThatARelayLeadsBackIsRefused) {
   PathRig rig;
   rig.start();
   Listener listener = rig.hide("amsterdam");
-  try {
+  const std::string error = error_of<PathError>([&] {
     Path::connect({"amsterdam", 1}, rig.security, rig.paths, {"caller", rig.route("amsterdam")});
-    FAIL();
-  } catch (const PathError& error) {
-    EXPECT_NE(std::string(error.what()).find("came back to its own caller"), std::string::npos) << error.what();
-  }
+  });
+  EXPECT_TRUE(says(error, "came back to its own caller"));
 }
 
 TEST(RelayPath, StreamsComeBackThroughTheRelay) {
@@ -85,12 +81,12 @@ TEST(RelayPath, StreamsComeBackThroughTheRelay) {
   rig.start();
   Listener listener = rig.hide("amsterdam");
   Ends ends = join(rig, listener, "amsterdam");
-  ASSERT_TRUE(eventually([&] { return ends.here.status().streams_up == 4; }));
+  ASSERT_TRUE(comes_true([&] { return ends.here.status().streams_up == 4; }));
   for (int i = 0; i < 4; ++i) {
     ends.here.drop_stream(i);
     expect_exchange(ends, 3 << 20, 10 + 2 * static_cast<unsigned>(i));
   }
-  EXPECT_TRUE(eventually([&] { return ends.here.status().streams_up == 4; }));
+  EXPECT_TRUE(comes_true([&] { return ends.here.status().streams_up == 4; }));
 }
 
 TEST(RelayPath, OutlivesARestartOfTheRelay) {
@@ -103,7 +99,7 @@ TEST(RelayPath, OutlivesARestartOfTheRelay) {
   std::vector<std::byte> heard(words.size());
   Request receiving = ends.there.start_receive(7, heard), sending = ends.here.start_send(7, words);
   rig.stop();
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  pause(0.3);
   rig.start();
   receiving.wait();
   sending.wait();

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "wan/net/error.hpp"
+
 namespace {
 
 using namespace maki::wan;
