@@ -59,9 +59,7 @@ TEST_F(ListenerTest, SessionsDiffer) {
 }
 
 TEST_F(ListenerTest, RefusesWhatCannotBe) {
-  ListenerLimits limits;
-  limits.streams_per_path = 2;
-  Listener listener = listen(limits);
+  Listener listener = listen({.streams_per_path = 2});
   const auto answer_to = [&](const Hello& hello) { return RawPeer(listener.address()).greet(hello).value().answer; };
   RawPeer peer(listener.address());
   const Welcome welcome = peer.greet(hello_of(0, 5)).value();
@@ -82,9 +80,7 @@ TEST_F(ListenerTest, RefusesWhatCannotBe) {
 }
 
 TEST_F(ListenerTest, DropsTheOldestOfTooManyWhoSayNothing) {
-  ListenerLimits limits;
-  limits.half_open = 4;
-  Listener listener = listen(limits);
+  Listener listener = listen({.half_open = 4});
   std::vector<RawPeer> silent;
   for (int i = 0; i < 6; ++i) silent.emplace_back(listener.address());
   EXPECT_TRUE(silent[0].closed());
@@ -104,9 +100,7 @@ std::vector<RawPeer> crowd_from(const std::string& address, const Endpoint& list
 }
 
 TEST_F(ListenerTest, ACrowdFromOneAddressCrowdsOutItselfOnly) {
-  ListenerLimits limits;
-  limits.half_open = 4;
-  Listener listener = listen(limits);
+  Listener listener = listen({.half_open = 4});
   RawPeer honest(listener.address());  // slow to speak, as over a long way
   std::vector<RawPeer> strangers = crowd_from("127.0.0.2", listener.address(), 60);
   for (int i = 0; i < 57; ++i) EXPECT_TRUE(strangers[static_cast<std::size_t>(i)].closed());
@@ -117,9 +111,7 @@ TEST_F(ListenerTest, ACrowdFromOneAddressCrowdsOutItselfOnly) {
 TEST_F(ListenerTest, WhoHasShownItsKeyIsNoStranger) {
   test::TemporaryFolder folder;
   const Security key = test::new_key(folder);
-  ListenerLimits limits;
-  limits.half_open = 4;
-  Listener listener({"127.0.0.1", 0}, key, {}, limits);
+  Listener listener({"127.0.0.1", 0}, key, {}, {.half_open = 4});
   test::HandMadeStream honest(listener.address(), key);
   test::HandMadeStream(listener.address(), key).greet(hello_of(0, 1));  // the handshake before it is over there too
   std::vector<RawPeer> strangers = crowd_from("127.0.0.1", listener.address(), 60);
@@ -202,9 +194,7 @@ TEST_F(ListenerTest, NonsenseIsClosedAndDoesNotFloodTheLog) {
 }
 
 TEST_F(ListenerTest, OnlyLivingPathsCountAgainstTheLimit) {
-  ListenerLimits limits;
-  limits.sessions = 2;
-  Listener listener = listen(limits);
+  Listener listener = listen({.sessions = 2});
   std::vector<Accepted> accepted;
   std::vector<RawPeer> peers;  // end first, so that no path waits for their goodbyes
   const auto call = [&] {
@@ -246,12 +236,8 @@ TEST_F(ListenerTest, SaysWhyItCannotBeHad) {
   Listener listener = listen();
   EXPECT_THROW(Listener(Endpoint{"127.0.0.1", listener.address().port}, test::insecure(), {}), Error);
   EXPECT_THROW(Listener(Endpoint{"127.0.0.1", 0}, Security{}, {}), SecurityError);
-  PathSettings wrong;
-  wrong.streams = 0;
-  EXPECT_THROW(listen({}, wrong), Error);
-  ListenerLimits none;
-  none.sessions = 0;
-  EXPECT_THROW(listen(none), Error);
+  EXPECT_THROW(listen({}, test::streams(0)), Error);
+  EXPECT_THROW(listen({.sessions = 0}), Error);
 }
 
 TEST_F(ListenerTest, EndsWithThingsUnderWay) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "wan/net/error.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {

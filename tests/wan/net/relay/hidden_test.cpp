@@ -57,8 +57,7 @@ void expect_joined(const Socket& one, const Socket& other) {
 }
 
 TEST(RelayHidden, CallsReachTheListener) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Hidden hidden(rig.route("amsterdam"));
   EXPECT_EQ(rig.relay->status().names, 1);
   std::vector<Socket> callers, answers;
@@ -71,8 +70,7 @@ TEST(RelayHidden, CallsReachTheListener) {
 }
 
 TEST(RelayHidden, TwoListenersAreToldApart) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Hidden amsterdam(rig.route("amsterdam")), tokyo(rig.route("tokyo"));
   const Socket to_tokyo = reach(rig.at(), rig.key, "tokyo"), to_amsterdam = reach(rig.at(), rig.key, "amsterdam");
   expect_joined(to_amsterdam, amsterdam.take());
@@ -80,8 +78,7 @@ TEST(RelayHidden, TwoListenersAreToldApart) {
 }
 
 TEST(RelayHidden, ComesBackAfterTheRelayRestarted) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Hidden hidden(rig.route("amsterdam"));
   for (int i = 0; i < 3; ++i) {
     rig.stop();
@@ -93,8 +90,7 @@ TEST(RelayHidden, ComesBackAfterTheRelayRestarted) {
 }
 
 TEST(RelayHidden, WaitsForARelayThatIsNotThereYet) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   rig.stop();
   Hidden hidden(rig.route("amsterdam"));
   rig.start();
@@ -104,8 +100,7 @@ TEST(RelayHidden, WaitsForARelayThatIsNotThereYet) {
 }
 
 TEST(RelayHidden, IsForgottenWhenItEnds) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   { Hidden hidden(rig.route("amsterdam")); }
   EXPECT_TRUE(registered(rig, 0));
   const auto late = RelayAdmission::connect_to(rig.key, "amsterdam");
@@ -114,8 +109,7 @@ TEST(RelayHidden, IsForgottenWhenItEnds) {
 }
 
 TEST(RelayHidden, WrongFromTheStartIsAnError) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "none.key", "amsterdam"}), SecurityError);
   write_key(Key::make(), rig.folder / "other.key");
   EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "other.key", "amsterdam"}), SecurityError);
@@ -215,8 +209,7 @@ TEST(RelayHidden, ManyCallsAreAnsweredAFewAtATime) {
 }
 
 TEST(RelayHidden, RubbishOnTheControlConnectionEndsIt) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const Socket control = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
   ASSERT_TRUE(registered(rig));
   put(control, pattern(kControlBytes, 1));
@@ -224,8 +217,7 @@ TEST(RelayHidden, RubbishOnTheControlConnectionEndsIt) {
 }
 
 TEST(RelayHidden, ACallerThatLeavesIsForgotten) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const Socket control = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
   {
     const auto admission = RelayAdmission::connect_to(rig.key, "amsterdam");

@@ -24,6 +24,10 @@ struct PathRig : Rig {
   Path call(const std::string& name) { return Path::connect({name, 1}, callers, paths, {"caller", route(name)}); }
 };
 
+struct StartedPathRig : PathRig {
+  StartedPathRig() { start(); }
+};
+
 struct Ends {
   Path here, there;
   ~Ends() { close_both(here, there); }
@@ -46,8 +50,7 @@ void expect_exchange(Ends& ends, std::size_t size, unsigned seed) {
 }
 
 TEST(RelayPath, HiddenListenerTakesAnEncryptedPath) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   Ends ends = join(rig, listener, "amsterdam");
   expect_exchange(ends, 20 << 20, 1);
@@ -67,8 +70,7 @@ TEST(RelayPath, DestinationOfTheRelayTakesAPath) {
 
 // A relay on the caller's own machine too: behind it may be anyone.
 TEST(RelayPath, ACallThatARelayLeadsBackIsRefused) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   const std::string error = error_of<PathError>([&] {
     Path::connect({"amsterdam", 1}, rig.security, rig.paths, {"caller", rig.route("amsterdam")});
@@ -77,8 +79,7 @@ TEST(RelayPath, ACallThatARelayLeadsBackIsRefused) {
 }
 
 TEST(RelayPath, StreamsComeBackThroughTheRelay) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   Ends ends = join(rig, listener, "amsterdam");
   ASSERT_TRUE(comes_true([&] { return ends.here.status().streams_up == 4; }));
@@ -90,8 +91,7 @@ TEST(RelayPath, StreamsComeBackThroughTheRelay) {
 }
 
 TEST(RelayPath, OutlivesARestartOfTheRelay) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   Ends ends = join(rig, listener, "amsterdam");
   expect_exchange(ends, 1 << 20, 1);
@@ -108,8 +108,7 @@ TEST(RelayPath, OutlivesARestartOfTheRelay) {
 }
 
 TEST(RelayPath, RelayKeyAloneOpensNoPath) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   Security other = new_key(rig.folder, "other.key");
   EXPECT_THROW(Path::connect({"amsterdam", 1}, other, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
@@ -119,8 +118,7 @@ TEST(RelayPath, RelayKeyAloneOpensNoPath) {
 }
 
 TEST(RelayPath, WithoutTheRelaysKeyNothingPasses) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   RelayRoute route = rig.route("amsterdam");
   route.key_file = rig.folder / "path.key";

@@ -36,8 +36,7 @@ TEST(Relay, NeedsAKeyAndSensibleSettings) {
 }
 
 TEST(Relay, BindsToTheConfiguredAddressOnly) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   EXPECT_EQ(rig.at().host, "127.0.0.1");
   EXPECT_NE(rig.at().port, 0);
   EXPECT_THROW(connect_now({"127.0.0.2", rig.at().port}), Error);
@@ -45,8 +44,7 @@ TEST(Relay, BindsToTheConfiguredAddressOnly) {
 }
 
 TEST(Relay, PassesBytesBothWaysInManySessionsAtOnce) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   constexpr int kSessions = 8;
   constexpr std::size_t kBytes = 12 << 20;
   std::vector<Joined> sessions;
@@ -72,8 +70,7 @@ TEST(Relay, PassesBytesBothWaysInManySessionsAtOnce) {
 }
 
 TEST(Relay, PassesOnTheEndOfOneDirection) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Joined one = join(rig);
   const auto question = pattern(3 << 20, 1), answer = pattern(5 << 20, 2);
   auto asking = std::async(std::launch::async, [&] {
@@ -90,8 +87,7 @@ TEST(Relay, PassesOnTheEndOfOneDirection) {
 }
 
 TEST(Relay, TellsTheOtherSideWhenOneDies) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   for (const bool caller_dies : {true, false}) {
     Joined one = join(rig);
     Socket& dying = caller_dies ? one.here : one.there;
@@ -108,8 +104,7 @@ TEST(Relay, TellsTheOtherSideWhenOneDies) {
 
 // What was said before the end arrives, though the one who said it is gone and the other was slow to read.
 TEST(Relay, DeliversWhatWasSentBeforeAnEnd) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Joined one = join(rig);
   const auto words = pattern(8 << 20, 5);
   auto saying = std::async(std::launch::async, [&] {
@@ -147,8 +142,7 @@ TEST(Relay, HoldsBackASenderWhoseReaderIsSlow) {
 }
 
 TEST(Relay, RefusesUnknownTargetsAndKeys) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const auto nobody = RelayAdmission::connect_to(rig.key, "nobody");
   EXPECT_THROW(admit(rig.at(), *nobody), Error);
   EXPECT_TRUE(nobody->try_again());
@@ -227,8 +221,7 @@ TEST(Relay, ACrowdFromOneAddressCrowdsOutItselfOnly) {
 }
 
 TEST(Relay, RubbishOnThePortHarmsNobody) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const Joined one = join(rig);
   std::mt19937 random(1);
   for (int i = 0; i < 300; ++i) {
@@ -251,8 +244,7 @@ TEST(Relay, IdleSessionsEnd) {
 }
 
 TEST(Relay, EndingItEndsItsSessions) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const Joined one = join(rig);
   rig.stop();
   EXPECT_TRUE(ended(one.here));

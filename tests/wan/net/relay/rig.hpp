@@ -65,6 +65,10 @@ struct Rig {
   }
 };
 
+struct StartedRig : Rig {
+  StartedRig() { start(); }
+};
+
 // A session of it: the caller's end and the server's.
 struct Joined {
   Socket here, there;

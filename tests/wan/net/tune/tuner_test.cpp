@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "wan/net/error.hpp"
-
 namespace {
 
 using namespace maki::wan;
