@@ -164,11 +164,6 @@ void Operation::end(std::size_t size, std::exception_ptr error, Bytes bytes) {
   changed_.notify_all();
 }
 
-bool Operation::done() const {
-  const std::lock_guard lock(mutex_);
-  return done_;
-}
-
 bool Operation::wait(std::optional<double> seconds) const {
   std::unique_lock lock(mutex_);
   const auto is_done = [this] { return done_; };
