@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,10 +67,23 @@ class Wire {
   int descriptor_;
 };
 
-// A relay at a site of the testbed, in a process of its own, for measurements through it.
+// A process of its own for another site, at the other end of a wire.
+class SiteProcess {
+ public:
+  // Forks: before there are threads. What `work` throws is printed as an error at `where`. Throws wan::Error.
+  SiteProcess(const std::string& where, const std::function<void(const Wire&)>& work);
+  Wire wire() const { return Wire(own_.descriptor()); }
+  int wait() const;  // until it ends; its exit status
+
+ private:
+  wan::Socket own_;
+  pid_t child_ = -1;
+};
+
+// A relay at a site of the testbed, for measurements through it.
 class RelaySite {
  public:
-  // Forks: before there are threads. The relay listens at `address` in the namespace `space`. Throws wan::Error.
+  // As a SiteProcess. The relay listens at `address` in the namespace `space`.
   RelaySite(const std::string& space, const std::string& address, const std::string& key_file,
             const std::string& congestion);
   ~RelaySite();
@@ -78,8 +92,7 @@ class RelaySite {
   double cpu_seconds() const;  // of the relay so far
 
  private:
-  wan::Socket own_;
-  pid_t child_ = -1;
+  SiteProcess process_;
   std::uint16_t port_ = 0;
 };
 

@@ -67,6 +67,28 @@ void Wire::get(void* data, std::size_t bytes) const {
     throw wan::Error("the other site's process has gone");
 }
 
+SiteProcess::SiteProcess(const std::string& where, const std::function<void(const Wire&)>& work) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    throw wan::Error("no socket pair", std::strerror(errno));
+  child_ = fork();
+  if (child_ != 0) {
+    close(pair[1]);
+    own_ = wan::Socket(pair[0]);
+    return;
+  }
+  close(pair[0]);
+  try {
+    work(Wire(pair[1]));
+    _exit(0);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "wan_testbed: error at {}: {}\n", where, error.what());
+    _exit(1);
+  }
+}
+
+int SiteProcess::wait() const { return wait_for(child_); }
+
 int plain_listen(const std::string& address, std::uint16_t& port) {
   const wan::Address local = wan::resolve_local({address, 0});
   const int listener = socket(local.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -207,47 +229,32 @@ void serve(const Wire& wire, const std::string& space, const wan::RelaySettings&
   while (wire.get<Order>().what != Order::kEnd) wire.put(Reply{cpu_seconds(), 1});
 }
 
-int serve_in_child(int descriptor, const std::string& space, const wan::RelaySettings& settings) {
-  try {
-    serve(Wire(descriptor), space, settings);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "wan_testbed: error at the relay: {}\n", error.what());
-    return 1;
-  }
+wan::RelaySettings settings_of(const std::string& address, const std::string& key_file, const std::string& congestion) {
+  wan::RelaySettings settings;
+  settings.listen = {address, 0};
+  settings.key_files = {key_file};
+  settings.socket.congestion = congestion;
+  return settings;
 }
 
 }  // namespace
 
 RelaySite::RelaySite(const std::string& space, const std::string& address, const std::string& key_file,
-                     const std::string& congestion) {
-  wan::RelaySettings settings;
-  settings.listen = {address, 0};
-  settings.key_files = {key_file};
-  settings.socket.congestion = congestion;
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-    throw wan::Error("no socket pair", std::strerror(errno));
-  child_ = fork();
-  if (child_ == 0) {
-    close(pair[0]);
-    _exit(serve_in_child(pair[1], space, settings));
-  }
-  close(pair[1]);
-  own_ = wan::Socket(pair[0]);
-  port_ = Wire(own_.descriptor()).get<std::uint16_t>();
-}
+                     const std::string& congestion)
+    : process_("the relay", [&](const Wire& wire) { serve(wire, space, settings_of(address, key_file, congestion)); }),
+      port_(process_.wire().get<std::uint16_t>()) {}
 
 RelaySite::~RelaySite() {
-  const Order end{Order::kEnd, 0, 0, 0};
-  send(own_.descriptor(), &end, sizeof end, MSG_NOSIGNAL);
-  wait_for(child_);
+  try {
+    process_.wire().put(Order{Order::kEnd, 0, 0, 0});
+  } catch (const wan::Error&) {  // it has gone already
+  }
+  process_.wait();
 }
 
 double RelaySite::cpu_seconds() const {
-  const Wire wire(own_.descriptor());
-  wire.put(Order{Order::kUsage, 0, 0, 0});
-  return wire.get<Reply>().time;
+  process_.wire().put(Order{Order::kUsage, 0, 0, 0});
+  return process_.wire().get<Reply>().time;
 }
 
 }  // namespace maki::testbed

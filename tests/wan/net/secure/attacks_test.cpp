@@ -205,33 +205,23 @@ TEST_F(Attacks, ImpossibleFramesEndTheirStreamOnly) {
     send(bad);
     EXPECT_TRUE(bad.closed_by_peer()) << what;
   };
-  const auto frame = [&](const Frame& frame, const char* what) {
-    attack([&](HandMadeStream& bad) { bad.send_unchecked(frame); }, what);
-  };
-  const Frame data{.type = FrameType::kData, .length = 100, .sequence = 1000, .tag = 9, .total = 100};
-  Frame bad = data;
-  bad.length = 0xffffffff;
-  bad.total = 0xffffffff;
-  frame(bad, "a chunk of 4 GB");
-  bad = data;
-  bad.offset = ~0ull - 50;
-  bad.total = ~0ull;
-  frame(bad, "a place beyond the end of numbers");
-  bad.offset = 50;
-  bad.total = 100;
-  frame(bad, "past the end of the message");
-  bad = data;
-  bad.total = ~0ull;
-  frame(bad, "a message beyond the limit");
-  bad = data;
-  bad.sequence = 0;
-  frame(bad, "no number");
-  bad = data;
-  bad.type = static_cast<FrameType>(77);
-  frame(bad, "no type");
-  frame({.type = FrameType::kAck, .length = kMaxControl + 1}, "a large acknowledgement");
-  frame({.type = FrameType::kStreams, .sequence = 1001, .total = 1000}, "a thousand streams");
-  frame({.type = FrameType::kMatched, .sequence = 1002, .tag = 5, .index = 5}, "a message that was never sent");
+  constexpr std::uint32_t kLongest = ~0u;
+  constexpr std::uint64_t kMost = ~0ull;
+  constexpr auto kData = FrameType::kData, kNoType = static_cast<FrameType>(77);
+  const std::vector<std::pair<Frame, const char*>> frames = {
+      {{.type = kData, .length = kLongest, .sequence = 1000, .tag = 9, .total = kLongest}, "a chunk of 4 GB"},
+      {{.type = kData, .length = 100, .sequence = 1000, .tag = 9, .total = kMost, .offset = kMost - 50},
+       "a place beyond the end of numbers"},
+      {{.type = kData, .length = 100, .sequence = 1000, .tag = 9, .total = 100, .offset = 50},
+       "past the end of the message"},
+      {{.type = kData, .length = 100, .sequence = 1000, .tag = 9, .total = kMost}, "a message beyond the limit"},
+      {{.type = kData, .length = 100, .sequence = 0, .tag = 9, .total = 100}, "no number"},
+      {{.type = kNoType, .length = 100, .sequence = 1000, .tag = 9, .total = 100}, "no type"},
+      {{.type = FrameType::kAck, .length = kMaxControl + 1}, "a large acknowledgement"},
+      {{.type = FrameType::kStreams, .sequence = 1001, .total = 1000}, "a thousand streams"},
+      {{.type = FrameType::kMatched, .sequence = 1002, .tag = 5, .index = 5}, "a message that was never sent"}};
+  for (const auto& [frame, what] : frames)
+    attack([&frame = frame](HandMadeStream& bad) { bad.send_unchecked(frame); }, what);
   attack([](HandMadeStream& s) { s.send({.type = FrameType::kAck, .length = 5}, test::pattern(5, 1)); },
          "5 bytes of acknowledgement");
   attack(
