@@ -1,65 +1,235 @@
 #include "tests/testbed/link.hpp"
 
-#include <algorithm>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "tests/testbed/direction.hpp"
-#include "tests/testbed/namespaces.hpp"
-#include "tests/testbed/tun.hpp"
-#include "wan/net/socket/tcp.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 namespace maki::testbed {
 namespace {
 
-int open_end(const LinkEnd& own, const LinkEnd& other, const LinkSettings& settings) {
-  const InsideNamespace inside(own.space);
-  TunSettings tun;
-  tun.device = own.device;
-  tun.address = own.address;
-  tun.peer_address = other.address;
-  tun.address6 = own.address6;
-  tun.peer_address6 = other.address6;
-  tun.mtu = settings.mtu;
-  tun.gso = settings.gso;
-  return open_tun(tun);
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kLate = 1'000'000;
+constexpr int kBatch = 32;  // packets taken in before what is due goes out
+// Between two looks at a link in use: waking for each packet would cost the endpoints' cores, and packets are late by so much at most.
+constexpr std::int64_t kRest = 200'000;
+
+std::int64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * kSecond + t.tv_nsec;
+}
+
+// Small packets take more room in memory than on the wire: hence the factor.
+std::size_t ring_bytes(const LinkSettings& s, double queue) {
+  const double rate = s.rate > 0 ? s.rate : 4e9;
+  return static_cast<std::size_t>(2 * (rate / 8 * (s.delay + s.jitter) + queue)) + (std::size_t{4} << 20);
+}
+
+// The endpoints compete for the cores: packets have to leave on time all the same.
+void take_precedence() {
+  prctl(PR_SET_TIMERSLACK, 1000UL);
+  prctl(PR_SET_NAME, "wan link");
+  sched_param priority{};
+  priority.sched_priority = 10;                                  // above endpoints that are run so too
+  pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);  // where it is refused, times are a little less exact
 }
 
 }  // namespace
 
-double LinkSettings::default_queue() const { return std::max(2e6, rate / 8 * delay); }
+Direction::Direction(int from, int to, const LinkSettings& settings, std::uint64_t seed)
+    : from_(from), to_(to), settings_(settings),
+      queue_limit_(settings.queue > 0 ? settings.queue : settings.default_queue()),
+      nanoseconds_per_byte_(settings.rate > 0 ? 8e9 / settings.rate : 0),
+      delay_(static_cast<Nanoseconds>(settings.delay * 1e9)), stop_(eventfd(0, EFD_CLOEXEC)),
+      ring_(ring_bytes(settings, queue_limit_)), scratch_(kLargestPacket), random_(seed), loss_(settings.loss),
+      thread_([this] { run(); }) {}
 
-class EmulatedLink::Core {
- public:
-  Core(const LinkEnd& a, const LinkEnd& b, const LinkSettings& settings)
-      : a_(open_end(a, b, settings)), b_(open_end(b, a, settings)),
-        forth_(a_.descriptor(), b_.descriptor(), settings, 2 * settings.seed),
-        back_(b_.descriptor(), a_.descriptor(), settings, 2 * settings.seed + 1) {}
-
-  wan::Socket a_, b_;
-  Direction forth_, back_;
-};
-
-EmulatedLink::EmulatedLink(const LinkEnd& a, const LinkEnd& b, const LinkSettings& settings)
-    : core_(std::make_unique<Core>(a, b, settings)) {}
-EmulatedLink::~EmulatedLink() = default;
-EmulatedLink::EmulatedLink(EmulatedLink&&) noexcept = default;
-
-void EmulatedLink::cut() {
-  core_->forth_.set_cut(true);
-  core_->back_.set_cut(true);
+Direction::~Direction() {
+  stopping_ = true;
+  const std::uint64_t one = 1;
+  while (write(stop_, &one, sizeof one) < 0 && errno == EINTR) {
+  }
+  thread_.join();
+  close(stop_);
 }
 
-void EmulatedLink::restore() {
-  core_->forth_.set_cut(false);
-  core_->back_.set_cut(false);
+LinkCounters Direction::counters() const {
+  return {packets_, bytes_, queue_drops_, loss_drops_, cut_drops_, greatest_queue_, late_};
+}
+
+void Direction::run() {
+  take_precedence();
+  while (!stopping_) {
+    const Nanoseconds began = now_ns();
+    const int taken = take_in();
+    const std::uint64_t first = ring_.taken_out();
+    const Nanoseconds next = deliver();
+    if (taken == kBatch || next == 0) continue;
+    if (taken > 0 || ring_.taken_out() > first)
+      rest_until(began + kRest);
+    else
+      wait(next);
+  }
+}
+
+void Direction::rest_until(Nanoseconds time) {
+  const timespec end{time / kSecond, time % kSecond};
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, nullptr);
+}
+
+// An idle link answers at once.
+void Direction::wait(Nanoseconds time) {
+  pollfd who[] = {{from_, POLLIN, 0}, {stop_, POLLIN, 0}};
+  const timespec limit{time / kSecond, time % kSecond};
+  ppoll(who, 2, &limit, nullptr);
+}
+
+int Direction::take_in() {
+  for (int taken = 0; taken < kBatch; ++taken) {
+    std::byte* slot = ring_.reserve();
+    std::byte* to = slot ? slot : scratch_.data();
+    const ssize_t bytes = read(from_, to, kLargestPacket);
+    if (bytes <= static_cast<ssize_t>(kVirtioBytes)) return taken;
+    const std::size_t size = static_cast<std::size_t>(bytes);
+    if (cut_)
+      cut_drops_ += segments_of({to, size}).count;
+    else if (!slot)
+      queue_drops_ += segments_of({to, size}).count;
+    else
+      admit(slot, size, now_ns());
+  }
+  return kBatch;
+}
+
+double Direction::queued(Nanoseconds now) const {
+  if (nanoseconds_per_byte_ == 0 || line_free_ <= now) return 0;
+  return static_cast<double>(line_free_ - now) / nanoseconds_per_byte_;
+}
+
+// A packet takes its time on the line whether or not it is lost behind it.
+Direction::Fate Direction::decide(std::size_t wire_bytes, Nanoseconds now) {
+  const double waiting = queued(now) + static_cast<double>(wire_bytes);
+  if (nanoseconds_per_byte_ > 0 && waiting > queue_limit_) {
+    ++queue_drops_;
+    return {false, line_free_};
+  }
+  if (waiting > static_cast<double>(greatest_queue_)) greatest_queue_ = static_cast<std::uint64_t>(waiting);
+  const double time = static_cast<double>(wire_bytes) * nanoseconds_per_byte_ + line_rest_;
+  line_free_ = std::max(line_free_, now) + static_cast<Nanoseconds>(time);
+  line_rest_ = time - std::floor(time);
+  if (!lose()) return {true, line_free_};
+  ++loss_drops_;
+  return {false, line_free_};
+}
+
+// Draws the distance to the next loss, not a number for each packet.
+bool Direction::lose() {
+  const double probability = loss_;
+  if (probability <= 0) return false;
+  if (probability != loss_now_) {
+    loss_now_ = probability;
+    until_loss_ = -1;
+  }
+  if (until_loss_ < 0)
+    until_loss_ = probability >= 1 ? 0 : std::geometric_distribution<std::int64_t>(probability)(random_);
+  return until_loss_-- == 0;
+}
+
+Direction::Nanoseconds Direction::release_of(Nanoseconds finish) {
+  Nanoseconds release = finish + delay_;
+  if (settings_.jitter > 0)
+    release += static_cast<Nanoseconds>(std::uniform_real_distribution<>(0, settings_.jitter * 1e9)(random_));
+  return last_release_ = std::max(release, last_release_);
+}
+
+void Direction::admit(std::byte* slot, std::size_t bytes, Nanoseconds now) {
+  const Segments segments = segments_of({slot, bytes});
+  if (segments.count > 1) {
+    std::memcpy(scratch_.data(), slot, bytes);
+    admit_pieces(segments, {scratch_.data(), bytes}, now);
+    return;
+  }
+  const Fate fate = decide(segments.wire_bytes(), now);
+  if (fate.arrives) ring_.commit(bytes, release_of(fate.finish), 1, static_cast<std::uint32_t>(segments.wire_bytes()));
+}
+
+// Each run of segments that arrive becomes one packet, due when its last segment is through.
+void Direction::admit_pieces(const Segments& segments, std::span<const std::byte> packet, Nanoseconds now) {
+  std::size_t first = 0, wire = 0;
+  Nanoseconds finish = 0;
+  const auto commit = [&](std::size_t last) {
+    if (last == first) return;
+    std::byte* slot = ring_.reserve();
+    if (!slot) {
+      queue_drops_ += last - first;
+      return;
+    }
+    std::size_t bytes = packet.size();
+    if (last - first == segments.count)
+      std::memcpy(slot, packet.data(), bytes);
+    else
+      bytes = write_segments(packet, segments, first, last, slot);
+    ring_.commit(bytes, release_of(finish), static_cast<std::uint32_t>(last - first), static_cast<std::uint32_t>(wire));
+  };
+  for (std::size_t i = 0; i < segments.count; ++i) {
+    const Fate fate = decide(segments.wire_bytes(i), now);
+    if (fate.arrives) {
+      finish = fate.finish;
+      wire += segments.wire_bytes(i);
+      continue;
+    }
+    commit(i);
+    first = i + 1;
+    wire = 0;
+  }
+  commit(segments.count);
+}
+
+Direction::Nanoseconds Direction::deliver() {
+  Nanoseconds now = now_ns();
+  for (int sent = 0; !ring_.empty(); ++sent) {
+    const PacketRing::Packet& packet = ring_.front();
+    if (packet.release > now) return packet.release - now;
+    if (sent == kBatch) return 0;
+    const std::span<const std::byte> bytes = ring_.front_bytes();
+    if (cut_) {
+      cut_drops_ += packet.segments;
+    } else if (write(to_, bytes.data(), bytes.size()) > 0) {
+      packets_ += packet.segments;
+      bytes_ += packet.wire_bytes;
+      if (now - packet.release > kLate) late_ += packet.segments;
+    }
+    ring_.pop();
+    now = now_ns();
+  }
+  return kSecond;
+}
+
+// ---- two directions --------------------------------------------------------------------------------------------------
+
+double LinkSettings::default_queue() const { return std::max(2e6, rate / 8 * delay); }
+
+EmulatedLink::EmulatedLink(const LinkEnd& a, const LinkEnd& b, const LinkSettings& settings)
+    : a_(open_tun(a, b, settings)), b_(open_tun(b, a, settings)),
+      forth_(std::make_unique<Direction>(a_.descriptor(), b_.descriptor(), settings, 2 * settings.seed)),
+      back_(std::make_unique<Direction>(b_.descriptor(), a_.descriptor(), settings, 2 * settings.seed + 1)) {}
+
+void EmulatedLink::set_cut(bool cut) {
+  forth_->set_cut(cut);
+  back_->set_cut(cut);
 }
 
 void EmulatedLink::set_loss(double probability) {
-  core_->forth_.set_loss(probability);
-  core_->back_.set_loss(probability);
+  forth_->set_loss(probability);
+  back_->set_loss(probability);
 }
-
-bool EmulatedLink::is_cut() const { return core_->forth_.is_cut(); }
-LinkCounters EmulatedLink::forth() const { return core_->forth_.counters(); }
-LinkCounters EmulatedLink::back() const { return core_->back_.counters(); }
 
 }  // namespace maki::testbed

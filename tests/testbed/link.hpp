@@ -5,9 +5,17 @@
 // segment of a super-packet with headers of its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <random>
+#include <span>
 #include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/testbed/packet.hpp"
+#include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
 
@@ -26,7 +34,8 @@ struct LinkSettings {
 
 // One end: a namespace, the device made in it, and its addresses.
 struct LinkEnd {
-  std::string space, device, address, address6;
+  std::string space, device;  // the latter at most 15 characters
+  std::string address, address6;
 };
 
 // What one direction has done. Packets and bytes are those of the wire.
@@ -37,23 +46,80 @@ struct LinkCounters {
   std::uint64_t late = 0;  // packets that the emulator delivered more than 1 ms after their time
 };
 
+// One direction: a thread that takes packets from one TUN device and puts them into another.
+class Direction {
+ public:
+  // The descriptors stay the caller's, and open while this lives.
+  Direction(int from, int to, const LinkSettings& settings, std::uint64_t seed);
+  ~Direction();
+  Direction(const Direction&) = delete;
+
+  void set_cut(bool cut) { cut_ = cut; }
+  bool is_cut() const { return cut_; }
+  void set_loss(double probability) { loss_ = probability; }
+  LinkCounters counters() const;
+
+ private:
+  using Nanoseconds = std::int64_t;
+  struct Fate {
+    bool arrives;
+    Nanoseconds finish;  // on the line
+  };
+
+  void run();
+  int take_in();          // packets read
+  Nanoseconds deliver();  // what is due; how long until the next is (a second where none waits)
+  void wait(Nanoseconds time);
+  void rest_until(Nanoseconds time);
+  void admit(std::byte* slot, std::size_t bytes, Nanoseconds now);
+  void admit_pieces(const Segments& segments, std::span<const std::byte> packet, Nanoseconds now);
+  Fate decide(std::size_t wire_bytes, Nanoseconds now);
+  bool lose();
+  Nanoseconds release_of(Nanoseconds finish);
+  double queued(Nanoseconds now) const;
+
+  const int from_, to_;
+  const LinkSettings settings_;
+  const double queue_limit_, nanoseconds_per_byte_;
+  const Nanoseconds delay_;
+  int stop_ = -1;  // eventfd
+  PacketRing ring_;
+  std::vector<std::byte> scratch_;
+  std::mt19937_64 random_;
+  Nanoseconds line_free_ = 0;  // when the line has sent all that was admitted
+  double line_rest_ = 0;       // fractions of a nanosecond that line_free_ leaves out
+  Nanoseconds last_release_ = 0;
+  double loss_now_ = -1;         // the probability that until_loss_ was drawn for
+  std::int64_t until_loss_ = 0;  // packets before the next one lost
+
+  std::atomic<bool> cut_{false}, stopping_{false};
+  std::atomic<double> loss_;
+  std::atomic<std::uint64_t> packets_{0}, bytes_{0}, queue_drops_{0}, loss_drops_{0}, cut_drops_{0}, greatest_queue_{0},
+      late_{0};
+  std::thread thread_;
+};
+
 class EmulatedLink {
  public:
   // Runs at once, with one thread a direction. Throws wan::Error where there is no root or TUN (see why_not()).
   EmulatedLink(const LinkEnd& a, const LinkEnd& b, const LinkSettings& settings);
-  ~EmulatedLink();
-  EmulatedLink(EmulatedLink&&) noexcept;
 
-  void cut();  // all packets are lost, those under way too
-  void restore();
+  void cut() { set_cut(true); }  // all packets are lost, those under way too
+  void restore() { set_cut(false); }
   void set_loss(double probability);  // while it runs
-  bool is_cut() const;
-  LinkCounters forth() const;  // from a to b
-  LinkCounters back() const;
+  bool is_cut() const { return forth_->is_cut(); }
+  LinkCounters forth() const { return forth_->counters(); }  // from a to b
+  LinkCounters back() const { return back_->counters(); }
 
  private:
-  class Core;
-  std::unique_ptr<Core> core_;
+  void set_cut(bool cut);
+
+  wan::Socket a_, b_;  // the devices
+  std::unique_ptr<Direction> forth_, back_;
 };
+
+// Makes the TUN device of an end in its namespace and brings it up. The descriptor does not block; each packet on it begins
+// with a virtio_net_hdr. The device lives as long as the descriptor.
+wan::Socket open_tun(const LinkEnd& own, const LinkEnd& other, const LinkSettings& settings);
 
 }  // namespace maki::testbed

@@ -2,21 +2,17 @@
 #include "tests/testbed/measure.hpp"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 
 #include "tests/testbed/namespaces.hpp"
-#include "tests/testbed/relay_site.hpp"
 #include "tests/testbed/units.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/secure/key.hpp"
-#include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
 namespace {
@@ -97,17 +93,6 @@ MeasureSetup setup_of(MeasureOptions& o, const MeasuredLink& link, const Tempora
   return setup;
 }
 
-int respond_in_child(const MeasureSetup& setup, int descriptor) {
-  try {
-    const Wire wire(descriptor);
-    respond(setup, wire);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "wan_testbed: error at site 1: {}\n", error.what());
-    return 1;
-  }
-}
-
 }  // namespace
 
 int measure(int argc, char** argv) {
@@ -128,20 +113,10 @@ int measure(int argc, char** argv) {
                   options.settings.congestion);
     setup.relay = {{address, relay->port()}, key.file(), "measure"};
   }
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-    throw wan::Error("no socket pair", std::strerror(errno));
-  const pid_t child = fork();  // before there are threads
-  if (child == 0) {
-    close(pair[0]);
-    _exit(respond_in_child(setup, pair[1]));
-  }
-  close(pair[1]);
-  const wan::Socket own(pair[0]);
-  const Wire wire(own.descriptor());
+  const SiteProcess other("site 1", [&](const Wire& wire) { respond(setup, wire); });
   enter_namespace(setup.space[0]);
-  run_measurement(options, setup, link, wire, relay ? &*relay : nullptr);
-  return wait_for(child);
+  run_measurement(options, setup, link, other.wire(), relay ? &*relay : nullptr);
+  return other.wait();
 }
 
 }  // namespace maki::testbed

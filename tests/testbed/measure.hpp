@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,8 +15,6 @@
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
-
-class RelaySite;
 
 int measure(int argc, char** argv);
 
@@ -66,6 +65,35 @@ class Wire {
   void put(const void* data, std::size_t bytes) const;
   void get(void* data, std::size_t bytes) const;  // throws wan::Error where the other side has gone
   int descriptor_;
+};
+
+// A process of its own for another site, at the other end of a wire.
+class SiteProcess {
+ public:
+  // Forks: before there are threads. What `work` throws is printed as an error at `where`. Throws wan::Error.
+  SiteProcess(const std::string& where, const std::function<void(const Wire&)>& work);
+  Wire wire() const { return Wire(own_.descriptor()); }
+  int wait() const;  // until it ends; its exit status
+
+ private:
+  wan::Socket own_;
+  pid_t child_ = -1;
+};
+
+// A relay at a site of the testbed, for measurements through it.
+class RelaySite {
+ public:
+  // As a SiteProcess. The relay listens at `address` in the namespace `space`.
+  RelaySite(const std::string& space, const std::string& address, const std::string& key_file,
+            const std::string& congestion);
+  ~RelaySite();
+  RelaySite(const RelaySite&) = delete;
+  std::uint16_t port() const { return port_; }
+  double cpu_seconds() const;  // of the relay so far
+
+ private:
+  SiteProcess process_;
+  std::uint16_t port_ = 0;
 };
 
 // What both sides have to know.

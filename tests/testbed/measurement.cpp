@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "tests/testbed/measure.hpp"
-#include "tests/testbed/relay_site.hpp"
 #include "tests/testbed/units.hpp"
 #include "wan/net/error.hpp"
 

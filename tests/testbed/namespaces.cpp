@@ -23,6 +23,7 @@
 #include <thread>
 #include <utility>
 
+#include "wan/net/descriptor.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::testbed {
@@ -177,19 +178,18 @@ void Namespace::within(const std::function<void()>& work) const {
   });
 }
 
-pid_t Namespace::spawn(const std::vector<std::string>& command) const {
+pid_t spawn(const std::vector<std::string>& command, const std::string& name) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  const int space = open(path_of(name_).c_str(), O_RDONLY | O_CLOEXEC);
-  if (space < 0) fail("there is no namespace " + name_);
+  const wan::Descriptor space(open((name.empty() ? own_namespace() : path_of(name)).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!space.open()) fail("there is no namespace " + name);
   const pid_t child = fork();
   if (child == 0) {  // only calls that are safe after a fork among threads
     setpgid(0, 0);
-    if (setns(space, CLONE_NEWNET) == 0) execvp(arguments[0], arguments.data());
+    if (name.empty() || setns(space.descriptor(), CLONE_NEWNET) == 0) execvp(arguments[0], arguments.data());
     _exit(127);
   }
-  close(space);
   if (child < 0) fail("cannot start " + command.at(0));
   return child;
 }

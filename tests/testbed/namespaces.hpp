@@ -26,8 +26,6 @@ class Namespace {
   void enter() const;
   // Runs `work` inside, in a thread of its own, and waits. What it throws is thrown here.
   void within(const std::function<void()>& work) const;
-  // Starts a program inside, in a process group of its own. Its process id.
-  pid_t spawn(const std::vector<std::string>& command) const;
   // A setting such as "net.ipv4.tcp_rmem", of this namespace.
   void set(const std::string& setting, const std::string& value) const;
   std::string get(const std::string& setting) const;
@@ -48,6 +46,8 @@ class InsideNamespace {
 };
 
 void enter_namespace(const std::string& name);
+// Starts a program in a process group of its own, inside that namespace (no name: in the caller's). Its process id.
+pid_t spawn(const std::vector<std::string>& command, const std::string& name = "");
 // Exit status of a child as a shell tells it (128 + signal).
 int wait_for(pid_t child);
 // Removes the namespaces that a testbed left behind whose process is gone. How many.

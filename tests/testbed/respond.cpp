@@ -1,4 +1,4 @@
-// Site 1 of a measurement.
+// Site 1 of a measurement, and a relay on the way to it.
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -15,6 +16,7 @@
 #include "tests/testbed/namespaces.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/listener.hpp"
+#include "wan/net/relay/relay.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::testbed {
@@ -64,6 +66,28 @@ void Wire::get(void* data, std::size_t bytes) const {
   if (recv(descriptor_, data, bytes, MSG_WAITALL) != static_cast<ssize_t>(bytes))
     throw wan::Error("the other site's process has gone");
 }
+
+SiteProcess::SiteProcess(const std::string& where, const std::function<void(const Wire&)>& work) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    throw wan::Error("no socket pair", std::strerror(errno));
+  child_ = fork();
+  if (child_ != 0) {
+    close(pair[1]);
+    own_ = wan::Socket(pair[0]);
+    return;
+  }
+  close(pair[0]);
+  try {
+    work(Wire(pair[1]));
+    _exit(0);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "wan_testbed: error at {}: {}\n", where, error.what());
+    _exit(1);
+  }
+}
+
+int SiteProcess::wait() const { return wait_for(child_); }
 
 int plain_listen(const std::string& address, std::uint16_t& port) {
   const wan::Address local = wan::resolve_local({address, 0});
@@ -188,6 +212,49 @@ class Responder {
 void respond(const MeasureSetup& setup, const Wire& wire) {
   enter_namespace(setup.space[1]);
   Responder(setup, wire).run();
+}
+
+// ---- a relay on the way ------------------------------------------------------------------------------------------------
+
+namespace {
+
+void serve(const Wire& wire, const std::string& space, const wan::RelaySettings& settings) {
+  enter_namespace(space);
+  // A line for each stream would hide the table.
+  wan::set_log_sink([](wan::LogLevel level, const std::string& text) {
+    if (level != wan::LogLevel::kInfo) fmt::print(stderr, "relay: {}\n", text);
+  });
+  const wan::Relay relay(settings);
+  wire.put(relay.address().port);
+  while (wire.get<Order>().what != Order::kEnd) wire.put(Reply{cpu_seconds(), 1});
+}
+
+wan::RelaySettings settings_of(const std::string& address, const std::string& key_file, const std::string& congestion) {
+  wan::RelaySettings settings;
+  settings.listen = {address, 0};
+  settings.key_files = {key_file};
+  settings.socket.congestion = congestion;
+  return settings;
+}
+
+}  // namespace
+
+RelaySite::RelaySite(const std::string& space, const std::string& address, const std::string& key_file,
+                     const std::string& congestion)
+    : process_("the relay", [&](const Wire& wire) { serve(wire, space, settings_of(address, key_file, congestion)); }),
+      port_(process_.wire().get<std::uint16_t>()) {}
+
+RelaySite::~RelaySite() {
+  try {
+    process_.wire().put(Order{Order::kEnd, 0, 0, 0});
+  } catch (const wan::Error&) {  // it has gone already
+  }
+  process_.wait();
+}
+
+double RelaySite::cpu_seconds() const {
+  process_.wire().put(Order{Order::kUsage, 0, 0, 0});
+  return process_.wire().get<Reply>().time;
 }
 
 }  // namespace maki::testbed

@@ -16,7 +16,14 @@ class TemporaryFolder {
     if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
     path_ = name;
   }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  ~TemporaryFolder() {  // also of folders that a test has closed
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    for (const auto& item : fs::recursive_directory_iterator(path_, ignored))
+      if (item.is_directory() && !item.is_symlink())
+        fs::permissions(item.path(), fs::perms::owner_all, fs::perm_options::add, ignored);
+    fs::remove_all(path_, ignored);
+  }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   std::string operator/(const std::string& name) const { return path(name); }

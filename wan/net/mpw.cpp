@@ -1,28 +1,19 @@
 // MPWide's calls: those that are C++ only, then those that C sees too.
 #include "wan/net/mpw.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <vector>
 
 #include "wan/net/mpw/calls.hpp"
-#include "wan/net/mpw/table.hpp"
 #include "wan/net/socket/tcp.hpp"
 
-namespace mpw = maki::wan::mpw;
+using namespace maki::wan::mpw;
 
 namespace {
 
 constexpr int kDefaultPort = 6000;
 
-mpw::Table& table() { return mpw::Table::get(); }
-
 std::size_t size_of(int bytes) { return bytes > 0 ? static_cast<std::size_t>(bytes) : 0; }
-
-template <class Text>
-int init(Text* hosts, int* ports, int count) {
-  return mpw::guarded([&] { mpw::init({hosts, hosts + std::max(count, 0)}, ports, count); });
-}
 
 }  // namespace
 
@@ -39,57 +30,40 @@ int MPW_Init(std::string url) { return MPW_Init(url, kDefaultPort); }
 int MPW_Init() { return MPW_Init(nullptr, nullptr, 0); }
 
 int MPW_CreatePath(std::string host, int server_side_base_port, int num_streams) {
-  return mpw::reported([&] { return mpw::create_path(host, server_side_base_port, num_streams); });
+  return reported([&] { return create_path(host, server_side_base_port, num_streams); });
 }
 
 int MPW_CreatePathWithoutConnect(std::string host, int server_side_base_port, int streams_in_path) {
-  return mpw::reported([&] { return mpw::Table::get().add_path(host, server_side_base_port, streams_in_path); });
+  return reported([&] { return table().add_path(host, server_side_base_port, streams_in_path); });
 }
 
-int MPW_Send(char* sendbuf, long long int sendsize, int path) {
-  return mpw::guarded([&] { mpw::send(mpw::lanes_of_path(path), sendbuf, sendsize); });
-}
-
-int MPW_Recv(char* recvbuf, long long int recvsize, int path) {
-  return mpw::guarded([&] { mpw::receive(mpw::lanes_of_path(path), recvbuf, recvsize); });
-}
+int MPW_Send(char* sendbuf, long long int sendsize, int path) { return send_over({sendbuf, sendsize}, path); }
+int MPW_Recv(char* recvbuf, long long int recvsize, int path) { return receive_over({recvbuf, recvsize}, path); }
 
 int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int path) {
-  return mpw::guarded([&] {
-    const auto lanes = mpw::lanes_of_path(path);
-    mpw::send_receive(lanes, sendbuf, sendsize, lanes, recvbuf, recvsize);
-  });
+  return send_receive_over({sendbuf, sendsize}, {recvbuf, recvsize}, path);
 }
 
 int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize, int path) {
-  return mpw::guarded([&] {
-    const auto lanes = mpw::lanes_of_path(path);
-    return static_cast<int>(mpw::send_receive_unknown(lanes, sendbuf, sendsize, lanes, recvbuf, maxrecvsize));
-  });
+  return static_cast<int>(send_receive_unknown_over({sendbuf, sendsize}, {recvbuf, maxrecvsize}, path));
 }
 
 int MPW_Send(char* buf, long long int size, int* channels, int num_channels) {
-  return mpw::guarded([&] { mpw::send(mpw::lanes_of(channels, num_channels), buf, size); });
+  return send_over({buf, size}, channels, num_channels);
 }
 
 int MPW_Recv(char* buf, long long int size, int* channels, int num_channels) {
-  return mpw::guarded([&] { mpw::receive(mpw::lanes_of(channels, num_channels), buf, size); });
+  return receive_over({buf, size}, channels, num_channels);
 }
 
 int MPW_SendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* channel,
                  int num_channels) {
-  return mpw::guarded([&] {
-    const auto lanes = mpw::lanes_of(channel, num_channels);
-    mpw::send_receive(lanes, sendbuf, sendsize, lanes, recvbuf, recvsize);
-  });
+  return send_receive_over({sendbuf, sendsize}, {recvbuf, recvsize}, channel, num_channels);
 }
 
 long long int MPW_DSendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int maxrecvsize,
                             int* channel, int num_channels) {
-  return mpw::guarded([&] {
-    const auto lanes = mpw::lanes_of(channel, num_channels);
-    return mpw::send_receive_unknown(lanes, sendbuf, sendsize, lanes, recvbuf, maxrecvsize);
-  });
+  return send_receive_unknown_over({sendbuf, sendsize}, {recvbuf, maxrecvsize}, channel, num_channels);
 }
 
 char* MPW_DNSResolve(std::string host) { return MPW_DNSResolve(host.data()); }
@@ -104,116 +78,128 @@ char* MPW_DNSResolve(char* host) {
     address = maki::wan::resolve({host, 0}).front().host();
     return address.data();
   } catch (const std::exception& error) {
-    mpw::report_error(error.what());
+    report_error(error.what());
   }
   return nullptr;
 }
 
 int MPW_ConnectPath(int path_id, bool server_wait) {
-  return mpw::reported([&] { table().connect(table().channels_of(path_id), server_wait); });
+  return reported([&] { table().connect(table().channels_of(path_id), server_wait); });
 }
 
 int MPW_DestroyPath(int path) {
-  return mpw::reported([&] { table().remove_path(path); });
+  return reported([&] { table().remove_path(path); });
 }
 
 int MPW_Finalize(void) {
-  return mpw::guarded([] {
+  return guarded([] {
     table().finalize();
-    mpw::forget_exchanges();
+    begun().forget_all();
   });
 }
 
 void MPW_CloseChannels(int* channels, int num_channels) {
-  mpw::guarded([&] { table().close(mpw::numbers(channels, num_channels)); });
+  guarded([&] { table().close(numbers(channels, num_channels)); });
 }
 
 void MPW_ReOpenChannels(int* channels, int num_channels) {
-  mpw::guarded([&] { table().reopen(mpw::numbers(channels, num_channels)); });
+  guarded([&] { table().reopen(numbers(channels, num_channels)); });
 }
 
 void MPW_Print(void) {
-  mpw::guarded([] { std::fputs(table().describe().c_str(), stdout); });
+  guarded([] { std::fputs(table().describe().c_str(), stdout); });
 }
 
 int MPW_NumChannels(void) { return table().channel_count(); }
 
 int MPW_PSendRecv(char** sendbuf, long long int* sendsize, char** recvbuf, long long int* recvsize, int* channel,
                   int num_channels) {
-  return mpw::guarded([&] {
-    const auto lanes = mpw::lanes_of(channel, num_channels);
-    mpw::Exchange exchange;
-    exchange.receive(lanes, mpw::parts_of(recvbuf, recvsize, num_channels));
-    exchange.send(lanes, mpw::parts_of(sendbuf, sendsize, num_channels));
+  return guarded([&] {
+    const Lanes lanes = lanes_of(channel, num_channels);
+    Exchange exchange;
+    exchange.receive(lanes, parts_of(recvbuf, recvsize, num_channels));
+    exchange.send(lanes, parts_of(sendbuf, sendsize, num_channels));
     exchange.wait();
   });
 }
 
 int MPW_PSend(char** sendbuf, long long int* sendsize, int* channel, int num_channels) {
-  return mpw::guarded([&] {
-    mpw::Exchange exchange;
-    exchange.send(mpw::lanes_of(channel, num_channels), mpw::parts_of(sendbuf, sendsize, num_channels));
+  return guarded([&] {
+    Exchange exchange;
+    exchange.send(lanes_of(channel, num_channels), parts_of(sendbuf, sendsize, num_channels));
     exchange.wait();
   });
 }
 
 int MPW_PRecv(char** recvbuf, long long int* recvsize, int* channel, int num_channels) {
-  return mpw::guarded([&] {
-    mpw::Exchange exchange;
-    exchange.receive(mpw::lanes_of(channel, num_channels), mpw::parts_of(recvbuf, recvsize, num_channels));
+  return guarded([&] {
+    Exchange exchange;
+    exchange.receive(lanes_of(channel, num_channels), parts_of(recvbuf, recvsize, num_channels));
     exchange.wait();
   });
 }
 
 int MPW_Cycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send,
               int num_ch_send, int* ch_recv, int num_ch_recv) {
-  return mpw::guarded([&] {
-    const auto to = mpw::lanes_of(ch_send, num_ch_send), from = mpw::lanes_of(ch_recv, num_ch_recv);
-    mpw::send_receive(to, sendbuf, sendsize, from, recvbuf, recvsize);
+  return guarded([&] {
+    const Lanes to = lanes_of(ch_send, num_ch_send), from = lanes_of(ch_recv, num_ch_recv);
+    send_receive(to, {sendbuf, sendsize}, from, {recvbuf, recvsize});
   });
 }
 
 long long int MPW_DCycle(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int* ch_send,
                          int num_ch_send, int* ch_recv, int num_ch_recv) {
-  return mpw::guarded([&] {
-    const auto to = mpw::lanes_of(ch_send, num_ch_send), from = mpw::lanes_of(ch_recv, num_ch_recv);
-    return mpw::send_receive_unknown(to, sendbuf, sendsize, from, recvbuf, recvsize);
+  return guarded([&] {
+    const Lanes to = lanes_of(ch_send, num_ch_send), from = lanes_of(ch_recv, num_ch_recv);
+    return send_receive_unknown(to, {sendbuf, sendsize}, from, {recvbuf, recvsize});
   });
 }
 
 void MPW_Relay(int* channels, int* channels2, int num_channels) {
-  mpw::guarded([&] {
-    const auto one = mpw::lanes_of(channels, num_channels), other = mpw::lanes_of(channels2, num_channels);
+  guarded([&] {
+    const Lanes one = lanes_of(channels, num_channels), other = lanes_of(channels2, num_channels);
     std::vector<std::shared_ptr<maki::wan::Path>> used;
-    std::vector<mpw::RelayLane> lanes;
+    std::vector<RelayLane> lanes;
     for (std::size_t i = 0; i < one.size(); ++i) {
-      for (const mpw::Lane* lane : {&one[i], &other[i]}) used.push_back(lane->link->path());
+      for (const Lane* lane : {&one[i], &other[i]}) used.push_back(lane->link->path());
       lanes.push_back({used.end()[-2].get(), one[i].tag, used.back().get(), other[i].tag});
     }
-    mpw::relay(lanes, table().environment().settings.message_limit);
+    relay(lanes, table().environment().settings.message_limit);
   });
 }
 
 void MPW_Barrier(int channel) {
-  mpw::guarded([&] { mpw::barrier(table().lane(channel)); });
+  guarded([&] { barrier(table().lane(channel)); });
 }
 
 int MPW_ISendRecv(char* sendbuf, long long int sendsize, char* recvbuf, long long int recvsize, int path) {
-  return mpw::guarded(
-      [&] { return mpw::begin_send_receive(mpw::lanes_of_path(path), sendbuf, sendsize, recvbuf, recvsize); });
+  return guarded([&] {
+    const Lanes lanes = lanes_of(path);
+    auto exchange = std::make_shared<Exchange>();
+    begin(*exchange, lanes, {sendbuf, sendsize}, lanes, {recvbuf, recvsize});
+    return begun().add(std::move(exchange));
+  });
 }
 
 bool MPW_Has_NBE_Finished(int NBE_id) {
-  return mpw::guarded([&] { return mpw::has_finished(NBE_id); });
+  return guarded([&] {
+    const auto exchange = begun().find(NBE_id);
+    return !exchange || exchange->test();
+  });
 }
 
 void MPW_Wait(int NBE_id) {
-  mpw::guarded([&] { mpw::wait_for(NBE_id); });
+  guarded([&] {
+    const auto exchange = begun().find(NBE_id);
+    if (!exchange) return;
+    exchange->wait();
+    begun().forget(NBE_id);
+  });
 }
 
 void MPW_splitBuf(char* buf, long long int bsize, int num_chunks, char** split_buf, long long int* chunk_sizes) {
-  mpw::guarded([&] {
-    const auto parts = mpw::split(buf, bsize, num_chunks);
+  guarded([&] {
+    const auto parts = split(buf, bsize, num_chunks);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       split_buf[i] = parts[i].data;
       chunk_sizes[i] = static_cast<long long>(parts[i].size);
@@ -222,26 +208,26 @@ void MPW_splitBuf(char* buf, long long int bsize, int num_chunks, char** split_b
 }
 
 void MPW_setChunkSize(int sending, int receiving) {
-  mpw::guarded([&] { table().set_chunks(size_of(sending), size_of(receiving)); });
+  guarded([&] { table().set_chunks(size_of(sending), size_of(receiving)); });
 }
 
 void MPW_setWin(int channel, int size) {
-  mpw::guarded([&] { table().set_window({channel}, size_of(size)); });
+  guarded([&] { table().set_window({channel}, size_of(size)); });
 }
 
 void MPW_setPathWin(int path, int size) {
-  mpw::guarded([&] { table().set_window(table().channels_of(path), size_of(size)); });
+  guarded([&] { table().set_window(table().channels_of(path), size_of(size)); });
 }
 
 void MPW_setPacingRate(double rate) {
-  mpw::guarded([&] { table().set_pacing(rate); });
+  guarded([&] { table().set_pacing(rate); });
 }
 
 double MPW_getPacingRate(void) { return table().pacing(); }
 void MPW_setAutoTuning(bool b) { table().set_autotuning(b); }
 bool MPW_AutoTuning(void) { return table().autotuning(); }
 
-MPW_ErrorHandler MPW_SetErrorHandler(MPW_ErrorHandler handler) { return mpw::set_error_handler(handler); }
+MPW_ErrorHandler MPW_SetErrorHandler(MPW_ErrorHandler handler) { return error_handler.exchange(handler); }
 
 // ---- forms of what is C++ in mpw.h ----
 

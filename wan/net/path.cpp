@@ -1,8 +1,13 @@
 #include "wan/net/path.hpp"
 
 #include <fmt/format.h>
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <thread>
 
 #include "wan/net/path/path_core.hpp"
+#include "wan/net/socket/event_loop.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
@@ -112,6 +117,38 @@ bool Path::close(double seconds) {
   return core_->close(seconds);  // other threads may hold on to the path: their calls throw from now on
 }
 
+// ---- I/O threads ---------------------------------------------------------------------------------------------------
+
+Context::Context(int threads) {
+  if (threads < 1 || threads > 256) throw Error("a context of " + std::to_string(threads) + " I/O threads", "1 to 256");
+  loops_.resize(static_cast<std::size_t>(threads));
+}
+
+Context::~Context() = default;
+
+EventLoop& Context::next_loop() {
+  const std::lock_guard lock(mutex_);
+  const std::size_t turn = next_++ % loops_.size();
+  if (!loops_[turn]) loops_[turn] = std::make_unique<EventLoop>("maki-wan-" + std::to_string(turn));
+  return *loops_[turn];
+}
+
+EventLoop& Context::handshakes() {
+  const std::lock_guard lock(mutex_);
+  if (!handshakes_) handshakes_ = std::make_unique<EventLoop>("maki-handshakes");
+  return *handshakes_;
+}
+
+// Never destroyed, for paths may be static objects that close after it. So its threads may still be in OpenSSL while
+// the process ends, and OpenSSL must not take itself apart then.
+Context& Context::shared() {
+  static Context* const shared = [] {
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
+    return new Context(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)));
+  }();
+  return *shared;
+}
+
 // ---- requests ------------------------------------------------------------------------------------------------------
 
 void Operation::end(std::size_t size, std::exception_ptr error, Bytes bytes) {
@@ -125,11 +162,6 @@ void Operation::end(std::size_t size, std::exception_ptr error, Bytes bytes) {
     done_at_ = Clock::now();
   }
   changed_.notify_all();
-}
-
-bool Operation::done() const {
-  const std::lock_guard lock(mutex_);
-  return done_;
 }
 
 bool Operation::wait(std::optional<double> seconds) const {

@@ -10,19 +10,42 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "wan/net/context.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::wan {
 
+class EventLoop;
 class PathCore;
 class Operation;
+
+// The I/O threads that serve all paths of a process, and one apart for those who come to its listeners: until they have
+// shown who they are, what they cost is their own. Each thread starts when it is first needed and stays.
+class Context {
+ public:
+  explicit Context(int threads = 1);  // for paths, at most
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  EventLoop& next_loop();   // in turn; a path stays with its loop
+  EventLoop& handshakes();  // for listeners, and for connections until they belong to a path
+
+  // For callers that need no Context of their own: a thread for each core, at most eight.
+  static Context& shared();
+
+ private:
+  std::mutex mutex_;  // of all that follows
+  std::vector<std::unique_ptr<EventLoop>> loops_;
+  std::unique_ptr<EventLoop> handshakes_;
+  std::size_t next_ = 0;
+};
 
 using Tag = std::uint64_t;
 inline constexpr Tag kMaxTag = (Tag{1} << 62) - 1;  // higher ones are the library's own

@@ -51,7 +51,7 @@ void HostileCaller::open() try {
   const auto number = static_cast<Number>(below(random_, kNumbers));
   auto stream = std::make_unique<test::HandMadeStream>(victim_, security_);
   const bool anew = session_ == SessionId{};
-  Hello hello = test::hello(number, ++epochs_[number], session_);
+  Hello hello = test::hello_of(number, ++epochs_[number], session_);
   if (one_in(random_, 30)) hello.unmatched_limit = hello.message_limit = ~0ull;
   if (one_in(random_, 30)) hello.patience = one_in(random_, 2) ? 1e-300 : 1e300;
   const Welcome welcome = stream->greet(hello);
@@ -76,7 +76,7 @@ Welcome HostileListener::welcome() {
 }
 
 void HostileListener::open() try {
-  auto stream = std::make_unique<test::HandMadeStream>(listener_.accept_socket(1), security_);
+  auto stream = std::make_unique<test::HandMadeStream>(listener_.accept(1), security_);
   const Hello hello = stream->hear();
   if (hello.is_new()) {
     session_.fill(static_cast<std::byte>(1 + below(random_, 200)));

@@ -53,7 +53,7 @@ class HostileCaller : public Attack {
 class HostileListener : public Attack {
  public:
   using Attack::Attack;
-  Endpoint address() const { return {"127.0.0.1", listener_.address().port()}; }
+  Endpoint address() const { return listener_.endpoint(); }
   void open() override;  // takes in who has called
 
  private:

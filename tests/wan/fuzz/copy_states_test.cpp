@@ -4,13 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <future>
-#include <thread>
 
 #include "tests/wan/fuzz/copy_maker.hpp"
 #include "tests/wan/net/copy/copy_fixture.hpp"
-#include "tests/wan/net/path/pair.hpp"
 #include "wan/net/copy/client.hpp"
-#include "wan/net/copy/server.hpp"
 
 namespace maki::wan::fuzz {
 namespace {
@@ -97,12 +94,10 @@ void CopyStates::clients(std::uint64_t messages) {
   run_rounds(std::string("hostile copy client, ") + mode(), messages, [&](std::uint64_t seed) {
     Random random(seed);
     Place place;
-    Listener listener({"127.0.0.1", 0}, security, small());
-    copy::ServerOptions options;
-    options.others = copy::Share{.root = place.folder.string(), .read_only = one_in(random, 4)};
-    copy::Server server(options);
-    std::thread serving([&] { server.run(listener); });
-    const auto connect = [&] { return Path::connect(listener.address(), security, small()); };
+    copy::ServerOptions options = copy::sharing(place.folder);
+    options.others->read_only = one_in(random, 4);
+    copy::RunningServer server(options, security, small());
+    const auto connect = [&] { return Path::connect(server.address(), security, small()); };
     std::uint64_t sent = 0;
     for (int copies = 0; copies < kCopies; ++copies) {
       HostileCopier copier(random, connect());
@@ -116,7 +111,6 @@ void CopyStates::clients(std::uint64_t messages) {
     EXPECT_TRUE(copy::Client(connect()).pull({"honest"}, got.string()).complete());
     EXPECT_EQ(copy::read_file(got), "honest");
     server.stop();
-    serving.join();
     place.expect_kept();
     return sent;
   });

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "wan/net/path/received_set.hpp"
-
 namespace maki::wan::fuzz {
 namespace {
 

@@ -68,13 +68,13 @@ class HostileRelayClient {
 void expect_passed_on(Rig& rig, std::list<Socket>& arrived) {
   auto reached = std::async(std::launch::async, [&] { return test::reach(rig.at(), rig.key, "server"); });
   const auto take_in = [&] {
-    while (test::ready(rig.server.socket(), POLLIN, 1)) arrived.push_back(rig.server.accept());
+    while (test::ready(rig.server.descriptor(), POLLIN, 1)) arrived.push_back(rig.server.accept());
   };
   while (reached.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) take_in();
   const Socket here = reached.get();
   const std::vector<std::byte> words(100, std::byte{7});
   test::put(here, words);
-  EXPECT_TRUE(test::eventually([&] {
+  EXPECT_TRUE(test::comes_true([&] {
     take_in();
     for (const Socket& one : arrived) {
       std::byte heard[100];
@@ -102,7 +102,7 @@ void clients(std::uint64_t count) {
       clients.remove_if([&](HostileRelayClient& client) { return one_in(random, 3) && !client.go_on(); });
       if (clients.size() > kOpen)
         clients.erase(std::next(clients.begin(), static_cast<long>(below(random, clients.size()))));
-      while (test::ready(rig.server.socket(), POLLIN, 0)) arrived.push_back(rig.server.accept());
+      while (test::ready(rig.server.descriptor(), POLLIN, 0)) arrived.push_back(rig.server.accept());
       while (arrived.size() > kOpen) arrived.pop_front();
     }
     expect_passed_on(rig, arrived);

@@ -1,4 +1,4 @@
-// A program as one writes it for MPWide, with every call: two sides, each started with its number and the other's host.
+// A program as one writes it for MPWide, with every call (plain_c.c has the forms for C): two sides, each started with its number and the other's host.
 //   every_call 0|1 HOST PORT [default-port]
 // All that arrives is checked. The last argument adds MPW_Init(host), whose port is fixed. Ends with status 0.
 #include <unistd.h>
@@ -181,36 +181,6 @@ void cycles() {
   CHECK(equal(sent.begin(), sent.begin() + came, room.begin()));
 }
 
-void forms_for_c() {
-  char word[8] = "seven..", got[8] = "";
-  MPW_SendRecv1_c(word, 8, got, 8, 6);
-  CHECK(!strcmp(word, got));
-  memset(got, 0, 8);
-  auto two = channels(0, 2);
-  MPW_SendRecv_c(word, 8, got, 8, two.data(), 2);
-  CHECK(!strcmp(word, got));
-  memset(got, 0, 8);
-  MPW_Send_c(word, 8, two.data(), 2);
-  MPW_Recv_c(got, 8, two.data(), 2);
-  CHECK(!strcmp(word, got));
-  CHECK(MPW_DSendRecv_c(word, 8, got, 8, two.data(), 2) == 8);
-  char name[256];
-  snprintf(name, sizeof name, "%s", host.c_str());
-  CHECK(MPW_Init1_c(name, base + 50) == 0);
-  char* names[2] = {name, name};
-  int ports[2] = {base + 51, base + 52};
-  CHECK(MPW_Init_c(names, ports, 2) == 0);
-  const int path = MPW_CreatePath_c(name, base + 55, 2);
-  CHECK(path >= 0);
-  CHECK(MPW_PathSend_c(word, 8, path) == 0 && MPW_PathRecv_c(got, 8, path) == 0);
-  CHECK(MPW_PathSendRecv_c(word, 8, got, 8, path) == 0);
-  CHECK(MPW_PathDSendRecv_c(word, 8, got, 8, path) == 8);
-  CHECK(MPW_DestroyPath(path) == 0);
-  const int idle = MPW_CreatePathWithoutConnect_c(name, base + 58, 1);
-  CHECK(idle == path);
-  CHECK(MPW_DestroyPath(idle) == 0);
-}
-
 void closing_and_reopening() {
   MPW_setWin(0, 1 << 20);
   auto four = channels(0, 4);
@@ -333,8 +303,6 @@ int main(int argc, char** argv) {
   stage("buffers");
   cycles();
   stage("cycles");
-  forms_for_c();
-  stage("forms for C");
   over_paths();
   stage("paths");
   relaying();

@@ -62,17 +62,22 @@ static void over_channels(char* out, char* in) {
 }
 
 static void over_a_path(char* host, int port, char* out, char* in) {
-  int exchange;
+  int exchange, idle;
   const int path = MPW_CreatePath_c(host, port, 2);
   CHECK(path >= 0);
   CHECK(MPW_PathSendRecv_c(out, kBytes, in, kBytes, path) == 0);
   CHECK(came(in, 1 - me, kBytes));
+  CHECK(MPW_PathSend_c(out, 9, path) == 0 && MPW_PathRecv_c(in, 9, path) == 0);
+  CHECK(came(in, 1 - me, 9));
   CHECK(MPW_PathDSendRecv_c(out, 5, in, kBytes, path) == 5);
   exchange = MPW_ISendRecv(out, kBytes, in, kBytes, path);
   (void)MPW_Has_NBE_Finished(exchange);
   MPW_Wait(exchange);
   CHECK(came(in, 1 - me, kBytes));
   CHECK(MPW_DestroyPath(path) == 0);
+  idle = MPW_CreatePathWithoutConnect_c(host, port + 5, 1);
+  CHECK(idle == path);
+  CHECK(MPW_DestroyPath(idle) == 0);
 }
 
 int main(int argc, char** argv) {

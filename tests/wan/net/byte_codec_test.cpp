@@ -3,20 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/wan/helpers.hpp"
+
 namespace maki::wan {
 namespace {
 
 ByteReader reader(std::span<const std::byte> bytes) { return {bytes, "a message", "a message makes no sense"}; }
 
-template <class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const ProtocolError& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::error_of;
 
 TEST(ByteCodec, WhatWasPutIsReadAgain) {
   ByteWriter out;
@@ -41,18 +35,21 @@ TEST(ByteCodec, WhatWasPutIsReadAgain) {
 
 TEST(ByteCodec, NothingIsReadBeyondTheEnd) {
   const std::array<std::byte, 3> three{std::byte{2}, std::byte{0}, std::byte{9}};
-  EXPECT_EQ(error_of([&] { reader(three).number<std::uint32_t>(); }), "a message is too short");
-  EXPECT_EQ(error_of([&] { reader(three).text<std::uint16_t>(100); }), "a message is too short");
-  EXPECT_EQ(error_of([&] { reader(three).bytes(~std::size_t{0}); }), "a message is too short");
-  EXPECT_EQ(error_of([&] { reader(three).end(); }), "a message is too long");
+  EXPECT_EQ(error_of<ProtocolError>([&] { reader(three).number<std::uint32_t>(); }), "a message is too short");
+  EXPECT_EQ(error_of<ProtocolError>([&] { reader(three).text<std::uint16_t>(100); }), "a message is too short");
+  EXPECT_EQ(error_of<ProtocolError>([&] { reader(three).bytes(~std::size_t{0}); }), "a message is too short");
+  EXPECT_EQ(error_of<ProtocolError>([&] { reader(three).end(); }), "a message is too long");
 }
 
 TEST(ByteCodec, WhatCannotBeIsSaid) {
   const std::array<std::byte, 3> three{std::byte{2}, std::byte{0}, std::byte{9}};
-  EXPECT_EQ(error_of([&] { reader(three).flag(); }), "a message makes no sense (a flag is neither 0 nor 1)");
-  EXPECT_EQ(error_of([&] { reader(three).number<std::uint8_t>(1, "two"); }), "a message makes no sense (two)");
-  EXPECT_EQ(error_of([&] { reader(three).text<std::uint8_t>(1); }), "a message makes no sense (a text is too long)");
-  EXPECT_EQ(error_of([&] { reader(three).zeros(1, "set"); }), "a message makes no sense (set)");
+  EXPECT_EQ(error_of<ProtocolError>([&] { reader(three).flag(); }),
+            "a message makes no sense (a flag is neither 0 nor 1)");
+  EXPECT_EQ(error_of<ProtocolError>([&] { reader(three).number<std::uint8_t>(1, "two"); }),
+            "a message makes no sense (two)");
+  EXPECT_EQ(error_of<ProtocolError>([&] { reader(three).text<std::uint8_t>(1); }),
+            "a message makes no sense (a text is too long)");
+  EXPECT_EQ(error_of<ProtocolError>([&] { reader(three).zeros(1, "set"); }), "a message makes no sense (set)");
 }
 
 }  // namespace

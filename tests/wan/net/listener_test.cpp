@@ -2,19 +2,14 @@
 #include "wan/net/listener.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
-#include <thread>
+#include <future>
 
+#include "tests/wan/net/path/dialled.hpp"
 #include "tests/wan/net/path/pair.hpp"
-#include "tests/wan/net/path/raw_peer.hpp"
 #include "tests/wan/net/secure/service.hpp"
-#include "wan/net/error.hpp"
-#include "wan/net/path/dial.hpp"
-#include "wan/net/socket/event_loop.hpp"
 
 namespace maki::wan {
 namespace {
@@ -22,42 +17,17 @@ namespace {
 using test::hello_of;
 using test::RawPeer;
 
-class LogLines {
- public:
-  LogLines() {
-    set_log_sink([this](LogLevel, const std::string& line) {
-      std::lock_guard lock(mutex_);
-      lines_.push_back(line);
-    });
-  }
-  ~LogLines() { set_log_sink({}); }
-  std::vector<std::string> lines() {
-    std::lock_guard lock(mutex_);
-    return lines_;
-  }
-  bool has(const std::string& part) {
-    for (const auto& line : lines()) {
-      if (line.find(part) != std::string::npos) return true;
-    }
-    return false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
-
 class ListenerTest : public testing::Test {
  protected:
   Listener listen(const ListenerLimits& limits = {}, const PathSettings& settings = {}) {
     return Listener({"127.0.0.1", 0}, test::insecure(), settings, limits);
   }
-  LogLines log_;
+  test::Log log_;
 };
 
 TEST_F(ListenerTest, WelcomesANewSessionAndItsStreams) {
   Listener listener = listen();
-  RawPeer first = RawPeer::connect_to(listener.address());
+  RawPeer first(listener.address());
   const auto welcome = first.greet(hello_of(0, 1));
   ASSERT_TRUE(welcome.has_value());
   EXPECT_EQ(welcome->answer, Answer::kWelcome);
@@ -66,7 +36,7 @@ TEST_F(ListenerTest, WelcomesANewSessionAndItsStreams) {
   Accepted accepted = listener.accept();
   EXPECT_EQ(accepted.name, "raw");
   EXPECT_EQ(accepted.identity, "");
-  RawPeer second = RawPeer::connect_to(listener.address());
+  RawPeer second(listener.address());
   const auto joined = second.greet(hello_of(1, 1, welcome->session));
   ASSERT_TRUE(joined.has_value());
   EXPECT_EQ(joined->answer, Answer::kWelcome);
@@ -81,7 +51,7 @@ TEST_F(ListenerTest, SessionsDiffer) {
   std::vector<RawPeer> peers;
   std::vector<SessionId> sessions;
   for (int i = 0; i < 5; ++i) {
-    peers.push_back(RawPeer::connect_to(listener.address()));
+    peers.emplace_back(listener.address());
     sessions.push_back(peers.back().greet(hello_of(0, 1)).value().session);
   }
   std::sort(sessions.begin(), sessions.end());
@@ -89,13 +59,9 @@ TEST_F(ListenerTest, SessionsDiffer) {
 }
 
 TEST_F(ListenerTest, RefusesWhatCannotBe) {
-  ListenerLimits limits;
-  limits.streams_per_path = 2;
-  Listener listener = listen(limits);
-  const auto answer_to = [&](const Hello& hello) {
-    return RawPeer::connect_to(listener.address()).greet(hello).value().answer;
-  };
-  RawPeer peer = RawPeer::connect_to(listener.address());
+  Listener listener = listen({.streams_per_path = 2});
+  const auto answer_to = [&](const Hello& hello) { return RawPeer(listener.address()).greet(hello).value().answer; };
+  RawPeer peer(listener.address());
   const Welcome welcome = peer.greet(hello_of(0, 5)).value();
   EXPECT_EQ(welcome.answer, Answer::kWelcome);
   EXPECT_EQ(welcome.streams, 2u);
@@ -114,16 +80,14 @@ TEST_F(ListenerTest, RefusesWhatCannotBe) {
 }
 
 TEST_F(ListenerTest, DropsTheOldestOfTooManyWhoSayNothing) {
-  ListenerLimits limits;
-  limits.half_open = 4;
-  Listener listener = listen(limits);
+  Listener listener = listen({.half_open = 4});
   std::vector<RawPeer> silent;
-  for (int i = 0; i < 6; ++i) silent.push_back(RawPeer::connect_to(listener.address()));
+  for (int i = 0; i < 6; ++i) silent.emplace_back(listener.address());
   EXPECT_TRUE(silent[0].closed());
   EXPECT_TRUE(silent[1].closed());
   EXPECT_TRUE(silent[5].quiet(50));
   EXPECT_EQ(silent[5].greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
-  EXPECT_EQ(RawPeer::connect_to(listener.address()).greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
+  EXPECT_EQ(RawPeer(listener.address()).greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
 }
 
 // Strangers that come from one address in any number.
@@ -131,19 +95,13 @@ std::vector<RawPeer> crowd_from(const std::string& address, const Endpoint& list
   PathSettings settings;
   settings.local_address = address;
   std::vector<RawPeer> peers;
-  for (int i = 0; i < count; ++i) {
-    Socket socket = start_connect(resolve(listener).front(), settings);
-    EXPECT_TRUE(test::wait_ready(socket.descriptor(), POLLOUT));
-    peers.emplace_back(std::move(socket));
-  }
+  for (int i = 0; i < count; ++i) peers.emplace_back(test::connect_now(listener, settings));
   return peers;
 }
 
 TEST_F(ListenerTest, ACrowdFromOneAddressCrowdsOutItselfOnly) {
-  ListenerLimits limits;
-  limits.half_open = 4;
-  Listener listener = listen(limits);
-  RawPeer honest = RawPeer::connect_to(listener.address());  // slow to speak, as over a long way
+  Listener listener = listen({.half_open = 4});
+  RawPeer honest(listener.address());  // slow to speak, as over a long way
   std::vector<RawPeer> strangers = crowd_from("127.0.0.2", listener.address(), 60);
   for (int i = 0; i < 57; ++i) EXPECT_TRUE(strangers[static_cast<std::size_t>(i)].closed());
   EXPECT_EQ(honest.greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
@@ -153,9 +111,7 @@ TEST_F(ListenerTest, ACrowdFromOneAddressCrowdsOutItselfOnly) {
 TEST_F(ListenerTest, WhoHasShownItsKeyIsNoStranger) {
   test::TemporaryFolder folder;
   const Security key = test::new_key(folder);
-  ListenerLimits limits;
-  limits.half_open = 4;
-  Listener listener({"127.0.0.1", 0}, key, {}, limits);
+  Listener listener({"127.0.0.1", 0}, key, {}, {.half_open = 4});
   test::HandMadeStream honest(listener.address(), key);
   test::HandMadeStream(listener.address(), key).greet(hello_of(0, 1));  // the handshake before it is over there too
   std::vector<RawPeer> strangers = crowd_from("127.0.0.1", listener.address(), 60);
@@ -211,7 +167,7 @@ TEST_F(ListenerTest, ClosesOnThoseWhoTakeTooLong) {
   PathSettings settings;
   settings.handshake_timeout = 0.1;
   Listener listener = listen({}, settings);
-  RawPeer silent = RawPeer::connect_to(listener.address()), slow = RawPeer::connect_to(listener.address());
+  RawPeer silent(listener.address()), slow(listener.address());
   const auto hello = encode(hello_of(0, 1));
   slow.write(std::span(hello).first(100));
   EXPECT_TRUE(silent.closed());
@@ -222,29 +178,27 @@ TEST_F(ListenerTest, ClosesOnThoseWhoTakeTooLong) {
 TEST_F(ListenerTest, NonsenseIsClosedAndDoesNotFloodTheLog) {
   Listener listener = listen();
   for (int i = 0; i < 300; ++i) {
-    RawPeer peer = RawPeer::connect_to(listener.address());
+    RawPeer peer(listener.address());
     peer.write(std::string(kHelloBytes, static_cast<char>(i)));
     if (static_cast<char>(i) == 0x16) {  // as TLS begins: told that there is none here
       EXPECT_EQ(peer.read_welcome().value().answer, Answer::kRefused);
     }
     EXPECT_TRUE(peer.closed());
   }
-  const auto lines = log_.lines();
+  const auto lines = log_.all();
   const auto count =
       std::count_if(lines.begin(), lines.end(), [](const auto& line) { return line.find("refused 127.0.0.1") == 0; });
   EXPECT_GE(count, 1);
   EXPECT_LE(count, 60);  // a second each, on a very slow machine
-  EXPECT_EQ(RawPeer::connect_to(listener.address()).greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
+  EXPECT_EQ(RawPeer(listener.address()).greet(hello_of(0, 1)).value().answer, Answer::kWelcome);
 }
 
 TEST_F(ListenerTest, OnlyLivingPathsCountAgainstTheLimit) {
-  ListenerLimits limits;
-  limits.sessions = 2;
-  Listener listener = listen(limits);
+  Listener listener = listen({.sessions = 2});
   std::vector<Accepted> accepted;
   std::vector<RawPeer> peers;  // end first, so that no path waits for their goodbyes
   const auto call = [&] {
-    peers.push_back(RawPeer::connect_to(listener.address()));
+    peers.emplace_back(listener.address());
     return peers.back().greet(hello_of(0, 1)).value().answer;
   };
   for (int i = 0; i < 2; ++i) {
@@ -253,31 +207,28 @@ TEST_F(ListenerTest, OnlyLivingPathsCountAgainstTheLimit) {
   }
   EXPECT_EQ(call(), Answer::kBusy);
   peers[0].close();
-  for (int i = 0; i < 1000 && accepted[0].path.status().up; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(test::comes_true([&] { return !accepted[0].path.status().up; }));
   accepted[0].path.close(0.1);
   EXPECT_EQ(call(), Answer::kWelcome);
 }
 
 TEST_F(ListenerTest, OutOfDescriptorsItWaitsAndGoesOn) {
   Listener listener = listen();
-  RawPeer peer = RawPeer::connect_to(listener.address());
+  RawPeer peer(listener.address());
   const auto before_it = peer.greet(hello_of(0, 1));
   ASSERT_TRUE(before_it.has_value());
   Socket ready(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  rlimit tight = before;
-  tight.rlim_cur = static_cast<rlim_t>(Socket(dup(0)).descriptor());
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
-  const Address target = resolve({"127.0.0.1", listener.address().port}).front();
-  ASSERT_EQ(connect(ready.descriptor(), reinterpret_cast<const sockaddr*>(&target.storage), target.length), 0);
-  RawPeer late(std::move(ready));
-  late.write(encode(hello_of(0, 1)));
-  EXPECT_TRUE(late.quiet(500));
-  EXPECT_TRUE(log_.has("ulimit"));
-  EXPECT_LE(log_.lines().size(), 20u);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  const Address target = resolve(listener.address()).front();
+  RawPeer late{Socket()};
+  {
+    const test::NoDescriptors shortage;
+    ASSERT_EQ(connect(ready.descriptor(), reinterpret_cast<const sockaddr*>(&target.storage), target.length), 0);
+    late = RawPeer(std::move(ready));
+    late.write(encode(hello_of(0, 1)));
+    EXPECT_TRUE(late.quiet(500));
+    EXPECT_TRUE(log_.has("ulimit"));
+    EXPECT_LE(log_.all().size(), 20u);
+  }
   EXPECT_EQ(late.read_welcome().value().answer, Answer::kWelcome);
 }
 
@@ -285,19 +236,15 @@ TEST_F(ListenerTest, SaysWhyItCannotBeHad) {
   Listener listener = listen();
   EXPECT_THROW(Listener(Endpoint{"127.0.0.1", listener.address().port}, test::insecure(), {}), Error);
   EXPECT_THROW(Listener(Endpoint{"127.0.0.1", 0}, Security{}, {}), SecurityError);
-  PathSettings wrong;
-  wrong.streams = 0;
-  EXPECT_THROW(listen({}, wrong), Error);
-  ListenerLimits none;
-  none.sessions = 0;
-  EXPECT_THROW(listen(none), Error);
+  EXPECT_THROW(listen({}, test::streams(0)), Error);
+  EXPECT_THROW(listen({.sessions = 0}), Error);
 }
 
 TEST_F(ListenerTest, EndsWithThingsUnderWay) {
   std::vector<RawPeer> peers;
   {
     Listener listener = listen();
-    for (int i = 0; i < 3; ++i) peers.push_back(RawPeer::connect_to(listener.address()));
+    for (int i = 0; i < 3; ++i) peers.emplace_back(listener.address());
     peers[0].greet(hello_of(0, 1));
     peers[1].write("half");
   }
@@ -309,37 +256,21 @@ TEST_F(ListenerTest, EndsWithThingsUnderWay) {
 TEST_F(ListenerTest, SessionsAreBoundToTheirIdentity) {
   test::TemporaryFolder folder;
   const Security one = test::new_key(folder, "one"), other = test::new_key(folder, "other");
-  Security both = one;
-  both.key_files.push_back(other.key_files[0]);
-  Listener listener({"127.0.0.1", 0}, both, {});
-  EventLoop loop("test-dial");
+  Listener listener({"127.0.0.1", 0}, test::both_of(one, other), {});
   const auto dial = [&](const Security& security, const Hello& hello) {
-    DialPlan plan;
-    plan.addresses = resolve({"127.0.0.1", listener.address().port});
+    DialPlan plan = test::plan_to(resolve(listener.address()), hello);
     plan.security = SecurityContext::make(security);
-    plan.hello = hello;
-    std::unique_ptr<Dial> dialing;
-    std::promise<std::pair<std::unique_ptr<Channel>, SessionId>> done;
-    loop.call([&] {
-      dialing = std::make_unique<Dial>(
-          loop, plan,
-          [&](std::unique_ptr<Channel> channel, const Welcome& welcome, const Address&) {
-            done.set_value({std::move(channel), welcome.session});
-          },
-          [&](DialFailure, const std::string&) { done.set_value({}); });
-    });
-    auto result = done.get_future().get();
-    loop.call([&] { dialing.reset(); });
-    return result;
+    return test::Caller(plan).wait();
   };
   std::optional<Accepted> accepted;  // ends after its streams
-  const auto [first, session] = dial(one, hello_of(0, 1));
-  ASSERT_TRUE(first);
+  const test::Dialled first = dial(one, hello_of(0, 1));
+  ASSERT_TRUE(first.channel);
+  const SessionId session = first.welcome.session;
   accepted = listener.accept();
   EXPECT_FALSE(accepted->identity.empty());
-  EXPECT_FALSE(dial(other, hello_of(1, 1, session)).first);
-  EXPECT_TRUE(dial(one, hello_of(1, 1, session)).first);
-  EXPECT_TRUE(dial(other, hello_of(0, 1)).first);
+  EXPECT_FALSE(dial(other, hello_of(1, 1, session)).channel);
+  EXPECT_TRUE(dial(one, hello_of(1, 1, session)).channel);
+  EXPECT_TRUE(dial(other, hello_of(0, 1)).channel);
 }
 
 }  // namespace

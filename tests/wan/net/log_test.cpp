@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "tests/wan/helpers.hpp"
+
 namespace maki::wan {
 namespace {
 
@@ -52,6 +54,13 @@ TEST(Printable, IsTheSameTheSecondTime) {
     EXPECT_EQ(printable(once), once);
     for (const char c : once) EXPECT_FALSE(static_cast<unsigned char>(c) < 0x20 || c == 0x7f);
   }
+}
+
+TEST(Log, QuotesPeersSafelyAndOnce) {
+  const test::Log lines;
+  log(LogLevel::kWarning, "peer \x1b[2J says\nhello");
+  for (int i = 0; i < 3; ++i) log_once(LogLevel::kInfo, "said once by this test");
+  EXPECT_EQ(lines.all(), (std::vector<std::string>{"peer \\x1b[2J says\\x0ahello", "said once by this test"}));
 }
 
 }  // namespace

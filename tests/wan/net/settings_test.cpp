@@ -4,7 +4,8 @@
 
 #include <limits>
 
-#include "wan/net/error.hpp"
+#include "tests/wan/helpers.hpp"
+#include "wan/net/quantity.hpp"
 
 namespace maki::wan {
 namespace {
@@ -29,12 +30,7 @@ template <class Change>
 std::string problem_of(Change change) {
   PathSettings settings;
   change(settings);
-  try {
-    settings.check();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { settings.check(); });
 }
 
 TEST(PathSettings, DefaultsAreFine) {
@@ -62,13 +58,45 @@ TEST(PathSettings, NamesWhatIsWrong) {
   expect("unmatched_limit", [](PathSettings& s) { s.unmatched_limit = 0; });
 }
 
-TEST(Log, QuotesPeersSafelyAndOnce) {
-  std::vector<std::string> lines;
-  set_log_sink([&](LogLevel, const std::string& line) { lines.push_back(line); });
-  log(LogLevel::kWarning, "peer \x1b[2J says\nhello");
-  for (int i = 0; i < 3; ++i) log_once(LogLevel::kInfo, "said once by this test");
-  set_log_sink({});
-  EXPECT_EQ(lines, (std::vector<std::string>{"peer \\x1b[2J says\\x0ahello", "said once by this test"}));
+// ---- sizes, rates and times as people write them ----
+
+TEST(Quantity, SizesRatesAndTimesCarryUnits) {
+  EXPECT_EQ(parse_size("4 MB"), 4'000'000u);
+  EXPECT_EQ(parse_size("64 KiB"), 65536u);
+  EXPECT_EQ(parse_size("1.5 kB"), 1500u);
+  EXPECT_EQ(parse_size("2GB"), 2'000'000'000u);
+  EXPECT_EQ(parse_size("700"), 700u);
+  EXPECT_DOUBLE_EQ(parse_rate("800 Mbit/s"), 1e8);
+  EXPECT_DOUBLE_EQ(parse_rate("100 MB/s"), 1e8);
+  EXPECT_DOUBLE_EQ(parse_rate("10 Gbit/s"), 1.25e9);
+  EXPECT_DOUBLE_EQ(parse_rate("0"), 0);
+  EXPECT_DOUBLE_EQ(parse_seconds("10 min"), 600);
+  EXPECT_DOUBLE_EQ(parse_seconds("1.5"), 1.5);
+  EXPECT_DOUBLE_EQ(parse_seconds("270 ms"), 0.27);
+  EXPECT_EQ(parse_integer("256", 1, 256), 256);
+  for (const char* wrong : {"4 Mb", "MB", "-1 MB", "0.5 B", "1 MB/s", "1e30 GB", "nan"})
+    EXPECT_THROW(parse_size(wrong), Error) << wrong;
+  for (const char* wrong : {"0", "257", "7 streams", ""}) EXPECT_THROW(parse_integer(wrong, 1, 256), Error) << wrong;
+  for (const char* wrong : {"100", "100 MB", "fast", "-1 MB/s"}) EXPECT_THROW(parse_rate(wrong), Error) << wrong;
+  const std::string text = test::error_of([] { parse_rate("100"); });
+  for (const char* word : {"'100'", "no unit", "Mbit/s", "MB/s"}) EXPECT_TRUE(test::says(text, word));
+}
+
+TEST(Quantity, TextsOfNumbersAreReadAsTheSameNumbers) {
+  for (const std::size_t bytes : {0ul, 1ul, 999ul, 65536ul, 65537ul, 4'000'000ul, 1ul << 28, 1ul << 40})
+    EXPECT_EQ(parse_size(size_text(bytes)), bytes) << size_text(bytes);
+  for (const double rate : {0.0, 1.0, 1e8, 123456789.0, 1e8 / 3, 9.7e7})
+    EXPECT_EQ(parse_rate(rate_text(rate)), rate) << rate_text(rate);
+  EXPECT_EQ(size_text(65536), "64 KiB");
+  EXPECT_EQ(size_text(4'000'000), "4 MB");
+  EXPECT_EQ(rate_text(1e8), "800 Mbit/s");
+}
+
+TEST(Quantity, AmountsAreRounded) {
+  EXPECT_EQ(amount(999), "999 bytes");
+  EXPECT_EQ(amount(1500), "1.5 kB");
+  EXPECT_EQ(amount(2'100'000'000), "2.10 GB");
+  EXPECT_EQ(amount(1'234'567'890'123), "1.235 TB");
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ TEST_F(NamespaceTest, ThreadsAndProgramsRunInside) {
   }
   EXPECT_EQ(space_of_thread(), outside);
   const std::string shell = "test $(readlink /proc/self/ns/net) = '" + inside.string() + "' && exit 7";
-  EXPECT_EQ(wait_for(space.spawn({"sh", "-c", shell})), 7);
-  EXPECT_EQ(wait_for(space.spawn({"no such program"})), 127);
+  EXPECT_EQ(wait_for(spawn({"sh", "-c", shell}, space.name())), 7);
+  EXPECT_EQ(wait_for(spawn({"no such program"}, space.name())), 127);
   EXPECT_THROW(space.within([] { throw wan::Error("from inside"); }), wan::Error);
 }
 
@@ -53,7 +53,7 @@ TEST_F(NamespaceTest, EndsWithWhatRunsInside) {
     name = space.name();
     EXPECT_TRUE(fs::exists("/run/netns/" + name));
     EXPECT_THROW(Namespace{name}, wan::Error);
-    child = space.spawn({"sleep", "1000"});
+    child = spawn({"sleep", "1000"}, space.name());
     while (fs::read_symlink("/proc/" + std::to_string(child) + "/ns/net") == space_of_thread()) usleep(1000);
   }
   EXPECT_EQ(wait_for(child), 128 + SIGTERM);

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/testbed/packet_ring.hpp"
-
 namespace maki::testbed {
 namespace {
 

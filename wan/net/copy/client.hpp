@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "wan/net/copy/listing.hpp"
 #include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/report.hpp"
+#include "wan/net/copy/sender.hpp"
 
 namespace maki::wan::copy {
 

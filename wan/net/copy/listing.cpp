@@ -1,5 +1,3 @@
-#include "wan/net/copy/listing.hpp"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,6 +8,7 @@
 #include <cstring>
 
 #include "wan/net/copy/incoming_file.hpp"
+#include "wan/net/copy/sender.hpp"
 
 namespace maki::wan::copy {
 namespace {

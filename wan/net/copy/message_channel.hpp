@@ -90,7 +90,6 @@ class PathChannel : public MessageChannel {
 class Workers {
  public:
   explicit Workers(MessageChannel& channel) : channel_(channel) {}
-  ~Workers() { join(); }
 
   void start(std::function<void()> work) {
     run([&] { threads_.emplace_back([this, work = std::move(work)] { run(work); }); });
@@ -106,14 +105,9 @@ class Workers {
       if (on_failure) on_failure();
     }
   }
-  void join() {
-    for (std::thread& thread : threads_)
-      if (thread.joinable()) thread.join();
-    threads_.clear();
-  }
   // Waits for all, and throws what the first one that failed threw.
   void finish() {
-    join();
+    threads_.clear();
     if (first_) std::rethrow_exception(first_);
   }
 
@@ -123,7 +117,7 @@ class Workers {
   MessageChannel& channel_;
   std::mutex mutex_;
   std::exception_ptr first_;
-  std::vector<std::thread> threads_;
+  std::vector<std::jthread> threads_;  // last: they use the others until they are joined
 };
 
 }  // namespace maki::wan::copy

@@ -7,12 +7,7 @@
 #include <cerrno>
 #include <functional>
 
-#include "wan/net/copy/digest.hpp"
 #include "wan/net/copy/incoming_file.hpp"
-#include "wan/net/copy/listing.hpp"
-#include "wan/net/copy/message.hpp"
-#include "wan/net/copy/message_channel.hpp"
-#include "wan/net/copy/report.hpp"
 
 namespace maki::wan::copy {
 namespace {

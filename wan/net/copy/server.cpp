@@ -71,13 +71,7 @@ constexpr double kGone = 15;              // seconds that a client without a str
 
 }  // namespace
 
-Sessions::~Sessions() {
-  stop();
-  for (const auto& session : sessions_) {
-    session->thread.join();
-    if (session->farewell.joinable()) session->farewell.join();
-  }
-}
+Sessions::~Sessions() { stop(); }
 
 void Sessions::stop() {
   const std::lock_guard lock(mutex_);
@@ -94,7 +88,7 @@ void Sessions::start(Path path, const std::string& name, const std::string& iden
   if (!under_way) under_way = std::make_shared<UnderWay>(0);
   session->channel = std::make_shared<PathChannel>(std::move(path), under_way);
   session->client.surplus = !make_room(identity);
-  session->thread = std::thread([this, running = session.get()] { host(*running); });
+  session->thread = std::jthread([this, running = session.get()] { host(*running); });
   if (stopped_) dismiss(*session);
   sessions_.push_back(std::move(session));
 }
@@ -150,7 +144,7 @@ bool Sessions::is_idle(const Session& session) {
 void Sessions::dismiss(Session& session) {
   if (!session.channel || session.farewell.joinable()) return;
   session.leaving = true;
-  session.farewell = std::thread([&session, channel = session.channel]() mutable {
+  session.farewell = std::jthread([&session, channel = session.channel]() mutable {
     channel->give_up();
     channel.reset();
     session.leaving = false;
@@ -158,18 +152,12 @@ void Sessions::dismiss(Session& session) {
 }
 
 void Sessions::remove_ended() {
-  std::list<std::unique_ptr<Session>> ended;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto it = sessions_.begin(); it != sessions_.end();) {
-      const auto next = std::next(it);
-      if ((*it)->ended && !(*it)->leaving) ended.splice(ended.end(), sessions_, it);
-      it = next;
-    }
-  }
-  for (const auto& session : ended) {
-    session->thread.join();
-    if (session->farewell.joinable()) session->farewell.join();
+  std::list<std::unique_ptr<Session>> ended;  // their threads are waited for after the lock
+  const std::lock_guard lock(mutex_);
+  for (auto it = sessions_.begin(); it != sessions_.end();) {
+    const auto next = std::next(it);
+    if ((*it)->ended && !(*it)->leaving) ended.splice(ended.end(), sessions_, it);
+    it = next;
   }
 }
 

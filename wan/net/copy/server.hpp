@@ -85,9 +85,9 @@ class Sessions {
  private:
   struct Session {
     ClientState client;
-    std::shared_ptr<PathChannel> channel;  // null once it is over
-    std::thread thread, farewell;
+    std::shared_ptr<PathChannel> channel;            // null once it is over
     std::atomic<bool> ended{false}, leaving{false};  // leaving: `farewell` is being said
+    std::jthread thread, farewell;                   // last: they use the others until they are joined
     bool counts() const { return channel && !farewell.joinable() && !client.surplus; }
   };
   void host(Session& session);

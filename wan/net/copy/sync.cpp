@@ -225,8 +225,8 @@ void Sync::leave() {
   client.swap(client_);
 }
 
-void Sync::break_off_when_stopped() {
-  for (; !ended_; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
+void Sync::break_off_when_stopped(const std::stop_token& ended) {
+  for (; !ended.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
     if (!stopped()) continue;
     std::shared_ptr<Client> client;
     {
@@ -304,14 +304,7 @@ void Sync::ship_once() {
 
 Counts Sync::run() {
   watch_.scan();
-  struct Ending {
-    Sync& sync;
-    std::thread thread;
-    ~Ending() {
-      sync.ended_ = true;
-      thread.join();
-    }
-  } breaking_off{*this, std::thread([this] { break_off_when_stopped(); })};
+  const std::jthread breaking_off([this](const std::stop_token& ended) { break_off_when_stopped(ended); });
   if (options_.once)
     ship_once();
   else

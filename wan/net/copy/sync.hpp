@@ -1,12 +1,12 @@
 // Shipping the files of a folder as they become complete.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,7 +92,7 @@ class Sync {
   void connect();
   void leave();
   bool ship(const std::vector<Candidate>& files);
-  void break_off_when_stopped();
+  void break_off_when_stopped(const std::stop_token& ended);
   void run_until_stopped();
   void ship_until_there(const std::vector<Candidate>& files);
   void ship_once();
@@ -107,7 +107,6 @@ class Sync {
   std::shared_ptr<Client> client_;
   std::chrono::steady_clock::time_point shipped_;
   bool met_ = false;  // the server was reached once
-  std::atomic<bool> ended_{false};
   Counts total_;
 };
 

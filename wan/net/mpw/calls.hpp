@@ -1,22 +1,52 @@
-// What MPWide's calls do, and where the library's exceptions end: those calls have none.
+// What the C++ and the C forms of MPWide's calls share: where the library's exceptions end, for those calls have none, the
+// exchanges that were begun, and the work itself.
 #pragma once
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
 #include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "wan/net/error.hpp"
 #include "wan/net/mpw.h"
+#include "wan/net/mpw/table.hpp"
 #include "wan/net/mpw/transfer.hpp"
 
 namespace maki::wan::mpw {
 
-MPW_ErrorHandler set_error_handler(MPW_ErrorHandler handler);
+// ---- errors --------------------------------------------------------------------------------------------------------
+
+inline std::atomic<MPW_ErrorHandler> error_handler{nullptr};
 
 // Prints `message`, or hands it to the handler.
-void report_error(const std::string& message);
-// The same, and without a handler ends the program.
-void fail(const std::string& message);
+inline void report_error(const std::string& message) {
+  if (const MPW_ErrorHandler handler = error_handler)
+    handler(message.c_str());
+  else
+    log(LogLevel::kError, message);
+}
+
+// The same, and without a handler ends the program. The first failure is the one to tell: closing paths at the end makes
+// calls of other threads fail too.
+inline void fail(const std::string& message) {
+  static std::atomic<bool> ending{false};
+  if (error_handler != nullptr) return report_error(message);
+  if (ending.exchange(true)) {
+    while (true) pause();
+  }
+  log(LogLevel::kError, message);
+  std::exit(1);
+}
 
 // What `call` gives (0 where that is nothing); a negative value (true, for bool) where it throws. Ends the program then,
 // unless there is a handler.
@@ -49,28 +79,146 @@ int reported(Call call) {
   return -1;
 }
 
-// What the C++ and the C forms of a call share: channel numbers from either, and the work itself. All throw.
+// ---- exchanges that were begun -------------------------------------------------------------------------------------
+
+// Exchanges that were begun and not waited for, by number. Any thread.
+class BegunExchanges {
+ public:
+  int add(std::shared_ptr<Exchange> exchange) {
+    const std::lock_guard lock(mutex_);
+    exchanges_[next_] = std::move(exchange);
+    return next_++;
+  }
+  // Null: it has been waited for. Throws Error for a number that was never given.
+  std::shared_ptr<Exchange> find(int number) {
+    const std::lock_guard lock(mutex_);
+    if (number < 0 || number >= next_)
+      throw Error(fmt::format("There is no exchange {}", number), "", "use what MPW_ISendRecv gave");
+    const auto found = exchanges_.find(number);
+    return found == exchanges_.end() ? nullptr : found->second;
+  }
+  void forget(int number) {
+    const std::lock_guard lock(mutex_);
+    exchanges_.erase(number);
+  }
+  void forget_all() {
+    const std::lock_guard lock(mutex_);
+    exchanges_.clear();
+    next_ = 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<Exchange>> exchanges_;
+  int next_ = 0;
+};
+
+inline Table& table() { return Table::get(); }
+
+inline BegunExchanges& begun() {
+  static BegunExchanges all;
+  return all;
+}
+
+using Lanes = std::vector<Lane>;
+
+// ---- channels and buffers as calls name them -----------------------------------------------------------------------
 
 // A null pointer: 0, 1, ...
-std::vector<int> numbers(const int* channels, int count);
-std::vector<Lane> lanes_of(const int* channels, int count);
-std::vector<Lane> lanes_of_path(int path);
+inline std::vector<int> numbers(const int* channels, int count) {
+  if (count < 1) throw Error(fmt::format("{} channels", count), "", "a call needs one at least");
+  std::vector<int> all(static_cast<std::size_t>(count));
+  if (channels == nullptr)
+    std::iota(all.begin(), all.end(), 0);
+  else
+    all.assign(channels, channels + count);
+  return all;
+}
 
-void init(const std::vector<std::string>& hosts, const int* ports, int count);
-int create_path(const std::string& host, int base_port, int channels);
+inline Lanes lanes_of(const int* channels, int count) { return table().lanes(numbers(channels, count)); }
+inline Lanes lanes_of(int path) { return table().lanes(table().channels_of(path)); }
 
-void send(const std::vector<Lane>& lanes, char* buffer, long long size);
-void receive(const std::vector<Lane>& lanes, char* buffer, long long size);
-void send_receive(const std::vector<Lane>& to, char* out, long long out_size, const std::vector<Lane>& from, char* in,
-                  long long in_size);
-// The size of what came.
-long long send_receive_unknown(const std::vector<Lane>& to, char* out, long long out_size,
-                               const std::vector<Lane>& from, char* in, long long limit);
+struct Buffer {
+  char* data;
+  long long size;
+  std::vector<Part> parts(const Lanes& lanes) const { return split(data, size, static_cast<int>(lanes.size())); }
+};
 
-// Exchanges that were begun and not waited for.
-int begin_send_receive(const std::vector<Lane>& lanes, char* out, long long out_size, char* in, long long in_size);
-bool has_finished(int number);
-void wait_for(int number);
-void forget_exchanges();
+// ---- what calls over a path and calls over channels share ----------------------------------------------------------
+
+template <class Text>
+int init(Text* hosts, int* ports, int count) {
+  return guarded([&] {
+    table().environment();
+    if (count < 1) return;
+    table().connect(table().add_channels({hosts, hosts + count}, {ports, ports + count}));
+  });
+}
+
+inline int create_path(const std::string& host, int base_port, int channels) {
+  const int path = table().add_path(host, base_port, channels);
+  try {
+    table().connect(table().channels_of(path));
+  } catch (...) {
+    table().remove_path(path);
+    throw;
+  }
+  return path;
+}
+
+// `which`: a path, or channels and their number.
+template <class... Which>
+int send_over(Buffer out, Which... which) {
+  return guarded([&] {
+    const Lanes to = lanes_of(which...);
+    Exchange exchange;
+    exchange.send(to, out.parts(to));
+    exchange.wait();
+  });
+}
+
+template <class... Which>
+int receive_over(Buffer in, Which... which) {
+  return guarded([&] {
+    const Lanes from = lanes_of(which...);
+    Exchange exchange;
+    exchange.receive(from, in.parts(from));
+    exchange.wait();
+  });
+}
+
+inline void begin(Exchange& exchange, const Lanes& to, Buffer out, const Lanes& from, Buffer in) {
+  const auto going = out.parts(to);
+  exchange.receive(from, in.parts(from));
+  exchange.send(to, going);
+}
+
+inline void send_receive(const Lanes& to, Buffer out, const Lanes& from, Buffer in) {
+  Exchange exchange;
+  begin(exchange, to, out, from, in);
+  exchange.wait();
+}
+
+// `in`: room for what comes, whose size is returned.
+inline long long send_receive_unknown(const Lanes& to, Buffer out, const Lanes& from, Buffer in) {
+  const auto going = out.parts(to);
+  return static_cast<long long>(exchange_unknown(to, going, from, split(in.data, in.size, 1).front()));
+}
+
+template <class... Which>
+int send_receive_over(Buffer out, Buffer in, Which... which) {
+  return guarded([&] {
+    const Lanes lanes = lanes_of(which...);
+    send_receive(lanes, out, lanes, in);
+  });
+}
+
+template <class... Which>
+long long send_receive_unknown_over(Buffer out, Buffer in, Which... which) {
+  return guarded([&] {
+    const Lanes lanes = lanes_of(which...);
+    return send_receive_unknown(lanes, out, lanes, in);
+  });
+}
 
 }  // namespace maki::wan::mpw

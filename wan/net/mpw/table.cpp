@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "wan/net/context.hpp"
+#include "wan/net/path.hpp"
 #include "wan/net/path/wire.hpp"
 
 namespace maki::wan::mpw {

@@ -15,7 +15,6 @@
 
 #include "wan/net/path.hpp"
 #include "wan/net/path/held_memory.hpp"
-#include "wan/net/path/received_set.hpp"
 #include "wan/net/path/wire.hpp"
 
 namespace maki::wan {
@@ -33,7 +32,6 @@ class Operation {
   }
   void fail(std::exception_ptr error) { end(0, std::move(error), {}); }
 
-  bool done() const;
   // By the caller: so long at most, or until it is done; whether it is. Throws what the operation failed with.
   bool wait(std::optional<double> seconds) const;
   std::size_t size() const;

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <new>
 
-#include "wan/net/path/received_set.hpp"
-
 namespace maki::wan {
 
 struct InMessage {

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "wan/net/error.hpp"
 #include "wan/net/secure/key.hpp"
@@ -37,6 +39,7 @@ struct Hello {
   Party party{};             // who calls
   bool own_machine = false;  // the caller, known by its machine, has dialled an address of that very machine
   bool is_new() const { return session == SessionId{}; }
+  bool operator==(const Hello&) const = default;
 };
 
 enum class Answer : std::uint32_t {
@@ -58,6 +61,7 @@ struct Welcome {
   double patience = 0;
   std::string reason;  // at most 95 bytes, printable
   Party party{};       // who answers
+  bool operator==(const Welcome&) const = default;
 };
 
 enum class FrameType : std::uint16_t {
@@ -81,6 +85,7 @@ struct Frame {
   bool sequenced() const {
     return type == FrameType::kData || type == FrameType::kMatched || type == FrameType::kStreams;
   }
+  bool operator==(const Frame&) const = default;
 };
 
 std::array<std::byte, kHelloBytes> encode(const Hello& hello);
@@ -94,5 +99,42 @@ Welcome decode_welcome(std::span<const std::byte, kWelcomeBytes> bytes);
 Frame decode_frame(std::span<const std::byte, kFrameBytes> bytes);
 
 std::uint64_t checksum(std::span<const std::byte> bytes);
+
+// ---- acknowledgements: which sequence numbers have come in ---------------------------------------------------------
+
+// Numbers as ranges that neither overlap nor touch.
+class Ranges {
+ public:
+  using Map = std::map<std::uint64_t, std::uint64_t>;  // first -> last
+
+  bool overlaps(std::uint64_t first, std::uint64_t last) const;
+  // Of numbers that are not there yet. Joined with the ranges that it touches; throws ProtocolError where there would
+  // be more ranges than any order of arrival can leave.
+  void add(std::uint64_t first, std::uint64_t last);
+  void remove_first() { map_.erase(map_.begin()); }
+
+  const Map& map() const { return map_; }
+
+ private:
+  Map map_;
+};
+
+// Which sequence numbers have come in: all up to one, and ranges beyond it. This is also what an acknowledgement says.
+class ReceivedSet {
+ public:
+  bool add(std::uint64_t sequence);  // false where it was there already
+  bool contains(std::uint64_t sequence) const;
+  std::uint64_t all_up_to() const { return all_up_to_; }
+  const Ranges::Map& ranges() const { return ranges_.map(); }  // first -> last, beyond all_up_to
+
+  // Payload of a kAck frame, at most `limit` bytes: what does not fit are the highest ranges, which a later one tells.
+  std::vector<std::byte> encode(std::size_t limit) const;
+  // Throws ProtocolError for what encode() cannot have made.
+  static ReceivedSet decode(std::span<const std::byte> bytes);
+
+ private:
+  std::uint64_t all_up_to_ = 0;
+  Ranges ranges_;
+};
 
 }  // namespace maki::wan

@@ -64,7 +64,7 @@ class TlsChannel final : public Channel {
   std::unique_ptr<SecurityError> failure_;  // found behind bytes that had to be delivered first
 };
 
-// ---- between OpenSSL and the socket: out through our buffer, in directly into OpenSSL's ------------------------------
+// ---- between OpenSSL and the socket: out through our buffer, in directly into OpenSSL's ----------------------------
 
 const BIO_METHOD* TlsChannel::bio_method() {
   static BIO_METHOD* const method = [] {
@@ -122,7 +122,7 @@ void TlsChannel::reserve_out(std::size_t bytes) {
   out_end_ -= std::exchange(out_begin_, 0);
 }
 
-// ---- handshake ------------------------------------------------------------------------------------------------------
+// ---- handshake -----------------------------------------------------------------------------------------------------
 
 TlsChannel::TlsChannel(std::shared_ptr<const TlsContext> context, Socket socket, Side side,
                        const std::string& peer_host, std::uint64_t rekey_bytes)
@@ -211,7 +211,7 @@ void TlsChannel::finish_handshake() {
   more_to_read_ = SSL_has_pending(ssl_.get()) == 1;
 }
 
-// ---- reading --------------------------------------------------------------------------------------------------------
+// ---- reading -------------------------------------------------------------------------------------------------------
 
 IoResult TlsChannel::read(std::span<std::byte> buffer) {
   if (failure_) throw SecurityError(*failure_);
@@ -248,7 +248,7 @@ IoStatus TlsChannel::after_failed_read(int error) {
   return IoStatus::kClosed;
 }
 
-// ---- writing --------------------------------------------------------------------------------------------------------
+// ---- writing -------------------------------------------------------------------------------------------------------
 
 bool TlsChannel::encrypt(std::span<const std::byte> plain) {
   ERR_clear_error();

@@ -164,7 +164,7 @@ void set_pacing(int descriptor, double rate) {
 
 }  // namespace
 
-void apply_options(int descriptor, const PathSettings& settings, bool bulk) {
+void apply_options(int descriptor, const PathSettings& settings) {
   set(descriptor, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
   set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
   if (settings.window > 0) {
@@ -174,7 +174,7 @@ void apply_options(int descriptor, const PathSettings& settings, bool bulk) {
   if (!settings.congestion.empty()) set_congestion(descriptor, settings.congestion);
   set_pacing(descriptor, settings.pacing_rate);
   // A single stream has nobody to leave its bytes to, and does better with a full buffer; 0 is the kernel's own mark.
-  set(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bulk && settings.streams > 1 ? kUnsent : 0, "TCP_NOTSENT_LOWAT");
+  set(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, settings.streams > 1 ? kUnsent : 0, "TCP_NOTSENT_LOWAT");
 }
 
 // ---- connecting and listening --------------------------------------------------------------------------------------

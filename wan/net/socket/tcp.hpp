@@ -34,7 +34,7 @@ Address resolve_local(const Endpoint& endpoint);
 // unsent data (TCP_NOTSENT_LOWAT: a stream is writable only while the network takes what it was given), keep-alive.
 // Before connecting or listening for the window to count. Throws Error where the kernel refuses (an unknown congestion
 // control names those that there are).
-void apply_options(int descriptor, const PathSettings& settings, bool bulk = true);
+void apply_options(int descriptor, const PathSettings& settings);
 
 // A socket that is connecting: writable when it is done, then connect_error() tells. Binds to the settings' local
 // address and port range (tries the ports in turn). Throws Error where that cannot be had.

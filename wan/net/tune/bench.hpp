@@ -14,19 +14,51 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "wan/net/error.hpp"
 #include "wan/net/path.hpp"
 #include "wan/net/settings.hpp"
 #include "wan/net/tune/measure.hpp"
-#include "wan/net/tune/words.hpp"
 
 namespace maki::wan {
+
+inline constexpr std::size_t kMaxWords = 4096;  // bytes of one message
+
+// Short messages between the two ends: a word and values by name, "take bytes=64000000 count=3".
+class Words {
+ public:
+  explicit Words(std::string order = "") : order_(std::move(order)) {}
+  // Throws ProtocolError for what text() cannot have made.
+  static Words parse(std::span<const std::byte> bytes);
+
+  const std::string& order() const { return order_; }
+  // Names and values hold no spaces and no '='; an empty value is allowed.
+  Words& set(const std::string& name, std::string_view value);
+  Words& set(const std::string& name, std::uint64_t value);
+  Words& set(const std::string& name, double value);
+
+  // Throw ProtocolError where it is missing or no number in the range.
+  std::string text(const std::string& name) const;
+  std::uint64_t integer(const std::string& name, std::uint64_t highest) const;
+  double real(const std::string& name, double highest) const;  // 0 or more
+
+  std::string text() const;
+
+ private:
+  std::string order_;
+  std::map<std::string, std::string> values_;
+};
 
 inline constexpr Tag kOrders = 1, kReplies = 2, kEchoes = 3, kPayload = 4;
 inline constexpr std::uint64_t kLargestTransfer = std::uint64_t{1} << 30;

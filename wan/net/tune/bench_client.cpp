@@ -56,7 +56,7 @@ std::chrono::steady_clock::time_point TransferQueue::finish() {
   return last;
 }
 
-// ---- the side that calls; bench_service.cpp has the other -----------------------------------------------------------
+// ---- the side that calls; bench_service.cpp has the other ----------------------------------------------------------
 
 namespace {
 

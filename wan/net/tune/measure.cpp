@@ -1,11 +1,155 @@
 #include "wan/net/tune/measure.hpp"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "wan/net/socket/tcp.hpp"
+#include "wan/net/tune/bench.hpp"
 
 namespace maki::wan {
+
+// ---- what the kernels allow ----------------------------------------------------------------------------------------
+
+namespace {
+
+std::vector<std::string> words_of(const std::string& name) {
+  std::ifstream file("/proc/sys/net/" + name);
+  std::vector<std::string> words;
+  for (std::string word; file >> word;) words.push_back(word);
+  return words;
+}
+
+std::uint64_t number_at(const std::string& name, std::size_t place) {
+  const std::vector<std::string> words = words_of(name);
+  if (place >= words.size()) return 0;
+  const long long number = std::atoll(words[place].c_str());
+  return number > 0 ? static_cast<std::uint64_t>(number) : 0;
+}
+
+// The list of the kernel may hold some that only an administrator may use: ask it.
+std::vector<std::string> usable_congestions() {
+  std::vector<std::string> usable;
+  const Socket probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  for (const std::string& name : words_of("ipv4/tcp_available_congestion_control")) {
+    if (setsockopt(probe.descriptor(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) ==
+        0)
+      usable.push_back(name);
+  }
+  return usable;
+}
+
+std::string megabytes_of(double bytes) { return fmt::format("{:.3g} MB", bytes / 1e6); }
+
+// The next power of two, in whole MiB.
+std::uint64_t rounded_up(double bytes) {
+  std::uint64_t size = 1 << 20;
+  while (static_cast<double>(size) < bytes && size < (std::uint64_t{1} << 31)) size *= 2;
+  return std::min(size, (std::uint64_t{1} << 31) - 1);
+}
+
+void check_tuning(std::vector<Limit>& limits, const char* name, std::uint64_t bound, const char* defaults, int streams,
+                  double in_flight) {
+  // About half of a buffer is payload; the rest is the kernel's own.
+  const double reach = static_cast<double>(bound) / 2 * streams;
+  if (bound == 0 || reach >= in_flight) return;
+  limits.push_back(
+      {fmt::format(
+           "net.ipv4.{} lets {} streams hold {} of payload, and rate times round trip with room for recovery is "
+           "{}",
+           name, streams, megabytes_of(reach), megabytes_of(in_flight)),
+       fmt::format("sysctl -w net.ipv4.{}=\"{} {}\"", name, defaults, rounded_up(2 * in_flight / streams))});
+}
+
+}  // namespace
+
+KernelLimits KernelLimits::of_this_machine() {
+  KernelLimits limits;
+  limits.rmem_max = number_at("core/rmem_max", 0);
+  limits.wmem_max = number_at("core/wmem_max", 0);
+  limits.tcp_rmem_max = number_at("ipv4/tcp_rmem", 2);
+  limits.tcp_wmem_max = number_at("ipv4/tcp_wmem", 2);
+  limits.slow_start_after_idle = number_at("ipv4/tcp_slow_start_after_idle", 0) == 1;
+  const std::vector<std::string> congestion = words_of("ipv4/tcp_congestion_control");
+  if (!congestion.empty()) limits.congestion = congestion.front();
+  limits.congestions = usable_congestions();
+  return limits;
+}
+
+void KernelLimits::write(Words& words) const {
+  std::string list;
+  for (const std::string& name : congestions) list += (list.empty() ? "" : ",") + name;
+  words.set("rmem_max", rmem_max).set("wmem_max", wmem_max).set("tcp_rmem", tcp_rmem_max).set("tcp_wmem", tcp_wmem_max);
+  words.set("slow_start_after_idle", std::uint64_t{slow_start_after_idle}).set("congestion", congestion);
+  words.set("congestions", list);
+}
+
+KernelLimits KernelLimits::read(const Words& words) {
+  constexpr std::uint64_t kHighest = std::uint64_t{1} << 62;
+  KernelLimits limits;
+  limits.rmem_max = words.integer("rmem_max", kHighest);
+  limits.wmem_max = words.integer("wmem_max", kHighest);
+  limits.tcp_rmem_max = words.integer("tcp_rmem", kHighest);
+  limits.tcp_wmem_max = words.integer("tcp_wmem", kHighest);
+  limits.slow_start_after_idle = words.integer("slow_start_after_idle", 1) == 1;
+  limits.congestion = words.text("congestion");
+  std::istringstream list(words.text("congestions"));
+  for (std::string name; std::getline(list, name, ',');) limits.congestions.push_back(name);
+  return limits;
+}
+
+namespace {
+
+std::vector<Limit> memory_limits(const KernelLimits& kernel, const PathSettings& settings, double rate,
+                                 double round_trip) {
+  std::vector<Limit> limits;
+  if (settings.window > 0) return limits;
+  const double in_flight = 2 * rate * round_trip;  // once on the way, once more while a loss is repaired
+  check_tuning(limits, "tcp_rmem", kernel.tcp_rmem_max, "4096 131072", settings.streams, in_flight);
+  check_tuning(limits, "tcp_wmem", kernel.tcp_wmem_max, "4096 16384", settings.streams, in_flight);
+  return limits;
+}
+
+}  // namespace
+
+bool memory_holds_back(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip) {
+  return !memory_limits(kernel, settings, rate, round_trip).empty();
+}
+
+std::vector<Limit> limits_of(const KernelLimits& kernel, const PathSettings& settings, double rate, double round_trip) {
+  std::vector<Limit> limits = memory_limits(kernel, settings, rate, round_trip);
+  const auto check_window = [&](const char* name, std::uint64_t bound) {
+    if (settings.window == 0 || bound == 0 || bound >= settings.window) return;
+    limits.push_back(
+        {fmt::format("net.core.{} cuts the window of {} to {}", name,
+                     megabytes_of(static_cast<double>(settings.window)), megabytes_of(static_cast<double>(bound))),
+         fmt::format("sysctl -w net.core.{}={}", name, rounded_up(static_cast<double>(settings.window)))});
+  };
+  check_window("rmem_max", kernel.rmem_max);
+  check_window("wmem_max", kernel.wmem_max);
+  const std::string& congestion = settings.congestion.empty() ? kernel.congestion : settings.congestion;
+  // BBR keeps its model of the link over a pause.
+  if (kernel.slow_start_after_idle && congestion != "bbr" && round_trip > 0.005) {
+    limits.push_back({fmt::format("with {}, streams start slowly again after each pause", congestion),
+                      "sysctl -w net.ipv4.tcp_slow_start_after_idle=0"});
+  }
+  const bool has_bbr = std::count(kernel.congestions.begin(), kernel.congestions.end(), "bbr") > 0;
+  if (!has_bbr && round_trip > 0.005) {
+    limits.push_back({"the congestion control bbr, which bears losses better, cannot be used here",
+                      "modprobe tcp_bbr && sysctl -w net.ipv4.tcp_allowed_congestion_control=\"" +
+                          (congestion.empty() ? std::string("cubic") : congestion) + " bbr\""});
+  }
+  return limits;
+}
+
+// ---- the measurement -----------------------------------------------------------------------------------------------
+
 namespace {
 
 double median(std::vector<double> values) {

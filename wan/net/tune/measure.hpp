@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "wan/net/error.hpp"
 #include "wan/net/settings.hpp"
-#include "wan/net/tune/words.hpp"
 
 namespace maki::wan {
+
+class Words;
 
 // What the kernel of one end allows its sockets. Bytes; 0 where it does not say.
 struct KernelLimits {

@@ -1,4 +1,4 @@
-#include "wan/net/tune/words.hpp"
+#include "wan/net/tune/bench.hpp"
 
 #include <fmt/format.h>
 

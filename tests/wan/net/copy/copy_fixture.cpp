@@ -30,20 +30,6 @@ std::map<std::string, fs::path> all_below(const fs::path& folder) {
 
 }  // namespace
 
-Scratch::Scratch() {
-  std::string name = (fs::temp_directory_path() / "maki_copy_XXXXXX").string();
-  if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  for (const auto& item : fs::recursive_directory_iterator(path_, ignored))
-    if (item.is_directory() && !item.is_symlink())
-      fs::permissions(item.path(), fs::perms::owner_all, fs::perm_options::add, ignored);
-  fs::remove_all(path_, ignored);
-}
-
 void write_file(const fs::path& path, const std::string& contents) {
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << contents;

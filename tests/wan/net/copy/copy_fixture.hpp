@@ -1,5 +1,5 @@
-// What the tests of copying share: folders that go away, trees of files, and a connection within the process that can
-// be cut.
+// What the tests of copying share: folders that go away, trees of files, servers, and a connection within the process that
+// can be cut.
 #pragma once
 
 #include <condition_variable>
@@ -11,24 +11,22 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <thread>
 
+#include "tests/wan/helpers.hpp"
 #include "wan/net/copy/message_channel.hpp"
 #include "wan/net/copy/root.hpp"
+#include "wan/net/copy/server.hpp"
+#include "wan/net/listener.hpp"
 
 namespace maki::wan::copy {
 
 namespace fs = std::filesystem;
 
-// A folder of its own under the system's temporary one, removed with all that is in it.
-class Scratch {
+// A temporary folder, for those who work with paths.
+class Scratch : public test::TemporaryFolder {
  public:
-  Scratch();
-  ~Scratch();
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
+  fs::path operator/(const std::string& name) const { return path(name); }
 };
 
 void write_file(const fs::path& path, const std::string& contents);
@@ -40,6 +38,35 @@ void make_tree(const fs::path& folder, int files, unsigned seed = 1);
 std::string difference(const fs::path& a, const fs::path& b);
 // How many unfinished files there are below.
 int parts_below(const fs::path& folder);
+
+// Options of a server that shares one folder with whoever may call.
+inline ServerOptions sharing(const fs::path& root) {
+  ServerOptions options;
+  options.others = Share{root.string()};
+  return options;
+}
+
+// A server on a port of this machine, until it ends.
+class RunningServer {
+ public:
+  RunningServer(const ServerOptions& options, const Security& security, const PathSettings& settings = test::streams(4),
+                std::uint16_t port = 0)
+      : security_(security), listener_({"127.0.0.1", port}, security, settings), server_(options),
+        thread_([this] { server_.run(listener_); }) {}
+  ~RunningServer() { stop(); }
+  void stop() {
+    server_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  Endpoint address() const { return listener_.address(); }
+  Path path() const { return Path::connect(address(), security_, test::streams(4), {"test"}); }
+
+ private:
+  Security security_;
+  Listener listener_;
+  Server server_;
+  std::thread thread_;
+};
 
 // Two ends that pass messages to each other in memory; after `budget` bytes of file contents, both ways together, the
 // connection breaks as a lost path would.

@@ -1,50 +1,27 @@
 // Copies over real paths on loopback.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "tests/wan/net/copy/copy_fixture.hpp"
-#include "tests/wan/net/path/pair.hpp"
 #include "wan/net/copy/client.hpp"
-#include "wan/net/copy/server.hpp"
 #include "wan/net/copy/sync.hpp"
-#include "wan/net/listener.hpp"
 
 namespace maki::wan::copy {
 namespace {
 
-// A served folder on a free port.
-class Service {
- public:
-  Service(const fs::path& root, const Security& security, std::uint16_t port = 0)
-      : security_(security), listener_({"127.0.0.1", port}, security, test::streams(4)) {
-    ServerOptions options;
-    options.others = Share{root.string()};
-    server_ = std::make_unique<Server>(options);
-    thread_ = std::thread([this] { server_->run(listener_); });
-  }
-  ~Service() { stop(); }
-  void stop() {
-    server_->stop();
-    if (thread_.joinable()) thread_.join();
-  }
-  Path path() const { return Path::connect(listener_.address(), security_, test::streams(4), {"test"}); }
-  std::uint16_t port() const { return listener_.address().port; }
-
- private:
-  Security security_;
-  Listener listener_;
-  std::unique_ptr<Server> server_;
-  std::thread thread_;
-};
+using test::comes_true;
 
 class CopyPath : public ::testing::Test {
  protected:
   CopyPath() {
     fs::create_directories(here_ / "served");
     fs::create_directories(here_ / "local");
+  }
+  RunningServer serve(std::uint16_t port = 0) const {
+    return RunningServer(sharing(here_ / "served"), security_, test::streams(4), port);
   }
   test::TemporaryFolder keys_;
   Security security_ = test::new_key(keys_);
@@ -54,7 +31,7 @@ class CopyPath : public ::testing::Test {
 TEST_F(CopyPath, ThereAndBack) {
   make_tree(here_ / "local/tree", 150);
   write_file(here_ / "local/tree/large", random_text(12 << 20, 5));
-  Service service(here_ / "served", security_);
+  const RunningServer service = serve();
   Client client(service.path());
   EXPECT_TRUE(client.push({(here_ / "local/tree").string()}, "").complete());
   EXPECT_EQ(difference(here_ / "local/tree", here_ / "served/tree"), "");
@@ -67,7 +44,7 @@ TEST_F(CopyPath, RefusalsLeaveTheConnectionUsable) {
   write_file(here_ / "local/a", "A");
   write_file(here_ / "outside", "secret");
   fs::create_symlink("..", here_ / "served/up");
-  Service service(here_ / "served", security_);
+  const RunningServer service = serve();
   Client client(service.path());
   const std::string local = (here_ / "local/a").string(), got = (here_ / "got").string();
   for (const char* bad : {"../x", "/../x", "x/../../y", "up/x", "up/"})
@@ -82,7 +59,7 @@ TEST_F(CopyPath, RefusalsLeaveTheConnectionUsable) {
 
 TEST_F(CopyPath, StreamsThatDieCostNothing) {
   write_file(here_ / "local/large", random_text(32 << 20, 6));
-  Service service(here_ / "served", security_);
+  const RunningServer service = serve();
   auto channel = std::make_unique<PathChannel>(service.path());
   Path& path = channel->path();
   Client client(std::move(channel));
@@ -103,8 +80,9 @@ TEST_F(CopyPath, StreamsThatDieCostNothing) {
 TEST_F(CopyPath, AServerThatStopsAndComesBack) {
   write_file(here_ / "local/large", random_text(48 << 20, 7));
   const std::string local = (here_ / "local/large").string();
-  auto service = std::make_unique<Service>(here_ / "served", security_);
-  const std::uint16_t port = service->port();
+  std::optional<RunningServer> service;
+  service.emplace(sharing(here_ / "served"), security_);
+  const std::uint16_t port = service->address().port;
   bool interrupted = false;  // on a busy machine the copy may be through first
   {
     Client client(service->path());
@@ -123,7 +101,7 @@ TEST_F(CopyPath, AServerThatStopsAndComesBack) {
     stopping.join();
   }
   service.reset();
-  service = std::make_unique<Service>(here_ / "served", security_, port);
+  service.emplace(sharing(here_ / "served"), security_, test::streams(4), port);
   Client client(service->path());
   const CopyReport report = client.push({local}, "");
   if (interrupted) {
@@ -134,7 +112,7 @@ TEST_F(CopyPath, AServerThatStopsAndComesBack) {
 
 class CopySync : public CopyPath {
  protected:
-  SyncOptions options(const Service& service) {
+  SyncOptions options(const RunningServer& service) {
     SyncOptions options;
     options.folder = (here_ / "local").string();
     options.destination = "in";
@@ -142,15 +120,28 @@ class CopySync : public CopyPath {
     options.connect = [&] { return service.path(); };
     return options;
   }
-  // Waits for what should happen, without a hurry.
-  template <class Condition>
-  static bool comes(Condition condition) {
-    for (int i = 0; i < 2000; ++i) {
-      if (condition()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
+  bool comes(const std::string& name) const {
+    return comes_true([&] { return fs::exists(here_ / "served/in" / name); });
   }
+
+  // One that watches the folder while it lives.
+  class RunningSync {
+   public:
+    explicit RunningSync(SyncOptions options) {
+      options.stop = [this] { return stop_.load(); };
+      sync_.emplace(options);
+      thread_ = std::thread([this] { EXPECT_NO_THROW(sync_->run()); });
+    }
+    ~RunningSync() {
+      stop_ = true;
+      thread_.join();
+    }
+
+   private:
+    std::atomic<bool> stop_{false};
+    std::optional<Sync> sync_;
+    std::thread thread_;
+  };
 };
 
 TEST_F(CopySync, OnceShipsWhatIsThere) {
@@ -159,7 +150,7 @@ TEST_F(CopySync, OnceShipsWhatIsThere) {
   write_file(here_ / "local/.git/x", "no");
   write_file(here_ / "local/a.tmp", "no");
   write_file(here_ / "local/b.part", "no");
-  Service service(here_ / "served", security_);
+  const RunningServer service = serve();
   SyncOptions once = options(service);
   once.once = true;
   EXPECT_EQ(Sync(once).run().files, 31u);
@@ -170,61 +161,51 @@ TEST_F(CopySync, OnceShipsWhatIsThere) {
 }
 
 TEST_F(CopySync, ShipsFilesAsTheyAreClosedOrMovedIn) {
-  Service service(here_ / "served", security_);
-  SyncOptions watching = options(service);
-  std::atomic<bool> stop{false};
-  watching.stop = [&] { return stop.load(); };
-  Sync sync(watching);
-  std::thread running([&] { sync.run(); });
+  const RunningServer service = serve();
+  const RunningSync sync(options(service));
   const fs::path local = here_ / "local", there = here_ / "served/in";
   write_file(local / "first", "1");
-  EXPECT_TRUE(comes([&] { return fs::exists(there / "first"); }));
+  EXPECT_TRUE(comes("first"));
   write_file(local / "new/folder/second", "2");
-  EXPECT_TRUE(comes([&] { return fs::exists(there / "new/folder/second"); }));
+  EXPECT_TRUE(comes("new/folder/second"));
   write_file(local / "third.tmp", "3");
   fs::rename(local / "third.tmp", local / "new/third");
-  EXPECT_TRUE(comes([&] { return fs::exists(there / "new/third"); }));
+  EXPECT_TRUE(comes("new/third"));
   write_file(local / "first", "changed");
-  EXPECT_TRUE(comes([&] { return read_file(there / "first") == "changed"; }));
+  EXPECT_TRUE(comes_true([&] { return read_file(there / "first") == "changed"; }));
   // One that stays open is not complete, however long it is left alone.
   std::FILE* open = std::fopen((local / "open").c_str(), "w");
   std::fputs("half", open);
   std::fflush(open);
   write_file(local / "after", "x");
-  EXPECT_TRUE(comes([&] { return fs::exists(there / "after"); }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_TRUE(comes("after"));
+  test::pause(0.6);
   EXPECT_FALSE(fs::exists(there / "open"));
   std::fclose(open);
-  EXPECT_TRUE(comes([&] { return fs::exists(there / "open"); }));
+  EXPECT_TRUE(comes("open"));
   EXPECT_FALSE(fs::exists(there / "third.tmp"));
-  stop = true;
-  running.join();
 }
 
 TEST_F(CopySync, GoesOnAfterTheServerWasAway) {
-  auto service = std::make_unique<Service>(here_ / "served", security_);
-  const Endpoint where{"127.0.0.1", service->port()};
+  std::optional<RunningServer> service;
+  service.emplace(sharing(here_ / "served"), security_);
+  const Endpoint where = service->address();
   SyncOptions watching = options(*service);
   PathSettings settings = test::streams(2);
   settings.patience = 2;
   watching.connect = [&] { return Path::connect(where, security_, settings, {"test"}); };
-  std::atomic<bool> stop{false};
-  watching.stop = [&] { return stop.load(); };
-  Sync sync(watching);
-  std::thread running([&] { sync.run(); });
+  const RunningSync sync(watching);
   write_file(here_ / "local/a", "A");
-  EXPECT_TRUE(comes([&] { return fs::exists(here_ / "served/in/a"); }));
+  EXPECT_TRUE(comes("a"));
   service.reset();
   write_file(here_ / "local/b", "B");
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  service = std::make_unique<Service>(here_ / "served", security_, where.port);
-  EXPECT_TRUE(comes([&] { return fs::exists(here_ / "served/in/b"); }));
-  stop = true;
-  running.join();
+  test::pause(0.5);
+  service.emplace(sharing(here_ / "served"), security_, test::streams(4), where.port);
+  EXPECT_TRUE(comes("b"));
 }
 
 TEST_F(CopySync, GoesOnAfterANameHadNoAddress) {
-  Service service(here_ / "served", security_);
+  const RunningServer service = serve();
   SyncOptions watching = options(service);
   std::atomic<int> calls{0};
   watching.connect = [&] {
@@ -235,32 +216,20 @@ TEST_F(CopySync, GoesOnAfterANameHadNoAddress) {
     if (call == 1) path.close(0);
     return path;
   };
-  std::atomic<bool> stop{false};
-  watching.stop = [&] { return stop.load(); };
-  Sync sync(watching);
-  std::thread running([&] { EXPECT_NO_THROW(sync.run()); });
-  write_file(here_ / "local/a", "A");
-  EXPECT_TRUE(comes([&] { return fs::exists(here_ / "served/in/a"); }));
-  stop = true;
-  running.join();
+  {
+    const RunningSync sync(watching);
+    write_file(here_ / "local/a", "A");
+    EXPECT_TRUE(comes("a"));
+  }
   EXPECT_EQ(calls, 4);
 }
 
 TEST_F(CopySync, ANameWithoutAddressAtFirstIsAnError) {
-  Service service(here_ / "served", security_);
+  const RunningServer service = serve();
   write_file(here_ / "local/a", "A");
   SyncOptions watching = options(service);
   watching.connect = [&]() -> Path { return Path::connect({"no-such-host.invalid", 1}, security_, test::streams(1)); };
-  EXPECT_THROW(
-      {
-        try {
-          Sync(watching).run();
-        } catch (const Error& error) {
-          EXPECT_NE(std::string(error.what()).find("no-such-host.invalid"), std::string::npos);
-          throw;
-        }
-      },
-      Error);
+  EXPECT_TRUE(test::says(test::error_of([&] { Sync(watching).run(); }), "no-such-host.invalid"));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "tests/wan/net/copy/hostile_fixture.hpp"
-#include "wan/net/copy/server.hpp"
 
 namespace maki::wan::copy {
 namespace {
@@ -15,11 +14,8 @@ class HostileClient : public ::testing::Test {
  protected:
   HostileClient() {
     fs::create_directories(here_ / "served");
-    options_.others = Share{here_ / "served"};
-    options_.log = [this](const std::string& line) {
-      const std::lock_guard lock(mutex_);
-      log_.push_back(line);
-    };
+    options_.others = Share{(here_ / "served").string()};
+    options_.log = [this](const std::string& line) { log_.add(line); };
   }
   ~HostileClient() override {
     peer_.theirs().give_up();
@@ -29,17 +25,8 @@ class HostileClient : public ::testing::Test {
     server_ = std::make_unique<Server>(options_);
     serving_ = std::async(std::launch::async, [this] { server_->serve(peer_.ours(), client_); });
   }
-  void push() {
-    Order order;
-    order.action = Order::Action::kPush;
-    ask(order);
-  }
-  void pull(const std::string& what) {
-    Order order;
-    order.action = Order::Action::kPull;
-    order.sources = {what};
-    ask(order);
-  }
+  void push() { ask({.action = Order::Action::kPush, .destination = "", .sources = {}}); }
+  void pull(const std::string& what) { ask({.action = Order::Action::kPull, .destination = "", .sources = {what}}); }
   void ask(const Order& order) {
     if (!server_) serve();
     peer_.say(kControlTag, order);
@@ -51,17 +38,10 @@ class HostileClient : public ::testing::Test {
       if (is_results(message.view())) return decode_results(message.view());
     }
   }
-  bool log_has(const std::string& words) {
-    const std::lock_guard lock(mutex_);
-    return std::any_of(log_.begin(), log_.end(),
-                       [&](const auto& line) { return line.find(words) != std::string::npos; });
-  }
-
   Scratch here_;
   HostilePeer peer_;
   ServerOptions options_;
-  std::mutex mutex_;
-  std::vector<std::string> log_;
+  test::Lines log_;
   ClientState client_;
   std::unique_ptr<Server> server_;
   std::future<void> serving_;
@@ -89,14 +69,14 @@ TEST_F(HostileClient, TheEndBeforeTheEndEndsTheSession) {
   pull("file");
   peer_.say(kBackTag, Results{.failures = {}, .done = true, .counts = {}});
   EXPECT_TRUE(is_over(serving_));
-  EXPECT_TRUE(log_has("before all was sent"));
+  EXPECT_TRUE(log_.has("before all was sent"));
 }
 
 TEST_F(HostileClient, WhoOrdersNothingIsSentAway) {
   options_.limits.order = 0.3;
   serve();
   EXPECT_TRUE(is_over(serving_));
-  EXPECT_TRUE(log_has("asked for nothing"));
+  EXPECT_TRUE(log_.has("asked for nothing"));
 }
 
 TEST_F(HostileClient, FailuresOfFilesThatWereNotListed) {
@@ -104,7 +84,7 @@ TEST_F(HostileClient, FailuresOfFilesThatWereNotListed) {
   pull("file");
   peer_.say(kBackTag, Results{.failures = {{77, "no\x1b[2J"}}, .done = false, .counts = {}});
   EXPECT_TRUE(is_over(serving_));
-  EXPECT_TRUE(log_has("not listed"));
+  EXPECT_TRUE(log_.has("not listed"));
 }
 
 TEST_F(HostileClient, MoreFailuresThanFiles) {
@@ -119,9 +99,8 @@ TEST_F(HostileClient, MoreFailuresThanFiles) {
   } catch (const PathError&) {  // the first ones were too many already
   }
   EXPECT_TRUE(is_over(serving_));
-  const std::lock_guard lock(mutex_);
-  EXPECT_LT(log_.size(), 12u);
-  for (const std::string& line : log_) {
+  EXPECT_LT(log_.all().size(), 12u);
+  for (const std::string& line : log_.all()) {
     EXPECT_FALSE(has_control_characters(line)) << line;
     EXPECT_LE(line.size(), 1000u);
   }
@@ -143,9 +122,8 @@ TEST_F(HostileClient, ManyBadNamesMakeFewLines) {
   EXPECT_EQ(told, kMany);
   peer_.say(kControlTag, Order{});
   EXPECT_TRUE(is_over(serving_));
-  EXPECT_TRUE(log_has("5000 failed"));
-  const std::lock_guard lock(mutex_);
-  EXPECT_LT(log_.size(), 2u * PeerLog::kAMinute);
+  EXPECT_TRUE(log_.has("5000 failed"));
+  EXPECT_LT(log_.all().size(), 2u * PeerLog::kAMinute);
 }
 
 TEST_F(HostileClient, ListsWithoutFilesFillNoMemory) {

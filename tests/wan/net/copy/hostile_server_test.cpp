@@ -98,13 +98,10 @@ TEST_F(HostileServer, ItsWordsReachNoTerminal) {
   HostilePeer peer;
   peer.say(kControlTag, Reply{.reason = "no\x1b[2J" + std::string(5000, 'x')});
   Client client(peer.take_ours());
-  try {
-    client.pull({"data"}, here_ / "got/");
-    FAIL() << "it was refused";
-  } catch (const Error& error) {
-    EXPECT_FALSE(has_control_characters(error.what())) << error.what();
-    EXPECT_LT(std::string(error.what()).size(), 1500u);
-  }
+  const std::string error = test::error_of([&] { client.pull({"data"}, here_ / "got/"); });
+  EXPECT_TRUE(test::says(error, "refuses the copy"));
+  EXPECT_FALSE(has_control_characters(error)) << error;
+  EXPECT_LT(error.size(), 1500u);
 }
 
 TEST_F(HostileServer, FilesThatWereAnnouncedHaveToCome) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
+#include <optional>
 
 #include "tests/wan/net/copy/hostile_fixture.hpp"
 #include "wan/net/copy/client.hpp"
@@ -20,28 +20,15 @@ class CopyServer : public ::testing::Test {
     }
     options_.shares[id_of("a")] = {here_ / "a", false, "key a.key"};
     options_.shares[id_of("b")] = {here_ / "b", true, "key b.key"};
-    options_.log = [this](const std::string& line) {
-      const std::lock_guard lock(mutex_);
-      log_.push_back(line);
-    };
+    options_.log = [this](const std::string& line) { log_.add(line); };
     write_file(here_ / "local", "contents");
   }
-  ~CopyServer() override { stop(); }
   std::string id_of(const char* name) const { return read_key(keys_ / name).id; }
-  void start() {
-    listener_ = std::make_unique<Listener>(Endpoint{"127.0.0.1", 0}, security_, test::streams(2));
-    server_ = std::make_unique<Server>(options_);
-    thread_ = std::thread([this] { server_->run(*listener_); });
-  }
-  void stop() {
-    if (server_) server_->stop();
-    if (thread_.joinable()) thread_.join();
-    server_.reset();  // all sessions are over
-  }
+  void start() { server_.emplace(options_, security_, test::streams(2)); }
   Path path(const char* key) const {
     Security security;
     security.key_files = {keys_ / key};
-    return Path::connect(listener_->address(), security, test::streams(2), {std::string("from ") + key});
+    return Path::connect(server_->address(), security, test::streams(2), {std::string("from ") + key});
   }
   void push(const char* key, const std::string& to) const {
     Client client(path(key));
@@ -56,22 +43,13 @@ class CopyServer : public ::testing::Test {
     EXPECT_TRUE(decode_reply(channel->receive(kControlTag).view()).agreed);
     return channel;
   }
-  bool log_has(const std::string& one, const std::string& two) {
-    const std::lock_guard lock(mutex_);
-    return std::any_of(log_.begin(), log_.end(), [&](const auto& line) {
-      return line.find(one) != std::string::npos && line.find(two) != std::string::npos;
-    });
-  }
 
   test::TemporaryFolder keys_;
   Security security_;
   Scratch here_;
   ServerOptions options_;
-  std::mutex mutex_;
-  std::vector<std::string> log_;
-  std::unique_ptr<Listener> listener_;
-  std::unique_ptr<Server> server_;
-  std::thread thread_;
+  test::Lines log_;
+  std::optional<RunningServer> server_;
 };
 
 TEST_F(CopyServer, EachKeyHasItsOwnFolder) {
@@ -86,11 +64,11 @@ TEST_F(CopyServer, EachKeyHasItsOwnFolder) {
   EXPECT_EQ(read_file(here_ / "got/only"), "B");
   EXPECT_FALSE(fs::exists(here_ / "b/new"));
   EXPECT_THROW(push("c", "new"), Error);  // may call, and has no folder
-  stop();
-  EXPECT_TRUE(log_has("key a.key", "brings into 'x/new'"));
-  EXPECT_TRUE(log_has("key a.key", "1 file (8 bytes)"));
-  EXPECT_TRUE(log_has("key b.key", "fetches 'only'"));
-  EXPECT_TRUE(log_has(id_of("c"), "is refused"));
+  server_.reset();                        // all sessions are over
+  EXPECT_TRUE(log_.has("key a.key", "brings into 'x/new'"));
+  EXPECT_TRUE(log_.has("key a.key", "1 file (8 bytes)"));
+  EXPECT_TRUE(log_.has("key b.key", "fetches 'only'"));
+  EXPECT_TRUE(log_.has(id_of("c"), "is refused"));
 }
 
 TEST_F(CopyServer, OneKeyDoesNotLockOutOthers) {
@@ -107,7 +85,7 @@ TEST_F(CopyServer, OneKeyDoesNotLockOutOthers) {
       break;
     } catch (const PathError&) {
       ASSERT_LT(i, 600);
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      test::pause(0.1);
     }
 }
 
@@ -126,7 +104,7 @@ TEST_F(CopyServer, StopsAtOnceWhoeverIsThere) {
   std::vector<std::unique_ptr<PathChannel>> held;
   for (int i = 0; i < 8; ++i) held.push_back(begin("a"));
   const auto start = std::chrono::steady_clock::now();
-  stop();
+  server_.reset();
   // One after another they would take two seconds each.
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(14));
 }

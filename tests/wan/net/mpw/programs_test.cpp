@@ -1,19 +1,18 @@
 // Programs written for MPWide (tests/wan/mpw), each in processes of its own.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "tests/places.hpp"
 #include "tests/testbed/testbed.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/mpw/ports.hpp"
-#include "tests/wan/net/path/pair.hpp"
 
 namespace maki::wan {
 namespace {
@@ -41,7 +40,7 @@ class Programs : public testing::Test {
   std::size_t start(const std::string& command, const testbed::Namespace* space = nullptr) {
     const std::string file = folder_ / ("out" + std::to_string(started_.size()));
     const std::vector<std::string> shell{"/bin/sh", "-c", "exec >" + file + " 2>&1; " + command};
-    started_.push_back({space ? space->spawn(shell) : spawn_here(shell), file});
+    started_.push_back({testbed::spawn(shell, space ? space->name() : ""), file});
     return started_.size() - 1;
   }
   // Exit status; -1 where it took too long.
@@ -54,7 +53,7 @@ class Programs : public testing::Test {
         one.process = -1;
         return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      test::pause(0.002);
     }
     return -1;
   }
@@ -72,11 +71,21 @@ class Programs : public testing::Test {
     return output(number).find(text) != std::string::npos;
   }
 
-  void expect_success(std::size_t a, std::size_t b, const std::string& last) {
-    EXPECT_EQ(status(a), 0) << output(a);
-    EXPECT_EQ(status(b), 0) << output(b);
-    EXPECT_TRUE(says(a, last)) << output(a);
-    EXPECT_TRUE(says(b, last)) << output(b);
+  using Sides = std::pair<std::size_t, std::size_t>;
+  void expect_success(const Sides& sides, const std::string& last) {
+    for (const std::size_t side : {sides.first, sides.second}) {
+      EXPECT_EQ(status(side), 0) << output(side);
+      EXPECT_TRUE(says(side, last)) << output(side);
+    }
+  }
+  // Both sides of a program here, each with the host that it names.
+  Sides start_pair(const std::string& environment, const std::string& name, const std::string& hosts_of_0,
+                   const std::string& hosts_of_1, int port) {
+    const auto side = [&](int number, const std::string& host) {
+      return start(fmt::format("{}{} {} {} {}", environment, program(name), number, host, port));
+    };
+    const std::size_t first = side(0, hosts_of_0);
+    return {first, side(1, hosts_of_1)};
   }
 
   test::TemporaryFolder folder_;
@@ -86,44 +95,24 @@ class Programs : public testing::Test {
     pid_t process;
     std::string file;
   };
-  static pid_t spawn_here(const std::vector<std::string>& command) {
-    std::vector<char*> arguments;
-    for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    posix_spawnattr_t own_group;
-    posix_spawnattr_init(&own_group);
-    posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP);
-    pid_t process = -1;
-    posix_spawn(&process, arguments[0], nullptr, &own_group, arguments.data(), environ);
-    posix_spawnattr_destroy(&own_group);
-    return process;
-  }
   std::vector<Started> started_;
 };
 
-int ports_of_every_call() { return test::free_ports({0, 10, 20, 30, 40, 50, 51, 55}); }
+int ports_of_every_call() { return test::free_ports({0, 10, 20, 30, 40}); }
 
 TEST_F(Programs, EveryCallWhereOneSideWaits) {
-  const std::string port = std::to_string(ports_of_every_call());
-  const auto a = start(key() + program("every_call") + " 0 0 " + port);
-  const auto b = start(key() + program("every_call") + " 1 127.0.0.1 " + port);
-  expect_success(a, b, "every call, ");
+  expect_success(start_pair(key(), "every_call", "0", "127.0.0.1", ports_of_every_call()), "every call, ");
 }
 
 TEST_F(Programs, EveryCallWhereBothNameEachOther) {
-  const std::string port = std::to_string(ports_of_every_call());
-  const auto a = start(key() + program("every_call") + " 0 localhost " + port);
-  const auto b = start(key() + program("every_call") + " 1 localhost " + port);
-  expect_success(a, b, "every call, ");
+  expect_success(start_pair(key(), "every_call", "localhost", "localhost", ports_of_every_call()), "every call, ");
 }
 
 TEST_F(Programs, EveryCallWithoutEncryptionAndSettingsOfItsOwn) {
-  const std::string port = std::to_string(ports_of_every_call());
   const std::string environment = "MAKI_WAN_INSECURE=1 MAKI_WAN_SETTINGS=streams=3,send_chunk=1kB ";
-  const auto a = start(environment + program("every_call") + " 0 0 " + port);
-  const auto b = start(environment + program("every_call") + " 1 127.0.0.1 " + port);
-  expect_success(a, b, "every call, ");
-  EXPECT_TRUE(says(a, "insecure")) << output(a);
+  const Sides sides = start_pair(environment, "every_call", "0", "127.0.0.1", ports_of_every_call());
+  expect_success(sides, "every call, ");
+  EXPECT_TRUE(says(sides.first, "insecure")) << output(sides.first);
 }
 
 // Two sites with a round trip of 10 ms between them; MPW_Init's own port too, as nobody else has it there.
@@ -144,26 +133,22 @@ class ProgramsAtSites : public Programs {
 };
 
 TEST_F(ProgramsAtSites, EveryCallWhereOneSideWaits) {
-  const auto a = start_at(0, "every_call", "0"), b = start_at(1, "every_call", testbed_->address(0));
-  expect_success(a, b, "every call, ");
-  if (std::getenv("MAKI_TEST_SHOW")) std::printf("%s%s", output(a).c_str(), output(b).c_str());
+  const Sides sides{start_at(0, "every_call", "0"), start_at(1, "every_call", testbed_->address(0))};
+  expect_success(sides, "every call, ");
+  if (std::getenv("MAKI_TEST_SHOW")) std::printf("%s%s", output(sides.first).c_str(), output(sides.second).c_str());
 }
 
 TEST_F(ProgramsAtSites, EveryCallWhereBothNameEachOther) {
-  const auto a = start_at(0, "every_call", testbed_->address(1)), b = start_at(1, "every_call", testbed_->address(0));
-  expect_success(a, b, "every call, ");
+  expect_success({start_at(0, "every_call", testbed_->address(1)), start_at(1, "every_call", testbed_->address(0))},
+                 "every call, ");
 }
 
 TEST_F(ProgramsAtSites, InC) {
-  const auto a = start_at(0, "plain_c", testbed_->address6(1)), b = start_at(1, "plain_c", testbed_->address6(0));
-  expect_success(a, b, "C, ");
+  expect_success({start_at(0, "plain_c", testbed_->address6(1)), start_at(1, "plain_c", testbed_->address6(0))}, "C, ");
 }
 
 TEST_F(Programs, InC) {
-  const std::string port = std::to_string(test::free_ports({0, 10, 20}));
-  const auto a = start(key() + program("plain_c") + " 0 0 " + port);
-  const auto b = start(key() + program("plain_c") + " 1 127.0.0.1 " + port);
-  expect_success(a, b, "C, ");
+  expect_success(start_pair(key(), "plain_c", "0", "127.0.0.1", test::free_ports({0, 10, 20})), "C, ");
 }
 
 TEST_F(Programs, TheFigureOfThePapers) {
@@ -187,7 +172,7 @@ TEST_F(Programs, TheForwarderJoinsTwoSidesAndEndsWithThem) {
   const auto forwarder = start(key() + program("forwarder") + " 0 " + one + " 0 " + other + " 1");
   const auto a = start(key() + program("figure") + " process 127.0.0.1 " + one + " A");
   const auto b = start(key() + program("figure") + " process 127.0.0.1 " + other + " B");
-  expect_success(a, b, " got ");
+  expect_success({a, b}, " got ");
   EXPECT_TRUE(says(a, "A got B")) << output(a);
   EXPECT_EQ(status(forwarder), 0) << output(forwarder);
 }
@@ -218,8 +203,7 @@ TEST_F(Programs, ALostPathEndsTheProgramAndTheErrorSaysWhy) {
   const auto waiting = start(settings + key() + program("forwarder") + " 0 " + first + " 0 " + second + " 1");
   const auto idle =
       start(settings + key() + program("forwarder") + " 127.0.0.1 " + first + " 127.0.0.1 " + second + " 1");
-  for (int i = 0; i < 60000 && !(says(waiting, "forwarding") && says(idle, "forwarding")); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(test::comes_true([&] { return says(waiting, "forwarding") && says(idle, "forwarding"); }, 60));
   end(idle);
   EXPECT_EQ(status(waiting), 1) << output(waiting);
   EXPECT_TRUE(says(waiting, "is lost: nothing was heard")) << output(waiting);

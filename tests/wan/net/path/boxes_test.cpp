@@ -5,18 +5,14 @@
 #include <cstring>
 #include <random>
 
+#include "tests/wan/helpers.hpp"
 #include "wan/net/path.hpp"
 #include "wan/net/path/boxes.hpp"
 
 namespace maki::wan {
 namespace {
 
-std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<std::byte> bytes(size);
-  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
+using test::pattern;
 
 struct Sender {
   Outbox box;
@@ -116,8 +112,8 @@ TEST(Boxes, DeliverOnceAndWholeWhateverTheStreamsDo) {
       if (random() % 5 == 0) sender.box.acknowledge(ReceivedSet::decode(receiver.received.encode(1 << 16)));
     }
     for (unsigned i = 0; i < 20; ++i) {
-      EXPECT_TRUE(sends[i]->done());
-      ASSERT_TRUE(receives[i]->done());
+      EXPECT_TRUE(sends[i]->wait(0));
+      ASSERT_TRUE(receives[i]->wait(0));
       EXPECT_EQ(receives[i]->size(), sent[i].size());
       EXPECT_TRUE(got[i] == sent[i]);
     }
@@ -159,9 +155,9 @@ TEST(Outbox, KeepsTheBufferWhileAStreamReadsFromIt) {
   for (std::uint64_t i = 1; i <= 1; ++i) all.add(i);
   while (auto more = sender.box.next(0, 64 << 10, 1)) all.add(more->frame.sequence);
   sender.box.acknowledge(all);
-  EXPECT_FALSE(operation->done());
+  EXPECT_FALSE(operation->wait(0));
   sender.box.end_writing(*chunk);
-  EXPECT_TRUE(operation->done());
+  EXPECT_TRUE(operation->wait(0));
 }
 
 TEST(Outbox, RefusesAcknowledgementsOfWhatWasNeverSent) {
@@ -230,9 +226,9 @@ TEST(Inbox, AMessageIsWholeOnlyWhenEachOfItsBytesCame) {
       EXPECT_THROW(take(static_cast<std::uint64_t>(offset), static_cast<std::uint32_t>(length)), ProtocolError);
     take(0, 20);
     if (!posted) operation = receiver.post(1, into);
-    EXPECT_FALSE(operation->done());
+    EXPECT_FALSE(operation->wait(0));
     take(70, 30);
-    EXPECT_TRUE(operation->done());
+    EXPECT_TRUE(operation->wait(0));
     EXPECT_TRUE(into == bytes);
   }
 }
@@ -259,7 +255,7 @@ TEST(Inbox, AChunkThatComesAgainIsWrittenByTheLastStreamOnly) {
     frame = {.type = FrameType::kData, .length = 40, .sequence = 2, .tag = 1, .total = 100, .offset = 60};
     receiver.take(frame, std::span(bytes).subspan(60));
     if (!posted) operation = receiver.post(1, into);
-    EXPECT_TRUE(operation->done());
+    EXPECT_TRUE(operation->wait(0));
     EXPECT_TRUE(into == bytes);
   }
 }

@@ -17,7 +17,7 @@ using test::Caller, test::Dialled, test::plan_to, test::welcome_of;
 Dialled answered(const Welcome& welcome, const Hello& hello = test::hello_of(0, 1)) {
   test::RawListener listener;
   Caller caller(plan_to({listener.address()}, hello));
-  test::RawPeer peer = listener.accept();
+  test::RawPeer peer(listener.accept());
   EXPECT_TRUE(peer.read_hello().has_value());
   peer.write(encode(welcome));
   return caller.wait();
@@ -28,7 +28,7 @@ TEST(Dial, SaysHelloAndReadsNotOneByteBeyondTheWelcome) {
   Hello hello = test::hello_of(2, 5);
   hello.name = "caller";
   Caller caller(plan_to({listener.address()}, hello));
-  test::RawPeer peer = listener.accept();
+  test::RawPeer peer(listener.accept());
   const auto heard = peer.read_hello();
   ASSERT_TRUE(heard.has_value());
   EXPECT_EQ(heard->stream, 2u);
@@ -44,7 +44,7 @@ TEST(Dial, SaysHelloAndReadsNotOneByteBeyondTheWelcome) {
   EXPECT_EQ(outcome.welcome.session[3], std::byte{7});
   EXPECT_EQ(outcome.peer.text(), listener.address().text());
   std::string next(5, ' ');
-  ASSERT_TRUE(test::wait_ready(outcome.channel->descriptor(), POLLIN));
+  ASSERT_TRUE(test::ready(outcome.channel->descriptor(), POLLIN));
   EXPECT_EQ(outcome.channel->read(std::as_writable_bytes(std::span(next))).bytes, 5u);
   EXPECT_EQ(next, "frame");
 }
@@ -57,14 +57,14 @@ TEST(Dial, TellsWhatIsFinal) {
     const Dialled outcome = answered(welcome_of(answer));
     EXPECT_FALSE(outcome.channel);
     EXPECT_EQ(outcome.failure, failure) << outcome.reason;
-    EXPECT_NE(outcome.reason.find("because of the test"), std::string::npos) << outcome.reason;
-    EXPECT_NE(outcome.reason.find("127.0.0.1:"), std::string::npos) << outcome.reason;
+    EXPECT_TRUE(test::says(outcome.reason, "because of the test"));
+    EXPECT_TRUE(test::says(outcome.reason, "127.0.0.1:"));
   }
   Welcome later = welcome_of(Answer::kVersion);
   later.version = kProtocolVersion + 1;
   const Dialled outcome = answered(later);
   EXPECT_EQ(outcome.failure, DialFailure::kFinal);
-  EXPECT_NE(outcome.reason.find("version " + std::to_string(later.version)), std::string::npos) << outcome.reason;
+  EXPECT_TRUE(test::says(outcome.reason, "version " + std::to_string(later.version)));
 }
 
 TEST(Dial, RefusesAnotherSessionThanTheOneAskedFor) {
@@ -79,7 +79,7 @@ TEST(Dial, NonsenseIsFinalForAPathThatNeverStood) {
     session[0] = std::byte{join};
     test::RawListener listener;
     Caller caller(plan_to({listener.address()}, test::hello_of(0, 1, session)));
-    test::RawPeer peer = listener.accept();
+    test::RawPeer peer(listener.accept());
     peer.write(std::string(kWelcomeBytes, 'x'));
     EXPECT_EQ(caller.wait().failure, join ? DialFailure::kAgain : DialFailure::kFinal);
   }
@@ -91,7 +91,7 @@ TEST(Dial, OnlyThePeerCanEndAPathThatStands) {
     DialPlan plan = plan_to({listener.address()}, test::hello_of(0, 2, SessionId{std::byte{1}}));
     plan.peer = party_of("peer");
     Caller caller(plan);
-    test::RawPeer peer = listener.accept();
+    test::RawPeer peer(listener.accept());
     Welcome welcome = welcome_of(Answer::kUnknownSession);
     welcome.party = party_of(same ? "peer" : "somebody else");
     peer.write(encode(welcome));
@@ -114,11 +114,11 @@ TEST(Dial, AForgedRefusalOfTheRelayEndsNoPathThatStands) {
       DialPlan plan = plan_to({listener.address()}, test::hello_of(0, 2, SessionId{std::byte{stands}}));
       by_relay(plan, folder);
       Caller caller(plan);
-      test::RawPeer forger = listener.accept();
+      test::RawPeer forger(listener.accept());
       forger.write(encode(admission::Challenge{}));
-      admission::RequestBytes request;
-      ASSERT_TRUE(forger.read(request));
-      forger.write(encode(admission::Verdict{code, "no such luck"}, request, {}, nullptr));
+      const auto request = forger.read<admission::kRequestBytes>();
+      ASSERT_TRUE(request);
+      forger.write(encode(admission::Verdict{code, "no such luck"}, *request, {}, nullptr));
       const Dialled outcome = caller.wait();
       EXPECT_EQ(outcome.failure, stands ? DialFailure::kAgain : DialFailure::kFinal) << outcome.reason;
     }
@@ -126,7 +126,7 @@ TEST(Dial, AForgedRefusalOfTheRelayEndsNoPathThatStands) {
     DialPlan plan = plan_to({listener.address()}, test::hello_of(0, 2, SessionId{std::byte{stands}}));
     by_relay(plan, folder);
     Caller caller(plan);
-    listener.accept().write(encode(admission::Challenge{.version = admission::kVersion + 1}));
+    test::RawPeer(listener.accept()).write(encode(admission::Challenge{.version = admission::kVersion + 1}));
     EXPECT_EQ(caller.wait().failure, stands ? DialFailure::kAgain : DialFailure::kFinal);
   }
 }
@@ -139,7 +139,7 @@ TEST(Dial, SaysWhoCallsAndWhetherItMeansItsOwnMachine) {
     if (named) security.own_name = "tokyo";
     plan.security = SecurityContext::make(security);
     Caller caller(plan);
-    const auto hello = listener.accept().read_hello();
+    const auto hello = test::RawPeer(listener.accept()).read_hello();
     ASSERT_TRUE(hello.has_value());
     EXPECT_EQ(hello->party, party_of(security.own_name));
     EXPECT_EQ(hello->own_machine, !named);
@@ -156,7 +156,7 @@ TEST(Dial, AWrongKeyIsFinal) {
     DialPlan plan = plan_to({listener.address()});
     plan.security = SecurityContext::make(good ? right : wrong);
     Caller caller(plan);
-    test::RawPeer peer = listener.accept();
+    test::RawPeer peer(listener.accept());
     EventLoop loop("test-greeter");
     std::unique_ptr<Greeter> greeter;
     std::promise<std::string> done;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/wan/net/path/pair.hpp"
+#include "tests/wan/helpers.hpp"
 #include "tests/wan/net/path/raw_peer.hpp"
 #include "wan/net/path/dial.hpp"
 
@@ -54,9 +54,7 @@ class Caller {
           });
     });
   }
-  ~Caller() {
-    loop_.call([&] { dial_.reset(); });
-  }
+  ~Caller() { give_up(); }
   Dialled wait() {
     auto done = done_.get_future();
     if (done.wait_for(std::chrono::seconds(60)) == std::future_status::ready) return done.get();
@@ -72,17 +70,5 @@ class Caller {
   std::unique_ptr<Dial> dial_;
   std::promise<Dialled> done_;
 };
-
-inline Welcome welcome_of(Answer answer) {
-  Welcome welcome;
-  welcome.answer = answer;
-  welcome.session[3] = std::byte{7};
-  welcome.streams = 3;
-  welcome.unmatched_limit = 1 << 20;
-  welcome.message_limit = 1 << 20;
-  welcome.patience = 5;
-  if (answer != Answer::kWelcome) welcome.reason = "because of the test";
-  return welcome;
-}
 
 }  // namespace maki::wan::test

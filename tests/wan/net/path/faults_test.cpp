@@ -13,8 +13,7 @@
 namespace maki::wan {
 namespace {
 
-using test::exchange;
-using test::Transfers;
+using test::comes_true, test::exchange, test::pause;
 
 PathSettings impatient(int streams) {
   PathSettings settings = test::streams(streams);
@@ -24,8 +23,6 @@ PathSettings impatient(int streams) {
   settings.connect_timeout = settings.handshake_timeout = 1;
   return settings;
 }
-
-void pause(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 // Does something again and again while it lives.
 class Meanwhile {
@@ -58,59 +55,56 @@ struct Linked {
     here = Path::connect(proxy.address(), security, settings, {"here"});
     there = std::move(listener.accept().path);
   }
-  ~Linked() {
-    auto closing = std::async(std::launch::async, [&] { there.close(5); });
-    here.close(5);
-  }
+  ~Linked() { test::close_both(here, there); }
 };
 
 class Faults : public testing::TestWithParam<bool> {
  protected:
-  Faults() {
-    set_log_sink([](LogLevel, const std::string&) {});
-  }
-  ~Faults() override { set_log_sink({}); }
   Security security() { return GetParam() ? test::new_key(folder_) : test::insecure(); }
   test::TemporaryFolder folder_;
+  test::Log log_;
 };
 
 // The second half is for make test-full.
 INSTANTIATE_TEST_SUITE_P(Plain, Faults, testing::Values(false), [](const auto&) { return "Plain"; });
 INSTANTIATE_TEST_SUITE_P(Full, Faults, testing::Values(true), [](const auto&) { return "Encrypted"; });
 
-TEST(EncryptedFaults, AllStreamsDieAgainAndAgain) {
-  test::TemporaryFolder folder;
-  set_log_sink([](LogLevel, const std::string&) {});
+void all_streams_die(const Security& security) {
+  test::Pair pair(test::streams(4), security);
   {
-    test::Pair pair(test::streams(4), test::new_key(folder));
     const Meanwhile kill(0.05, [&](unsigned i) {
       for (int stream = 0; stream < 4; ++stream) (i % 2 ? pair.here : pair.there).drop_stream(stream);
     });
     exchange(pair.here, pair.there, {.pause = 0.002});
   }
-  set_log_sink({});
+  EXPECT_GT(pair.here.status().reconnections, 3u);
+}
+
+TEST_P(Faults, AllStreamsDieAgainAndAgain) { all_streams_die(security()); }
+
+TEST(EncryptedFaults, AllStreamsDieAgainAndAgain) {
+  const test::TemporaryFolder folder;
+  const test::Log log;
+  all_streams_die(test::new_key(folder));
 }
 
 // With the defaults: a stream is taken for dead after 6 s.
 TEST(FullFaults, TheLinkIsSilentForTwentySeconds) {
-  test::TemporaryFolder folder;
-  set_log_sink([](LogLevel, const std::string&) {});
-  {
-    Linked link(test::streams(4), test::new_key(folder));
-    std::thread silence([&] {
-      pause(0.2);
-      link.proxy.stall(true);
-      pause(20);
-      link.proxy.stall(false);
-    });
-    const double took = exchange(link.here, link.there, {.seed = 9, .pause = 0.003});
-    silence.join();
-    RecordProperty("seconds", std::to_string(took));
-    EXPECT_GT(took, 20);
-    EXPECT_LT(took, 60);
-    std::printf("20 s of silence: %.1f s\n", took);
-  }
-  set_log_sink({});
+  const test::TemporaryFolder folder;
+  const test::Log log;
+  Linked link(test::streams(4), test::new_key(folder));
+  std::thread silence([&] {
+    pause(0.2);
+    link.proxy.stall(true);
+    pause(20);
+    link.proxy.stall(false);
+  });
+  const double took = exchange(link.here, link.there, {.seed = 9, .pause = 0.003});
+  silence.join();
+  RecordProperty("seconds", std::to_string(took));
+  EXPECT_GT(took, 20);
+  EXPECT_LT(took, 60);
+  std::printf("20 s of silence: %.1f s\n", took);
 }
 
 TEST_P(Faults, OneStreamDiesAgainAndAgain) {
@@ -118,17 +112,6 @@ TEST_P(Faults, OneStreamDiesAgainAndAgain) {
   {
     const Meanwhile kill(0.003, [&](unsigned i) {
       (i % 2 ? pair.here : pair.there).drop_stream(static_cast<int>(i / 2 % 4));
-    });
-    exchange(pair.here, pair.there, {.pause = 0.002});
-  }
-  EXPECT_GT(pair.here.status().reconnections, 3u);
-}
-
-TEST_P(Faults, AllStreamsDieAgainAndAgain) {
-  test::Pair pair(test::streams(4), security());
-  {
-    const Meanwhile kill(0.05, [&](unsigned i) {
-      for (int stream = 0; stream < 4; ++stream) (i % 2 ? pair.here : pair.there).drop_stream(stream);
     });
     exchange(pair.here, pair.there, {.pause = 0.002});
   }
@@ -216,13 +199,11 @@ TEST_P(Faults, SettingsChangeWhileMessagesAreOnTheirWay) {
   PathSettings settings = pair.here.settings();
   settings.streams = 16;
   pair.here.change(settings);
-  for (int i = 0; i < 1000 && pair.there.status().streams_up != 16; ++i) pause(0.01);
-  EXPECT_EQ(pair.there.status().streams_up, 16);
+  EXPECT_TRUE(comes_true([&] { return pair.there.status().streams_up == 16; }));
   settings.streams = 1;
   pair.here.change(settings);
-  for (int i = 0; i < 1000 && pair.there.status().streams_up != 1; ++i) pause(0.01);
+  EXPECT_TRUE(comes_true([&] { return pair.there.status().streams_up == 1; }));
   EXPECT_EQ(pair.here.status().streams_up, 1);
-  EXPECT_EQ(pair.there.status().streams_up, 1);
 }
 
 TEST_P(Faults, SettingsChangeWhileStreamsDie) {

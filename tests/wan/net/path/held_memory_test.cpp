@@ -142,13 +142,11 @@ class Promised : public testing::Test {
     return settings;
   }
   Listener listen(const ListenerLimits& limits) {
-    Security both = one_;
-    both.key_files.push_back(other_.key_files[0]);
-    return Listener({"127.0.0.1", 0}, both, settings(), limits);
+    return Listener({"127.0.0.1", 0}, test::both_of(one_, other_), settings(), limits);
   }
   Welcome call(Listener& listener, const Security& security) {
     OnePath one{HandMadeStream(listener.address(), security)};
-    one.welcome = one.stream.greet(test::hello(0, 1));
+    one.welcome = one.stream.greet(test::hello_of(0, 1));
     const Welcome welcome = one.welcome;
     if (welcome.answer != Answer::kWelcome) return welcome;
     Accepted accepted = listener.accept();
@@ -198,7 +196,7 @@ class Promised : public testing::Test {
   test::TemporaryFolder folder_;
   test::Log log_;
   Security one_ = test::new_key(folder_, "one"), other_ = test::new_key(folder_, "other");
-  std::vector<std::byte> block_ = test::random_block(kMiB, 1);
+  std::vector<std::byte> block_ = test::pattern(kMiB, 1);
   std::string identity_;
   std::vector<OnePath> paths_;
 };
@@ -261,18 +259,18 @@ TEST_F(Promised, APathWhoseStreamsComeAgainKeepsItsPromise) {
   fill(one);
   EXPECT_TRUE(has_come(one));
   HandMadeStream second(listener.address(), one_);
-  EXPECT_EQ(second.greet(test::hello(1, 1, first.session)).answer, Answer::kWelcome);
+  EXPECT_EQ(second.greet(test::hello_of(1, 1, first.session)).answer, Answer::kWelcome);
   HandMadeStream third(listener.address(), one_);
-  EXPECT_EQ(third.greet(test::hello(2, 1, first.session)).answer, Answer::kBusy);
+  EXPECT_EQ(third.greet(test::hello_of(2, 1, first.session)).answer, Answer::kBusy);
   for (unsigned epoch = 2; epoch < 6; ++epoch) {  // the last one is not known to be lost
     one.stream = HandMadeStream(listener.address(), one_);
-    const Welcome again = one.stream.greet(test::hello(0, epoch, first.session));
+    const Welcome again = one.stream.greet(test::hello_of(0, epoch, first.session));
     EXPECT_EQ(again.answer, Answer::kWelcome) << again.reason;
     EXPECT_EQ(again.unmatched_limit, first.unmatched_limit);
     EXPECT_EQ(memory->bytes(), bytes);
   }
   second = HandMadeStream(listener.address(), one_);
-  EXPECT_EQ(second.greet(test::hello(1, 2, first.session)).answer, Answer::kWelcome);
+  EXPECT_EQ(second.greet(test::hello_of(1, 2, first.session)).answer, Answer::kWelcome);
   EXPECT_TRUE(comes_true([&] { return one.path.status().streams_up == 2; }));
   take(one);
   EXPECT_EQ(memory->bytes(), bytes);

@@ -29,26 +29,18 @@ class Hostile : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Peers, Hostile, testing::Bool(),
                          [](const auto& info) { return info.param ? "Encrypted" : "Plain"; });
 
-Welcome welcome_of(std::uint32_t streams) {
-  Welcome welcome{
-      .streams = streams, .unmatched_limit = 1 << 20, .message_limit = 1 << 20, .patience = 60, .reason = ""};
-  welcome.session.fill(std::byte{7});
-  return welcome;
-}
-
 // Welcome and frames in one record: the caller has them in its hands before it has a stream.
 TEST_P(Hostile, AListenerThatAsksForManyStreamsAtOnce) {
   const Security security = this->security();
   for (int round = 0; round < 5; ++round) {
     test::RawListener listener;
-    auto called = std::async(std::launch::async, [&] {
-      return Path::connect({"127.0.0.1", listener.address().port()}, security, test::streams(1 + round));
-    });
-    HandMadeStream stream(listener.accept_socket(), security);
+    auto called = std::async(std::launch::async,
+                             [&] { return Path::connect(listener.endpoint(), security, test::streams(1 + round)); });
+    HandMadeStream stream(listener.accept(), security);
     stream.hear();
     std::vector<std::byte> words;
     const auto add = [&](const auto& block) { words.insert(words.end(), block.begin(), block.end()); };
-    add(encode(welcome_of(kMaxStreams)));
+    add(encode(test::welcome_of(Answer::kWelcome, kMaxStreams)));
     add(encode(Frame{.type = FrameType::kStreams, .sequence = 1, .total = kMaxStreams}));
     stream.send(words);
     Path path = called.get();
@@ -76,18 +68,18 @@ TEST_P(Hostile, AStreamThatIsReplacedAgainAndAgain) {
   const Security security = this->security();
   Listener listener({"127.0.0.1", 0}, security, patient());
   HandMadeStream first(listener.address(), security);
-  const Welcome welcome = first.greet(test::hello(0, 1));
+  const Welcome welcome = first.greet(test::hello_of(0, 1));
   Path path = std::move(listener.accept().path);
   std::vector<HandMadeStream> replaced;
   for (unsigned epoch = 1; epoch <= 300; ++epoch) {
     replaced.emplace_back(listener.address(), security);
-    ASSERT_EQ(replaced.back().greet(test::hello(1, epoch, welcome.session)).answer, Answer::kWelcome);
+    ASSERT_EQ(replaced.back().greet(test::hello_of(1, epoch, welcome.session)).answer, Answer::kWelcome);
     if (epoch % 2 == 0) replaced.erase(replaced.begin(), replaced.end() - 1);  // ends while its place is being taken
     replaced.back().send({.type = FrameType::kPing});
   }
   EXPECT_TRUE(comes_true([&] { return path.status().stream.size() > 1 && path.status().stream[1].epoch == 300; }));
   EXPECT_TRUE(comes_true([&] { return path.status().streams_up == 2; }));
-  first.send({.type = FrameType::kData, .length = 3, .sequence = 1, .tag = 1, .total = 3}, test::random_block(3, 1));
+  first.send({.type = FrameType::kData, .length = 3, .sequence = 1, .tag = 1, .total = 3}, test::pattern(3, 1));
   EXPECT_EQ(path.receive_any(1, 10).size, 3u);
   path.close(0);
 }
@@ -97,15 +89,16 @@ TEST_P(Hostile, ChunksThatOverlapAndLeaveGapsMakeNoMessage) {
   const Security security = this->security();
   Listener listener({"127.0.0.1", 0}, security, patient());
   HandMadeStream good(listener.address(), security);
-  const Welcome welcome = good.greet(test::hello(0, 1));
+  const Welcome welcome = good.greet(test::hello_of(0, 1));
   Path path = std::move(listener.accept().path);
-  const auto bytes = test::random_block(100'000, 3);
+  const auto bytes = test::pattern(100'000, 3);
   Request request = path.start_receive_any(1, 200'000);
   Frame frame{.type = FrameType::kData, .length = 50'000, .sequence = 1, .tag = 1, .total = 100'000};
   good.send(frame, std::span(bytes).first(50'000));
   for (std::uint64_t offset = 0; offset < 50'000; offset += 10'000) {
     HandMadeStream bad(listener.address(), security);
-    ASSERT_EQ(bad.greet(test::hello(1, static_cast<unsigned>(1 + offset), welcome.session)).answer, Answer::kWelcome);
+    ASSERT_EQ(bad.greet(test::hello_of(1, static_cast<unsigned>(1 + offset), welcome.session)).answer,
+              Answer::kWelcome);
     Frame overlapping = frame;
     overlapping.sequence = 5 + offset;
     overlapping.offset = offset;
@@ -123,18 +116,16 @@ TEST_P(Hostile, ChunksThatOverlapAndLeaveGapsMakeNoMessage) {
 
 TEST_F(Hostile, OneKeyDoesNotTakeAllSessions) {
   const Security one = key("one"), other = key("other");
-  Security both = one;
-  both.key_files.push_back(other.key_files[0]);
-  Listener listener({"127.0.0.1", 0}, both, {}, {.sessions = 20, .sessions_per_peer = 3});
+  Listener listener({"127.0.0.1", 0}, test::both_of(one, other), {}, {.sessions = 20, .sessions_per_peer = 3});
   std::vector<HandMadeStream> streams;
   const auto call = [&](const Security& security) {
     streams.emplace_back(listener.address(), security);
-    return streams.back().greet(test::hello(0, 1));
+    return streams.back().greet(test::hello_of(0, 1));
   };
   for (int i = 0; i < 3; ++i) EXPECT_EQ(call(one).answer, Answer::kWelcome);
   const Welcome refused = call(one);
   EXPECT_EQ(refused.answer, Answer::kBusy);
-  EXPECT_NE(refused.reason.find("at most 3 paths"), std::string::npos) << refused.reason;
+  EXPECT_TRUE(test::says(refused.reason, "at most 3 paths"));
   EXPECT_EQ(call(other).answer, Answer::kWelcome);
   listener.accept().path.close(0);
   EXPECT_EQ(call(one).answer, Answer::kWelcome);
@@ -144,9 +135,7 @@ TEST_F(Hostile, OneKeyDoesNotTakeAllSessions) {
 
 TEST_F(Hostile, OneKeyDoesNotTakeAllDescriptors) {
   const Security one = key("one"), other = key("other");
-  Security both = one;
-  both.key_files.push_back(other.key_files[0]);
-  Listener listener({"127.0.0.1", 0}, both, {}, {.streams_per_peer = 6});
+  Listener listener({"127.0.0.1", 0}, test::both_of(one, other), {}, {.streams_per_peer = 6});
   std::vector<Path> paths;
   const auto call = [&](const Security& security) {
     auto called =
@@ -172,10 +161,10 @@ TEST_F(Hostile, ASessionThatIsNeverUsedIsNotKept) {
   settings.stream_timeout = 0.1;
   Listener listener({"127.0.0.1", 0}, test::insecure(), settings, {.sessions_per_peer = 1});
   HandMadeStream silent(listener.address(), test::insecure());
-  ASSERT_EQ(silent.greet(test::hello(0, 1)).answer, Answer::kWelcome);
+  ASSERT_EQ(silent.greet(test::hello_of(0, 1)).answer, Answer::kWelcome);
   const Accepted accepted = listener.accept();
   EXPECT_TRUE(comes_true([&] {
-    return HandMadeStream(listener.address(), test::insecure()).greet(test::hello(0, 1)).answer == Answer::kWelcome;
+    return HandMadeStream(listener.address(), test::insecure()).greet(test::hello_of(0, 1)).answer == Answer::kWelcome;
   }));
 }
 

@@ -1,8 +1,6 @@
 // How a path ends when nothing helps: on both sides, at its time, with a message that says what happened.
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/proxy.hpp"
 #include "wan/net/error.hpp"
@@ -41,14 +39,9 @@ End end_of(Call call) {
 
 double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
-bool says(const End& end, const std::string& part) { return end.message.find(part) != std::string::npos; }
-
 class Lost : public testing::Test {
  protected:
-  Lost() {
-    set_log_sink([](LogLevel, const std::string&) {});
-  }
-  ~Lost() override { set_log_sink({}); }
+  test::Log log_;
 };
 
 struct Ends {
@@ -64,7 +57,7 @@ Ends ends_after(Path& here, Path& there, Fault fault) {
   auto one = std::async(std::launch::async, [&] { return end_of([&] { here.send(1, message); }); });
   auto other = std::async(std::launch::async, [&] { return end_of([&] { there.receive(2, buffer); }); });
   Request unread = there.start_send(3, message);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  test::pause(0.05);
   const auto begin = Clock::now();
   fault();
   Ends ends{one.get(), other.get(), 0};
@@ -92,14 +85,14 @@ TEST_P(LostLink, PastThePatienceBothSidesAreTold) {
   EXPECT_GT(ends.seconds, 0.5);
   EXPECT_LT(ends.seconds, 10);
   for (const End& end : {ends.here, ends.there}) {
-    EXPECT_TRUE(says(end, "patience")) << end.message;
-    EXPECT_TRUE(says(end, "bytes")) << end.message;
+    EXPECT_TRUE(test::says(end.message, "patience"));
+    EXPECT_TRUE(test::says(end.message, "bytes"));
     EXPECT_GE(end.down, 2) << end.message;
     EXPECT_LT(end.down, 10) << end.message;
   }
   EXPECT_GT(ends.here.outstanding, 0u);
-  EXPECT_TRUE(says(ends.here, proxy.address().text())) << ends.here.message;
-  EXPECT_TRUE(says(ends.there, "leiden at 127.0.0.1")) << ends.there.message;
+  EXPECT_TRUE(test::says(ends.here.message, proxy.address().text()));
+  EXPECT_TRUE(test::says(ends.there.message, "leiden at 127.0.0.1"));
   EXPECT_THROW(here.send(1, {}), PathError);  // and it stays so
   EXPECT_FALSE(here.status().up);
   EXPECT_FALSE(there.status().up);
@@ -116,9 +109,9 @@ TEST_F(Lost, APeerThatRestartedIsToldAtOnce) {
     proxy.lead_to(anew.address());
     proxy.cut();
   });
-  EXPECT_TRUE(says(ends.here, "started anew")) << ends.here.message;
+  EXPECT_TRUE(test::says(ends.here.message, "started anew"));
   EXPECT_GT(ends.here.outstanding, 0u);
-  EXPECT_TRUE(says(ends.there, "patience")) << ends.there.message;
+  EXPECT_TRUE(test::says(ends.there.message, "patience"));
   // A path of its own is welcome.
   Path again = Path::connect(proxy.address(), test::insecure(), impatient(), {"here"});
   Path taken = std::move(anew.accept().path);
@@ -133,8 +126,7 @@ TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
   const Endpoint address = listener->address();
   Path here = Path::connect(address, test::insecure(), settings, {"here"});
   Path there = std::move(listener->accept().path);
-  for (int i = 0; i < 1000 && there.status().streams_up < 3; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(test::comes_true([&] { return there.status().streams_up == 3; }));
   listener.reset();
   here.drop_stream(0);
   here.drop_stream(1);
@@ -143,8 +135,8 @@ TEST_F(Lost, AListenerThatWentAwayTakesNoStreamBack) {
   EXPECT_EQ(there.receive_any(1, message.size()).size, message.size());
   send.wait();
   const Ends ends = ends_after(here, there, [&] { here.drop_stream(2); });
-  EXPECT_TRUE(says(ends.here, "refused")) << ends.here.message;  // by the system: nobody listens
-  EXPECT_TRUE(says(ends.here, address.text())) << ends.here.message;
+  EXPECT_TRUE(test::says(ends.here.message, "refused"));  // by the system: nobody listens
+  EXPECT_TRUE(test::says(ends.here.message, address.text()));
   EXPECT_LT(std::abs(seconds(ends.here.at - ends.there.at)), 1) << ends.here.message << "\n" << ends.there.message;
 }
 
@@ -154,8 +146,8 @@ TEST_F(Lost, ClosedByThePeerIsNoLoss) {
   auto waiting = std::async(std::launch::async, [&] { return end_of([&] { pair.there.receive(1, buffer); }); });
   EXPECT_TRUE(pair.here.close(5));
   const End end = waiting.get();
-  EXPECT_TRUE(says(end, "close")) << end.message;
-  EXPECT_FALSE(says(end, "patience")) << end.message;
+  EXPECT_TRUE(test::says(end.message, "close"));
+  EXPECT_FALSE(test::says(end.message, "patience")) << end.message;
 }
 
 TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
@@ -167,8 +159,8 @@ TEST_F(Lost, NobodyThereIsToldAfterThePatience) {
   const End end = end_of([&] { Path::connect(nobody, test::insecure(), settings); });
   EXPECT_GT(seconds(end.at - begin), 0.4);
   EXPECT_LT(seconds(end.at - begin), 10);
-  EXPECT_TRUE(says(end, nobody.text())) << end.message;
-  EXPECT_TRUE(says(end, "refused")) << end.message;
+  EXPECT_TRUE(test::says(end.message, nobody.text()));
+  EXPECT_TRUE(test::says(end.message, "refused"));
 }
 
 TEST_F(Lost, WaitsForAListenerThatComesLate) {
@@ -176,7 +168,7 @@ TEST_F(Lost, WaitsForAListenerThatComesLate) {
   PathSettings settings = impatient();
   settings.patience = 20;
   auto connecting = std::async(std::launch::async, [&] { return Path::connect(address, test::insecure(), settings); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  test::pause(0.3);
   Listener listener(address, test::insecure(), impatient());
   Accepted accepted = listener.accept();
   EXPECT_TRUE(connecting.get().status().up);

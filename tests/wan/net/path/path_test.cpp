@@ -8,7 +8,7 @@
 namespace maki::wan {
 namespace {
 
-using test::pattern;
+using test::comes_true, test::pattern;
 
 // Streams, and with TLS or not.
 class PathOf : public testing::TestWithParam<std::pair<int, bool>> {
@@ -161,9 +161,7 @@ TEST(Path, ChangesTheNumberOfStreamsWhileMessagesFly) {
         receive.wait();
         ASSERT_TRUE(got == sent);
       }
-      for (int i = 0; i < 500 && pair.here.status().streams_up != count; ++i)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      EXPECT_EQ(pair.here.status().streams_up, count);
+      EXPECT_TRUE(comes_true([&] { return pair.here.status().streams_up == count; }));
     }
   }
 }
@@ -184,9 +182,7 @@ TEST(Path, PacingHoldsTheRate) {
 TEST(Path, ManyStreams) {
   test::TemporaryFolder folder;
   test::Pair pair(test::streams(256), test::new_key(folder));
-  for (int i = 0; i < 1000 && pair.here.status().streams_up < 256; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(pair.here.status().streams_up, 256);
+  EXPECT_TRUE(comes_true([&] { return pair.here.status().streams_up == 256; }));
   const auto sent = pattern(40000000, 1);
   std::vector<std::byte> got(sent.size());
   Request receive = pair.there.start_receive(1, got);

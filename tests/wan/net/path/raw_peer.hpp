@@ -1,15 +1,15 @@
-// Peers made by hand, for tests: blocking sockets that say what a test wants.
+// Peers made by hand, for tests: sockets that say what a test wants, with calls that wait, but not for ever.
 #pragma once
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "wan/net/error.hpp"
 #include "wan/net/path/wire.hpp"
@@ -17,84 +17,61 @@
 
 namespace maki::wan::test {
 
-inline constexpr int kRawPatience = 20000;  // milliseconds
+// ---- sockets -----------------------------------------------------------------------------------------------------------
 
-inline bool wait_ready(int descriptor, short events, int milliseconds = kRawPatience) {
+inline constexpr int kPatience = 20000;  // milliseconds: no test waits so long unless it fails
+
+inline bool ready(int descriptor, short events, int milliseconds = kPatience) {
   pollfd one{descriptor, events, 0};
   return poll(&one, 1, milliseconds) == 1;
 }
 
-// A connection; every call waits, but not for ever.
-class RawPeer {
- public:
-  explicit RawPeer(Socket socket) : socket_(std::move(socket)) {}
+inline Socket connect_now(const Endpoint& endpoint, const PathSettings& settings = {}) {
+  Socket socket = start_connect(resolve(endpoint).front(), settings);
+  if (!ready(socket.descriptor(), POLLOUT) || connect_error(socket.descriptor()) != 0)
+    throw Error("no connection for the test");
+  return socket;
+}
 
-  static RawPeer connect_to(const Endpoint& endpoint) {
-    Socket socket = start_connect(resolve(endpoint).front(), {});
-    if (!wait_ready(socket.descriptor(), POLLOUT) || connect_error(socket.descriptor()) != 0)
-      throw Error("no connection for the test");
-    return RawPeer(std::move(socket));
+// All of it, or false where the other side has gone.
+inline bool put(const Socket& socket, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN) return false;
+    if (sent < 0 && !ready(socket.descriptor(), POLLOUT)) throw Error("nothing can be written");
+    if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
   }
+  return true;
+}
 
-  bool write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const auto sent = send(socket_.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
-      if (sent < 0 && (errno != EAGAIN || !wait_ready(socket_.descriptor(), POLLOUT))) return false;
+// Up to `most` bytes, fewer where the other side ends.
+inline std::vector<std::byte> get(const Socket& socket, std::size_t most) {
+  std::vector<std::byte> bytes(most);
+  std::size_t have = 0;
+  while (have < most) {
+    const ssize_t got = recv(socket.descriptor(), bytes.data() + have, most - have, 0);
+    if (got < 0 && errno == EAGAIN) {
+      if (!ready(socket.descriptor(), POLLIN)) throw Error("nothing comes");
+      continue;
     }
-    return true;
+    if (got <= 0) break;
+    have += static_cast<std::size_t>(got);
   }
-  bool write(const std::string& text) { return write(std::as_bytes(std::span(text))); }
+  bytes.resize(have);
+  return bytes;
+}
 
-  // False where the connection ended before.
-  bool read(std::span<std::byte> bytes) {
-    while (!bytes.empty()) {
-      if (!wait_ready(socket_.descriptor(), POLLIN)) return false;
-      const auto got = recv(socket_.descriptor(), bytes.data(), bytes.size(), 0);
-      if (got == 0 || (got < 0 && errno != EAGAIN)) return false;
-      if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
-    }
-    return true;
-  }
-
-  // Waits for the other side to end it; false where it sends something instead, or nothing at all.
-  bool closed() {
-    char byte;
-    if (!wait_ready(socket_.descriptor(), POLLIN)) return false;
-    return recv(socket_.descriptor(), &byte, 1, 0) <= 0;
-  }
-  bool quiet(int milliseconds) { return !wait_ready(socket_.descriptor(), POLLIN, milliseconds); }
-
-  std::optional<Hello> read_hello() {
-    std::array<std::byte, kHelloBytes> bytes;
-    if (!read(bytes)) return std::nullopt;
-    return decode_hello(bytes);
-  }
-  std::optional<Welcome> read_welcome() {
-    std::array<std::byte, kWelcomeBytes> bytes;
-    if (!read(bytes)) return std::nullopt;
-    return decode_welcome(bytes);
-  }
-  std::optional<Welcome> greet(const Hello& hello) {
-    if (!write(encode(hello))) return std::nullopt;
-    return read_welcome();
-  }
-
-  int descriptor() const { return socket_.descriptor(); }
-  void close() { socket_ = Socket(); }
-
- private:
-  Socket socket_;
-};
+inline bool ended(const Socket& socket) { return get(socket, 1).empty(); }
 
 class RawListener {
  public:
-  RawListener() : socket_(listen_on({"127.0.0.1", 0}, {})) {}
+  explicit RawListener(int backlog = 1024) : socket_(listen_on({"127.0.0.1", 0}, {}, backlog)) {}
   Address address() const { return local_address(socket_.descriptor()); }
-  RawPeer accept() { return RawPeer(accept_socket()); }
-  Socket accept_socket(int milliseconds = kRawPatience) {
+  Endpoint endpoint() const { return {"127.0.0.1", address().port()}; }
+  int descriptor() const { return socket_.descriptor(); }
+  Socket accept(int milliseconds = kPatience) {
     Address peer;
-    wait_ready(socket_.descriptor(), POLLIN, milliseconds);
+    ready(socket_.descriptor(), POLLIN, milliseconds);
     Socket socket = accept_from(socket_.descriptor(), peer);
     if (!socket.open()) throw Error("nobody came to the test");
     return socket;
@@ -103,6 +80,20 @@ class RawListener {
  private:
   Socket socket_;
 };
+
+// A listener whose queue is full answers no one: a stand-in for an address into the void.
+class SilentListener : public RawListener {
+ public:
+  SilentListener() : RawListener(0) {
+    for (int i = 0; i < 4; ++i) fill_.push_back(start_connect(address(), {}));
+  }
+  void make_room() { fill_.clear(); }
+
+ private:
+  std::vector<Socket> fill_;
+};
+
+// ---- greetings ---------------------------------------------------------------------------------------------------------
 
 inline Hello hello_of(std::uint32_t stream, std::uint32_t epoch, const SessionId& session = {}) {
   Hello hello;
@@ -116,5 +107,57 @@ inline Hello hello_of(std::uint32_t stream, std::uint32_t epoch, const SessionId
   hello.name = "raw";
   return hello;
 }
+
+inline Welcome welcome_of(Answer answer, std::uint32_t streams = 3) {
+  Welcome welcome;
+  welcome.answer = answer;
+  welcome.session.fill(std::byte{7});
+  welcome.streams = streams;
+  welcome.unmatched_limit = welcome.message_limit = 1 << 20;
+  welcome.patience = 60;
+  if (answer != Answer::kWelcome) welcome.reason = "because of the test";
+  return welcome;
+}
+
+class RawPeer {
+ public:
+  explicit RawPeer(Socket socket) : socket_(std::move(socket)) {}
+  explicit RawPeer(const Endpoint& endpoint) : socket_(connect_now(endpoint)) {}
+
+  bool write(std::span<const std::byte> bytes) { return put(socket_, bytes); }
+  bool write(const std::string& text) { return write(std::as_bytes(std::span(text))); }
+  // Waits for the other side to end it; false where it sends something instead, or nothing at all.
+  bool closed() { return ready(socket_.descriptor(), POLLIN) && recv(socket_.descriptor(), &byte_, 1, 0) <= 0; }
+  bool quiet(int milliseconds) { return !ready(socket_.descriptor(), POLLIN, milliseconds); }
+
+  std::optional<Hello> read_hello() {
+    const auto bytes = read<kHelloBytes>();
+    return bytes ? std::optional(decode_hello(*bytes)) : std::nullopt;
+  }
+  std::optional<Welcome> read_welcome() {
+    const auto bytes = read<kWelcomeBytes>();
+    return bytes ? std::optional(decode_welcome(*bytes)) : std::nullopt;
+  }
+  std::optional<Welcome> greet(const Hello& hello) { return write(encode(hello)) ? read_welcome() : std::nullopt; }
+
+  // Nothing where the connection ended before.
+  template <std::size_t size>
+  std::optional<std::array<std::byte, size>> read() try {
+    const auto got = get(socket_, size);
+    if (got.size() < size) return std::nullopt;
+    std::array<std::byte, size> bytes;
+    std::copy(got.begin(), got.end(), bytes.begin());
+    return bytes;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+
+  int descriptor() const { return socket_.descriptor(); }
+  void close() { socket_ = Socket(); }
+
+ private:
+  Socket socket_;
+  char byte_ = 0;
+};
 
 }  // namespace maki::wan::test

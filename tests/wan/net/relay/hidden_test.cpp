@@ -46,7 +46,7 @@ class Hidden {
 };
 
 bool registered(const Rig& rig, int names = 1) {
-  return eventually([&] { return rig.relay->status().names == names; });
+  return comes_true([&] { return rig.relay->status().names == names; });
 }
 
 void expect_joined(const Socket& one, const Socket& other) {
@@ -57,8 +57,7 @@ void expect_joined(const Socket& one, const Socket& other) {
 }
 
 TEST(RelayHidden, CallsReachTheListener) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Hidden hidden(rig.route("amsterdam"));
   EXPECT_EQ(rig.relay->status().names, 1);
   std::vector<Socket> callers, answers;
@@ -71,8 +70,7 @@ TEST(RelayHidden, CallsReachTheListener) {
 }
 
 TEST(RelayHidden, TwoListenersAreToldApart) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Hidden amsterdam(rig.route("amsterdam")), tokyo(rig.route("tokyo"));
   const Socket to_tokyo = reach(rig.at(), rig.key, "tokyo"), to_amsterdam = reach(rig.at(), rig.key, "amsterdam");
   expect_joined(to_amsterdam, amsterdam.take());
@@ -80,8 +78,7 @@ TEST(RelayHidden, TwoListenersAreToldApart) {
 }
 
 TEST(RelayHidden, ComesBackAfterTheRelayRestarted) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Hidden hidden(rig.route("amsterdam"));
   for (int i = 0; i < 3; ++i) {
     rig.stop();
@@ -93,8 +90,7 @@ TEST(RelayHidden, ComesBackAfterTheRelayRestarted) {
 }
 
 TEST(RelayHidden, WaitsForARelayThatIsNotThereYet) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   rig.stop();
   Hidden hidden(rig.route("amsterdam"));
   rig.start();
@@ -104,8 +100,7 @@ TEST(RelayHidden, WaitsForARelayThatIsNotThereYet) {
 }
 
 TEST(RelayHidden, IsForgottenWhenItEnds) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   { Hidden hidden(rig.route("amsterdam")); }
   EXPECT_TRUE(registered(rig, 0));
   const auto late = RelayAdmission::connect_to(rig.key, "amsterdam");
@@ -114,8 +109,7 @@ TEST(RelayHidden, IsForgottenWhenItEnds) {
 }
 
 TEST(RelayHidden, WrongFromTheStartIsAnError) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "none.key", "amsterdam"}), SecurityError);
   write_key(Key::make(), rig.folder / "other.key");
   EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "other.key", "amsterdam"}), SecurityError);
@@ -128,12 +122,10 @@ TEST(RelayHidden, WrongFromTheStartIsAnError) {
 
 TEST(RelayHidden, ANameBelongsToItsKeyAndToOneListener) {
   Rig rig;
-  const Key other = Key::make();
-  write_key(other, rig.folder / "other.key");
-  rig.settings.key_files.push_back(rig.folder / "other.key");
+  const Key other = rig.second_key();
   rig.start();
   Hidden hidden(rig.route("amsterdam"));
-  EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "other.key", "amsterdam"}), Error);
+  EXPECT_THROW(Hidden(RelayRoute{rig.at(), rig.folder / "second.key", "amsterdam"}), Error);
   const auto second = RelayAdmission::listen_as(rig.key, "amsterdam");
   EXPECT_THROW(admit(rig.at(), *second), Error);
   EXPECT_TRUE(second->try_again());
@@ -153,7 +145,7 @@ TEST(FullRelayHidden, SilentListenerLosesItsName) {
   EXPECT_THROW(admit(rig.at(), *caller), Error);
   EXPECT_TRUE(caller->try_again());
   Hidden hidden(rig.route("amsterdam"));
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(comes_true([&] {
     try {
       return reach(rig.at(), rig.key, "amsterdam").open();
     } catch (const Error&) {
@@ -165,9 +157,7 @@ TEST(FullRelayHidden, SilentListenerLosesItsName) {
 // A token is good once, and only for the key of the listener that was called.
 TEST(RelayHidden, TokensServeOnlyTheOneThatWasCalled) {
   Rig rig;
-  const Key other = Key::make();
-  write_key(other, rig.folder / "other.key");
-  rig.settings.key_files.push_back(rig.folder / "other.key");
+  const Key other = rig.second_key();
   rig.start();
   const Socket control = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
   ASSERT_TRUE(registered(rig));
@@ -212,15 +202,14 @@ TEST(RelayHidden, ManyCallsAreAnsweredAFewAtATime) {
   for (std::size_t left = kCalls; left > 0;) {
     put(control, encode_control(""));  // a sign of life
     std::vector<Socket> answers;
-    while (ready(rig.server.socket(), POLLIN, 300)) answers.push_back(rig.server.accept());
+    while (ready(rig.server.descriptor(), POLLIN, 300)) answers.push_back(rig.server.accept());
     ASSERT_EQ(answers.size(), std::min(left, kAtOnce));
     left -= answers.size();
   }
 }
 
 TEST(RelayHidden, RubbishOnTheControlConnectionEndsIt) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const Socket control = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
   ASSERT_TRUE(registered(rig));
   put(control, pattern(kControlBytes, 1));
@@ -228,8 +217,7 @@ TEST(RelayHidden, RubbishOnTheControlConnectionEndsIt) {
 }
 
 TEST(RelayHidden, ACallerThatLeavesIsForgotten) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const Socket control = admit(rig.at(), *RelayAdmission::listen_as(rig.key, "amsterdam"));
   {
     const auto admission = RelayAdmission::connect_to(rig.key, "amsterdam");
@@ -238,7 +226,7 @@ TEST(RelayHidden, ACallerThatLeavesIsForgotten) {
     EXPECT_EQ(admission->progress(caller.descriptor()), IoStatus::kWantRead);
     ready(control.descriptor(), POLLIN);
   }
-  EXPECT_TRUE(eventually([&] { return rig.relay->status().refused == 1; }));
+  EXPECT_TRUE(comes_true([&] { return rig.relay->status().refused == 1; }));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Whole paths through a relay: encrypted end to end with a key that the relay does not have.
 #include <gtest/gtest.h>
 
+#include "tests/wan/net/path/pair.hpp"
 #include "tests/wan/net/relay/rig.hpp"
 
 namespace maki::wan {
@@ -23,12 +24,13 @@ struct PathRig : Rig {
   Path call(const std::string& name) { return Path::connect({name, 1}, callers, paths, {"caller", route(name)}); }
 };
 
+struct StartedPathRig : PathRig {
+  StartedPathRig() { start(); }
+};
+
 struct Ends {
   Path here, there;
-  ~Ends() {
-    auto closing = std::async(std::launch::async, [&] { there.close(5); });
-    here.close(5);
-  }
+  ~Ends() { close_both(here, there); }
 };
 
 Ends join(PathRig& rig, Listener& listener, const std::string& name) {
@@ -48,12 +50,11 @@ void expect_exchange(Ends& ends, std::size_t size, unsigned seed) {
 }
 
 TEST(RelayPath, HiddenListenerTakesAnEncryptedPath) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   Ends ends = join(rig, listener, "amsterdam");
   expect_exchange(ends, 20 << 20, 1);
-  EXPECT_TRUE(eventually([&] { return ends.here.status().streams_up == 4; }));
+  EXPECT_TRUE(comes_true([&] { return ends.here.status().streams_up == 4; }));
   EXPECT_EQ(ends.here.status().identity, read_key(rig.folder / "path.key").id);
   EXPECT_EQ(rig.relay->status().sessions, 4);
 }
@@ -69,33 +70,28 @@ TEST(RelayPath, DestinationOfTheRelayTakesAPath) {
 
 // A relay on the caller's own machine too: behind it may be anyone.
 TEST(RelayPath, ACallThatARelayLeadsBackIsRefused) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
-  try {
+  const std::string error = error_of<PathError>([&] {
     Path::connect({"amsterdam", 1}, rig.security, rig.paths, {"caller", rig.route("amsterdam")});
-    FAIL();
-  } catch (const PathError& error) {
-    EXPECT_NE(std::string(error.what()).find("came back to its own caller"), std::string::npos) << error.what();
-  }
+  });
+  EXPECT_TRUE(says(error, "came back to its own caller"));
 }
 
 TEST(RelayPath, StreamsComeBackThroughTheRelay) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   Ends ends = join(rig, listener, "amsterdam");
-  ASSERT_TRUE(eventually([&] { return ends.here.status().streams_up == 4; }));
+  ASSERT_TRUE(comes_true([&] { return ends.here.status().streams_up == 4; }));
   for (int i = 0; i < 4; ++i) {
     ends.here.drop_stream(i);
     expect_exchange(ends, 3 << 20, 10 + 2 * static_cast<unsigned>(i));
   }
-  EXPECT_TRUE(eventually([&] { return ends.here.status().streams_up == 4; }));
+  EXPECT_TRUE(comes_true([&] { return ends.here.status().streams_up == 4; }));
 }
 
 TEST(RelayPath, OutlivesARestartOfTheRelay) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   Ends ends = join(rig, listener, "amsterdam");
   expect_exchange(ends, 1 << 20, 1);
@@ -103,7 +99,7 @@ TEST(RelayPath, OutlivesARestartOfTheRelay) {
   std::vector<std::byte> heard(words.size());
   Request receiving = ends.there.start_receive(7, heard), sending = ends.here.start_send(7, words);
   rig.stop();
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  pause(0.3);
   rig.start();
   receiving.wait();
   sending.wait();
@@ -112,8 +108,7 @@ TEST(RelayPath, OutlivesARestartOfTheRelay) {
 }
 
 TEST(RelayPath, RelayKeyAloneOpensNoPath) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   Security other = new_key(rig.folder, "other.key");
   EXPECT_THROW(Path::connect({"amsterdam", 1}, other, rig.paths, {"caller", rig.route("amsterdam")}), PathError);
@@ -123,8 +118,7 @@ TEST(RelayPath, RelayKeyAloneOpensNoPath) {
 }
 
 TEST(RelayPath, WithoutTheRelaysKeyNothingPasses) {
-  PathRig rig;
-  rig.start();
+  StartedPathRig rig;
   Listener listener = rig.hide("amsterdam");
   RelayRoute route = rig.route("amsterdam");
   route.key_file = rig.folder / "path.key";

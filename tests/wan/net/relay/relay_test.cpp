@@ -36,8 +36,7 @@ TEST(Relay, NeedsAKeyAndSensibleSettings) {
 }
 
 TEST(Relay, BindsToTheConfiguredAddressOnly) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   EXPECT_EQ(rig.at().host, "127.0.0.1");
   EXPECT_NE(rig.at().port, 0);
   EXPECT_THROW(connect_now({"127.0.0.2", rig.at().port}), Error);
@@ -45,8 +44,7 @@ TEST(Relay, BindsToTheConfiguredAddressOnly) {
 }
 
 TEST(Relay, PassesBytesBothWaysInManySessionsAtOnce) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   constexpr int kSessions = 8;
   constexpr std::size_t kBytes = 12 << 20;
   std::vector<Joined> sessions;
@@ -68,12 +66,11 @@ TEST(Relay, PassesBytesBothWaysInManySessionsAtOnce) {
   EXPECT_EQ(rig.relay->status().sessions, kSessions);
   EXPECT_GE(rig.relay->status().bytes, 2 * kSessions * kBytes);
   sessions.clear();
-  EXPECT_TRUE(eventually([&] { return rig.relay->status().sessions == 0; }));
+  EXPECT_TRUE(rig.has_sessions(0));
 }
 
 TEST(Relay, PassesOnTheEndOfOneDirection) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Joined one = join(rig);
   const auto question = pattern(3 << 20, 1), answer = pattern(5 << 20, 2);
   auto asking = std::async(std::launch::async, [&] {
@@ -86,12 +83,11 @@ TEST(Relay, PassesOnTheEndOfOneDirection) {
     shutdown(one.there.descriptor(), SHUT_WR);
   });
   EXPECT_EQ(get(one.here, answer.size() + 1), answer);
-  EXPECT_TRUE(eventually([&] { return rig.relay->status().sessions == 0; }));
+  EXPECT_TRUE(rig.has_sessions(0));
 }
 
 TEST(Relay, TellsTheOtherSideWhenOneDies) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   for (const bool caller_dies : {true, false}) {
     Joined one = join(rig);
     Socket& dying = caller_dies ? one.here : one.there;
@@ -102,21 +98,20 @@ TEST(Relay, TellsTheOtherSideWhenOneDies) {
     EXPECT_EQ(get(other, last.size()), last);
     reset(dying);
     EXPECT_TRUE(ended(other));
-    EXPECT_TRUE(eventually([&] { return rig.relay->status().sessions == 0; }));
+    EXPECT_TRUE(rig.has_sessions(0));
   }
 }
 
 // What was said before the end arrives, though the one who said it is gone and the other was slow to read.
 TEST(Relay, DeliversWhatWasSentBeforeAnEnd) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   Joined one = join(rig);
   const auto words = pattern(8 << 20, 5);
   auto saying = std::async(std::launch::async, [&] {
     put(one.here, words);
     one.here = Socket();
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  pause(0.05);
   EXPECT_EQ(get(one.there, words.size() + 1), words);
   saying.get();
 }
@@ -136,8 +131,8 @@ TEST(Relay, HoldsBackASenderWhoseReaderIsSlow) {
     return true;
   });
   std::size_t before = 1;
-  EXPECT_TRUE(eventually([&] {  // it comes to a stand
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_TRUE(comes_true([&] {  // it comes to a stand
+    pause(0.2);
     return std::exchange(before, written.load()) == written.load();
   }));
   // Kernel buffers of the two ends without a bound of their own, and the relay's share.
@@ -147,8 +142,7 @@ TEST(Relay, HoldsBackASenderWhoseReaderIsSlow) {
 }
 
 TEST(Relay, RefusesUnknownTargetsAndKeys) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const auto nobody = RelayAdmission::connect_to(rig.key, "nobody");
   EXPECT_THROW(admit(rig.at(), *nobody), Error);
   EXPECT_TRUE(nobody->try_again());
@@ -162,7 +156,7 @@ TEST(Relay, RefusesUnknownTargetsAndKeys) {
 TEST(Relay, SaysWhenADestinationCannotBeReached) {
   Rig rig;
   {
-    Server gone;
+    RawListener gone;
     rig.settings.destinations["gone"] = gone.endpoint();
   }
   rig.start();
@@ -173,9 +167,7 @@ TEST(Relay, SaysWhenADestinationCannotBeReached) {
 
 TEST(Relay, AdmitsEachOfSeveralKeysAndBoundsTheirSessions) {
   Rig rig;
-  const Key second = Key::make();
-  write_key(second, rig.folder / "second.key");
-  rig.settings.key_files.push_back(rig.folder / "second.key");
+  const Key second = rig.second_key();
   rig.settings.sessions_per_key = 2;
   rig.settings.sessions = 3;
   rig.start();
@@ -193,13 +185,12 @@ TEST(Relay, SilentAndSlowPeersAreDropped) {
   rig.start();
   const Socket silent = connect_now(rig.at()), slow = connect_now(rig.at());
   auto trickle = std::async(std::launch::async, [&] {
-    for (int i = 0; i < 100 && put(slow, pattern(1, 1)); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (int i = 0; i < 100 && put(slow, pattern(1, 1)); ++i) pause(0.05);
   });
   EXPECT_EQ(get(silent, 1000).size(), 48u);  // its question, then the end
   EXPECT_EQ(get(slow, 1000).size(), 48u);
   trickle.get();
-  EXPECT_TRUE(eventually([&] { return rig.relay->status().half_open == 0; }));
+  EXPECT_TRUE(comes_true([&] { return rig.relay->status().half_open == 0; }));
 }
 
 TEST(Relay, OldestHalfOpenConnectionGivesWay) {
@@ -208,7 +199,7 @@ TEST(Relay, OldestHalfOpenConnectionGivesWay) {
   rig.start();
   std::vector<Socket> strangers;
   for (int i = 0; i < 20; ++i) strangers.push_back(connect_now(rig.at()));
-  EXPECT_TRUE(eventually([&] { return rig.relay->status().refused == 16; }));
+  EXPECT_TRUE(comes_true([&] { return rig.relay->status().refused == 16; }));
   EXPECT_LE(get(strangers[0], 1000).size(), 48u);  // then its end
   const Joined one = join(rig);                    // service goes on
   EXPECT_TRUE(put(one.here, pattern(10, 1)));
@@ -223,18 +214,14 @@ TEST(Relay, ACrowdFromOneAddressCrowdsOutItselfOnly) {
   PathSettings elsewhere;
   elsewhere.local_address = "127.0.0.2";
   std::vector<Socket> strangers;
-  for (int i = 0; i < 20; ++i) {
-    strangers.push_back(start_connect(resolve(rig.at()).front(), elsewhere));
-    EXPECT_TRUE(ready(strangers.back().descriptor(), POLLOUT));
-  }
-  EXPECT_TRUE(eventually([&] { return rig.relay->status().refused == 17; }));
+  for (int i = 0; i < 20; ++i) strangers.push_back(connect_now(rig.at(), elsewhere));
+  EXPECT_TRUE(comes_true([&] { return rig.relay->status().refused == 17; }));
   const auto admission = RelayAdmission::connect_to(rig.key, "server");
   EXPECT_EQ(finish(*admission, honest.descriptor()), IoStatus::kDone);
 }
 
 TEST(Relay, RubbishOnThePortHarmsNobody) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const Joined one = join(rig);
   std::mt19937 random(1);
   for (int i = 0; i < 300; ++i) {
@@ -244,7 +231,7 @@ TEST(Relay, RubbishOnThePortHarmsNobody) {
   }
   EXPECT_TRUE(put(one.here, pattern(10, 1)));
   EXPECT_EQ(get(one.there, 10), pattern(10, 1));
-  EXPECT_TRUE(eventually([&] { return rig.relay->status().half_open == 0; }));
+  EXPECT_TRUE(comes_true([&] { return rig.relay->status().half_open == 0; }));
 }
 
 TEST(Relay, IdleSessionsEnd) {
@@ -257,12 +244,30 @@ TEST(Relay, IdleSessionsEnd) {
 }
 
 TEST(Relay, EndingItEndsItsSessions) {
-  Rig rig;
-  rig.start();
+  StartedRig rig;
   const Joined one = join(rig);
   rig.stop();
   EXPECT_TRUE(ended(one.here));
   EXPECT_TRUE(ended(one.there));
+}
+
+TEST(Relay, SessionsOutliveAShortageOfDescriptors) {
+  Rig rig;
+  rig.settings.threads = 1;
+  rig.start();
+  Joined one = join(rig), other = join(rig);
+  {
+    const NoDescriptors shortage;
+    for (const Socket* socket : {&one.here, &one.there, &other.here}) EXPECT_TRUE(put(*socket, pattern(1000, 1)));
+    other.here = Socket();
+    for (const Socket* socket : {&one.here, &one.there, &other.there})
+      EXPECT_FALSE(ready(socket->descriptor(), POLLIN, 100));
+    EXPECT_EQ(rig.relay->status().sessions, 2);
+  }
+  for (const Socket* socket : {&one.here, &one.there}) EXPECT_EQ(get(*socket, 1000), pattern(1000, 1));
+  EXPECT_EQ(get(other.there, 1001), pattern(1000, 1));  // and then its end
+  EXPECT_TRUE(put(one.here, pattern(1000, 2)));
+  EXPECT_EQ(get(one.there, 1000), pattern(1000, 2));
 }
 
 }  // namespace

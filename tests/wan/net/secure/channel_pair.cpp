@@ -4,24 +4,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <random>
-
-#include "wan/net/secure/key.hpp"
 
 namespace maki::wan::test {
 
 namespace {
-
-bool wait_for(int descriptor, short events, double seconds) {
-  pollfd one{descriptor, events, 0};
-  return ::poll(&one, 1, static_cast<int>(seconds * 1000)) == 1;
-}
 
 // True while it wants to go on.
 bool step(Channel& channel, Outcome& outcome) {
@@ -67,8 +55,8 @@ std::pair<Outcome, Outcome> shake_hands(Channel& connecting, Channel& listening)
     if (first) first = step(connecting, out.first);
     if (second) second = step(listening, out.second);
     // The kernel hands bytes over at once here, but it need not.
-    if (first && !second) wait_for(connecting.descriptor(), POLLIN, 0.2);
-    if (second && !first) wait_for(listening.descriptor(), POLLIN, 0.2);
+    if (first && !second) ready(connecting.descriptor(), POLLIN, 200);
+    if (second && !first) ready(listening.descriptor(), POLLIN, 200);
     if (!out.first.error.empty() && second && turn > 20) break;
   }
   return out;
@@ -77,7 +65,7 @@ std::pair<Outcome, Outcome> shake_hands(Channel& connecting, Channel& listening)
 Outcome shake_alone(Channel& channel) {
   Outcome outcome;
   while (step(channel, outcome))
-    if (!wait_for(channel.descriptor(), POLLIN, 0.2)) break;
+    if (!ready(channel.descriptor(), POLLIN, 200)) break;
   return outcome;
 }
 
@@ -88,7 +76,7 @@ Reading read_some(Channel& channel) {
     while (true) {
       const IoResult result = channel.read(out.bytes);
       if (result.status == IoStatus::kClosed) out.error = "closed";
-      if (result.status == IoStatus::kWantRead && !wait_for(channel.descriptor(), POLLIN, 30))
+      if (result.status == IoStatus::kWantRead && !ready(channel.descriptor(), POLLIN, 30000))
         out.error = "nothing came";
       if (result.bytes == 0 && out.error.empty()) continue;
       out.bytes.resize(result.bytes);
@@ -122,28 +110,12 @@ std::vector<std::byte> carry(Channel& from, Channel& to, std::span<const std::by
     if (read.status == IoStatus::kClosed) break;
     if (read.status == IoStatus::kDone) idle = 0;
     // Not for long: what is still with the sender has to be given another push.
-    else if (!wait_for(to.descriptor(), POLLIN, 0.01) && ++idle > 3000)
+    else if (!ready(to.descriptor(), POLLIN, 10) && ++idle > 3000)
       break;
   }
   EXPECT_EQ(come, all);
   EXPECT_EQ(from.flush(), IoStatus::kDone);
   return got;
-}
-
-bool wait_readable(int descriptor, double seconds) { return wait_for(descriptor, POLLIN, seconds); }
-
-std::vector<std::byte> random_block(std::size_t size, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::vector<std::byte> block(size);
-  for (std::byte& b : block) b = static_cast<std::byte>(random());
-  return block;
-}
-
-Security key_in(const TemporaryFolder& folder, const std::string& name) {
-  write_key(Key::make(), folder.path(name));
-  Security security;
-  security.key_files = {folder.path(name)};
-  return security;
 }
 
 }  // namespace maki::wan::test

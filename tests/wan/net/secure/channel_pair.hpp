@@ -1,14 +1,13 @@
 // For tests: two channels joined by a TCP connection within this machine, and what it takes to run both in one thread.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "tests/wan/temporary_folder.hpp"
+#include "tests/wan/helpers.hpp"
+#include "tests/wan/net/path/raw_peer.hpp"
 #include "wan/net/secure/channel.hpp"
 
 namespace maki::wan::test {
@@ -35,11 +34,5 @@ struct Reading {
   std::string error;
 };
 Reading read_some(Channel& channel);
-
-bool wait_readable(int descriptor, double seconds = 30);
-std::vector<std::byte> random_block(std::size_t size, unsigned seed);
-
-// Security of a new key of that name in the folder.
-Security key_in(const TemporaryFolder& folder, const std::string& name);
 
 }  // namespace maki::wan::test

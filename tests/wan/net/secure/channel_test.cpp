@@ -14,7 +14,7 @@ namespace maki::wan {
 namespace {
 
 using test::carry;
-using test::random_block;
+using test::pattern;
 
 struct Way {
   bool encrypted;
@@ -25,13 +25,7 @@ struct Way {
 class Channels : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
-    set_log_sink([this](LogLevel, const std::string& line) { logged_ += line; });
-    Security security;
-    if (GetParam().encrypted)
-      security = test::key_in(folder_, "a.key");
-    else
-      security.insecure = true;
-    context_ = SecurityContext::make(security);
+    context_ = SecurityContext::make(GetParam().encrypted ? test::new_key(folder_) : test::insecure());
     auto [a, b] = test::socket_pair(GetParam().buffer);
     one_ = make(std::move(a), Side::kConnecting);
     other_ = make(std::move(b), Side::kListening);
@@ -39,7 +33,6 @@ class Channels : public testing::TestWithParam<Way> {
     ASSERT_TRUE(first.done) << first.error;
     ASSERT_TRUE(second.done) << second.error;
   }
-  void TearDown() override { set_log_sink({}); }
 
   std::unique_ptr<Channel> make(Socket socket, Side side) const {
     if (!GetParam().encrypted) return make_channel(context_, std::move(socket), side);
@@ -48,7 +41,7 @@ class Channels : public testing::TestWithParam<Way> {
   }
 
   test::TemporaryFolder folder_;
-  std::string logged_;
+  test::Log log_;
   std::shared_ptr<const SecurityContext> context_;
   std::unique_ptr<Channel> one_, other_;
 };
@@ -59,7 +52,7 @@ TEST_P(Channels, CarryBytesOfAllSizes) {
   for (const std::size_t size : {0, 1, 63, 64, 1000, 16319, 16320, 16321, 16384, 32768, 65536, 200000, 1 << 20}) {
     for (const std::size_t head_size : {0, 1, 64, 40000}) {
       if (size + head_size == 0 || size > most) continue;
-      const auto all = random_block(head_size + size, static_cast<unsigned>(random()));
+      const auto all = pattern(head_size + size, static_cast<unsigned>(random()));
       const std::span view(all);
       Channel& from = random() % 2 == 0 ? *one_ : *other_;
       Channel& to = &from == one_.get() ? *other_ : *one_;
@@ -69,7 +62,7 @@ TEST_P(Channels, CarryBytesOfAllSizes) {
 }
 
 TEST_P(Channels, GiveBytesInSmallReads) {
-  const auto all = random_block(50000, 1);
+  const auto all = pattern(50000, 1);
   ASSERT_EQ(one_->write({}, all).bytes > 0, true);
   std::vector<std::byte> got;
   std::byte few[7];
@@ -80,7 +73,7 @@ TEST_P(Channels, GiveBytesInSmallReads) {
     if (result.status == IoStatus::kWantRead) {
       EXPECT_FALSE(other_->buffered());
       one_->flush();
-      idle = test::wait_readable(other_->descriptor(), 0.01) ? 0 : idle + 1;
+      idle = test::ready(other_->descriptor(), POLLIN, 10) ? 0 : idle + 1;
       ASSERT_LT(idle, 3000);
     }
   }
@@ -89,7 +82,7 @@ TEST_P(Channels, GiveBytesInSmallReads) {
 
 // A full connection takes no more, and what the channel holds of it does not grow.
 TEST_P(Channels, StopWhenThePeerDoesNotRead) {
-  const auto block = random_block(1 << 20, 2);
+  const auto block = pattern(1 << 20, 2);
   std::size_t taken = 0;
   IoResult result;
   do {
@@ -109,14 +102,14 @@ TEST_P(Channels, StopWhenThePeerDoesNotRead) {
     come += read.bytes;
     one_->flush();
     if (read.status != IoStatus::kWantRead) continue;
-    idle = test::wait_readable(other_->descriptor(), 0.01) ? 0 : idle + 1;
+    idle = test::ready(other_->descriptor(), POLLIN, 10) ? 0 : idle + 1;
     ASSERT_LT(idle, 3000);
   }
   EXPECT_EQ(come, taken);
 }
 
 TEST_P(Channels, EndAfterTheLastByte) {
-  const auto all = random_block(3000, 3);
+  const auto all = pattern(3000, 3);
   EXPECT_EQ(carry(*one_, *other_, {}, all), all);
   one_->finish_writing();
   EXPECT_EQ(test::read_some(*other_).error, "closed");
@@ -127,7 +120,7 @@ TEST_P(Channels, EndAfterTheLastByte) {
 TEST_P(Channels, SeeAPeerThatVanishes) {
   one_.reset();
   EXPECT_EQ(test::read_some(*other_).error, "closed");
-  const auto all = random_block(3000, 3);
+  const auto all = pattern(3000, 3);
   IoResult result;
   for (int i = 0; i < 100 && result.status == IoStatus::kDone; ++i)
     result = other_->write(all, all);  // no signal either
@@ -138,7 +131,7 @@ TEST_P(Channels, SayWhoIsThere) {
   EXPECT_EQ(one_->encrypted(), GetParam().encrypted);
   EXPECT_EQ(one_->identity(), other_->identity());
   EXPECT_EQ(one_->identity().size(), GetParam().encrypted ? 16u : 0u);
-  EXPECT_EQ(logged_.find("insecure") != std::string::npos, !GetParam().encrypted);
+  EXPECT_EQ(log_.has("insecure"), !GetParam().encrypted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Channels,
@@ -153,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Channels,
 // A header of its own record would cost a quarter of the speed of small chunks.
 TEST(TlsRecords, HeadAndBodyShareOne) {
   test::TemporaryFolder folder;
-  const auto context = SecurityContext::make(test::key_in(folder, "a.key"));
+  const auto context = SecurityContext::make(test::new_key(folder, "a.key"));
   auto [a, b] = test::socket_pair();
   const auto one = make_channel(context, std::move(a), Side::kConnecting);
   const auto other = make_channel(context, std::move(b), Side::kListening);
@@ -161,27 +154,22 @@ TEST(TlsRecords, HeadAndBodyShareOne) {
   // No tickets: what lies there next is what is written next.
   std::byte raw[1 << 16];
   EXPECT_EQ(::recv(one->descriptor(), raw, sizeof raw, MSG_PEEK), -1);
-  const auto block = random_block(1064, 1);
+  const auto block = pattern(1064, 1);
   const std::span view(block);
   EXPECT_EQ(one->write(view.first(64), view.subspan(64)).bytes, block.size());
-  ASSERT_TRUE(test::wait_readable(other->descriptor()));
+  ASSERT_TRUE(test::ready(other->descriptor(), POLLIN));
   EXPECT_EQ(::recv(other->descriptor(), raw, sizeof raw, MSG_PEEK), 1064 + 5 + 1 + 16);
   EXPECT_EQ(test::read_some(*other).bytes, block);
 }
 
 TEST(SecurityContext, TakesExactlyOneWay) {
   test::TemporaryFolder folder;
-  const Security key = test::key_in(folder, "a.key");
+  const Security key = test::new_key(folder, "a.key");
   const auto refusal = [](const Security& security) {
-    try {
-      SecurityContext::make(security);
-    } catch (const SecurityError& e) {
-      return std::string(e.what());
-    }
-    return std::string();
+    return test::error_of<SecurityError>([&] { SecurityContext::make(security); });
   };
   EXPECT_EQ(refusal(key), "");
-  EXPECT_NE(refusal({}).find("maki wan keygen"), std::string::npos);
+  EXPECT_TRUE(test::says(refusal({}), "maki wan keygen"));
   Security both = key;
   both.insecure = true;
   EXPECT_NE(refusal(both), "");
@@ -190,13 +178,13 @@ TEST(SecurityContext, TakesExactlyOneWay) {
   EXPECT_NE(refusal(both), "");
   Security half;
   half.certificate = "x.pem";
-  EXPECT_NE(refusal(half).find("private_key"), std::string::npos);
+  EXPECT_TRUE(test::says(refusal(half), "private_key"));
   Security twice = key;
   twice.key_files.push_back(key.key_files[0]);
-  EXPECT_NE(refusal(twice).find("same id"), std::string::npos);
+  EXPECT_TRUE(test::says(refusal(twice), "same id"));
   Security missing;
   missing.key_files = {folder.path("none")};
-  EXPECT_NE(refusal(missing).find(folder.path("none")), std::string::npos);
+  EXPECT_TRUE(test::says(refusal(missing), folder.path("none")));
 }
 
 }  // namespace

@@ -25,26 +25,17 @@ double since(Clock::time_point then) { return std::chrono::duration<double>(Cloc
 TEST(FullCrowds, AThousandSessionsOfOneKey) {
   const test::TemporaryFolder keys;
   const Security one = test::new_key(keys, "one"), other = test::new_key(keys, "other");
-  Security both = one;
-  both.key_files.push_back(other.key_files[0]);
   const copy::Scratch scratch;
   const test::Log log;
   copy::write_file(scratch / "file", copy::random_text(50'000'000, 1));
-  Listener listener({"127.0.0.1", 0}, both, {});
-  copy::ServerOptions options;
-  options.others = copy::Share{.root = scratch.path().string()};
-  copy::Server server(options);
-  const std::jthread serving([&](const std::stop_token& stop) {
-    const std::stop_callback end(stop, [&] { server.stop(); });
-    server.run(listener);
-  });
+  const copy::RunningServer server(copy::sharing(scratch.path()), test::both_of(one, other), {});
   std::atomic<int> welcomed{0}, busy{0};
   const auto begin = Clock::now();
   std::jthread crowd([&](const std::stop_token& stop) {
     std::deque<test::HandMadeStream> streams;
     while (!stop.stop_requested()) try {
-        streams.emplace_back(listener.address(), one);
-        const Answer answer = streams.back().greet(test::hello(0, 1)).answer;
+        streams.emplace_back(server.address(), one);
+        const Answer answer = streams.back().greet(test::hello_of(0, 1)).answer;
         ++(answer == Answer::kWelcome ? welcomed : busy);
         if (streams.size() > 1024) streams.pop_front();
       } catch (const Error&) {  // refused, in one way or another
@@ -55,7 +46,7 @@ TEST(FullCrowds, AThousandSessionsOfOneKey) {
   EXPECT_GE(welcomed + busy, 1024);
   for (int i = 0; i < 3; ++i) {
     const auto start = Clock::now();
-    copy::Client client(Path::connect(listener.address(), other, test::streams(4)));
+    copy::Client client(Path::connect(server.address(), other, test::streams(4)));
     const double connected = since(start);
     const std::string got = scratch / ("got " + std::to_string(i));
     EXPECT_TRUE(client.pull({"file"}, got).complete());

@@ -9,10 +9,7 @@ namespace {
 
 class Modes : public testing::Test {
  protected:
-  Modes() {
-    insecure_.insecure = true;
-    certificate_.peer_name = "site.example";
-  }
+  Modes() { certificate_.peer_name = "site.example"; }
   // What the caller is told. The listener's log has to say `logged`.
   std::string refusal(const Security& caller, const Security& listener, const std::string& logged) {
     test::Log log;
@@ -26,36 +23,33 @@ class Modes : public testing::Test {
       said = error.what();
       EXPECT_LT(error.seconds_down(), 100) << said;
     }
-    EXPECT_NE(said.find("refuses the path"), std::string::npos) << said;
-    EXPECT_TRUE(log.wait_for(logged)) << logged;
+    EXPECT_TRUE(test::says(said, "refuses the path"));
+    EXPECT_TRUE(test::comes_true([&] { return log.has(logged); })) << logged;
     return said;
   }
 
   test::TemporaryFolder folder_;
   test::Authority authority_{folder_, "authority"};
-  Security insecure_, key_ = test::key_in(folder_, "a.key");
+  Security insecure_ = test::insecure(), key_ = test::new_key(folder_, "a.key");
   Security certificate_ = authority_.issue("site", {.common_name = "site.example"});
 };
 
-#define EXPECT_SAYS(text, part)                            \
-  do {                                                     \
-    const std::string said = (text);                       \
-    EXPECT_NE(said.find(part), std::string::npos) << said; \
-  } while (false)
-
 TEST_F(Modes, InsecureCallersAreTold) {
   for (const Security& secure : {key_, certificate_})
-    EXPECT_SAYS(refusal(insecure_, secure, "it comes insecure"), "this side asks for a key or certificates");
+    EXPECT_TRUE(
+        test::says(refusal(insecure_, secure, "it comes insecure"), "this side asks for a key or certificates"));
 }
 
 TEST_F(Modes, InsecureListenersAreToldOf) {
   for (const Security& secure : {key_, certificate_})
-    EXPECT_SAYS(refusal(secure, insecure_, "this side is insecure"), "speaks no TLS");
+    EXPECT_TRUE(test::says(refusal(secure, insecure_, "this side is insecure"), "speaks no TLS"));
 }
 
 TEST_F(Modes, KeysAndCertificatesAreToldApart) {
-  EXPECT_SAYS(refusal(key_, certificate_, "this side uses certificates"), "certificate in place of the key");
-  EXPECT_SAYS(refusal(certificate_, key_, "offers no key"), "both sides have to use keys, or both certificates");
+  EXPECT_TRUE(
+      test::says(refusal(key_, certificate_, "this side uses certificates"), "certificate in place of the key"));
+  EXPECT_TRUE(
+      test::says(refusal(certificate_, key_, "offers no key"), "both sides have to use keys, or both certificates"));
 }
 
 }  // namespace

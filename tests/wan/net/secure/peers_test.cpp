@@ -48,8 +48,6 @@ Meeting meet(const Security& connecting, const Security& listening, const std::s
   return meet(SecurityContext::make(connecting), SecurityContext::make(listening), host);
 }
 
-#define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
 class Peers : public testing::Test {
  protected:
   // Our channel at the listening side against a client of OpenSSL's own, with whatever it is set up to.
@@ -78,7 +76,7 @@ class Peers : public testing::Test {
 };
 
 TEST_F(Peers, SameKeyMeets) {
-  const Security key = test::key_in(folder_, "a.key");
+  const Security key = test::new_key(folder_, "a.key");
   const Meeting meeting = meet(key, key);
   EXPECT_TRUE(meeting.connecting.done && meeting.listening.done) << meeting.connecting.error << meeting.listening.error;
   const std::string id = read_key(key.key_files[0]).id;
@@ -87,16 +85,14 @@ TEST_F(Peers, SameKeyMeets) {
 }
 
 TEST_F(Peers, ListenerKnowsThemByTheirKeys) {
-  Security both = test::key_in(folder_, "a.key");
-  const Security second = test::key_in(folder_, "b.key");
-  both.key_files.push_back(second.key_files[0]);
-  const Meeting meeting = meet(second, both);
+  const Security first = test::new_key(folder_, "a.key"), second = test::new_key(folder_, "b.key");
+  const Meeting meeting = meet(second, test::both_of(first, second));
   EXPECT_TRUE(meeting.listening.done) << meeting.listening.error;
   EXPECT_EQ(meeting.listening_sees, read_key(second.key_files[0]).id);
 }
 
 TEST_F(Peers, WrongKeyIsRefused) {
-  const Security key = test::key_in(folder_, "a.key");
+  const Security key = test::new_key(folder_, "a.key");
   Key forged = Key::make();
   forged.id = read_key(key.key_files[0]).id;
   write_key(forged, folder_.path("forged.key"));
@@ -104,26 +100,26 @@ TEST_F(Peers, WrongKeyIsRefused) {
   wrong.key_files = {folder_.path("forged.key")};
   for (const auto& [one, other] : {std::pair(key, wrong), std::pair(wrong, key)}) {
     const Meeting meeting = meet(one, other);
-    EXPECT_SAYS(meeting.listening.error, "wrong key");
-    EXPECT_SAYS(meeting.connecting.error, "wrong key");
+    EXPECT_TRUE(test::says(meeting.listening.error, "wrong key"));
+    EXPECT_TRUE(test::says(meeting.connecting.error, "wrong key"));
     EXPECT_EQ(meeting.connecting_sees + meeting.listening_sees, "");
   }
 }
 
 TEST_F(Peers, UnknownKeyIsRefused) {
-  const Security one = test::key_in(folder_, "a.key"), other = test::key_in(folder_, "b.key");
+  const Security one = test::new_key(folder_, "a.key"), other = test::new_key(folder_, "b.key");
   const Meeting meeting = meet(one, other);
   const std::string id = read_key(one.key_files[0]).id;
-  EXPECT_SAYS(meeting.listening.error, id + " is not among ours");
-  EXPECT_SAYS(meeting.connecting.error, "does not know our key " + id);
+  EXPECT_TRUE(test::says(meeting.listening.error, id + " is not among ours"));
+  EXPECT_TRUE(test::says(meeting.connecting.error, "does not know our key " + id));
 }
 
 TEST_F(Peers, NoKeyIsRefused) {
-  const Security key = test::key_in(folder_, "a.key");
-  EXPECT_SAYS(refuse_client(key, SSL_CTX_new(TLS_client_method())), "offers no key");
+  const Security key = test::new_key(folder_, "a.key");
+  EXPECT_TRUE(test::says(refuse_client(key, SSL_CTX_new(TLS_client_method())), "offers no key"));
   SSL_CTX* old = SSL_CTX_new(TLS_client_method());
   SSL_CTX_set_max_proto_version(old, TLS1_2_VERSION);
-  EXPECT_SAYS(refuse_client(key, old), "no TLS 1.3");
+  EXPECT_TRUE(test::says(refuse_client(key, old), "no TLS 1.3"));
   // Suites of another hash only.
   SSL_CTX* other_suites = SSL_CTX_new(TLS_client_method());
   SSL_CTX_set_ciphersuites(other_suites, "TLS_AES_256_GCM_SHA384");
@@ -131,23 +127,23 @@ TEST_F(Peers, NoKeyIsRefused) {
 }
 
 TEST_F(Peers, PlainBytesAreRefused) {
-  const Security key = test::key_in(folder_, "a.key");
+  const Security key = test::new_key(folder_, "a.key");
   const auto hello = encode(Hello{});
   for (const std::string& bytes :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(200, '\0'), std::string(200, 'x'),
         std::string(reinterpret_cast<const char*>(hello.data()), hello.size()), std::string("SSH-2.0-OpenSSH_9\r\n")})
-    EXPECT_SAYS(refuse_bytes(key, bytes), "speaks no TLS") << bytes;
+    EXPECT_TRUE(test::says(refuse_bytes(key, bytes), "speaks no TLS")) << bytes;
 }
 
 TEST_F(Peers, KeyAndCertificateDoNotMeet) {
   test::Authority authority(folder_, "authority");
-  const Security key = test::key_in(folder_, "a.key");
+  const Security key = test::new_key(folder_, "a.key");
   const Security certificate =
       authority.issue("site", {.common_name = "site.example", .alternative = "DNS:site.example"});
-  EXPECT_SAYS(meet(key, certificate).connecting.error, "certificate in place of the key");
+  EXPECT_TRUE(test::says(meet(key, certificate).connecting.error, "certificate in place of the key"));
   const Meeting meeting = meet(certificate, key);
-  EXPECT_SAYS(meeting.listening.error, "offers no key");
-  EXPECT_SAYS(meeting.connecting.error, "both sides have to use keys");
+  EXPECT_TRUE(test::says(meeting.listening.error, "offers no key"));
+  EXPECT_TRUE(test::says(meeting.connecting.error, "both sides have to use keys"));
 }
 
 TEST_F(Peers, CertificatesMeet) {
@@ -171,9 +167,9 @@ TEST_F(Peers, CertificateOfAnotherHostIsRefused) {
   test::Authority authority(folder_, "authority");
   const Security site = authority.issue("site", {.common_name = "x", .alternative = "DNS:site.example"});
   const Meeting meeting = meet(site, site, "elsewhere.example");
-  EXPECT_SAYS(meeting.connecting.error, "certificate is for 'site.example'");
-  EXPECT_SAYS(meeting.listening.error, "refuses our certificate");
-  EXPECT_SAYS(meet(site, site, "127.0.0.1").connecting.error, "certificate is for 'site.example'");
+  EXPECT_TRUE(test::says(meeting.connecting.error, "certificate is for 'site.example'"));
+  EXPECT_TRUE(test::says(meeting.listening.error, "refuses our certificate"));
+  EXPECT_TRUE(test::says(meet(site, site, "127.0.0.1").connecting.error, "certificate is for 'site.example'"));
   auto [a, b] = test::socket_pair();
   EXPECT_THROW(make_channel(SecurityContext::make(site), std::move(a), Side::kConnecting, ""), SecurityError);
 }
@@ -188,21 +184,21 @@ TEST_F(Peers, ListenersAskForANameToo) {
   const Meeting good = meet(tokyo, asking);
   EXPECT_TRUE(good.connecting.done && good.listening.done) << good.connecting.error << good.listening.error;
   const Meeting bad = meet(site, asking);
-  EXPECT_SAYS(bad.listening.error, "certificate is for 'site.example'");
-  EXPECT_SAYS(bad.connecting.error, "refuses our certificate");
+  EXPECT_TRUE(test::says(bad.listening.error, "certificate is for 'site.example'"));
+  EXPECT_TRUE(test::says(bad.connecting.error, "refuses our certificate"));
 }
 
 TEST_F(Peers, CertificateOfAnotherAuthorityIsRefused) {
   test::Authority ours(folder_, "ours"), theirs(folder_, "theirs");
   const Security one = ours.issue("one", {.common_name = "site.example"});
   const Security other = theirs.issue("other", {.common_name = "site.example"});
-  EXPECT_SAYS(meet(one, other).connecting.error, "authority that we do not know");
+  EXPECT_TRUE(test::says(meet(one, other).connecting.error, "authority that we do not know"));
   // Only the listener minds.
   Security trusting = one;
   trusting.authority = theirs.file();
   const Meeting meeting = meet(trusting, other);
-  EXPECT_SAYS(meeting.listening.error, "authority that we do not know");
-  EXPECT_SAYS(meeting.connecting.error, "does not know the authority of our certificate");
+  EXPECT_TRUE(test::says(meeting.listening.error, "authority that we do not know"));
+  EXPECT_TRUE(test::says(meeting.connecting.error, "does not know the authority of our certificate"));
 }
 
 // Our own side does not even start with an expired certificate, so it is slipped in behind its back.
@@ -222,11 +218,12 @@ TEST_F(Peers, ExpiredCertificateIsRefused) {
     }
     const char* part = fields.to < 0 ? "has expired" : "not valid yet";
     Meeting meeting = meet(SecurityContext::make(good), context);
-    EXPECT_SAYS(meeting.connecting.error, part);
+    EXPECT_TRUE(test::says(meeting.connecting.error, part));
     EXPECT_FALSE(meeting.listening.done);
     meeting = meet(context, SecurityContext::make(good));
-    EXPECT_SAYS(meeting.listening.error, part);
-    EXPECT_SAYS(meeting.connecting.error, fields.to < 0 ? "our certificate has expired" : "refuses our certificate");
+    EXPECT_TRUE(test::says(meeting.listening.error, part));
+    EXPECT_TRUE(test::says(meeting.connecting.error,
+                           fields.to < 0 ? "our certificate has expired" : "refuses our certificate"));
   }
 }
 
@@ -241,7 +238,7 @@ TEST_F(Peers, ClientWithoutCertificateIsRefused) {
   for (int i = 0; i < 3; ++i) {
     SSL_connect(ssl);
     if (const auto outcome = test::shake_alone(*channel); !outcome.error.empty()) {
-      EXPECT_SAYS(outcome.error, "shows no certificate");
+      EXPECT_TRUE(test::says(outcome.error, "shows no certificate"));
       break;
     }
   }
@@ -255,36 +252,31 @@ TEST_F(Peers, BadCertificateFilesAreRefusedAtOnce) {
   const Security site = authority.issue("site", {.common_name = "a"}),
                  other = authority.issue("other", {.common_name = "b"});
   const auto refusal = [](const Security& security) {
-    try {
-      SecurityContext::make(security);
-    } catch (const SecurityError& e) {
-      return std::string(e.what());
-    }
-    return std::string();
+    return test::error_of<SecurityError>([&] { SecurityContext::make(security); });
   };
   Security bad = site;
   bad.private_key = other.private_key;
-  EXPECT_SAYS(refusal(bad), "key of the certificate");
+  EXPECT_TRUE(test::says(refusal(bad), "key of the certificate"));
   bad = site;
   bad.authority = folder_.path("none");
-  EXPECT_SAYS(refusal(bad), folder_.path("none"));
+  EXPECT_TRUE(test::says(refusal(bad), folder_.path("none")));
   bad = site;
   bad.certificate = site.private_key;
-  EXPECT_SAYS(refusal(bad), "cannot use certificate");
+  EXPECT_TRUE(test::says(refusal(bad), "cannot use certificate"));
   ::chmod(site.private_key.c_str(), 0640);
-  EXPECT_SAYS(refusal(site), "chmod 600");
+  EXPECT_TRUE(test::says(refusal(site), "chmod 600"));
 }
 
 // Somebody between the two changes one bit of what is encrypted.
 TEST_F(Peers, ChangedBytesAreNoticed) {
-  const auto context = SecurityContext::make(test::key_in(folder_, "a.key"));
+  const auto context = SecurityContext::make(test::new_key(folder_, "a.key"));
   auto [a, middle_a] = test::socket_pair();
   auto [middle_b, b] = test::socket_pair();
   const auto one = make_channel(context, std::move(a), Side::kConnecting),
              other = make_channel(context, std::move(b), Side::kListening);
-  const auto pass = [](const Socket& from, const Socket& to, int flip, double patience = 30) {
+  const auto pass = [](const Socket& from, const Socket& to, int flip, int patience = test::kPatience) {
     char bytes[4096];
-    test::wait_readable(from.descriptor(), patience);
+    test::ready(from.descriptor(), POLLIN, patience);
     const ssize_t n = ::recv(from.descriptor(), bytes, sizeof bytes, 0);
     if (n <= 0) return;
     if (flip >= 0 && flip < n) bytes[flip] ^= 1;
@@ -293,18 +285,18 @@ TEST_F(Peers, ChangedBytesAreNoticed) {
   bool done = false;
   for (int i = 0; i < 100 && !done; ++i) {
     done = one->handshake() == IoStatus::kDone;
-    pass(middle_a, middle_b, -1, 0.02);
+    pass(middle_a, middle_b, -1, 20);
     done = other->handshake() == IoStatus::kDone && done;
-    pass(middle_b, middle_a, -1, 0.02);
+    pass(middle_b, middle_a, -1, 20);
   }
   ASSERT_TRUE(done);
-  const auto block = test::random_block(1000, 1);
+  const auto block = test::pattern(1000, 1);
   EXPECT_EQ(one->write({}, block).bytes, block.size());
   pass(middle_a, middle_b, -1);
   EXPECT_EQ(test::read_some(*other).bytes, block);
   one->write({}, block);
   pass(middle_a, middle_b, 500);
-  EXPECT_SAYS(test::read_some(*other).error, "does not decrypt");
+  EXPECT_TRUE(test::says(test::read_some(*other).error, "does not decrypt"));
   EXPECT_THROW(other->read(std::span(std::vector<std::byte>(10).data(), 10)), SecurityError) << "and stays so";
 }
 

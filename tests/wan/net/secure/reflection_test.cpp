@@ -15,41 +15,30 @@ class Reflection : public testing::Test {
     return security;
   }
   static PathSettings patient() {
-    PathSettings settings;
-    settings.streams = 2;
+    PathSettings settings = test::streams(2);
     settings.patience = 60;
     return settings;
   }
   static std::string failure(const Endpoint& to, const Security& security) {
-    try {
-      Path::connect(to, security, patient(), {"caller"});
-    } catch (const PathError& error) {
-      return error.what();
-    }
-    return {};
+    return test::error_of<PathError>([&] { Path::connect(to, security, patient(), {"caller"}); });
   }
   // `who` calls somebody else; what is between leads the call to who's own listener.
   static void expect_found_out(const Security& who, const Security& other) {
     test::Service own(named(who, "tokyo"));
     const test::Proxy proxy(own.address());
-    const std::string said = failure(proxy.address(), named(who, "tokyo"));
-    EXPECT_NE(said.find("came back to its own caller"), std::string::npos) << said;
+    EXPECT_TRUE(test::says(failure(proxy.address(), named(who, "tokyo")), "came back to its own caller"));
     Path path = Path::connect(proxy.address(), named(other, "amsterdam"), patient(), {"caller"});
     test::expect_echo(path);
   }
 
   test::TemporaryFolder folder_;
   test::Log log_;
-  Security key_ = test::key_in(folder_, "a.key");
+  Security key_ = test::new_key(folder_, "a.key");
 };
 
 TEST_F(Reflection, OfACallWithAKeyIsFoundOut) { expect_found_out(key_, key_); }
 
-TEST_F(Reflection, OfAnInsecureCallIsFoundOut) {
-  Security insecure;
-  insecure.insecure = true;
-  expect_found_out(insecure, insecure);
-}
+TEST_F(Reflection, OfAnInsecureCallIsFoundOut) { expect_found_out(test::insecure(), test::insecure()); }
 
 TEST_F(Reflection, OfACallWithACertificateForManyIsFoundOut) {
   test::Authority authority(folder_, "authority");
@@ -61,7 +50,7 @@ TEST_F(Reflection, OfACallWithACertificateForManyIsFoundOut) {
 TEST_F(Reflection, MachinesKnowThemselves) {
   test::Service service(key_);
   const auto answer = [&](const Party& party, bool own_machine) {
-    Hello hello = test::hello(0, 1);
+    Hello hello = test::hello_of(0, 1);
     hello.party = party;
     hello.own_machine = own_machine;
     return test::HandMadeStream(service.address(), key_).greet(hello).answer;
@@ -82,9 +71,7 @@ TEST_F(Reflection, DoesNotEndAPathThatStands) {
   proxy.lead_to(own.address());
   const int before = proxy.connections();
   proxy.cut();
-  for (int i = 0; i < 3000 && proxy.connections() < before + 4; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_GE(proxy.connections(), before + 4);
+  EXPECT_TRUE(test::comes_true([&] { return proxy.connections() >= before + 4; }));
   proxy.lead_to(peer.address());
   test::expect_echo(path);
 }

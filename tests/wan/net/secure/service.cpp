@@ -1,13 +1,10 @@
 #include "tests/wan/net/secure/service.hpp"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 
-#include "tests/wan/net/path/raw_peer.hpp"
 #include "wan/net/error.hpp"
 
 namespace maki::wan::test {
@@ -18,41 +15,11 @@ constexpr Tag kEcho = 1;
 constexpr std::size_t kLongest = 1 << 20;
 
 bool wait_for_status(const Channel& channel, IoStatus status, double seconds = 30) {
-  pollfd one{channel.descriptor(), static_cast<short>(status == IoStatus::kWantWrite ? POLLOUT : POLLIN), 0};
-  return ::poll(&one, 1, static_cast<int>(seconds * 1000)) == 1;
-}
-
-template <class Condition>
-bool wait_until(Condition condition, double seconds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return true;
+  return ready(channel.descriptor(), status == IoStatus::kWantWrite ? POLLOUT : POLLIN,
+               static_cast<int>(seconds * 1000));
 }
 
 }  // namespace
-
-Log::Log() {
-  set_log_sink([this](LogLevel, const std::string& line) {
-    const std::lock_guard lock(mutex_);
-    lines_.push_back(line);
-  });
-}
-
-Log::~Log() { set_log_sink({}); }
-
-bool Log::has(const std::string& part) {
-  const std::lock_guard lock(mutex_);
-  for (const auto& line : lines_)
-    if (line.find(part) != std::string::npos) return true;
-  return false;
-}
-
-bool Log::wait_for(const std::string& part, double seconds) {
-  return wait_until([&] { return has(part); }, seconds);
-}
 
 Service::Service(const Security& security, const ListenerLimits& limits, const PathSettings& settings)
     : listener_({"127.0.0.1", 0}, security, settings, limits), thread_([this] { serve(); }) {}
@@ -89,27 +56,16 @@ void Service::echo() {
 }
 
 Path connect(const Service& service, const Security& security) {
-  PathSettings settings;
-  settings.streams = 2;
+  PathSettings settings = streams(2);
   settings.patience = 60;
   return Path::connect(service.address(), security, settings, {"honest"});
 }
 
 void expect_echo(Path& path) {
-  const auto message = random_block(100000, 7);
+  const auto message = pattern(100000, 7);
   path.send(kEcho, message);
   const Bytes back = path.receive_any(kEcho, kLongest);
   EXPECT_TRUE(std::equal(message.begin(), message.end(), back.view().begin(), back.view().end()));
-}
-
-int open_descriptors() {
-  int count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
-}
-
-bool descriptors_come_down_to(int count, double seconds) {
-  return wait_until([&] { return open_descriptors() <= count; }, seconds);
 }
 
 HandMadeStream::HandMadeStream(const Endpoint& to, const Security& security) {
@@ -202,12 +158,6 @@ bool HandMadeStream::closed_by_peer() {
     }
   }
   return false;
-}
-
-Hello hello(std::uint32_t stream, std::uint32_t epoch, const SessionId& session) {
-  Hello hello = hello_of(stream, epoch, session);
-  hello.message_limit = 1 << 20;
-  return hello;
 }
 
 }  // namespace maki::wan::test

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
+#include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,19 +12,6 @@
 #include "wan/net/path/wire.hpp"
 
 namespace maki::wan::test {
-
-// What the library logged while this lives.
-class Log {
- public:
-  Log();
-  ~Log();
-  bool has(const std::string& part);
-  bool wait_for(const std::string& part, double seconds = 30);
-
- private:
-  std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
 
 // Takes paths in and echoes what comes with tag 1.
 class Service {
@@ -50,21 +36,6 @@ Path connect(const Service& service, const Security& security);
 // A message there and back, the same.
 void expect_echo(Path& path);
 
-// Waits for it, 40 s at most.
-template <class Condition>
-bool comes_true(Condition condition) {
-  for (int i = 0; i < 4000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
-
-// How many descriptors this process has open.
-int open_descriptors();
-// Waits until there are no more than so many.
-bool descriptors_come_down_to(int count, double seconds = 60);
-
 // One stream by hand, of either side; all calls wait, but not for ever.
 class HandMadeStream {
  public:
@@ -86,7 +57,5 @@ class HandMadeStream {
   void read(std::span<std::byte> bytes);
   std::unique_ptr<Channel> channel_;
 };
-
-Hello hello(std::uint32_t stream, std::uint32_t epoch, const SessionId& session = {});
 
 }  // namespace maki::wan::test

@@ -14,8 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "wan/net/context.hpp"
+#include "tests/wan/helpers.hpp"
 #include "wan/net/error.hpp"
+#include "wan/net/path.hpp"
 #include "wan/net/socket/tcp.hpp"
 
 namespace maki::wan {
@@ -65,14 +66,12 @@ TEST(EventLoop, CallWaitsAndThrows) {
 
 TEST(EventLoop, SurvivesWorkThatThrows) {
   EventLoop loop("test-loop");
-  std::string said;
-  set_log_sink([&](LogLevel, const std::string& line) { said = line; });
+  const test::Log log;
   loop.post([] { throw std::runtime_error("thrown by a test"); });
   bool ran = false;
   loop.call([&] { ran = true; });
-  set_log_sink({});
   EXPECT_TRUE(ran);
-  EXPECT_NE(said.find("thrown by a test"), std::string::npos);
+  EXPECT_TRUE(log.has("thrown by a test"));
 }
 
 TEST(EventLoop, TimersRunInOrderOfTime) {

@@ -3,25 +3,23 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <latch>
 #include <set>
 #include <thread>
 #include <vector>
 
-#include "wan/net/error.hpp"
+#include "tests/wan/helpers.hpp"
+#include "tests/wan/net/path/raw_peer.hpp"
+#include "wan/net/socket/crowd.hpp"
 
 namespace maki::wan {
 namespace {
 
-void wait_for(int descriptor, short events) {
-  pollfd one{descriptor, events, 0};
-  ASSERT_EQ(poll(&one, 1, 10000), 1);
-}
+using test::ready, test::says;
 
 Address address_of(const Socket& listener, const std::string& host = "127.0.0.1") {
   return resolve({host, local_address(listener.descriptor()).port()}).front();
@@ -58,9 +56,9 @@ TEST(Tcp, ConnectsAndAccepts) {
   Address peer;
   EXPECT_FALSE(accept_from(listener.descriptor(), peer).open());
   Socket near = start_connect(address_of(listener), settings);
-  wait_for(near.descriptor(), POLLOUT);
+  ASSERT_TRUE(ready(near.descriptor(), POLLOUT));
   EXPECT_EQ(connect_error(near.descriptor()), 0);
-  wait_for(listener.descriptor(), POLLIN);
+  ASSERT_TRUE(ready(listener.descriptor(), POLLIN));
   Socket far = accept_from(listener.descriptor(), peer);
   ASSERT_TRUE(far.open());
   EXPECT_EQ(peer.text(), local_address(near.descriptor()).text());
@@ -77,7 +75,7 @@ TEST(Tcp, WildcardTakesBothFamilies) {
   for (const std::string host : {"127.0.0.1", "::1"}) {
     if (host == "::1" && !have_ipv6()) continue;
     Socket near = start_connect(address_of(listener, host), settings);
-    wait_for(listener.descriptor(), POLLIN);
+    ASSERT_TRUE(ready(listener.descriptor(), POLLIN));
     EXPECT_TRUE(accept_from(listener.descriptor(), peer).open());
     EXPECT_EQ(peer.host(), host);
   }
@@ -89,15 +87,11 @@ TEST(Tcp, RefusedAndTakenPortsAreTold) {
   {
     Socket listener = listen_on({"127.0.0.1", 0}, settings);
     nobody = address_of(listener);
-    try {
-      listen_on({"127.0.0.1", nobody.port()}, settings);
-      ADD_FAILURE() << "the port was had twice";
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(std::to_string(nobody.port())), std::string::npos);
-    }
+    const std::string twice = test::error_of([&] { listen_on({"127.0.0.1", nobody.port()}, settings); });
+    EXPECT_TRUE(says(twice, std::to_string(nobody.port())));
   }
   Socket near = start_connect(nobody, settings);
-  wait_for(near.descriptor(), POLLOUT);
+  ASSERT_TRUE(ready(near.descriptor(), POLLOUT));
   EXPECT_EQ(connect_error(near.descriptor()), ECONNREFUSED);
   EXPECT_THROW(listen_on({"192.0.2.1", 0}, settings), Error);  // not ours
 }
@@ -133,12 +127,7 @@ TEST(Tcp, OptionsAreSet) {
   EXPECT_EQ(option(descriptor, SOL_SOCKET, SO_MAX_PACING_RATE), -1);
   EXPECT_EQ(option(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0);
   settings.congestion = "nosuch";
-  try {
-    apply_options(descriptor, settings);
-    ADD_FAILURE() << "an unknown congestion control was taken";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("cubic"), std::string::npos) << error.what();
-  }
+  EXPECT_TRUE(says(test::error_of([&] { apply_options(descriptor, settings); }), "cubic"));
 }
 
 TEST(Tcp, ConnectsFromGivenAddressAndPorts) {
@@ -203,17 +192,49 @@ TEST(Tcp, NoDescriptorsLeftIsAnErrorOfItsOwn) {
   PathSettings settings;
   Socket listener = listen_on({"127.0.0.1", 0}, settings);
   Socket near = start_connect(address_of(listener), settings);
-  wait_for(listener.descriptor(), POLLIN);
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const Socket next(dup(0));  // the lowest number that is free now
-  rlimit tight = before;
-  tight.rlim_cur = static_cast<rlim_t>(next.descriptor());
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  ASSERT_TRUE(ready(listener.descriptor(), POLLIN));
   Address peer;
-  EXPECT_THROW(accept_from(listener.descriptor(), peer), Error);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  {
+    const test::NoDescriptors shortage;
+    EXPECT_THROW(accept_from(listener.descriptor(), peer), Error);
+  }
   EXPECT_TRUE(accept_from(listener.descriptor(), peer).open());
+}
+
+// ---- crowds ----
+
+TEST(Crowd, GivesUpTheFirstOfTheMostNumerousOrigin) {
+  std::array<int, 6> members{};
+  Crowd<int> crowd;
+  crowd.enter("honest", members[0]);
+  for (int i = 1; i < 5; ++i) crowd.enter("many", members[static_cast<std::size_t>(i)]);
+  for (int i = 1; i < 5; ++i) {
+    EXPECT_EQ(&crowd.surplus(),
+              i < 4 ? &members[static_cast<std::size_t>(i)] : &members[0]);  // one each: the very first
+    crowd.leave(members[static_cast<std::size_t>(i)]);
+  }
+  EXPECT_EQ(crowd.size(), 1u);
+}
+
+TEST(Crowd, EnteringAgainIsNewAndLeavingTwiceHarmless) {
+  int one = 0, other = 0;
+  Crowd<int> crowd;
+  crowd.enter("a", one);
+  crowd.enter("a", other);
+  crowd.enter("a", one);
+  EXPECT_EQ(crowd.size(), 2u);
+  EXPECT_EQ(&crowd.surplus(), &other);
+  crowd.leave(other);
+  crowd.leave(other);
+  EXPECT_EQ(&crowd.surplus(), &one);
+}
+
+TEST(Crowd, NetworksOfAddresses) {
+  const auto network = [](const std::string& host) { return resolve({host, 80}).front().network(); };
+  EXPECT_EQ(network("192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(network("::ffff:192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(network("2001:db8:1:2:3:4:5:6"), network("2001:db8:1:2::9"));
+  EXPECT_NE(network("2001:db8:1:2::9"), network("2001:db8:1:3::9"));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "wan/net/tune/bench.hpp"
+
 namespace {
 
 using namespace maki::wan;

@@ -1,0 +1,155 @@
+// What most tests of the wide-area module use: errors and lines to be looked at, conditions to be waited for, bytes, keys and
+// settings.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/wan/temporary_folder.hpp"
+#include "wan/net/descriptor.hpp"
+#include "wan/net/error.hpp"
+#include "wan/net/secure/key.hpp"
+#include "wan/net/settings.hpp"
+
+namespace maki::wan::test {
+
+// ---- errors and lines ------------------------------------------------------------------------------------------------
+
+// What `call` throws, in words; nothing where it throws nothing.
+template <class Kind = Error, class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const Kind& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// Whether a text has this part. A failing EXPECT_TRUE shows it.
+inline testing::AssertionResult says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+// Lines of several threads.
+class Lines {
+ public:
+  void add(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    lines_.push_back(line);
+  }
+  std::vector<std::string> all() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+  // One that has these parts.
+  template <class... Part>
+  bool has(const Part&... parts) const {
+    const auto lines = all();
+    return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return (says(line, parts) && ...); });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+// What the library logs while this lives; it is not printed.
+class Log : public Lines {
+ public:
+  Log() {
+    set_log_sink([this](LogLevel, const std::string& line) { add(line); });
+  }
+  ~Log() { set_log_sink({}); }
+};
+
+// ---- waiting -----------------------------------------------------------------------------------------------------------
+
+inline void pause(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+// Waits for what happens soon in a program that works; the time is for busy machines.
+template <class Condition>
+bool comes_true(const Condition& condition, double seconds = 40) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    pause(0.005);
+  }
+  return true;
+}
+
+// ---- bytes, keys, settings ---------------------------------------------------------------------------------------------
+
+inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
+  std::vector<std::byte> bytes(size);
+  std::mt19937_64 random(seed);
+  std::size_t at = 0;
+  for (; at + 8 <= size; at += 8) {
+    const std::uint64_t word = random();
+    std::memcpy(bytes.data() + at, &word, 8);
+  }
+  for (; at < size; ++at) bytes[at] = static_cast<std::byte>(random());
+  return bytes;
+}
+
+// Security by a new key of that name in the folder.
+inline Security new_key(const TemporaryFolder& folder, const std::string& name = "key") {
+  write_key(Key::make(), folder / name);
+  Security security;
+  security.key_files = {folder / name};
+  return security;
+}
+
+// Of a listener that admits the holders of both.
+inline Security both_of(const Security& one, const Security& other) {
+  Security both = one;
+  both.key_files.push_back(other.key_files[0]);
+  return both;
+}
+
+inline Security insecure() {
+  Security security;
+  security.insecure = true;
+  return security;
+}
+
+inline PathSettings streams(int count) {
+  PathSettings settings;
+  settings.streams = count;
+  return settings;
+}
+
+// ---- descriptors -------------------------------------------------------------------------------------------------------
+
+// How many this process has open.
+inline std::size_t open_descriptors() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+// While it lives nothing can be opened.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit tight{static_cast<rlim_t>(Descriptor(dup(0)).descriptor()), before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  }
+  ~NoDescriptors() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace maki::wan::test
