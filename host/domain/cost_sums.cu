@@ -1,4 +1,4 @@
-#include "host/domain/cost_sums.hpp"
+#include "host/domain/sampling.hpp"
 
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/scan.h>

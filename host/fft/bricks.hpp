@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "host/comm/device_payload.hpp"
-#include "host/fft/pencil_layout.hpp"
+#include "host/fft/pencil_fft.hpp"
 #include "kernels/device/box_copy.hpp"
 #include "kernels/device/buffer.hpp"
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/particles/vector_array.hpp"
 #include "kernels/tree/types.hpp"
 
 namespace maki {

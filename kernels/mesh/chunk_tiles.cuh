@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/device/cooperative.cuh"
+#include "kernels/device/launch.cuh"
 #include "kernels/mesh/cloud.hpp"
 #include "kernels/mesh/mesh_box.hpp"
 #include "kernels/particles/types.hpp"

@@ -33,6 +33,9 @@ struct CountBox {
 bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
                       float* mesh, const std::uint8_t* done = nullptr);
 
+// For estimates: bytes on the device of a MassCounter, for a box with so many cells in a plane of it.
+double counter_bytes(double plane, double particles);
+
 // Keeps its work space.
 class MassCounter {
  public:

@@ -63,6 +63,19 @@ class WholeMesh : public MeshStorage {
 
 }  // namespace
 
+MeshBytes mesh_bytes(const MeshOptions& options) {
+  const bool analytic = options.gradient == Gradient::kAnalytic;
+  const bool difference = options.gradient == Gradient::kFourPoint && options.interlacing == Interlacing::kFull;
+  const int meshes = (analytic && options.interlacing == Interlacing::kNone ? 1 : 2) + (difference ? 1 : 0);
+  const double m = options.cells, octant = m / 2 + 1;
+  return {sizeof(float) * meshes * m * m * (m + 2), sizeof(float) * (analytic ? 1 : 2) * octant * octant * octant};
+}
+
+double particle_mesh_bytes(const MeshOptions& options, double particles) {
+  const MeshBytes bytes = mesh_bytes(options);
+  return bytes.meshes + bytes.tables + assigner_bytes(options.cells, particles);
+}
+
 void check_mesh_options(const MeshOptions& o, const ForceLaw& law) {
   if (o.cells < 8 || o.cells % 2)
     throw Error("a mesh of " + std::to_string(o.cells) + " cells a side", "it has to be even and at least 8",

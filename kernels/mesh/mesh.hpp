@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/device/buffer.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/force/split.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 #include "kernels/particles/types.hpp"
-#include "kernels/particles/vector_array.hpp"
 
 namespace maki {
 
@@ -40,6 +40,15 @@ void check_mesh_options(const MeshOptions& options, const ForceLaw& law);
 struct MeshPhases {
   double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
 };
+
+// For estimates, bytes on the device: of the meshes with their transforms, and of the influence functions, tables of an
+// octant of the modes (of the force, and of the potential where the force has its own).
+struct MeshBytes {
+  double meshes = 0, tables = 0;
+};
+MeshBytes mesh_bytes(const MeshOptions& options);
+// All of a ParticleMesh for so many particles.
+double particle_mesh_bytes(const MeshOptions& options, double particles);
 
 class MeshStorage;
 

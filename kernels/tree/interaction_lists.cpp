@@ -1,7 +1,19 @@
+#include <cmath>
+
 #include "kernels/device/algorithms.hpp"
 #include "kernels/tree/walk.hpp"
 
 namespace maki {
+
+double cutoff_list_bytes(double reach, double group_size) {
+  constexpr double filled = 0.7, clustered = 3;  // part of a group; words over those of a uniform set
+  const double members = filled * group_size, side = std::cbrt(members) + 2 * reach;
+  return clustered * 4 * side * side * side / kParticlesALeaf / members;
+}
+
+double isolated_list_bytes(double theta, double group_size) {
+  return 125 * std::pow(0.5 / theta, 1.35) * std::pow(group_size / 64, -0.75);
+}
 
 void InteractionLists::reserve(const Stream& stream, std::uint64_t wanted) {
   if (wanted <= words.capacity()) return;

@@ -6,7 +6,6 @@
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/config/parse.hpp"
-#include "src/config/print.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 #include "src/run/forces.hpp"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
@@ -13,7 +13,6 @@
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
-#include "src/config/print.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/restart.hpp"
 #include "src/run/build.hpp"

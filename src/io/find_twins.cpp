@@ -5,7 +5,7 @@
 #include <parallel/algorithm>
 #include <vector>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 
 namespace maki {
 

@@ -8,14 +8,12 @@
 #include <numeric>
 #include <span>
 
-#include "host/measure/power_spectrum.hpp"
-#include "host/measure/projection.hpp"
+#include "host/measure/over_ranks.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "kernels/measure/total_mass.hpp"
-#include "src/analysis/adaptive_smoothing.hpp"
-#include "src/analysis/image_file.hpp"
-#include "src/analysis/power_file.hpp"
+#include "src/analysis/picture.hpp"
+#include "src/analysis/product_files.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "wan/sites/gathered_set.hpp"

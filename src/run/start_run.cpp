@@ -4,8 +4,7 @@
 
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
-#include "src/config/check.hpp"
-#include "src/config/names.hpp"
+#include "src/config/keys.hpp"
 #include "src/config/resolve.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/run/build.hpp"

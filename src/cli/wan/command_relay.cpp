@@ -7,7 +7,7 @@
 #include <csignal>
 #include <ctime>
 
-#include "src/cli/wan/wan_commands.hpp"
+#include "src/cli/commands.hpp"
 #include "src/config/path_keys.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/quantity.hpp"

@@ -2,17 +2,96 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
 #include <algorithm>
 #include <span>
 
-#include "host/comm/agree.hpp"
+#include "build_info.hpp"
+#include "git_hash.hpp"
+#include "host/comm/communicator.hpp"
+#include "kernels/error.hpp"
+#include "src/config/parse.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/io/run_directory.hpp"
-#include "src/run/sites/ring_plan.hpp"
 #include "wan/sites/net_ring.hpp"
 
 namespace maki {
+
+ThisSite choose_site(Config& config, const std::string& name) {
+  const auto& ring = config.sites.ring;
+  if (ring.empty()) {
+    if (name.empty()) return {};
+    throw Error(fmt::format("there is no site '{}'", name), "the configuration has no [sites]",
+                "leave --site out, or give sites.ring");
+  }
+  if (name.empty() && ring.size() > 1) {
+    throw Error("which of the sites is this one?", fmt::format("sites.ring has {}", fmt::join(ring, ", ")),
+                "give --site NAME");
+  }
+  ThisSite site{name.empty() ? ring.front() : name, 0, static_cast<int>(ring.size())};
+  site.place = place_in_ring(config, site.name);
+  if (site.over_sites() && config.gravity.method == Method::kDirect) {
+    throw Error("direct sums are not for several sites", "every pair would have to meet: gravity.method is direct",
+                "choose gravity.method = \"tree\", or run it at one site: leave sites.ring out");
+  }
+  if (site.over_sites() && !config.run.output_directory)
+    config.run.output_directory = fmt::format("output/{}/{}", config.run.name, site.name);
+  return site;
+}
+
+void at_all_sites(sites::Sites& sites, const std::function<void()>& call) {
+  std::string problem;
+  std::exception_ptr thrown;
+  try {
+    call();
+  } catch (const sites::SiteLost&) {
+    throw;  // every site has heard of it
+  } catch (const std::exception& error) {
+    problem = error.what();
+    thrown = std::current_exception();
+  }
+  const std::uint64_t number = sites.next_number(sites::Phase::kControl);
+  const std::vector<sites::Message> all =
+      sites.gather(sites::Phase::kControl, number, std::as_bytes(std::span(problem)));
+  if (thrown) std::rethrow_exception(thrown);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].empty()) continue;
+    const std::string said(reinterpret_cast<const char*>(all[i].data()), all[i].size());
+    throw Error(fmt::format("site {} cannot go on", sites.name(static_cast<int>(i))), said);
+  }
+}
+
+namespace {
+
+sites::SitePlace place_of(const SiteAddress& site) {
+  sites::SitePlace place;
+  place.name = site.name;
+  if (!site.address.empty()) place.address = wan::Endpoint::parse(site.address);
+  if (!site.listen.empty()) place.listen = wan::Endpoint::parse(site.listen);
+  if (!site.relay.empty()) place.relay = {wan::Endpoint::parse(site.relay), site.relay_key, site.relay_target};
+  return place;
+}
+
+}  // namespace
+
+sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, bool goes_on) {
+  sites::RingPlan plan;
+  plan.me = site.place;
+  for (const std::string& name : resolved.sites.ring) plan.sites.push_back(place_of(find_site(resolved, name)));
+  // Keys of this site's links only; those of other links need not be on this machine.
+  const int count = static_cast<int>(plan.sites.size());
+  for (const int left : {site.place, (site.place + count - 1) % count}) {
+    sites::SitePlace& place = plan.sites[static_cast<std::size_t>(count == 2 ? 0 : left)];
+    const PathChoices link = site_path(resolved, place.name);
+    place.onward = sites::LinkPlan{link.settings, link.security};
+  }
+  if (const auto& wait = resolved.sites.wait) plan.wait_limit = in_base(*wait, Dimension::kWallTime, "s");
+  plan.version = fmt::format("{} ({})", MAKI_VERSION, MAKI_GIT_HASH);
+  plan.agreement = fmt::format("what is to do = {}\n", goes_on ? "maki resume" : "maki run");
+  for (const std::string& line : lines_of_all_sites(resolved)) plan.agreement += line + "\n";
+  check(plan);
+  return plan;
+}
+
 namespace {
 
 // The latest step of which every site has a restart; 0 where there is none.

@@ -9,6 +9,7 @@
 
 #include "host/comm/communicator.hpp"
 #include "src/config/config.hpp"
+#include "wan/sites/ring_plan.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {
@@ -42,5 +43,10 @@ OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communi
 // Makes the call, which is collective over the ranks of this site and not over sites. Where it throws at one site all
 // others throw an Error that names that site and what it said. Collective over the sites.
 void at_all_sites(sites::Sites& sites, const std::function<void()>& call);
+
+// What a configuration says of the ring, as wan/sites takes it.
+
+// `goes_on`: from restarts. Reads no keys yet. Throws Error where [sites] leaves something open.
+sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, bool goes_on);
 
 }  // namespace maki

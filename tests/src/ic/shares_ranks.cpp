@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "host/comm/share.hpp"
+#include "host/comm/communicator.hpp"
 
 namespace maki {
 

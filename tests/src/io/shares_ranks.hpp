@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/src/io/io_helpers.hpp"
 

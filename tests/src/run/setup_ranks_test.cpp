@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "src/config/parse.hpp"
-#include "src/config/print.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/src/ic/shares_ranks.hpp"
 #include "tests/src/io/shares_ranks.hpp"

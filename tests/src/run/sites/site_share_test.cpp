@@ -3,20 +3,58 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
 #include <algorithm>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
 #include "src/run/sites/open_sites.hpp"
 #include "src/simulation/frame.hpp"
-#include "tests/sites/site_threads.hpp"
+#include "tests/messages.hpp"
 #include "tests/test_stream.hpp"
+#include "wan/sites/ring.hpp"
+#include "wan/sites/sites.hpp"
+
+namespace maki::test {
+
+// Sites of one rank each, on threads of this process with a ring in memory.
+inline std::vector<std::string> site_names(int count) {
+  std::vector<std::string> names = {"north", "east", "south", "west"};
+  names.resize(static_cast<std::size_t>(count));
+  return names;
+}
+
+// call(sites) at all of them at once; what the first of them throws is thrown here, after all have ended.
+inline void at_sites(int count, const std::function<void(sites::Sites&)>& call) {
+  auto rings = sites::make_memory_rings(count);
+  std::vector<std::exception_ptr> problems(rings.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < rings.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        sites::Sites one(std::move(rings[i]), site_names(count), Communicator::self());
+        call(one);
+      } catch (...) {
+        problems[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& problem : problems)
+    if (problem) std::rethrow_exception(problem);
+}
+
+}  // namespace maki::test
 
 namespace maki {
+
 namespace {
 
 Prepared make_run(const std::vector<std::string>& settings = {}) {
@@ -37,12 +75,7 @@ std::vector<Prepared> shares(std::vector<Prepared> runs) {
 }
 
 std::string refusal(std::vector<Prepared> runs) {
-  try {
-    shares(std::move(runs));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { shares(std::move(runs)); });
 }
 
 // The coordinates are those on the device: a particle is in one slab only, and none is in no slab.
@@ -184,4 +217,5 @@ TEST(AtAllSites, WhatGoesWrongAtOneIsToldToAll) {
 }
 
 }  // namespace
+
 }  // namespace maki

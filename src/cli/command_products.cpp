@@ -1,0 +1,107 @@
+// maki power, image and info: what is in a snapshot.
+#include <fmt/format.h>
+
+#include "kernels/error.hpp"
+#include "src/cli/commands.hpp"
+#include "src/cli/device_set.hpp"
+#include "src/io/snapshot_io.hpp"
+
+namespace maki {
+
+namespace {
+
+struct PowerArguments {
+  std::string snapshot, output;
+  int mesh = 0;
+  bool overwrite = false;
+};
+
+void write_power(const PowerArguments& given) {
+  const LoadedSet loaded(given.snapshot);
+  const DeviceSet set = loaded.set();
+  const int mesh = given.mesh > 0 ? given.mesh : default_power_mesh(particles_of_all(loaded.ranks(), set));
+  write_power_of(loaded.ranks(), set, mesh, given.output, loaded.provenance(), given.overwrite);
+  if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
+}
+
+}  // namespace
+
+void add_power_command(CLI::App& program) {
+  auto options = std::make_shared<PowerArguments>();
+  CLI::App* command =
+      add_command(program, "power", "Measure the power spectrum of a snapshot",
+                  "maki power output/quickstart/snapshot_003.hdf5 -o power.txt --mesh 256", options, write_power);
+  command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
+  command->add_option("-o,--output", options->output, "text file to write")->required();
+  command->add_option("--mesh", options->mesh, "cells along a side, even; default: twice the particles along a side")
+      ->check(CLI::Range(8, 8192));
+  command->add_flag("--overwrite", options->overwrite, "replace the file where it exists");
+}
+
+namespace {
+
+struct ImageArguments {
+  std::string snapshot, output;
+  std::string axis = "z", width, depth;
+  PictureOptions picture;
+  bool overwrite = false;
+};
+
+double length_of(const std::string& text, const SnapshotHeader& header) {
+  if (text.empty()) return 0;
+  const double length =
+      in_units(parse_quantity(text, Dimension::kLength), Dimension::kLength, "", header.units, header.hubble);
+  if (!(length > 0)) throw Error(fmt::format("'{}' is no length", text), "", "give one above 0, such as \"10 Mpc/h\"");
+  return length;
+}
+
+void write_picture(const ImageArguments& given) {
+  const LoadedSet loaded(given.snapshot);
+  const DeviceSet set = loaded.set();
+  PictureOptions picture = given.picture;
+  picture.axis = given.axis[0] - 'x';
+  picture.width = length_of(given.width, set.header);
+  picture.depth = length_of(given.depth, set.header);
+  if (picture.width == 0 && !set.frame.periodic)
+    picture.width = set.frame.side / 2;  // the middle half, where the set lies
+  write_picture_of(loaded.ranks(), set, picture, given.output, loaded.provenance(), given.overwrite);
+  if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
+}
+
+}  // namespace
+
+void add_image_command(CLI::App& program) {
+  auto options = std::make_shared<ImageArguments>();
+  CLI::App* command =
+      add_command(program, "image", "Draw the projected density of a snapshot as PNG",
+                  "maki image output/quickstart/snapshot_003.hdf5 -o slab.png --depth \"5 Mpc/h\" --axis x", options,
+                  write_picture);
+  command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
+  command->add_option("-o,--output", options->output, "PNG file to write")->required();
+  command->add_option("--pixels", options->picture.pixels, "along a side")
+      ->check(CLI::Range(16, 16384))
+      ->capture_default_str();
+  command->add_option("--axis", options->axis, "line of sight")
+      ->check(CLI::IsMember({"x", "y", "z"}))
+      ->capture_default_str();
+  command->add_option("--width", options->width, "of the part about the middle that is shown; default: all");
+  command->add_option("--depth", options->depth, "of the slab about the middle that is projected; default: all");
+  command->add_option("--low", options->picture.low, "lower end of the colour scale, in units of the mean");
+  command->add_option("--high", options->picture.high, "upper end");
+  command->add_flag("--overwrite", options->overwrite, "replace the file where it exists");
+}
+
+void add_info_command(CLI::App& program) {
+  struct Options {
+    std::string file;
+  };
+  auto options = std::make_shared<Options>();
+  const auto describe = [](const Options& given) {
+    for (const std::string& line : describe_file(given.file)) fmt::print("{}\n", line);
+  };
+  CLI::App* command = add_command(program, "info", "Say what is in a snapshot or in initial conditions",
+                                  "maki info output/snapshot_003.hdf5", options, on_first_rank(describe));
+  command->add_option("FILE", options->file, "HDF5 or GADGET binary; one file of a set stands for all")->required();
+}
+
+}  // namespace maki
