@@ -1,4 +1,4 @@
-// Particles to their owners.
+// Particles to their owners, packed and unpacked on the device.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Sample particles that stand for the cost of the whole set, the same on every rank.
+// Costs of particles, summed up on the device in their order, and sample particles that stand for the cost of the whole
+// set, the same on every rank.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,6 @@
 #include "kernels/tree/types.hpp"
 
 namespace maki {
-
-// Costs of particles, summed up on the device in their order.
 
 // Costs of the particles in the last evaluations (device arrays): cost[i] is the cost of group i, for example its
 // interactions; groups follow one another and hold all particles. Without groups, cost[i] is the cost of particle i;
@@ -48,8 +47,8 @@ class CostSums {
 };
 
 // What groups cost, by their interaction lists: cost[g] of each group g that `lists` names is its members times (the
-// particles of its leaves + `cell_cost` times its cells); with cell_cost = 1 its interactions. `add`: adds to what `cost` holds, for lists over another tree. Costs
-// saturate at 2^32 - 1. `cell_count` as in SourceView.
+// particles of its leaves + `cell_cost` times its cells); with cell_cost = 1 its interactions. `add`: adds to what `cost`
+// holds, for lists over another tree. Costs saturate at 2^32 - 1. `cell_count` as in SourceView.
 void group_costs(const Stream& stream, const std::uint32_t* cell_count, const ListView& lists, std::uint32_t cell_cost,
                  std::uint32_t* cost, bool add = false);
 

@@ -12,8 +12,6 @@ namespace maki {
 MeasuredPower measure_power(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                             std::size_t n, const MeasurePowerOptions& options);
 
-// Pictures of particles on many ranks.
-
 // project_density() of all ranks' particles, of which this one has n (may be 0): the same bits on every rank, and those
 // that one rank with all of them would get. Errors are the same on all ranks. Collective.
 std::vector<double> project_density(const Communicator& communicator, const Stream& stream,

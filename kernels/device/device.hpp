@@ -40,9 +40,7 @@ int unit_count();
 // CPU: threads used by kernels. CUDA: host threads.
 int thread_count();
 
-// How much memory this process may still take.
-
-// Bytes: the kernel's MemAvailable, or what the control groups of this process leave where that is less. 0 where
+// How much memory this process may still take, bytes: the kernel's MemAvailable, or what the control groups of this process leave where that is less. 0 where
 // neither says anything. `root` is put before /proc and /sys, for tests.
 std::size_t host_memory_available(const std::string& root = "");
 

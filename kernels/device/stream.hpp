@@ -9,9 +9,6 @@
 
 namespace maki {
 
-// An ordered queue of device work, and marks in it. On the CPU work is done when it is called, so the queue is always
-// empty.
-
 // Where work of several streams is ready at a time, that of kBackground waits for the others.
 enum class StreamPriority { kNormal, kBackground };
 

@@ -42,7 +42,7 @@ struct MeshPhases {
 };
 
 // For estimates, bytes on the device: of the meshes with their transforms, and of the influence functions, tables of an
-// octant of the modes (of the force, and of the potential where the force has its own).
+// octant of the modes (one of the force, and one of the potential where the force has its own).
 struct MeshBytes {
   double meshes = 0, tables = 0;
 };

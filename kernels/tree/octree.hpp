@@ -76,8 +76,8 @@ struct Octree {
   CellGeometry geometry;
 };
 
-// For estimates. Particles of a leaf on average, with leaves of 16; and bytes of cells and groups of 64 a particle, which go
-// as 1 / leaf_size. Measured with leaves of 16: 17 in an early universe, 24 in a clustered one, 29 in a sphere.
+// For estimates: particles of a leaf on average, with leaves of 16; and bytes a particle of cells and groups of 64, which
+// go as 1 / leaf_size. Measured with leaves of 16: 17 in an early universe, 24 in a clustered one, 29 in a sphere.
 inline constexpr double kParticlesALeaf = 7;
 constexpr double tree_bytes(bool periodic, double leaf_size) { return (periodic ? 24 : 30) * 16 / leaf_size; }
 

@@ -1,5 +1,5 @@
-// The one table of configuration keys. The parser, `maki config`, messages and the dump of a resolved configuration
-// all read it, so a key that is not here does not exist.
+// The one table of configuration keys, with the words of their choices. The parser, `maki config`, messages and the
+// dump of a resolved configuration all read it, so a key that is not here does not exist.
 #pragma once
 
 #include <array>

@@ -19,8 +19,6 @@ Config parse_config(const std::string& text, const std::string& name, const std:
 // The known key nearest to `word` by edit distance, as "section.key"; letter case and underscores do not count.
 std::string nearest_key(const std::string& word);
 
-// Configurations as text.
-
 // Valid TOML that parses to the same Config: every key that has a meaning for this kind of run, but for sites.key.
 std::string to_toml(const Config& config);
 

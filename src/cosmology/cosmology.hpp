@@ -1,4 +1,5 @@
-// The homogeneous universe and the growth of small perturbations in it: matter, curvature and Lambda, no radiation.
+// The homogeneous universe and the growth of small perturbations in it: matter, curvature and Lambda, no radiation. And
+// the integrator's view of time.
 #pragma once
 
 #include <array>

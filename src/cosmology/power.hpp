@@ -1,4 +1,4 @@
-// The linear power spectrum of matter at redshift zero.
+// The linear power spectrum of matter at redshift zero, and the transfer functions of cold dark matter behind it.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The groups of a snapshot as files: a catalogue in GADGET-4's layout, and their mass function as text.
+// The groups of a snapshot, found and as files: a catalogue in GADGET-4's layout, their mass function as text.
 #pragma once
 
 #include <functional>

@@ -54,8 +54,6 @@ inline std::uint64_t squared_units(double sides) {
   return static_cast<std::uint64_t>(units * units);
 }
 
-// Messages between the ranks that look for groups.
-
 // Sends out[r] to rank r and returns what each rank sent to this one. Collective.
 template <class T>
 std::vector<std::vector<T>> exchange_all(const Communicator& ranks, std::vector<std::vector<T>> out) {

@@ -1,4 +1,5 @@
-// The folders of restarts: names, complete.toml, removal. Used by restart.cpp; one process at a time.
+// The folders of restarts: names, complete.toml, removal; and the arrays of a rank's file. Used by
+// restart.cpp; one process at a time.
 #pragma once
 
 #include <functional>
@@ -35,8 +36,6 @@ std::string checksum(const std::string& path);
 }  // namespace maki::restart_folder
 
 namespace maki {
-
-// The arrays of a rank's file of a restart. Used by restart.cpp.
 
 // An array `get` makes its numbers of some rows, `put` takes rows that were read.
 struct RestartColumn {

@@ -1,4 +1,4 @@
-// What runs leave in an output directory.
+// What runs leave in an output directory, and the lock on it.
 #pragma once
 
 #include <string>
@@ -21,9 +21,7 @@ std::vector<std::string> files_of_a_run(const std::string& directory);
 // Removes all files of runs, the restarts first: after a failure no run can be resumed by mistake. Throws Error.
 void remove_files_of_a_run(const std::string& directory);
 
-// One run writes to an output directory at a time.
-
-// Held while this lives, and gone with the process however that ends: nothing stays on the disk.
+// One run writes to an output directory at a time. Held while this lives, and gone with the process however that ends: nothing stays on the disk.
 class DirectoryLock {
  public:
   // Throws Error where another run holds it. File systems that have no locks give none, and nobody is refused there.

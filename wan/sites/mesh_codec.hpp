@@ -1,4 +1,4 @@
-// Lossless compression of mass counts on both meshes.
+// Mass counts of both meshes as messages to other sites, and their lossless compression.
 //
 // Each cell is predicted with fixed weights: on the first mesh from preceding cells, on the shifted mesh from the
 // surrounding cells of the first mesh. The residual is coded as a byte of magnitude, compressed by zstd, and raw low
@@ -46,8 +46,6 @@ using RowOf = std::function<std::uint64_t*(int mesh, int x, int y)>;
 // Throws Error where encode() cannot have made the bytes for this block. Hostile bytes are safe: reads stay within
 // them, writes within the rows, and memory is bounded by 10 bytes for each cell of the block.
 void decode(const MeshBlock& block, std::span<const std::byte> bytes, const RowOf& row_of);
-
-// The mass counts of one rank of a site as a message to the other sites.
 
 // The largest number of planes in a chunk of `rows` rows of `length` cells: bounds the memory of the thread that codes
 // it.

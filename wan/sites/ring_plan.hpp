@@ -1,4 +1,4 @@
-// Settings of a site for its place in the ring.
+// Settings of a site for its place in the ring and for its links.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The options of `maki wan` commands: those that all share, with the file that may hold them (a [path] table); the folders
-// that `maki wan serve` shares; and how a file at another site is named.
+// The options of `maki wan` commands: those that all share, with the file that may hold them (a [path] table); who may
+// have which folder (`maki wan serve`); and how a file at another site is named.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -34,8 +34,6 @@ void read_path_table(const std::string& text, const std::string& name, PathChoic
 
 // A [path] table of what differs from the defaults: to paste, and to be read again.
 std::string path_toml(const PathChoices& choices);
-
-// The options of `maki wan serve` that say who may have which folder.
 
 // What a command line said: keep it alive until the command has run.
 struct ShareOptions {

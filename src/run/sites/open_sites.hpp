@@ -44,9 +44,7 @@ OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communi
 // others throw an Error that names that site and what it said. Collective over the sites.
 void at_all_sites(sites::Sites& sites, const std::function<void()>& call);
 
-// What a configuration says of the ring, as wan/sites takes it.
-
-// `goes_on`: from restarts. Reads no keys yet. Throws Error where [sites] leaves something open.
+// What a configuration says of the ring, as wan/sites takes it. `goes_on`: from restarts. Reads no keys yet. Throws Error where [sites] leaves something open.
 sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, bool goes_on);
 
 }  // namespace maki
