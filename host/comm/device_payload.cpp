@@ -1,6 +1,7 @@
 #include "host/comm/device_payload.hpp"
 
 #include <mpi.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -11,7 +12,6 @@
 #include "host/comm/job.hpp"
 #include "host/comm/nccl_ranks.hpp"
 #include "host/comm/payload_transfer.hpp"
-#include "host/comm/staged_transfer.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/device/stream.hpp"

@@ -1,6 +1,7 @@
 #include "host/comm/mpi_ranks.hpp"
 
 #include <sched.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mpi.h>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>

@@ -13,7 +13,7 @@
 
 #include "host/comm/device_payload.hpp"
 #include "host/fft/pencil_fft.hpp"
-#include "kernels/device/box_copy.hpp"
+#include "kernels/device/algorithms.hpp"
 #include "kernels/device/buffer.hpp"
 
 namespace maki {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "host/domain/multisection.hpp"
-#include "host/fft/blocked_fft.hpp"
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
 #include "kernels/device/device.hpp"

@@ -10,7 +10,6 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 #include "kernels/mesh/mesh.hpp"
-#include "kernels/mesh/mesh_box.hpp"
 
 namespace maki {
 

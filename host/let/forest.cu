@@ -206,16 +206,6 @@ void for_each_array(Tree& tree, F f) {
   for (auto* a : {&g.hx, &g.hy, &g.hz, &g.size, &g.offset, &g.error_length}) f(*a);
 }
 
-void resize_cells(Octree& tree, std::uint32_t cells) {
-  tree.cells = cells;
-  tree.first.resize(cells, kHeadroom);
-  tree.count.resize(cells, kHeadroom);
-  tree.first_child.resize(cells, kHeadroom);
-  tree.child_count.resize(cells, kHeadroom);
-  tree.moments.resize(cells, kHeadroom);
-  tree.geometry.resize(cells);
-}
-
 void write_domain_tree(const Stream& stream, const DomainTree& domains, Octree& tree) {
   const std::uint32_t n = domains.nodes();
   std::vector<std::uint32_t> count(n);
@@ -261,7 +251,7 @@ void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer
                 "indices have 32 bits", "start more ranks, or choose a larger gravity.theta");
   const auto n = static_cast<std::uint32_t>(total.cells);
   Octree& tree = forest.tree;
-  resize_cells(tree, n + domains.nodes());
+  tree.resize(n + domains.nodes(), kHeadroom);
   tree.level_begin = domains.level_begin;
   forest.particles.resize(total.particles, kHeadroom);
   forest.multipoles.resize(total.multipoles, kHeadroom);

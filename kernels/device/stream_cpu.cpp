@@ -2,6 +2,7 @@
 
 #include <omp.h>
 #include <time.h>
+
 #include <chrono>
 #include <utility>
 #include <vector>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <boost/math/special_functions/bessel.hpp>
+
 #include <cmath>
 #include <numbers>
 

@@ -9,7 +9,7 @@
 
 #include "kernels/device/stream.hpp"
 #include "kernels/mesh/mass_unit.hpp"
-#include "kernels/mesh/mesh_box.hpp"
+#include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {

@@ -74,6 +74,9 @@ struct Octree {
   DeviceBuffer<std::uint8_t> child_count{"tree.child_count"};
   DeviceBuffer<CellMoments> moments{"tree.moments"};
   CellGeometry geometry;
+
+  // Room for so many cells. Sizes creep with the clustering: `headroom` as in DeviceBuffer::resize().
+  void resize(std::uint32_t wanted, double headroom);
 };
 
 // For estimates: particles of a leaf on average, with leaves of 16; and bytes a particle of cells and groups of 64, which

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <png.h>
+
 #include <algorithm>
 #include <cmath>
 #include <csetjmp>

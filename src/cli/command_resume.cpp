@@ -16,8 +16,8 @@
 #include "src/config/resolve.hpp"
 #include "src/io/restart.hpp"
 #include "src/run/build.hpp"
+#include "src/run/over_sites.hpp"
 #include "src/run/products.hpp"
-#include "src/run/sites/open_sites.hpp"
 #include "src/run/start_run.hpp"
 
 namespace maki {

@@ -1,5 +1,6 @@
 // maki run, ic and config: what begins with a configuration.
 #include <fmt/format.h>
+
 #include <optional>
 
 #include "host/comm/communicator.hpp"
@@ -12,10 +13,9 @@
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
+#include "src/run/over_sites.hpp"
 #include "src/run/products.hpp"
 #include "src/run/setup.hpp"
-#include "src/run/sites/open_sites.hpp"
-#include "src/run/sites/site_share.hpp"
 #include "src/run/start_run.hpp"
 
 namespace maki {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/math/constants/constants.hpp>
 #include <boost/math/quadrature/gauss.hpp>
+
 #include <cmath>
 #include <stdexcept>
 #include <string>

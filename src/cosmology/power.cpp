@@ -1,9 +1,11 @@
 #include "src/cosmology/power.hpp"
 
 #include <math.h>  // makima.hpp of Boost 1.74 calls isnan without a namespace
+
 #include <algorithm>
 #include <boost/math/interpolators/makima.hpp>
 #include <boost/math/quadrature/gauss.hpp>
+
 #include <cmath>
 #include <fstream>
 #include <memory>

@@ -1,6 +1,7 @@
 #include "src/groups/catalogue.hpp"
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>

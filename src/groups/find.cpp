@@ -9,7 +9,7 @@
 #include "host/domain/migrate.hpp"
 #include "host/domain/sampling.hpp"
 #include "kernels/error.hpp"
-#include "kernels/measure/total_mass.hpp"
+#include "kernels/measure/gravity_sums.hpp"
 #include "kernels/particles/particles.hpp"
 #include "src/cosmology/cosmology.hpp"
 #include "src/groups/links.hpp"

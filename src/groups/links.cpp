@@ -1,6 +1,7 @@
 #include "src/groups/links.hpp"
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>

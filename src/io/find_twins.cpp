@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <parallel/algorithm>
+
 #include <vector>
 
 #include "host/comm/communicator.hpp"

@@ -1,5 +1,6 @@
 // Writing particles in GADGET-4's HDF5 layout.
 #include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <optional>

@@ -1,5 +1,6 @@
 // Headers of every GADGET format: names of the files of a set, and guesses where a header is incomplete.
 #include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 #include <filesystem>

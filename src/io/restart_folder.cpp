@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 #include <xxhash.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>

@@ -11,7 +11,7 @@
 #include "host/measure/over_ranks.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
-#include "kernels/measure/total_mass.hpp"
+#include "kernels/measure/gravity_sums.hpp"
 #include "src/analysis/picture.hpp"
 #include "src/analysis/product_files.hpp"
 #include "src/config/presets.hpp"

@@ -1,6 +1,7 @@
 // Runs the tests that need ranks, alike on all ranks of a job; rank 0 sums up. A test fails when it fails on any rank.
 #include <gtest/gtest.h>
 #include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <optional>

@@ -1,5 +1,6 @@
 // Periodic boxes with known solutions: quick versions, and at full length.
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

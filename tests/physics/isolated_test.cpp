@@ -1,5 +1,6 @@
 // Isolated systems with known behaviour: quick versions, and at full length.
 #include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,6 @@
 // Links with keys and settings of their own: a neighbour is who its key says.
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <filesystem>
 

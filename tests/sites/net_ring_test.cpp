@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

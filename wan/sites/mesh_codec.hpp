@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernels/mesh/mass_unit.hpp"
-#include "kernels/mesh/mesh_box.hpp"
+#include "kernels/mesh/mesh.hpp"
 #include "wan/sites/ring.hpp"
 
 namespace maki::sites {

@@ -1,5 +1,6 @@
 // Messages in transit: sent, received, and passed on by this site.
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>

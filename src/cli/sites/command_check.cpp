@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,9 +14,8 @@
 #include "src/cli/commands.hpp"
 #include "src/cli/sites/check_report.hpp"
 #include "src/config/parse.hpp"
+#include "src/run/over_sites.hpp"
 #include "src/run/setup.hpp"
-#include "src/run/sites/open_sites.hpp"
-#include "src/run/sites/site_share.hpp"
 #include "wan/net/listener.hpp"
 #include "wan/net/secure/key.hpp"
 #include "wan/sites/ring_plan.hpp"

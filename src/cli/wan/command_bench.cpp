@@ -1,5 +1,6 @@
 // maki wan bench: how fast two sites can talk, and by which settings.
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -10,7 +11,7 @@
 #include "src/cli/commands.hpp"
 #include "src/cli/wan/path_options.hpp"
 #include "src/config/key_access.hpp"
-#include "src/config/path_keys.hpp"
+#include "src/config/text.hpp"
 #include "src/io/json.hpp"
 #include "wan/net/quantity.hpp"
 #include "wan/net/tune/bench.hpp"

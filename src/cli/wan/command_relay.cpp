@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "src/cli/commands.hpp"
-#include "src/config/path_keys.hpp"
+#include "src/config/text.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/quantity.hpp"
 #include "wan/net/relay/relay.hpp"

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "src/config/path_keys.hpp"
+#include "src/config/text.hpp"
 #include "wan/net/copy/server.hpp"
 #include "wan/net/settings.hpp"
 

@@ -1,6 +1,7 @@
 #include "host/domain/sampling.hpp"
 
 #include <gtest/gtest.h>
+
 #include <numeric>
 
 #include "kernels/tree/walk.hpp"

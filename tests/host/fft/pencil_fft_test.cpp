@@ -1,13 +1,13 @@
-#include "host/fft/blocked_fft.hpp"
+#include "host/fft/pencil_fft.hpp"
 
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "host/fft/pencil_fft.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "tests/test_stream.hpp"

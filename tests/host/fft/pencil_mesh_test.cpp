@@ -1,6 +1,7 @@
 #include "host/fft/pencil_mesh.hpp"
 
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

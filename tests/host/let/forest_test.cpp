@@ -2,6 +2,7 @@
 #include "host/let/forest.hpp"
 
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>

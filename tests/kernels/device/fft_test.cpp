@@ -1,6 +1,7 @@
 #include "kernels/device/fft.hpp"
 
 #include <gtest/gtest.h>
+
 #include <cmath>
 #include <complex>
 #include <cstdio>

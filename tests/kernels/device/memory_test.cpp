@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>

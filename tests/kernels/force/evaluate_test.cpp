@@ -2,6 +2,7 @@
 #include "kernels/force/evaluate_cpu.hpp"
 
 #include <gtest/gtest.h>
+
 #include <array>
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,7 @@
 #include "kernels/measure/step_reductions.hpp"
 
 #include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -1,6 +1,7 @@
 #include "kernels/particles/particles.hpp"
 
 #include <gtest/gtest.h>
+
 #include <cmath>
 #include <random>
 

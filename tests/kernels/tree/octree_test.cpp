@@ -1,6 +1,7 @@
 #include "kernels/tree/octree.hpp"
 
 #include <gtest/gtest.h>
+
 #include <cmath>
 #include <numeric>
 #include <tuple>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <png.h>
+
 #include <cstdio>
 #include <map>
 #include <numeric>

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
 #include <array>
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // The program under a launcher: one output, one message, whatever the number of ranks.
 #include <gtest/gtest.h>
 #include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -2,6 +2,7 @@
 #include "src/config/parse.hpp"
 
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

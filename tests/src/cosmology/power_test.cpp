@@ -1,6 +1,7 @@
 #include "src/cosmology/power.hpp"
 
 #include <gtest/gtest.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>

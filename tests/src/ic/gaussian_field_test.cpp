@@ -1,6 +1,7 @@
 #include "src/ic/gaussian_field.hpp"
 
 #include <gtest/gtest.h>
+
 #include <array>
 #include <cmath>
 #include <complex>

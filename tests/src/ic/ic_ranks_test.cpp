@@ -1,6 +1,7 @@
 #include "src/ic/periodic_grid.hpp"
 
 #include <gtest/gtest.h>
+
 #include <array>
 #include <cmath>
 #include <set>
@@ -10,7 +11,7 @@
 #include "src/ic/gaussian_field.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "src/ic/models.hpp"
-#include "tests/src/ic/shares_ranks.hpp"
+#include "tests/src/io/shares_ranks.hpp"
 
 namespace maki {
 
@@ -159,7 +160,7 @@ TEST_P(LagrangianOverRanks, SharesAreTheSameBits) {
     p.second_order = second_order;
     p.dealias = dealias;
     const Snapshot whole = make_cosmological_ic(p, u.cosmology, u.power);
-    expect_shares_of(whole, make_cosmological_ic(p, u.cosmology, u.power, world), world);
+    test::expect_shares_of(whole, make_cosmological_ic(p, u.cosmology, u.power, world), world);
   }
 }
 
@@ -171,7 +172,7 @@ TEST(LagrangianRanks, SmallMessagesChangeNothing) {
     const CosmologicalIcParameters p = of_side(n);
     const Snapshot whole = make_cosmological_ic(p, u.cosmology, u.power);
     const PeriodicGrid density = make_linear_density({.seed = p.seed}, u.power, p.box_size, n, world, {bytes});
-    expect_shares_of(whole, displace_lattice(density, p, u.cosmology), world);
+    test::expect_shares_of(whole, displace_lattice(density, p, u.cosmology), world);
   }
 }
 
@@ -182,7 +183,7 @@ TEST(LagrangianRanks, Pancake) {
     PancakeParameters p;
     p.particles_per_side = 12;
     p.wave = wave;
-    expect_shares_of(make_pancake(p, u.cosmology), make_pancake(p, u.cosmology, world), world);
+    test::expect_shares_of(make_pancake(p, u.cosmology), make_pancake(p, u.cosmology, world), world);
   }
 }
 
@@ -192,8 +193,8 @@ TEST(LagrangianRanks, PartsOfTheRanks) {
   const auto world = Communicator::world();
   const auto part = world.split(world.rank() % 2, -world.rank());
   const CosmologicalIcParameters p = of_side(8);
-  expect_shares_of(make_cosmological_ic(p, u.cosmology, u.power), make_cosmological_ic(p, u.cosmology, u.power, part),
-                   part);
+  test::expect_shares_of(make_cosmological_ic(p, u.cosmology, u.power),
+                         make_cosmological_ic(p, u.cosmology, u.power, part), part);
 }
 
 }  // namespace
@@ -203,7 +204,7 @@ namespace {
 template <class Parameters>
 void expect_same_bits(Snapshot (*make)(const Parameters&, const Communicator&), const Parameters& parameters) {
   const auto world = Communicator::world();
-  expect_shares_of(make(parameters, Communicator::self()), make(parameters, world), world);
+  test::expect_shares_of(make(parameters, Communicator::self()), make(parameters, world), world);
 }
 
 TEST(ModelsOverRanks, PlummerSphere) {

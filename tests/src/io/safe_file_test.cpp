@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
 #include <csignal>
 #include <cstdio>
 #include <fstream>

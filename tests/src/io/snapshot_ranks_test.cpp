@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+
 #include <csignal>
 #include <functional>
 #include <limits>

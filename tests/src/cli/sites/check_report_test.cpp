@@ -7,7 +7,7 @@
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
-#include "src/run/sites/open_sites.hpp"
+#include "src/run/over_sites.hpp"
 #include "tests/messages.hpp"
 #include "wan/sites/ring_plan.hpp"
 

@@ -1,4 +1,4 @@
-// From [sites] of a configuration to the other sites of a run.
+// A run over several sites: from [sites] of its configuration to the other sites, and a site's part of the particles.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,10 @@
 
 #include "host/comm/communicator.hpp"
 #include "src/config/config.hpp"
+#include "src/run/setup.hpp"
 #include "wan/sites/ring_plan.hpp"
 #include "wan/sites/sites.hpp"
+#include "wan/sites/slabs.hpp"
 
 namespace maki {
 
@@ -46,5 +48,18 @@ void at_all_sites(sites::Sites& sites, const std::function<void()>& call);
 
 // What a configuration says of the ring, as wan/sites takes it. `goes_on`: from restarts. Reads no keys yet. Throws Error where [sites] leaves something open.
 sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, bool goes_on);
+
+// A site's part of the initial conditions. Every site makes or reads the whole set and keeps what lies in its slab: a
+// set is far smaller than what a run sends, and nobody waits for another one's disk.
+
+// Slabs of a periodic box are even at the start. Throws Error with the numbers where they are thinner than the tree's
+// force reaches.
+sites::Slabs first_slabs(const Prepared& run, int sites);
+
+// Drops what is not in the slab of this site, by the coordinates that the run computes with: what is kept at all sites
+// together is the whole set. Slabs of an isolated set, which may be anywhere in its box, are such that all have as many
+// particles: run.slabs. run.particles stays their number. Collective over the ranks of this site and over the
+// sites. Throws Error where the sites made different sets, naming them.
+void keep_own_slab(Prepared& run, sites::Sites& sites, const Communicator& ranks);
 
 }  // namespace maki

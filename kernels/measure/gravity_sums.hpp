@@ -1,13 +1,24 @@
-// Picks a sample of groups, takes copies of their members, and compares accelerations.
+// Sums that gravity needs of itself: the total mass, and the error of kept lists by a sample of groups.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/device/buffer.hpp"
+#include "kernels/measure/double_double.hpp"
+#include "kernels/particles/types.hpp"
 #include "kernels/tree/types.hpp"
 
 namespace maki {
 
+// Sum of masses, for sums over ranks (exact_sum of host/comm/exact_sum.hpp).
+DoubleDouble mass_sum(const Stream& stream, const SourceParticle* particles, std::size_t n);
+// The same, rounded once: equal for any order of particles and any number of threads.
+double total_mass(const Stream& stream, const SourceParticle* particles, std::size_t n);
+
+// values[i] += constant.
+void add_constant(const Stream& stream, DeviceBuffer<float>& values, float constant);
+
+// Picks a sample of groups, takes copies of their members, and compares accelerations.
 struct GroupSample {
   const Group* groups;
   const std::uint32_t* indices;  // of the sampled groups

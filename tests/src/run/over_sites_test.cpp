@@ -1,8 +1,9 @@
 // Each site's part of the initial conditions.
-#include "src/run/sites/site_share.hpp"
+#include "src/run/over_sites.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <exception>
 #include <functional>
@@ -15,7 +16,6 @@
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
-#include "src/run/sites/open_sites.hpp"
 #include "src/simulation/frame.hpp"
 #include "tests/messages.hpp"
 #include "tests/test_stream.hpp"
