@@ -7,9 +7,9 @@
 
 #include "bench/report.hpp"
 #include "kernels/groups/friends.hpp"
-#include "kernels/particles/morton.hpp"
+#include "kernels/particles/particles.hpp"
 #include "src/cosmology/cosmology.hpp"
-#include "src/groups/find.hpp"
+#include "src/groups/catalogue.hpp"
 #include "tests/src/groups/halo.hpp"
 
 namespace {

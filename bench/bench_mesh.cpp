@@ -14,7 +14,7 @@
 #include "kernels/device/device.hpp"
 #include "kernels/mesh/influence.hpp"
 #include "kernels/mesh/mesh.hpp"
-#include "kernels/particles/morton.hpp"
+#include "kernels/particles/particles.hpp"
 #include "tests/kernels/mesh/pair_error.hpp"
 
 namespace {

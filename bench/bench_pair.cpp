@@ -9,7 +9,7 @@
 #include "bench/pair_lists.hpp"
 #include "bench/pair_loop.hpp"
 #include "bench/report.hpp"
-#include "kernels/device/timer.hpp"
+#include "kernels/device/stream.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "bench/report.hpp"
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"

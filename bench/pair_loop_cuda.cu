@@ -5,7 +5,7 @@
 #include "bench/pair_loop.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/timer.hpp"
+#include "kernels/device/stream.hpp"
 #include "kernels/force/evaluate_kernel.cuh"
 
 namespace maki::bench {

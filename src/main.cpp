@@ -17,9 +17,6 @@
 #include "host/comm/job.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/model/model_commands.hpp"
-#include "src/cli/sites/sites_commands.hpp"
-#include "src/cli/wan/wan_commands.hpp"
 #include "src/config/text.hpp"
 #include "src/run/build.hpp"
 

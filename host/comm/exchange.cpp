@@ -1,4 +1,4 @@
-#include "host/comm/exchange.hpp"
+#include "host/comm/mpi_ranks.hpp"
 
 #include <algorithm>
 #include <cstring>

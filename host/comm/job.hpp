@@ -31,6 +31,9 @@ int usual_threads();
 // between devices by NCCL (each rank has a GPU of its own; NCCL 2.28.9)". Collective, once a device is selected.
 std::string describe_ranks(const Communicator& ranks);
 
+// For estimates: bytes on the host of MPI and its buffers.
+inline constexpr double kMpiBytes = 60e6;
+
 // The MPI library, as it describes itself in one line.
 std::string mpi_library();
 

@@ -1,4 +1,4 @@
-#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/launch.cuh"
 
 #include <nccl.h>
 

@@ -1,8 +1,10 @@
-// Particles to their owners.
+// Particles to their owners, packed and unpacked on the device.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "host/comm/communicator.hpp"
 #include "host/domain/multisection.hpp"
@@ -10,6 +12,46 @@
 #include "kernels/particles/particles.hpp"
 
 namespace maki {
+
+// Particles of several arrays in one block of bytes for each rank, made and read on the device.
+//
+// Block r holds n_r particles and begins at a multiple of 16 bytes: their source records, then ids, then momenta along
+// x, y, z, then each extra array, then remainders. No byte stands between arrays.
+using ExtraArrays = std::span<DeviceBuffer<float>* const>;
+
+// Places of the blocks, ranks + 1 entries each: the first particle of each block, and its first byte.
+struct BlockPlaces {
+  std::vector<std::uint64_t> first;
+  std::vector<std::uint64_t> begin;
+  std::size_t particle_bytes = 0;
+
+  BlockPlaces() = default;
+  BlockPlaces(const std::vector<std::uint64_t>& counts, std::size_t extra_arrays);
+  std::uint64_t count(std::size_t rank) const { return first[rank + 1] - first[rank]; }
+  std::uint64_t bytes(std::size_t rank) const { return count(rank) * particle_bytes; }
+  std::uint64_t particles() const { return first.back(); }
+  std::uint64_t size() const { return begin.back(); }
+};
+
+// Who stays and who leaves: indices of particles, ascending, and the leavers by destination.
+struct Leavers {
+  DeviceBuffer<std::uint32_t> index{"migrate.leavers"};
+  DeviceBuffer<std::uint32_t> staying{"migrate.staying"};  // not made where nobody leaves
+  std::vector<std::uint64_t> counts;                       // to each rank
+
+  // What keep_and_append() keeps.
+  const DeviceBuffer<std::uint32_t>* kept() const { return index.empty() ? nullptr : &staying; }
+};
+// `view` is of starts on the device (Domains::view_of).
+Leavers select_leavers(const Stream& stream, const Particles& particles, const DomainView& view, std::uint32_t self);
+
+// The particles named by `index`, block after block.
+DeviceBuffer<std::byte> pack(const Stream& stream, Particles& particles, ExtraArrays extra,
+                             const DeviceBuffer<std::uint32_t>& index, const BlockPlaces& places);
+// Keeps the particles named by `staying` (all, where it is null), and appends those of the blocks.
+void keep_and_append(const Stream& stream, Particles& particles, ExtraArrays extra,
+                     const DeviceBuffer<std::uint32_t>* staying, const DeviceBuffer<std::byte>& packed,
+                     const BlockPlaces& places);
 
 struct Migration {
   std::uint64_t sent = 0, received = 0;   // particles of this rank

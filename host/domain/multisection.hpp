@@ -7,9 +7,41 @@
 #include <span>
 #include <vector>
 
-#include "host/domain/domain_view.hpp"
+#include "kernels/device/macros.hpp"
 
 namespace maki {
+
+// The rank whose domain holds a position, for kernels and for the host: views of plain arrays.
+
+// Index of the last of `n` ascending starts that is not above `at`; 0 where none is.
+template <class T>
+MAKI_HD std::uint32_t interval_of(const T* starts, std::uint32_t n, T at) {
+  std::uint32_t low = 0, high = n;  // starts[low] <= at < starts[high]
+  while (high - low > 1) {
+    const std::uint32_t middle = (low + high) / 2;
+    if (starts[middle] <= at)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// Where intervals begin. Slab i is [x[i], x[i+1]) along x; its column j is [y[i ny + j], ...) along y; the column's
+// cell k is [z[(i ny + j) nz + k], ...) along z. Each axis begins at 0 and ends at 2^32. Starts ascend; of equal starts
+// the last has the interval and the others are empty.
+struct DomainView {
+  const std::uint32_t* x;
+  const std::uint32_t* y;
+  const std::uint32_t* z;
+  std::uint32_t nx, ny, nz;
+
+  MAKI_HD std::uint32_t rank_of(std::uint32_t px, std::uint32_t py, std::uint32_t pz) const {
+    const std::uint32_t slab = interval_of(x, nx, px);
+    const std::uint32_t column = slab * ny + interval_of(y + slab * ny, ny, py);
+    return column * nz + interval_of(z + column * nz, nz, pz);
+  }
+};
 
 // Slabs, columns a slab, cells a column.
 struct Factors {
@@ -90,6 +122,9 @@ Domains multisect(std::span<const SamplePoint> samples, std::span<const float> w
 // The same, smoothed from the cuts of the step before and with their factors.
 Domains multisect(std::span<const SamplePoint> samples, std::span<const float> weights, const Domains& previous,
                   const Smoothing& smoothing);
+
+// For estimates: most particles of one rank over the mean. Ranks share the work evenly, and not the particles.
+inline constexpr double kUneven = 1.5;
 
 // The largest weight over the mean; 1 where there is no weight.
 double imbalance(std::span<const double> weights);

@@ -1,4 +1,4 @@
-#include "host/fft/blocked_fft.hpp"
+#include "host/fft/pencil_fft.hpp"
 
 #include <omp.h>
 
@@ -7,7 +7,7 @@
 #include <complex>
 #include <string>
 
-#include "kernels/device/box_copy.hpp"
+#include "kernels/device/algorithms.hpp"
 #include "kernels/device/device.hpp"
 
 namespace maki {

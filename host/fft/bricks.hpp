@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "host/comm/device_payload.hpp"
-#include "host/fft/pencil_layout.hpp"
-#include "kernels/device/box_copy.hpp"
+#include "host/fft/pencil_fft.hpp"
+#include "kernels/device/algorithms.hpp"
 #include "kernels/device/buffer.hpp"
 
 namespace maki {

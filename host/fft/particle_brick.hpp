@@ -9,10 +9,27 @@
 #include <optional>
 #include <vector>
 
+#include "host/comm/communicator.hpp"
 #include "host/fft/bricks.hpp"
 #include "kernels/mesh/count_masses.hpp"
+#include "kernels/mesh/mass_unit.hpp"
 
 namespace maki {
+
+// The unit of mass of particles that lie on many ranks.
+
+// mass_range() of all ranks' particles. Collective.
+MassRange mass_range(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
+                     std::size_t n);
+
+// What the unit of all ranks' particles depends on, the same on every rank. Collective.
+MassTotals mass_totals(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
+                       std::size_t n);
+
+// choose_mass_unit() of all ranks' particles: the same on every rank, and what one rank with all of them would choose.
+// Errors are the same on all ranks, and nothing is rounded. Collective.
+MassUnit choose_mass_unit(const Communicator& communicator, const Stream& stream, Assignment assignment, int cells,
+                          const SourceParticle* particles, std::size_t n);
 
 // The shortest run of planes that holds all marked ones, across the periodic edge if need be: first in [0, m), end up
 // to first + m. Empty where none is marked.

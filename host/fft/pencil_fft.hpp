@@ -1,5 +1,5 @@
 // The Fourier transform of one real mesh over many ranks, in place: lines along z, y and x in turn, with an exchange
-// within a row and one within a column of ranks between (pencil_layout.hpp).
+// within a row and one within a column of ranks between (PencilLayout).
 //
 // Every line is transformed whole by the same plan (fft.hpp), and exchanges move bits: so the modes are the same
 // for any number of ranks.
@@ -8,18 +8,79 @@
 #include <array>
 #include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
 #include "host/comm/device_payload.hpp"
-#include "host/fft/pencil_layout.hpp"
-#include "kernels/device/box_copy.hpp"
+#include "kernels/device/algorithms.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/device/fft.hpp"
 #include "kernels/device/stream.hpp"
 
 namespace maki {
+
+// The pencil decomposition of a mesh of m^3 cells: the part of each rank while the mesh is transformed along z, then y,
+// then x. Pure functions of the mesh and the number of ranks.
+//
+// The ranks stand in a grid of p rows and q columns, rank = row * q + column; ranks beyond p q hold nothing. Each
+// layout leaves one axis whole and cuts the two others into even blocks:
+//   kReal, kZ  x over rows, y over columns, z whole   lines [x][y][z]:   m reals, or the modes kz = 0 ... m/2
+//   kY         x over rows, kz over columns, y whole  lines [x][kz][y]:  complex
+//   kX         ky over rows, kz over columns, x whole lines [ky][kz][x]: complex
+// So kZ and kY exchange within a row only, kY and kX within a column only.
+struct PencilRange {
+  int first = 0, end = 0;
+  int count() const { return end > first ? end - first : 0; }
+  bool operator==(const PencilRange&) const = default;
+};
+
+// Cells or modes, as ranges of x, y and z.
+struct PencilBox {
+  std::array<PencilRange, 3> along;
+  std::size_t cells() const;
+  bool operator==(const PencilBox&) const = default;
+};
+PencilBox overlap(const PencilBox& a, const PencilBox& b);
+
+struct PencilGrid {
+  int rows = 1, columns = 1;
+  bool operator==(const PencilGrid&) const = default;
+};
+
+enum class Pencils { kReal, kZ, kY, kX };
+
+// Block `i` of `n` cells in `parts` blocks, whose lengths differ by one at most. Some are empty where n < parts.
+PencilRange pencil_block(int n, int parts, int i);
+
+class PencilLayout {
+ public:
+  // Chooses a grid of at most `ranks` ranks: the one nearest to a square among those whose fullest rank holds at most 5
+  // % more than the least possible. Throws Error unless m is even and >= 2 and ranks >= 1.
+  PencilLayout(int m, int ranks);
+  // A chosen grid. Throws Error where it has more places than there are ranks.
+  PencilLayout(int m, int ranks, PencilGrid grid);
+
+  int cells() const { return m_; }
+  int ranks() const { return ranks_; }
+  PencilGrid grid() const { return grid_; }
+  int row_of(int rank) const { return rank / grid_.columns; }
+  int column_of(int rank) const { return rank % grid_.columns; }
+  bool takes_part(int rank) const { return rank < grid_.rows * grid_.columns; }
+
+  // What `rank` holds; empty for ranks outside of the grid.
+  PencilBox box(Pencils pencils, int rank) const;
+  // Number of lines of `rank`: box().cells() over the length of the axis that is whole.
+  std::size_t lines(Pencils pencils, int rank) const;
+  // The axes (0 x, 1 y, 2 z) from the slowest to the one along the lines.
+  static std::array<int, 3> order(Pencils pencils);
+
+ private:
+  int m_, ranks_;
+  PencilGrid grid_;
+};
 
 class PencilFft {
  public:
@@ -80,6 +141,49 @@ class PencilFft {
   LineFft lines_;
   Transpose z_to_y_, y_to_x_, x_to_y_, y_to_z_;
   DeviceBuffer<float> work_{"fft.work"};  // holds y-pencils, and messages
+};
+
+// The transform of a whole real mesh of m^3 cells on the CPU, forward and back in place, with one pass over the modes
+// in between (the influence function). Lines along z and y are transformed plane by plane; lines along x, a few (ky,
+// kz) at a time, go forward, through the pass and back while they are in a core's caches. So a mesh is moved three
+// times instead of nine.
+//
+// Every line is transformed by the plans of PencilFft: modes and mesh are the same bits as with PencilFft.
+
+// Modes as lines [ky][x], ky = first_y ... first_y + count_y - 1, of one kz = z.
+struct ModeLines {
+  int first_y, count_y, z;
+  float* const* values;  // by mesh: complex numbers, lines mode_row() floats apart
+};
+
+class BlockedFft {
+ public:
+  // Whether this is the CPU backend and a plane of modes fits into the memory of a plane of cells, as for multiples of
+  // 8.
+  static bool is_for(int m);
+  explicit BlockedFft(int m);
+
+  std::size_t mode_row() const { return lines_.complex_row(); }
+  std::size_t bytes() const { return buffers_.capacity() * sizeof(float); }  // work space
+
+  // Transforms cells along z and y. `mesh`: m x m lines [x][y] of real_row() floats as in PencilFft, the first m of
+  // them cells.
+  void forward_planes(const Stream& stream, float* mesh);
+  // Transforms meshes from forward_planes() along x, and gives the modes of all of them (as PencilFft has them) to
+  // `change`, some lines at a time, on several threads at once; then transforms the first `back` meshes back along x.
+  // `wanted`, by x: 1 for planes that are needed, the others are undefined afterwards.
+  void along_x(const Stream& stream, std::span<float* const> meshes, std::size_t back,
+               const std::vector<std::uint8_t>& wanted, const std::function<void(const ModeLines&)>& change);
+  // Transforms the wanted planes back along y and z, to cells.
+  void backward_planes(const Stream& stream, float* mesh, const std::vector<std::uint8_t>& wanted);
+
+ private:
+  float* buffer(std::size_t floats);  // of this thread
+  void make_buffers(std::size_t floats);
+
+  std::size_t m_;
+  LineFft lines_;
+  DeviceBuffer<float> buffers_{"fft.blocks"};
 };
 
 }  // namespace maki

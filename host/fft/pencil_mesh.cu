@@ -2,17 +2,92 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "host/fft/blocked_fft.hpp"
+#include "host/domain/multisection.hpp"
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
-#include "host/fft/shared_counts.hpp"
+#include "kernels/device/device.hpp"
+#include "kernels/device/memory.hpp"
 #include "kernels/mesh/four_point.cuh"
 #include "kernels/mesh/mesh_solver.cuh"
 
 namespace maki {
+
+// The counts of a mesh that these ranks share with other sites: from particles to the lines of pencils, out to the
+// other sites, and with their counts to masses.
+class SharedCounts {
+ public:
+  // `box`: this rank's pencils. Both objects outlive this one.
+  SharedCounts(ParticleBrick& brick, const MeshBox& box, bool interlaced, OutsideMasses& outside);
+
+  // ParticleBrick::assign() in two halves, collective: this site's counts are given, then the sums over sites are
+  // taken.
+  void give(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
+  void take(const Stream& stream, const MassUnit& unit, float* mesh, float* shifted);
+  bool given() const { return given_; }  // counts were given and not taken yet
+
+  std::size_t bytes() const;  // on the device
+
+ private:
+  int meshes() const { return interlaced_ ? 2 : 1; }
+  std::size_t bytes_of_mesh() const { return box_.size() * sizeof(std::uint64_t); }
+  DeviceBuffer<std::uint64_t>& on_device(int which) { return counts_[on_host_ && which == 1 ? 1 : 0]; }
+  std::uint64_t* on_host(int which) {
+    return on_host_ ? on_device(which).data()
+                    : reinterpret_cast<std::uint64_t*>(host_[static_cast<std::size_t>(which)].data());
+  }
+
+  ParticleBrick& brick_;
+  MeshBox box_;
+  bool interlaced_;
+  OutsideMasses& outside_;
+  bool on_host_;                                       // device memory is host memory
+  std::array<DeviceBuffer<std::uint64_t>, 2> counts_;  // the second only where it is
+  std::array<PinnedBuffer, 2> host_;                   // where it is not
+  std::array<bool, 2> zero_{};                         // all counts of the mesh
+  bool given_ = false;
+};
+
+SharedCounts::SharedCounts(ParticleBrick& brick, const MeshBox& box, bool interlaced, OutsideMasses& outside)
+    : brick_(brick), box_(box), interlaced_(interlaced), outside_(outside),
+      on_host_(std::string(backend_name()) == "cpu"), counts_{DeviceBuffer<std::uint64_t>("mesh.shared"),
+                                                              DeviceBuffer<std::uint64_t>("mesh.shared_shifted")} {}
+
+void SharedCounts::give(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
+  brick_.take(stream, particles, n, unit);
+  for (int which = 0; which < meshes(); ++which) {
+    DeviceBuffer<std::uint64_t>& counts = on_device(which);
+    counts.resize(box_.size());
+    brick_.count(stream, which == 1, counts.data(), std::exchange(zero_[static_cast<std::size_t>(which)], false));
+    if (on_host_) continue;
+    PinnedBuffer& host = host_[static_cast<std::size_t>(which)];
+    host.reserve(bytes_of_mesh());
+    queue_copy_to_host(stream, host.data(), counts.data(), bytes_of_mesh());
+  }
+  stream.synchronize();
+  outside_.start_sum(box_, unit, on_host(0), interlaced_ ? on_host(1) : nullptr);
+  given_ = true;
+}
+
+void SharedCounts::take(const Stream& stream, const MassUnit& unit, float* mesh, float* shifted) {
+  given_ = false;
+  outside_.finish_sum(box_, unit, on_host(0), interlaced_ ? on_host(1) : nullptr);
+  for (int which = 0; which < meshes(); ++which) {
+    std::uint64_t* counts = on_device(which).data();
+    if (!on_host_) queue_copy_to_device(stream, counts, on_host(which), bytes_of_mesh());
+    zero_[static_cast<std::size_t>(which)] = brick_.to_masses(stream, unit, counts, which == 1 ? shifted : mesh);
+  }
+}
+
+std::size_t SharedCounts::bytes() const {
+  return (counts_[0].capacity() + counts_[1].capacity()) * sizeof(std::uint64_t);
+}
+
 namespace {
 
 // The wave numbers n = first ... end - 1 (n above m/2 means n - m) without their signs.
@@ -185,6 +260,17 @@ bool PencilStorage::solve(const Stream& stream, const InfluencePass& pass, Phase
   for (std::size_t i = 0; i < back; ++i) blocked_->backward_planes(stream, meshes[i], planes);
   clock.end(stream, &MeshPhases::backward);
   return true;
+}
+
+double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites) {
+  constexpr double edge = 8;  // cells that a brick is wider than its particles' box: clouds, and room to move
+  const int everywhere = ranks * sites;
+  const double m = options.cells, cells = m * m * (m + 2);
+  const double side = std::min(m, std::cbrt(kUneven * m * m * m / everywhere) + edge);  // of a brick
+  const MeshBytes bytes = mesh_bytes(options);
+  const double transposes = ranks > 1 ? bytes.meshes : 0, counts = everywhere > 1 ? sizeof(std::uint64_t) * cells : 0;
+  return (bytes.meshes + bytes.tables + transposes + counts) / ranks + 2 * sizeof(std::uint64_t) * side * side * side +
+         counter_bytes(side * side, kUneven * particles / everywhere);
 }
 
 PencilMesh::PencilMesh(const Communicator& communicator, const MeshOptions& options, const ForceLaw& law)

@@ -10,7 +10,6 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 #include "kernels/mesh/mesh.hpp"
-#include "kernels/mesh/mesh_box.hpp"
 
 namespace maki {
 
@@ -26,6 +25,11 @@ class OutsideMasses {
   // Replaces the counts that were given by their sums over all sites; waits for the other sites. Collective.
   virtual void finish_sum(const MeshBox& box, const MassUnit& unit, std::uint64_t* counts, std::uint64_t* shifted) = 0;
 };
+
+// For estimates, bytes on the device of a rank with a PencilMesh for so many particles of all `ranks` of all `sites`:
+// pencils, as much again for their transposes, and a brick of counts or forces around a domain of kUneven times an even
+// share of the volume. Each of several sites has a whole mesh of its own.
+double pencil_mesh_bytes(const MeshOptions& options, double particles, int ranks, int sites);
 
 class PencilStorage;
 

@@ -1,12 +1,36 @@
 #include "host/let/forest.hpp"
 
+#include <algorithm>
+
 #include "host/let/blocks.hpp"
-#include "host/let/compression.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
 #include "kernels/tree/octree.hpp"
 
 namespace maki {
+
+DomainTree make_domain_tree(std::uint32_t roots) {
+  DomainTree tree;
+  tree.roots = roots;
+  tree.level_begin.push_back(0);
+  if (roots == 0) return tree;
+  std::vector<std::uint32_t> sizes{roots};  // of levels, from the roots up
+  do sizes.push_back((sizes.back() + 7) / 8);
+  while (sizes.back() > 1);
+  for (std::size_t level = sizes.size() - 1; level > 0; --level) {
+    const std::uint64_t nodes = sizes[level], below = sizes[level - 1];
+    const auto next = static_cast<std::uint32_t>(tree.level_begin.back() + nodes);
+    for (std::uint64_t i = 0; i < nodes; ++i) {
+      const auto begin = static_cast<std::uint32_t>(i * below / nodes);
+      const auto end = static_cast<std::uint32_t>((i + 1) * below / nodes);
+      tree.first_child.push_back(next + begin);
+      tree.child_count.push_back(static_cast<std::uint8_t>(end - begin));
+    }
+    tree.level_begin.push_back(next);
+  }
+  return tree;
+}
+
 namespace {
 
 constexpr double kHeadroom = 0.1;
@@ -182,16 +206,6 @@ void for_each_array(Tree& tree, F f) {
   for (auto* a : {&g.hx, &g.hy, &g.hz, &g.size, &g.offset, &g.error_length}) f(*a);
 }
 
-void resize_cells(Octree& tree, std::uint32_t cells) {
-  tree.cells = cells;
-  tree.first.resize(cells, kHeadroom);
-  tree.count.resize(cells, kHeadroom);
-  tree.first_child.resize(cells, kHeadroom);
-  tree.child_count.resize(cells, kHeadroom);
-  tree.moments.resize(cells, kHeadroom);
-  tree.geometry.resize(cells);
-}
-
 void write_domain_tree(const Stream& stream, const DomainTree& domains, Octree& tree) {
   const std::uint32_t n = domains.nodes();
   std::vector<std::uint32_t> count(n);
@@ -237,7 +251,7 @@ void build_forest(const Stream& stream, const Blocks& blocks, const DeviceBuffer
                 "indices have 32 bits", "start more ranks, or choose a larger gravity.theta");
   const auto n = static_cast<std::uint32_t>(total.cells);
   Octree& tree = forest.tree;
-  resize_cells(tree, n + domains.nodes());
+  tree.resize(n + domains.nodes(), kHeadroom);
   tree.level_begin = domains.level_begin;
   forest.particles.resize(total.particles, kHeadroom);
   forest.multipoles.resize(total.multipoles, kHeadroom);

@@ -1,5 +1,7 @@
 #include "host/let/local_essential_tree.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -7,7 +9,7 @@
 #include "host/comm/device_payload.hpp"
 #include "host/let/forest.hpp"
 #include "host/let/whole_cells.hpp"
-#include "kernels/device/timer.hpp"
+#include "kernels/device/stream.hpp"
 
 namespace maki {
 namespace {
@@ -190,6 +192,27 @@ void LocalEssentialTree::rebuild(const Stream& stream, Octree& tree, const Sourc
 void LocalEssentialTree::update(const Stream& stream, Octree& tree, const SourceParticle* particles) {
   if (parts_->under_way) throw std::logic_error("a local essential tree is still on its way");
   parts_->send(stream, tree, particles, false);
+}
+
+// The domain is taken as a cube of a uniform set: leaves too near for the opening criterion arrive particle by particle;
+// beyond these, shells of doubling distance x, to the edge of the box or to r_cut, arrive as cells of side theta x / sqrt(3).
+double let_bytes(double particles, double theta, double reach, int ranks) {
+  constexpr double of_cell = 100, inner = 8.0 / 7;  // bytes; a tree has 1/7 more cells, above its leaves
+  // Memory over that of the entries imported in a uniform set, for the trees sent, their selection, and clustering: 3 at
+  // z = 5, 9 at z = 0.
+  constexpr double kept = 9;
+  const auto cubed = [](double x) { return x * x * x; };
+  const double side = 1 / std::cbrt(static_cast<double>(ranks)), opened = theta / (1 + LetOptions().skin);
+  const double leaf = std::cbrt(kParticlesALeaf / particles), near = std::sqrt(3.0) * leaf / opened;
+  const auto shell = [&](double from, double to) {
+    return std::min(1.0, cubed(side + 2 * to)) - std::min(1.0, cubed(side + 2 * from));
+  };
+  const double whole = particles * shell(0, std::min(near, reach));
+  double cells = whole / kParticlesALeaf;
+  for (double x = near; x < reach; x *= 2)
+    cells +=
+        shell(x, std::min(2 * x, reach)) * std::min(particles / kParticlesALeaf, cubed(std::sqrt(3.0) / (opened * x)));
+  return kept * (sizeof(SourceParticle) * whole + of_cell * inner * cells);
 }
 
 bool LocalEssentialTree::progress() {

@@ -25,7 +25,7 @@ struct LetOptions {
   // than what particles move: the split's force is nearly zero there (docs/design.md, "Force split").
   float reach_skin = 0.02f;
   bool error_lengths = false;  // forests have them, as the trees that blocks are selected from (opening.hpp)
-  // Positions and second moments in 16 bits (compression.hpp): half the bytes of a reuse step, two thirds of a
+  // Positions and second moments in 16 bits (blocks.hpp): half the bytes of a reuse step, two thirds of a
   // rebuild's. Alike on all ranks. Error of forces (50 000 particles in a Plummer sphere or in clumps, 8 ranks, theta
   // 0.5 and 0.3): median and 99 % as without to within 2 %.
   bool compress = false;
@@ -45,6 +45,10 @@ struct LetCounts {                                           // of this rank, of
   double exchange_seconds = 0;  // from begin to the last byte's arrival
   double waited_seconds = 0;    // of these, in finish(): not hidden behind other work
 };
+
+// For estimates, bytes on the device of a rank for local essential trees from all others and for what is kept to send
+// theirs, of so many particles of all ranks. `reach`: r_cut in sides, or 1 without a cutoff.
+double let_bytes(double particles, double theta, double reach, int ranks);
 
 class LocalEssentialTree {
  public:

@@ -1,4 +1,4 @@
-#include "host/let/selection.hpp"
+#include "host/let/forest.hpp"
 
 #include <string>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/particles/morton.hpp"
+#include "kernels/tree/octree.hpp"
 
 namespace maki {
 namespace {
@@ -38,6 +38,15 @@ int whole_cell_level(std::uint64_t particles, int least) {
 }
 
 double whole_cell_margin(int level) { return 3 * std::ldexp(1.0, -level); }
+
+double expected_ghosts(double particles, double r_cut, int ranks, int sites) {
+  const int level = whole_cell_level(static_cast<std::uint64_t>(particles), kPeriodicMinLevel);
+  const double margin = r_cut + 0.5 * whole_cell_margin(level);
+  const double side = 1 / std::cbrt(static_cast<double>(ranks) * sites), slab = 1.0 / sites;
+  const double around = std::min(1.0, side + 2 * margin);
+  const double of_ranks = ranks > 1 ? around * around * around - side * side * side : 0;
+  return particles * (of_ranks + std::min(1 - slab, 2 * margin));
+}
 
 WalkTarget grow_to_whole_cells(const WalkTarget& target, float r_cut, int level) {
   WalkTarget grown = target;

@@ -15,6 +15,11 @@ int whole_cell_level(std::uint64_t particles, int least);
 // How much further than a cutoff of r_cut (sides) a rank's ghosts may reach beyond its domain (sides).
 double whole_cell_margin(int level);
 
+// For estimates: the number of ghosts of a rank, of so many particles of all `ranks` of all `sites`. Its domain is taken
+// as a cube, and ghosts from other sites for a slab go to all ranks. And bytes of a ghost on its way, at both ends.
+double expected_ghosts(double particles, double r_cut, int ranks, int sites);
+inline constexpr double kGhostSentBytes = 76;
+
 // `target` (of half extents in units of the last bit, as walk_target() gives them) grown to all cells that its
 // particles' walks can meet: the cells one level above `level` that it touches, within which groups lie, and all cells
 // of `level` within r_cut (sides) of those.

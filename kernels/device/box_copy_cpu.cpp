@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/device/box_copy.hpp"
+#include "kernels/device/algorithms.hpp"
 
 namespace maki {
 namespace {

@@ -1,7 +1,7 @@
 // Copies on the GPU. Where the axis along which the source's elements stand side by side is not the target's, tiles of
 // both axes are turned over in shared memory, so that a warp reads and writes elements side by side.
-#include "kernels/device/box_copy.hpp"
-#include "kernels/device/cooperative.cuh"
+#include "kernels/device/algorithms.hpp"
+#include "kernels/device/launch.cuh"
 
 namespace maki {
 namespace {

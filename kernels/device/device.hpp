@@ -1,4 +1,4 @@
-// The machine that runs the kernels: its name and size, and the check that it is there.
+// The machine that runs the kernels: its name, its size and memory, and the check that it is there.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct DeviceInfo {
   double memory_gb_per_s = 0;    // of the memory by its clock and width, 10^9 bytes; 0 where unknown
   std::string driver;            // "driver 13.0, runtime 13.0", or empty
   std::size_t memory_total = 0;  // bytes
-  std::size_t memory_free = 0;   // bytes; CPU: what this process may still take (host_memory.hpp)
+  std::size_t memory_free = 0;   // bytes; CPU: what this process may still take (host_memory_available)
 };
 
 // "cuda" or "cpu": what this binary was built for. Needs no device.
@@ -39,5 +39,9 @@ int unit_count();
 
 // CPU: threads used by kernels. CUDA: host threads.
 int thread_count();
+
+// How much memory this process may still take, bytes: the kernel's MemAvailable, or what the control groups of this process leave where that is less. 0 where
+// neither says anything. `root` is put before /proc and /sys, for tests.
+std::size_t host_memory_available(const std::string& root = "");
 
 }  // namespace maki

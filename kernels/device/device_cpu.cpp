@@ -4,7 +4,6 @@
 #include <fstream>
 
 #include "kernels/device/device.hpp"
-#include "kernels/device/host_memory.hpp"
 #include "kernels/error.hpp"
 
 namespace maki {

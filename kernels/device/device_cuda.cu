@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "kernels/device/cuda_check.cuh"
 #include "kernels/device/device.hpp"
 #include "kernels/device/launch.cuh"
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/cuda_check.cuh"
 #include "kernels/device/fft.hpp"
+#include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
 
 namespace maki {

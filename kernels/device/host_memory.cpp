@@ -1,4 +1,4 @@
-#include "kernels/device/host_memory.hpp"
+#include "kernels/device/device.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,13 +1,17 @@
-// The one launch call of each kind. A launch cannot go without a name, a stream and an error check.
+// Kernels and CUDA: the one launch call of each kind (a launch cannot go without a name, a stream and an error check),
+// what cooperative kernels need, and CUDA's return codes as DeviceError.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "kernels/device/macros.hpp"
 #include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
 
 #if defined(__CUDACC__)
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 #endif
 
@@ -56,6 +60,59 @@ void launch_blocks(const Stream& stream, const char* name, LaunchShape shape, vo
   kernel<<<shape.grid, shape.block, shape.shared_bytes, static_cast<cudaStream_t>(stream.native())>>>(arguments...);
   check_launch(name);
 }
+
+// What cooperative kernels need beyond the CUDA language itself.
+inline constexpr unsigned kWarpSize = 32;
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+
+// The block's dynamic shared memory (LaunchShape::shared_bytes), aligned to 16 bytes.
+template <class T>
+__device__ __forceinline__ T* dynamic_shared() {
+  extern __shared__ uint4 maki_dynamic_shared[];
+  return reinterpret_cast<T*>(maki_dynamic_shared);
+}
+
+// Asynchronous copies from global to shared memory; kBytes is 4, 8 or 16, both ends aligned to it. A thread's copies
+// since its last commit form a batch; after wait_copies<n> all but its last n batches have landed, for this thread:
+// others see them behind a barrier.
+template <int kBytes>
+__device__ __forceinline__ void copy_async(void* shared, const void* global) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
+  __pipeline_memcpy_async(shared, global, kBytes);
+}
+
+__device__ __forceinline__ void commit_copies() { __pipeline_commit(); }
+
+template <int kPending>
+__device__ __forceinline__ void wait_copies() {
+  __pipeline_wait_prior(kPending);
+}
+
+// Whether a call succeeded. CUDA keeps the code of a failed call for the next cudaGetLastError(), which would be the
+// check of an unrelated launch: so the code is cleared here. Every call goes through this or check_cuda().
+inline bool succeeded(cudaError_t code) noexcept {
+  if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
+  return code == cudaSuccess;
+}
+
+inline void check_cuda(cudaError_t code, const char* what) {
+  if (!succeeded(code))
+    throw DeviceError(std::string(what) + " failed", cudaGetErrorString(code),
+                      "look for an earlier message; compute-sanitizer finds bad accesses");
+}
+
+// Whether the work before the event is done. Throws DeviceError where that work failed.
+inline bool is_reached(cudaEvent_t event) {
+  const cudaError_t code = cudaEventQuery(event);
+  if (!succeeded(code) && code == cudaErrorNotReady) return false;
+  check_cuda(code, "work on the GPU");
+  return true;
+}
+
+// Calls the thread's StreamWaiter; to be called before the host waits for the event (set_stream_waiter).
+void look_after_others(cudaEvent_t event);
+
+inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
 
 #else
 

@@ -14,7 +14,7 @@
 #include "kernels/error.hpp"
 
 #if defined(__CUDACC__)
-#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/launch.cuh"
 #else
 #include <sys/mman.h>
 #endif

@@ -21,6 +21,9 @@ void pool_trim();
 // The pool gives unused memory back, and then refuses, rather than hold more than `bytes` from the system. 0: no limit.
 void pool_set_limit(std::size_t bytes);
 
+// For estimates: bytes in unfilled ends of the pool's segments, at most.
+inline constexpr double kPoolRoundingBytes = 40e6;
+
 // While it lives, this thread's blocks come from its lane `lane` (0 before; below kLanes). A block returns to the lane
 // that it came from and is handed out there alone: work queued on one stream may still use a block that its owner has
 // released, so each stream that runs beside others has its own lane, and none is used by two streams at a time. Threads

@@ -5,7 +5,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "kernels/device/algorithms.hpp"
-#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/launch.cuh"
 
 namespace maki {
 

@@ -13,7 +13,7 @@
 #include <thrust/system/cuda/execution_policy.h>
 #include <cub/device/device_reduce.cuh>
 
-#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/launch.cuh"
 #else
 #include <thrust/system/omp/execution_policy.h>
 #endif

@@ -1,7 +1,7 @@
-// What the instruction-set units offer to evaluate_cpu.cpp. Plain data only: see pair_parameters.hpp.
+// What the instruction-set units offer to evaluate_cpu.cpp. Plain data only: see PairParameters.
 #pragma once
 
-#include "kernels/force/pair_parameters.hpp"
+#include "kernels/force/split.hpp"
 #include "kernels/tree/types.hpp"
 
 namespace maki {

@@ -1,7 +1,7 @@
 // How the targets of a group lie across the lanes of a warp, and the loops over sources in shared memory.
 #pragma once
 
-#include "kernels/device/cooperative.cuh"
+#include "kernels/device/launch.cuh"
 #include "kernels/force/force.hpp"
 #include "kernels/force/pair_scalar.hpp"
 

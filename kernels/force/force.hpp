@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "kernels/device/buffer.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/force/split.hpp"
-#include "kernels/particles/vector_array.hpp"
 #include "kernels/tree/types.hpp"
 
 namespace maki {

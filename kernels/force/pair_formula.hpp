@@ -13,7 +13,7 @@
 #pragma once
 
 #include "kernels/device/macros.hpp"
-#include "kernels/force/pair_parameters.hpp"
+#include "kernels/force/split.hpp"
 
 namespace maki {
 

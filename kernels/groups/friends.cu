@@ -1,13 +1,107 @@
 #include "kernels/groups/friends.hpp"
 
+#include <cstdint>
 #include <string>
 
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
+#include "kernels/device/macros.hpp"
 #include "kernels/error.hpp"
-#include "kernels/groups/disjoint_sets.hpp"
 
 namespace maki {
+
+namespace {
+
+struct BoxOfCell {
+  const SourceParticle* particles;
+  const std::uint32_t *first, *count, *first_child;
+  const std::uint8_t* child_count;
+  std::uint32_t begin;  // of the level
+  CellBox* boxes;
+
+  MAKI_HD void operator()(std::size_t i) const {
+    const std::uint32_t cell = begin + static_cast<std::uint32_t>(i);
+    const std::uint32_t children = child_count[cell];
+    CellBox box = children > 0 ? boxes[first_child[cell]] : box_of(particles[first[cell]]);
+    for (std::uint32_t k = 1; k < children; ++k) grow(box, boxes[first_child[cell] + k]);
+    for (std::uint32_t k = 1; children == 0 && k < count[cell]; ++k) grow(box, box_of(particles[first[cell] + k]));
+    boxes[cell] = box;
+  }
+};
+
+}  // namespace
+
+void make_cell_boxes(const Stream& stream, const SourceParticle* particles, const Octree& tree,
+                     DeviceBuffer<CellBox>& boxes) {
+  boxes.resize(tree.cells);
+  for (std::size_t level = tree.level_begin.size() - 1; level-- > 0;) {
+    const std::uint32_t begin = tree.level_begin[level];
+    launch(stream, "cell_boxes", tree.level_begin[level + 1] - begin,
+           BoxOfCell{particles, tree.first.data(), tree.count.data(), tree.first_child.data(), tree.child_count.data(),
+                     begin, boxes.data()});
+  }
+}
+
+// Disjoint sets that many threads join at a time without locks.
+//
+// parent[i] <= i; the root of a set is its own parent, and the least member. Only a root's parent is ever made another
+// set's, by compare-and-swap and only downwards, so the result does not depend on who comes first. Paths are split on
+// the way up: that replaces the parent of what is no root, and never becomes one again, by one of its ancestors, so that
+// stores of several threads at a time do no harm (Jayanti & Tarjan 2016, PODC, for the general case).
+struct DisjointSets {
+  std::uint32_t* parent;
+
+  MAKI_HD std::uint32_t load(std::uint32_t i) const {
+#if defined(__CUDA_ARCH__)
+    return *static_cast<volatile std::uint32_t*>(parent + i);
+#else
+    return __atomic_load_n(parent + i, __ATOMIC_RELAXED);
+#endif
+  }
+
+  MAKI_HD void store(std::uint32_t i, std::uint32_t ancestor) const {
+#if defined(__CUDA_ARCH__)
+    *static_cast<volatile std::uint32_t*>(parent + i) = ancestor;
+#else
+    __atomic_store_n(parent + i, ancestor, __ATOMIC_RELAXED);
+#endif
+  }
+
+  // Makes `below` the parent of the root `root`; false where it is no root any more.
+  MAKI_HD bool hook(std::uint32_t root, std::uint32_t below) const {
+#if defined(__CUDA_ARCH__)
+    return atomicCAS(parent + root, root, below) == root;
+#else
+    std::uint32_t expected = root;
+    return __atomic_compare_exchange_n(parent + root, &expected, below, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#endif
+  }
+
+  // The root of i's set, as it is now.
+  MAKI_HD std::uint32_t find(std::uint32_t i) const {
+    std::uint32_t above = load(i);
+    while (above != i) {
+      const std::uint32_t next = load(above);
+      if (next != above) store(i, next);
+      i = above;
+      above = next;
+    }
+    return i;
+  }
+
+  MAKI_HD bool joined(std::uint32_t a, std::uint32_t b) const { return find(a) == find(b); }
+
+  MAKI_HD void join(std::uint32_t a, std::uint32_t b) const {
+    for (;;) {
+      a = find(a);
+      b = find(b);
+      if (a == b) return;
+      const std::uint32_t high = a > b ? a : b, low = a > b ? b : a;
+      if (hook(high, low)) return;
+    }
+  }
+};
+
 namespace {
 
 struct FriendTree {

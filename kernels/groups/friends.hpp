@@ -9,9 +9,69 @@
 
 #include <cstdint>
 
-#include "kernels/groups/cell_boxes.hpp"
+#include "kernels/device/buffer.hpp"
+#include "kernels/particles/types.hpp"
+#include "kernels/tree/octree.hpp"
 
 namespace maki {
+
+// Boxes of a tree's cells as integers, and distances between them on the periodic lattice, all exact.
+//
+// A box is that of the particles' coordinates on each axis, ends included. As a cell's cube does not cross the border of
+// the periodic box, neither does its box: low <= high. Squares of distances fit into 64 bits: no distance to a nearest
+// image is above 2^31 on an axis, and 3 * 2^62 < 2^64.
+struct CellBox {
+  std::uint32_t low[3], high[3];
+};
+
+MAKI_HD CellBox box_of(const SourceParticle& p) { return {{p.x, p.y, p.z}, {p.x, p.y, p.z}}; }
+
+MAKI_HD void grow(CellBox& box, const CellBox& by) {
+  for (int k = 0; k < 3; ++k) {
+    box.low[k] = by.low[k] < box.low[k] ? by.low[k] : box.low[k];
+    box.high[k] = by.high[k] > box.high[k] ? by.high[k] : box.high[k];
+  }
+}
+
+// From the end of one interval up to the other's begin, the shorter way around; 0 where they overlap.
+MAKI_HD std::uint32_t gap(std::uint32_t low_a, std::uint32_t high_a, std::uint32_t low_b, std::uint32_t high_b) {
+  if (low_b <= high_a && low_a <= high_b) return 0;
+  const std::uint32_t up = low_b - high_a, down = low_a - high_b;
+  return up < down ? up : down;
+}
+
+MAKI_HD std::uint64_t square(std::uint32_t distance) { return static_cast<std::uint64_t>(distance) * distance; }
+
+// Squared distance of two boxes; of no two particles in them is it less.
+MAKI_HD std::uint64_t gap_squared(const CellBox& a, const CellBox& b) {
+  std::uint64_t sum = 0;
+  for (int k = 0; k < 3; ++k) sum += square(gap(a.low[k], a.high[k], b.low[k], b.high[k]));
+  return sum;
+}
+
+MAKI_HD std::uint64_t distance_squared(const SourceParticle& a, const SourceParticle& b) {
+  const std::int64_t x = signed_difference(a.x, b.x), y = signed_difference(a.y, b.y), z = signed_difference(a.z, b.z);
+  return static_cast<std::uint64_t>(x * x) + static_cast<std::uint64_t>(y * y) + static_cast<std::uint64_t>(z * z);
+}
+
+// Whether no two particles, one in each box, are farther from each other than the root of `limit`, which is below 2^62.
+// It may say no where they are not; for a box and itself: whether its diagonal is within the limit.
+MAKI_HD bool all_within(const CellBox& a, const CellBox& b, std::uint64_t limit) {
+  std::uint64_t sum = 0;
+  for (int k = 0; k < 3; ++k) {
+    const std::uint64_t between = gap(a.low[k], a.high[k], b.low[k], b.high[k]);
+    const std::uint32_t low = a.low[k] < b.low[k] ? a.low[k] : b.low[k];
+    const std::uint32_t high = a.high[k] > b.high[k] ? a.high[k] : b.high[k];
+    const std::uint64_t far = between > 0 ? between + (a.high[k] - a.low[k]) + (b.high[k] - b.low[k]) : high - low;
+    if (far >> 31 != 0) return false;
+    sum += far * far;
+  }
+  return sum <= limit;
+}
+
+// The boxes of all cells of a tree over `particles`, deepest level first; one launch a level.
+void make_cell_boxes(const Stream& stream, const SourceParticle* particles, const Octree& tree,
+                     DeviceBuffer<CellBox>& boxes);
 
 // `tree`: of build_octree() over the keys of `particles`, which are in Morton order; `boxes`: their make_cell_boxes().
 // `length`: the linking length in sides, rounded down to whole units of the squared coordinate; nearest images count.

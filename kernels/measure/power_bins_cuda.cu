@@ -1,5 +1,5 @@
-#include "kernels/device/cooperative.cuh"
-#include "kernels/measure/power_bins.hpp"
+#include "kernels/device/launch.cuh"
+#include "kernels/measure/power_parts.cuh"
 
 namespace maki {
 namespace {

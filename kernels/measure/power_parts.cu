@@ -6,7 +6,6 @@
 #include "kernels/device/fft.hpp"
 #include "kernels/device/thrust.cuh"
 #include "kernels/error.hpp"
-#include "kernels/measure/power_bins.hpp"
 #include "kernels/measure/power_parts.cuh"
 #include "kernels/mesh/assign.hpp"
 

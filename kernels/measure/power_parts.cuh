@@ -1,7 +1,9 @@
 // The parts of a measurement of the power spectrum, for meshes on one rank (power_spectrum.cu) and over many
-// (host/measure/power_spectrum.cu).
+// (host/measure/over_ranks.cu).
 #pragma once
 
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
@@ -45,5 +47,56 @@ PowerSums sum_power(const Stream& stream, const PowerModes& modes, const Measure
 MeasuredPower spectrum_of(const PowerSums& sums, const MassMoments& moments, const MeasurePowerOptions& options);
 // Throws Error where there is no mass.
 void check_mass(const MassMoments& moments);
+
+// Sums of modes by bins of |k|, plane by plane, for the measured power spectrum.
+struct BinSum {
+  double waves, power;  // of |n|, and of deconvolved powers
+  std::uint64_t modes;
+};
+
+// What one mode gives its bin.
+struct ModeShare {
+  double waves, power, factor;  // deconvolution; `power` has it once, add_to() applies it again
+  std::uint32_t weight;
+
+  MAKI_HD void add_to(BinSum& bin) const {
+    bin.waves += waves;
+    bin.power += power * factor;
+    bin.modes += weight;
+  }
+};
+
+struct BinPlanes {
+  PowerModes part;
+  BinSum* sums;                 // planes x bins
+  const std::uint32_t* bin_of;  // by |n|^2, for |n| < m / 2
+  const float* deconvolution;   // 1 / U along one axis, by n = 0 ... m - 1
+  int m, bins;
+
+  static constexpr std::uint32_t kNoBin = ~0u;
+
+  MAKI_HD int wave(int i) const { return i <= m / 2 ? i : i - m; }
+  MAKI_HD int squared(int x, int y) const { return wave(x) * wave(x) + wave(y) * wave(y); }
+  // Bin of the mode at z of a row with n2_xy = squared(x, y); kNoBin: the mode is not counted.
+  MAKI_HD std::uint32_t bin(int n2_xy, int z) const {
+    const int n2 = n2_xy + wave(z) * wave(z), limit = m / 2 * (m / 2);
+    return n2 == 0 || n2 >= limit ? kNoBin : bin_of[n2];
+  }
+  MAKI_HD ModeShare share(int x, int y, int z, int n2_xy, const Complex& mode) const {
+    const int n2 = n2_xy + wave(z) * wave(z);
+    const double factor = static_cast<double>(deconvolution[x]) * deconvolution[y] * deconvolution[z];
+    const double power = (static_cast<double>(mode.re) * mode.re + static_cast<double>(mode.im) * mode.im);
+    const int weight = (part.half == PowerModes::Half::kY ? y : z) ? 2 : 1;  // -k is in the half that is not stored
+    return {weight * std::sqrt(static_cast<double>(n2)), weight * power * factor, factor,
+            static_cast<std::uint32_t>(weight)};
+  }
+  MAKI_HD const Complex* row(std::size_t plane, int j) const {
+    return part.mesh + (plane * static_cast<std::size_t>(part.rows.count_y) + static_cast<std::size_t>(j)) *
+                           static_cast<std::size_t>(part.stride);
+  }
+};
+
+// Fills sums: each plane's modes are added to its bins row by row, in the order in which they stand.
+void bin_planes(const Stream& stream, const BinPlanes& planes);
 
 }  // namespace maki

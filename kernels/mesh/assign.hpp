@@ -9,6 +9,9 @@
 
 namespace maki {
 
+// For estimates: bytes on the device of a MassAssigner for a mesh of so many cells a side, and its lender's for it.
+double assigner_bytes(int cells, double particles);
+
 // Holds the integer work space for one mesh size and cloud.
 class MassAssigner {
  public:

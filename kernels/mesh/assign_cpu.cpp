@@ -10,6 +10,7 @@
 #include "kernels/error.hpp"
 #include "kernels/mesh/assign.hpp"
 #include "kernels/mesh/blocks_cpu.hpp"
+#include "kernels/mesh/count_masses.hpp"
 
 namespace maki {
 namespace {
@@ -89,6 +90,10 @@ MassAssigner::MassAssigner(int cells, Assignment assignment, RealFft3d*) : cells
 }
 
 MassAssigner::~MassAssigner() = default;
+
+double assigner_bytes(int cells, double particles) {
+  return counter_bytes(static_cast<double>(cells) * cells, particles);
+}
 
 std::size_t MassAssigner::bytes() const { return work_->planes.capacity() * sizeof(Count) + work_->blocks.bytes(); }
 

@@ -42,6 +42,12 @@ MassAssigner::MassAssigner(int cells, Assignment assignment, RealFft3d* lender)
 
 MassAssigner::~MassAssigner() = default;
 
+// A mesh of counts in the transforms' work space.
+double assigner_bytes(int cells, double) {
+  const double m = cells;
+  return sizeof(cuda::Count) * m * m * (m + 2);
+}
+
 std::size_t MassAssigner::bytes() const { return work_->own.capacity() * sizeof(cuda::Count); }
 
 void MassAssigner::assign(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,

@@ -10,7 +10,7 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/mesh/cpu_kernels.hpp"
 #include "kernels/mesh/mass_unit.hpp"
-#include "kernels/mesh/mesh_box.hpp"
+#include "kernels/mesh/mesh.hpp"
 
 namespace maki {
 

@@ -6,16 +6,16 @@
 // company (a particle that drifted far since the sort, a void) is worked on without a tile in the end. So any order of
 // particles is right, and Morton order is fast.
 //
-// The mesh's cells lie in memory as a box of it (mesh_box.hpp), and are numbered from the box's origin on throughout:
+// The mesh's cells lie in memory as a box of it (MeshBox), and are numbered from the box's origin on throughout:
 // cell numbers are in [0, m) on each axis, and those of the cells that any cloud touches are within the box.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/device/cooperative.cuh"
+#include "kernels/device/launch.cuh"
 #include "kernels/mesh/cloud.hpp"
-#include "kernels/mesh/mesh_box.hpp"
+#include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki::cuda {

@@ -9,7 +9,7 @@
 
 #include "kernels/device/stream.hpp"
 #include "kernels/mesh/mass_unit.hpp"
-#include "kernels/mesh/mesh_box.hpp"
+#include "kernels/mesh/mesh.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {
@@ -32,6 +32,9 @@ struct CountBox {
 // with 1 are left out. Returns whether the counts of the others are zero afterwards; else they are undefined.
 bool counts_to_masses(const Stream& stream, const CountBox& box, const MassUnit& unit, std::uint64_t* counts,
                       float* mesh, const std::uint8_t* done = nullptr);
+
+// For estimates: bytes on the device of a MassCounter, for a box with so many cells in a plane of it.
+double counter_bytes(double plane, double particles);
 
 // Keeps its work space.
 class MassCounter {

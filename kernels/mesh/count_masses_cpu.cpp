@@ -124,6 +124,9 @@ void MassCounter::count(const Stream& stream, bool shifted, std::uint64_t* count
   }
 }
 
+// 24 planes of counts in flight, and what sorts the particles into blocks.
+double counter_bytes(double plane, double particles) { return 24 * sizeof(std::uint64_t) * plane + 4.2 * particles; }
+
 std::vector<std::uint8_t> MassCounter::planes() const {
   const MeshBox& box = work_->blocks->box();
   std::vector<std::uint8_t> planes(static_cast<std::size_t>(box.cells), 0);

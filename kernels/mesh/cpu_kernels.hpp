@@ -41,7 +41,7 @@ struct TileFlush {
 };
 
 struct InterpolationJob {
-  const float* mesh;  // a box of it (mesh_box.hpp): box_lines rows a plane, box_row floats apart
+  const float* mesh;  // a box of it (MeshBox): box_lines rows a plane, box_row floats apart
   std::uint32_t mesh_cells;
   int box_origin[3];
   int box_end;  // cells of the box along z

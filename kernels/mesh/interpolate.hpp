@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/mesh/mesh.hpp"
-#include "kernels/mesh/mesh_box.hpp"
 
 namespace maki {
 

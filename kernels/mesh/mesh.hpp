@@ -2,16 +2,34 @@
 // interpolation (Hockney & Eastwood 1988, chapters 5 and 8). docs/design.md, "Force split".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "kernels/device/buffer.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/force/split.hpp"
 #include "kernels/mesh/mass_unit.hpp"
 #include "kernels/particles/types.hpp"
-#include "kernels/particles/vector_array.hpp"
 
 namespace maki {
+
+// A box of cells of a periodic mesh: what one rank holds of it, or all of it.
+
+// Along each axis the cells origin, ..., origin + extent - 1, wrapped around; cell c is the box's cell
+// (c - origin) mod `cells`. An axis that is held whole has extent = cells.
+struct MeshBox {
+  int cells = 0;              // of the mesh along one side
+  int origin[3] = {0, 0, 0};  // in [0, cells)
+  int extent[3] = {0, 0, 0};  // in [0, cells]
+
+  static MeshBox whole(int cells) { return {cells, {0, 0, 0}, {cells, cells, cells}}; }
+  std::size_t size() const {
+    return static_cast<std::size_t>(extent[0]) * static_cast<std::size_t>(extent[1]) *
+           static_cast<std::size_t>(extent[2]);
+  }
+  bool operator==(const MeshBox&) const = default;
+};
 
 enum class Gradient {
   kSpectral,   // i k: three meshes back
@@ -40,6 +58,15 @@ void check_mesh_options(const MeshOptions& options, const ForceLaw& law);
 struct MeshPhases {
   double assign = 0, forward = 0, influence = 0, backward = 0, interpolate = 0;
 };
+
+// For estimates, bytes on the device: of the meshes with their transforms, and of the influence functions, tables of an
+// octant of the modes (one of the force, and one of the potential where the force has its own).
+struct MeshBytes {
+  double meshes = 0, tables = 0;
+};
+MeshBytes mesh_bytes(const MeshOptions& options);
+// All of a ParticleMesh for so many particles.
+double particle_mesh_bytes(const MeshOptions& options, double particles);
 
 class MeshStorage;
 

@@ -3,7 +3,7 @@
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
-#include "kernels/particles/morton.hpp"
+#include "kernels/particles/particles.hpp"
 
 namespace maki {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "kernels/device/buffer.hpp"
 #include "kernels/particles/types.hpp"
-#include "kernels/particles/vector_array.hpp"
 
 namespace maki {
 

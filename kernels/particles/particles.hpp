@@ -1,14 +1,42 @@
-// The particles of a run on the device, from start to end.
+// The particles of a run on the device, from start to end, and their Morton order.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "kernels/device/buffer.hpp"
 #include "kernels/particles/types.hpp"
-#include "kernels/particles/vector_array.hpp"
 
 namespace maki {
+
+// Morton keys: 63 bits, 21 an axis, from the top bits of the fixed-point coordinates; x is the most significant.
+inline constexpr int kMortonLevels = 21;  // an octree cell of level l shares the first 3 l bits of the key
+
+// The 21 low bits of v, two zeros between each and the next.
+MAKI_HD std::uint64_t spread_bits(std::uint64_t v) {
+  v &= 0x1fffff;
+  v = (v | v << 32) & 0x001f00000000ffffull;
+  v = (v | v << 16) & 0x001f0000ff0000ffull;
+  v = (v | v << 8) & 0x100f00f00f00f00full;
+  v = (v | v << 4) & 0x10c30c30c30c30c3ull;
+  v = (v | v << 2) & 0x1249249249249249ull;
+  return v;
+}
+
+MAKI_HD std::uint32_t gather_bits(std::uint64_t v) {
+  v &= 0x1249249249249249ull;
+  v = (v | v >> 2) & 0x10c30c30c30c30c3ull;
+  v = (v | v >> 4) & 0x100f00f00f00f00full;
+  v = (v | v >> 8) & 0x001f0000ff0000ffull;
+  v = (v | v >> 16) & 0x001f00000000ffffull;
+  v = (v | v >> 32) & 0x1fffff;
+  return static_cast<std::uint32_t>(v);
+}
+
+MAKI_HD std::uint64_t morton_key(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return spread_bits(x >> 11) << 2 | spread_bits(y >> 11) << 1 | spread_bits(z >> 11);
+}
 
 // What lies below the last bit of a coordinate, in 2^-16 of it, so that slow particles do not freeze.
 struct Remainder {
@@ -23,6 +51,23 @@ struct Particles {
   DeviceBuffer<std::uint64_t> id{"particles.id"};
   std::size_t size() const { return source.size(); }
   void resize(std::size_t n);
+};
+
+// Sorts particles, and any arrays carried along, into Morton order. Beside the particles it needs, in bytes a particle,
+// 24 while sorting (keys and indices, twice), 28 while reordering (keys, indices, one array of 16) and 8 after that,
+// until the keys are released.
+class MortonSorter {
+ public:
+  static constexpr double kBytes = 28;  // a particle, at the most of the above
+
+  // After the call keys() holds the sorted keys. `carried` arrays have the particles' length.
+  void sort(const Stream& stream, Particles& particles, VectorArray* carried);
+  const DeviceBuffer<std::uint64_t>& keys() const { return keys_; }
+  // Gives the keys' memory back: nobody needs them once the tree is built.
+  void release_keys() { keys_.release(); }
+
+ private:
+  DeviceBuffer<std::uint64_t> keys_{"sort.keys"};
 };
 
 // Host positions as fractions of the side in [0, 1), momenta, masses, ids; arrays of one length.

@@ -128,16 +128,6 @@ struct FinishCells {
 // Sizes creep with the clustering; an array that is large enough stays.
 constexpr double kHeadroom = 0.1;
 
-void resize_cells(Octree& tree, std::uint32_t cells) {
-  tree.cells = cells;
-  tree.first.resize(cells, kHeadroom);
-  tree.count.resize(cells, kHeadroom);
-  tree.first_child.resize(cells, kHeadroom);
-  tree.child_count.resize(cells, kHeadroom);
-  tree.moments.resize(cells, kHeadroom);
-  tree.geometry.resize(cells);
-}
-
 }  // namespace
 
 void CellGeometry::resize(std::size_t cells) {
@@ -149,6 +139,16 @@ void CellGeometry::resize(std::size_t cells) {
 CellGeometryView CellGeometry::view() {
   return {comx.data(), comy.data(), comz.data(), x.data(),    y.data(),      z.data(),
           hx.data(),   hy.data(),   hz.data(),   size.data(), offset.data(), error_length.data()};
+}
+
+void Octree::resize(std::uint32_t wanted, double headroom) {
+  cells = wanted;
+  first.resize(wanted, headroom);
+  count.resize(wanted, headroom);
+  first_child.resize(wanted, headroom);
+  child_count.resize(wanted, headroom);
+  moments.resize(wanted, headroom);
+  geometry.resize(wanted);
 }
 
 void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys, std::uint32_t leaf_size, int min_level,
@@ -166,7 +166,7 @@ void build_octree(const Stream& stream, const DeviceBuffer<std::uint64_t>& keys,
   FinishCells finish{keys.data(), n, 0, {}, nullptr, nullptr, nullptr, nullptr, {}};
   copy_to_host(stream, finish.level_begin, begins.data(), sizeof finish.level_begin);
   finish.cells = finish.level_begin[kLevels];
-  resize_cells(tree, finish.cells);
+  tree.resize(finish.cells, kHeadroom);
   tree.particles = n;
   tree.level_begin.assign(1, 0);
   for (int l = 0; l < kLevels && finish.level_begin[l] < finish.cells; ++l)

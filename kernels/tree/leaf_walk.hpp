@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "kernels/particles/morton.hpp"
+#include "kernels/particles/particles.hpp"
 
 namespace maki {
 

@@ -1,8 +1,8 @@
 // Passes over kept lists on the GPU: one warp a group, so that a list's words load side by side.
 #include <algorithm>
 
-#include "kernels/device/cooperative.cuh"
 #include "kernels/device/device.hpp"
+#include "kernels/device/launch.cuh"
 #include "kernels/tree/walk.hpp"
 
 namespace maki {

@@ -18,8 +18,7 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/particles/morton.hpp"
-#include "kernels/particles/vector_array.hpp"
+#include "kernels/particles/particles.hpp"
 #include "kernels/tree/opening.hpp"
 #include "kernels/tree/types.hpp"
 
@@ -75,7 +74,15 @@ struct Octree {
   DeviceBuffer<std::uint8_t> child_count{"tree.child_count"};
   DeviceBuffer<CellMoments> moments{"tree.moments"};
   CellGeometry geometry;
+
+  // Room for so many cells. Sizes creep with the clustering: `headroom` as in DeviceBuffer::resize().
+  void resize(std::uint32_t wanted, double headroom);
 };
+
+// For estimates: particles of a leaf on average, with leaves of 16; and bytes a particle of cells and groups of 64, which
+// go as 1 / leaf_size. Measured with leaves of 16: 17 in an early universe, 24 in a clustered one, 29 in a sphere.
+inline constexpr double kParticlesALeaf = 7;
+constexpr double tree_bytes(bool periodic, double leaf_size) { return (periodic ? 24 : 30) * 16 / leaf_size; }
 
 // Topology from sorted keys of 1 <= n < 2^32 particles; leaf_size >= 1. Boxes are set to the cells' cubes (centres: the
 // reference points of the first sweep). Four launches and a scan; 92 bytes come to the host.

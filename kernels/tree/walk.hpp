@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/device/results.hpp"
+#include "kernels/device/buffer.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/opening.hpp"
 
@@ -59,6 +59,16 @@ struct InteractionLists {
   void begin_walk(const Stream& stream, const WalkRequest& request);
   void end_walk(const WalkRequest& request, std::uint64_t total);
 };
+
+// For estimates, bytes a particle of the lists of groups of `group_size`: of a clustered set with a cutoff at `reach`
+// mean distances of particles, and of an isolated set, opened by `theta`. Lists of uniform sets hold all leaves within
+// the cutoff of the group's box and a few cells beyond size / theta; clustering makes them three times as long. Those of
+// isolated sets grow as theta^-1.35 (Groen et al. 2011, eq. 4).
+double cutoff_list_bytes(double reach, double group_size);
+double isolated_list_bytes(double theta, double group_size);
+// For estimates, bytes of a walk of all groups of so many particles while it lasts, before it knows how long lists are;
+// 0 on the CPU, where the host's memory holds them.
+double walk_bytes(double particles);
 
 // Walks the tree for every group of [begin, end) (or for the `count` groups named in `selected`). Replaces all
 // lists where `append` is false, else adds words behind those in use and redirects the ranges of these groups.

@@ -44,6 +44,8 @@ void walk_one(WalkGroup walk, const WalkTree& tree, const WalkRequest& request, 
 
 }  // namespace
 
+double walk_bytes(double) { return 0; }
+
 WalkTree view_of(Octree& tree, const WalkOptions& options) {
   const CellGeometryView g = tree.geometry.view();
   return {g.comx,

@@ -2,6 +2,11 @@
 
 namespace maki {
 
+double walk_bytes(double particles) {
+  constexpr double members = 45, at_a_time = 48 * 132;  // particles of a group; groups on a large GPU
+  return 4.0 * sizeof(cuda::walk::StagedOctet) * cuda::walk::kFirstSlice * std::min(at_a_time, particles / members);
+}
+
 void walk_tree(const Stream& stream, Octree& tree, const WalkOptions& options, const WalkRequest& request,
                InteractionLists& lists) {
   cuda::walk_tree(stream, tree, options, request, lists);

@@ -1,7 +1,7 @@
 // The heart of the GPU's walk: a warp tests up to 32 cells at a time, those of one group, or eight for each of four groups.
 #pragma once
 
-#include "kernels/device/cooperative.cuh"
+#include "kernels/device/launch.cuh"
 #include "kernels/tree/walk.hpp"
 
 namespace maki::cuda::walk {
@@ -116,7 +116,7 @@ __device__ inline void walk_group(const Tree& tree, const WalkTarget& target, un
   for (unsigned waiting = 1; waiting > 0;) take(next_step<kCutoff, 4>(tree, target, wide_limit, queue, waiting));
 }
 
-// Input and output of both GPU walks (walk_cuda.cuh, walk_subwarps.cuh): decisions are staged, then written as words.
+// Input and output of both GPU walks (walk_cuda.cuh): decisions are staged, then written as words.
 
 inline constexpr unsigned kWarps = 8;          // of a block
 inline constexpr unsigned kBlocksPerUnit = 6;  // that share a multiprocessor

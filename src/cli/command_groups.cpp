@@ -5,12 +5,12 @@
 #include <memory>
 #include <optional>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/device_set.hpp"
 #include "src/config/parse.hpp"
-#include "src/groups/find.hpp"
+#include "src/groups/catalogue.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/group_files.hpp"
 

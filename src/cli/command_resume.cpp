@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
@@ -13,12 +13,11 @@
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
-#include "src/config/print.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/restart.hpp"
 #include "src/run/build.hpp"
+#include "src/run/over_sites.hpp"
 #include "src/run/products.hpp"
-#include "src/run/sites/open_sites.hpp"
 #include "src/run/start_run.hpp"
 
 namespace maki {

@@ -1,26 +1,28 @@
+// maki run, ic and config: what begins with a configuration.
 #include <fmt/format.h>
 
 #include <optional>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
-#include "src/config/check.hpp"
 #include "src/config/parse.hpp"
-#include "src/config/print.hpp"
+#include "src/config/resolve.hpp"
+#include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
+#include "src/run/over_sites.hpp"
 #include "src/run/products.hpp"
-#include "src/run/sites/open_sites.hpp"
-#include "src/run/sites/site_share.hpp"
+#include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
 
 namespace maki {
+
 namespace {
 
-struct Options {
+struct RunArguments {
   std::string config;
   std::vector<std::string> settings;
   std::string site;
@@ -65,7 +67,7 @@ void take_share(Prepared& run, const Config& config, sites::Sites& sites, const 
   keep_own_slab(run, sites, ranks);
 }
 
-void run_simulation(const Options& given) {
+void run_simulation(const RunArguments& given) {
   Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
   const ThisSite site = choose_site(config, given.site);
@@ -99,7 +101,7 @@ void run_simulation(const Options& given) {
 }  // namespace
 
 void add_run_command(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunArguments>();
   CLI::App* command = add_command(program, "run", "Run a simulation",
                                   "maki run configs/quickstart.toml initial.seed=7 output_directory=output/seven",
                                   options, run_simulation);
@@ -112,6 +114,64 @@ void add_run_command(CLI::App& program) {
       "--estimate", options->estimate,
       "say how much memory and disk the run will take, with run.machine how long a step, and how large it could be "
       "here, and do not run");
+}
+
+namespace {
+
+struct IcArguments {
+  std::string config;
+  std::vector<std::string> settings;
+  std::string output;
+  std::string format = "hdf5";
+  bool big_endian = false;
+};
+
+void write_initial_conditions(const IcArguments& given) {
+  const Prepared run = prepare(load_config(given.config, given.settings));
+  const Communicator world = Communicator::world();
+  const bool prints = world.rank() == 0;
+  if (prints) print_notes(run.notes);
+  WriteOptions write;
+  write.format = snapshot_format(given.format);
+  write.big_endian = given.big_endian;
+  write.deflate = static_cast<int>(run.config.output.compression);
+  write.overwrite = run.config.run.overwrite;
+  for (const std::string& file :
+       write_snapshot(given.output, run.initial, provenance(to_toml(run.config), "host"), write, {}, world)) {
+    if (prints) fmt::print("wrote {} particles to {}\n", run.particles, file);
+  }
+}
+
+}  // namespace
+
+void add_ic_command(CLI::App& program) {
+  auto options = std::make_shared<IcArguments>();
+  CLI::App* command =
+      add_command(program, "ic", "Make initial conditions and write them to a file",
+                  "maki ic configs/quickstart.toml -o ic.hdf5 initial.seed=7", options, write_initial_conditions);
+  command->add_option("CONFIG", options->config, "configuration (TOML)")->required();
+  command->add_option("KEY=VALUE", options->settings, "settings that override the file's");
+  command->add_option("-o,--output", options->output, "file to write; run.overwrite=true replaces one")->required();
+  command->add_option("--format", options->format, "hdf5, gadget1 or gadget2")->capture_default_str();
+  command->add_flag("--big-endian", options->big_endian, "byte order of gadget1 and gadget2");
+}
+
+void add_config_command(CLI::App& program) {
+  struct Options {
+    std::string file;
+    std::vector<std::string> settings;
+  };
+  auto options = std::make_shared<Options>();
+  const auto print = [](const Options& given) {
+    const bool describe = given.file.empty();
+    fmt::print("{}", describe ? describe_keys() : to_toml(load_config(given.file, given.settings)));
+  };
+  CLI::App* command =
+      add_command(program, "config",
+                  "List every key with default, unit, range and meaning; or check and complete a configuration",
+                  "maki config > my_run.toml", options, on_first_rank(print));
+  command->add_option("CONFIG", options->file, "print all keys with the values that this file gives them");
+  command->add_option("KEY=VALUE", options->settings, "settings that override the file's");
 }
 
 }  // namespace maki

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 
 #include "host/comm/communicator.hpp"
@@ -42,5 +41,22 @@ CLI::App* add_command(CLI::App& program, const char* name, const char* meaning, 
   command->callback([options, run] { run(*options); });
   return command;
 }
+
+// The commands of `maki model`.
+void add_model_commands(CLI::App& program);
+
+// The commands of `maki sites`, each of which adds itself.
+void add_sites_commands(CLI::App& program);
+void add_sites_check(CLI::App& sites);
+
+// The commands below `maki wan`: tools that join sites. Each serves one process and starts no MPI.
+void add_wan_commands(CLI::App& program);
+
+void add_wan_keygen(CLI::App& wan);
+void add_wan_bench(CLI::App& wan);
+void add_wan_copy(CLI::App& wan);
+void add_wan_serve(CLI::App& wan);
+void add_wan_sync(CLI::App& wan);
+void add_wan_relay(CLI::App& wan);
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-#include "src/config/check.hpp"
+#include "src/config/resolve.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,8 @@
 
 #include "kernels/error.hpp"
 #include "kernels/particles/types.hpp"
-#include "src/config/names.hpp"
+#include "src/config/keys.hpp"
 #include "src/config/presets.hpp"
-#include "src/config/resolve.hpp"
 
 namespace maki {
 namespace {

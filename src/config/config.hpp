@@ -18,7 +18,7 @@ namespace maki {
 template <class T>
 using Auto = std::optional<T>;
 
-// A key of [sites.path] or [sites.NAME.path] (path_keys.hpp) with its value.
+// A key of [sites.path] or [sites.NAME.path] (text.hpp) with its value.
 struct PathValue {
   std::string key, value;
   bool operator==(const PathValue&) const = default;

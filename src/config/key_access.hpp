@@ -8,7 +8,6 @@
 
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
-#include "src/config/names.hpp"
 #include "wan/net/settings.hpp"
 
 namespace maki::detail {

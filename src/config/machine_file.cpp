@@ -9,7 +9,7 @@
 #include "src/config/text.hpp"
 #include "src/config/toml_text.hpp"
 #include "wan/net/quantity.hpp"
-#include "wan/sites/translate_errors.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
-#include "src/config/names.hpp"
 #include "src/config/site_tables.hpp"
 #include "src/config/text.hpp"
 #include "src/config/toml_text.hpp"

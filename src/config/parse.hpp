@@ -1,4 +1,4 @@
-// Configurations from files, text and command lines.
+// Configurations from files, text and command lines, and as text.
 #pragma once
 
 #include <string>
@@ -18,5 +18,15 @@ Config parse_config(const std::string& text, const std::string& name, const std:
 
 // The known key nearest to `word` by edit distance, as "section.key"; letter case and underscores do not count.
 std::string nearest_key(const std::string& word);
+
+// Valid TOML that parses to the same Config: every key that has a meaning for this kind of run, but for sites.key.
+std::string to_toml(const Config& config);
+
+// "box.size = "50 Mpc/h"": of a resolved configuration what has to be the same at all sites of a run. Not addresses and
+// paths, which a network may want different, nor keys that each site has for itself.
+std::vector<std::string> lines_of_all_sites(const Config& config);
+
+// Every key with default, unit, range and meaning: what `maki config` prints, itself a valid TOML file.
+std::string describe_keys();
 
 }  // namespace maki

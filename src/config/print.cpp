@@ -1,9 +1,8 @@
-#include "src/config/print.hpp"
+#include "src/config/parse.hpp"
 
 #include <fmt/format.h>
 
 #include "src/config/keys.hpp"
-#include "src/config/names.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/site_tables.hpp"
 

@@ -5,9 +5,7 @@
 #include <cmath>
 
 #include "kernels/error.hpp"
-#include "src/config/check.hpp"
 #include "src/config/keys.hpp"
-#include "src/config/names.hpp"
 #include "src/config/presets.hpp"
 
 namespace maki {

@@ -33,4 +33,16 @@ CosmologyParameters cosmology_parameters(const Config& config);
 // the dimension and the unit of plain numbers.
 double number_of(const Quantity& quantity, const char* key, const Config& config, const UnitSystem& units);
 
+// What the table of keys cannot see: numbers that are right one by one and wrong together.
+
+// Run kind, initial conditions and what they need. No particles yet.
+void check_kinds(const Config& config);
+
+// A resolved configuration: softening against box, mesh and split; output lists and end against the start, which is
+// that of `file` where there is one. Throws Error with the numbers.
+void check_numbers(const Config& config, const UnitSystem& units, const SnapshotHeader* file);
+
+// Fixed-point coordinates: a softening below 256 units of the last bit is refused. Lengths in one unit.
+void check_resolution(double softening, double side);
+
 }  // namespace maki

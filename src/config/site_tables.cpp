@@ -9,7 +9,7 @@
 #include "kernels/error.hpp"
 #include "src/config/key_access.hpp"
 #include "src/config/text.hpp"
-#include "wan/sites/translate_errors.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki {
 namespace {

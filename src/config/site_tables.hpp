@@ -1,5 +1,5 @@
 // What [sites] holds besides its keys: a table [sites.NAME] for each site, in it [sites.NAME.path] for the link from that
-// site to the next one in the ring, and [sites.path] for all links, both with the keys of paths (path_keys.hpp). The
+// site to the next one in the ring, and [sites.path] for all links, both with the keys of paths (text.hpp). The
 // names of sites are the user's, so these tables stand beside the table of keys.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "src/config/config.hpp"
 #include "src/config/keys.hpp"
-#include "src/config/path_keys.hpp"
+#include "src/config/text.hpp"
 
 namespace maki {
 

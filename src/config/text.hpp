@@ -1,9 +1,12 @@
-// Words and files, as all readers of configurations need them.
+// Words, files and the names of keys of paths, as all readers of configurations need them.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include "wan/net/quantity.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki {
 
@@ -18,5 +21,18 @@ std::string nearest_name(const std::vector<std::string>& names, const std::strin
 
 // A whole file. Throws Error with `advice` where it cannot be read.
 std::string read_text(const std::string& path, const std::string& advice);
+
+// The keys of paths (wan/net/settings.hpp) as configurations and command lines name them.
+using wan::find_path_key;
+using wan::path_keys;
+using wan::PathChoices;
+using wan::PathKey;
+
+// The one that a user may have meant.
+inline std::string nearest_path_key(const std::string& word) {
+  std::vector<std::string> names;
+  for (const PathKey& key : path_keys()) names.push_back(key.name);
+  return nearest_name(names, word);
+}
 
 }  // namespace maki

@@ -8,7 +8,7 @@
 #include "host/fft/pencil_mesh.hpp"
 #include "kernels/error.hpp"
 #include "kernels/force/force.hpp"
-#include "kernels/measure/total_mass.hpp"
+#include "kernels/measure/gravity_sums.hpp"
 #include "src/gravity/all_sources.hpp"
 #include "src/gravity/site_mass_unit.hpp"
 #include "src/gravity/tree_gravity.hpp"

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/device/results.hpp"
-#include "kernels/device/timer.hpp"
+#include "kernels/device/buffer.hpp"
+#include "kernels/device/stream.hpp"
 #include "kernels/force/force.hpp"
 #include "kernels/tree/walk.hpp"
 #include "src/gravity/gravity.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/force/force.hpp"
-#include "kernels/measure/probe_error.hpp"
+#include "kernels/measure/gravity_sums.hpp"
 #include "kernels/tree/octree.hpp"
 #include "kernels/tree/walk.hpp"
 #include "src/gravity/sources.hpp"

@@ -1,8 +1,8 @@
 // The tree of a rank's own particles: the sort, the build, and new sweeps while the tree is kept.
 #pragma once
 
-#include "kernels/device/timer.hpp"
-#include "kernels/particles/morton.hpp"
+#include "kernels/device/stream.hpp"
+#include "kernels/particles/particles.hpp"
 #include "kernels/tree/octree.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/sources.hpp"

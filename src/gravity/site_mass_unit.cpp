@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/fft/mass_unit.hpp"
+#include "host/fft/particle_brick.hpp"
 
 namespace maki {
 namespace {

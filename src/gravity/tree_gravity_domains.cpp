@@ -1,7 +1,7 @@
 // Particles to their sites and ranks, before a rebuild.
 #include <span>
 
-#include "host/domain/cost_sums.hpp"
+#include "host/domain/sampling.hpp"
 #include "src/gravity/tree_gravity.hpp"
 
 namespace maki {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/device/timer.hpp"
+#include "kernels/device/stream.hpp"
 #include "kernels/particles/particles.hpp"
 #include "kernels/tree/walk.hpp"
 #include "src/gravity/gravity.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/particles/morton.hpp"
+#include "kernels/particles/particles.hpp"
 
 namespace maki {
 namespace {

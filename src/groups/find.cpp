@@ -1,4 +1,4 @@
-#include "src/groups/find.hpp"
+#include "src/groups/catalogue.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include "host/domain/migrate.hpp"
 #include "host/domain/sampling.hpp"
 #include "kernels/error.hpp"
-#include "kernels/measure/total_mass.hpp"
-#include "kernels/particles/morton.hpp"
+#include "kernels/measure/gravity_sums.hpp"
+#include "kernels/particles/particles.hpp"
 #include "src/cosmology/cosmology.hpp"
-#include "src/groups/exchange.hpp"
+#include "src/groups/links.hpp"
 
 namespace maki {
 namespace {

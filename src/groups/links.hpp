@@ -1,13 +1,78 @@
 // Groups of friends over ranks: who is in which, and the members of each on one rank.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
-#include "src/groups/sorted_particles.hpp"
+#include "kernels/groups/friends.hpp"
+#include "kernels/particles/particles.hpp"
+#include "kernels/tree/octree.hpp"
 
 namespace maki {
+
+// This rank's particles of a periodic box on the host, in Morton order, with their tree.
+
+// What groups need of a particle, as ranks send it to each other.
+struct ParticleRecord {
+  SourceParticle source;
+  std::uint64_t id;
+  std::array<float, 3> momentum;  // a v, velocity units
+};
+
+// What the host reads of an octree (kernels/tree/octree.hpp), by cell.
+struct HostTree {
+  std::vector<std::uint32_t> first, count, first_child;
+  std::vector<std::uint8_t> child_count;
+  std::vector<CellBox> boxes;
+};
+HostTree download_tree(const Stream& stream, const Octree& tree, const DeviceBuffer<CellBox>& boxes);
+
+// Arrays of one length, in one order; maybe empty, then so is the tree.
+struct SortedParticles {
+  std::vector<SourceParticle> source;
+  std::vector<std::array<float, 3>> momenta;  // a v, velocity units
+  std::vector<std::uint64_t> ids;
+  HostTree tree;
+  std::size_t size() const { return source.size(); }
+  ParticleRecord record(std::size_t i) const { return {source[i], ids[i], momenta[i]}; }
+};
+
+// Sorts the particles on the device and takes them to the host. Throws Error where there are 2^32 or more.
+SortedParticles sort_particles(const Stream& stream, Particles& particles);
+
+// Indices of the particles at a squared distance (units of the last bit) of `reach` or less from a box, which may be a
+// point; nearest images count.
+std::vector<std::uint32_t> particles_near(const SortedParticles& particles, const CellBox& place, std::uint64_t reach);
+
+// The square of a distance in sides, 0 to 1/2, in units of the last bit, rounded down: as find_friends() has it.
+inline std::uint64_t squared_units(double sides) {
+  const double units = sides * kSideToUnits;
+  return static_cast<std::uint64_t>(units * units);
+}
+
+// Sends out[r] to rank r and returns what each rank sent to this one. Collective.
+template <class T>
+std::vector<std::vector<T>> exchange_all(const Communicator& ranks, std::vector<std::vector<T>> out) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (ranks.size() == 1) return out;
+  std::vector<std::uint64_t> sizes;
+  for (const std::vector<T>& message : out) sizes.push_back(message.size() * sizeof(T));
+  const std::vector<std::uint64_t> coming = ranks.exchange_sizes(sizes);
+  std::vector<std::vector<T>> in(out.size());
+  std::vector<Communicator::Outgoing> sends;
+  std::vector<Communicator::Incoming> receives;
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    in[r].resize(coming[r] / sizeof(T));
+    sends.push_back({static_cast<int>(r), out[r].data(), sizes[r]});
+    receives.push_back({static_cast<int>(r), in[r].data(), coming[r]});
+  }
+  ranks.exchange(sends, receives);
+  return in;
+}
 
 // Throws Error where a linking length (sides) is not a positive one below half a side.
 void require_linking_length(double length);

@@ -5,7 +5,7 @@
 #include <numbers>
 #include <utility>
 
-#include "src/groups/exchange.hpp"
+#include "src/groups/links.hpp"
 
 namespace maki {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "host/comm/communicator.hpp"
 #include "host/comm/exact_sum.hpp"
-#include "host/comm/share.hpp"
 #include "kernels/error.hpp"
 #include "src/ic/random.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 
 namespace maki {

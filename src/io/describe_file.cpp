@@ -118,4 +118,10 @@ std::vector<std::string> describe_file(const std::string& path) {
   return lines.take();
 }
 
+std::string text_of(const ForceError& error) {
+  return fmt::format(
+      "{:.2g} of the rms force; relative to each particle's force {:.2g} (median), {:.2g} (99 %); {} particles",
+      error.rms, error.median, error.percentile_99, error.targets);
+}
+
 }  // namespace maki

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <parallel/algorithm>
+
 #include <vector>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 
 namespace maki {
 

@@ -7,7 +7,6 @@
 
 #include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
-#include "src/io/gadget_binary.hpp"
 
 namespace maki::gadget {
 

@@ -5,9 +5,9 @@
 #include <limits>
 #include <optional>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
-#include "src/io/gadget_binary.hpp"
+#include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"
 
 namespace maki::gadget {

@@ -6,13 +6,108 @@
 #include <optional>
 #include <string_view>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"
-#include "src/io/hdf5_metadata.hpp"
 
 namespace maki::gadget {
+
+namespace {
+
+constexpr double kSecondsPerGyr = 3.15576e16;
+constexpr double kMpcCgs = 3.085677581491367e24;
+
+// Age of the universe at scale factor a, or the time of an isolated set, in Gyr: the integral of da / (a H) by
+// Simpson's rule, over s = a^(3/2) so that the integrand is smooth at 0.
+double time_gyr(const SnapshotHeader& header) {
+  if (!header.comoving) return header.time * header.units.length_cgs / header.units.velocity_cgs / kSecondsPerGyr;
+  if (!(header.omega0 > 0) || !(header.hubble > 0)) return 0;
+  const double curvature = 1 - header.omega0 - header.omega_lambda;
+  const int intervals = 512;
+  const double step = std::pow(header.time, 1.5) / intervals;
+  double total = 0;
+  for (int i = 0; i <= intervals; ++i) {
+    const double a = std::pow(i * step, 2.0 / 3.0);
+    const double integrand = 2.0 / 3.0 / std::sqrt(header.omega0 + curvature * a + header.omega_lambda * a * a * a);
+    total += integrand * (i == 0 || i == intervals ? 1 : i % 2 ? 4 : 2);
+  }
+  const double hubble = header.hubble * 100 * 1e5 / kMpcCgs;
+  return total * step / 3 / hubble / kSecondsPerGyr;
+}
+
+// GADGET's names of the units, in /Parameters and /Units.
+void write_units(hid_t group, const UnitSystem& units) {
+  write_attribute(group, "UnitLength_in_cm", units.length_cgs);
+  write_attribute(group, "UnitMass_in_g", units.mass_cgs);
+  write_attribute(group, "UnitVelocity_in_cm_per_s", units.velocity_cgs);
+}
+
+}  // namespace
+
+void write_cosmology(hid_t group, const SnapshotHeader& header) {
+  write_attribute(group, "BoxSize", header.box_size);
+  write_attribute(group, "Omega0", header.omega0);
+  write_attribute(group, "OmegaLambda", header.omega_lambda);
+  write_attribute(group, "OmegaBaryon", header.omega_baryon);
+  write_attribute(group, "HubbleParam", header.hubble > 0 ? header.hubble : 1.0);
+  write_attribute(group, "Time_GYR", time_gyr(header));
+}
+
+void write_metadata(hid_t file, const SnapshotHeader& header, const Provenance& provenance) {
+  const UnitSystem& units = header.units;
+  H5Id parameters = create_group(file, "Parameters");
+  write_cosmology(parameters, header);
+  write_units(parameters, units);
+  write_attribute<std::int32_t>(parameters, "ComovingIntegrationOn", header.comoving ? 1 : 0);
+  write_attribute(parameters, "Hubble", 100 * 1e5 / kMpcCgs * units.length_cgs / units.velocity_cgs);
+  write_attribute(parameters, "GravityConstantInternal", header.newton());
+
+  H5Id unit_group = create_group(file, "Units");
+  const double seconds = units.length_cgs / units.velocity_cgs;
+  write_units(unit_group, units);
+  write_attribute(unit_group, "UnitTime_in_s", seconds);
+  write_attribute(unit_group, "UnitEnergy_in_cgs", units.mass_cgs * units.velocity_cgs * units.velocity_cgs);
+  write_attribute(unit_group, "Unit length in cgs (U_L)", units.length_cgs);
+  write_attribute(unit_group, "Unit mass in cgs (U_M)", units.mass_cgs);
+  write_attribute(unit_group, "Unit time in cgs (U_t)", seconds);
+  write_attribute(unit_group, "Unit current in cgs (U_I)", 1.0);
+  write_attribute(unit_group, "Unit temperature in cgs (U_T)", 1.0);
+
+  H5Id constants = create_group(file, "Constants");
+  const UnitSystem cgs{1, 1, 1, false};
+  write_attribute(constants, "GRAVITY", cgs.gravitational_constant());
+  write_attribute(constants, "CM_PER_MPC", kMpcCgs);
+  write_attribute(constants, "SEC_PER_GYR", kSecondsPerGyr);
+
+  H5Id maki = create_group(file, "Maki");
+  write_attribute(maki, "Version", provenance.version);
+  write_attribute(maki, "GitHash", provenance.git_hash);
+  write_attribute(maki, "Compiler", provenance.compiler);
+  write_attribute(maki, "Device", provenance.device);
+  if (const auto& error = provenance.force_error) {
+    write_attribute(maki, "ForceErrorRms", error->rms);
+    write_attribute(maki, "ForceErrorMedian", error->median);
+    write_attribute(maki, "ForceError99Percent", error->percentile_99);
+    write_attribute(maki, "ForceErrorTargets", error->targets);
+  }
+  write_text_dataset(maki, "Configuration", provenance.configuration);
+}
+
+void write_scaling(hid_t dataset, const Scaling& s, const UnitSystem& units) {
+  const double to_cgs = std::pow(units.length_cgs, s.length) * std::pow(units.mass_cgs, s.mass) *
+                        std::pow(units.velocity_cgs, s.velocity);
+  write_attribute(dataset, "a_scaling", s.a);
+  write_attribute(dataset, "h_scaling", s.h);
+  write_attribute(dataset, "length_scaling", s.length);
+  write_attribute(dataset, "mass_scaling", s.mass);
+  write_attribute(dataset, "velocity_scaling", s.velocity);
+  write_attribute(dataset, "to_cgs", to_cgs);
+  write_attribute(dataset, "VarDescription", s.description);
+  write_attribute(dataset, "CGSConversionFactor", to_cgs);
+  write_attribute(dataset, "aexp-scale-exponent", s.a);
+  write_attribute(dataset, "h-scale-exponent", s.h);
+}
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"
 

@@ -14,6 +14,7 @@
 #include "host/comm/communicator.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/safe_file.hpp"
+#include "src/io/snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 
 namespace maki::gadget {
@@ -89,5 +90,24 @@ struct FileName {
 void write_hdf5_file(const FileName& name, const Part& part, const Provenance& provenance, const WriteOptions& options,
                      const std::vector<ExtraDataset>& extras);
 void write_binary_file(const FileName& name, const Part& part, const WriteOptions& options);
+
+// What Maki's HDF5 files have beside their numbers, so that any reader finds units and origin: the attributes of GADGET-4
+// (a_scaling ... to_cgs), of GADGET-3 as EAGLE has it (VarDescription ... CGSConversionFactor), and SWIFT's /Units. yt
+// takes units from a file only where it also finds GADGET-3's /Constants and Header/Time_GYR.
+
+// Attributes of /Header and /Parameters: box, cosmology, time in Gyr.
+void write_cosmology(hid_t group, const SnapshotHeader& header);
+
+// The groups /Parameters, /Units, /Constants, and /Maki with the provenance.
+void write_metadata(hid_t file, const SnapshotHeader& header, const Provenance& provenance);
+
+// Exponents and factor by which a dataset's numbers become physical cgs: value * to_cgs * a^a h^h, to_cgs = length^l
+// mass^m velocity^v.
+struct Scaling {
+  const char* description;
+  double a, h, length, mass, velocity;
+};
+
+void write_scaling(hid_t dataset, const Scaling& scaling, const UnitSystem& units);
 
 }  // namespace maki::gadget

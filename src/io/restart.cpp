@@ -5,12 +5,10 @@
 #include <filesystem>
 #include <numeric>
 
-#include "host/comm/agree.hpp"
-#include "host/comm/share.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/device/fft.hpp"
 #include "kernels/error.hpp"
 #include "src/io/hdf5_file.hpp"
-#include "src/io/restart_columns.hpp"
 #include "src/io/restart_folder.hpp"
 #include "src/io/safe_file.hpp"
 

@@ -1,14 +1,18 @@
 #include "src/io/run_directory.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <random>
 #include <regex>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/io/restart_folder.hpp"
 
@@ -54,6 +58,18 @@ void remove_files_of_a_run(const std::string& directory) {
       throw Error(fmt::format("cannot remove '{}', which an earlier run has left", path), error.message(),
                   "remove it, or choose another run.output_directory");
   }
+}
+
+DirectoryLock::DirectoryLock(const std::string& directory)
+    : descriptor_(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (descriptor_ < 0 || flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  close(descriptor_);
+  throw Error("the output directory " + directory + " is in use", "another run is writing to it",
+              "wait for its end or stop it, or choose another directory (run.output_directory)");
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// What runs leave in an output directory.
+// What runs leave in an output directory, and the lock on it.
 #pragma once
 
 #include <string>
@@ -20,5 +20,18 @@ std::vector<std::string> files_of_a_run(const std::string& directory);
 
 // Removes all files of runs, the restarts first: after a failure no run can be resumed by mistake. Throws Error.
 void remove_files_of_a_run(const std::string& directory);
+
+// One run writes to an output directory at a time. Held while this lives, and gone with the process however that ends: nothing stays on the disk.
+class DirectoryLock {
+ public:
+  // Throws Error where another run holds it. File systems that have no locks give none, and nobody is refused there.
+  explicit DirectoryLock(const std::string& directory);
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int descriptor_;
+};
 
 }  // namespace maki

@@ -7,9 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "host/comm/share.hpp"
+#include "host/comm/communicator.hpp"
 
 namespace maki {
+
+// CODATA 2018, cm^3 g^-1 s^-2. GADGET uses 6.6738e-8: at the same Omega0 and box its files hold masses that are
+// 7.5e-5 larger than ours, which changes growth by far less than any tolerance here. The default mass unit is the
+// IAU 2015 nominal GM_sun divided by this value. A file that states GravityConstantInternal keeps it.
+inline constexpr double kNewtonCgs = 6.67430e-8;
 
 // Units of the numbers in memory and in files, in cgs. Cosmological files carry 1/h in length and mass.
 struct UnitSystem {
@@ -19,7 +24,7 @@ struct UnitSystem {
   bool with_h = true;                        // length and mass carry 1/h
 
   // Newton's constant in these units: 43.0 for Mpc, 1e10 Msun, km/s. h drops out.
-  double gravitational_constant() const;
+  double gravitational_constant() const { return kNewtonCgs * mass_cgs / (length_cgs * velocity_cgs * velocity_cgs); }
 };
 
 struct SnapshotHeader {
@@ -41,7 +46,7 @@ struct SnapshotHeader {
 // peculiar velocities a dx/dt in velocity units, masses in mass units.
 //
 // Over ranks, each holds a share of a set, which may be empty; in the order of ranks they are the whole, and their
-// headers are alike. Files and initial conditions are shared out evenly (host/comm/share.hpp).
+// headers are alike. Files and initial conditions are shared out evenly (share_of).
 struct Snapshot {
   static constexpr double kBytes = 3 * sizeof(double) + 4 * sizeof(float) + sizeof(std::uint64_t);  // a particle
 

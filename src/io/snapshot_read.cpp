@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "host/comm/exact_sum.hpp"
 #include "kernels/error.hpp"
 #include "src/io/check_snapshot.hpp"

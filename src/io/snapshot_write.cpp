@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/io/gadget.hpp"
 #include "src/io/gadget_write.hpp"

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/comm/job.hpp"
+#include "host/domain/multisection.hpp"
+#include "host/fft/pencil_mesh.hpp"
+#include "host/let/local_essential_tree.hpp"
 #include "host/let/whole_cells.hpp"
-#include "kernels/device/device.hpp"
-#include "kernels/tree/octree.hpp"
+#include "kernels/device/memory.hpp"
+#include "kernels/particles/particles.hpp"
+#include "kernels/tree/walk.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/gravity/ghost_tree.hpp"
@@ -13,98 +18,44 @@
 #include "src/ic/lagrangian.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/snapshot_io.hpp"
-#include "src/model/maki.hpp"
 #include "src/run/products.hpp"
+#include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 
 namespace maki {
 namespace {
 
-// Bytes a particle unless it says otherwise; gravity, states, sets and products say their own. What was measured: the
-// high-water marks that `maki run` prints and the largest resident set of the process, at 64^3 and 128^3 in 50 Mpc/h
-// and 2^17 in a sphere, leaves of 16, groups of 64.
+// Parts say their own bytes, measured as the high-water marks that `maki run` prints and the largest resident set of the
+// process, at 64^3 and 128^3 in 50 Mpc/h and 2^17 in a sphere, leaves of 16, groups of 64.
+constexpr double kProgramBytes = 30e6;  // code, libraries, thread stacks
 
-// The tree: 17 in an early universe, 24 in a clustered one, 29 in a sphere.
-constexpr double kTreePeriodic = 24, kTreeIsolated = 30, kTreeLeaf = 16;
-constexpr double kSort = 28;
-// Particles of a leaf; part of a group that is filled; words in a list of a clustered set over those of a uniform one.
-constexpr double kParticlesALeaf = 7, kFill = 0.7, kClustered = 3;
-constexpr double kListsIsolated = 125;  // lists at theta 0.5, groups of 64
-// A walk on a GPU: 192 steps of 32 bytes for each group of about 45 particles, and at most 6336 groups at a time.
-constexpr double kStaging = 32 * 192, kStagedGroups = 48 * 132, kMembers = 45;
-constexpr double kSelected = 4.2;   // of mass assignment on the CPU
-constexpr double kBrickEdge = 8;    // cells that a brick is wider than its particles' box: clouds, and room to move
-constexpr double kPlanes = 24 * 8;  // bytes of each cell of a plane of the mesh
-constexpr double kLetSkin = 0.1;
-constexpr double kLetCell = 100;  // bytes of an imported cell
-// Memory of local essential trees over that of the entries imported in a uniform set: trees sent, their selection, and
-// clustering. 3 at z = 5, 9 at z = 0.
-constexpr double kLetKept = 9;
-// Most particles of one rank over the mean: ranks share the work evenly, and not the particles.
-constexpr double kUneven = 1.5;
-// A ghost of a deterministic run on its way, at both ends.
-constexpr double kGhostSent = 76;
-constexpr double kMpi = 60e6;           // bytes: MPI and its buffers
-constexpr double kProgram = 30e6;       // bytes: code, libraries, thread stacks
-constexpr double kPoolRounding = 40e6;  // bytes: unfilled ends of the segments of the memory pool
+// How the particles of a run are shared.
+struct Shares {
+  double all, most;  // particles of all ranks of all sites, and of the rank that has most
+  int ranks, sites;
+  int everywhere() const { return ranks * sites; }
+  double even() const { return all / everywhere(); }
+};
 
-double cubed(double x) { return x * x * x; }
-
-bool on_gpu() { return std::string(backend_name()) == "cuda"; }
-
-// Lists of uniform sets hold all leaves within r_cut of the group's box and a few cells beyond size / theta; those of
-// isolated sets grow as theta^-1.35 (Groen et al. 2011, eq. 4).
-double list_bytes(const Config::Gravity& gravity, bool periodic, double n) {
-  const double members = kFill * static_cast<double>(gravity.group_size);
-  if (!periodic)
-    return kListsIsolated * std::pow(0.5 / *gravity.theta, 1.35) *
-           std::pow(static_cast<double>(gravity.group_size) / 64, -0.75);
-  const double reach = *gravity.r_cut / static_cast<double>(*gravity.mesh) * std::cbrt(n);  // in particle spacings
-  const double uniform = 4 * model::particles_within(reach, members) / kParticlesALeaf / members;
-  return uniform * kClustered;
-}
-
-// Many ranks hold pencils, as much again for their transposes, and a brick of counts or forces around a domain of
-// kUneven times an even share of the volume. Each of several sites has a whole mesh of its own, always in pencils.
-double mesh_bytes(const Config::Gravity& gravity, double n, int ranks, int sites, bool pencils) {
-  const double m = static_cast<double>(*gravity.mesh), cells = m * m * (m + 2);
-  double meshes = *gravity.gradient == Gradient::kAnalytic && *gravity.interlacing == Interlacing::kNone ? 1 : 2;
-  if (*gravity.gradient == Gradient::kFourPoint && *gravity.interlacing == Interlacing::kFull) ++meshes;
-  // Influence functions of an octant: of the force, and of the potential where the force has its own.
-  const double tables = (*gravity.gradient == Gradient::kAnalytic ? 1 : 2) * cubed(m / 2 + 1);
-  const double counts = on_gpu() ? 8 * cells : kPlanes * m * m + kSelected * n;  // GPU: in the transforms' work space
-  if (!pencils) return 4 * (meshes * cells + tables) + counts;
-  const double brick = std::min(cubed(m), cubed(std::cbrt(kUneven * cubed(m) / (ranks * sites)) + kBrickEdge));
-  const double planes =
-      on_gpu() ? 0 : kPlanes * std::cbrt(brick) * std::cbrt(brick) + kSelected * kUneven * n / (ranks * sites);
-  const double transposes = ranks > 1 ? 4 * meshes * cells : 0, others = ranks * sites > 1 ? 8 * cells : 0;
-  return (4 * (meshes * cells + tables) + transposes + others) / ranks + 2 * 8 * brick + planes;
-}
-
-// Local essential trees from all other ranks, and what is kept to send theirs. The domain is taken as a cube of a
-// uniform set: leaves too near for the opening criterion arrive particle by particle; beyond these, shells of doubling
-// distance x, to the edge of the box or to r_cut, arrive as cells of side theta x / sqrt(3).
-double let_bytes(const Config::Gravity& gravity, bool periodic, double n, double ranks) {
-  const double side = 1 / std::cbrt(ranks), theta = *gravity.theta / (1 + kLetSkin);
-  const double leaf = std::cbrt(kParticlesALeaf / n), near = std::sqrt(3.0) * leaf / theta;
-  const double reach = periodic ? *gravity.r_cut / static_cast<double>(*gravity.mesh) : 1;
-  const auto shell = [side](double from, double to) {
-    return std::min(1.0, cubed(side + 2 * to)) - std::min(1.0, cubed(side + 2 * from));
-  };
-  double particles = n * shell(0, std::min(near, reach)), cells = particles / kParticlesALeaf;
-  for (double x = near; x < reach; x *= 2)
-    cells += shell(x, std::min(2 * x, reach)) * std::min(n / kParticlesALeaf, cubed(std::sqrt(3.0) / (theta * x)));
-  const double inner = 8.0 / 7;  // a tree has 1/7 more cells, above these
-  return kLetKept * (16 * particles + kLetCell * inner * cells);
-}
-
-// Number of ghosts of a rank: its domain is taken as a cube, and ghosts from other sites for a slab go to all ranks.
-double ghosts_of(const Config::Gravity& gravity, double n, int ranks, int sites) {
-  const int level = whole_cell_level(static_cast<std::uint64_t>(n), kPeriodicMinLevel);
-  const double margin = *gravity.r_cut / static_cast<double>(*gravity.mesh) + 0.5 * whole_cell_margin(level);
-  const double side = 1 / std::cbrt(static_cast<double>(ranks) * sites), slab = 1.0 / sites;
-  const double of_ranks = ranks > 1 ? cubed(std::min(1.0, side + 2 * margin)) - cubed(side) : 0;
-  return n * (of_ranks + std::min(1 - slab, 2 * margin));
+// Sets tree, lists, let and walk.
+void add_tree(const Config& config, const Shares& n, MemoryEstimate& e) {
+  const Config::Gravity& gravity = config.gravity;
+  const bool periodic = config.run.kind == RunKind::kCosmology, others = n.everywhere() > 1;
+  const double r_cut = periodic ? *gravity.r_cut / static_cast<double>(*gravity.mesh) : 1;
+  const auto group_size = static_cast<double>(gravity.group_size);
+  e.tree = n.most * tree_bytes(periodic, static_cast<double>(std::max<std::int64_t>(gravity.leaf_size, 4)));
+  e.lists = KeptLists::kRoom / 1.15 * n.even() *
+            (periodic ? cutoff_list_bytes(r_cut * std::cbrt(n.all), group_size)
+                      : isolated_list_bytes(*gravity.theta, group_size));
+  if (others) e.let = let_bytes(n.all, *gravity.theta, r_cut, n.everywhere());
+  if (config.run.deterministic && periodic) {
+    const double ghosts = others ? expected_ghosts(n.all, r_cut, n.ranks, n.sites) : 0;
+    if (others) e.tree *= 2 + ghosts / n.most;  // a second tree, of own particles, selects others' ghosts
+    e.let = GhostTree::kBytes * n.most + (GhostTree::kBytes + kGhostSentBytes) * ghosts;
+  }
+  if (const auto& most = gravity.list_memory)
+    e.lists = std::min(e.lists, number_of(*most, "gravity.list_memory", config, {}));
+  e.walk = walk_bytes(n.most);
 }
 
 double host_start(const Config& config, double n) {
@@ -119,7 +70,8 @@ double host_start(const Config& config, double n) {
 // between the host holds no more than the kept states.
 double MemoryEstimate::shared() const {
   const double start = host_start + particles, output = device() - scratch + host_states + host_output;
-  return std::max({start, device() + host_states + kProgram, output}) + std::min(kPoolRounding, 0.25 * device());
+  return std::max({start, device() + host_states + kProgramBytes, output}) +
+         std::min(kPoolRoundingBytes, 0.25 * device());
 }
 
 std::uint64_t planned_particles(const Config& config, const Communicator& ranks) {
@@ -139,33 +91,23 @@ std::uint64_t planned_particles(const Config& config, const Communicator& ranks)
 MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks) {
   resolve_presets(config, particles);
   const int sites = std::max(1, static_cast<int>(config.sites.ring.size())), everywhere = ranks * sites;
-  const auto all = static_cast<double>(particles), even = all / everywhere;  // particles
-  const double n = everywhere > 1 ? kUneven * even : all;
-  const bool periodic = config.run.kind == RunKind::kCosmology;
+  const auto all = static_cast<double>(particles);
+  const double n = (everywhere > 1 ? kUneven : 1) * all / everywhere;
+  const bool periodic = config.run.kind == RunKind::kCosmology, tree = config.gravity.method == Method::kTree;
   MemoryEstimate e;
   e.ranks = ranks;
   e.sites = sites;
   e.particles = n * ParticleRows::kBytes;
   e.accelerations = n * gravity_bytes(periodic, config.output.energy_interval > 0);
-  double sort = 0;
-  if (config.gravity.method == Method::kTree) {
-    const double leaf = static_cast<double>(std::max<std::int64_t>(config.gravity.leaf_size, 4));
-    e.tree = n * (periodic ? kTreePeriodic : kTreeIsolated) * kTreeLeaf / leaf;
-    e.lists = KeptLists::kRoom / 1.15 * even * list_bytes(config.gravity, periodic, all);
-    if (everywhere > 1) e.let = let_bytes(config.gravity, periodic, all, everywhere);
-    if (config.run.deterministic && periodic) {
-      const double ghosts = everywhere > 1 ? ghosts_of(config.gravity, all, ranks, sites) : 0;
-      if (everywhere > 1) e.tree *= 2 + ghosts / n;  // a second tree, of own particles, selects others' ghosts
-      e.let = GhostTree::kBytes * n + (GhostTree::kBytes + kGhostSent) * ghosts;
-    }
-    if (const auto& most = config.gravity.list_memory)
-      e.lists = std::min(e.lists, number_of(*most, "gravity.list_memory", config, {}));
-    if (on_gpu()) e.walk = kStaging * std::min(kStagedGroups, n / kMembers);
-    sort = n * kSort;
+  if (tree) add_tree(config, {all, n, ranks, sites}, e);
+  if (periodic) {
+    const bool pencils = everywhere > 1 || config.run.deterministic;
+    e.mesh = pencils ? pencil_mesh_bytes(mesh_options(config), all, ranks, sites)
+                     : particle_mesh_bytes(mesh_options(config), all);
   }
-  if (periodic) e.mesh = mesh_bytes(config.gravity, all, ranks, sites, everywhere > 1 || config.run.deterministic);
+  const double sort = tree ? n * MortonSorter::kBytes : 0;
   e.scratch = std::max(product_bytes(config, particles, periodic) / ranks, sort - e.lists);
-  const double program = kProgram + (ranks > 1 ? kMpi : 0);
+  const double program = kProgramBytes + (ranks > 1 ? kMpiBytes : 0);
   e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, and then keeps its part
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
   e.host_output = std::max(n * (Snapshot::kBytes + kFrameBytes), gathered) + program;

@@ -8,7 +8,6 @@
 
 #include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
-#include "kernels/device/host_memory.hpp"
 #include "kernels/error.hpp"
 #include "src/run/estimate.hpp"
 

@@ -8,18 +8,16 @@
 #include <numeric>
 #include <span>
 
-#include "host/comm/agree.hpp"
-#include "host/measure/power_spectrum.hpp"
-#include "host/measure/projection.hpp"
+#include "host/comm/communicator.hpp"
+#include "host/measure/over_ranks.hpp"
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
-#include "kernels/measure/total_mass.hpp"
-#include "src/analysis/adaptive_smoothing.hpp"
-#include "src/analysis/image_file.hpp"
-#include "src/analysis/power_file.hpp"
+#include "kernels/measure/gravity_sums.hpp"
+#include "src/analysis/picture.hpp"
+#include "src/analysis/product_files.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
-#include "src/groups/find.hpp"
+#include "src/groups/catalogue.hpp"
 #include "src/run/group_files.hpp"
 #include "wan/sites/gathered_set.hpp"
 

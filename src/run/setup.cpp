@@ -11,7 +11,6 @@
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
 #include "kernels/tree/octree.hpp"
-#include "src/config/check.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"

@@ -35,7 +35,7 @@ Prepared prepare(Config config, bool with_particles = true, const Communicator& 
 Prepared prepare(Config config, Snapshot share, const Communicator& ranks = Communicator::self());
 
 // Initial conditions as a configuration asks for them (initial_conditions.cpp), this rank's share of the rows
-// (host/comm/share.hpp). Collective. Throw Error.
+// (share_of, host/comm/communicator.hpp). Collective. Throw Error.
 // initial.kind lpt or pancake, of a resolved configuration.
 Snapshot make_cosmological_set(const Config& config, const UnitSystem& units, const Communicator& ranks);
 // initial.kind plummer, cold_sphere, kepler_disk or two_body; the configuration need not be resolved. Velocities suit

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
-#include "src/config/check.hpp"
+#include "src/config/keys.hpp"
 #include "src/config/machine_file.hpp"
-#include "src/config/names.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/config/site_tables.hpp"

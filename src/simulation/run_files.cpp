@@ -6,7 +6,7 @@
 #include <array>
 #include <filesystem>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "src/io/directory_lock.hpp"
+#include "src/io/run_directory.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/run_context.hpp"
 #include "src/simulation/simulation.hpp"

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/device/memory.hpp"
-#include "kernels/device/timer.hpp"
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "src/simulation/force_check.hpp"
 

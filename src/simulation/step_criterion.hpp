@@ -1,7 +1,7 @@
 // The length of the next step. Times and steps are in t of the timeline: ln a in comoving runs, else time.
 #pragma once
 
-#include "src/cosmology/timeline.hpp"
+#include "src/cosmology/cosmology.hpp"
 
 namespace maki {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/device/timer.hpp"
+#include "kernels/device/stream.hpp"
 
 namespace maki {
 

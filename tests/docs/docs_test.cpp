@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/config/print.hpp"
+#include "src/config/parse.hpp"
 #include "tests/places.hpp"
 
 namespace maki {

@@ -5,8 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "host/measure/power_spectrum.hpp"
-#include "host/measure/projection.hpp"
+#include "host/measure/over_ranks.hpp"
 #include "tests/sites/replayed_sites.hpp"
 #include "tests/test_stream.hpp"
 #include "wan/sites/gathered_set.hpp"

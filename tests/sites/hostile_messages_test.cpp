@@ -10,7 +10,6 @@
 #include "kernels/device/buffer.hpp"
 #include "kernels/mesh/count_masses.hpp"
 #include "tests/host/domain/fields.hpp"
-#include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/damaged.hpp"
 #include "tests/sites/replayed_sites.hpp"

@@ -10,7 +10,6 @@
 #include <random>
 
 #include "kernels/error.hpp"
-#include "wan/sites/mesh_part.hpp"
 
 namespace maki::sites {
 namespace {

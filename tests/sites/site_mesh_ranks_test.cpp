@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "host/fft/mass_unit.hpp"
+#include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_mesh.hpp"
 #include "tests/test_stream.hpp"
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 #include "wan/sites/site_mesh.hpp"
 
 namespace maki::sites {

@@ -9,7 +9,7 @@
 #include "host/fft/pencil_mesh.hpp"
 #include "kernels/mesh/count_masses.hpp"
 #include "tests/test_stream.hpp"
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "tests/host/domain/fields.hpp"
 #include "tests/test_stream.hpp"
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "tests/host/let/expected_sizes.hpp"
-#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/tree_sites.hpp"
 
 namespace maki::sites {

@@ -9,10 +9,9 @@
 #include "kernels/force/force.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/host/domain/fields.hpp"
-#include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 #include "wan/sites/site_migration.hpp"
 
 namespace maki::sites {

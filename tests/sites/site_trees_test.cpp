@@ -7,7 +7,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/tree_sites.hpp"
 
 namespace maki::sites {

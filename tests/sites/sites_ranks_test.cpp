@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki::sites {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 namespace {

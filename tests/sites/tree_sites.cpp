@@ -1,7 +1,7 @@
 #include "tests/sites/tree_sites.hpp"
 
 #include "host/comm/communicator.hpp"
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites::testing {
 namespace {

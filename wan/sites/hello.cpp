@@ -7,7 +7,7 @@
 
 #include "wan/net/byte_codec.hpp"
 #include "wan/net/error.hpp"
-#include "wan/sites/translate_errors.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 

@@ -1,4 +1,4 @@
-#include "wan/sites/link_caller.hpp"
+#include "wan/sites/link_start.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 #include "wan/net/quantity.hpp"
 #include "wan/net/socket/tcp.hpp"
 #include "wan/sites/hello.hpp"
-#include "wan/sites/link_plan.hpp"
+#include "wan/sites/ring_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
 
 namespace maki::sites {

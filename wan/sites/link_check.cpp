@@ -9,8 +9,8 @@
 #include "wan/net/error.hpp"
 #include "wan/net/quantity.hpp"
 #include "wan/sites/link_start.hpp"
+#include "wan/sites/ring.hpp"
 #include "wan/sites/ring_wire.hpp"
-#include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
 namespace {

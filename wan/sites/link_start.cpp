@@ -9,9 +9,9 @@
 
 #include "wan/net/error.hpp"
 #include "wan/net/quantity.hpp"
-#include "wan/sites/link_plan.hpp"
+#include "wan/sites/ring.hpp"
+#include "wan/sites/ring_plan.hpp"
 #include "wan/sites/ring_wire.hpp"
-#include "wan/sites/translate_errors.hpp"
 
 namespace maki::sites {
 namespace {

@@ -1,4 +1,4 @@
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// Lossless compression of mass counts on both meshes.
+// Mass counts of both meshes as messages to other sites, and their lossless compression.
 //
 // Each cell is predicted with fixed weights: on the first mesh from preceding cells, on the shifted mesh from the
 // surrounding cells of the first mesh. The residual is coded as a byte of magnitude, compressed by zstd, and raw low
@@ -11,6 +11,10 @@
 #include <functional>
 #include <span>
 #include <vector>
+
+#include "kernels/mesh/mass_unit.hpp"
+#include "kernels/mesh/mesh.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 
@@ -42,5 +46,33 @@ using RowOf = std::function<std::uint64_t*(int mesh, int x, int y)>;
 // Throws Error where encode() cannot have made the bytes for this block. Hostile bytes are safe: reads stay within
 // them, writes within the rows, and memory is bounded by 10 bytes for each cell of the block.
 void decode(const MeshBlock& block, std::span<const std::byte> bytes, const RowOf& row_of);
+
+// The largest number of planes in a chunk of `rows` rows of `length` cells: bounds the memory of the thread that codes
+// it.
+int chunk_planes(int rows, int length);
+
+// Planes of a rank's part of the mesh, coded.
+struct MeshChunk {
+  int first_plane = 0, first_row = 0;  // in the whole mesh
+  MeshBlock block;                     // rows are whole: block.length is the mesh's
+  std::vector<std::byte> bytes;
+  std::span<const std::byte> coded;  // of a received chunk: its bytes within the message
+};
+
+// Values that are equal in all parts of a step.
+struct MeshHeader {
+  int cells = 0, meshes = 1;
+  MassUnit unit;
+};
+
+// One of the `pieces` in which a rank sends its part, a number that is equal on all ranks of a site.
+Message pack(const MeshHeader& header, std::uint32_t pieces, std::span<const MeshChunk> chunks);
+struct MeshPart {
+  std::uint32_t pieces = 0;
+  std::vector<MeshChunk> chunks;
+};
+// Throws Error where the bytes are no such part, or their unit of mass or mesh differs from `header`. The chunks refer
+// to memory of `message`.
+MeshPart unpack(const MeshHeader& header, std::span<const std::byte> message);
 
 }  // namespace maki::sites

@@ -1,4 +1,4 @@
-#include "wan/sites/mesh_part.hpp"
+#include "wan/sites/mesh_codec.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -5,9 +5,9 @@
 #include <chrono>
 
 #include "wan/net/quantity.hpp"
-#include "wan/sites/link_plan.hpp"
 #include "wan/sites/net_ring_core.hpp"
-#include "wan/sites/translate_errors.hpp"
+#include "wan/sites/ring.hpp"
+#include "wan/sites/ring_plan.hpp"
 
 namespace maki::sites {
 namespace {

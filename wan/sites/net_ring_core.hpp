@@ -1,5 +1,5 @@
-// The implementation of NetRing. net_ring.cpp: beginning, calls, end; net_ring_lanes.cpp: messages in transit;
-// net_ring_loss.cpp: the loss of a site.
+// The implementation of NetRing. net_ring.cpp: beginning, calls, end; net_ring_lanes.cpp: messages in
+// transit, and the loss of a site.
 #pragma once
 
 #include <atomic>
@@ -76,7 +76,6 @@ class NetRing::Core {
   void fail_lane(Lane& lane, const std::exception& error);
   void count_passed_on(Phase phase, std::size_t bytes);
 
-  // net_ring_loss.cpp
   // On the first failure wakes all waiting threads with `error`, and notifies the neighbours except `informed`.
   void fail(std::exception_ptr error, const std::string& text, const Link* informed);
   void report_loss(const Link& link, const wan::PathError& error);

@@ -5,10 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/error.hpp"
+#include "wan/net/error.hpp"
 
 namespace maki::sites {
 
@@ -65,5 +68,27 @@ class Ring {
   // A regular end: waits until all sent messages have arrived; the other sites do not take it for a loss.
   virtual void close() = 0;
 };
+
+// Rings whose sites are all in this process, for tests: send() puts messages into the receiver's memory.
+
+// One ring object for each site. receive() waits for other threads; where one thread drives all sites, it has to send
+// every message before it receives it.
+std::vector<std::unique_ptr<Ring>> make_memory_rings(int count);
+
+// The boundary between the errors of wan/net, which is a library of its own, and those of the application.
+
+// The result of `call`. A wan::Error that leaves it becomes an Error: describe(text) gives it, or the text alone is it.
+template <class Call, class Describe>
+decltype(auto) translate_errors(Call&& call, Describe&& describe) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (const wan::Error& error) {
+    throw describe(error.what());
+  }
+}
+template <class Call>
+decltype(auto) translate_errors(Call&& call) {
+  return translate_errors(std::forward<Call>(call), [](const std::string& text) { return Error(text); });
+}
 
 }  // namespace maki::sites

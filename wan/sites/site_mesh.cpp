@@ -5,7 +5,7 @@
 #include <cmath>
 #include <exception>
 
-#include "wan/sites/mesh_part.hpp"
+#include "wan/sites/mesh_codec.hpp"
 
 namespace maki::sites {
 namespace {

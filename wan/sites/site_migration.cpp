@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 
 namespace maki::sites {

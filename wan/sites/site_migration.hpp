@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "host/domain/migrate.hpp"
-#include "host/domain/packing.hpp"
 #include "wan/sites/sites.hpp"
 #include "wan/sites/slabs.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "host/let/forest.hpp"
 #include "host/let/whole_cells.hpp"
-#include "kernels/device/timer.hpp"
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "wan/sites/tree_message.hpp"
 

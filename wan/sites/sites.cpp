@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki::sites {
 namespace {

@@ -1,5 +1,5 @@
 // maki model: how long a step will take, where, and what limits it. No run is made.
-#include "src/cli/model/model_commands.hpp"
+#include "src/cli/commands.hpp"
 
 #include <optional>
 

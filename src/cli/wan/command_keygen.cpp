@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
-#include "src/cli/wan/wan_commands.hpp"
+#include "src/cli/commands.hpp"
 #include "wan/net/secure/key.hpp"
 
 namespace maki {
+
 namespace {
 
 struct Options {
@@ -32,6 +33,18 @@ void add_wan_keygen(CLI::App& wan) {
       add_command(wan, "keygen", "Make a key file that the two ends of a path share; never overwrites one",
                   "maki wan keygen site.key", options, make_key);
   command->add_option("FILE", options->file, "file to write")->required();
+}
+
+void add_wan_commands(CLI::App& program) {
+  CLI::App* wan = program.add_subcommand("wan", "Join sites across the wide area: keys, measuring, copying, relaying");
+  wan->require_subcommand(1);
+  wan->footer("\nExample:\n  maki wan keygen site.key\n  maki wan COMMAND --help\n");
+  add_wan_keygen(*wan);
+  add_wan_bench(*wan);
+  add_wan_copy(*wan);
+  add_wan_serve(*wan);
+  add_wan_sync(*wan);
+  add_wan_relay(*wan);
 }
 
 }  // namespace maki

@@ -7,8 +7,8 @@
 #include <csignal>
 #include <ctime>
 
-#include "src/cli/wan/wan_commands.hpp"
-#include "src/config/path_keys.hpp"
+#include "src/cli/commands.hpp"
+#include "src/config/text.hpp"
 #include "wan/net/error.hpp"
 #include "wan/net/quantity.hpp"
 #include "wan/net/relay/relay.hpp"

@@ -7,11 +7,9 @@
 #include <csignal>
 
 #include "kernels/error.hpp"
+#include "src/cli/commands.hpp"
 #include "src/cli/wan/copy_screen.hpp"
 #include "src/cli/wan/path_options.hpp"
-#include "src/cli/wan/remote_path.hpp"
-#include "src/cli/wan/share_options.hpp"
-#include "src/cli/wan/wan_commands.hpp"
 #include "wan/net/copy/client.hpp"
 #include "wan/net/copy/server.hpp"
 #include "wan/net/copy/sync.hpp"

@@ -1,13 +1,17 @@
-// The options that all `maki wan` commands share, and the file that may hold them: a [path] table.
+// The options of `maki wan` commands: those that all share, with the file that may hold them (a [path] table); who may
+// have which folder (`maki wan serve`); and how a file at another site is named.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "src/config/path_keys.hpp"
+#include "src/config/text.hpp"
+#include "wan/net/copy/server.hpp"
+#include "wan/net/settings.hpp"
 
 namespace maki {
 
@@ -31,5 +35,39 @@ void read_path_table(const std::string& text, const std::string& name, PathChoic
 
 // A [path] table of what differs from the defaults: to paste, and to be read again.
 std::string path_toml(const PathChoices& choices);
+
+// What a command line said: keep it alive until the command has run.
+struct ShareOptions {
+  std::string root = {};
+  bool read_only = false;
+  std::vector<std::string> allowed = {};  // "KEYFILE:ROOT[:ro|:rw]"
+};
+
+void add_share_options(CLI::App& command, ShareOptions& options);
+
+struct Allowed {
+  std::string who;  // a key file, or the name in a certificate
+  std::string root;
+  bool read_only = true;
+};
+// Throws Error where it is not KEYFILE:ROOT[:ro|:rw].
+Allowed parse_allowed(const std::string& text);
+
+std::vector<std::string> keys_of(const ShareOptions& options);
+// Each of --allow gets its own folder, all others that `security` lets in --root. The last of security.key_files are
+// keys_of(options), unless certificates are used. Throws Error where somebody has no folder, or a folder nobody.
+void set_shares(const ShareOptions& options, const wan::Security& security, wan::copy::ServerOptions& server);
+// One line for each peer and the folder that it may access.
+std::vector<std::string> shares_text(const wan::copy::ServerOptions& server);
+
+// HOST:PORT/path: a file or folder that another site serves.
+struct RemotePath {
+  wan::Endpoint host;
+  std::string path;  // below the root that is served; what follows the first slash
+};
+
+// Nothing for what is a path of this machine: no port in front, or "./" to say so. "[::1]:6000/a", "host:6000" (the
+// root).
+std::optional<RemotePath> parse_remote(const std::string& text);
 
 }  // namespace maki

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/cooperative.cuh"
-#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/launch.cuh"
 
 namespace gpu_model {
 

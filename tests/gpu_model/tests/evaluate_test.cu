@@ -3,8 +3,8 @@
 
 #include <cstring>
 
+#include "kernels/device/buffer.hpp"
 #include "kernels/force/evaluate_lanes.cuh"
-#include "kernels/particles/vector_array.hpp"
 #include "tests/kernels/force/random_lists.hpp"
 #include "tests/test_stream.hpp"
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/particles/vector_array.hpp"
 #include "tests/gpu_model/tests/mesh_sets.hpp"
 #include "tests/test_stream.hpp"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 
 namespace maki {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/mesh/mesh.hpp"
-#include "kernels/particles/morton.hpp"
+#include "kernels/particles/particles.hpp"
 
 namespace maki::test {
 

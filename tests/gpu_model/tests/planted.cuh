@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/device/cooperative.cuh"
-#include "kernels/device/cuda_check.cuh"
+#include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
 #include "tests/gpu_model/tests/faults.hpp"
 

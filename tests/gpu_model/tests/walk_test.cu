@@ -7,7 +7,6 @@
 
 #include "kernels/tree/walk_cpu.hpp"
 #include "kernels/tree/walk_cuda.cuh"
-#include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 
 namespace maki {

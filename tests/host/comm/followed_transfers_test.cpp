@@ -1,6 +1,6 @@
 // Transfers that streams wait for, and what waiting for a stream makes of them. On the CPU no stream waits.
 #if defined(MAKI_BACKEND_CUDA)
-#include "host/comm/followed_transfers.hpp"
+#include "host/comm/payload_transfer.hpp"
 
 #include <gtest/gtest.h>
 

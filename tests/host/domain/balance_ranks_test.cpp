@@ -3,10 +3,9 @@
 
 #include <algorithm>
 
-#include "host/domain/cost_sums.hpp"
 #include "host/domain/migrate.hpp"
 #include "host/domain/sampling.hpp"
-#include "kernels/particles/morton.hpp"
+#include "kernels/particles/particles.hpp"
 #include "tests/host/domain/sets_ranks.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"

@@ -1,4 +1,4 @@
-#include "host/domain/packing.hpp"
+#include "host/domain/migrate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 #include <random>
 #include <string>
 
-#include "host/fft/mass_unit.hpp"
 #include "host/fft/particle_brick.hpp"
 #include "host/fft/pencil_fft.hpp"
 #include "kernels/error.hpp"

@@ -6,7 +6,7 @@
 
 #include "tests/host/let/expected_sizes.hpp"
 #include "tests/host/let/let_set_ranks.hpp"
-#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 
 namespace maki {
 namespace {

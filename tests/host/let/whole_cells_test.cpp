@@ -15,7 +15,6 @@
 #include "host/let/local_essential_tree.hpp"
 #include "kernels/particles/joined_sources.hpp"
 #include "kernels/tree/octree.hpp"
-#include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"
 

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "host/measure/power_spectrum.hpp"
-#include "host/measure/projection.hpp"
+#include "host/measure/over_ranks.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
 #include "tests/test_stream.hpp"

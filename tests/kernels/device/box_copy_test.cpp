@@ -1,4 +1,4 @@
-#include "kernels/device/box_copy.hpp"
+#include "kernels/device/algorithms.hpp"
 
 #include <gtest/gtest.h>
 

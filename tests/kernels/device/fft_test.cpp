@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
+#include <cstring>
 #include <numbers>
 
 #include "kernels/device/buffer.hpp"
@@ -12,6 +13,7 @@
 #include "tests/test_stream.hpp"
 
 namespace maki {
+
 namespace {
 
 // value at (x, y, z) of a field without symmetry
@@ -91,4 +93,153 @@ TEST(RealFft3d, WisdomSurvivesAFile) {
 }
 
 }  // namespace
+
+namespace {
+
+float value(std::size_t line, int x) { return std::sin(1.7f * x + 0.3f * line) + 0.1f * ((x * 7 + line * 3) % 11); }
+
+std::complex<double> wave(int m, int k, int x) { return std::polar(1.0, -2 * std::numbers::pi * (k * x % m) / m); }
+
+std::vector<float> real_lines(const LineFft& fft, std::size_t lines) {
+  std::vector<float> host(fft.real_row() * fft.padded(lines), 0.0f);
+  for (std::size_t line = 0; line < lines; ++line)
+    for (int x = 0; x < fft.cells(); ++x) host[fft.real_row() * line + x] = value(line, x);
+  return host;
+}
+
+class LineFftSizes : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(EvenSizes, LineFftSizes, testing::Values(2, 4, 14, 30, 46, 64));
+
+TEST_P(LineFftSizes, RealLinesMatchThePlainSum) {
+  const int m = GetParam();
+  const std::size_t lines = 3;
+  const Stream& stream = test::test_stream();
+  LineFft fft(m);
+  const std::vector<float> host = real_lines(fft, lines);
+  DeviceBuffer<float> values("test.lines");
+  values.upload(stream, host);
+  fft.real_to_modes(stream, values.data(), lines);
+  const std::vector<float> modes = values.download(stream);
+  for (std::size_t line = 0; line < lines; ++line) {
+    for (int k = 0; k <= m / 2; ++k) {
+      std::complex<double> sum = 0;
+      for (int x = 0; x < m; ++x) sum += double(value(line, x)) * wave(m, k, x);
+      EXPECT_NEAR(modes[fft.real_row() * line + 2 * k], sum.real(), 1e-6 * m);
+      EXPECT_NEAR(modes[fft.real_row() * line + 2 * k + 1], sum.imag(), 1e-6 * m);
+    }
+  }
+  fft.modes_to_real(stream, values.data(), lines);
+  const std::vector<float> after = values.download(stream);
+  for (std::size_t line = 0; line < lines; ++line)
+    for (int x = 0; x < m; ++x) EXPECT_NEAR(after[fft.real_row() * line + x] / m, value(line, x), 2e-6);
+}
+
+TEST_P(LineFftSizes, ComplexLinesMatchThePlainSum) {
+  const int m = GetParam();
+  const Stream& stream = test::test_stream();
+  LineFft fft(m);
+  std::vector<float> host(fft.complex_row() * fft.padded(2), 0.0f);
+  for (std::size_t line = 0; line < 2; ++line)
+    for (int x = 0; x < 2 * m; ++x) host[fft.complex_row() * line + x] = value(line, x);
+  DeviceBuffer<float> values("test.lines");
+  values.upload(stream, host);
+  fft.forward(stream, values.data(), 2);
+  const std::vector<float> modes = values.download(stream);
+  for (int k = 0; k < m; ++k) {
+    std::complex<double> sum = 0;
+    for (int x = 0; x < m; ++x) sum += std::complex<double>(value(1, 2 * x), value(1, 2 * x + 1)) * wave(m, k, x);
+    EXPECT_NEAR(modes[fft.complex_row() + 2 * k], sum.real(), 2e-6 * m);
+    EXPECT_NEAR(modes[fft.complex_row() + 2 * k + 1], sum.imag(), 2e-6 * m);
+  }
+  fft.backward(stream, values.data(), 2);
+  const std::vector<float> after = values.download(stream);
+  for (int x = 0; x < 2 * m; ++x) EXPECT_NEAR(after[fft.complex_row() + x] / m, value(1, x), 3e-6);
+}
+
+// Equal lines at different places, among different numbers of lines, after plans that were measured.
+TEST(LineFft, ALineDoesNotDependOnItsPlace) {
+  const int m = 30;
+  const Stream& stream = test::test_stream();
+  LineFft before(m);
+  const RealFft3d teaches_the_planner(m, FftPlanning::kMeasure);
+  LineFft after(m);
+  std::vector<float> first;
+  for (LineFft* fft : {&before, &after}) {
+    for (std::size_t lines : {1, 5, 8, 67}) {
+      std::vector<float> host(fft->complex_row() * fft->padded(lines), 0.0f);
+      for (std::size_t line = 0; line < lines; ++line)
+        for (int x = 0; x < 2 * m; ++x) host[fft->complex_row() * line + x] = value(0, x);
+      DeviceBuffer<float> values("test.lines");
+      values.upload(stream, host);
+      fft->forward(stream, values.data(), lines);
+      fft->backward(stream, values.data(), lines);
+      fft->forward(stream, values.data(), lines);
+      const std::vector<float> modes = values.download(stream);
+      if (first.empty()) first.assign(modes.begin(), modes.begin() + 2 * m);
+      for (std::size_t line = 0; line < lines; ++line)
+        ASSERT_EQ(0, std::memcmp(first.data(), &modes[fft->complex_row() * line], 2 * m * sizeof(float)));
+    }
+  }
+}
+
+TEST_P(LineFftSizes, BetweenTwoArraysAsInPlace) {
+  const int m = GetParam();
+  const std::size_t lines = 3;
+  const Stream& stream = test::test_stream();
+  LineFft fft(m);
+  const std::vector<float> host = real_lines(fft, lines);
+  DeviceBuffer<float> here("test.lines"), from("test.from"), to("test.to", host.size());
+  here.upload(stream, host);
+  from.upload(stream, host);
+  fft.real_to_modes(stream, here.data(), lines);
+  fft.real_to_modes(stream, from.data(), to.data(), lines);
+  const auto row_of = [&](const std::vector<float>& values, std::size_t line, int numbers) {
+    const auto begin = values.begin() + static_cast<long>(fft.real_row() * line);
+    return std::vector<float>(begin, begin + numbers);
+  };
+  std::vector<float> expected = here.download(stream), found = to.download(stream);
+  for (std::size_t line = 0; line < lines; ++line) EXPECT_EQ(row_of(found, line, m + 2), row_of(expected, line, m + 2));
+  fft.modes_to_real(stream, here.data(), lines);
+  fft.modes_to_real(stream, to.data(), from.data(), lines);
+  expected = here.download(stream), found = from.download(stream);
+  for (std::size_t line = 0; line < lines; ++line) EXPECT_EQ(row_of(found, line, m), row_of(expected, line, m));
+}
+
+void expect_complex_lines_as_in_place(int m) {
+  const std::size_t lines = 3;
+  const Stream& stream = test::test_stream();
+  LineFft fft(m);
+  std::vector<float> host(fft.complex_row() * fft.padded(lines));
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<float>(value(i / 5, static_cast<int>(i % 71)));
+  DeviceBuffer<float> here("test.lines"), from("test.from"), to("test.to", host.size());
+  const auto used = [&](const DeviceBuffer<float>& buffer) {
+    const std::vector<float> values = buffer.download(stream);
+    std::vector<float> kept;
+    for (std::size_t line = 0; line < lines; ++line)
+      for (int i = 0; i < 2 * m; ++i) kept.push_back(values[fft.complex_row() * line + static_cast<std::size_t>(i)]);
+    return kept;
+  };
+  for (bool forward : {true, false}) {
+    here.upload(stream, host);
+    from.upload(stream, host);
+    if (forward) {
+      fft.forward(stream, here.data(), lines);
+      fft.forward(stream, from.data(), to.data(), lines);
+    } else {
+      fft.backward(stream, here.data(), lines);
+      fft.backward(stream, from.data(), to.data(), lines);
+    }
+    EXPECT_EQ(used(to), used(here));
+  }
+}
+
+TEST_P(LineFftSizes, ComplexLinesBetweenTwoArraysAsInPlace) { expect_complex_lines_as_in_place(GetParam()); }
+
+TEST(LineFft, RefusesOddSizes) {
+  EXPECT_THROW(LineFft(15), Error);
+  EXPECT_THROW(LineFft(0), Error);
+}
+
+}  // namespace
+
 }  // namespace maki

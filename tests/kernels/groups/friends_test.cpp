@@ -11,9 +11,9 @@
 
 #include "kernels/device/device.hpp"
 #include "kernels/error.hpp"
-#include "kernels/particles/morton.hpp"
+#include "kernels/particles/particles.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
-#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

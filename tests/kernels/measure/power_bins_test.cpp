@@ -1,4 +1,4 @@
-#include "kernels/measure/power_bins.hpp"
+#include "kernels/measure/power_parts.cuh"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/particles/morton.hpp"
-#include "tests/kernels/tree/sets.hpp"
+#include "kernels/particles/particles.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

@@ -9,7 +9,7 @@
 #include "kernels/tree/leaf_walk.hpp"
 #include "kernels/tree/octree.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
-#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

@@ -3,7 +3,6 @@
 
 #include "kernels/tree/opening.hpp"
 #include "kernels/tree/walk_cpu.hpp"
-#include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 
 namespace maki {

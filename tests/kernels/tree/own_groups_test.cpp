@@ -7,7 +7,6 @@
 #include <functional>
 #include <vector>
 
-#include "tests/kernels/tree/sets.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
 
 namespace maki {

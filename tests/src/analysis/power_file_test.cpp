@@ -1,4 +1,4 @@
-#include "src/analysis/power_file.hpp"
+#include "src/analysis/product_files.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,17 +2,37 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "tests/places.hpp"
-#include "tests/src/cli/call.hpp"
 
 namespace maki::test {
+
+// Runs a command and takes what it says.
+struct CallResult {
+  int code = -1;       // exit code; stays where a signal ended it
+  std::string output;  // both streams
+};
+
+inline CallResult call_shell(const std::string& command) {
+  CallResult result;
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return result;
+  std::array<char, 4096> buffer;
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    result.output.append(buffer.data(), count);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+  return result;
+}
 
 namespace fs = std::filesystem;
 

@@ -7,6 +7,7 @@
 
 #include "kernels/error.hpp"
 #include "src/model/reports.hpp"
+#include "tests/messages.hpp"
 #include "tests/places.hpp"
 
 namespace maki::model {
@@ -17,12 +18,7 @@ const std::string kNetwork =
 const std::string kSite = "[[site]]\nname = \"one\"\ntree = 5e-9\nfft = 4e-9\nmesh = 1e-6\n";
 
 std::string complaint(const std::string& text) {
-  try {
-    parse_machine(text, "machine.toml");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { parse_machine(text, "machine.toml"); });
 }
 
 TEST(MachineFile, ReadsNumbersAndUnits) {

@@ -9,26 +9,20 @@
 
 #include "kernels/error.hpp"
 #include "src/config/keys.hpp"
-#include "src/config/print.hpp"
+#include "src/config/quantity.hpp"
+#include "tests/messages.hpp"
 #include "tests/places.hpp"
 
 namespace maki {
+
 namespace {
+
+using test::error_of;
+using test::expect_contains;
 
 // The message with which a configuration is refused, or "".
 std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  try {
-    parse_config(text, "run.toml", overrides);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-void expect_words(const std::string& message, const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    EXPECT_NE(message.find(word), std::string::npos) << "'" << word << "' is missing in: " << message;
-  }
+  return error_of([&] { parse_config(text, "run.toml", overrides); });
 }
 
 TEST(ParseConfig, ReadsEveryTypeOfValue) {
@@ -66,63 +60,58 @@ TEST(ParseConfig, ReadsEveryTypeOfValue) {
 }
 
 TEST(ParseConfig, UnknownKeysNameFileLineAndNearest) {
-  expect_words(refusal("[run]\n\n[gravity]\nsofening = 3\n"),
-               {"run.toml line 4", "'gravity.sofening'", "'gravity.softening'"});
-  expect_words(refusal("[cosmology]\nHubbleParam = 0.7\n"), {"line 2", "'cosmology.hubble_param'"});
-  expect_words(refusal("[cosmology]\nOmegaLambda = 0.7\n"), {"'cosmology.omega_lambda'"});
-  expect_words(refusal("[run]\ntheta = 0.5\n"), {"'gravity.theta'"});     // right name, wrong section
-  expect_words(refusal("[gravty]\ntheta = 0.5\n"), {"'gravity.theta'"});  // wrong section
-  expect_words(refusal("softening = 0.5\n"), {"line 1", "'gravity.softening'"});
+  expect_contains(refusal("[run]\n\n[gravity]\nsofening = 3\n"),
+                  {"run.toml line 4", "'gravity.sofening'", "'gravity.softening'"});
+  expect_contains(refusal("[cosmology]\nHubbleParam = 0.7\n"), {"line 2", "'cosmology.hubble_param'"});
+  expect_contains(refusal("[cosmology]\nOmegaLambda = 0.7\n"), {"'cosmology.omega_lambda'"});
+  expect_contains(refusal("[run]\ntheta = 0.5\n"), {"'gravity.theta'"});     // right name, wrong section
+  expect_contains(refusal("[gravty]\ntheta = 0.5\n"), {"'gravity.theta'"});  // wrong section
+  expect_contains(refusal("softening = 0.5\n"), {"line 1", "'gravity.softening'"});
 }
 
 TEST(ParseConfig, WrongTypesSayWhatWasExpected) {
-  expect_words(refusal("[gravity]\ntheta = \"wide\"\n"),
-               {"run.toml line 2", "gravity.theta", "\"wide\"", "a number", "0.05 to 1.5"});
-  expect_words(refusal("[gravity]\nmesh = 64.5\n"), {"gravity.mesh", "64.5", "an integer"});
-  expect_words(refusal("[run]\noverwrite = 1\n"), {"run.overwrite", "true or false"});
-  expect_words(refusal("[run]\nname = 3\n"), {"run.name", "text in quotes"});
-  expect_words(refusal("[run]\nkind = \"cosmolgy\"\n"), {"run.kind", "\"cosmolgy\"", "\"cosmology\", \"isolated\""});
-  expect_words(refusal("[output]\nredshifts = 3\n"), {"output.redshifts", "a list of numbers"});
-  expect_words(refusal("[output]\nredshifts = [3, \"x\"]\n"), {"output.redshifts", "numbers"});
-  expect_words(refusal("[run]\nname = 1979-05-27\n"), {"run.name"});
-  expect_words(refusal("[run.name]\nx = 1\n"), {"run.name"});
+  expect_contains(refusal("[gravity]\ntheta = \"wide\"\n"),
+                  {"run.toml line 2", "gravity.theta", "\"wide\"", "a number", "0.05 to 1.5"});
+  expect_contains(refusal("[gravity]\nmesh = 64.5\n"), {"gravity.mesh", "64.5", "an integer"});
+  expect_contains(refusal("[run]\noverwrite = 1\n"), {"run.overwrite", "true or false"});
+  expect_contains(refusal("[run]\nname = 3\n"), {"run.name", "text in quotes"});
+  expect_contains(refusal("[run]\nkind = \"cosmolgy\"\n"), {"run.kind", "\"cosmolgy\"", "\"cosmology\", \"isolated\""});
+  expect_contains(refusal("[output]\nredshifts = 3\n"), {"output.redshifts", "a list of numbers"});
+  expect_contains(refusal("[output]\nredshifts = [3, \"x\"]\n"), {"output.redshifts", "numbers"});
+  expect_contains(refusal("[run]\nname = 1979-05-27\n"), {"run.name"});
+  expect_contains(refusal("[run.name]\nx = 1\n"), {"run.name"});
 }
 
 TEST(ParseConfig, RangesAreChecked) {
-  expect_words(refusal("[gravity]\ntheta = 7\n"), {"run.toml line 2", "gravity.theta", "7", "0.05 to 1.5"});
-  expect_words(refusal("[gravity]\ntheta = nan\n"), {"gravity.theta", "nan"});
-  expect_words(refusal("[box]\nsize = \"-5 Mpc/h\"\n"), {"box.size", "above 0"});
-  expect_words(refusal("[box]\nsize = inf\n"), {"box.size"});
-  expect_words(refusal("[initial]\nredshift = 0\n"), {"initial.redshift", "above 0, at most 1000"});
-  expect_words(refusal("[output]\nredshifts = [1, -3]\n"), {"output.redshifts", "-3"});
-  expect_words(refusal("[output]\ncompression = 10\n"), {"output.compression", "0 to 9"});
+  expect_contains(refusal("[gravity]\ntheta = 7\n"), {"run.toml line 2", "gravity.theta", "7", "0.05 to 1.5"});
+  expect_contains(refusal("[gravity]\ntheta = nan\n"), {"gravity.theta", "nan"});
+  expect_contains(refusal("[box]\nsize = \"-5 Mpc/h\"\n"), {"box.size", "above 0"});
+  expect_contains(refusal("[box]\nsize = inf\n"), {"box.size"});
+  expect_contains(refusal("[initial]\nredshift = 0\n"), {"initial.redshift", "above 0, at most 1000"});
+  expect_contains(refusal("[output]\nredshifts = [1, -3]\n"), {"output.redshifts", "-3"});
+  expect_contains(refusal("[output]\ncompression = 10\n"), {"output.compression", "0 to 9"});
 }
 
 TEST(ParseConfig, UnitsAreChecked) {
-  expect_words(refusal("[box]\nsize = \"50 Mcp/h\"\n"), {"line 2", "box.size", "'Mcp/h'", "Mpc/h"});
-  expect_words(refusal("[box]\nsize = \"50 s\"\n"), {"box.size", "length"});
-  expect_words(refusal("[box]\nsize = \"large\"\n"), {"box.size", "'large'", "number"});
+  expect_contains(refusal("[box]\nsize = \"50 Mcp/h\"\n"), {"line 2", "box.size", "'Mcp/h'", "Mpc/h"});
+  expect_contains(refusal("[box]\nsize = \"50 s\"\n"), {"box.size", "length"});
+  expect_contains(refusal("[box]\nsize = \"large\"\n"), {"box.size", "'large'", "number"});
 }
 
 TEST(ParseConfig, NoTomlIsAnErrorWithItsLine) {
-  expect_words(refusal("[run]\nname = \n"), {"run.toml line 2", "TOML"});
-  expect_words(refusal("[run]\nname = \"a\"\nname = \"b\"\n"), {"run.toml line 3", "TOML"});
+  expect_contains(refusal("[run]\nname = \n"), {"run.toml line 2", "TOML"});
+  expect_contains(refusal("[run]\nname = \"a\"\nname = \"b\"\n"), {"run.toml line 3", "TOML"});
 }
 
 TEST(ParseConfig, KeysWithoutMeaningForTheRunAreRefused) {
-  expect_words(refusal("[run]\nkind = \"isolated\"\n[cosmology]\nomega0 = 0.3\n"),
-               {"line 4", "cosmology.omega0", "isolated"});
-  expect_words(refusal("[initial]\neccentricity = 0.3\n"), {"line 2", "initial.eccentricity", "lpt"});
-  expect_words(refusal("", {"time.end_time=3"}), {"command line", "time.end_time"});
+  expect_contains(refusal("[run]\nkind = \"isolated\"\n[cosmology]\nomega0 = 0.3\n"),
+                  {"line 4", "cosmology.omega0", "isolated"});
+  expect_contains(refusal("[initial]\neccentricity = 0.3\n"), {"line 2", "initial.eccentricity", "lpt"});
+  expect_contains(refusal("", {"time.end_time=3"}), {"command line", "time.end_time"});
 }
 
 TEST(ParseConfig, MissingFilesAreNamed) {
-  try {
-    load_config("/nonexistent/run.toml");
-    FAIL();
-  } catch (const Error& error) {
-    expect_words(error.what(), {"/nonexistent/run.toml", "no such file"});
-  }
+  expect_contains(error_of([&] { load_config("/nonexistent/run.toml"); }), {"/nonexistent/run.toml", "no such file"});
   EXPECT_THROW(load_config("/"), Error);
 }
 
@@ -140,12 +129,12 @@ TEST(ParseConfig, OverridesGoThroughTheSameChecks) {
   EXPECT_TRUE(config.run.overwrite);
   EXPECT_EQ(config.gravity.softening, (Quantity{3, "kpc"}));
 
-  expect_words(refusal("", {"gravity.thta=0.4"}), {"command line", "'gravity.thta'", "'gravity.theta'"});
-  expect_words(refusal("", {"thta=0.4"}), {"command line", "'gravity.theta'"});
-  expect_words(refusal("", {"theta=7"}), {"command line", "gravity.theta", "7", "0.05 to 1.5"});
-  expect_words(refusal("", {"theta=a b"}), {"command line", "gravity.theta", "a b"});
-  expect_words(refusal("", {"kind=isolated"}), {"run.kind", "initial.kind"});
-  expect_words(refusal("", {"theta"}), {"'theta'", "section.key=value"});
+  expect_contains(refusal("", {"gravity.thta=0.4"}), {"command line", "'gravity.thta'", "'gravity.theta'"});
+  expect_contains(refusal("", {"thta=0.4"}), {"command line", "'gravity.theta'"});
+  expect_contains(refusal("", {"theta=7"}), {"command line", "gravity.theta", "7", "0.05 to 1.5"});
+  expect_contains(refusal("", {"theta=a b"}), {"command line", "gravity.theta", "a b"});
+  expect_contains(refusal("", {"kind=isolated"}), {"run.kind", "initial.kind"});
+  expect_contains(refusal("", {"theta"}), {"'theta'", "section.key=value"});
 }
 
 TEST(PrintConfig, DumpParsesToTheSameConfiguration) {
@@ -213,4 +202,62 @@ TEST(Configs, EveryOneParses) {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr double kH = 0.7;
+
+double length(const std::string& text, const UnitSystem& units) {
+  return in_units(parse_quantity(text, Dimension::kLength), Dimension::kLength, "Mpc/h", units, kH);
+}
+
+TEST(Quantity, ReadsNumbersWithUnits) {
+  EXPECT_EQ(parse_quantity("50 Mpc/h", Dimension::kLength), (Quantity{50, "Mpc/h"}));
+  EXPECT_EQ(parse_quantity("50Mpc/h", Dimension::kLength), (Quantity{50, "Mpc/h"}));
+  EXPECT_EQ(parse_quantity("1e10 Msun", Dimension::kMass), (Quantity{1e10, "Msun"}));
+  EXPECT_EQ(parse_quantity("3", Dimension::kLength), (Quantity{3, ""}));
+  EXPECT_THROW(parse_quantity("", Dimension::kLength), Error);
+  EXPECT_THROW(parse_quantity("Mpc", Dimension::kLength), Error);
+  EXPECT_THROW(parse_quantity("3 Mpc x", Dimension::kLength), Error);
+  EXPECT_THROW(parse_quantity("inf Mpc", Dimension::kLength), Error);
+  EXPECT_THROW(parse_quantity("3 min", Dimension::kLength), Error);
+}
+
+TEST(Quantity, WritesWhatItReads) {
+  for (const Quantity& quantity :
+       {Quantity{0.1, "kpc/h"}, Quantity{1.0 / 3, "Gpc"}, Quantity{1e300, "AU"}, Quantity{7, ""}}) {
+    EXPECT_EQ(parse_quantity(to_string(quantity), Dimension::kLength), quantity);
+  }
+}
+
+TEST(Quantity, ConvertsToUnitsWithAndWithoutH) {
+  const UnitSystem mpc_h;
+  EXPECT_EQ(length("50 Mpc/h", mpc_h), 50);  // exactly
+  EXPECT_EQ(length("50", mpc_h), 50);
+  EXPECT_NEAR(length("20 kpc/h", mpc_h), 0.02, 1e-17);
+  EXPECT_NEAR(length("30 Mpc", mpc_h), 30 * kH, 1e-14);
+  UnitSystem kpc = mpc_h;
+  kpc.length_cgs *= 1e-3;
+  kpc.with_h = false;
+  EXPECT_NEAR(length("7 Mpc/h", kpc), 7000 / kH, 1e-10);
+  EXPECT_NEAR(length("1 pc", kpc), 1e-3, 1e-17);
+  EXPECT_NEAR(in_units({1e10, "Msun"}, Dimension::kMass, "", mpc_h, kH), kH, 1e-12);
+  // Mpc/(km/s) is 977.79 Gyr.
+  EXPECT_NEAR(in_units({977.7922, "Gyr"}, Dimension::kTime, "", mpc_h, 1), 1, 1e-6);
+}
+
+TEST(Quantity, PureNumbersTakeNoUnits) {
+  const UnitSystem pure{1, 1, 1, false};
+  EXPECT_EQ(in_units({0.3, ""}, Dimension::kLength, "", pure, 1), 0.3);
+  EXPECT_THROW(in_units({0.3, "kpc"}, Dimension::kLength, "", pure, 1), Error);
+}
+
+TEST(Quantity, WallTimeAndMemory) {
+  EXPECT_EQ(in_base({0.5, "h"}, Dimension::kWallTime, "s"), 1800);
+  EXPECT_EQ(in_base({90, ""}, Dimension::kWallTime, "s"), 90);
+  EXPECT_EQ(in_base({2, "GB"}, Dimension::kMemory, "B"), 2e9);
+}
+
+}  // namespace
+
 }  // namespace maki

@@ -9,10 +9,9 @@
 #include <iterator>
 
 #include "kernels/error.hpp"
-#include "src/config/check.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
-#include "src/config/print.hpp"
+#include "tests/messages.hpp"
 #include "tests/places.hpp"
 
 namespace maki {
@@ -26,12 +25,7 @@ Config box_50(const std::vector<std::string>& settings = {}) {
 
 std::string refusal(Config config, const InitialFacts& facts = {kCube64, nullptr, 0}) {
   std::vector<std::string> notes;
-  try {
-    resolve(config, facts, notes);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { resolve(config, facts, notes); });
 }
 
 TEST(Presets, FillOnlyWhatIsAuto) {

@@ -11,7 +11,7 @@
 #include "host/let/whole_cells.hpp"
 #include "kernels/tree/octree.hpp"
 #include "src/gravity/site_agreement.hpp"
-#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/src/gravity/shared_set.hpp"
 #include "tests/test_stream.hpp"

@@ -9,7 +9,7 @@
 #include "src/gravity/reference/ewald.hpp"
 #include "src/gravity/site_agreement.hpp"
 #include "tests/force_errors.hpp"
-#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/sites/sites_of_ranks.hpp"
 #include "tests/src/gravity/shared_set.hpp"
 #include "tests/test_stream.hpp"

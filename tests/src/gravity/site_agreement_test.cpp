@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "wan/sites/memory_ring.hpp"
+#include "wan/sites/ring.hpp"
 
 namespace maki {
 namespace {

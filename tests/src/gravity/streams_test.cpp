@@ -6,7 +6,7 @@
 #include "kernels/error.hpp"
 #include "src/gravity/gravity.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
-#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 
 namespace maki {
 namespace {

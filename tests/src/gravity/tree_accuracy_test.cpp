@@ -8,7 +8,7 @@
 #include "src/gravity/gravity.hpp"
 #include "tests/force_errors.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
-#include "tests/kernels/tree/sets.hpp"
+#include "tests/kernels/tree/tree_set.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "src/groups/find.hpp"
+#include "src/groups/catalogue.hpp"
 #include "tests/src/groups/halo.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/test_stream.hpp"

@@ -1,4 +1,4 @@
-// A scratch directory, a small snapshot, and the text of the Error that a call throws.
+// A scratch directory, a small snapshot, and calls in a child process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <string>
 
-#include "kernels/error.hpp"
 #include "src/io/snapshot.hpp"
+#include "tests/messages.hpp"
 
 namespace maki::test {
 
@@ -61,17 +61,6 @@ inline Provenance make_provenance() {
   return {"[box]\nsize = \"50 Mpc/h\"\n", "Maki 0.1.0", "0123456789ab", "g++ 12.2.0", "CPU, 2 threads"};
 }
 
-// The message of the Error that `call` throws; empty where it throws none.
-template <class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
 // Runs `call`, which returns a text, in a child process that may spoil its rights and limits; gives the text back.
 // The child leaves through exit(), so that exit handlers run; "died" where it crashed.
 template <class Call>
@@ -93,10 +82,6 @@ std::string in_child(Call call) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : text + " died";
-}
-
-inline void expect_contains(const std::string& text, std::initializer_list<const char*> parts) {
-  for (const char* part : parts) EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' in: " << text;
 }
 
 }  // namespace maki::test

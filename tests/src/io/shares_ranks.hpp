@@ -1,13 +1,16 @@
 // Snapshots over ranks: a directory that all ranks share, and shares of a set that all know.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "host/comm/agree.hpp"
+#include "host/comm/communicator.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "tests/src/io/io_helpers.hpp"
 
@@ -54,6 +57,29 @@ inline std::size_t begin_of(Shares how, std::size_t n, int rank, int ranks) {
 inline std::string contents(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& whole, const std::vector<T>& part, std::uint64_t first) {
+  return part.empty() || std::memcmp(whole.data() + first, part.data(), part.size() * sizeof(T)) == 0;
+}
+
+// Expects that the shares of all ranks, one after the other, are `whole` bit by bit. Collective.
+inline void expect_shares_of(const Snapshot& whole, const Snapshot& share, const Communicator& ranks) {
+  const Share rows = share_of(whole.size(), ranks.rank(), ranks.size());
+  ASSERT_EQ(share.positions.size(), rows.size());
+  ASSERT_EQ(share.velocities.size(), rows.size());
+  ASSERT_EQ(share.masses.size(), rows.size());
+  ASSERT_EQ(share.ids.size(), rows.size());
+  EXPECT_TRUE(same_bits(whole.positions, share.positions, rows.first));
+  EXPECT_TRUE(same_bits(whole.velocities, share.velocities, rows.first));
+  EXPECT_TRUE(same_bits(whole.masses, share.masses, rows.first));
+  EXPECT_TRUE(same_bits(whole.ids, share.ids, rows.first));
+  EXPECT_EQ(share.header.comoving, whole.header.comoving);
+  EXPECT_EQ(share.header.time, whole.header.time);
+  EXPECT_EQ(share.header.redshift, whole.header.redshift);
+  EXPECT_EQ(share.header.box_size, whole.header.box_size);
+  EXPECT_EQ(share.header.omega0, whole.header.omega0);
 }
 
 }  // namespace maki::test

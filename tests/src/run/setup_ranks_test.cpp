@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/config/parse.hpp"
-#include "src/config/print.hpp"
 #include "src/io/snapshot_io.hpp"
-#include "tests/src/ic/shares_ranks.hpp"
 #include "tests/src/io/shares_ranks.hpp"
 
 namespace maki {
@@ -22,7 +20,7 @@ void expect_same_run(const std::string& text, const std::vector<std::string>& se
   EXPECT_EQ(to_toml(run.config), to_toml(alone.config));
   EXPECT_EQ(run.notes, alone.notes);
   EXPECT_EQ(run.initial.header.gravitational_constant, alone.initial.header.gravitational_constant);
-  expect_shares_of(alone.initial, run.initial, world);
+  test::expect_shares_of(alone.initial, run.initial, world);
 }
 
 TEST(SetupRanks, EveryInitialConditionIsTheSame) {

@@ -8,8 +8,8 @@
 
 #include "kernels/error.hpp"
 #include "src/config/parse.hpp"
+#include "src/run/over_sites.hpp"
 #include "src/run/setup.hpp"
-#include "src/run/sites/site_share.hpp"
 #include "src/run/start_run.hpp"
 #include "src/simulation/simulation.hpp"
 #include "tests/sites/sites_of_ranks.hpp"

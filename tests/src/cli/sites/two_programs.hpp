@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tests/places.hpp"
-#include "tests/src/cli/call.hpp"
+#include "tests/src/cli/program_fixture.hpp"
 
 namespace maki::test {
 

@@ -9,10 +9,15 @@
 #include <fstream>
 
 #include "kernels/error.hpp"
+#include "tests/messages.hpp"
 #include "tests/places.hpp"
-#include "tests/src/cli/call.hpp"
+#include "tests/src/cli/program_fixture.hpp"
+#include "tests/wan/temporary_folder.hpp"
+#include "wan/net/secure/key.hpp"
 
 namespace {
+
+using maki::test::expect_contains;
 
 namespace fs = std::filesystem;
 using maki::PathChoices;
@@ -32,11 +37,6 @@ std::string complaint(const std::function<void()>& call) {
     return error.what();
   }
   return "none";
-}
-
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
 }
 
 TEST(PathOptions, CommandLineSetsEveryKey) {
@@ -121,24 +121,26 @@ TEST_F(PathFile, MistakesNameFileLineAndWhatWasMeant) {
     const std::string path = write(text);
     return complaint([&] { read_command_line("--insecure --config " + path); });
   };
-  expect_words(of_file("[path]\nstreams = 8\nsendchunk = 3\n"), {"path.toml line 3", "sendchunk", "'send_chunk'"});
-  expect_words(of_file("[path]\npaceing = 3\n"), {"line 2", "'pacing'"});
-  expect_words(of_file("[path]\n\nwindow = '4 Mb'\n"), {"line 3", "window", "'Mb'", "MB"});
-  expect_words(of_file("[path]\nstreams = 257\n"), {"line 2", "streams", "257", "1 to 256"});
-  expect_words(of_file("[path]\nstreams = [1, 2]\n"), {"line 2", "streams", "list"});
-  expect_words(of_file("[paths]\nstreams = 2\n"), {"line 1", "'paths'", "[path]"});
-  expect_words(of_file("streams = 2\n"), {"line 1", "'streams'", "[path]"});
-  expect_words(of_file("[path\n"), {"line 1", "TOML"});
-  expect_words(complaint([&] { read_command_line("--insecure --config " + file("none")); }), {"none", "no such file"});
+  expect_contains(of_file("[path]\nstreams = 8\nsendchunk = 3\n"), {"path.toml line 3", "sendchunk", "'send_chunk'"});
+  expect_contains(of_file("[path]\npaceing = 3\n"), {"line 2", "'pacing'"});
+  expect_contains(of_file("[path]\n\nwindow = '4 Mb'\n"), {"line 3", "window", "'Mb'", "MB"});
+  expect_contains(of_file("[path]\nstreams = 257\n"), {"line 2", "streams", "257", "1 to 256"});
+  expect_contains(of_file("[path]\nstreams = [1, 2]\n"), {"line 2", "streams", "list"});
+  expect_contains(of_file("[paths]\nstreams = 2\n"), {"line 1", "'paths'", "[path]"});
+  expect_contains(of_file("streams = 2\n"), {"line 1", "'streams'", "[path]"});
+  expect_contains(of_file("[path\n"), {"line 1", "TOML"});
+  expect_contains(complaint([&] { read_command_line("--insecure --config " + file("none")); }),
+                  {"none", "no such file"});
 }
 
 TEST(PathOptions, MistakesOnTheCommandLineNameTheOption) {
-  expect_words(complaint([] { read_command_line("--insecure --pacing 100"); }), {"--pacing", "no unit", "Mbit/s"});
-  expect_words(complaint([] { read_command_line("--insecure --local-ports 7000-6000"); }), {"--local-ports", "back"});
-  expect_words(complaint([] { read_command_line("--insecure --local-ports 70000"); }), {"--local-ports", "65535"});
-  expect_words(complaint([] { read_command_line("--insecure --relay gate"); }), {"--relay", "gate"});
-  expect_words(complaint([] { read_command_line("--insecure --relay gate:1 --relay-key k"); }), {"--relay-target"});
-  expect_words(complaint([] { read_command_line("--streams 3"); }), {"--key", "keygen", "--insecure"});
+  expect_contains(complaint([] { read_command_line("--insecure --pacing 100"); }), {"--pacing", "no unit", "Mbit/s"});
+  expect_contains(complaint([] { read_command_line("--insecure --local-ports 7000-6000"); }),
+                  {"--local-ports", "back"});
+  expect_contains(complaint([] { read_command_line("--insecure --local-ports 70000"); }), {"--local-ports", "65535"});
+  expect_contains(complaint([] { read_command_line("--insecure --relay gate"); }), {"--relay", "gate"});
+  expect_contains(complaint([] { read_command_line("--insecure --relay gate:1 --relay-key k"); }), {"--relay-target"});
+  expect_contains(complaint([] { read_command_line("--streams 3"); }), {"--key", "keygen", "--insecure"});
 }
 
 class WanProgram : public PathFile {
@@ -152,7 +154,7 @@ TEST_F(WanProgram, KeygenWritesAPrivateFileAndNeverOverOne) {
   const std::string key = file("site.key");
   const auto made = call("keygen " + key, "umask 0; ");
   EXPECT_EQ(made.code, 0) << made.output;
-  expect_words(made.output, {key, "bench"});
+  expect_contains(made.output, {key, "bench"});
   struct stat status {};
   ASSERT_EQ(stat(key.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0600u);
@@ -160,7 +162,7 @@ TEST_F(WanProgram, KeygenWritesAPrivateFileAndNeverOverOne) {
   const std::string text((std::istreambuf_iterator<char>(first)), {});
   const auto refused = call("keygen " + key);
   EXPECT_EQ(refused.code, 1) << refused.output;
-  expect_words(refused.output, {"maki: error:", key});
+  expect_contains(refused.output, {"maki: error:", key});
   std::ifstream second(key);
   EXPECT_EQ(std::string((std::istreambuf_iterator<char>(second)), {}), text);
   EXPECT_EQ(call("keygen " + file("no/such/place.key")).code, 1);
@@ -174,7 +176,7 @@ TEST_F(WanProgram, WrongUsageAndHelp) {
   for (const std::string command : {"keygen", "bench", "copy", "serve", "sync", "relay"}) {
     const auto help = call(command + " --help");
     EXPECT_EQ(help.code, 0);
-    expect_words(help.output, {"Example:", "maki wan " + command});
+    expect_contains(help.output, {"Example:", "maki wan " + command});
   }
 }
 
@@ -185,3 +187,112 @@ TEST_F(WanProgram, StartsNoMpi) {
 }
 
 }  // namespace
+
+// Who may have which folder, as a command line says it.
+
+namespace {
+
+using maki::wan::Security;
+using maki::wan::copy::ServerOptions;
+
+class Shares : public ::testing::Test {
+ protected:
+  std::string make_key(const std::string& name) const {
+    const std::string file = keys_ / name;
+    maki::wan::write_key(maki::wan::Key::make(), file);
+    return file;
+  }
+  // As run_serve() does it: `own` are the keys of --key.
+  ServerOptions set(const maki::ShareOptions& options, const std::vector<std::string>& own) const {
+    Security security;
+    security.key_files = own;
+    for (const std::string& file : maki::keys_of(options)) security.key_files.push_back(file);
+    ServerOptions server;
+    maki::set_shares(options, security, server);
+    return server;
+  }
+  static std::string id_of(const std::string& file) { return maki::wan::read_key(file).id; }
+  maki::wan::test::TemporaryFolder keys_;
+};
+
+TEST_F(Shares, NameAKeyAFolderAndWhatMayBeDone) {
+  const maki::Allowed plain = maki::parse_allowed("a.key:/data/x");
+  EXPECT_EQ(plain.who, "a.key");
+  EXPECT_EQ(plain.root, "/data/x");
+  EXPECT_TRUE(plain.read_only);
+  EXPECT_FALSE(maki::parse_allowed("a.key:data:rw").read_only);
+  EXPECT_TRUE(maki::parse_allowed("a.key:data:ro").read_only);
+  EXPECT_EQ(maki::parse_allowed("a.key:odd:name:rw").root, "odd:name");
+  for (const char* wrong : {"", "a.key", "a.key:", ":data", "a.key::rw"})
+    EXPECT_THROW(maki::parse_allowed(wrong), maki::Error) << wrong;
+}
+
+TEST_F(Shares, EachKeyGetsItsFolder) {
+  const std::string one = make_key("one"), two = make_key("two"), three = make_key("three");
+  const ServerOptions server =
+      set({.root = "all", .read_only = true, .allowed = {two + ":/two:rw", three + ":/three"}}, {one});
+  ASSERT_EQ(server.shares.size(), 3u);
+  EXPECT_EQ(server.shares.at(id_of(one)).root, "all");
+  EXPECT_TRUE(server.shares.at(id_of(one)).read_only);
+  EXPECT_EQ(server.shares.at(id_of(two)).root, "/two");
+  EXPECT_FALSE(server.shares.at(id_of(two)).read_only);
+  EXPECT_TRUE(server.shares.at(id_of(three)).read_only);
+  EXPECT_NE(server.shares.at(id_of(three)).holder.find("three"), std::string::npos);
+  EXPECT_FALSE(server.others);
+  EXPECT_EQ(maki::shares_text(server).size(), 3u);
+}
+
+TEST_F(Shares, NobodyIsForgotten) {
+  const std::string one = make_key("one"), two = make_key("two");
+  EXPECT_THROW(set({}, {one}), maki::Error);                                        // a key without a folder
+  EXPECT_THROW(set({.allowed = {two + ":/two"}}, {one}), maki::Error);              // the same of --key
+  EXPECT_THROW(set({.root = "all", .allowed = {two + ":/two"}}, {}), maki::Error);  // a folder for nobody
+  EXPECT_THROW(set({.root = "all", .allowed = {one + ":/two"}}, {one}), maki::Error);
+  EXPECT_NO_THROW(set({.allowed = {one + ":/one", two + ":/two:rw"}}, {}));
+}
+
+TEST_F(Shares, WithoutKeys) {
+  Security security;
+  security.insecure = true;
+  ServerOptions server;
+  EXPECT_THROW(maki::set_shares({.allowed = {"a.key:/a"}}, security, server), maki::Error);
+  maki::set_shares({.root = "all"}, security, server);
+  ASSERT_TRUE(server.others);
+  EXPECT_EQ(server.others->root, "all");
+  Security certificates;
+  certificates.certificate = "own.pem";
+  ServerOptions named;
+  maki::set_shares({.allowed = {"leiden.example:/leiden:rw"}}, certificates, named);
+  EXPECT_EQ(named.shares.at("leiden.example").root, "/leiden");
+  EXPECT_FALSE(named.others);
+}
+
+}  // namespace
+
+namespace maki {
+
+namespace {
+
+TEST(RemotePath, HostPortAndPath) {
+  const auto full = parse_remote("amsterdam.example:6000/runs/one/");
+  ASSERT_TRUE(full);
+  EXPECT_EQ(full->host, (wan::Endpoint{"amsterdam.example", 6000}));
+  EXPECT_EQ(full->path, "runs/one/");
+  const auto six = parse_remote("[2001:db8::1]:6000/a");
+  ASSERT_TRUE(six);
+  EXPECT_EQ(six->host, (wan::Endpoint{"2001:db8::1", 6000}));
+  EXPECT_EQ(six->path, "a");
+  EXPECT_EQ(parse_remote("1.2.3.4:6000")->path, "");
+  EXPECT_EQ(parse_remote("1.2.3.4:6000/")->path, "");
+  EXPECT_EQ(parse_remote("h:1//etc/passwd")->path, "/etc/passwd");
+}
+
+TEST(RemotePath, PathsOfThisMachine) {
+  for (const char* local :
+       {"a", "a/b", "/abs", "./h:6000/a", "/h:6000/a", "dir/h:6000", "C:file", "h:60a/b", "h:", ":", ":6000/a", ""})
+    EXPECT_FALSE(parse_remote(local)) << local;
+}
+
+}  // namespace
+
+}  // namespace maki

@@ -1,0 +1,218 @@
+#include "src/analysis/product_files.hpp"
+
+#include <fmt/format.h>
+#include <png.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csetjmp>
+#include <numbers>
+#include <utility>
+
+#include "kernels/error.hpp"
+#include "src/analysis/picture.hpp"
+#include "src/io/safe_file.hpp"
+
+namespace maki {
+
+namespace {
+
+double delta2(double k, double power) { return k * k * k * power / (2 * std::numbers::pi * std::numbers::pi); }
+
+std::string commented(const std::string& text) {
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    result += "#   " + text.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::string comments(const PowerTable& table, const SnapshotHeader& header, const Provenance& p, std::size_t bins) {
+  std::string text = "# Power spectrum of the density contrast, shot noise included\n";
+  text += fmt::format("# Time {:.10g}\n# Redshift {:.10g}\n# Bins {}\n# BoxSize {:.10g}\n# MeshSize {}\n", header.time,
+                      header.redshift, bins, header.box_size, table.mesh);
+  if (table.growth > 0) text += fmt::format("# GrowthFactor {:.10g}\n", table.growth);
+  text += fmt::format("# ShotNoise {:.10g}\n", table.shot_noise);
+  text += fmt::format("# {}, commit {}\n# Compiler {}\n# Device {}\n", p.version, p.git_hash, p.compiler, p.device);
+  if (!p.configuration.empty()) text += "# Configuration\n" + commented(p.configuration);
+  text += fmt::format("# K in radians per {0}, P in ({0})^3, Delta2 = K^3 P / (2 pi^2), Shot = Delta2 of ShotNoise\n",
+                      table.length_unit);
+  text += fmt::format("#{:>15} {:>16} {:>16} {:>12} {:>16}\n", "K", "Delta2", "P", "ModeCount", "Shot");
+  return text;
+}
+
+}  // namespace
+
+void write_power_file(const std::string& path, const PowerTable& table, const SnapshotHeader& header,
+                      const Provenance& provenance, bool overwrite) {
+  if (table.power.size() != table.k.size() || table.modes.size() != table.k.size()) {
+    throw Error(fmt::format("cannot write '{}'", path), "the columns of the spectrum differ in length");
+  }
+  SafeFile file(path, overwrite);
+  const auto empty = std::count(table.modes.begin(), table.modes.end(), 0u);
+  file.write(comments(table, header, provenance, table.k.size() - static_cast<std::size_t>(empty)));
+  for (std::size_t i = 0; i < table.k.size(); ++i) {
+    if (table.modes[i] == 0) continue;
+    const double k = table.k[i];
+    file.write(fmt::format("{:16.9e} {:16.9e} {:16.9e} {:12d} {:16.9e}\n", k, delta2(k, table.power[i]), table.power[i],
+                           table.modes[i], delta2(k, table.shot_noise)));
+  }
+  file.commit();
+}
+
+namespace {
+
+constexpr Colour kInk{255, 255, 255};
+
+struct Range {
+  double low, high;  // in units of the mean
+};
+
+// From where the emptiest percent ends to where the densest tenth of a percent begins; at least a factor of 10.
+Range colour_range(const std::vector<float>& density, double mean, const ImageOptions& options) {
+  if (options.high > 0) return {options.low > 0 ? options.low : options.high * 1e-3, options.high};
+  std::vector<float> values;
+  std::copy_if(density.begin(), density.end(), std::back_inserter(values), [](float x) { return x > 0; });
+  if (values.empty()) return {0.1, 10};
+  const auto quantile = [&](double share) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+    std::nth_element(values.begin(), at, values.end());
+    return *at / mean;
+  };
+  const double high = quantile(0.999);
+  return {options.low > 0 ? options.low : std::min(quantile(0.01), high / 10), high};
+}
+
+void paint(Picture& picture, const std::vector<float>& density, double mean, const Range& range) {
+  const auto& colours = density_colours();
+  const double scale = 1 / std::log(range.high / range.low);
+  for (std::size_t y = 0; y < picture.height(); ++y) {
+    for (std::size_t x = 0; x < picture.width(); ++x) {
+      const double value = density[(picture.height() - 1 - y) * picture.width() + x] / mean;
+      const double t = value > 0 ? std::clamp(std::log(value / range.low) * scale, 0.0, 1.0) : 0.0;
+      picture.at(x, y) = colours[static_cast<std::size_t>(std::lround(255 * t))];
+    }
+  }
+}
+
+// The largest of 1, 2, 5 times a power of ten that is not above x.
+double round_down(double x) {
+  const double power = std::pow(10, std::floor(std::log10(x)));
+  for (const double digit : {5.0, 2.0}) {
+    if (digit * power <= x * (1 + 1e-9)) return digit * power;
+  }
+  return power;
+}
+
+void draw_scale_bar(Picture& picture, const ImageOptions& options, long dot) {
+  const double length = round_down(options.side / 4);
+  const long pixels = std::lround(length / options.side * static_cast<double>(picture.width()));
+  const long x = 6 * dot, y = static_cast<long>(picture.height()) - 8 * dot;
+  picture.fill(x - 1, y - 1, pixels + 2, 2 * dot + 2, {0, 0, 0});
+  picture.fill(x, y, pixels, 2 * dot, kInk);
+  picture.text(x, y - 10 * dot, fmt::format("{:g} {}", length, options.length_unit), dot, kInk);
+}
+
+void draw_colour_bar(Picture& picture, const Range& range, long dot) {
+  const long width = static_cast<long>(picture.width()) / 4;
+  const long x = static_cast<long>(picture.width()) - width - 6 * dot,
+             y = static_cast<long>(picture.height()) - 10 * dot;
+  picture.fill(x - 1, y - 1, width + 2, 4 * dot + 2, kInk);
+  for (long i = 0; i < width; ++i) {
+    picture.fill(x + i, y, 1, 4 * dot, density_colours()[static_cast<std::size_t>(255 * i / std::max(1L, width - 1))]);
+  }
+  const std::string low = fmt::format("{:.2g}", range.low), high = fmt::format("{:.2g} x mean", range.high);
+  const long right = x + width - Picture::text_width(high, dot) + dot;
+  if (x + Picture::text_width(low, dot) + 4 * dot < right) picture.text(x, y - 10 * dot, low, dot, kInk);
+  picture.text(right, y - 10 * dot, high, dot, kInk);
+}
+
+using Texts = std::vector<std::pair<std::string, std::string>>;
+
+void append_bytes(png_structp png, png_bytep data, png_size_t bytes) {
+  auto* out = static_cast<std::vector<char>*>(png_get_io_ptr(png));
+  out->insert(out->end(), reinterpret_cast<char*>(data), reinterpret_cast<char*>(data) + bytes);
+}
+
+void keep_message(png_structp png, png_const_charp message) {
+  *static_cast<std::string*>(png_get_error_ptr(png)) = message;
+  png_longjmp(png, 1);
+}
+
+void ignore_warning(png_structp, png_const_charp) {}
+
+// libpng reports errors by longjmp, so nothing with a destructor lives in this function. False on failure.
+bool encode_png(png_structp png, png_infop info, const Picture& picture, png_text* texts, int count,
+                std::vector<char>* out) {
+  if (setjmp(png_jmpbuf(png))) return false;
+  png_set_write_fn(png, out, append_bytes, nullptr);
+  png_set_IHDR(png, info, static_cast<png_uint_32>(picture.width()), static_cast<png_uint_32>(picture.height()), 8,
+               PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_set_sRGB_gAMA_and_cHRM(png, info, PNG_sRGB_INTENT_PERCEPTUAL);
+  png_set_text(png, info, texts, count);
+  png_write_info(png, info);
+  for (std::size_t y = 0; y < picture.height(); ++y) png_write_row(png, picture.at(0, y).data());
+  png_write_end(png, info);
+  return true;
+}
+
+std::vector<char> to_png(const Picture& picture, const Texts& texts, const std::string& path) {
+  std::string message = "libpng has no memory";
+  std::vector<char> out;
+  std::vector<png_text> chunks;
+  for (const auto& [key, text] : texts) {
+    png_text chunk{};
+    chunk.compression = PNG_TEXT_COMPRESSION_NONE;
+    chunk.key = const_cast<char*>(key.c_str());
+    chunk.text = const_cast<char*>(text.c_str());
+    chunk.text_length = text.size();
+    chunks.push_back(chunk);
+  }
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &message, keep_message, ignore_warning);
+  png_infop info = png ? png_create_info_struct(png) : nullptr;
+  const bool done = info && encode_png(png, info, picture, chunks.data(), static_cast<int>(chunks.size()), &out);
+  if (png) png_destroy_write_struct(&png, &info);
+  if (!done) throw Error(fmt::format("cannot write '{}'", path), message, "check the size of the image");
+  return out;
+}
+
+Texts provenance_texts(const Provenance& p, const ImageOptions& options) {
+  Texts texts{{"Title", "Projected density " + options.label},
+              {"Software", p.version},
+              {"Commit", p.git_hash},
+              {"Compiler", p.compiler},
+              {"Device", p.device},
+              {"Configuration", p.configuration}};
+  std::erase_if(texts, [](const auto& entry) { return entry.second.empty(); });
+  return texts;
+}
+
+}  // namespace
+
+void write_image(const std::string& path, const std::vector<float>& density, std::size_t width, std::size_t height,
+                 const ImageOptions& options, const Provenance& provenance) {
+  if (width == 0 || height == 0 || density.size() != width * height) {
+    throw Error(fmt::format("cannot write '{}'", path),
+                fmt::format("{} numbers do not fill {} x {} pixels", density.size(), width, height));
+  }
+  SafeFile file(path, options.overwrite);
+  double mean = 0;
+  for (const float x : density) mean += x;
+  mean = mean > 0 ? mean / static_cast<double>(density.size()) : 1;
+  const Range range = colour_range(density, mean, options);
+  Picture picture(width, height);
+  paint(picture, density, mean, range);
+  if (options.decorate && width >= 200 && height >= 100) {
+    const long dot = std::max(1L, static_cast<long>(width) / 400);
+    if (options.side > 0) draw_scale_bar(picture, options, dot);
+    draw_colour_bar(picture, range, dot);
+    picture.text(6 * dot, 6 * dot, options.label, 2 * dot, kInk);
+  }
+  const std::vector<char> png = to_png(picture, provenance_texts(provenance, options), path);
+  file.write(png.data(), png.size());
+  file.commit();
+}
+
+}  // namespace maki

@@ -1,0 +1,201 @@
+// maki forces, power, image and info: what is in a snapshot, and what is measured of it.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <numeric>
+
+#include "kernels/error.hpp"
+#include "src/cli/commands.hpp"
+#include "src/cli/device_set.hpp"
+#include "src/config/parse.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "src/run/build.hpp"
+#include "src/run/forces.hpp"
+#include "src/run/setup.hpp"
+
+namespace maki {
+
+namespace {
+
+struct ForcesArguments {
+  std::string snapshot;
+  std::vector<std::string> settings;
+  std::string config;
+  std::string output;
+  bool direct = false, ewald = false;
+  std::uint64_t targets = 0;
+};
+
+// The configuration gives the method for forces; kind, box and units come from the set itself.
+Config forces_config(const ForcesArguments& given, const SnapshotHeader& header) {
+  std::vector<std::string> settings = given.settings;
+  settings.push_back(header.comoving ? "run.kind=cosmology" : "run.kind=isolated");
+  settings.push_back("initial.kind=file");
+  settings.push_back("initial.file=" + given.snapshot);
+  Config config = given.config.empty() ? parse_config("", "defaults", settings) : load_config(given.config, settings);
+  config.output = {};
+  config.time.end_redshift = -0.9;  // any end: no step is made
+  config.time.end_time = Quantity{header.time + 1, ""};
+  return config;
+}
+
+Snapshot select_particles(const Snapshot& all, const std::vector<std::size_t>& indices) {
+  Snapshot some;
+  some.header = all.header;
+  for (const std::size_t i : indices) {
+    some.positions.push_back(all.positions[i]);
+    some.velocities.push_back(all.velocities[i]);
+    some.masses.push_back(all.masses[i]);
+    some.ids.push_back(all.ids[i]);
+  }
+  return some;
+}
+
+void compute_forces(const ForcesArguments& given) {
+  ReadReport report;
+  Snapshot snapshot = read_snapshot(given.snapshot, &report);
+  print_notes(report.notes);
+  const Config config = forces_config(given, snapshot.header);
+  const Prepared run = prepare(config, std::move(snapshot));
+  print_notes(run.notes);
+  use_device(run.config);
+  fmt::print("{}\n", device_text());
+
+  const ForceMethod method = given.direct  ? ForceMethod::kDirect
+                             : given.ewald ? ForceMethod::kEwald
+                                           : ForceMethod::kRun;
+  const std::vector<std::size_t> targets = spread_targets(run.particles, given.targets);
+  const auto begin = std::chrono::steady_clock::now();
+  const SetForces forces = forces_of(run, method, targets);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  fmt::print("forces on {} of {} particles in {:.2f} s\n", targets.size(), run.particles, seconds.count());
+
+  WriteOptions write;
+  write.overwrite = run.config.run.overwrite;
+  write.deflate = static_cast<int>(run.config.output.compression);
+  const std::vector<ExtraDataset> extras = {acceleration_dataset(forces.acceleration, run.initial.header),
+                                            potential_dataset(forces.potential, run.initial.header)};
+  const bool all = targets.size() == run.particles;
+  for (const std::string& file :
+       write_snapshot(given.output, all ? run.initial : select_particles(run.initial, targets),
+                      provenance(to_toml(run.config), device_text()), write, extras)) {
+    fmt::print("wrote {}\n", file);
+  }
+}
+
+}  // namespace
+
+void add_forces_command(CLI::App& program) {
+  auto options = std::make_shared<ForcesArguments>();
+  CLI::App* command = add_command(program, "forces", "Write accelerations and potentials of a snapshot's particles",
+                                  "maki forces output/snapshot_003.hdf5 -o forces.hdf5 run.preset=precise softening=20",
+                                  options, on_first_rank(compute_forces));
+  command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
+  command->add_option("KEY=VALUE", options->settings, "settings, as for 'maki run'");
+  command->add_option("-o,--output", options->output, "file to write; run.overwrite=true replaces one")->required();
+  command->add_option("--config", options->config, "take gravity's settings from this configuration");
+  auto* direct =
+      command->add_flag("--direct", options->direct, "isolated sets: sum over all pairs in double precision");
+  command->add_flag("--ewald", options->ewald, "periodic boxes: Ewald's sum over all images in double precision")
+      ->excludes(direct);
+  command->add_option("--targets", options->targets, "only this many particles, evenly spread; they alone are written")
+      ->check(CLI::PositiveNumber);
+}
+
+namespace {
+
+struct PowerArguments {
+  std::string snapshot, output;
+  int mesh = 0;
+  bool overwrite = false;
+};
+
+void write_power(const PowerArguments& given) {
+  const LoadedSet loaded(given.snapshot);
+  const DeviceSet set = loaded.set();
+  const int mesh = given.mesh > 0 ? given.mesh : default_power_mesh(particles_of_all(loaded.ranks(), set));
+  write_power_of(loaded.ranks(), set, mesh, given.output, loaded.provenance(), given.overwrite);
+  if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
+}
+
+}  // namespace
+
+void add_power_command(CLI::App& program) {
+  auto options = std::make_shared<PowerArguments>();
+  CLI::App* command =
+      add_command(program, "power", "Measure the power spectrum of a snapshot",
+                  "maki power output/quickstart/snapshot_003.hdf5 -o power.txt --mesh 256", options, write_power);
+  command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
+  command->add_option("-o,--output", options->output, "text file to write")->required();
+  command->add_option("--mesh", options->mesh, "cells along a side, even; default: twice the particles along a side")
+      ->check(CLI::Range(8, 8192));
+  command->add_flag("--overwrite", options->overwrite, "replace the file where it exists");
+}
+
+namespace {
+
+struct ImageArguments {
+  std::string snapshot, output;
+  std::string axis = "z", width, depth;
+  PictureOptions picture;
+  bool overwrite = false;
+};
+
+double length_of(const std::string& text, const SnapshotHeader& header) {
+  if (text.empty()) return 0;
+  const double length =
+      in_units(parse_quantity(text, Dimension::kLength), Dimension::kLength, "", header.units, header.hubble);
+  if (!(length > 0)) throw Error(fmt::format("'{}' is no length", text), "", "give one above 0, such as \"10 Mpc/h\"");
+  return length;
+}
+
+void write_picture(const ImageArguments& given) {
+  const LoadedSet loaded(given.snapshot);
+  const DeviceSet set = loaded.set();
+  PictureOptions picture = given.picture;
+  picture.axis = given.axis[0] - 'x';
+  picture.width = length_of(given.width, set.header);
+  picture.depth = length_of(given.depth, set.header);
+  if (picture.width == 0 && !set.frame.periodic)
+    picture.width = set.frame.side / 2;  // the middle half, where the set lies
+  write_picture_of(loaded.ranks(), set, picture, given.output, loaded.provenance(), given.overwrite);
+  if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
+}
+
+}  // namespace
+
+void add_image_command(CLI::App& program) {
+  auto options = std::make_shared<ImageArguments>();
+  CLI::App* command =
+      add_command(program, "image", "Draw the projected density of a snapshot as PNG",
+                  "maki image output/quickstart/snapshot_003.hdf5 -o slab.png --depth \"5 Mpc/h\" --axis x", options,
+                  write_picture);
+  command->add_option("SNAPSHOT", options->snapshot, "HDF5 or GADGET binary")->required();
+  command->add_option("-o,--output", options->output, "PNG file to write")->required();
+  command->add_option("--pixels", options->picture.pixels, "along a side")
+      ->check(CLI::Range(16, 16384))
+      ->capture_default_str();
+  command->add_option("--axis", options->axis, "line of sight")
+      ->check(CLI::IsMember({"x", "y", "z"}))
+      ->capture_default_str();
+  command->add_option("--width", options->width, "of the part about the middle that is shown; default: all");
+  command->add_option("--depth", options->depth, "of the slab about the middle that is projected; default: all");
+  command->add_option("--low", options->picture.low, "lower end of the colour scale, in units of the mean");
+  command->add_option("--high", options->picture.high, "upper end");
+  command->add_flag("--overwrite", options->overwrite, "replace the file where it exists");
+}
+
+void add_info_command(CLI::App& program) {
+  struct Options {
+    std::string file;
+  };
+  auto options = std::make_shared<Options>();
+  const auto describe = [](const Options& given) {
+    for (const std::string& line : describe_file(given.file)) fmt::print("{}\n", line);
+  };
+  CLI::App* command = add_command(program, "info", "Say what is in a snapshot or in initial conditions",
+                                  "maki info output/snapshot_003.hdf5", options, on_first_rank(describe));
+  command->add_option("FILE", options->file, "HDF5 or GADGET binary; one file of a set stands for all")->required();
+}
+
+}  // namespace maki

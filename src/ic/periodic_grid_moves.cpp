@@ -1,0 +1,229 @@
+// How the modes and points of a PeriodicGrid go to other grids and to the ranks' shares of the lattice.
+#include "src/ic/periodic_grid.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace maki {
+
+namespace {
+
+using Complex = PeriodicGrid::Complex;
+using Runs = std::array<PencilRange, 2>;  // of mode numbers: 0 and above, below 0
+
+PencilRange common(const PencilRange& a, const PencilRange& b) {
+  return {std::max(a.first, b.first), std::min(a.end, b.end)};
+}
+
+// The numbers below `half`, without sign, of the indices `held` of n.
+Runs runs_of(const PencilRange& held, int n, int half) {
+  const PencilRange negative = common(held, {n - half + 1, n});
+  return {common(held, {0, half}), {negative.first - n, negative.end - n}};
+}
+
+void visit_box(const ArrayBox& box, const Complex* values, int mx, int my, const PencilRange& mz,
+               const ModeRowVisitor& visit) {
+  const auto rows = static_cast<int>(box.count[0]), columns = static_cast<int>(box.count[1]);
+#pragma omp parallel for collapse(2) schedule(static)
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      visit(mx + j, my + i, mz,
+            values + static_cast<std::size_t>(i) * box.step[0] + static_cast<std::size_t>(j) * box.step[1]);
+    }
+  }
+}
+
+// The transfer of all modes with mx in a range of one sign.
+class Transfer {
+ public:
+  Transfer(const PeriodicGrid& source, const PeriodicGrid& target, const ModeRowVisitor& visit)
+      : source_(source), target_(target), visit_(visit), half_(std::min(source.half(), target.half())) {}
+
+  int half() const { return half_; }
+
+  void run(const PencilRange& mx) {
+    const int me = source_.ranks().rank();
+    for (int peer = 0; peer < source_.ranks().size(); ++peer) {
+      if (peer == me) continue;
+      for_each_piece(me, peer, [&](const PencilRange& my, const PencilRange& mz) {
+        messages_.send(peer, source_.mode_box(mx, my, mz));
+      });
+      for_each_piece(peer, me, [&](const PencilRange& my, const PencilRange& mz) {
+        const auto width = static_cast<std::size_t>(mz.count()), rows = static_cast<std::size_t>(mx.count());
+        const ArrayBox box = {.count = {static_cast<std::size_t>(my.count()), rows, width},
+                              .step = {rows * width, width}};
+        messages_.receive(peer, box);
+        arriving_.push_back({box, my.first, mz});
+      });
+    }
+    messages_.exchange(source_.ranks(), source_.array());
+    for (std::size_t i = 0; i < arriving_.size(); ++i) {
+      visit_box(arriving_[i].box, messages_.received(i), mx.first, arriving_[i].my, arriving_[i].mz, visit_);
+    }
+    messages_.clear();
+    arriving_.clear();
+    for_each_piece(me, me, [&](const PencilRange& my, const PencilRange& mz) {
+      const ArrayBox box = source_.mode_box(mx, my, mz);
+      visit_box(box, source_.array() + box.base, mx.first, my.first, mz, visit_);
+    });
+  }
+
+ private:
+  struct Arriving {
+    ArrayBox box;
+    int my;
+    PencilRange mz;
+  };
+
+  // The modes that `from` has in the source and `to` in the target: ranges of my and of mz, none of them empty.
+  template <class Piece>
+  void for_each_piece(int from, int to, const Piece& piece) const {
+    const PencilBox had = source_.layout().box(Pencils::kX, from), wanted = target_.layout().box(Pencils::kX, to);
+    const PencilRange mz = common({0, half_}, common(had.along[2], wanted.along[2]));
+    if (mz.count() == 0) return;
+    const Runs here = runs_of(had.along[1], source_.n(), half_), there = runs_of(wanted.along[1], target_.n(), half_);
+    for (std::size_t sign = 0; sign < 2; ++sign) {
+      const PencilRange my = common(here[sign], there[sign]);
+      if (my.count() > 0) piece(my, mz);
+    }
+  }
+
+  const PeriodicGrid &source_, &target_;
+  const ModeRowVisitor& visit_;
+  int half_;
+  BoxMessages messages_;
+  std::vector<Arriving> arriving_;
+};
+
+}  // namespace
+
+void visit_common_modes(const PeriodicGrid& source, const PeriodicGrid& target, const ModeRowVisitor& visit) {
+  Transfer transfer(source, target, visit);
+  // Modes of one mx on the fullest rank, in the grid that has more of them there.
+  const auto most = [](const PeriodicGrid& grid) {
+    const PencilGrid ranks = grid.layout().grid();
+    return static_cast<std::size_t>(grid.n() / ranks.rows + 1) *
+           static_cast<std::size_t>((grid.half() + 1) / ranks.columns + 1);
+  };
+  const std::size_t bytes = std::max(most(source), most(target)) * sizeof(Complex);
+  const int half = transfer.half();
+  const int batch =
+      static_cast<int>(std::clamp<std::size_t>(source.messages().bytes / bytes, 1, static_cast<std::size_t>(half)));
+  for (const PencilRange& run : {PencilRange{0, half}, PencilRange{1 - half, 0}}) {
+    for (int first = run.first; first < run.end; first += batch) {
+      transfer.run({first, std::min(first + batch, run.end)});
+    }
+  }
+}
+
+namespace {
+
+// Part of a line along z.
+struct Piece {
+  std::uint64_t first;  // site
+  int count;
+  int ix, iy, iz;
+  std::size_t begin;  // in the message
+};
+
+// What a rank that holds the points `box` has of the sites `wanted`, in their order; returns the number of sites.
+std::size_t cut(const PencilBox& box, const Share& wanted, int n, std::vector<Piece>& pieces) {
+  std::size_t begin = 0;
+  pieces.clear();
+  if (wanted.size() == 0 || box.cells() == 0) return 0;
+  const auto side = static_cast<std::uint64_t>(n);
+  const auto first_line = wanted.first / side, last_line = (wanted.end - 1) / side;
+  const int first_x = std::max(box.along[0].first, static_cast<int>(first_line / side));
+  const int last_x = std::min(box.along[0].end - 1, static_cast<int>(last_line / side));
+  for (int ix = first_x; ix <= last_x; ++ix) {
+    for (int iy = box.along[1].first; iy < box.along[1].end; ++iy) {
+      const std::uint64_t line = (static_cast<std::uint64_t>(ix) * side + static_cast<std::uint64_t>(iy)) * side;
+      const std::uint64_t first = std::max(line, wanted.first), end = std::min(line + side, wanted.end);
+      if (first >= end) continue;
+      const auto count = static_cast<int>(end - first);
+      pieces.push_back({first, count, ix, iy, static_cast<int>(first - line), begin});
+      begin += static_cast<std::size_t>(count);
+    }
+  }
+  return begin;
+}
+
+// Round `round` of `rounds` of a share.
+Share part_of(const Share& share, std::uint64_t round, std::uint64_t rounds) {
+  return {share.first + share.size() * round / rounds, share.first + share.size() * (round + 1) / rounds};
+}
+
+class Delivery {
+ public:
+  Delivery(const PeriodicGrid& field, const SiteVisitor& visit) : field_(field), visit_(visit) {}
+
+  void run(std::uint64_t round, std::uint64_t rounds) {
+    const int ranks = field_.ranks().size(), me = field_.ranks().rank();
+    std::vector<std::size_t> out_begin{0}, in_begin{0};
+    const Share mine = part_of(sites_of(field_, me), round, rounds);
+    sent_.clear();
+    for (int peer = 0; peer < ranks; ++peer) {
+      const Share its = part_of(sites_of(field_, peer), round, rounds);
+      if (peer != me) pack(its);
+      out_begin.push_back(sent_.size());
+      in_begin.push_back(in_begin.back() +
+                         (peer == me ? 0 : cut(field_.layout().box(Pencils::kReal, peer), mine, field_.n(), pieces_)));
+    }
+    received_.resize(in_begin.back());
+    std::vector<Communicator::Outgoing> out;
+    std::vector<Communicator::Incoming> in;
+    for (int peer = 0; peer < ranks; ++peer) {
+      const auto p = static_cast<std::size_t>(peer);
+      out.push_back({peer, sent_.data() + out_begin[p], (out_begin[p + 1] - out_begin[p]) * sizeof(double)});
+      in.push_back({peer, received_.data() + in_begin[p], (in_begin[p + 1] - in_begin[p]) * sizeof(double)});
+    }
+    field_.ranks().exchange(out, in);
+    for (int peer = 0; peer < ranks; ++peer) {
+      cut(field_.layout().box(Pencils::kReal, peer), mine, field_.n(), pieces_);
+      visit_pieces(peer == me ? nullptr : received_.data() + in_begin[static_cast<std::size_t>(peer)]);
+    }
+  }
+
+ private:
+  void pack(const Share& wanted) {
+    const std::size_t begin = sent_.size();
+    sent_.resize(begin + cut(field_.points(), wanted, field_.n(), pieces_));
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const Piece& piece = pieces_[i];
+      std::copy_n(field_.row(piece.ix, piece.iy) + piece.iz, piece.count, sent_.data() + begin + piece.begin);
+    }
+  }
+
+  // From the message, or from the field itself.
+  void visit_pieces(const double* message) const {
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const Piece& piece = pieces_[i];
+      visit_(piece.first, piece.count, message ? message + piece.begin : field_.row(piece.ix, piece.iy) + piece.iz);
+    }
+  }
+
+  const PeriodicGrid& field_;
+  const SiteVisitor& visit_;
+  std::vector<double> sent_, received_;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace
+
+Share sites_of(const PeriodicGrid& grid, int rank) {
+  const auto n = static_cast<std::uint64_t>(grid.n());
+  return share_of(n * n * n, rank, grid.ranks().size());
+}
+
+void visit_share(const PeriodicGrid& field, const SiteVisitor& visit) {
+  const int ranks = field.ranks().size();
+  const std::uint64_t bytes = sites_of(field, ranks - 1).size() * sizeof(double);  // the last share is as long as any
+  const std::uint64_t rounds = ranks == 1 ? 1 : bytes / std::max<std::size_t>(field.messages().bytes, 1) + 1;
+  Delivery delivery(field, visit);
+  for (std::uint64_t round = 0; round < rounds; ++round) delivery.run(round, rounds);
+}
+
+}  // namespace maki

@@ -1,0 +1,30 @@
+// What errors say.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "kernels/error.hpp"
+
+namespace maki::test {
+
+// The message of the Error that `call` throws; empty where it throws none.
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// Each of the words has to be in the text.
+inline void expect_contains(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' is missing in: " << text;
+}
+
+}  // namespace maki::test

@@ -1,0 +1,221 @@
+// Each site's part of the initial conditions.
+#include "src/run/over_sites.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/device/stream.hpp"
+#include "kernels/error.hpp"
+#include "src/config/parse.hpp"
+#include "src/simulation/frame.hpp"
+#include "tests/messages.hpp"
+#include "tests/test_stream.hpp"
+#include "wan/sites/ring.hpp"
+#include "wan/sites/sites.hpp"
+
+namespace maki::test {
+
+// Sites of one rank each, on threads of this process with a ring in memory.
+inline std::vector<std::string> site_names(int count) {
+  std::vector<std::string> names = {"north", "east", "south", "west"};
+  names.resize(static_cast<std::size_t>(count));
+  return names;
+}
+
+// call(sites) at all of them at once; what the first of them throws is thrown here, after all have ended.
+inline void at_sites(int count, const std::function<void(sites::Sites&)>& call) {
+  auto rings = sites::make_memory_rings(count);
+  std::vector<std::exception_ptr> problems(rings.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < rings.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        sites::Sites one(std::move(rings[i]), site_names(count), Communicator::self());
+        call(one);
+      } catch (...) {
+        problems[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& problem : problems)
+    if (problem) std::rethrow_exception(problem);
+}
+
+}  // namespace maki::test
+
+namespace maki {
+
+namespace {
+
+Prepared make_run(const std::vector<std::string>& settings = {}) {
+  return prepare(parse_config("[box]\nsize = \"50 Mpc/h\"\n[initial]\nparticles_per_side = 16\n[gravity]\nr_cut = 2\n",
+                              "t", settings),
+                 true, Communicator::self());
+}
+
+// What each of the sites keeps of `runs`, one for each.
+std::vector<Prepared> shares(std::vector<Prepared> runs) {
+  std::vector<Prepared> kept(runs.size());
+  test::at_sites(static_cast<int>(runs.size()), [&](sites::Sites& sites) {
+    const auto me = static_cast<std::size_t>(sites.me());
+    keep_own_slab(runs[me], sites, Communicator::self());
+    kept[me] = std::move(runs[me]);
+  });
+  return kept;
+}
+
+std::string refusal(std::vector<Prepared> runs) {
+  return test::error_of([&] { shares(std::move(runs)); });
+}
+
+// The coordinates are those on the device: a particle is in one slab only, and none is in no slab.
+TEST(SiteShare, SlabsMakeUpTheWhole) {
+  for (const int count : {2, 3}) {
+    const Prepared whole = make_run();
+    const auto kept = shares(std::vector<Prepared>(static_cast<std::size_t>(count), whole));
+    const sites::Slabs slabs = first_slabs(whole, count);
+    std::vector<std::uint64_t> ids;
+    for (int i = 0; i < count; ++i) {
+      const Prepared& run = kept[static_cast<std::size_t>(i)];
+      EXPECT_EQ(run.particles, 4096u);
+      EXPECT_GT(run.initial.size(), 1000u);
+      EXPECT_EQ(run.initial.positions.capacity(), run.initial.size());
+      const Stream& stream = test::test_stream();
+      Particles particles;
+      load_particles(stream, run.initial, make_frame(run.initial.header, run.side, run.centre), particles);
+      for (const SourceParticle& p : particles.source.download(stream)) EXPECT_EQ(slabs.site_of(p.x), i);
+      ids.insert(ids.end(), run.initial.ids.begin(), run.initial.ids.end());
+      for (std::size_t p = 0; p < run.initial.size(); p += 100) {
+        const auto& all = whole.initial.ids;
+        const auto at = std::find(all.begin(), all.end(), run.initial.ids[p]) - all.begin();
+        EXPECT_EQ(run.initial.positions[p], whole.initial.positions[static_cast<std::size_t>(at)]);
+        EXPECT_EQ(run.initial.velocities[p], whole.initial.velocities[static_cast<std::size_t>(at)]);
+        EXPECT_EQ(run.initial.masses[p], whole.initial.masses[static_cast<std::size_t>(at)]);
+      }
+    }
+    std::vector<std::uint64_t> all = whole.initial.ids;
+    std::sort(ids.begin(), ids.end());
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(ids, all);
+  }
+}
+
+// Of an isolated set, which is dense in the middle: as many particles for each site.
+TEST(SiteShare, SlabsOfAnIsolatedSetAreEqualInNumber) {
+  const Prepared whole = prepare(parse_config("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\n", "t",
+                                              {"particles=3000", "gravity.softening=0.05", "end_time=1"}),
+                                 true, Communicator::self());
+  for (const int count : {2, 4}) {
+    const auto kept = shares(std::vector<Prepared>(static_cast<std::size_t>(count), whole));
+    std::size_t all = 0;
+    for (int i = 0; i < count; ++i) {
+      const Prepared& run = kept[static_cast<std::size_t>(i)];
+      all += run.initial.size();
+      EXPECT_NEAR(static_cast<double>(run.initial.size()), 3000.0 / count, 60);
+      EXPECT_EQ(run.slabs, kept[0].slabs);
+      const Frame frame = make_frame(run.initial.header, run.side, run.centre);
+      const sites::Slabs slabs(simulation_options(run).gravity.slabs);
+      for (const auto& position : run.initial.positions) {
+        const double x = (position[0] - frame.corner[0]) / frame.side;
+        EXPECT_EQ(slabs.site_of(static_cast<std::uint32_t>(x * kSideToUnits)), i);
+      }
+    }
+    EXPECT_EQ(all, 3000u);
+  }
+}
+
+TEST(SiteShare, DifferentSetsAreRefused) {
+  const Prepared one = make_run();
+  const std::string larger = refusal({one, make_run({"particles_per_side=20"})});
+  EXPECT_NE(larger.find("north and east"), std::string::npos) << larger;
+  EXPECT_NE(larger.find("4096 and 8000 particles"), std::string::npos) << larger;
+  EXPECT_NE(refusal({one, make_run({"initial.seed=2"})}).find("different initial conditions"), std::string::npos);
+  Prepared other = one;
+  other.initial.ids.front() += 100000;
+  EXPECT_NE(refusal({one, other}).find("different ids"), std::string::npos);
+}
+
+TEST(SiteShare, ThinSlabsAreRefusedWithTheNumbers) {
+  const Prepared run = make_run();
+  EXPECT_NO_THROW(first_slabs(run, 2));
+  EXPECT_THROW(first_slabs(run, 64), Error);
+  Prepared same = run;
+  same.config.run.deterministic = true;
+  EXPECT_NO_THROW(first_slabs(same, 2));
+  try {
+    first_slabs(same, 3);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("run.deterministic = false"), std::string::npos) << error.what();
+  }
+}
+
+TEST(ChooseSite, NamesAndDirectories) {
+  const auto choose = [](const std::vector<std::string>& settings, const std::string& name) {
+    Config config =
+        parse_config("[sites.a]\naddress = 'h:1'\n[sites.b]\naddress = 'h:2'\n[sites]\nring = ['a', 'b']\nkey = 'k'\n",
+                     "t", settings);
+    const ThisSite site = choose_site(config, name);
+    return fmt::format("{} {}/{} {}", site.name, site.place, site.count, config.run.output_directory.value_or("-"));
+  };
+  const auto complaint = [&](const std::string& name) {
+    try {
+      choose({}, name);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(choose({}, "b"), "b 1/2 output/run/b");
+  EXPECT_EQ(choose({"output_directory=x"}, "a"), "a 0/2 x");
+  for (const char* name : {"", "c"}) {
+    EXPECT_NE(complaint(name).find("a, b"), std::string::npos) << complaint(name);
+    EXPECT_NE(complaint(name).find("--site"), std::string::npos) << complaint(name);
+  }
+  EXPECT_NO_THROW(choose({"run.kind=isolated", "initial.kind=plummer"}, "a"));
+  EXPECT_THROW(choose({"run.kind=isolated", "initial.kind=plummer", "gravity.method=direct"}, "a"), Error);
+  Config alone;
+  EXPECT_FALSE(choose_site(alone, "").over_sites());
+  EXPECT_FALSE(alone.run.output_directory.has_value());
+  EXPECT_THROW(choose_site(alone, "a"), Error);
+}
+
+TEST(AtAllSites, WhatGoesWrongAtOneIsToldToAll) {
+  std::mutex mutex;
+  std::vector<std::string> said(3);
+  test::at_sites(3, [&](sites::Sites& sites) {
+    std::string problem = "none";
+    try {
+      at_all_sites(sites, [&] {
+        if (sites.me() == 1) throw Error("the disk is full");
+      });
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    const std::lock_guard lock(mutex);
+    said[static_cast<std::size_t>(sites.me())] = problem;
+  });
+  EXPECT_EQ(said[1], "the disk is full");
+  for (const int other : {0, 2}) {
+    EXPECT_NE(said[static_cast<std::size_t>(other)].find("site east"), std::string::npos);
+    EXPECT_NE(said[static_cast<std::size_t>(other)].find("the disk is full"), std::string::npos);
+  }
+  int calls = 0;
+  sites::Sites alone(Communicator::self());
+  at_all_sites(alone, [&] { ++calls; });
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+
+}  // namespace maki
