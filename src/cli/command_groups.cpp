@@ -81,7 +81,7 @@ void write_groups(Options given) {
   root_succeeds(ranks, [&] {
     fmt::print("{}, {:.2f} s\n", summary_of(catalogue), seconds.count());
     write_group_files(given.output, catalogue, expected.get(), loaded.provenance(), given.overwrite);
-    fmt::print("wrote {} and {}\n", given.output, mass_function_path(given.output));
+    fmt::print("wrote {}\nwrote {}\n", given.output, mass_function_path(given.output));
   });
 }
 

@@ -213,8 +213,7 @@ struct Table {
         .means("steps between energies; each costs a force with potential; 0: none");
     KEY(output.error_targets).range(0, 1e6)
         .means("particles whose forces are compared with exact sums at each output: errors go to the log and into the "
-               "snapshot; 500 tell the rms error to 10 % or so, where few particles err much more than others to a factor of 2; 0: none; auto: 1000 where gravity.error is given, else "
-               "none");
+               "snapshot; 500 tell the rms error to 10 % or so; 0: none; auto: 1000 where gravity.error is given, else none");
   }
 
   void sites() {

@@ -111,6 +111,22 @@ TEST_F(GroupsCommand, GoesOnWithoutASpectrumThatIsElsewhere) {
   }
 }
 
+// The same groups as in the snapshot of that output.
+TEST_F(GroupsCommand, AreFoundAtTheOutputsOfARun) {
+  const std::string config =
+      write("c.toml", "[gravity]\nsoftening = \"100 kpc/h\"\n[output]\ngroups = true\nimage = false\n");
+  const std::string line = "run " + config + " initial.kind=file initial.file=" + path("snapshot_007.hdf5") +
+                           " output_directory=" + path("run") + " output.redshifts=[3] time.end_redshift=2.99";
+  const Result result = call(line);
+  ASSERT_EQ(result.code, 0) << result.output;
+  expect_words(result, {"groups of 32 particles or more hold", "of 4096"});
+  const std::string output = path("run/snapshot_000.hdf5");
+  ASSERT_EQ(call("groups " + output + " -o " + path("later.hdf5")).code, 0);
+  EXPECT_EQ(lengths_in(path("run/groups_000.hdf5")), lengths_in(path("later.hdf5")));
+  EXPECT_EQ(lengths_in(path("run/groups_000.hdf5")).size(), 3u);
+  EXPECT_TRUE(fs::exists(path("run/groups_001_mass_function.txt")));
+}
+
 TEST_F(GroupsCommand, SaysWhatIsWrong) {
   const std::string snapshot = path("snapshot_007.hdf5");
   expect_words(call("groups " + path("missing.hdf5")), {"maki: error: ", "missing.hdf5", "no such file"});

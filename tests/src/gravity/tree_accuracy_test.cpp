@@ -9,6 +9,7 @@
 #include "tests/force_errors.hpp"
 #include "tests/kernels/particles/at_rest.hpp"
 #include "tests/kernels/tree/tree_set.hpp"
+#include "tests/src/gravity/shared_set.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -225,6 +226,22 @@ TEST(ListReuse, KeptListsStayWithinTheToleranceOfFreshOnes) {
   EXPECT_GT(rebuilds, 0);
   EXPECT_LT(rebuilds, 40);
   EXPECT_LE(worst, 1.6);
+}
+
+// Particles that nobody told of do not count.
+TEST(ListReuse, ABoxRebuildsWhenParticlesHaveGoneATwentiethOfTheCutoff) {
+  const Stream& stream = test::test_stream();
+  PhaseTimers timers;
+  const GravityOptions options = testing::periodic();
+  Gravity gravity(options, timers);
+  Particles particles = upload(stream, testing::uniform_set(5000, 7));
+  std::string pattern;
+  for (int step = 0; step < 8; ++step) {
+    gravity.drifted(0.02 * options.law.r_cut);
+    gravity.short_range(stream, particles, false);
+    pattern += gravity.counts().rebuilt ? 'R' : '.';
+  }
+  EXPECT_EQ(pattern, "R..R..R.");
 }
 
 TEST(ListReuse, FixedCountRebuildsEveryNSteps) {
