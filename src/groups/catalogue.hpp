@@ -46,6 +46,9 @@ struct GroupOptions {
 // Potentials that decide about centres are softened by this fraction of the mean distance between particles.
 inline constexpr double kCentreSoftening = 1.0 / 40;
 
+// Bytes of a particle while groups are found, on the device (with the copy of the particles that is sorted) and on the host.
+inline constexpr double kGroupDeviceBytes = 110, kGroupHostBytes = 300;
+
 // Friends of friends of all ranks' particles in a periodic box. Moves particles to the ranks of compact domains, and sorts
 // them. Collective; the catalogue is on rank 0 (all others get an empty one), and the same to the bit for any number of
 // threads and ranks. Throws Error where the set has no periodic box, no h, no matter density (header.omega0) or twice

@@ -15,6 +15,7 @@
 #include "src/config/resolve.hpp"
 #include "src/gravity/ghost_tree.hpp"
 #include "src/gravity/kept_lists.hpp"
+#include "src/groups/catalogue.hpp"
 #include "src/ic/lagrangian.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -110,7 +111,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double program = kProgramBytes + (ranks > 1 ? kMpiBytes : 0);
   e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, and then keeps its part
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
-  e.host_output = std::max(n * (Snapshot::kBytes + kFrameBytes), gathered) + program;
+  const double groups = config.output.groups ? n * kGroupHostBytes : 0;
+  e.host_output = std::max({n * (Snapshot::kBytes + kFrameBytes), gathered, groups}) + program;
   if (sites > 1) e.host_states = 2 * n * ParticleRows::kBytes;
   e.snapshot = all / sites * Snapshot::kBytes;
   e.restart = all / sites * ParticleRows::kBytes;

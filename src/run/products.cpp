@@ -192,7 +192,8 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
     const double pixels = static_cast<double>(config.output.image_pixels);
     picture = 8 * pixels * pixels + (periodic ? 0 : 16 * static_cast<double>(particles));
   }
-  return std::max(power, picture) + gathered_bytes(config, particles, periodic);
+  const double groups = config.output.groups ? kGroupDeviceBytes * static_cast<double>(particles) : 0;
+  return std::max({power, picture, groups}) + gathered_bytes(config, particles, periodic);
 }
 
 RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
