@@ -170,12 +170,12 @@ else
 run: $(BUILD)/maki
 	$(BUILD)/maki run $(CONFIG) $(ARGS)
 
-# The last line reads "N passed, N failed" (", N skipped" may follow).
 docs: $(BUILD)/maki
 	@$(BUILD)/maki config > docs/configuration.toml
 
 test-full: export MAKI_TEST_RANKS ?= 1 2 3 4 7 8
 
+# The last line reads "N passed, N failed" (", N skipped" may follow).
 test: $(TEST_PROGRAMS) $(BUILD)/maki
 	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
 

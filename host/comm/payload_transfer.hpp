@@ -1,5 +1,5 @@
-// The common interface of the transfers of device payloads (NCCL, MPI, staging). Included by host/comm/*.cpp and *.cu
-// only.
+// Transfers of device payloads: their common interface (NCCL, MPI, staging), those that streams follow, and staging by
+// page-locked memory. Included by host/comm/*.cpp and *.cu only.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class PayloadTransfer {
   virtual std::vector<int> pending() const = 0;
 };
 
-// Transfers that streams wait for and the host does not. Included by host/comm/*.cpp only.
+// ---- transfers that streams wait for and the host does not ----
 
 // While a transfer is under way, a host that waits for a stream has to poll the transfer as well: else the loss of a
 // peer would never be noticed. So this object is the StreamWaiter, called by Stream::synchronize(), of the thread that
@@ -58,7 +58,7 @@ class FollowedTransfers {
   std::vector<std::unique_ptr<PayloadTransfer>> transfers_;
 };
 
-// Device messages by way of page-locked host memory, in pieces: while one is on the network the next is copied.
+// ---- messages by way of page-locked host memory, in pieces: while one is on the network the next is copied ----
 
 // Staging memory, kept between transfers, and a stream for its copies beside the streams of the computation.
 class StagingPool {

@@ -1,5 +1,6 @@
-// The Fourier transform of one real mesh over many ranks, in place: lines along z, y and x in turn, with an exchange
-// within a row and one within a column of ranks between (PencilLayout).
+// Fourier transforms of one real mesh in place: over many ranks (PencilFft), lines along z, y and x in turn, with an
+// exchange within a row and one within a column of ranks between (PencilLayout); and on one CPU in blocks that stay in
+// its caches (BlockedFft).
 //
 // Every line is transformed whole by the same plan (fft.hpp), and exchanges move bits: so the modes are the same
 // for any number of ranks.
@@ -22,15 +23,7 @@
 
 namespace maki {
 
-// The pencil decomposition of a mesh of m^3 cells: the part of each rank while the mesh is transformed along z, then y,
-// then x. Pure functions of the mesh and the number of ranks.
-//
-// The ranks stand in a grid of p rows and q columns, rank = row * q + column; ranks beyond p q hold nothing. Each
-// layout leaves one axis whole and cuts the two others into even blocks:
-//   kReal, kZ  x over rows, y over columns, z whole   lines [x][y][z]:   m reals, or the modes kz = 0 ... m/2
-//   kY         x over rows, kz over columns, y whole  lines [x][kz][y]:  complex
-//   kX         ky over rows, kz over columns, x whole lines [ky][kz][x]: complex
-// So kZ and kY exchange within a row only, kY and kX within a column only.
+// Cells or modes along one axis, first ... end - 1.
 struct PencilRange {
   int first = 0, end = 0;
   int count() const { return end > first ? end - first : 0; }
@@ -55,6 +48,15 @@ enum class Pencils { kReal, kZ, kY, kX };
 // Block `i` of `n` cells in `parts` blocks, whose lengths differ by one at most. Some are empty where n < parts.
 PencilRange pencil_block(int n, int parts, int i);
 
+// The pencil decomposition of a mesh of m^3 cells: the part of each rank while the mesh is transformed along z, then y,
+// then x. Pure functions of the mesh and the number of ranks.
+//
+// The ranks stand in a grid of p rows and q columns, rank = row * q + column; ranks beyond p q hold nothing. Each
+// layout leaves one axis whole and cuts the two others into even blocks:
+//   kReal, kZ  x over rows, y over columns, z whole   lines [x][y][z]:   m reals, or the modes kz = 0 ... m/2
+//   kY         x over rows, kz over columns, y whole  lines [x][kz][y]:  complex
+//   kX         ky over rows, kz over columns, x whole lines [ky][kz][x]: complex
+// So kZ and kY exchange within a row only, kY and kX within a column only.
 class PencilLayout {
  public:
   // Chooses a grid of at most `ranks` ranks: the one nearest to a square among those whose fullest rank holds at most 5
@@ -143,19 +145,18 @@ class PencilFft {
   DeviceBuffer<float> work_{"fft.work"};  // holds y-pencils, and messages
 };
 
-// The transform of a whole real mesh of m^3 cells on the CPU, forward and back in place, with one pass over the modes
-// in between (the influence function). Lines along z and y are transformed plane by plane; lines along x, a few (ky,
-// kz) at a time, go forward, through the pass and back while they are in a core's caches. So a mesh is moved three
-// times instead of nine.
-//
-// Every line is transformed by the plans of PencilFft: modes and mesh are the same bits as with PencilFft.
-
 // Modes as lines [ky][x], ky = first_y ... first_y + count_y - 1, of one kz = z.
 struct ModeLines {
   int first_y, count_y, z;
   float* const* values;  // by mesh: complex numbers, lines mode_row() floats apart
 };
 
+// The transform of a whole real mesh of m^3 cells on the CPU, forward and back in place, with one pass over the modes
+// in between (the influence function). Lines along z and y are transformed plane by plane; lines along x, a few (ky,
+// kz) at a time, go forward, through the pass and back while they are in a core's caches. So a mesh is moved three
+// times instead of nine.
+//
+// Every line is transformed by the plans of PencilFft: modes and mesh are the same bits as with PencilFft.
 class BlockedFft {
  public:
   // Whether this is the CPU backend and a plane of modes fits into the memory of a plane of cells, as for multiples of

@@ -1,4 +1,5 @@
-// Sums that gravity needs of itself: the total mass, and the error of kept lists by a sample of groups.
+// Reductions that gravity needs: the total mass, a constant added to potentials, and the error of kept lists by a sample of
+// groups.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ double total_mass(const Stream& stream, const SourceParticle* particles, std::si
 // values[i] += constant.
 void add_constant(const Stream& stream, DeviceBuffer<float>& values, float constant);
 
-// Picks a sample of groups, takes copies of their members, and compares accelerations.
+// A sample of groups, for kernels (choose_sample).
 struct GroupSample {
   const Group* groups;
   const std::uint32_t* indices;  // of the sampled groups

@@ -1,4 +1,4 @@
-// The parts of a measurement of the power spectrum, for meshes on one rank (power_spectrum.cu) and over many
+// The parts of a measurement of the power spectrum, for meshes on one rank (power_parts.cu) and over many
 // (host/measure/over_ranks.cu).
 #pragma once
 
@@ -48,7 +48,7 @@ MeasuredPower spectrum_of(const PowerSums& sums, const MassMoments& moments, con
 // Throws Error where there is no mass.
 void check_mass(const MassMoments& moments);
 
-// Sums of modes by bins of |k|, plane by plane, for the measured power spectrum.
+// Sums of the modes of a bin of |k|.
 struct BinSum {
   double waves, power;  // of |n|, and of deconvolved powers
   std::uint64_t modes;

@@ -18,7 +18,7 @@
 
 namespace maki::cuda {
 
-// Where tiled mass assignment (assign_cuda.cuh) puts clouds: a tile of the mesh in shared memory, or the mesh itself.
+// A cell's mass in quanta (MassUnit).
 using Count = unsigned long long;
 
 inline constexpr unsigned kStageRow = kWarpSize + 1;  // one word beyond, so that a column lies in different banks

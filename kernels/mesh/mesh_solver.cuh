@@ -17,13 +17,13 @@
 
 namespace maki {
 
-// The one pass over the modes between the transforms: both interlaced meshes become one spectrum, and that is
-// multiplied by influence function and gradient.
-//
-// x, y, z are the axes from the slowest to the one along the lines of modes, whichever they are: influence function and
-// phases are alike for all axes.
+// InfluencePass::axis for the potential.
 inline constexpr int kPotentialAxis = -1;
 
+// The one pass over the modes between the transforms: both interlaced meshes become one spectrum, and that is
+// multiplied by influence function and gradient. x, y, z are the axes from the slowest to the one along the lines of
+// modes, whichever they are: influence function and phases are alike for all axes.
+//
 // `out` = i D G rho along one axis, or -G rho for the potential; `out_shifted` the same for the shifted mesh of
 // interlacing. Outputs may alias inputs: an item reads its own place, then writes it.
 struct InfluencePass {

@@ -1,4 +1,5 @@
-// Interaction lists: for each group, the cells that serve as multipoles and the leaves taken particle by particle.
+// Interaction lists: for each group, the cells that serve as multipoles and the leaves taken particle by particle. Made by
+// walks, checked while they are kept, and opened where cells have come near.
 #pragma once
 
 #include <cmath>

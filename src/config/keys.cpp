@@ -160,8 +160,8 @@ struct Table {
     KEY(gravity.leaf_size).range(1, 1024).means("a tree cell with more particles is divided");
     KEY(gravity.group_size).range(8, 2048).means("particles that share an interaction list, at most (n_crit)");
     KEY(gravity.reuse).range(1, 1000)
-        .means("steps for which lists are kept; 1: none; auto: until their measured error grows, in a periodic box "
-               "where deterministic 2");
+        .means("steps for which lists are kept; 1: none; auto: until their measured error or cost grows or, in a box, "
+               "particles have gone r_cut / 20; in a periodic box where deterministic 2");
     KEY(gravity.reuse_tolerance).range(1, 100).means("error of kept lists over that of fresh ones; auto: preset");
     KEY(gravity.list_memory).own().unit(Dimension::kMemory, "B").above(0)
         .means("for interaction lists; beyond it they are made and used in batches; auto: what all else leaves free");

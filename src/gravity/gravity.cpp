@@ -109,12 +109,12 @@ struct Gravity::Parts {
   }
 
   void prepare(const Stream& stream, Particles& particles, VectorArray* carried);
-  // Makes or releases the array of potentials.
   // The accelerations that the particles keep on a rebuild, where only the short range is computed.
   VectorArray* kept_accelerations() {
     if (mesh) return long_range_known ? &long_range : nullptr;
     return options.open_by_error && short_range_known ? &short_range : nullptr;
   }
+  // Makes or releases the array of potentials.
   static void make_room(DeviceBuffer<float>& potential, bool wanted, std::size_t n) {
     if (!wanted) potential.release();
     if (wanted) potential.resize(n);

@@ -1,4 +1,5 @@
-// How wrong are kept lists? A sample of the groups is also walked as for new lists, and with a much smaller opening angle.
+// How wrong are kept lists? A sample of the groups is walked twice more: as for new lists, and with a much smaller opening
+// angle, which is the reference.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,9 @@ class ListProbes {
   // Picks about 0.1 % of the groups, at least 48 (or all), spread over the whole set. `group_size`: the largest number
   // of members of a group.
   void choose(const Stream& stream, const DeviceBuffer<Group>& groups, std::uint32_t group_size);
+
+  // No sample: of groups that are no longer there, or whose lists are not kept.
+  void clear() { indices_.resize(0); }
 
   // Copies the members of the sample at their present positions; later changes of groups and particles do not matter.
   void gather(const Stream& stream, const DeviceBuffer<Group>& groups, const SourceParticle* particles);

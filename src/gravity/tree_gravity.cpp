@@ -40,7 +40,7 @@ void TreeGravity::rms_acceleration_is(double rms) {
 
 // Distances of steps one after another are added up: at first particles go straight ahead.
 void TreeGravity::drifted(double rms_sides) {
-  drifted_sides_ += rms_sides;
+  drifted_sides_ += static_cast<float>(rms_sides);  // sites may round the last bits of their factors differently
   if (options_.fixed_reuse == 0 && drifted_sides_ > kMostDrift * options_.law.r_cut && options_.law.r_cut > 0)
     rebuild_due_ = true;
 }
@@ -74,8 +74,12 @@ void TreeGravity::evaluate(const Stream& stream, const Particles& particles, con
   again_ = asks_rebuild_ = false;
   forces_.begin();
   source_trees_->evaluate(stream, particles, fresh, out);
-  if (fresh && !forces_.batched() && options_.fixed_reuse == 0)
-    probes_.choose(stream, forces_.groups(), options_.group_size);
+  if (fresh && options_.fixed_reuse == 0) {
+    if (forces_.batched())
+      probes_.clear();
+    else
+      probes_.choose(stream, forces_.groups(), options_.group_size);
+  }
   StepSums sums = over_ranks(settle(stream, particles, out));
   forces_.take_seconds();
   if (sums.outgrown > 0) {

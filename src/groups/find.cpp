@@ -102,6 +102,9 @@ void gather(const Communicator& ranks, const std::vector<FofGroup>& groups, cons
     return a.group->length != b.group->length ? a.group->length > b.group->length
                                               : a.group->least_id < b.group->least_id;
   });
+  std::size_t members_of_all = 0;
+  for (const auto& of_rank : ids) members_of_all += of_rank.size();
+  catalogue.member_ids.reserve(members_of_all);
   for (const Row& row : order) {
     catalogue.groups.push_back(*row.group);
     catalogue.member_ids.insert(catalogue.member_ids.end(), row.ids, row.ids + row.group->length);

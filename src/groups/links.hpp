@@ -1,4 +1,4 @@
-// Groups of friends over ranks: who is in which, and the members of each on one rank.
+// A rank's particles for groups of friends, and groups over ranks: who is in which, and the members of each on one rank.
 #pragma once
 
 #include <array>
@@ -13,8 +13,6 @@
 #include "kernels/tree/octree.hpp"
 
 namespace maki {
-
-// This rank's particles of a periodic box on the host, in Morton order, with their tree.
 
 // What groups need of a particle, as ranks send it to each other.
 struct ParticleRecord {
@@ -31,7 +29,7 @@ struct HostTree {
 };
 HostTree download_tree(const Stream& stream, const Octree& tree, const DeviceBuffer<CellBox>& boxes);
 
-// Arrays of one length, in one order; maybe empty, then so is the tree.
+// This rank's particles of a periodic box on the host, in Morton order, with their tree; maybe none.
 struct SortedParticles {
   std::vector<SourceParticle> source;
   std::vector<std::array<float, 3>> momenta;  // a v, velocity units
@@ -78,7 +76,7 @@ std::vector<std::vector<T>> exchange_all(const Communicator& ranks, std::vector<
 void require_linking_length(double length);
 
 // The least index of a particle of its group, for each particle of a set in any order (find_friends).
-// Throws Error as above.
+// Throws Error as require_linking_length().
 std::vector<std::uint32_t> friend_labels(const Stream& stream, const std::vector<SourceParticle>& set, double length);
 
 // Where the particles of each rank are; collective.
@@ -111,7 +109,8 @@ struct GroupMembers {
 //   2. The name of a group is its least ID: each rank tells the names of what it gave and got, and takes the lesser ones
 //      over, until none changes; as often as a group crosses borders between ranks.
 //   3. Members go to the ranks that measure: of groups that are long enough or not wholly on one rank.
-// Collective: any number of ranks and division of the particles among them gives the same groups. Throws Error as above.
+// Collective: any number of ranks and division of the particles among them gives the same groups. Throws Error as
+// require_linking_length().
 GroupMembers collect_groups(const Stream& stream, const SortedParticles& own, const RankBoxes& boxes, double length,
                             std::uint64_t minimum, const Communicator& ranks);
 

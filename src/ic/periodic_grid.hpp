@@ -138,7 +138,6 @@ class PeriodicGrid {
   std::vector<Complex> data_;
 };
 
-// Values on the points of a grid where the particles of these points are (lattice_shares.cpp).
 // The sites i = (ix n + iy) n + iz whose particles rank `rank` of the grid's ranks holds.
 Share sites_of(const PeriodicGrid& grid, int rank);
 
@@ -148,7 +147,6 @@ using SiteVisitor = std::function<void(std::uint64_t first, int count, const dou
 // Visits the values at the sites of this rank's share: each site once, in parallel and in no order. Collective.
 void visit_share(const PeriodicGrid& field, const SiteVisitor& visit);
 
-// Modes of one grid where another one needs them (mode_transfer.cpp).
 // The modes (mx, my, mz) for all mz of a range.
 using ModeRowVisitor = std::function<void(int mx, int my, const PencilRange& mz, const PeriodicGrid::Complex* values)>;
 

@@ -1,5 +1,5 @@
-// The folders of restarts: names, complete.toml, removal; and the arrays of a rank's file. Used by
-// restart.cpp; one process at a time.
+// The folders of restarts (one process at a time): names, complete.toml, removal; and the arrays of a rank's file. Used by
+// restart.cpp.
 #pragma once
 
 #include <functional>

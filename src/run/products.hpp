@@ -1,9 +1,11 @@
 // Power spectra, pictures and groups of particles on the device: beside the snapshots of a run, and for maki power and image.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "src/cosmology/mass_function.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 #include "wan/sites/sites.hpp"
@@ -64,6 +66,7 @@ class RunProducts : public RunFiles {
  private:
   void write_products(const DeviceSet& set, int index) const;
   void write_groups(const OutputState& state);
+  std::unique_ptr<const MassFunction> expected_masses(const SnapshotHeader& header);
 
   Provenance provenance_;
   bool overwrite_;

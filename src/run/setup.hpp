@@ -1,4 +1,4 @@
-// From a configuration to what the other rooms take: initial conditions and their parameters. Used by run, ic and
+// From a configuration to a run that can begin: initial conditions, options of forces and steps. Used by run, ic and
 // forces.
 #pragma once
 

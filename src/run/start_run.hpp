@@ -25,12 +25,12 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
 // 0, or why the run ended early (run_files.hpp).
 int exit_code(const RunResult& result);
 
-// `name`: of the run (src/io/run_directory.hpp).
 // Of a periodic box: what Maki's own model has to know of it, on rank 0 with the machine of run.machine. Throws Error
 // where that is none, or says too little for so many ranks of this site and for all sites.
 std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks);
 // What a step will take there, for `maki run --estimate`; empty where there is no machine.
 std::string step_estimate(const std::optional<ModelledRun>& modelled);
+// `name`: of the run (src/io/run_directory.hpp).
 RunFileOptions run_file_options(const Prepared& run, const std::string& name);
 Timeline timeline_of(const Prepared& run);
 // What is about to happen, in a few lines; the device is that of the first rank.

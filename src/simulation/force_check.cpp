@@ -129,7 +129,7 @@ std::vector<Sampled> choose(const HostParticles& here, const std::vector<Vector3
   std::vector<Sampled> chosen;
   for (std::size_t i = 0; i < here.ids.size(); ++i) {
     const double loud = sums[1] > 0 ? square(acceleration[i]) / sums[1] : 1 / sums[0];
-    const double chance = wanted * 0.5 * (1 / sums[0] + loud);
+    const double chance = wanted < sums[0] ? wanted * 0.5 * (1 / sums[0] + loud) : 1;
     const std::uint64_t below = chance < 1 ? static_cast<std::uint64_t>(chance * 0x1p64) : UINT64_MAX;
     if (XXH3_64bits(&here.ids[i], sizeof here.ids[i]) <= below)
       chosen.push_back({here.fractions[i], acceleration[i], 1 / std::min(chance, 1.0)});

@@ -16,8 +16,8 @@ struct StepOptions {
   double max_physical_softening = 0;  // a * softening is never more, length units; 0: no cap
   double r_cut = 0;                   // comoving, length units; 0 without a mesh
   int max_substeps = 64;              // short steps in a long one, at most
-  // A site alone chooses steps by the end of the step before. Otherwise they are chosen by the end of the one before that,
-  // which all sites know by then: the same steps on any number of sites.
+  // True: a site alone chooses each step by the end of the last one. Else, and over several sites always, by the end of the
+  // one before that, which all sites know by then.
   bool by_newest = false;
   bool growth_exact = true;  // comoving: kicks and drifts as if forces and momenta grew as in linear theory
 };

@@ -40,7 +40,7 @@ struct Listed {
   std::string path;  // below its root
 };
 
-// Of the folder at each depth a few names are held in memory.
+// Names the files of a copy's sources one after another; of each open folder a few names are in memory.
 class Listing {
  public:
   // What cannot be listed (symbolic links, special files, folders that cannot be read) is told to `notes`.
