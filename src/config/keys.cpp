@@ -213,7 +213,7 @@ struct Table {
         .means("steps between energies; each costs a force with potential; 0: none");
     KEY(output.error_targets).range(0, 1e6)
         .means("particles whose forces are compared with exact sums at each output: errors go to the log and into the "
-               "snapshot; 500 tell the rms error to 10 % or so; 0: none; auto: 1000 where gravity.error is given, else none");
+               "snapshot; 1000 tell the median error to 10 %, the rms error, in haloes that of few particles, to some 40 %; 0: none; auto: 1000 where gravity.error is given, else none");
   }
 
   void sites() {
