@@ -26,6 +26,9 @@ constexpr double kMovedBytes = 44;    // of a particle: position, momentum, id, 
 // r_cut in mean distances of particles; where there is no mesh, trees reach as far as eq. 12 of SUSHI has it.
 double reach(const MakiRun& run) { return run.cells > 0 ? run.cut * std::cbrt(run.particles / run.cells) : 6; }
 
+// Particles of a uniform set within `reach` of the cube that `members` of them fill; lengths in mean distances.
+double particles_within(double reach, double members) { return std::pow(std::cbrt(members) + 2 * reach, 3); }
+
 // Particles within reach of a rank's domain, of others.
 double around(const MakiRun& run) {
   const double own = run.particles / run.ranks;
@@ -59,8 +62,6 @@ const char* MakiStep::largest(const MakiRun& run) const {
        {longs * waited_mesh, "the mesh between sites"}}};
   return std::max_element(parts.begin(), parts.end())->second;
 }
-
-double particles_within(double reach, double members) { return std::pow(std::cbrt(members) + 2 * reach, 3); }
 
 double maki_interactions(const MakiRun& run, const MakiConstants& c) {
   return c.interactions * particles_within(reach(run), kGroup) / particles_within(c.reach, kGroup);

@@ -38,8 +38,6 @@ struct MakiStep {
   const char* largest(const MakiRun& run) const;  // what takes most of the mean, in words
 };
 
-// Particles of a uniform set within `reach` of the cube that `members` of them fill; lengths in mean distances.
-double particles_within(double reach, double members);
 // Interactions a particle: those of the calibration, scaled with the volume within r_cut of a group's box.
 double maki_interactions(const MakiRun& run, const MakiConstants& constants);
 // Bytes in a step from a site to its neighbours (trees), and with the mesh through each direction of a link.
