@@ -21,10 +21,12 @@ MassTotals mass_totals(const Communicator& communicator, const Stream& stream, c
                        std::size_t n) {
   MassTotals totals;
   totals.range = mass_range(communicator, stream, particles, n);
-  std::array<std::uint64_t, 2> sums = {n, finest_units(stream, particles, n, totals.range)};
+  std::array<std::uint64_t, 3> sums = {n, finest_units(stream, particles, n, totals.range),
+                                       count_heaviest(stream, particles, n, totals.range)};
   communicator.sum(sums);
   totals.particles = sums[0];
   totals.finest_units = sums[1];
+  totals.heaviest = sums[2];
   return totals;
 }
 

@@ -138,6 +138,12 @@ class PencilStorage : public MeshStorage {
     communicator_.max({&asked, 1});
     return asked > 0;
   }
+  void add_over_ranks(const Stream& stream, DeviceBuffer<std::uint64_t>& values) const override {
+    if (communicator_.size() == 1) return;
+    std::vector<std::uint64_t> sums = values.download(stream);
+    communicator_.sum(sums);
+    values.upload(stream, sums);
+  }
   PencilMesh::Sent sent() const { return {brick_.bytes_sent(), fft_.traffic().bytes}; }
 
   // Lines of modes are [ky][kz][kx].

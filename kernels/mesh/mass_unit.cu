@@ -35,6 +35,12 @@ struct UnitsOfOne {
   MAKI_HD std::uint64_t operator()(std::size_t i) const { return units_of(particles[i].mass, 0, units_per_mass); }
 };
 
+struct HasMass {
+  const SourceParticle* particles;
+  float mass;
+  MAKI_HD std::uint64_t operator()(std::size_t i) const { return particles[i].mass == mass ? 1 : 0; }
+};
+
 // log2 of the largest product of three weights.
 double log2_peak_weight(Assignment assignment) {
   if (assignment == Assignment::kPcs) return 3 * std::log2(2.0 / 3.0);
@@ -78,6 +84,12 @@ std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles
   return sum_over(stream, "mesh.mass_sum", n, UnitsOfOne{particles, std::exp2(finest_exponent(range))});
 }
 
+std::uint64_t count_heaviest(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                             const MassRange& range) {
+  if (alike(range) || range.invalid) return 0;
+  return sum_over(stream, "mesh.mass_count", n, HasMass{particles, range.largest});
+}
+
 MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& totals, int mass_bits) {
   MassUnit unit;
   const MassRange& range = totals.range;
@@ -110,6 +122,7 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
   }
   unit.quantum = 1.0 / (unit.units_per_mass * scale);
   unit.mean_mass = n > 0 ? units / unit.units_per_mass / n : 0;
+  if (totals.heaviest == 1 && range.largest >= MassUnit::kLone * unit.mean_mass) unit.lone_mass = range.largest;
   unit.mean = static_cast<std::int64_t>(std::floor(units * scale / total_cells));
   unit.largest_cell = units * scale * std::exp2(peak + kMargin);
   unit.dropped_bits = bits_to_drop(units * scale, n, total_cells, mass_bits);
@@ -119,8 +132,9 @@ MassUnit choose_mass_unit(Assignment assignment, int cells, const MassTotals& to
 
 MassUnit choose_mass_unit(const Stream& stream, Assignment assignment, int cells, const SourceParticle* particles,
                           std::size_t n, int mass_bits) {
-  MassTotals totals{n, mass_range(stream, particles, n), 0};
+  MassTotals totals{n, mass_range(stream, particles, n), 0, 0};
   totals.finest_units = finest_units(stream, particles, n, totals.range);
+  totals.heaviest = count_heaviest(stream, particles, n, totals.range);
   return choose_mass_unit(assignment, cells, totals, mass_bits);
 }
 

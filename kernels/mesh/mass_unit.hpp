@@ -32,6 +32,8 @@ struct MassUnit {
   int shed_bits = 0;              // at most dropped_bits; 0: what a particle gives is exact
   int dropped_bits = 0;           // 0: the sum of a cell is not rounded
   double mean_mass = 0;           // of a particle
+  float lone_mass = 0;            // of the heaviest, where only one weighs as much and that is kLone mean ones, or 0
+  static constexpr double kLone = 500;
 
   std::uint64_t rounded(std::uint64_t sum) const { return (sum + half_of(dropped_bits)) & kept_of(dropped_bits); }
   // To the nearest multiple of 2^bits, of two the upper one: (count + half_of(bits)) & kept_of(bits).
@@ -52,6 +54,9 @@ MassRange mass_range(const Stream& stream, const SourceParticle* particles, std:
 // summed then.
 std::uint64_t finest_units(const Stream& stream, const SourceParticle* particles, std::size_t n,
                            const MassRange& range);
+// The number of particles of mass range.largest; 0 where all masses are equal.
+std::uint64_t count_heaviest(const Stream& stream, const SourceParticle* particles, std::size_t n,
+                             const MassRange& range);
 
 // What the unit of a set depends on; sets are joined by joining their ranges and adding up the rest (the units for one
 // and the same range).
@@ -59,6 +64,7 @@ struct MassTotals {
   std::uint64_t particles = 0;
   MassRange range;
   std::uint64_t finest_units = 0;
+  std::uint64_t heaviest = 0;  // particles of mass range.largest; 0 where all masses are equal
 };
 
 // The unit for these particles: the finest whose bound holds. Throws Error where a mass is negative or not finite, and

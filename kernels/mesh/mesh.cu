@@ -12,7 +12,7 @@
 namespace maki {
 
 MeshSolver::MeshSolver(const MeshOptions& options, const ForceLaw& law, std::unique_ptr<MeshStorage> storage)
-    : options_(options), law_(law), storage_(std::move(storage)), self_force_(options, law) {
+    : options_(options), law_(law), storage_(std::move(storage)), lone_(options, law), self_force_(options, law) {
   const Stream stream;
   mesh_.resize(storage_->size());
   if (options.gradient != Gradient::kAnalytic || options.interlacing != Interlacing::kNone)
@@ -26,7 +26,7 @@ MeshSolver::MeshSolver(const MeshOptions& options, const ForceLaw& law, std::uni
 std::size_t MeshSolver::bytes() const {
   const std::size_t floats = mesh_.capacity() + scratch_.capacity() + influence_.capacity() +
                              influence_potential_.capacity() + gradient_.capacity();
-  return floats * sizeof(float) + phases_.capacity() * sizeof(Complex) + storage_->bytes();
+  return floats * sizeof(float) + phases_.capacity() * sizeof(Complex) + lone_.bytes() + storage_->bytes();
 }
 
 // Masses in cells are density / m^3, which normalises the transforms there and back.
@@ -83,12 +83,16 @@ void MeshSolver::to_scratch(const Stream& stream, const float* table, int axis, 
 void MeshSolver::potentials_in_place(const Stream& stream) {
   float* const shifted = full() ? scratch_.data() : nullptr;
   const auto whole = pass_of(influence_.data(), kPotentialAxis, mesh_.data(), shifted, true);
-  if (in_cells_ && storage_->solve(stream, whole, clock_)) {
+  if (in_cells_ && !has_lone_ && storage_->solve(stream, whole, clock_)) {
     in_cells_ = separate_ = false;
     return;
   }
   pass(stream, influence_.data(), kPotentialAxis, mesh_.data(), shifted, true);
-  for (int output = 0; output < outputs(); ++output) backward(stream, potential_of(output));
+  for (int output = 0; output < outputs(); ++output) {
+    float* const modes = potential_of(output);
+    if (has_lone_) lone_.sum_modes(stream, reinterpret_cast<const Complex*>(modes), output, *storage_);
+    backward(stream, modes);
+  }
 }
 
 void MeshSolver::add_output(const Stream& stream, const float* values, int output, float* out) {
@@ -128,6 +132,7 @@ void MeshSolver::analytic(const Stream& stream, VectorView acceleration, float* 
   for (int output = 0; output < outputs(); ++output)
     storage_->interpolate_gradient(stream, potential_of(output), target(output),
                                    {acceleration, -share(), potential, share(), output == 1});
+  if (has_lone_) lone_.replace(stream, particles_, n_, outputs(), *storage_, acceleration);
   clock_.end(stream, &MeshPhases::interpolate);
 }
 
@@ -135,6 +140,8 @@ void MeshSolver::long_range(const Stream& stream, const SourceParticle* particle
                             VectorView acceleration, float* potential_out) {
   particles_ = particles;
   n_ = n;
+  has_lone_ = lone_.is_in(unit);
+  if (has_lone_) lone_.find(stream, particles, n, unit, *storage_);
   density(stream, unit);
   forces(stream, acceleration, potential_out);
   self_force_.subtract(stream, particles, n, unit, acceleration);

@@ -11,6 +11,7 @@
 #include "kernels/device/stream.hpp"
 #include "kernels/mesh/influence.hpp"
 #include "kernels/mesh/interpolate.hpp"
+#include "kernels/mesh/lone_particle.cuh"
 #include "kernels/mesh/mesh.hpp"
 #include "kernels/mesh/modes.cuh"
 #include "kernels/mesh/self_force.hpp"
@@ -194,6 +195,8 @@ class MeshStorage {
 
   // Whether `asks` is true on any rank. Collective.
   virtual bool any(bool asks) const { return asks; }
+  // The values' sums over ranks, on all of them. Collective.
+  virtual void add_over_ranks(const Stream&, DeviceBuffer<std::uint64_t>&) const {}
 
   // The modes of this rank, and the place of an axis (0 x, 1 y, 2 z) in their order: 0 the slowest, 2 along the lines.
   virtual ModeBlock modes() const = 0;
@@ -280,6 +283,8 @@ class MeshSolver {
   bool has_potential_ = false;  // influence_potential_ is made when a potential is first asked for
   DeviceBuffer<float> gradient_{"mesh.gradient"};
   DeviceBuffer<Complex> phases_{"mesh.phases"};
+  LoneParticle lone_;
+  bool has_lone_ = false;  // of this call
   SelfForce self_force_;
   PhaseClock clock_;
 };

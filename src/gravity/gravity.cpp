@@ -283,6 +283,12 @@ std::uint64_t Gravity::shared_planes() const {
 
 std::uint64_t Gravity::unkept_ghost_lists() const { return parts_->tree.unkept_ghost_lists(); }
 
+bool Gravity::has_lone_particle(const Stream& stream, const Particles& particles) {
+  if (!has_mesh()) return false;
+  parts_->know_mass_unit(stream, particles);
+  return parts_->mass_unit->lone_mass > 0;
+}
+
 bool Gravity::has_mesh() const { return parts_->mesh != nullptr; }
 const VectorArray& Gravity::short_acceleration() const { return parts_->short_range; }
 const VectorArray& Gravity::long_acceleration() const { return parts_->long_range; }

@@ -110,6 +110,8 @@ class Gravity {
   void both_ranges(const Stream& stream, Particles& particles, bool want_potential);
   // Sums the mass over all sites (one round trip), which the first potential would otherwise have to wait for.
   void know_total_mass(const Stream& stream, const Particles& particles);
+  // Whether one particle of all sites outweighs the others by far (MassUnit::lone_mass). Collective the first time.
+  bool has_lone_particle(const Stream& stream, const Particles& particles);
   bool has_mesh() const;
 
   // G = 1, lengths in sides (kernels/particles/types.hpp); by particle, in the order of the last short_range.

@@ -22,18 +22,21 @@ MassUnit mass_unit_of_sites(sites::Sites& sites, const Stream& stream, const Mes
                             const SourceParticle* particles, std::size_t n) {
   MassTotals totals = mass_totals(sites.ranks(), stream, particles, n);
   totals.range = sites.joined(sites::Phase::kOutput, 0, totals.range, join);
-  totals.finest_units = finest_units(stream, particles, n, totals.range);
-  sites.ranks().sum(std::span(&totals.finest_units, 1));
   struct Sums {
-    std::uint64_t particles, units;
+    std::uint64_t particles, units, heaviest;
   };
-  const Sums all = sites.joined(sites::Phase::kOutput, 0, Sums{totals.particles, totals.finest_units},
-                                [](Sums& sum, const Sums& one) {
-                                  sum.particles += one.particles;
-                                  sum.units += one.units;
-                                });
+  Sums here{totals.particles, finest_units(stream, particles, n, totals.range),
+            count_heaviest(stream, particles, n, totals.range)};
+  sites.ranks().sum(std::span(&here.units, 1));
+  sites.ranks().sum(std::span(&here.heaviest, 1));
+  const Sums all = sites.joined(sites::Phase::kOutput, 0, here, [](Sums& sum, const Sums& one) {
+    sum.particles += one.particles;
+    sum.units += one.units;
+    sum.heaviest += one.heaviest;
+  });
   totals.particles = all.particles;
   totals.finest_units = all.units;
+  totals.heaviest = all.heaviest;
   return choose_mass_unit(options.assignment, options.cells, totals, options.mass_bits);
 }
 

@@ -25,7 +25,9 @@ void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, 
   if (!periodic) return gravity.rms_acceleration_is(rms);
   const double density = Cosmology(cosmology_parameters(run.config), run.units).mean_density();
   const double mass = density * run.side * run.side * run.side;  // as GravityField takes it
-  if (forces_cancel(rms, mass / std::cbrt(static_cast<double>(particles.size())))) return;
+  if (forces_cancel(rms, mass / std::cbrt(static_cast<double>(particles.size()))) ||
+      gravity.has_lone_particle(stream, particles))
+    return;
   gravity.set_theta(*run.config.gravity.theta);
   gravity.refine_roots(numbers_of(run.config).refine_root);
 }

@@ -32,7 +32,8 @@ struct Escapers : EscaperRows {
 
 // Whether the forces in a periodic box nearly cancel, as on a displaced lattice, where the errors of multipoles do not:
 // the rms force is compared with G m / d^2, of the mean mass m and the mean distance d, in the same units. The factor
-// was measured (bench/NOTES.md, "The opening angle").
+// was measured (bench/NOTES.md, "The opening angle"). Those on a lone heavy particle (Gravity::has_lone_particle) nearly
+// cancel as long as matter is smooth around it, however hard it pulls the others.
 inline bool forces_cancel(double rms, double mean_force) { return rms < 20 * mean_force; }
 
 struct FieldOptions {

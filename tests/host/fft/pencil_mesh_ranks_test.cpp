@@ -175,13 +175,12 @@ Field field_on_first_rank(const MeshOptions& options, const ForceLaw& law, const
   return field;
 }
 
-void expect_forces_of_one_rank(const MeshOptions& options, Division division) {
+void expect_forces_of_one_rank(const MeshOptions& options, Division division, const Set& set = whole_set(300, false)) {
   SCOPED_TRACE(testing::Message() << options.cells << " cells, cloud " << static_cast<int>(options.assignment)
                                   << ", gradient " << static_cast<int>(options.gradient) << ", interlacing "
                                   << static_cast<int>(options.interlacing) << ", division "
                                   << static_cast<int>(division));
   const ForceLaw law = make_force_law(Split::kPolynomial, 5, 2.5 / options.cells, Softening::kPlummer, 1e-4);
-  const Set set = whole_set(300, false);
   const Share share = share_of(set, division, Communicator::world());
   PencilMesh mesh(Communicator::world(), options, law);
   const Field mine = field_of(Communicator::world(), mesh, share.particles, true),
@@ -203,6 +202,14 @@ TEST_F(PencilMeshes, ForcesAreTheSameBitsForAnyNumberOfRanks) {
   expect_forces_of_one_rank({18, Assignment::kCic, Gradient::kFourPoint, Interlacing::kFull}, Division::kEverywhere);
   expect_forces_of_one_rank({18, Assignment::kTsc, Gradient::kSpectral, Interlacing::kFull}, Division::kEverywhere);
   expect_forces_of_one_rank({18, Assignment::kTsc, Gradient::kFourPoint, Interlacing::kNone}, Division::kLastRank);
+}
+
+TEST_F(PencilMeshes, TheForceOnALoneHeavyParticleToo) {
+  Set set = whole_set(1500, false);
+  set[3].mass = 1e5f;
+  for (const Interlacing interlacing : {Interlacing::kNone, Interlacing::kFull})
+    for (const Division division : kDivisions)
+      expect_forces_of_one_rank({16, Assignment::kPcs, Gradient::kAnalytic, interlacing}, division, set);
 }
 
 // A clump of particles on every rank: a small brick, and few bytes.

@@ -83,6 +83,24 @@ TEST(PencilMesh, ForcesAreThoseOfTheMeshOfOneRank) {
       }
 }
 
+// Modes stand in another order, and the sums over them at the heavy particle's place are the same.
+TEST(PencilMesh, ALoneHeavyParticleFeelsWhatItFeelsOnTheMeshOfOneRank) {
+  const double r_cut = 4.5 / 16;
+  const ForceLaw law = make_force_law(Split::kPolynomial, 5, r_cut, Softening::kPlummer, 1e-4);
+  Set set = random_set(1500);
+  set[0].mass = 1e5f;
+  for (Interlacing interlacing : {Interlacing::kNone, Interlacing::kAssignment, Interlacing::kFull}) {
+    const MeshOptions options{16, Assignment::kPcs, Gradient::kAnalytic, interlacing};
+    PencilMesh pencils(Communicator::self(), options, law);
+    ParticleMesh one(options, law);
+    const Field a = field_of(pencils, set, false), b = field_of(one, set, false);
+    const double rounding = 3e-8 * set[0].mass / (r_cut * r_cut);
+    EXPECT_NEAR(a.x[0], b.x[0], rounding);
+    EXPECT_NEAR(a.y[0], b.y[0], rounding);
+    EXPECT_NEAR(a.z[0], b.z[0], rounding);
+  }
+}
+
 TEST(PencilMesh, RefusesWhatTheMeshOfOneRankRefuses) {
   const ForceLaw law = make_force_law(Split::kPolynomial, 5, 4.5 / 16, Softening::kPlummer, 1e-4);
   EXPECT_THROW(PencilMesh(Communicator::self(), {15}, law), Error);

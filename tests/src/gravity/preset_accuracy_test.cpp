@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
+#include <random>
 
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -58,6 +60,46 @@ TEST(PresetAccuracy, InitialConditions) {
   auto s2 = kS2;
   s2[3] = "gravity.mesh=32";
   EXPECT_LE(compare("fast", {"run.preset=fast"}).rms, compare("S2, 3", s2).rms);
+}
+
+// A displaced lattice of 32^3 whose first particle has `ratio` times the mass of the others.
+Snapshot lattice_with_heavy(Snapshot set, float ratio, std::mt19937& random) {
+  std::uniform_real_distribution<double> jitter(-0.3, 0.3);
+  const double box = set.header.box_size, cell = box / 32;
+  const double total = std::accumulate(set.masses.begin(), set.masses.end(), 0.0);
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const std::size_t site[3] = {i / 1024, i / 32 % 32, i % 32};
+    for (int axis = 0; axis < 3; ++axis) {
+      const double x = (static_cast<double>(site[axis]) + 0.5 + jitter(random)) * cell;
+      set.positions[i][static_cast<std::size_t>(axis)] = x;
+    }
+    set.masses[i] = static_cast<float>(total / (static_cast<double>(set.size()) - 1 + ratio));
+  }
+  set.masses[0] *= ratio;
+  return set;
+}
+
+// Error of a lone heavy particle over its acceleration, rms of six sets.
+double heavy_error(const std::string& preset, const Snapshot& lattice, float ratio) {
+  std::mt19937 random(3);
+  double sum = 0;
+  for (int trial = 0; trial < 6; ++trial) {
+    const Snapshot set = lattice_with_heavy(lattice, ratio, random);
+    const Prepared run = prepare(load_config(kQuickstart, {"run.preset=" + preset}), set);
+    const ForceErrors e = testing::force_errors(forces_of(run, ForceMethod::kRun, {0}).acceleration,
+                                                forces_of(run, ForceMethod::kEwald, {0}).acceleration);
+    sum += e.rms * e.rms / 6;
+  }
+  std::printf("  %-10s mass ratio %.0e: %.2e\n", preset.c_str(), ratio, std::sqrt(sum));
+  return std::sqrt(sum);
+}
+
+TEST(PresetAccuracy, OfOneHeavyParticle) {
+  const Snapshot lattice = prepare(load_config(kQuickstart, {"particles_per_side=32"})).initial;
+  for (const float ratio : {1e3f, 1e5f}) {
+    EXPECT_LE(heavy_error("fast", lattice, ratio), 1e-2);
+    EXPECT_LE(heavy_error("standard", lattice, ratio), 3e-3);
+  }
 }
 
 TEST(FullPresetAccuracy, QuickstartFromBeginningToEnd) {

@@ -1,0 +1,53 @@
+// The long-range force on the one particle that outweighs all others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/device/buffer.hpp"
+#include "kernels/mesh/mesh.hpp"
+#include "kernels/mesh/modes.cuh"
+
+namespace maki {
+
+class MeshStorage;
+
+// Transforms in single precision round a potential to some 1e-7 of its peak, which is the heaviest particle's own. Where
+// that weighs thousands of mean particles (MassUnit::lone_mass), it is a per cent of what all others do to it. So at its
+// place the modes are summed once more, in double: they give the potential in the cells of its cloud, and these its
+// acceleration, as interpolate_gradient() takes it. Its own pull is still in it (SelfForce). The sums are the same bits
+// for any number of ranks.
+//
+// With the analytic gradient alone: where each component is transformed back the peak is no part of the mesh. A second
+// particle as heavy would pull it so hard that the rounding would not count.
+class LoneParticle {
+ public:
+  LoneParticle(const MeshOptions& options, const ForceLaw& law) : options_(options), law_(law) {}
+
+  // Whether the set of this unit has such a particle. The functions below are for such sets, and collective over the
+  // ranks of the storage.
+  bool is_in(const MassUnit& unit) const { return options_.gradient == Gradient::kAnalytic && unit.lone_mass > 0; }
+  // Its place, from the rank that has it.
+  void find(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
+            MeshStorage& storage);
+  // The potential around it, from the modes of one of the outputs: 0, or 1 for the shifted mesh of interlacing.
+  void sum_modes(const Stream& stream, const Complex* potential, int output, MeshStorage& storage);
+  // Its acceleration, the mean of so many outputs', instead of the interpolated one.
+  void replace(const Stream& stream, const SourceParticle* particles, std::size_t n, int outputs, MeshStorage& storage,
+               VectorView acceleration);
+
+  std::size_t bytes() const;
+
+ private:
+  MeshOptions options_;
+  ForceLaw law_;
+  float mass_ = 0;
+  double quantum_ = 0;                                      // of the sums, which are integers; mass / side
+  DeviceBuffer<double> waves_{"mesh.lone_waves"};           // cosines of 2 pi i / cells, then sines
+  DeviceBuffer<std::uint64_t> place_{"mesh.lone_place"};    // x, y, z
+  DeviceBuffer<double> lines_{"mesh.lone_lines"};           // [row of modes][cell along it], complex
+  DeviceBuffer<std::uint64_t> planes_{"mesh.lone_planes"};  // [plane of modes][cell]
+  DeviceBuffer<std::uint64_t> cells_{"mesh.lone_cells"};    // [output][cell], of the cloud's S^3, x slowest
+};
+
+}  // namespace maki
