@@ -97,6 +97,7 @@ int main(int argc, char** argv) {
   maki::add_power_command(program);
   maki::add_image_command(program);
   maki::add_groups_command(program);
+  maki::add_links_command(program);
   maki::add_info_command(program);
   maki::add_config_command(program);
   maki::add_wan_commands(program);

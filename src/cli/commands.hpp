@@ -16,6 +16,7 @@ void add_forces_command(CLI::App& program);
 void add_power_command(CLI::App& program);
 void add_image_command(CLI::App& program);
 void add_groups_command(CLI::App& program);
+void add_links_command(CLI::App& program);
 void add_info_command(CLI::App& program);
 void add_config_command(CLI::App& program);
 

@@ -18,7 +18,7 @@ struct GroupCatalogue {
   std::uint64_t minimum = 32;             // particles of a group
   std::uint64_t particles = 0;            // of the snapshot
   std::vector<FofGroup> groups;           // longest first
-  std::vector<std::uint64_t> member_ids;  // of the groups one after another, each ascending
+  std::vector<std::uint64_t> member_ids;  // of the groups one after another, the most bound first
 };
 
 // HDF5, one file: /Header, /Config, /Parameters, /Units, /Constants, /Maki; /Group with a dataset for each property and

@@ -28,6 +28,7 @@ struct Cluster {
     }
   }
   std::size_t size() const { return x.size(); }
+  double own(std::size_t i) const { return mass[i] / std::sqrt(softening2); }  // what a sum over all members has of i
   double squared(std::uint32_t dx, std::uint32_t dy, std::uint32_t dz) const {
     const double u = static_cast<std::int32_t>(dx), v = static_cast<std::int32_t>(dy);
     const double w = static_cast<std::int32_t>(dz);
@@ -35,9 +36,9 @@ struct Cluster {
   }
 };
 
-// The sum over all members, itself included: that adds the same to all of one mass; it is taken off again.
+// The sum over all members, less itself.
 double exact_potential(const Cluster& c, std::size_t i) {
-  double sum = c.mass[i] / std::sqrt(c.softening2);
+  double sum = c.own(i);
   for (std::size_t j = 0; j < c.size(); ++j)
     sum -= c.mass[j] / std::sqrt(c.squared(c.x[j] - c.x[i], c.y[j] - c.y[i], c.z[j] - c.z[i]));
   return sum;
@@ -46,7 +47,7 @@ double exact_potential(const Cluster& c, std::size_t i) {
 // All of them: the inner loop is over targets, so that it is one of vectors though each sum keeps its order.
 std::vector<double> exact_potentials(const Cluster& c) {
   std::vector<double> potential(c.size());
-  for (std::size_t i = 0; i < c.size(); ++i) potential[i] = c.mass[i] / std::sqrt(c.softening2);
+  for (std::size_t i = 0; i < c.size(); ++i) potential[i] = c.own(i);
   for (std::size_t j = 0; j < c.size(); ++j) {
     const double mass = c.mass[j];
     for (std::size_t i = 0; i < c.size(); ++i)
@@ -97,11 +98,10 @@ double largest_extent(const CellBox& box) {
   return std::max({box.high[0] - box.low[0], box.high[1] - box.low[1], box.high[2] - box.low[2]});
 }
 
-// Itself included: candidates are chosen by it, not compared at the end.
 double tree_potential(const Cluster& c, const ClusterTree& tree, std::size_t i) {
   std::uint32_t stack[8 * (kMortonLevels + 1)];
   std::size_t depth = 0;
-  double sum = 0;
+  double sum = c.own(i);
   stack[depth++] = 0;
   while (depth > 0) {
     const std::uint32_t cell = stack[--depth];
@@ -124,7 +124,8 @@ double tree_potential(const Cluster& c, const ClusterTree& tree, std::size_t i) 
   return sum;
 }
 
-std::size_t deepest_of_many(const Stream& stream, const Cluster& c) {
+// By tree, and the deepest exactly.
+std::vector<double> tree_potentials(const Stream& stream, const Cluster& c, std::size_t& deepest) {
   const ClusterTree tree = plant(stream, c);
   std::vector<double> potential(c.size());
 #pragma omp parallel for schedule(dynamic, 64)
@@ -143,21 +144,33 @@ std::size_t deepest_of_many(const Stream& stream, const Cluster& c) {
   std::vector<double> exact(candidates.size());
 #pragma omp parallel for
   for (std::size_t k = 0; k < candidates.size(); ++k) exact[k] = exact_potential(c, candidates[k]);
-  return candidates[least(exact)];
+  for (std::size_t k = 0; k < candidates.size(); ++k) potential[candidates[k]] = exact[k];
+  deepest = candidates[least(exact)];
+  return potential;
 }
 
 }  // namespace
 
-std::vector<const ParticleRecord*> deepest_particles(const Stream& stream, const GroupMembers& members,
-                                                     double softening) {
-  std::vector<const ParticleRecord*> deepest(members.groups());
+GroupPotentials group_potentials(const Stream& stream, const GroupMembers& members, double softening) {
+  GroupPotentials found{std::vector<const ParticleRecord*>(members.groups()),
+                        std::vector<double>(members.particles.size())};
+  const auto keep = [&](std::size_t group, std::size_t deepest, const std::vector<double>& potential) {
+    found.deepest[group] = members.begin(group) + deepest;
+    for (std::size_t i = 0; i < potential.size(); ++i)
+      found.of_member[members.begins[group] + i] = potential[i] * kSideToUnits;
+  };
   std::size_t large = 0;  // groups of many members come first, one after another
-  for (; large < members.groups() && members.length(large) > kDirectLength; ++large)
-    deepest[large] = members.begin(large) + deepest_of_many(stream, Cluster(members, large, softening));
+  for (; large < members.groups() && members.length(large) > kDirectLength; ++large) {
+    std::size_t deepest = 0;
+    const std::vector<double> potential = tree_potentials(stream, Cluster(members, large, softening), deepest);
+    keep(large, deepest, potential);
+  }
 #pragma omp parallel for schedule(dynamic)
-  for (std::size_t group = large; group < members.groups(); ++group)
-    deepest[group] = members.begin(group) + least(exact_potentials(Cluster(members, group, softening)));
-  return deepest;
+  for (std::size_t group = large; group < members.groups(); ++group) {
+    const std::vector<double> potential = exact_potentials(Cluster(members, group, softening));
+    keep(group, least(potential), potential);
+  }
+  return found;
 }
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// The particle of each group that lies deepest in the group's own potential: the group's centre.
+// The potential of each group at its members, and the member that lies deepest: the group's centre.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,14 @@ namespace maki {
 inline constexpr std::uint64_t kDirectLength = 512;
 inline constexpr std::size_t kExactCandidates = 64;
 
-// By group its deepest particle, -sum m_j / sqrt(r_ij^2 + softening^2) over the other members j; of equal ones that with
-// the least ID. Softening in sides. Sums are in double in the order of IDs, so that the result does not depend on
-// threads. The particles stand in `members`.
-std::vector<const ParticleRecord*> deepest_particles(const Stream& stream, const GroupMembers& members,
-                                                     double softening);
+struct GroupPotentials {
+  std::vector<const ParticleRecord*>
+      deepest;  // by group; of equal ones that with the least ID; they stand in `members`
+  std::vector<double>
+      of_member;  // in the order of members.particles; mass / side: -sum m_j / sqrt(r_ij^2 + softening^2) over the others
+};
+// Softening in sides. Sums are in double in an order that the group alone decides, so that the result does not depend on
+// threads.
+GroupPotentials group_potentials(const Stream& stream, const GroupMembers& members, double softening);
 
 }  // namespace maki

@@ -29,13 +29,16 @@ void check(const Frame& frame, const SnapshotHeader& header, const GroupOptions&
   if (options.minimum < 1) throw Error("a group needs particles", "the minimum is 0", "give 1 or more");
 }
 
-// Comoving densities of the spheres, with the set's own constant of gravity.
-std::array<double, kSphereKinds> sphere_densities(const SnapshotHeader& header) {
+Cosmology cosmology_of(const SnapshotHeader& header) {
   CosmologyParameters parameters;
   parameters.omega0 = header.omega0;
   parameters.omega_lambda = header.omega_lambda;
   parameters.hubble = header.hubble;
-  const Cosmology cosmology(parameters, header.units);
+  return Cosmology(parameters, header.units);
+}
+
+// Comoving densities of the spheres, with the set's own constant of gravity.
+std::array<double, kSphereKinds> sphere_densities(const Cosmology& cosmology, const SnapshotHeader& header) {
   const double mean = cosmology.mean_density() * header.units.gravitational_constant() / header.newton();
   const double omega = cosmology.omega_matter(header.time), critical = mean / omega;
   std::array<double, kSphereKinds> densities;
@@ -73,17 +76,18 @@ GroupFrame group_frame(const Frame& frame, const SnapshotHeader& header, double 
   units.scale_factor = header.time;
   units.gravitational_constant = frame.gravitational_constant;
   units.softening = kCentreSoftening * distance;
-  units.densities = sphere_densities(header);
+  const Cosmology cosmology = cosmology_of(header);
+  units.hubble = cosmology.hubble(header.time);
+  units.densities = sphere_densities(cosmology, header);
   return units;
 }
 
 // Rows and members of all ranks' groups, on rank 0, in the order of the catalogue.
-void gather(const Communicator& ranks, const std::vector<FofGroup>& groups, const GroupMembers& members,
-            GroupCatalogue& catalogue) {
+void gather(const Communicator& ranks, MeasuredGroups measured, GroupCatalogue& catalogue) {
   std::vector<std::vector<FofGroup>> rows(static_cast<std::size_t>(ranks.size()));
   std::vector<std::vector<std::uint64_t>> ids(rows.size());
-  rows[0] = groups;
-  for (const ParticleRecord& member : members.particles) ids[0].push_back(member.id);
+  rows[0] = std::move(measured.groups);
+  ids[0] = std::move(measured.by_binding);
   rows = exchange_all(ranks, std::move(rows));
   ids = exchange_all(ranks, std::move(ids));
   struct Row {
@@ -133,7 +137,7 @@ GroupCatalogue find_groups(const Stream& stream, const Communicator& ranks, Part
   const RankBoxes boxes(own, ranks);
   const GroupMembers members = collect_groups(stream, own, boxes, length, options.minimum, ranks);
   const SphereSource source(own, boxes, ranks);
-  gather(ranks, measure_groups(stream, members, source, units), members, catalogue);
+  gather(ranks, measure_groups(stream, members, source, units), catalogue);
   return catalogue;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 #include "src/groups/deepest.hpp"
 
@@ -28,6 +29,9 @@ class Measurement {
   }
 
   void measure_members(const ParticleRecord* begin, const ParticleRecord* end);
+  // IDs, most bound first, after measure_members(); `potential` as GroupPotentials has it.
+  void order_by_binding(const ParticleRecord* begin, const ParticleRecord* end, const double* potential,
+                        std::uint64_t* ids) const;
   // A sphere that should be wide enough for measure_spheres(), at the `trial`th time.
   SphereQuery wide_sphere(int trial) const;
   // False where the sphere is not thinner at its edge than all of those that are asked for, and could be wider.
@@ -81,6 +85,24 @@ void Measurement::measure_members(const ParticleRecord* begin, const ParticleRec
   group_.centre_of_mass = in_box(place);
   group_.offset = norm(place) * frame_.side;
   group_.velocity_dispersion = std::sqrt(square / (3 * group_.mass));
+}
+
+void Measurement::order_by_binding(const ParticleRecord* begin, const ParticleRecord* end, const double* potential,
+                                   std::uint64_t* ids) const {
+  const double unit = frame_.gravitational_constant / (frame_.scale_factor * frame_.side);  // of a potential
+  const double expansion = frame_.hubble * frame_.scale_factor * frame_.side;
+  std::vector<std::pair<double, std::uint64_t>> energy;  // per mass, and the ID
+  for (const ParticleRecord* i = begin; i != end; ++i) {
+    const Vector r = separation_of(i->source, centre_), v = velocity(*i);
+    double square = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const double speed = v[k] - group_.velocity[k] + expansion * r[k];
+      square += speed * speed;
+    }
+    energy.emplace_back(0.5 * square + unit * potential[i - begin], i->id);
+  }
+  std::sort(energy.begin(), energy.end());
+  for (const auto& [value, id] : energy) *ids++ = id;
 }
 
 double Measurement::thinnest() const {
@@ -188,17 +210,22 @@ double concentration_of(double velocity_ratio) {
   return low;
 }
 
-std::vector<FofGroup> measure_groups(const Stream& stream, const GroupMembers& members, const SphereSource& particles,
-                                     const GroupFrame& frame) {
+MeasuredGroups measure_groups(const Stream& stream, const GroupMembers& members, const SphereSource& particles,
+                              const GroupFrame& frame) {
+  const GroupPotentials potentials = group_potentials(stream, members, frame.softening);
   std::vector<Measurement> all;
-  for (const ParticleRecord* deepest : deepest_particles(stream, members, frame.softening))
-    all.emplace_back(frame, *deepest);
+  for (const ParticleRecord* deepest : potentials.deepest) all.emplace_back(frame, *deepest);
+  MeasuredGroups found;
+  found.by_binding.resize(members.particles.size());
 #pragma omp parallel for schedule(dynamic)
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].measure_members(members.begin(i), members.end(i));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].measure_members(members.begin(i), members.end(i));
+    const double* const potential = potentials.of_member.data() + members.begins[i];
+    all[i].order_by_binding(members.begin(i), members.end(i), potential, found.by_binding.data() + members.begins[i]);
+  }
   measure_all_spheres(all, members, particles);
-  std::vector<FofGroup> groups;
-  for (const Measurement& one : all) groups.push_back(one.group());
-  return groups;
+  for (const Measurement& one : all) found.groups.push_back(one.group());
+  return found;
 }
 
 }  // namespace maki

@@ -19,6 +19,7 @@ struct GroupFrame {
   double side = 1;                               // length units
   std::array<double, 3> corner{};                // length units
   double scale_factor = 1;                       // a
+  double hubble = 0;                             // H(a), velocity / length, of physical lengths
   double gravitational_constant = 1;             // length velocity^2 / mass, of physical lengths
   double softening = 0;                          // of the potential that decides about centres, sides; above 0
   std::array<double, kSphereKinds> densities{};  // of the spheres, mass / length^3, comoving
@@ -43,11 +44,19 @@ struct FofGroup {
   double concentration = 0;  // of an NFW halo with this v_max / v_Crit200; 0 where no halo of 2.163 or more has it
 };
 
+struct MeasuredGroups {
+  std::vector<FofGroup> groups;  // in the order of the members' groups
+  std::vector<std::uint64_t>
+      by_binding;  // IDs of the members of one group after another, the most bound ones first: by
+                   // kinetic energy about the group's mean velocity, with the Hubble flow about
+                   // its centre, and potential of its members; of equal ones the least ID first
+};
+
 // Groups in the order of `members`, their spheres from `particles`. Collective, as SphereSource is; parallel over groups.
 // Each group is computed in an order that the set alone decides, so that its numbers are the same bits for any number of
 // threads and ranks.
-std::vector<FofGroup> measure_groups(const Stream& stream, const GroupMembers& members, const SphereSource& particles,
-                                     const GroupFrame& frame);
+MeasuredGroups measure_groups(const Stream& stream, const GroupMembers& members, const SphereSource& particles,
+                              const GroupFrame& frame);
 
 // The virial density over the critical one for a universe that is flat or has no Lambda (Bryan & Norman 1998, ApJ 495,
 // 80, eq. 6), of Omega_m at the time.

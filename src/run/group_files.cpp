@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <utility>
+
+#include "kernels/error.hpp"
 
 namespace maki {
 
@@ -33,6 +36,28 @@ void write_group_files(const std::string& path, const GroupCatalogue& catalogue,
   std::function<double(double)> tinker;
   if (expected) tinker = [&](double mass) { return (*expected)(mass); };
   write_mass_function(mass_function_path(path), catalogue, tinker, provenance, overwrite);
+}
+
+std::string links_path(const std::string& catalogue) {
+  const std::filesystem::path path(catalogue);
+  std::string name = path.filename().string();
+  const std::string usual = "groups_";
+  if (name.starts_with(usual)) name = name.substr(usual.size());
+  return (path.parent_path() / ("links_" + name)).string();
+}
+
+std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite) {
+  const CatalogueGroups before = read_catalogue_groups(earlier), now = read_catalogue_groups(later);
+  if (now.redshift >= before.redshift)
+    throw Error(fmt::format("'{}' is not later than '{}'", later, earlier), "links lead forward in time",
+                "give the catalogues in the order of time");
+  const MergerLinks links = link_catalogues(before, now);
+  write_merger_links(links_path(later), links, before, now, overwrite);
+  const auto linked = [](const std::vector<std::int64_t>& rows) {
+    return static_cast<std::int64_t>(rows.size()) - std::count(rows.begin(), rows.end(), kNoGroup);
+  };
+  return fmt::format("{} of {} groups at z = {:.4g} live on in {} of {} at z = {:.4g}", linked(links.descendant),
+                     before.size(), before.redshift, linked(links.main_progenitor), now.size(), now.redshift);
 }
 
 std::string summary_of(const GroupCatalogue& catalogue) {

@@ -7,6 +7,7 @@
 #include "src/config/config.hpp"
 #include "src/cosmology/mass_function.hpp"
 #include "src/groups/catalogue.hpp"
+#include "src/groups/progenitors.hpp"
 
 namespace maki {
 
@@ -21,6 +22,13 @@ std::string mass_function_path(const std::string& catalogue);
 // Throws Error where a file exists (unless `overwrite`) or cannot be written.
 void write_group_files(const std::string& path, const GroupCatalogue& catalogue, const MassFunction* expected,
                        const Provenance& provenance, bool overwrite);
+
+// "a/links_003.hdf5" of "a/groups_003.hdf5"; of other names the same with "links_" before.
+std::string links_path(const std::string& catalogue);
+
+// Links a catalogue with an earlier one, and writes links_path() of it. Returns a sentence on it. Throws Error as
+// read_catalogue_groups(), link_catalogues() and write_merger_links() do, and where the first is not the earlier one.
+std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite);
 
 // "476 groups of 32 particles or more hold 87654 of 262144".
 std::string summary_of(const GroupCatalogue& catalogue);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 #include <span>
 
@@ -243,12 +244,15 @@ std::unique_ptr<const MassFunction> RunProducts::expected_masses(const SnapshotH
 void RunProducts::write_groups(const OutputState& state) {
   Particles particles = copy_of(state.stream, state.particles);
   const GroupCatalogue found = find_groups(state.stream, ranks(), particles, state.frame, state.header, GroupOptions{});
+  std::string summary = "Groups: " + summary_of(found);
   root_succeeds(ranks(), [&] {
     const auto expected = expected_masses(state.header);
-    write_group_files(path(fmt::format("groups_{:03}.hdf5", state.index)), found, expected.get(), provenance_,
-                      overwrite_);
+    const auto catalogue = [this](int index) { return path(fmt::format("groups_{:03}.hdf5", index)); };
+    write_group_files(catalogue(state.index), found, expected.get(), provenance_, overwrite_);
+    if (state.index > 0 && std::filesystem::exists(catalogue(state.index - 1)))
+      summary += "; " + link_group_files(catalogue(state.index - 1), catalogue(state.index), overwrite_);
   });
-  message("Groups: " + summary_of(found));
+  message(summary);
 }
 
 void RunProducts::write_products(const DeviceSet& set, int index) const {

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <utility>
 
 #include "kernels/device/device.hpp"
 #include "src/groups/deepest.hpp"
@@ -20,6 +22,7 @@ using test::NfwHalo;
 struct Measured {
   GroupMembers members;
   std::vector<FofGroup> groups;
+  std::vector<std::uint64_t> by_binding;
 };
 
 Measured measure(const HaloSet& set, double length, std::uint64_t minimum, const GroupFrame& frame) {
@@ -29,8 +32,10 @@ Measured measure(const HaloSet& set, double length, std::uint64_t minimum, const
   set.upload(stream, particles);
   const SortedParticles own = sort_particles(stream, particles);
   const RankBoxes boxes(own, alone);
-  Measured m{collect_groups(stream, own, boxes, length, minimum, alone), {}};
-  m.groups = measure_groups(stream, m.members, SphereSource(own, boxes, alone), frame);
+  Measured m{collect_groups(stream, own, boxes, length, minimum, alone), {}, {}};
+  MeasuredGroups found = measure_groups(stream, m.members, SphereSource(own, boxes, alone), frame);
+  m.groups = std::move(found.groups);
+  m.by_binding = std::move(found.by_binding);
   return m;
 }
 
@@ -178,6 +183,40 @@ TEST(GroupProperties, CentreIsTheDeepestOfAll) {
       if (potential < lowest) lowest = potential, id = i->id;
     }
     EXPECT_EQ(m.groups[group].deepest_id, id) << group;
+  }
+}
+
+// Kinetic energy about the mean velocity with the Hubble flow, and potential, against plain sums.
+TEST(GroupProperties, MembersAreInTheOrderOfTheirBinding) {
+  GroupFrame frame = frame_of_many();
+  frame.side = 100, frame.scale_factor = 0.5, frame.gravitational_constant = 43, frame.hubble = 300;
+  const Measured m = measure(many_haloes(), 0.004, 32, frame);
+  ASSERT_EQ(m.by_binding.size(), m.members.particles.size());
+  for (const std::size_t group : {std::size_t{6}, m.groups.size() - 1}) {
+    ASSERT_LE(m.members.length(group), kDirectLength);  // exact potentials
+    const ParticleRecord *const begin = m.members.begin(group), *const end = m.members.end(group);
+    const ParticleRecord* const centre =
+        std::find_if(begin, end, [&](const ParticleRecord& p) { return p.id == m.groups[group].deepest_id; });
+    std::vector<std::pair<double, std::uint64_t>> expected;
+    for (const ParticleRecord* i = begin; i != end; ++i) {
+      double potential = 0, kinetic = 0;
+      for (const ParticleRecord* j = begin; j != end; ++j) {
+        const auto squared = static_cast<double>(distance_squared(i->source, j->source));
+        const double softened = squared / kSideToUnits / kSideToUnits + frame.softening * frame.softening;
+        if (i != j) potential -= 43 * j->source.mass / (0.5 * 100 * std::sqrt(softened));
+      }
+      const std::int32_t away[3] = {signed_difference(i->source.x, centre->source.x),
+                                    signed_difference(i->source.y, centre->source.y),
+                                    signed_difference(i->source.z, centre->source.z)};
+      for (std::size_t k = 0; k < 3; ++k) {
+        const double flow = 300 * 0.5 * 100 * away[k] / kSideToUnits;
+        kinetic += 0.5 * std::pow(i->momentum[k] / 0.5 - m.groups[group].velocity[k] + flow, 2);
+      }
+      expected.emplace_back(kinetic + potential, i->id);
+    }
+    std::sort(expected.begin(), expected.end());
+    const std::uint64_t* const found = m.by_binding.data() + m.members.begins[group];
+    for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_EQ(found[k], expected[k].second) << k;
   }
 }
 

@@ -1,0 +1,212 @@
+#include "src/groups/progenitors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "kernels/error.hpp"
+#include "src/io/hdf5_file.hpp"
+#include "src/io/safe_file.hpp"
+
+namespace maki {
+namespace {
+
+template <class T>
+std::vector<T> read_column(hid_t file, const std::string& name, std::size_t rows, std::size_t columns) {
+  H5Id dataset = open_dataset(file, name);
+  const std::vector<std::size_t> shape = dataset_shape(dataset);
+  if (shape.empty() || shape[0] != rows || (shape.size() > 1 ? shape[1] : 1) != columns)
+    throw Error(fmt::format("'{}' does not have {} x {} numbers", name, rows, columns),
+                "the catalogue is damaged or not one of maki groups", "write it again with maki groups");
+  std::vector<T> numbers(rows * columns);
+  if (!numbers.empty()) read_rows(dataset, 0, rows, hdf5_memory_type<T>(), numbers.data());
+  return numbers;
+}
+
+std::uint64_t required(hid_t header, const char* name, const std::string& path) {
+  if (const auto value = read_scalar<std::uint64_t>(header, name)) return *value;
+  throw Error(fmt::format("'{}' is no catalogue of groups", path), fmt::format("its header has no {}", name),
+              "give a file of maki groups");
+}
+
+constexpr std::size_t kTypes = 6;  // of particles
+
+}  // namespace
+
+CatalogueGroups read_catalogue_groups(const std::string& path) {
+  H5Id file = open_hdf5(path);
+  if (!hdf5_exists(file, "Group") || !hdf5_exists(file, "Header"))
+    throw Error(fmt::format("'{}' is no catalogue of groups", path), "it has no /Group", "give a file of maki groups");
+  H5Id header = open_group(file, "Header");
+  CatalogueGroups found;
+  found.name = std::filesystem::path(path).filename().string();
+  found.redshift = read_scalar<double>(header, "Redshift").value_or(0);
+  const std::uint64_t groups = required(header, "Ngroups_Total", path), ids = required(header, "Nids_Total", path);
+  found.ids = read_column<std::uint64_t>(file, "IDs/ID", ids, 1);
+  const auto length = read_column<std::int32_t>(file, "Group/GroupLen", groups, 1);
+  const auto offset = read_column<std::int64_t>(file, "Group/GroupOffsetType", groups, kTypes);
+  const auto mass = read_column<float>(file, "Group/GroupMass", groups, 1);
+  const auto mean200 = read_column<float>(file, "Group/Group_M_Mean200", groups, 1);
+  const auto v_max = read_column<float>(file, "Group/GroupVmax", groups, 1);
+  const auto position = read_column<float>(file, "Group/GroupPos", groups, 3);
+  for (std::size_t g = 0; g < groups; ++g) {
+    if (length[g] < 0 || offset[kTypes * g + 1] != static_cast<std::int64_t>(found.begins.back()))
+      throw Error(fmt::format("'{}' is damaged", path),
+                  fmt::format("the members of group {} are not where they belong", g),
+                  "write it again with maki groups");
+    found.begins.push_back(found.begins.back() + static_cast<std::uint64_t>(length[g]));
+    found.rows.push_back({mass[g], mean200[g], v_max[g], {position[3 * g], position[3 * g + 1], position[3 * g + 2]}});
+  }
+  if (found.begins.back() != ids)
+    throw Error(fmt::format("'{}' is damaged", path), "its groups do not hold as many particles as there are IDs",
+                "write it again with maki groups");
+  return found;
+}
+
+namespace {
+
+double rank_weight(std::uint64_t rank) { return 1 / std::cbrt(std::pow(1.0 + static_cast<double>(rank), 2)); }
+
+// Where a particle is in a catalogue.
+struct Membership {
+  std::uint64_t id, group, rank;
+};
+
+std::vector<Membership> memberships_by_id(const CatalogueGroups& catalogue) {
+  std::vector<Membership> all;
+  all.reserve(catalogue.ids.size());
+  for (std::size_t g = 0; g < catalogue.size(); ++g)
+    for (std::uint64_t i = catalogue.begins[g]; i < catalogue.begins[g + 1]; ++i)
+      all.push_back({catalogue.ids[i], g, i - catalogue.begins[g]});
+  std::sort(all.begin(), all.end(), [](const Membership& a, const Membership& b) { return a.id < b.id; });
+  const auto twice =
+      std::adjacent_find(all.begin(), all.end(), [](const Membership& a, const Membership& b) { return a.id == b.id; });
+  if (twice != all.end())
+    throw Error(fmt::format("'{}' cannot be linked", catalogue.name),
+                fmt::format("particle {} is a member of two groups", twice->id), "IDs have to be unique");
+  return all;
+}
+
+std::vector<double> total_weights(const CatalogueGroups& catalogue) {
+  std::vector<double> totals(catalogue.size());
+  for (std::size_t g = 0; g < catalogue.size(); ++g)
+    for (std::uint64_t rank = 0; rank < catalogue.length(g); ++rank) totals[g] += rank_weight(rank);
+  return totals;
+}
+
+// The links of one earlier group, by later group.
+std::map<std::uint64_t, ProgenitorLink> links_of(const CatalogueGroups& earlier, std::uint64_t group,
+                                                 const std::vector<Membership>& later) {
+  std::map<std::uint64_t, ProgenitorLink> links;
+  for (std::uint64_t i = earlier.begins[group]; i < earlier.begins[group + 1]; ++i) {
+    const auto found = std::lower_bound(later.begin(), later.end(), earlier.ids[i],
+                                        [](const Membership& m, std::uint64_t id) { return m.id < id; });
+    if (found == later.end() || found->id != earlier.ids[i]) continue;
+    ProgenitorLink& link = links.try_emplace(found->group, ProgenitorLink{found->group, group, 0, 0, 0}).first->second;
+    ++link.shared;
+    link.weight += rank_weight(i - earlier.begins[group]);
+    link.weight_in_group += rank_weight(found->rank);
+  }
+  return links;
+}
+
+std::vector<std::uint64_t> begins_of(const std::vector<ProgenitorLink>& links, std::size_t groups) {
+  std::vector<std::uint64_t> begins(groups + 1);
+  for (const ProgenitorLink& link : links) ++begins[link.group + 1];
+  for (std::size_t g = 0; g < groups; ++g) begins[g + 1] += begins[g];
+  return begins;
+}
+
+}  // namespace
+
+MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later) {
+  const std::vector<Membership> members = memberships_by_id(later);
+  const std::vector<double> before = total_weights(earlier), now = total_weights(later);
+  MergerLinks found;
+  found.descendant.assign(earlier.size(), kNoGroup);
+  found.main_progenitor.assign(later.size(), kNoGroup);
+  for (std::size_t g = 0; g < earlier.size(); ++g) {
+    double largest = 0;
+    for (auto [group, link] : links_of(earlier, g, members)) {
+      link.weight /= before[g];
+      link.weight_in_group /= now[group];
+      if (link.weight > largest) largest = link.weight, found.descendant[g] = static_cast<std::int64_t>(group);
+      found.links.push_back(link);
+    }
+  }
+  std::sort(found.links.begin(), found.links.end(), [](const ProgenitorLink& a, const ProgenitorLink& b) {
+    if (a.group != b.group) return a.group < b.group;
+    return a.weight_in_group != b.weight_in_group ? a.weight_in_group > b.weight_in_group : a.progenitor < b.progenitor;
+  });
+  found.begins = begins_of(found.links, later.size());
+  for (const ProgenitorLink& link : found.links) {
+    std::int64_t& main = found.main_progenitor[link.group];
+    const bool descends = found.descendant[link.progenitor] == static_cast<std::int64_t>(link.group);
+    if (main == kNoGroup && descends) main = static_cast<std::int64_t>(link.progenitor);
+  }
+  return found;
+}
+
+namespace {
+
+template <class T, class Value>
+void write_column(hid_t parent, const std::string& name, std::size_t rows, const std::string& what, Value value) {
+  std::vector<T> numbers;
+  numbers.reserve(rows);
+  for (std::size_t i = 0; i < rows; ++i) numbers.push_back(static_cast<T>(value(i)));
+  H5Id dataset = create_dataset(parent, name, hdf5_file_type<T>(), rows, 1, 0);
+  write_attribute(dataset, "Description", what);
+  write_rows(dataset, 0, rows, hdf5_memory_type<T>(), numbers.data());
+}
+
+void write_header(hid_t file, const CatalogueGroups& earlier, const CatalogueGroups& later) {
+  H5Id header = create_group(file, "Header");
+  write_attribute(header, "Catalogue", later.name);
+  write_attribute(header, "PreviousCatalogue", earlier.name);
+  write_attribute(header, "Redshift", later.redshift);
+  write_attribute(header, "PreviousRedshift", earlier.redshift);
+  write_attribute(header, "Ngroups", std::uint64_t{later.size()});
+  write_attribute(header, "PreviousNgroups", std::uint64_t{earlier.size()});
+}
+
+void write_links(hid_t file, const std::vector<ProgenitorLink>& links) {
+  H5Id group = create_group(file, "Progenitors");
+  const std::size_t n = links.size();
+  write_column<std::int64_t>(group, "Group", n, "Row of Catalogue", [&](std::size_t i) { return links[i].group; });
+  write_column<std::int64_t>(group, "Progenitor", n, "Row of PreviousCatalogue",
+                             [&](std::size_t i) { return links[i].progenitor; });
+  write_column<std::int64_t>(group, "Shared", n, "Particles in both", [&](std::size_t i) { return links[i].shared; });
+  write_column<float>(group, "Weight", n, "Of the shared particles in the progenitor, 1 / (1 + rank)^(2/3), over all",
+                      [&](std::size_t i) { return links[i].weight; });
+  write_column<float>(group, "WeightInGroup", n, "The same in the group",
+                      [&](std::size_t i) { return links[i].weight_in_group; });
+}
+
+}  // namespace
+
+void write_merger_links(const std::string& path, const MergerLinks& links, const CatalogueGroups& earlier,
+                        const CatalogueGroups& later, bool overwrite) {
+  SafeFile safe(path, overwrite);
+  H5Id file = create_hdf5(safe.temporary_path());
+  write_header(file, earlier, later);
+  write_links(file, links.links);
+  {
+    H5Id group = create_group(file, "Group"), previous = create_group(file, "PreviousGroup");
+    const auto& begins = links.begins;
+    write_column<std::int64_t>(group, "FirstProgenitor", later.size(), "Row of /Progenitors",
+                               [&](std::size_t g) { return begins[g]; });
+    write_column<std::int64_t>(group, "ProgenitorCount", later.size(), "Rows of /Progenitors",
+                               [&](std::size_t g) { return begins[g + 1] - begins[g]; });
+    write_column<std::int64_t>(group, "MainProgenitor", later.size(), "Row of PreviousCatalogue, or -1",
+                               [&](std::size_t g) { return links.main_progenitor[g]; });
+    write_column<std::int64_t>(previous, "Descendant", earlier.size(), "Row of Catalogue, or -1",
+                               [&](std::size_t g) { return links.descendant[g]; });
+  }
+  close_hdf5(file, path);
+  safe.commit();
+}
+
+}  // namespace maki

@@ -1,0 +1,57 @@
+// Merger links: what has become of the groups of one catalogue in a later one of the same particles.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/groups/properties.hpp"
+
+namespace maki {
+
+// What links and branches need of a catalogue (write_group_catalogue()). Units are those of its snapshot, lengths
+// comoving.
+struct CatalogueGroups {
+  std::string name;  // of the file
+  double redshift = 0;
+  std::vector<std::uint64_t> begins = {0};  // of each group's members in `ids`; one more than groups
+  std::vector<std::uint64_t> ids;           // the most bound first
+  struct Row {
+    float mass = 0, mass_mean200 = 0, v_max = 0;
+    std::array<float, 3> position{};
+  };
+  std::vector<Row> rows;  // by group
+  std::size_t size() const { return rows.size(); }
+  std::uint64_t length(std::size_t group) const { return begins[group + 1] - begins[group]; }
+};
+// Throws Error where the file is no catalogue or is damaged.
+CatalogueGroups read_catalogue_groups(const std::string& path);
+
+// A group and one of its progenitors: some particles are members of both. Where a progenitor's members went is told by
+// its most bound ones: the member that is bound as the i-th, from 0, counts 1 / (1 + i)^(2/3) (Springel et al. 2021,
+// MNRAS 506, 2871, section 7.4).
+struct ProgenitorLink {
+  std::uint64_t group, progenitor;  // rows of the later and of the earlier catalogue
+  std::uint64_t shared;             // particles
+  double weight;                    // of the shared particles in the progenitor, over that of all its members
+  double weight_in_group;           // the same in the later group
+};
+
+inline constexpr std::int64_t kNoGroup = -1;
+struct MergerLinks {
+  std::vector<ProgenitorLink> links;          // by group, the largest weight_in_group first
+  std::vector<std::uint64_t> begins;          // of each later group's links; one more than groups
+  std::vector<std::int64_t> main_progenitor;  // by later group: the first of its links of which it is the descendant
+  std::vector<std::int64_t> descendant;       // by earlier group: where its largest weight went
+};
+// Equal weights are decided for the lesser row. Throws Error where an ID is twice in the later catalogue.
+MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later);
+
+// HDF5: /Header (names, redshifts, numbers of groups), /Progenitors (a row for each link), /Group (by later group:
+// FirstProgenitor, ProgenitorCount, MainProgenitor) and /PreviousGroup (by earlier group: Descendant). Throws Error where
+// the file exists (unless `overwrite`) or cannot be written; then nothing is left behind.
+void write_merger_links(const std::string& path, const MergerLinks& links, const CatalogueGroups& earlier,
+                        const CatalogueGroups& later, bool overwrite = false);
+
+}  // namespace maki
