@@ -86,9 +86,6 @@ void check_kinds(const Config& config) {
     throw Error("cosmology.transfer is \"table\", but cosmology.transfer_table is not set", "",
                 "give the path of a table");
   }
-  if (config.output.groups && config.sites.ring.size() > 1)
-    throw Error("output.groups = true, and the run is over several sites", "groups are found at one site",
-                "take it out, and use 'maki groups' on snapshots whose files lie together");
   if (config.output.power_mesh) check_even(*config.output.power_mesh, "output.power_mesh");
 }
 

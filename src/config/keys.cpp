@@ -198,8 +198,7 @@ struct Table {
     KEY(output.power_mesh).range(8, 4096).only(RunKind::kCosmology)
         .means("mesh for P(k), even; auto: twice the particles along a side");
     KEY(output.groups).only(RunKind::kCosmology)
-        .means("friends of friends beside each snapshot: catalogue, mass function, links to progenitors (docs/groups.md); "
-               "not over several sites");
+        .means("friends of friends beside each snapshot: catalogue, mass function, links to progenitors (docs/groups.md)");
     KEY(output.image).means("projected density as PNG beside each snapshot");
     KEY(output.image_pixels).range(16, 16384).means("along a side");
     KEY(output.image_width)

@@ -112,7 +112,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, and then keeps its part
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
   const double gathered_groups = ranks > 1 ? 16 * all : 0;  // IDs of members and groups, on the first rank
-  const double groups = config.output.groups ? n * kGroupHostBytes + gathered_groups : 0;
+  const double grouped = sites > 1 ? all / ranks : n;       // one site finds the groups of all
+  const double groups = config.output.groups ? grouped * kGroupHostBytes + gathered_groups : 0;
   e.host_output = std::max({n * (Snapshot::kBytes + kFrameBytes), gathered, groups}) + program;
   if (sites > 1) e.host_states = 2 * n * ParticleRows::kBytes;
   e.snapshot = all / sites * Snapshot::kBytes;

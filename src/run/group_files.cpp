@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "kernels/error.hpp"
+#include "wan/sites/gathered_set.hpp"
 
 namespace maki {
 
@@ -58,6 +61,51 @@ std::string link_group_files(const std::string& earlier, const std::string& late
   };
   return fmt::format("{} of {} groups at z = {:.4g} live on in {} of {} at z = {:.4g}", linked(links.descendant),
                      before.size(), before.redshift, linked(links.main_progenitor), now.size(), now.redshift);
+}
+
+namespace {
+
+// Numbers of a catalogue in a message, before its groups and its members' IDs.
+struct CatalogueHead {
+  double linking_length;
+  std::uint64_t minimum, particles, groups, ids;
+};
+
+template <class T>
+void append(sites::Message& message, const T* values, std::size_t count) {
+  const auto bytes = std::as_bytes(std::span(values, count));
+  message.insert(message.end(), bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, const GroupCatalogue& mine) {
+  sites::Message sent;
+  const CatalogueHead own{mine.linking_length, mine.minimum, mine.particles, mine.groups.size(),
+                          mine.member_ids.size()};
+  append(sent, &own, 1);
+  append(sent, mine.groups.data(), mine.groups.size());
+  append(sent, mine.member_ids.data(), mine.member_ids.size());
+  const sites::Message come = sites::from_site(sites, place, std::move(sent));
+  const auto whole = [](const CatalogueHead& head, std::size_t size) {
+    return head.groups <= size / sizeof(FofGroup) && head.ids <= size / sizeof(std::uint64_t) &&
+           size == sizeof head + head.groups * sizeof(FofGroup) + head.ids * sizeof(std::uint64_t);
+  };
+  CatalogueHead head{};
+  if (come.size() >= sizeof head) std::memcpy(&head, come.data(), sizeof head);
+  if (come.size() < sizeof head || !whole(head, come.size()))
+    throw Error("the catalogue of groups from site " + sites.name(place) + " is not whole",
+                std::to_string(come.size()) + " bytes came", "run the same version at all sites");
+  GroupCatalogue found;
+  found.linking_length = head.linking_length;
+  found.minimum = head.minimum;
+  found.particles = head.particles;
+  found.groups.resize(head.groups);
+  found.member_ids.resize(head.ids);
+  const std::byte* const groups = come.data() + sizeof head;
+  std::memcpy(found.groups.data(), groups, head.groups * sizeof(FofGroup));
+  std::memcpy(found.member_ids.data(), groups + head.groups * sizeof(FofGroup), head.ids * sizeof(std::uint64_t));
+  return found;
 }
 
 std::string summary_of(const GroupCatalogue& catalogue) {

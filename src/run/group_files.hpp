@@ -8,6 +8,7 @@
 #include "src/cosmology/mass_function.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/groups/progenitors.hpp"
+#include "wan/sites/sites.hpp"
 
 namespace maki {
 
@@ -29,6 +30,10 @@ std::string links_path(const std::string& catalogue);
 // Links a catalogue with an earlier one, and writes links_path() of it. Returns a sentence on it. Throws Error as
 // read_catalogue_groups(), link_catalogues() and write_merger_links() do, and where the first is not the earlier one.
 std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite);
+
+// The catalogue that rank 0 of the site `place` has, on all ranks of all sites. Collective over all sites. Throws Error
+// where the message is not whole.
+GroupCatalogue catalogue_from_site(sites::Sites& sites, int place, const GroupCatalogue& mine);
 
 // "476 groups of 32 particles or more hold 87654 of 262144".
 std::string summary_of(const GroupCatalogue& catalogue);

@@ -18,7 +18,6 @@
 #include "src/analysis/product_files.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
-#include "src/groups/catalogue.hpp"
 #include "src/run/group_files.hpp"
 #include "wan/sites/gathered_set.hpp"
 
@@ -240,10 +239,25 @@ std::unique_ptr<const MassFunction> RunProducts::expected_masses(const SnapshotH
   return nullptr;
 }
 
-// Of a copy, which is sorted and divided among ranks anew.
+// Of a copy, which is sorted and divided among ranks anew; over several sites at one of them, for all.
+GroupCatalogue RunProducts::groups_of(const OutputState& state) {
+  const auto find = [&](Particles& particles) {
+    return find_groups(state.stream, ranks(), particles, state.frame, state.header, GroupOptions{});
+  };
+  if (!sites()) {
+    Particles particles = copy_of(state.stream, state.particles);
+    return find(particles);
+  }
+  sites::GatheredParticles all(*sites(), state.stream, state.particles);
+  GroupCatalogue found =
+      catalogue_from_site(*sites(), all.place(), all.here() ? find(all.particles()) : GroupCatalogue{});
+  found.header = state.header;
+  count_output_traffic();
+  return found;
+}
+
 void RunProducts::write_groups(const OutputState& state) {
-  Particles particles = copy_of(state.stream, state.particles);
-  const GroupCatalogue found = find_groups(state.stream, ranks(), particles, state.frame, state.header, GroupOptions{});
+  const GroupCatalogue found = groups_of(state);
   std::string summary = "Groups: " + summary_of(found);
   root_succeeds(ranks(), [&] {
     const auto expected = expected_masses(state.header);

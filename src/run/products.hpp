@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/cosmology/mass_function.hpp"
+#include "src/groups/catalogue.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 #include "wan/sites/sites.hpp"
@@ -65,6 +66,7 @@ class RunProducts : public RunFiles {
 
  private:
   void write_products(const DeviceSet& set, int index) const;
+  GroupCatalogue groups_of(const OutputState& state);
   void write_groups(const OutputState& state);
   std::unique_ptr<const MassFunction> expected_masses(const SnapshotHeader& header);
 

@@ -1,6 +1,8 @@
 #include "wan/sites/gathered_set.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 
 namespace maki::sites {
 namespace {
@@ -115,27 +117,49 @@ std::vector<SourceParticle> redistribute(const Communicator& ranks, const std::v
   return mine;
 }
 
-void send_pieces(Sites& sites, int to, std::uint64_t number, std::uint64_t pieces, const RankParticles& own,
-                 bool with_mass) {
-  for (std::uint64_t piece = 0; piece < pieces; ++piece) {
-    if (piece >= kWindow) sites.receive_parts(to, Phase::kOutput, number);
-    sites.send_parts(to, Phase::kOutput, number, packed(own.piece(piece), with_mass));
+// What all sites know of a gathering before it begins.
+struct Gathering {
+  std::vector<Summary> of_sites;
+  Summary all;
+  int place = 0;
+  std::uint64_t number = 0;  // of its messages
+};
+
+Gathering begin_gathering(Sites& sites, const Summary& mine) {
+  Gathering g;
+  for (const Message& message : sites.gather(Phase::kOutput, sites.next_number(Phase::kOutput), as_bytes_of(mine))) {
+    g.of_sites.push_back(read_summary(message, sites.name(static_cast<int>(g.of_sites.size()))));
+    g.all.add(g.of_sites.back());
+  }
+  const auto most = std::max_element(g.of_sites.begin(), g.of_sites.end(),
+                                     [](const Summary& a, const Summary& b) { return a.ranks < b.ranks; });
+  g.place = static_cast<int>(most - g.of_sites.begin());
+  g.number = sites.next_number(Phase::kOutput);
+  return g;
+}
+
+// `piece(i)`: a rank's particles from i kPieceParticles on, kPieceParticles at most.
+template <class Piece>
+void send_pieces(Sites& sites, const Gathering& g, const Piece& piece) {
+  const std::uint64_t pieces = g.of_sites[static_cast<std::size_t>(sites.me())].pieces();
+  for (std::uint64_t i = 0; i < pieces; ++i) {
+    if (i >= kWindow) sites.receive_parts(g.place, Phase::kOutput, g.number);
+    sites.send_parts(g.place, Phase::kOutput, g.number, piece(i));
   }
 }
 
-// Receives from all other sites.
-void receive_pieces(Sites& sites, std::uint64_t number, const std::vector<Summary>& of_sites, float mass,
-                    std::vector<SourceParticle>& set) {
+// Receives from all other sites, particles of so many bytes; `take(message)` for each message.
+template <class Take>
+void receive_pieces(Sites& sites, const Gathering& g, std::size_t particle_bytes, const Take& take) {
   std::uint64_t most = 0;
-  for (const Summary& one : of_sites) most = std::max(most, one.pieces());
-  const std::size_t particle_bytes = mass > 0 ? 12 : 16;
+  for (const Summary& one : g.of_sites) most = std::max(most, one.pieces());
   std::vector<std::uint64_t> remaining;  // by site: particles that are still to come
-  for (const Summary& one : of_sites) remaining.push_back(one.particles);
+  for (const Summary& one : g.of_sites) remaining.push_back(one.particles);
   for (std::uint64_t piece = 0; piece < most; ++piece) {
     for (int site = 0; site < sites.count(); ++site) {
-      const std::uint64_t theirs = of_sites[static_cast<std::size_t>(site)].pieces();
+      const std::uint64_t theirs = g.of_sites[static_cast<std::size_t>(site)].pieces();
       if (site == sites.me() || piece >= theirs) continue;
-      for (const Message& message : sites.receive_shares(site, Phase::kOutput, number)) {
+      for (const Message& message : sites.receive_shares(site, Phase::kOutput, g.number)) {
         std::uint64_t& remaining_there = remaining[static_cast<std::size_t>(site)];
         if (message.size() % particle_bytes != 0 || message.size() / particle_bytes > remaining_there)
           throw Error("site " + sites.name(site) + " sends other particles than it has",
@@ -143,9 +167,9 @@ void receive_pieces(Sites& sites, std::uint64_t number, const std::vector<Summar
                           " particles are to come",
                       "run the same version at all sites");
         remaining_there -= message.size() / particle_bytes;
-        unpack(message, mass, set);
+        take(message);
       }
-      if (piece + kWindow < theirs) sites.send_parts(site, Phase::kOutput, number, {});
+      if (piece + kWindow < theirs) sites.send_parts(site, Phase::kOutput, g.number, {});
     }
   }
 }
@@ -154,22 +178,14 @@ void receive_pieces(Sites& sites, std::uint64_t number, const std::vector<Summar
 
 GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticle* particles, std::size_t n) {
   const Communicator& ranks = sites.ranks();
-  const Summary mine = summary_of_site(ranks, summary_of_rank({stream, particles, n}));
-  std::vector<Summary> of_sites;
-  Summary all;
-  for (const Message& message : sites.gather(Phase::kOutput, sites.next_number(Phase::kOutput), as_bytes_of(mine))) {
-    of_sites.push_back(read_summary(message, sites.name(static_cast<int>(of_sites.size()))));
-    all.add(of_sites.back());
-  }
-  const auto most = std::max_element(of_sites.begin(), of_sites.end(),
-                                     [](const Summary& a, const Summary& b) { return a.ranks < b.ranks; });
-  place_ = static_cast<int>(most - of_sites.begin());
+  const RankParticles own{stream, particles, n};
+  const Gathering g = begin_gathering(sites, summary_of_site(ranks, summary_of_rank(own)));
+  place_ = g.place;
   here_ = place_ == sites.me();
-  count_ = all.particles;
-  const float mass = all.equal_masses ? all.mass : 0;
-  const std::uint64_t number = sites.next_number(Phase::kOutput);
+  count_ = g.all.particles;
+  const float mass = g.all.equal_masses ? g.all.mass : 0;
   if (!here_) {
-    send_pieces(sites, place_, number, mine.pieces(), {stream, particles, n}, mass == 0);
+    send_pieces(sites, g, [&](std::uint64_t i) { return packed(own.piece(i), mass == 0); });
     return;
   }
   std::vector<SourceParticle> set;
@@ -178,9 +194,90 @@ GatheredSet::GatheredSet(Sites& sites, const Stream& stream, const SourceParticl
   set.reserve(std::min<std::uint64_t>(share, 8 * static_cast<std::uint64_t>(sites.count()) * (n + kPieceParticles)));
   set.resize(n);
   copy_to_host(stream, set.data(), particles, n * sizeof(SourceParticle));
-  receive_pieces(sites, number, of_sites, mass, set);
+  receive_pieces(sites, g, mass > 0 ? 12 : 16, [&](const Message& message) { unpack(message, mass, set); });
   if (ranks.size() > 1) set = redistribute(ranks, set);
   share_.upload(stream, set);
+}
+
+namespace {
+
+// A particle with velocity and ID, in messages.
+struct WholeParticle {
+  std::uint32_t x, y, z;
+  float mass, momentum[3];
+  std::uint32_t id[2];  // low, high
+};
+static_assert(sizeof(WholeParticle) == 36);
+
+template <class T>
+std::vector<T> piece_of(const Stream& stream, const DeviceBuffer<T>& from, std::size_t first) {
+  std::vector<T> host(std::min(kPieceParticles, from.size() - std::min(from.size(), first)));
+  copy_to_host(stream, host.data(), from.data() + first, host.size() * sizeof(T));
+  return host;
+}
+
+std::vector<WholeParticle> piece_of(const Stream& stream, const Particles& particles, std::uint64_t number) {
+  const std::size_t first = number * kPieceParticles;
+  const auto source = piece_of(stream, particles.source, first);
+  const auto x = piece_of(stream, particles.momentum.x, first), y = piece_of(stream, particles.momentum.y, first),
+             z = piece_of(stream, particles.momentum.z, first);
+  const auto id = piece_of(stream, particles.id, first);
+  std::vector<WholeParticle> piece;
+  for (std::size_t i = 0; i < source.size(); ++i)
+    piece.push_back({source[i].x,
+                     source[i].y,
+                     source[i].z,
+                     source[i].mass,
+                     {x[i], y[i], z[i]},
+                     {static_cast<std::uint32_t>(id[i]), static_cast<std::uint32_t>(id[i] >> 32)}});
+  return piece;
+}
+
+void upload(const Stream& stream, const std::vector<WholeParticle>& all, Particles& particles) {
+  particles.resize(all.size());
+  particles.remainder.fill_zero(stream);
+  std::vector<SourceParticle> source;
+  std::vector<std::uint64_t> id;
+  for (const WholeParticle& p : all) {
+    source.push_back({p.x, p.y, p.z, p.mass});
+    id.push_back(p.id[0] | std::uint64_t{p.id[1]} << 32);
+  }
+  particles.source.upload(stream, source);
+  particles.id.upload(stream, id);
+  DeviceBuffer<float>* const along[3] = {&particles.momentum.x, &particles.momentum.y, &particles.momentum.z};
+  for (std::size_t k = 0; k < 3; ++k) {
+    std::vector<float> momentum;
+    for (const WholeParticle& p : all) momentum.push_back(p.momentum[k]);
+    along[k]->upload(stream, momentum);
+  }
+}
+
+}  // namespace
+
+GatheredParticles::GatheredParticles(Sites& sites, const Stream& stream, const Particles& own) {
+  const std::uint64_t n = own.size();
+  const Gathering g = begin_gathering(sites, summary_of_site(sites.ranks(), {n, n, 1, 0, 0}));
+  place_ = g.place;
+  here_ = place_ == sites.me();
+  if (!here_) {
+    send_pieces(sites, g, [&](std::uint64_t i) {
+      const std::vector<WholeParticle> piece = piece_of(stream, own, i);
+      const auto bytes = std::as_bytes(std::span(piece));
+      return Message(bytes.begin(), bytes.end());
+    });
+    return;
+  }
+  std::vector<WholeParticle> all;
+  for (std::uint64_t i = 0; i * kPieceParticles < n; ++i) {
+    const std::vector<WholeParticle> piece = piece_of(stream, own, i);
+    all.insert(all.end(), piece.begin(), piece.end());
+  }
+  receive_pieces(sites, g, sizeof(WholeParticle), [&](const Message& message) {
+    const std::size_t before = all.size();
+    all.resize(before + message.size() / sizeof(WholeParticle));
+    std::memcpy(all.data() + before, message.data(), message.size());
+  });
+  upload(stream, all, particles_);
 }
 
 Message from_site(Sites& sites, int from, Message mine) {

@@ -1,5 +1,5 @@
-// The particles of all sites gathered at one site, for power spectra and pictures of the whole box. A particle takes 12
-// or 16 bytes in messages; the mesh of a spectrum, usually 8 cells a particle and two interlaced meshes of 64-bit
+// The particles of all sites gathered at one site, for what is measured of the whole box: positions and masses for power
+// spectra and pictures, all of them for groups. A particle takes 12 or 16 bytes in messages (for groups 36); the mesh of a spectrum, usually 8 cells a particle and two interlaced meshes of 64-bit
 // counts, would take 128.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "kernels/device/buffer.hpp"
-#include "kernels/particles/types.hpp"
+#include "kernels/particles/particles.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki::sites {
@@ -29,6 +29,22 @@ class GatheredSet {
   bool here_ = false;
   std::uint64_t count_ = 0;
   DeviceBuffer<SourceParticle> share_{"sites.gathered"};
+};
+
+// The same with velocities and IDs; remainders of coordinates are 0. The particles are not divided: each rank of the site
+// that has them holds its own ones and those that ranks of other sites have sent to it.
+class GatheredParticles {
+ public:
+  GatheredParticles(Sites& sites, const Stream& stream, const Particles& particles);
+
+  int place() const { return place_; }
+  bool here() const { return here_; }
+  Particles& particles() { return particles_; }
+
+ private:
+  int place_ = 0;
+  bool here_ = false;
+  Particles particles_;
 };
 
 // Broadcasts `mine` of rank 0 of the site `from` to all ranks of all sites. Collective over all sites.

@@ -4,9 +4,12 @@
 #include <cstring>
 
 #include "src/groups/catalogue.hpp"
+#include "src/run/group_files.hpp"
+#include "tests/sites/replayed_sites.hpp"
 #include "tests/src/groups/halo.hpp"
 #include "tests/src/io/io_helpers.hpp"
 #include "tests/test_stream.hpp"
+#include "wan/sites/gathered_set.hpp"
 
 namespace maki {
 namespace {
@@ -111,6 +114,41 @@ TEST(GroupsOverRanks, RefuseTooLongALinkingLengthTogether) {
     find(set, Communicator::world(), {9, 32}, [](std::size_t) { return 0; });
   });
   test::expect_contains(error, {"linking length", "below half the box"});
+}
+
+// Every site has all of the ranks.
+TEST(GroupsOverRanks, OverSitesAreThoseOfOneSiteToo) {
+  const HaloSet set = haloes(12, 500, 5);
+  const Communicator world = Communicator::world();
+  const GroupOptions options{0.2, 32};
+  const GroupCatalogue alone = find(set, Communicator::self(), options, [](std::size_t) { return 0; });
+  ASSERT_GE(alone.groups.size(), 10u);
+  for (const int count : {2, 3}) {
+    const auto at_each = [&](sites::Sites& sites) {
+      const auto rank = static_cast<std::size_t>(world.rank()), size = static_cast<std::size_t>(world.size());
+      HaloSet mine;
+      for (std::size_t i = 0; i < set.ids.size(); ++i) {
+        const bool here = static_cast<int>(i) % count == sites.me();
+        if (!here || i / static_cast<std::size_t>(count) % size != rank) continue;
+        mine.add(set.fractions[i], set.momenta[i], set.masses[i]);
+        mine.ids.back() = set.ids[i];
+      }
+      Particles particles;
+      mine.upload(test::test_stream(), particles);
+      sites::GatheredParticles all(sites, test::test_stream(), particles);
+      GroupCatalogue found;
+      if (all.here())
+        found = find_groups(test::test_stream(), world, all.particles(), make_frame(header(), 1, {0.5, 0.5, 0.5}),
+                            header(), options);
+      found = catalogue_from_site(sites, all.place(), found);
+      EXPECT_EQ(found.particles, alone.particles);
+      EXPECT_EQ(found.minimum, 32u);
+      EXPECT_TRUE(found.member_ids == alone.member_ids);
+      ASSERT_EQ(found.groups.size(), alone.groups.size());
+      EXPECT_EQ(std::memcmp(found.groups.data(), alone.groups.data(), alone.groups.size() * sizeof(FofGroup)), 0);
+    };
+    test::replay_sites(count, at_each, world);
+  }
 }
 
 }  // namespace
