@@ -28,9 +28,9 @@ struct Keeper : RunObserver {
   void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
   void output(const OutputState& state) override { outputs.push_back(state.index); }
   bool wants_restart(std::uint64_t) override { return keep; }
-  void restart(const KeptState& state) override {
-    kept.push_back(state);
-    kept.back().state = from_numbers(to_numbers(state.state));
+  void restart(const std::shared_ptr<const KeptState>& state) override {
+    kept.push_back(*state);
+    kept.back().state = from_numbers(to_numbers(state->state));
   }
   std::string stop_reason(double) override { return steps.size() > stop_after ? "the test" : ""; }
 
@@ -282,7 +282,7 @@ struct LimitedFiles : RunFiles {
     messages.push_back(text);
     RunFiles::message(text);
   }
-  void restart(const KeptState& kept) override {
+  void restart(const std::shared_ptr<const KeptState>& kept) override {
     const auto before = std::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{};
     getrlimit(RLIMIT_FSIZE, &limit);
