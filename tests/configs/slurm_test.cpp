@@ -1,17 +1,15 @@
 // configs/slurm.sh under a stand-in for Slurm: it goes on until the run is done, with the bits of the run that was left alone,
 // and submits no job that cannot succeed.
-#include <array>
-#include <atomic>
-#include <map>
+#include <cstdio>
+#include <fstream>
 #include <random>
 #include <string>
-#include <thread>
+#include <vector>
 
-#include "src/io/snapshot_io.hpp"
+#include "tests/configs/box_runs.hpp"
 #include "tests/configs/killer.hpp"
 #include "tests/configs/slurm_stand_in.hpp"
 #include "tests/src/cli/program_fixture.hpp"
-#include "tests/src/cli/sites/two_programs.hpp"
 
 namespace maki::test {
 namespace {
@@ -36,37 +34,6 @@ redshifts = [5]
 image = false
 power_spectrum = false
 )";
-
-struct Particle {
-  std::array<double, 3> position;
-  std::array<float, 3> velocity;
-  float mass;
-  bool operator==(const Particle&) const = default;
-};
-using ById = std::map<std::uint64_t, Particle>;
-
-ById particles(const std::string& file) {
-  const Snapshot set = read_snapshot(file);
-  ById found;
-  for (std::size_t i = 0; i < set.size(); ++i) found[set.ids[i]] = {set.positions[i], set.velocities[i], set.masses[i]};
-  EXPECT_EQ(found.size(), 4096u);
-  return found;
-}
-
-// Every step has one line.
-void expect_whole_metrics(const std::string& directory) {
-  std::ifstream file(directory + "/metrics.jsonl");
-  std::string line;
-  std::getline(file, line);
-  std::size_t step = 0;
-  for (; std::getline(file, line); ++step)
-    ASSERT_NE(line.find("{\"step\": " + std::to_string(step) + ","), std::string::npos) << line;
-  EXPECT_GT(step, 20u);
-}
-
-std::string tail(const std::string& text) {
-  return text.substr(text.size() - std::min<std::size_t>(text.size(), 4000));
-}
 
 class Slurm : public Program {
  protected:
@@ -126,9 +93,11 @@ void Slurm::expect_the_bits_after(int kills, const std::string& end) {
   std::printf("  %d kills, %d of them while a restart was written, %d of two ranks\n", done, amid, many);
   RecordProperty("kills", done);
   ASSERT_TRUE(fs::exists(path("out/done")));
-  EXPECT_GE(done, kills / 2) << "the run was over too soon";
+  if (kills >= 50) {
+    EXPECT_GE(done, kills - kills / 4) << "the run was over too soon";
+  }
   for (const char* snapshot : {"/snapshot_000.hdf5", "/snapshot_001.hdf5"})
-    EXPECT_TRUE(particles(path("out") + snapshot) == particles(path("whole") + snapshot)) << snapshot;
+    EXPECT_TRUE(box_particles(path("out") + snapshot) == box_particles(path("whole") + snapshot)) << snapshot;
   expect_whole_metrics(path("out"));
 }
 
