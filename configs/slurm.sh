@@ -76,7 +76,7 @@ queue_next() {
   # shellcheck disable=SC2086         # options are words
   if next=$(sbatch --parsable --dependency="afterany:$job" ${MAKI_SBATCH:-} "$0" "$config" "$@"); then
     next=${next%%;*}
-    echo "next $job $next" >> "$jobs"
+    record "next $job $next"
   else
     next=
     echo "maki: the next job could not be submitted; this one goes on, and has to be submitted again by hand" >&2
@@ -85,11 +85,12 @@ queue_next() {
 # No more jobs: says why, and ends with the given status.
 finish() {  # STATUS WHY
   echo "maki: $2"
-  echo "last $job $2" >> "$jobs"
+  { echo "last $job $2" >> "$jobs"; } 2>/dev/null || true
   [ -z "$next" ] || scancel "$next" || echo "maki: job $next could not be cancelled; it will find the same" >&2
   exit "$1"
 }
 give_up() { finish "$1" "no more jobs: $2"; }
+record() { { echo "$1" >> "$jobs"; } 2>/dev/null || give_up 1 "$jobs cannot be written (is the disk full?)"; }
 
 # ---- this job -------------------------------------------------------------------------------------------------------
 if [ -e "$output/done" ]; then echo "maki: $output is finished (remove $output/done to run it again)"; exit 0; fi
@@ -105,15 +106,16 @@ run_once() {  # sets status, step, words and why
     give_up 1 "$attempts in a row brought no restart beyond step $step ($jobs, slurm-*.out)"
   local before
   before=$(last_words "$step")
-  echo "begin $job $step" >> "$jobs"
+  record "begin $job $step"
   status=0
-  srun --mpi=pmix --cpu-bind=cores "$maki" run "$config" "run.output_directory=$output" "$@" --resume 2>&1 | tee "$said" ||
+  # What a run has left that was lost before its first restart is overwritten.
+  srun --mpi=pmix --cpu-bind=cores "$maki" run "$config" "run.output_directory=$output" run.overwrite=true "$@" --resume 2>&1 | tee "$said" ||
     status=${PIPESTATUS[0]}
   words=$(sed -n 's/^maki: error: \(rank [0-9]*: \)\?//p' "$said" | tail -n 1 | tr '\n' ' ')
   why=$(sed -n 's/^Stopped by \(.*\)\. To continue.*/\1/p' "$said" | tail -n 1)
   local now
   now=$(newest_step)
-  echo "end $job $status $now ${words:-$why}" >> "$jobs"
+  record "end $job $status $now ${words:-$why}"
   if [ "$status" = 0 ]; then touch "$output/done"; finish 0 "done"; fi
   if [[ $why == "a file named stop"* ]]; then finish "$status" "stopped by hand; submitted again, it goes on in $output"; fi
   [ "$now" = "$step" ] || return 0

@@ -93,7 +93,6 @@ void begin(const Config& config, Prepared run, const Admission& admission, const
 
 // Goes on from the restarts in the output directory where there are any. All sites find out together which of both it is.
 void run_or_resume(const RunArguments& given, Config config, const ThisSite& site, const Communicator& ranks) {
-  config.run.overwrite = true;  // of what a run has left that was lost before its first restart
   const std::string directory = config.run.output_directory.value_or("output/" + config.run.name);
   const RestartsThere there = restarts_or_none(directory, ranks);
   const bool some = !there.own.empty();

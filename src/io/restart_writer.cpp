@@ -85,6 +85,7 @@ RankFiles begin_files(const std::string& path, int rank, const StateNumbers& num
                   fft_wisdom(),
                   rows.owner};
   files.addresses = lay_out(files.file, files.columns, numbers);
+  files.file.reserve(std::filesystem::file_size(files.file.temporary_path()));
   return files;
 }
 

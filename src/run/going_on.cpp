@@ -40,6 +40,12 @@ void keep_own(RestartsThere& there) {
                 "move the restart to an empty directory to go on from it, or begin with maki run");
 }
 
+// Every site comes to the same error: each hears the others out before it leaves.
+[[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error) {
+  ring.sites->close();
+  throw error;
+}
+
 constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";
 
 }  // namespace
@@ -77,9 +83,9 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
                          const std::function<void(const std::string&)>& say) {
   sites::Sites& sites = *ring.sites;
   if (ring.common.empty())
-    throw Error("the sites have no restart in common",
-                fmt::format("here there are steps {}", fmt::join(steps_of(own), ", ")),
-                "give the directories of the same run at all sites, or begin with maki run");
+    throw_at_all_sites(ring, Error("the sites have no restart in common",
+                                   fmt::format("here there are steps {}", fmt::join(steps_of(own), ", ")),
+                                   "give the directories of the same run at all sites, or begin with maki run"));
   std::vector<std::string> damaged;
   for (const std::uint64_t step : ring.common) {
     const auto info = std::ranges::find(own, step, &RestartInfo::step);
@@ -93,7 +99,7 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
     const std::string where = sites.alone() ? "" : fmt::format(" at site {}", sites.name(site));
     damaged.push_back(fmt::format("The restart of step {} is damaged{} ({})", step, where, *first));
   }
-  throw Error("no restart is whole", fmt::format("{}", fmt::join(damaged, "; ")), kBeginAgain);
+  throw_at_all_sites(ring, Error("no restart is whole", fmt::format("{}", fmt::join(damaged, "; ")), kBeginAgain));
 }
 
 RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks) {
@@ -124,13 +130,16 @@ bool goes_on(const RestartsThere& there, const OpenSites& ring) {
   const auto name = [&](std::size_t site) { return sites.name(static_cast<int>(site)); };
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (runs[i] != runs[first])
-      throw Error(fmt::format("site {} holds restarts of a run, and site {} nothing of that run", name(first), name(i)),
-                  fmt::format("of the steps {}", steps[first]),
-                  "give the directories of the same run at all sites, or remove its restarts to begin again");
+      throw_at_all_sites(
+          ring,
+          Error(fmt::format("site {} holds restarts of a run, and site {} nothing of that run", name(first), name(i)),
+                fmt::format("of the steps {}", steps[first]),
+                "give the directories of the same run at all sites, or remove its restarts to begin again"));
   if (!ring.common.empty()) return true;
   if (std::ranges::find(steps, std::string()) != steps.end()) return false;
-  throw Error("the sites have no restart in common",
-              fmt::format("here there are steps {}", steps[static_cast<std::size_t>(sites.me())]), kBeginAgain);
+  const std::string& here = steps[static_cast<std::size_t>(sites.me())];
+  throw_at_all_sites(ring, Error("the sites have no restart in common", fmt::format("here there are steps {}", here),
+                                 kBeginAgain));
 }
 
 }  // namespace maki

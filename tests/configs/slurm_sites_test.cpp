@@ -80,8 +80,8 @@ class SlurmSites : public TwoPrograms {
     std::printf("  %d kills at a, %d at b, %d of them while a restart was written\n", killed_[0].load(),
                 killed_[1].load(), amid_.load());
     if (kills >= 50) {
-    EXPECT_LE(kills_, kills / 4) << "the run was over too soon";
-  }
+      EXPECT_LE(kills_, kills / 4) << "the run was over too soon";
+    }
     expect_the_bits(settings);
   }
 
@@ -104,8 +104,10 @@ TEST_F(SlurmSites, ASiteWhoseTimeIsUpStopsAllAndTheyGoOnTogether) {
   first.join();
   for (const SlurmStandIn& one : in) said_.push_back(SlurmStandIn::read(one.said()));
   expect_words({0, said_[0]}, {"stopped by the time limit", "Resumed from", "maki: done"});
-  expect_words({0, said_[1]}, {"Stopped by another site", "goes on as soon as the others do", "Resumed from", "maki: done"});
-  EXPECT_EQ(std::filesystem::exists(path("slurm_b/spool/3.sh")), false) << "one job, and the next one that was cancelled";
+  expect_words({0, said_[1]},
+               {"Stopped by another site", "goes on as soon as the others do", "Resumed from", "maki: done"});
+  EXPECT_EQ(std::filesystem::exists(path("slurm_b/spool/3.sh")), false)
+      << "one job, and the next one that was cancelled";
   expect_the_bits("end_redshift=6");
 }
 

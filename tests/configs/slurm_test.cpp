@@ -108,7 +108,7 @@ TEST_F(FullSlurm, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) { expect_the_b
 
 TEST_F(Slurm, AJobThatWasStoppedIsFollowedByTheNext) {
   SlurmStandIn in = slurm();
-  submit(in, "end_redshift=4 time_limit=\"0.05 s\"");
+  submit(in, "end_redshift=7 output.redshifts=[8] time_limit=\"0.05 s\"");
   EXPECT_EQ(run_all(in, 400), 0);
   EXPECT_GT(jobs(), 1u);
   expect_said(in, {"stopped by the time limit", "goes on in " + path("out"), "Resumed from " + path("out/restart_"),
