@@ -1,5 +1,8 @@
 #include "src/io/restart_writer.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -114,8 +117,12 @@ std::string write_plans(const RankFiles& files) {
   return folder::checksum_of(files.plans);
 }
 
+// Cores that compute come first: threads at a barrier would wait for one that had to share its core with a writer.
+void step_back() { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19); }
+
 // `files` and what they refer to are let go of at the end.
 RestartPart write_files(RankFiles files) {
+  step_back();
   RestartPart part;
   try {
     write_columns(files);

@@ -119,7 +119,7 @@ class Simulation {
   void advance_to(const Target& target);
   void after_boundary(std::uint64_t next_output);
   void keep_state(std::uint64_t next_output);
-  void copy_state(std::uint64_t next_output, KeptState& kept) const;
+  void copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const;
   RunResult run_to_end();
   RunResult leave(const std::string& reason);
   void one_step(double target);
@@ -155,7 +155,7 @@ class Simulation {
   bool warned_of_shared_planes_ = false, warned_of_unkept_lists_ = false;
   std::uint64_t requests_ = 0;                    // of this site
   bool restart_wanted_ = false;                   // at this boundary; alike on all ranks
-  std::vector<std::shared_ptr<KeptState>> kept_;  // over sites: of the last two boundaries
+  std::vector<std::shared_ptr<KeptState>> kept_;  // of the last restart; over sites of the last two boundaries
   std::optional<std::uint64_t> restart_at_;       // the evaluation after which the last restart was written
   MomentumTotals first_momentum_;
   double removed_energy_ = 0;  // escapers' energy already given to the tracker

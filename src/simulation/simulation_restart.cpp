@@ -17,23 +17,23 @@ void Simulation::after_boundary(std::uint64_t next_output) {
   keep_state(next_output);
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
-    std::shared_ptr<KeptState> kept = kept_.empty() ? std::make_shared<KeptState>() : kept_.back();
-    if (kept_.empty()) copy_state(next_output, *kept);
-    observer_.restart(kept);
+    if (sites_->alone()) {
+      kept_.resize(1);
+      copy_state(next_output, kept_.back());
+    }
+    observer_.restart(kept_.back());
     restart_at_ = agreement_.number();
   }
   restart_wanted_ = false;
 }
 
-// Keeps the state for the loss of another site, in the memory of the older of the two kept states unless that is being
-// written.
+// Keeps the state for the loss of another site, in place of the older of the two kept states.
 void Simulation::keep_state(std::uint64_t next_output) {
   if (sites_->alone()) return;
   const PhaseTimers::Scope scope(timers_, "restart", stream_);
   if (kept_.size() == 2) std::swap(kept_[0], kept_[1]);
   if (kept_.size() < 2) kept_.emplace_back();
-  if (!kept_.back() || kept_.back().use_count() > 1) kept_.back() = std::make_shared<KeptState>();
-  copy_state(next_output, *kept_.back());
+  copy_state(next_output, kept_.back());
 }
 
 // Another site does not answer any more. What this one has computed since the last boundary is of no use.
@@ -49,7 +49,10 @@ RunResult Simulation::leave(const std::string& reason) {
   return result_;
 }
 
-void Simulation::copy_state(std::uint64_t next_output, KeptState& kept) const {
+// Into the memory of the state that was there, unless that is being written.
+void Simulation::copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const {
+  if (!place || place.use_count() > 1) place = std::make_shared<KeptState>();
+  KeptState& kept = *place;
   RunState& state = kept.state;
   state.header = header_;
   state.frame = frame_;
