@@ -45,10 +45,9 @@ class RealFft3d {
   std::unique_ptr<Plans> plans_;
 };
 
-// FFTW's memory of measured plans, as a text file. Loading returns false where the file is missing or not
-// understood; saving throws Error where it cannot be written. With cuFFT both do nothing.
-bool load_fft_wisdom(const std::string& path);
-void save_fft_wisdom(const std::string& path);
+// FFTW's memory of measured plans, as text; cuFFT has none. Learning returns false where the text is not understood.
+std::string fft_wisdom();
+bool learn_fft_wisdom(const std::string& text);
 
 // Fourier transforms of many separate lines of m values, in place.
 //

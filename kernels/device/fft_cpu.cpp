@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -111,16 +112,15 @@ void RealFft3d::backward(const Stream&, float* mesh) {
   }
 }
 
-bool load_fft_wisdom(const std::string& path) {
+bool learn_fft_wisdom(const std::string& text) {
   const std::lock_guard lock(fftw_planner());
-  return fftwf_import_wisdom_from_filename(path.c_str()) != 0;
+  return !text.empty() && fftwf_import_wisdom_from_string(text.c_str()) != 0;
 }
 
-void save_fft_wisdom(const std::string& path) {
+std::string fft_wisdom() {
   const std::lock_guard lock(fftw_planner());
-  if (!fftwf_export_wisdom_to_filename(path.c_str()))
-    throw Error("cannot write the FFT plans to " + path, "the file could not be opened or is short of room",
-                "check the directory and the disk");
+  const std::unique_ptr<char, void (*)(void*)> text(fftwf_export_wisdom_to_string(), fftwf_free);
+  return text ? text.get() : "";
 }
 
 namespace {

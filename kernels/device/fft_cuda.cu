@@ -77,8 +77,8 @@ void RealFft3d::backward(const Stream& stream, float* mesh) {
   check_fft(cufftExecC2R(plans_->backward, reinterpret_cast<cufftComplex*>(mesh), mesh), "backward FFT");
 }
 
-bool load_fft_wisdom(const std::string&) { return false; }
-void save_fft_wisdom(const std::string&) {}
+bool learn_fft_wisdom(const std::string&) { return false; }
+std::string fft_wisdom() { return {}; }
 
 namespace {
 

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -10,6 +8,7 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/resume.hpp"
 #include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/presets.hpp"
@@ -29,42 +28,6 @@ struct Options {
   std::string site;
 };
 
-// The name of the run whose metrics lie beside the restarts. Where there are none, all restarts have to be of one run.
-std::string run_beside(const std::vector<RestartInfo>& found, const Communicator& ranks) {
-  std::string name;
-  root_succeeds(ranks, [&] {
-    const std::string directory = std::filesystem::path(found.back().path).parent_path().string();
-    name = run_in(directory).value_or(found.back().run);
-    const auto is_other = [&](const RestartInfo& info) { return info.run != name; };
-    if (!run_in(directory) && std::any_of(found.begin(), found.end(), is_other))
-      throw Error(fmt::format("'{}' holds restarts of several runs", directory),
-                  "metrics.jsonl, which says whose it is, is missing",
-                  "name the restart to go on from, moved to a directory of its own");
-  });
-  return broadcast_text(ranks, name);
-}
-
-// Removes restarts of other runs than the directory's.
-void keep_own(std::vector<RestartInfo>& found, const Communicator& ranks) {
-  const std::string run = run_beside(found, ranks), last = found.back().path;
-  std::erase_if(found, [&](const RestartInfo& info) { return info.run != run; });
-  if (found.empty())
-    throw Error(fmt::format("'{}' is a restart of another run", last), "metrics.jsonl beside it names its own",
-                "move the restart to an empty directory to go on from it, or begin with maki run");
-}
-
-// All complete restarts, or the one that the user names.
-std::vector<RestartInfo> look_for(const std::string& directory, const Communicator& ranks) {
-  std::vector<RestartInfo> found = find_restarts(directory, ranks);
-  if (found.empty())
-    throw Error(fmt::format("there is nothing to resume in '{}'", directory), "it holds no complete restart",
-                "give the output directory of a run that was stopped (run.restart_interval, run.restart_steps), or "
-                "begin with maki run");
-  keep_own(found, ranks);
-  require_known_format(found.back());
-  return found;
-}
-
 // Throws Error where settings differ that a run cannot change on the way, such as its initial conditions.
 void check_unchanged(const Config& before, const Config& now) {
   for (const Key& key : config_keys()) {
@@ -81,43 +44,9 @@ Config configuration_before(const RestartInfo& info) {
   return parse_config(info.provenance.configuration, info.path + "/complete.toml");
 }
 
-Config configuration(const RestartInfo& info, std::vector<std::string> settings) {
-  const std::string name = info.path + "/complete.toml";
-  const Config before = configuration_before(info);
-  settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
-  Config config = parse_config(info.provenance.configuration, name, settings);
-  check_unchanged(before, config);
-  config.run.output_directory = std::filesystem::path(info.path).parent_path().string();
-  return config;
-}
-
 KeptState read_state(const RestartInfo& info, const Communicator& ranks) {
-  Restart restart = read_restart(info, ranks);
+  Restart restart = read_restart(info, ranks, true);
   return {from_numbers(restart.numbers), std::move(restart.particles), std::move(restart.escapers)};
-}
-
-void check_place(const RestartInfo& info, const ThisSite& site) {
-  if (info.sites == site.count && info.site == site.place) return;
-  throw Error(fmt::format("'{}' is the restart of another site", info.path),
-              fmt::format("of number {} of {} in the ring, and this is number {} of {}", info.site + 1, info.sites,
-                          site.place + 1, site.count),
-              "give the directory of this site, and the same sites.ring");
-}
-
-// Opens the other sites; leaves in `found` only the restart that all have.
-OpenSites agree(const Config& config, const ThisSite& site, const Communicator& ranks,
-                std::vector<RestartInfo>& found) {
-  std::vector<std::uint64_t> steps;
-  for (const RestartInfo& info : found) steps.push_back(info.step);
-  OpenSites ring = open_sites(config, site, ranks, found.back().run, steps, say_now);
-  if (!site.over_sites()) return ring;
-  std::erase_if(found, [&](const RestartInfo& info) { return info.step != ring.restart; });
-  at_all_sites(*ring.sites, [&] {
-    if (found.empty())
-      throw Error("the sites have no restart in common", fmt::format("here there are steps {}", fmt::join(steps, ", ")),
-                  "give the directories of the same run at all sites, or begin with maki run");
-  });
-  return ring;
 }
 
 std::uint64_t particles_of(const RunState& state) { return state.field.total + state.field.escapers; }
@@ -165,17 +94,48 @@ void make_ready(Ready& ready, Config config, const RunPlace& place) {
 
 void resume_simulation(const Options& given) {
   const Communicator ranks = Communicator::world();
-  std::vector<RestartInfo> found = look_for(given.directory, ranks);
-  Config config = configuration(found.back(), given.settings);
+  const RestartsThere there = restarts_in(given.directory, ranks);
+  require_restart(there, given.directory);
+  const RestartInfo& newest = there.own.back();
+  Config config = configuration_of(newest, given.settings);
   const ThisSite site = choose_site(config, given.site);
-  check_place(found.back(), site);
+  check_place(newest, site);
   use_device(config);
-  const OpenSites ring = agree(config, site, ranks, found);
+  const Offer offer{kResume, there.run, steps_of(there.own)};
+  const OpenSites ring = open_sites(config, site, ranks, offer, say_now);
+  go_on(std::move(config), there, ring, ranks);
+}
+
+}  // namespace
+
+Config configuration_of(const RestartInfo& info, std::vector<std::string> settings) {
+  const std::string name = info.path + "/complete.toml";
+  const Config before = configuration_before(info);
+  settings.insert(settings.begin(), info.site_keys.begin(), info.site_keys.end());
+  Config config = parse_config(info.provenance.configuration, name, settings);
+  check_unchanged(before, config);
+  config.run.output_directory = std::filesystem::path(info.path).parent_path().string();
+  return config;
+}
+
+void check_place(const RestartInfo& info, const ThisSite& site) {
+  if (info.sites == site.count && info.site == site.place) return;
+  throw Error(fmt::format("'{}' is the restart of another site", info.path),
+              fmt::format("of number {} of {} in the ring, and this is number {} of {}", info.site + 1, info.sites,
+                          site.place + 1, site.count),
+              "give the directory of this site, and the same sites.ring");
+}
+
+void go_on(Config config, const RestartsThere& there, const OpenSites& ring, const Communicator& ranks) {
+  std::vector<std::string> words;
+  for (const std::string& folder : there.damaged)
+    words.push_back(fmt::format("'{}' is damaged (complete.toml): the one before has to serve.", folder));
   Ready ready;
-  ready.info = found.back();
+  ready.info = newest_whole(there.own, ring, ranks, [&](const std::string& text) { words.push_back(text); });
   const RunPlace place{ranks, *ring.sites};
   at_all_sites(*ring.sites, [&] { make_ready(ready, config, place); });
   RunProducts& files = *ready.files;
+  for (const std::string& text : words) files.message(text);
   files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
                             ready.run.initial.header.comoving ? "a" : "t", ready.info.time));
   if (ranks.size() > 1) files.message(describe_ranks(ranks));
@@ -191,11 +151,8 @@ void resume_simulation(const Options& given) {
     files.message(fmt::format("{} is of a later step and is removed.", name));
   const RunResult result = simulation.run();
   files.finish(result, simulation.timers());
-  if (!result.site_lost) ring.sites->close();
-  if (const int code = exit_code(result)) throw CLI::RuntimeError(code);
+  if (const int code = leave_sites(ring, result)) throw CLI::RuntimeError(code);
 }
-
-}  // namespace
 
 void add_resume_command(CLI::App& program) {
   auto options = std::make_shared<Options>();

@@ -8,6 +8,7 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
+#include "src/cli/resume.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -26,7 +27,7 @@ struct RunArguments {
   std::string config;
   std::vector<std::string> settings;
   std::string site;
-  bool estimate = false;
+  bool estimate = false, resume = false;
 };
 
 // Selects the device. Where any rank has none, returns the reason on all ranks. Collective.
@@ -67,17 +68,10 @@ void take_share(Prepared& run, const Config& config, sites::Sites& sites, const 
   keep_own_slab(run, sites, ranks);
 }
 
-void run_simulation(const RunArguments& given) {
-  Config config = load_config(given.config, given.settings);
-  if (given.estimate) return print_estimate(config);
-  const ThisSite site = choose_site(config, given.site);
-  const Communicator ranks = Communicator::world();
-  use_device(config);
-  const Admission admission = admit(config, ranks);
-  Prepared run = prepare(config, !site.over_sites());
-  if (site.over_sites()) first_slabs(run, site.count);
-  const OpenSites ring = open_sites(run.config, site, ranks, "", {}, say_now);
-  if (site.over_sites()) take_share(run, config, *ring.sites, ranks);
+// A run that begins. `run` is prepared, without particles over several sites.
+void begin(const Config& config, Prepared run, const Admission& admission, const OpenSites& ring,
+           const Communicator& ranks) {
+  if (ring.sites->count() > 1) take_share(run, config, *ring.sites, ranks);
   std::optional<RunProducts> files;
   const RunPlace place{ranks, *ring.sites};
   at_all_sites(*ring.sites, [&] {
@@ -94,8 +88,42 @@ void run_simulation(const RunArguments& given) {
   Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, place);
   const RunResult result = simulation.run();
   files->finish(result, simulation.timers());
-  if (!result.site_lost) ring.sites->close();
-  if (const int code = exit_code(result)) throw CLI::RuntimeError(code);
+  if (const int code = leave_sites(ring, result)) throw CLI::RuntimeError(code);
+}
+
+// Goes on from the restarts in the output directory where there are any. All sites find out together which of both it is.
+void run_or_resume(const RunArguments& given, Config config, const ThisSite& site, const Communicator& ranks) {
+  const std::string directory = config.run.output_directory.value_or("output/" + config.run.name);
+  const RestartsThere there = restarts_or_none(directory, ranks);
+  const bool some = !there.own.empty();
+  std::optional<Config> before;
+  if (some) {
+    before = configuration_of(there.own.back(), given.settings);
+    choose_site(*before, site.name);
+    check_place(there.own.back(), site);
+  }
+  const bool at_once = some && !site.over_sites();
+  const Admission admission = at_once ? Admission() : admit(config, ranks);
+  Prepared run = at_once ? Prepared() : prepare(config, !site.over_sites());
+  if (site.over_sites()) first_slabs(run, site.count);
+  const Offer offer{kRunOrResume, there.run, steps_of(there.own)};
+  const OpenSites ring = open_sites(some ? *before : run.config, site, ranks, offer, say_now);
+  if (goes_on(there, ring)) return go_on(std::move(*before), there, ring, ranks);
+  begin(config, std::move(run), admission, ring, ranks);
+}
+
+void run_simulation(const RunArguments& given) {
+  Config config = load_config(given.config, given.settings);
+  if (given.estimate) return print_estimate(config);
+  const ThisSite site = choose_site(config, given.site);
+  const Communicator ranks = Communicator::world();
+  use_device(config);
+  if (given.resume) return run_or_resume(given, std::move(config), site, ranks);
+  const Admission admission = admit(config, ranks);
+  Prepared run = prepare(config, !site.over_sites());
+  if (site.over_sites()) first_slabs(run, site.count);
+  const OpenSites ring = open_sites(run.config, site, ranks, {}, say_now);
+  begin(config, std::move(run), admission, ring, ranks);
 }
 
 }  // namespace
@@ -110,6 +138,10 @@ void add_run_command(CLI::App& program) {
                       "settings that override the file's: section.key=value, or key=value");
   command->add_option("--site", options->site, "which of the sites in [sites] this is, in a run over several of them")
       ->type_name("NAME");
+  command->add_flag(
+      "--resume", options->resume,
+      "go on from the restarts in the output directory, where there are any (over several sites: that all "
+      "of them have); else begin");
   command->add_flag(
       "--estimate", options->estimate,
       "say how much memory and disk the run will take, with run.machine how long a step, and how large it could be "

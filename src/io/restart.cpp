@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 
 #include "host/comm/communicator.hpp"
@@ -10,7 +12,6 @@
 #include "kernels/error.hpp"
 #include "src/io/hdf5_file.hpp"
 #include "src/io/restart_folder.hpp"
-#include "src/io/safe_file.hpp"
 
 namespace maki {
 
@@ -20,10 +21,11 @@ namespace folder = restart_folder;
 
 constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
 
-void write_numbers(hid_t file, const StateNumbers& numbers) {
-  H5Id reals = create_group(file, "Reals"), counts = create_group(file, "Counts");
-  for (const auto& [name, values] : numbers.reals) write_attribute(reals, name, values.data(), values.size());
-  for (const auto& [name, values] : numbers.counts) write_attribute(counts, name, values.data(), values.size());
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    lines.push_back(text.substr(at, text.find('\n', at) - at));
+  return lines;
 }
 
 template <class T>
@@ -36,50 +38,6 @@ void read_numbers(hid_t group, std::map<std::string, std::vector<T>>& numbers) {
   hsize_t at = 0;
   check_hdf5(H5Aiterate2(group, H5_INDEX_NAME, H5_ITER_INC, &at, keep, &names), "cannot list attributes");
   for (const std::string& name : names) numbers[name] = read_attribute<T>(group, name);
-}
-
-// HDF5 makes the file and gives the addresses of the numbers, which are then written without it: where a disk fills up
-// in the middle of a write of its own, the library cannot close the file.
-std::vector<std::uint64_t> lay_out(const SafeFile& file, const std::vector<RestartColumn>& columns,
-                                   const StateNumbers& numbers) {
-  H5Id hdf5 = create_hdf5(file.temporary_path());
-  write_numbers(hdf5, numbers);
-  std::vector<std::uint64_t> addresses;
-  std::map<std::string, H5Id> groups;
-  for (const RestartColumn& c : columns) {
-    if (!groups.contains(c.group)) groups[c.group] = create_group(hdf5, c.group);
-    const H5Id dataset = create_dataset(groups[c.group], c.name, c.file_type, c.rows, c.columns, 0);
-    addresses.push_back(dataset_address(dataset));
-  }
-  groups.clear();
-  close_hdf5(hdf5, file.path());
-  return addresses;
-}
-
-// Returns the file's checksum.
-std::string write_rank_file(const std::string& path, const StateNumbers& state, const ParticleRows& particles,
-                            const EscaperRows& escapers) {
-  // Columns serve reading and writing; the rows are not changed here.
-  const std::vector<RestartColumn> columns =
-      restart_columns(const_cast<ParticleRows&>(particles), const_cast<EscaperRows&>(escapers));
-  SafeFile file(path);
-  const std::vector<std::uint64_t> addresses = lay_out(file, columns, state);
-  PositionedFile numbers(file.temporary_path(), path);
-  std::vector<unsigned char> block;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const RestartColumn& c = columns[i];
-    const std::size_t row_bytes = c.columns * c.width;
-    for (std::size_t first = 0; first < c.rows; first += kRowsAtOnce) {
-      const std::size_t count = std::min(kRowsAtOnce, c.rows - first);
-      block.resize(count * row_bytes);
-      c.get(first, count, block.data());
-      numbers.write_at(addresses[i] + first * row_bytes, block.data(), block.size());
-    }
-  }
-  numbers.finish();
-  std::string checksum = folder::checksum(file.temporary_path());
-  file.commit();
-  return checksum;
 }
 
 // Rows of all files, one file after another, and this rank's part of them.
@@ -128,15 +86,21 @@ std::uint64_t rows_in(const std::string& path, const char* name) {
   return dataset_shape(open_dataset(file, name)).at(0);
 }
 
-// Compares sizes and checksums; each rank checks some of the files.
-void check_files(const RestartInfo& info, const Communicator& ranks) {
-  for (std::size_t file = static_cast<std::size_t>(ranks.rank()); file < info.checksums.size();
-       file += static_cast<std::size_t>(ranks.size())) {
-    const std::string path = folder::rank_file(info.path, static_cast<int>(file));
-    if (folder::checksum(path) != info.checksums[file])
-      throw Error(fmt::format("'{}' is damaged", path), "its checksum is another one",
-                  fmt::format("remove {} and resume from an earlier restart", info.path));
+// What is wrong with a file; empty where it has the checksum.
+std::string damage_of_file(const std::string& path, const std::string& checksum) {
+  try {
+    return folder::checksum(path) == checksum ? "" : fmt::format("'{}' has another checksum", path);
+  } catch (const Error& error) {
+    return error.what();
   }
+}
+
+std::string damage_of_rank(const RestartInfo& info, std::size_t rank) {
+  const int number = static_cast<int>(rank);
+  std::string damage = damage_of_file(folder::rank_file(info.path, number), info.checksums[rank]);
+  if (damage.empty() && !info.plans[rank].empty())
+    damage = damage_of_file(folder::plans_file(info.path, number), info.plans[rank]);
+  return damage;
 }
 
 }  // namespace
@@ -145,57 +109,29 @@ std::uint64_t RestartInfo::total() const {
   return std::accumulate(particles.begin(), particles.end(), std::uint64_t{0});
 }
 
-std::string write_restart(const std::string& directory, const RestartInfo& of, const StateNumbers& numbers,
-                          const RestartRows& rows, int keep, const Communicator& ranks) {
-  std::string path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
-  try {
-    root_succeeds(ranks, [&] { folder::begin(path); });
-    std::string checksum;
-    all_succeed(ranks, [&] {
-      checksum = write_rank_file(folder::rank_file(path, ranks.rank()), numbers, rows.particles, rows.escapers);
-      save_fft_wisdom(folder::plans_file(path, ranks.rank()));
-    });
-    RestartInfo info = of;
-    info.format = kRestartFormat;
-    info.path = path;
-    info.checksums = gather_texts(ranks, checksum);
-    info.particles.resize(static_cast<std::size_t>(ranks.size()));
-    const std::uint64_t mine = rows.particles.size();
-    ranks.all_gather(&mine, info.particles.data(), sizeof mine);
-    root_succeeds(ranks, [&] { folder::complete(path, info); });
-  } catch (const Error&) {
-    if (ranks.rank() == 0) folder::remove(path);
-    throw;
-  }
-  root_succeeds(ranks, [&] { folder::prune(directory, path, keep); });
-  return path;
-}
-
-std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks) {
+std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks,
+                                       std::vector<std::string>* damaged) {
   namespace fs = std::filesystem;
-  std::vector<std::string> folders;
+  std::string complete, broken;  // names, a line each
   root_succeeds(ranks, [&] {
     // A path with a slash at its end, "out/restart_000123/", has no filename.
     const fs::path given = fs::path(path).has_filename() ? fs::path(path) : fs::path(path).parent_path();
     const bool one = folder::step_of(given.filename().string()) >= 0 && fs::is_directory(given);
-    folders = one ? std::vector<std::string>{given.string()} : folder::list(path);
-    std::erase_if(folders, [](const std::string& name) {
+    for (const std::string& name : one ? std::vector<std::string>{given.string()} : folder::list(path)) {
       RestartInfo info;
-      return !folder::read(name, info);
-    });
-  });
-  std::string all;
-  for (const std::string& name : folders) all += name + '\n';
-  all = broadcast_text(ranks, all);
-  std::vector<RestartInfo> found;
-  all_succeed(ranks, [&] {
-    for (std::size_t at = 0; at < all.size(); at = all.find('\n', at) + 1) {
-      const std::string name = all.substr(at, all.find('\n', at) - at);
-      if (!folder::read(name, found.emplace_back()))
-        throw Error(fmt::format("cannot read '{}/complete.toml'", name), "not every rank sees it",
-                    "use a directory that all machines of the job share");
+      const folder::Found found = folder::read(name, info);
+      if (found != folder::Found::kIncomplete) (found == folder::Found::kComplete ? complete : broken) += name + '\n';
     }
   });
+  std::vector<RestartInfo> found;
+  const std::vector<std::string> names = lines_of(broadcast_text(ranks, complete));
+  all_succeed(ranks, [&] {
+    for (const std::string& name : names)
+      if (folder::read(name, found.emplace_back()) != folder::Found::kComplete)
+        throw Error(fmt::format("cannot read '{}/complete.toml'", name), "not every rank sees it",
+                    "use a directory that all machines of the job share");
+  });
+  if (damaged) *damaged = lines_of(broadcast_text(ranks, broken));
   return found;
 }
 
@@ -206,9 +142,23 @@ void require_known_format(const RestartInfo& info) {
               info.provenance.version.empty() ? "" : fmt::format("resume with {}", info.provenance.version));
 }
 
-Restart read_restart(const RestartInfo& info, const Communicator& ranks) {
+std::string damage_of(const RestartInfo& info, const Communicator& ranks) {
+  std::string mine;
+  all_succeed(ranks, [&] {  // a rank may be out of memory
+    for (auto rank = static_cast<std::size_t>(ranks.rank()); rank < info.checksums.size() && mine.empty();
+         rank += static_cast<std::size_t>(ranks.size()))
+      mine = damage_of_rank(info, rank);
+  });
+  for (const std::string& one : gather_texts(ranks, mine))
+    if (!one.empty()) return one;
+  return {};
+}
+
+Restart read_restart(const RestartInfo& info, const Communicator& ranks, bool known_whole) {
   require_known_format(info);
-  all_succeed(ranks, [&] { check_files(info, ranks); });
+  if (const std::string damage = known_whole ? "" : damage_of(info, ranks); !damage.empty())
+    throw Error(fmt::format("the restart '{}' is damaged", info.path), damage,
+                "remove it and resume from an earlier restart");
   Restart restart;
   restart.info = info;
   all_succeed(ranks, [&] {
@@ -234,7 +184,10 @@ Restart read_restart(const RestartInfo& info, const Communicator& ranks) {
 }
 
 void take_plans(const RestartInfo& info, const Communicator& ranks) {
-  load_fft_wisdom(folder::plans_file(info.path, ranks.rank()));
+  const auto rank = static_cast<std::size_t>(ranks.rank());
+  if (rank >= info.plans.size() || info.plans[rank].empty()) return;
+  std::ifstream file(folder::plans_file(info.path, ranks.rank()));
+  learn_fft_wisdom({std::istreambuf_iterator<char>(file), {}});
 }
 
 std::vector<std::string> remove_restarts_after(const std::string& directory, std::uint64_t step,
@@ -243,18 +196,14 @@ std::vector<std::string> remove_restarts_after(const std::string& directory, std
   root_succeeds(ranks, [&] {
     for (const std::string& name : folder::list(directory)) {
       RestartInfo info;
-      const bool whole = folder::read(name, info);
+      const bool whole = folder::read(name, info) == folder::Found::kComplete;
       const std::string last = std::filesystem::path(name).filename().string();
       if (whole && static_cast<std::uint64_t>(folder::step_of(last)) <= step) continue;
       if (whole) all += last + '\n';
       folder::remove(name);
     }
   });
-  all = broadcast_text(ranks, all);
-  std::vector<std::string> names;
-  for (std::size_t at = 0; at < all.size(); at = all.find('\n', at) + 1)
-    names.push_back(all.substr(at, all.find('\n', at) - at));
-  return names;
+  return lines_of(broadcast_text(ranks, all));
 }
 
 }  // namespace maki

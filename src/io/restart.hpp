@@ -2,9 +2,9 @@
 //
 // A restart is a folder restart_000123 (the number is that of the step) in the output directory of a run: a file
 // rank_0.hdf5, rank_1.hdf5, ... of each rank, the plans of its Fourier transforms, and complete.toml, which is written
-// last of all. Without it, or where it does not fit what lies beside it, the folder is none. Each file is written under
-// a temporary name, flushed to the disk and renamed; a write that fails removes what it had begun and touches no other
-// restart.
+// last of all (restart_writer.hpp). Without it the folder is none. It holds the checksums of all other files and ends with
+// its own, so that no changed or missing byte goes unnoticed. Each file is written under a temporary name, flushed to the
+// disk and renamed; a write that fails removes what it had begun and touches no other restart.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 namespace maki {
 
 // Format number of restarts; restarts with another number are refused.
-inline constexpr std::uint64_t kRestartFormat = 4;
+inline constexpr std::uint64_t kRestartFormat = 5;
 
 // A rank's particles on the host, bit by bit as they are on the device, kBytes each.
 struct ParticleRows {
@@ -63,6 +63,7 @@ struct RestartInfo {
   double time = 0;                       // scale factor, or time
   std::vector<std::uint64_t> particles;  // of each rank's file
   std::vector<std::string> checksums;    // of each rank's file, XXH3
+  std::vector<std::string> plans;        // of each rank's plans; "" of a rank without any
   int site = 0, sites = 1;               // place in the ring, and its length
   std::vector<std::string> site_keys;    // settings with the paths of the key files of links between sites
   Provenance provenance;                 // of the run, with its resolved configuration
@@ -76,30 +77,25 @@ struct Restart {
   EscaperRows escapers;
 };
 
-// This rank's particles, to be written.
-struct RestartRows {
-  const ParticleRows& particles;
-  const EscaperRows& escapers;
-};
-
-// Writes one into `directory`, in place of one of the same step, and then removes the oldest complete ones until `keep`
-// are left. Of `info` all is read that files do not tell. Returns its path. Collective. Throws Error, the
-// same on all ranks.
-std::string write_restart(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
-                          const RestartRows& rows, int keep, const Communicator& ranks = Communicator::self());
-
 // Complete restarts in an output directory, the earliest first; those of another format too. `path` may also be the
-// folder of one restart. Collective; rank 0 looks. Throws Error where the directory cannot be read.
-std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks = Communicator::self());
+// folder of one restart. `damaged`: gets the names of folders whose complete.toml is no longer what was written.
+// Collective; rank 0 looks. Throws Error where the directory cannot be read.
+std::vector<RestartInfo> find_restarts(const std::string& path, const Communicator& ranks = Communicator::self(),
+                                       std::vector<std::string>* damaged = nullptr);
 
 // Throws Error where the restart was written in another format.
 void require_known_format(const RestartInfo& info);
 
+// What is wrong with the files of a restart, as a phrase: "'.../rank_0.hdf5' has another checksum"; empty where all
+// are whole. Each rank reads some of the files. Collective; the same on all ranks.
+std::string damage_of(const RestartInfo& info, const Communicator& ranks = Communicator::self());
+
 // Reads a restart on any number of ranks: if as many wrote it, each gets back its own rows, else even shares of all
 // rows.
-// Collective. Throws Error, the same on all ranks, where the format is another one, or files are damaged or not those
-// that complete.toml tells of.
-Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self());
+// Collective. Throws Error, the same on all ranks, where the format is another one, or where damage_of() is not empty;
+// `known_whole`: it was.
+Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self(),
+                     bool known_whole = false);
 
 // Fourier transforms will be planned as they were on this rank, so that they round alike. To be called before the run
 // is made. A rank that had no plans, or none that fit this machine, makes its own.

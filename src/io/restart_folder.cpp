@@ -9,7 +9,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "kernels/device/memory.hpp"
@@ -24,12 +27,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "restart_";
 constexpr const char* kComplete = "complete.toml";
+constexpr const char* kSeal = "# checksum of all lines above: ";
 constexpr std::size_t kBlock = std::size_t{1} << 22;
 
 toml::table to_table(const RestartInfo& info) {
-  toml::array particles, checksums, site_keys;
+  toml::array particles, checksums, plans, site_keys;
   for (const std::uint64_t count : info.particles) particles.push_back(static_cast<std::int64_t>(count));
   for (const std::string& sum : info.checksums) checksums.push_back(sum);
+  for (const std::string& sum : info.plans) plans.push_back(sum);
   for (const std::string& key : info.site_keys) site_keys.push_back(key);
   return toml::table{{"format", static_cast<std::int64_t>(info.format)},
                      {"run", info.run},
@@ -38,6 +43,7 @@ toml::table to_table(const RestartInfo& info) {
                      {"ranks", static_cast<std::int64_t>(info.particles.size())},
                      {"particles", particles},
                      {"checksums", checksums},
+                     {"plans", plans},
                      {"site", info.site},
                      {"sites", info.sites},
                      {"site_keys", site_keys},
@@ -52,6 +58,13 @@ std::uint64_t count_in(const toml::table& table, const char* key) {
   return static_cast<std::uint64_t>(table[key].value_or(std::int64_t{0}));
 }
 
+std::vector<std::string> texts_in(const toml::table& table, const char* key) {
+  std::vector<std::string> texts;
+  if (const toml::array* const all = table[key].as_array())
+    for (const toml::node& text : *all) texts.push_back(text.value_or(std::string()));
+  return texts;
+}
+
 bool from_table(const toml::table& table, RestartInfo& info) {
   info.format = count_in(table, "format");
   info.run = table["run"].value_or(std::string());
@@ -59,19 +72,30 @@ bool from_table(const toml::table& table, RestartInfo& info) {
   info.time = table["time"].value_or(0.0);
   info.site = table["site"].value_or(0);
   info.sites = table["sites"].value_or(1);
-  if (const toml::array* keys = table["site_keys"].as_array())
-    for (const toml::node& key : *keys) info.site_keys.push_back(key.value_or(std::string()));
+  info.site_keys = texts_in(table, "site_keys");
   info.provenance = {table["configuration"].value_or(std::string()), table["version"].value_or(std::string()),
                      table["git_hash"].value_or(std::string()), table["compiler"].value_or(std::string()),
                      table["device"].value_or(std::string())};
   if (const toml::array* particles = table["particles"].as_array())
     for (const toml::node& count : *particles)
       info.particles.push_back(static_cast<std::uint64_t>(count.value_or(std::int64_t{0})));
-  if (const toml::array* checksums = table["checksums"].as_array())
-    for (const toml::node& sum : *checksums) info.checksums.push_back(sum.value_or(std::string()));
+  info.checksums = texts_in(table, "checksums");
+  info.plans = texts_in(table, "plans");
   if (info.format != kRestartFormat) return info.format > 0;  // the files of another format are unknown here
   return !info.particles.empty() && info.particles.size() == count_in(table, "ranks") &&
-         info.particles.size() == info.checksums.size();
+         info.particles.size() == info.checksums.size() && info.particles.size() == info.plans.size();
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Whether the text ends with its own checksum; none: it was written without one, or the line itself is damaged.
+std::optional<bool> seal_holds(const std::string& text) {
+  const std::size_t at = text.rfind(kSeal);
+  if (at == std::string::npos) return {};
+  return text.substr(at) == kSeal + checksum_of(std::string_view(text).substr(0, at)) + '\n';
 }
 
 }  // namespace
@@ -103,25 +127,30 @@ void begin(const std::string& folder) {
 }
 
 void complete(const std::string& folder, const RestartInfo& info) {
-  std::ostringstream text;
-  text << "# A restart of maki: maki resume goes on from here.\n" << to_table(info) << '\n';
+  std::ostringstream lines;
+  lines << "# A restart of maki: maki resume goes on from here.\n" << to_table(info) << '\n';
+  const std::string text = lines.str();
   SafeFile file((fs::path(folder) / kComplete).string());
-  file.write(text.str());
+  file.write(text);
+  file.write(kSeal + checksum_of(text) + '\n');
   file.commit();
   sync_directory(fs::path(folder).parent_path().string());
 }
 
-bool read(const std::string& folder, RestartInfo& info) {
+Found read(const std::string& folder, RestartInfo& info) {
   const fs::path path = fs::path(folder) / kComplete;
   std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return false;
+  if (!fs::is_regular_file(path, ignored)) return Found::kIncomplete;
+  const std::string text = text_of(path);
   try {
     info = {};
     info.path = folder;
-    return from_table(toml::parse_file(path.string()), info);
+    if (!from_table(toml::parse(text), info)) return Found::kDamaged;
   } catch (const toml::parse_error&) {
-    return false;
+    return Found::kDamaged;
   }
+  const bool sealed = seal_holds(text).value_or(info.format != kRestartFormat);  // other formats may have no checksum
+  return sealed ? Found::kComplete : Found::kDamaged;
 }
 
 void remove(const std::string& folder) noexcept {
@@ -154,9 +183,13 @@ void prune(const std::string& directory, const std::string& newest, int keep) {
   for (const std::string& folder : folders) {
     RestartInfo info;
     if (fs::path(folder).filename() == fs::path(newest).filename()) continue;
-    if (read(folder, info) && ++others < keep) continue;
+    if (read(folder, info) == Found::kComplete && ++others < keep) continue;
     remove(folder);
   }
+}
+
+std::string checksum_of(std::string_view bytes) {
+  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
 std::string checksum(const std::string& path) {

@@ -1,9 +1,10 @@
 // The folders of restarts (one process at a time): names, complete.toml, removal; and the arrays of a rank's file. Used by
-// restart.cpp.
+// restart.cpp and restart_writer.cpp.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/io/hdf5_file.hpp"
@@ -19,10 +20,12 @@ std::string plans_file(const std::string& folder, int rank);
 
 // Makes an empty folder. Throws Error.
 void begin(const std::string& folder);
-// Writes complete.toml, which makes the folder a restart. Throws Error.
+// Writes complete.toml, which makes the folder a restart. Its last line is the checksum of all lines before. Throws Error.
 void complete(const std::string& folder, const RestartInfo& info);
-// complete.toml of the folder; false where it is missing or makes no sense.
-bool read(const std::string& folder, RestartInfo& info);
+
+// What complete.toml says of a folder; damaged: that it has been changed or cut off since it was written.
+enum class Found { kIncomplete, kComplete, kDamaged };
+Found read(const std::string& folder, RestartInfo& info);
 // Removes the folder, complete.toml first. Errors are ignored.
 void remove(const std::string& folder) noexcept;
 // Folders with the name of a restart, complete or not, the earliest first. Throws Error.
@@ -32,6 +35,7 @@ void prune(const std::string& directory, const std::string& newest, int keep);
 
 // XXH3 of a file's bytes, as text. Throws Error.
 std::string checksum(const std::string& path);
+std::string checksum_of(std::string_view bytes);
 
 }  // namespace maki::restart_folder
 

@@ -98,6 +98,11 @@ void SafeFile::remove_temporary() noexcept {
   temporary_.clear();
 }
 
+void SafeFile::reserve(std::uint64_t bytes) {
+  if (bytes == 0 || fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0) return;
+  if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) fail(path_, errno);
+}
+
 void SafeFile::write(const void* data, std::size_t bytes) {
   const char* first = static_cast<const char*>(data);
   buffer_.insert(buffer_.end(), first, first + bytes);

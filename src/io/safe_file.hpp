@@ -27,6 +27,10 @@ class SafeFile {
   // For libraries that open files by name. They must have closed the file before commit().
   const std::string& temporary_path() const { return temporary_; }
 
+  // Sets room on the disk aside for the first `bytes`, where the file system can do that at once: who fills it later finds no
+  // full disk, and takes no room from others meanwhile. Throws Error.
+  void reserve(std::uint64_t bytes);
+
   // Appends bytes; buffered. Throws Error when the disk is full or fails.
   void write(const void* data, std::size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }

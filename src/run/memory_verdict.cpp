@@ -156,7 +156,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
   lines.insert(lines.end(), {row("scratch of walks, sorting or outputs", std::max(e.walk, e.scratch)),
                              row("device, about", e.device()), row("host, at the start", e.host_start),
                              row("host, at an output", e.host_output)});
-  if (e.sites > 1) lines.push_back(row("host, states kept for restarts", e.host_states));
+  if (e.host_states > 0) lines.push_back(row("host, states for restarts", e.host_states));
   if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
   if (memory && memory->ranks_here > 1)
     lines.push_back(row(memory->shared ? "a machine, all its ranks" : "a machine's host, all its ranks",

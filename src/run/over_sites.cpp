@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <span>
 
 #include "build_info.hpp"
@@ -42,6 +43,14 @@ ThisSite choose_site(Config& config, const std::string& name) {
   return site;
 }
 
+std::vector<std::string> gather_texts(sites::Sites& sites, const std::string& mine) {
+  const std::uint64_t number = sites.next_number(sites::Phase::kControl);
+  std::vector<std::string> texts;
+  for (const sites::Message& message : sites.gather(sites::Phase::kControl, number, std::as_bytes(std::span(mine))))
+    texts.emplace_back(reinterpret_cast<const char*>(message.data()), message.size());
+  return texts;
+}
+
 void at_all_sites(sites::Sites& sites, const std::function<void()>& call) {
   std::string problem;
   std::exception_ptr thrown;
@@ -53,15 +62,10 @@ void at_all_sites(sites::Sites& sites, const std::function<void()>& call) {
     problem = error.what();
     thrown = std::current_exception();
   }
-  const std::uint64_t number = sites.next_number(sites::Phase::kControl);
-  const std::vector<sites::Message> all =
-      sites.gather(sites::Phase::kControl, number, std::as_bytes(std::span(problem)));
+  const std::vector<std::string> all = gather_texts(sites, problem);
   if (thrown) std::rethrow_exception(thrown);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].empty()) continue;
-    const std::string said(reinterpret_cast<const char*>(all[i].data()), all[i].size());
-    throw Error(fmt::format("site {} cannot go on", sites.name(static_cast<int>(i))), said);
-  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!all[i].empty()) throw Error(fmt::format("site {} cannot go on", sites.name(static_cast<int>(i))), all[i]);
 }
 
 namespace {
@@ -77,7 +81,7 @@ sites::SitePlace place_of(const SiteAddress& site) {
 
 }  // namespace
 
-sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, bool goes_on) {
+sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, const std::string& command) {
   sites::RingPlan plan;
   plan.me = site.place;
   for (const std::string& name : resolved.sites.ring) plan.sites.push_back(place_of(find_site(resolved, name)));
@@ -90,7 +94,7 @@ sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, boo
   }
   if (const auto& wait = resolved.sites.wait) plan.wait_limit = in_base(*wait, Dimension::kWallTime, "s");
   plan.version = fmt::format("{} ({})", MAKI_VERSION, MAKI_GIT_HASH);
-  plan.agreement = fmt::format("what is to do = {}\n", goes_on ? "maki resume" : "maki run");
+  plan.agreement = fmt::format("what is to do = {}\n", command);
   for (const std::string& line : lines_of_all_sites(resolved)) plan.agreement += line + "\n";
   check(plan);
   return plan;
@@ -98,16 +102,16 @@ sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, boo
 
 namespace {
 
-// The latest step of which every site has a restart; 0 where there is none.
-std::uint64_t common_restart(const std::vector<sites::Hello>& hellos) {
-  std::uint64_t latest = 0;
-  for (const std::uint64_t step : hellos.front().restarts) {
-    const bool everywhere = std::ranges::all_of(hellos, [&](const sites::Hello& site) {
+// The steps of which every site has a restart, the latest first.
+std::vector<std::uint64_t> common_restarts(const std::vector<sites::Hello>& hellos) {
+  std::vector<std::uint64_t> common = hellos.front().restarts;
+  std::erase_if(common, [&](std::uint64_t step) {
+    return !std::ranges::all_of(hellos, [&](const sites::Hello& site) {
       return std::count(site.restarts.begin(), site.restarts.end(), step) > 0;
     });
-    if (everywhere) latest = std::max(latest, step);
-  }
-  return latest;
+  });
+  std::ranges::sort(common, std::greater());
+  return common;
 }
 
 // One line about the path to a neighbour.
@@ -121,11 +125,12 @@ std::string path_line(const std::string& neighbour, const wan::Path& there) {
   return line + (path.identity.empty() ? ", without encryption" : "");
 }
 
-// The run's name, which the first site makes, on all sites.
-std::string name_of_first(sites::Sites& sites, const std::string& mine) {
-  const auto phase = sites::Phase::kControl;
-  const sites::Message first = sites.gather(phase, sites.next_number(phase), std::as_bytes(std::span(mine))).front();
-  return {reinterpret_cast<const char*>(first.data()), first.size()};
+std::vector<std::uint64_t> from_first_rank(const Communicator& ranks, std::vector<std::uint64_t> numbers) {
+  std::uint64_t size = numbers.size();
+  ranks.broadcast(&size, sizeof size, 0);
+  numbers.resize(size);
+  ranks.broadcast(numbers.data(), size * sizeof(std::uint64_t), 0);
+  return numbers;
 }
 
 }  // namespace
@@ -143,26 +148,27 @@ std::vector<std::string> OpenSites::describe() const {
   return lines;
 }
 
-OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks, const std::string& run,
-                     const std::vector<std::uint64_t>& restarts, const std::function<void(const std::string&)>& say) {
+OpenSites open_sites(const Config& resolved, const ThisSite& site, const Communicator& ranks, const Offer& offer,
+                     const std::function<void(const std::string&)>& say) {
   OpenSites open;
-  open.run = restarts.empty() ? new_run_name(ranks) : run;
+  open.run = offer.steps.empty() ? new_run_name(ranks) : offer.run;
   if (!site.over_sites()) {
     open.sites = std::make_unique<sites::Sites>(ranks);
+    open.common.assign(offer.steps.rbegin(), offer.steps.rend());
     return open;
   }
   std::unique_ptr<sites::NetRing> ring;
   root_succeeds(ranks, [&] {
-    sites::RingPlan plan = make_ring_plan(resolved, site, !restarts.empty());
-    plan.restarts = restarts;
-    if (!restarts.empty()) plan.agreement += fmt::format("the run to resume = {}\n", run);
+    sites::RingPlan plan = make_ring_plan(resolved, site, offer.command);
+    plan.restarts = offer.steps;
+    if (offer.command == kResume) plan.agreement += fmt::format("the run to resume = {}\n", offer.run);
     plan.report = say;
     ring = std::make_unique<sites::NetRing>(plan);
-    open.restart = common_restart(ring->hellos());
+    open.common = common_restarts(ring->hellos());
   });
-  ranks.broadcast(&open.restart, sizeof open.restart, 0);
+  open.common = from_first_rank(ranks, open.common);
   open.sites = std::make_unique<sites::Sites>(std::move(ring), resolved.sites.ring, ranks);
-  if (restarts.empty()) open.run = name_of_first(*open.sites, open.run);
+  if (open.common.empty()) open.run = gather_texts(*open.sites, new_run_name(ranks)).front();
   return open;
 }
 

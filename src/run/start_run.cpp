@@ -39,9 +39,16 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
   return admission;
 }
 
-int exit_code(const RunResult& result) {
-  if (result.stopped_by.empty()) return 0;
-  return result.site_lost ? kExitSiteLost : kExitStopped;
+int leave_sites(const OpenSites& ring, const RunResult& result) {
+  if (result.site_lost) return kExitSiteLost;
+  try {
+    gather_texts(*ring.sites, "");
+  } catch (const sites::SiteLost& lost) {
+    say_now(fmt::format("{}. Its files may not be complete: maki resume at all sites.", lost.what()));
+    return kExitSiteLost;
+  }
+  ring.sites->close();
+  return result.stopped_by.empty() ? 0 : kExitStopped;
 }
 
 std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks) {

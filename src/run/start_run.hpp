@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/run/over_sites.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 
@@ -22,8 +23,9 @@ struct Admission {
 // was shown.
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> particles = {});
 
-// 0, or why the run ended early (run_files.hpp).
-int exit_code(const RunResult& result);
+// Leaves the other sites once the files of all of them are there, so that none takes the run for done while another has to
+// do its end again. Returns the exit code: 0, or why the run ended early (run_files.hpp). Collective over ranks and sites.
+int leave_sites(const OpenSites& ring, const RunResult& result);
 
 // Of a periodic box: what Maki's own model has to know of it, on rank 0 with the machine of run.machine. Throws Error
 // where that is none, or says too little for so many ranks of this site and for all sites.

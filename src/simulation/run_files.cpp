@@ -10,6 +10,7 @@
 #include "host/comm/job.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "src/io/restart_folder.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot_io.hpp"
@@ -57,8 +58,11 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
     : options_(options), provenance_(provenance), ranks_(place.ranks), sites_(place.sites), gatherer_(ranks_),
       stop_(ranks_.rank() == 0 ? prepared_directory(options, lock_) : "", ranks_.rank() == 0 ? options.time_limit : 0),
       progress_(ranks_.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
-      last_restart_step_(options.resumed_at.value_or(0)) {
-  if (options.resumed_at) restarts_.insert(*options.resumed_at);
+      restart_writer_(ranks_), last_restart_step_(options.resumed_at.value_or(0)) {
+  if (options.resumed_at) {
+    restarts_.insert(*options.resumed_at);
+    restart_ = path(restart_folder::name_of(*options.resumed_at));
+  }
   if (sites()) sites_report_.emplace(*sites_, path("sites_trace.csv"), options.overwrite, options.resumed_at);
 }
 
@@ -95,6 +99,7 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
     const std::vector<RankRecord> records = gatherer_.gather(record_of(metrics, timers));
     if (speaks()) log().step(metrics, records);
   }
+  if (const std::optional<RestartOutcome> restart = restart_writer_.look()) told(*restart);
   progress_.step(
       {metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(), metrics.particles});
 }
@@ -150,35 +155,53 @@ std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reaso
 bool RunFiles::wants_restart(std::uint64_t steps) {
   if (options_.restarts_kept == 0) return false;
   const bool by_steps = options_.restart_steps > 0 && steps >= last_restart_step_ + options_.restart_steps;
-  const bool by_time = options_.restart_interval > 0 && stop_.elapsed() >= last_restart_ + options_.restart_interval;
+  // Where a disk is slower than the interval, the next one waits for it, and not the run.
+  const bool by_time = options_.restart_interval > 0 && !restart_writer_.busy() &&
+                       stop_.elapsed() >= last_restart_ + options_.restart_interval;
   return by_steps || by_time;
 }
 
-void RunFiles::restart(const KeptState& kept) {
-  const std::uint64_t step = kept.state.result.steps;
+void RunFiles::restart(const std::shared_ptr<const KeptState>& kept) {
+  const std::uint64_t step = kept->state.result.steps;
   if ((options_.restarts_kept == 0 && !sites()) || restarts_.contains(step)) return;
   if (step == 0) return message("The run had not made a step: begin again with maki run.");
-  const int keep = restarts_to_keep(options_.restarts_kept, sites() != nullptr);
-  const double begin = stop_.elapsed();
+  settle_restart();
+  last_restart_step_ = step;
+  restarts_.insert(step);
+  const RestartInfo info = restart_info(kept->state);
+  try {
+    restart_writer_.begin(options_.directory, info, to_numbers(kept->state), {kept->particles, kept->escapers, kept},
+                          restarts_to_keep(options_.restarts_kept, sites() != nullptr));
+  } catch (const Error& error) {
+    told({step, "", error.what(), 0});
+  }
+}
+
+RestartInfo RunFiles::restart_info(const RunState& state) const {
   RestartInfo info;
   info.run = options_.run;
-  info.step = step;
-  info.time = kept.state.file_time;
+  info.step = state.result.steps;
+  info.time = state.file_time;
   info.site = sites_->me();
   info.sites = sites_->count();
   info.site_keys = options_.site_keys;
   info.provenance = provenance_;
-  try {
-    const RestartRows rows{kept.particles, kept.escapers};
-    restart_ = write_restart(options_.directory, info, to_numbers(kept.state), rows, keep, ranks_);
-    restarts_.insert(step);
-    message(fmt::format("Step {}: wrote {} in {:.1f} s", step, restart_, stop_.elapsed() - begin));
-  } catch (const Error& error) {
-    message(fmt::format("Step {}: there is no restart of it: {}. {}", step, error.what(),
-                        restart_.empty() ? "The run goes on without one." : "The last one is " + restart_ + "."));
-  }
+  return info;
+}
+
+void RunFiles::settle_restart() {
+  if (restart_writer_.busy()) told(restart_writer_.wait());
+}
+
+void RunFiles::told(const RestartOutcome& restart) {
   last_restart_ = stop_.elapsed();
-  last_restart_step_ = step;
+  if (restart.problem.empty()) {
+    restart_ = restart.path;
+    return message(fmt::format("Step {}: wrote {} in {:.1f} s", restart.step, restart.path, restart.seconds));
+  }
+  restarts_.erase(restart.step);
+  message(fmt::format("Step {}: there is no restart of it: {}. {}", restart.step, restart.problem,
+                      restart_.empty() ? "The run goes on without one." : "The last one is " + restart_ + "."));
 }
 
 // The arrays of the rank that held most.
@@ -210,6 +233,7 @@ void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) 
 }
 
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
+  settle_restart();
   write_report(result, timers);
   const std::string memory = memory_of_largest(true);
   // The rank with most, and that with most from the system.

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "src/io/restart_writer.hpp"
 #include "src/io/run_directory.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/run_context.hpp"
@@ -68,8 +69,9 @@ class RunFiles : public RunObserver {
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
-  // A restart that cannot be written leads to a message, and the former ones stay.
-  void restart(const KeptState& kept) override;
+  // A restart is written beside the steps that follow (restart_writer.hpp), and told of once it is complete, at the end of a
+  // step. One that cannot be written leads to a message, and the former ones stay. Waits for the one before.
+  void restart(const std::shared_ptr<const KeptState>& kept) override;
 
   // Facts for the predictions in sites_report.txt. No effect for one site.
   void describe(const SitesRunFacts& facts);
@@ -96,6 +98,9 @@ class RunFiles : public RunObserver {
   void finish_sites();
   void write_report(const RunResult& result, const PhaseTimers& timers);
   std::string beside_model() const;
+  RestartInfo restart_info(const RunState& state) const;
+  void settle_restart();
+  void told(const RestartOutcome& restart);
 
   RunFileOptions options_;
   Provenance provenance_;
@@ -110,9 +115,10 @@ class RunFiles : public RunObserver {
   std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
   std::vector<std::string> first_words_;                              // messages from before there was a log
   std::vector<std::string> snapshots_;
-  double last_restart_ = 0;  // time of the last restart, seconds since the start
+  RestartWriter restart_writer_;  // goes before the lock on the directory does
+  double last_restart_ = 0;       // time of the last restart, seconds since the start
   std::uint64_t last_restart_step_ = 0;
-  std::set<std::uint64_t> restarts_;  // steps of restarts that were written or read
+  std::set<std::uint64_t> restarts_;  // steps of restarts that were written or read, or are being written
   std::string restart_;               // path of the last restart
   std::size_t particles_ = 0;         // of all ranks
   std::size_t own_particles_ = 0;     // of this rank

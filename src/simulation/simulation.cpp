@@ -11,6 +11,7 @@
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "src/simulation/force_check.hpp"
+#include "src/simulation/stop_request.hpp"
 
 namespace maki {
 
@@ -185,7 +186,7 @@ void Simulation::ask_observer() {
   if (asked[0] > 0) reason = broadcast_text(ranks_, reason, static_cast<int>(size - asked[0]));
   if (asked[2] > 0 && !warned_of_shared_planes_) warn_of_shared_planes();
   if (asked[3] > 0 && !warned_of_unkept_lists_) warn_of_unkept_lists();
-  if (asked[0] > 0) requests_ |= kStop;
+  if (asked[0] > 0) requests_ |= reason == kStopFileReason ? kStop | kStopFile : kStop;
   requests_ &= ~kRestart;
   if (asked[1] > 0 && sites_->me() == 0) requests_ |= kRestart;
   agreement_.request(requests_);
@@ -193,7 +194,9 @@ void Simulation::ask_observer() {
   // Requests from before the last one was written are fulfilled.
   restart_wanted_ = (all & kRestart) && agreement_.known() > restart_at_;
   if (!(all & kStop)) return;
-  result_.stopped_by = asked[0] > 0 ? reason : "another site";
+  result_.stopped_by = asked[0] > 0        ? reason
+                       : (all & kStopFile) ? std::string(kStopFileReason) + " of another site"
+                                           : "another site";
   restart_wanted_ = true;
 }
 

@@ -67,8 +67,9 @@ class RunObserver {
   virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
   // Called after each long step, with the number of steps so far: whether a restart is to be written. Rank 0 decides.
   virtual bool wants_restart(std::uint64_t /*steps*/) { return false; }
-  // Takes a state to be written as a restart. Also called where the run is stopped, before the output with index -1.
-  virtual void restart(const KeptState&) {}
+  // Takes a state to be written as a restart, which may go on beside the steps that follow: the state stays as it is while
+  // it is held. Also called where the run is stopped, before the output with index -1.
+  virtual void restart(const std::shared_ptr<const KeptState>&) {}
 };
 
 // Over ranks all calls are collective; all decisions and the RunResult are the same on all ranks.
@@ -106,7 +107,11 @@ class Simulation {
     double t;   // timeline
     int index;  // of the output
   };
-  enum Request : std::uint64_t { kStop = 1, kRestart = 2 };  // of a site to all (SiteAgreement::request())
+  enum Request : std::uint64_t {
+    kStop = 1,
+    kRestart = 2,
+    kStopFile = 4
+  };  // of a site to all (SiteAgreement::request())
   void assemble();
   std::vector<Target> plan_outputs() const;
   void begin();
@@ -114,7 +119,7 @@ class Simulation {
   void advance_to(const Target& target);
   void after_boundary(std::uint64_t next_output);
   void keep_state(std::uint64_t next_output);
-  void copy_state(std::uint64_t next_output, KeptState& kept) const;
+  void copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const;
   RunResult run_to_end();
   RunResult leave(const std::string& reason);
   void one_step(double target);
@@ -148,10 +153,10 @@ class Simulation {
   RunResult result_;
   std::optional<RunState> resumed_from_;
   bool warned_of_shared_planes_ = false, warned_of_unkept_lists_ = false;
-  std::uint64_t requests_ = 0;               // of this site
-  bool restart_wanted_ = false;              // at this boundary; alike on all ranks
-  std::vector<KeptState> kept_;              // over sites: of the last two boundaries
-  std::optional<std::uint64_t> restart_at_;  // the evaluation after which the last restart was written
+  std::uint64_t requests_ = 0;                    // of this site
+  bool restart_wanted_ = false;                   // at this boundary; alike on all ranks
+  std::vector<std::shared_ptr<KeptState>> kept_;  // of the last restart; over sites of the last two boundaries
+  std::optional<std::uint64_t> restart_at_;       // the evaluation after which the last restart was written
   MomentumTotals first_momentum_;
   double removed_energy_ = 0;  // escapers' energy already given to the tracker
   double last_kinetic_t_ = 0;

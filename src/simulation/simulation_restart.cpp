@@ -17,34 +17,30 @@ void Simulation::after_boundary(std::uint64_t next_output) {
   keep_state(next_output);
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
-    if (kept_.empty()) {
-      KeptState kept;
-      copy_state(next_output, kept);
-      observer_.restart(kept);
-    } else {
-      observer_.restart(kept_.back());
+    if (sites_->alone()) {
+      kept_.resize(1);
+      copy_state(next_output, kept_.back());
     }
+    observer_.restart(kept_.back());
     restart_at_ = agreement_.number();
   }
   restart_wanted_ = false;
 }
 
-// Keeps the state for the loss of another site, in the memory of the older of the two kept states.
+// Keeps the state for the loss of another site, in place of the older of the two kept states.
 void Simulation::keep_state(std::uint64_t next_output) {
   if (sites_->alone()) return;
   const PhaseTimers::Scope scope(timers_, "restart", stream_);
-  if (kept_.size() < 2)
-    kept_.emplace_back();
-  else
-    std::swap(kept_[0], kept_[1]);
+  if (kept_.size() == 2) std::swap(kept_[0], kept_[1]);
+  if (kept_.size() < 2) kept_.emplace_back();
   copy_state(next_output, kept_.back());
 }
 
 // Another site does not answer any more. What this one has computed since the last boundary is of no use.
 RunResult Simulation::leave(const std::string& reason) {
   observer_.message(reason);
-  for (const KeptState& kept : kept_) observer_.restart(kept);
-  const RunState& last = kept_.back().state;
+  for (const auto& kept : kept_) observer_.restart(kept);
+  const RunState& last = kept_.back()->state;
   result_ = last.result;
   result_.time = last.file_time;
   result_.particles = last.field.total;
@@ -53,7 +49,10 @@ RunResult Simulation::leave(const std::string& reason) {
   return result_;
 }
 
-void Simulation::copy_state(std::uint64_t next_output, KeptState& kept) const {
+// Into the memory of the state that was there, unless that is being written.
+void Simulation::copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const {
+  if (!place || place.use_count() > 1) place = std::make_shared<KeptState>();
+  KeptState& kept = *place;
   RunState& state = kept.state;
   state.header = header_;
   state.frame = frame_;

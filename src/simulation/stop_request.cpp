@@ -41,8 +41,7 @@ std::string StopRequest::reason(double next_seconds) const {
   if (received_signal == SIGTERM) return "SIGTERM";
   if (received_signal == SIGINT) return "SIGINT";
   std::error_code ignored;
-  if (!stop_file_.empty() && std::filesystem::remove(stop_file_, ignored))
-    return "a file named stop in the output directory";
+  if (!stop_file_.empty() && std::filesystem::remove(stop_file_, ignored)) return kStopFileReason;
   if (time_limit_ > 0 && elapsed() + next_seconds > time_limit_)
     return fmt::format("the time limit of {:g} s", time_limit_);
   return {};

@@ -6,6 +6,9 @@
 
 namespace maki {
 
+// The reason by which a person ends a run, for good or until it is taken up again by hand.
+inline constexpr const char* kStopFileReason = "a file named stop in the output directory";
+
 // While an object of this class exists, SIGTERM and SIGINT only set a request; a second SIGINT ends the process. At
 // most one object at a time.
 class StopRequest {

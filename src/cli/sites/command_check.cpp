@@ -221,7 +221,7 @@ void check(const Options& given) {
     throw Error("there is nothing to check", "the configuration has no other sites", "give sites.ring");
   const Prepared run = prepare(config, false, Communicator::self());
   first_slabs(run, site.count);
-  sites::RingPlan plan = make_ring_plan(run.config, site, false);
+  sites::RingPlan plan = make_ring_plan(run.config, site, "maki run");
   plan.report = [](const std::string& line) { fmt::print("{}\n", line), std::fflush(stdout); };
   if (given.wait > 0) plan.wait_limit = given.wait;
   plan.report(

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "src/io/restart.hpp"
+#include "src/io/restart_writer.hpp"
 
 namespace maki::test {
 

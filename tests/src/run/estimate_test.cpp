@@ -66,13 +66,13 @@ TEST(Estimate, DeterministicRunsHaveGhosts) {
   EXPECT_GT(one.device(), estimate_memory(box(), kParticles).device());
 }
 
-// Sites keep two states of 42 bytes a particle each, and more restarts; the disk is judged with all of them.
+// A state of 42 bytes a particle is written beside the steps; sites keep two more, and more restarts; the disk is judged with all of them.
 TEST(Estimate, RestartsAndKeptStatesCount) {
   Config over = box();
   over.sites.ring = {"a", "b"};
   const MemoryEstimate one = estimate_memory(box(), kParticles), site = estimate_memory(over, kParticles);
-  EXPECT_EQ(one.host_states, 0);
-  EXPECT_EQ(site.host_states, 2 * site.particles);
+  EXPECT_EQ(one.host_states, one.particles);
+  EXPECT_EQ(site.host_states, 3 * site.particles);
   EXPECT_EQ(site.host(), std::max(site.host_start, site.host_states + site.host_output));
   EXPECT_GT(site.shared(), site.device() + site.host_states);
   EXPECT_EQ(one.restart, kParticles * 42.0);
@@ -82,6 +82,7 @@ TEST(Estimate, RestartsAndKeptStatesCount) {
   Config none = box();
   none.run.restarts_kept = 0;
   EXPECT_EQ(estimate_memory(none, kParticles).restarts, 0);
+  EXPECT_EQ(estimate_memory(none, kParticles).host_states, 0);
 
   Config config = box();
   config.output.redshifts = {2, 1};
@@ -92,7 +93,7 @@ TEST(Estimate, RestartsAndKeptStatesCount) {
   EXPECT_GT(free_disk("no/such/directory"), 0);
   std::string table;
   for (const std::string& line : describe(over, site, kParticles, nullptr)) table += line + '\n';
-  expect_contains(table, {"host, states kept", "disk, 5 restarts"});
+  expect_contains(table, {"host, states for restarts", "disk, 5 restarts"});
 }
 
 TEST(Estimate, VerdictsNameTheShareOfARank) {

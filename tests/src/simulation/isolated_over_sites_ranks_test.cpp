@@ -63,7 +63,7 @@ TEST(IsolatedOverSites, ABoxDoublesOverSites) {
 struct Keeper : Recorder {
   using Recorder::Recorder;
   bool wants_restart(std::uint64_t) override { return true; }
-  void restart(const KeptState& state) override { kept.push_back(state); }
+  void restart(const std::shared_ptr<const KeptState>& state) override { kept.push_back(*state); }
   std::vector<KeptState> kept;
 };
 

@@ -21,9 +21,9 @@ namespace {
 struct Keeper : RunObserver {
   void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
   bool wants_restart(std::uint64_t steps) override { return steps % every == 0; }
-  void restart(const KeptState& state) override {
-    kept.push_back(state);
-    kept.back().state = from_numbers(to_numbers(state.state));
+  void restart(const std::shared_ptr<const KeptState>& state) override {
+    kept.push_back(*state);
+    kept.back().state = from_numbers(to_numbers(state->state));
   }
   std::uint64_t every = 1;
   std::vector<StepMetrics> steps;

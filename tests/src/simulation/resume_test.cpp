@@ -28,9 +28,9 @@ struct Keeper : RunObserver {
   void step(const StepMetrics& metrics, const PhaseTimers&, double) override { steps.push_back(metrics); }
   void output(const OutputState& state) override { outputs.push_back(state.index); }
   bool wants_restart(std::uint64_t) override { return keep; }
-  void restart(const KeptState& state) override {
-    kept.push_back(state);
-    kept.back().state = from_numbers(to_numbers(state.state));
+  void restart(const std::shared_ptr<const KeptState>& state) override {
+    kept.push_back(*state);
+    kept.back().state = from_numbers(to_numbers(state->state));
   }
   std::string stop_reason(double) override { return steps.size() > stop_after ? "the test" : ""; }
 
@@ -282,7 +282,7 @@ struct LimitedFiles : RunFiles {
     messages.push_back(text);
     RunFiles::message(text);
   }
-  void restart(const KeptState& kept) override {
+  void restart(const std::shared_ptr<const KeptState>& kept) override {
     const auto before = std::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{};
     getrlimit(RLIMIT_FSIZE, &limit);
@@ -307,6 +307,37 @@ TEST_F(ResumeFiles, ARestartThatCannotBeWrittenEndsNoRun) {
   for (const std::string& text : files.messages)
     if (text.find("File too large") != std::string::npos && text.find(found[0].path) != std::string::npos) ++told;
   EXPECT_EQ(told, static_cast<std::size_t>(files.restarts - 1));
+}
+
+// The thread that writes loses its folder: the run hears of it at the end of a step, and goes on.
+TEST_F(ResumeFiles, WhatTheThreadCannotWriteIsToldOfAtALaterStep) {
+  struct Messages : RunFiles {
+    using RunFiles::RunFiles;
+    void message(const std::string& text) override { messages.push_back(text); }
+    std::vector<std::string> messages;
+  } files(options_, provenance_);
+  constexpr std::size_t kMany = 2000000;  // it takes a while
+  files.step({}, PhaseTimers(), 0);
+  for (const std::uint64_t step : {1, 2}) {
+    const auto kept = std::make_shared<KeptState>();
+    kept->state.result.steps = step;
+    kept->particles.source.resize(kMany);
+    kept->particles.remainder.resize(kMany);
+    for (auto& axis : kept->particles.momentum) axis.resize(kMany);
+    kept->particles.id.resize(kMany);
+    files.restart(kept);
+    EXPECT_EQ(files.messages.size(), step - 1) << "it is under way";
+    StepMetrics metrics;
+    for (metrics.step = step; files.messages.size() < step; ++metrics.step) {
+      if (step == 2) std::filesystem::remove_all(files.path("restart_000002"));
+      files.step(metrics, PhaseTimers(), 0);
+    }
+  }
+  EXPECT_NE(files.messages[0].find("Step 1: wrote"), std::string::npos) << files.messages[0];
+  for (const char* words : {"Step 2: there is no restart", "restart_000002", "No such file", "The last one is"})
+    EXPECT_NE(files.messages[1].find(words), std::string::npos) << files.messages[1];
+  ASSERT_EQ(find_restarts(options_.directory).size(), 1u);
+  EXPECT_EQ(find_restarts(options_.directory)[0].step, 1u);
 }
 
 }  // namespace

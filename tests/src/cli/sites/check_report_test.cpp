@@ -34,7 +34,7 @@ streams = 32
 pacing = "800 Mbit/s"
 )",
                                      "t", settings);
-  return make_ring_plan(config, {config.sites.ring[static_cast<std::size_t>(me)], me, 3}, false);
+  return make_ring_plan(config, {config.sites.ring[static_cast<std::size_t>(me)], me, 3}, "maki run");
 }
 
 std::string all_of(const std::vector<std::string>& lines) {

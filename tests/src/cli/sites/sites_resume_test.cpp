@@ -103,6 +103,13 @@ class SitesResume : public TwoPrograms {
       complete += fs::exists(entry.path() / "complete.toml") ? 1 : 0;
     return complete;
   }
+  std::vector<std::string> restarts_of(const std::string& site) const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(path("output/two/" + site)))
+      if (fs::exists(entry.path() / "complete.toml")) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
   // Nothing passes any more once both sites have two restarts: they wait for each other from then on.
   void stall_after_restarts() {
     proxy_->before_each([this] {
@@ -182,6 +189,46 @@ TEST_F(SitesResume, AfterOneSiteWasAskedToStop) {
   EXPECT_EQ(steps_of(stopped[0]), steps_of(stopped[1]));
   EXPECT_LT(steps_of(stopped[0]), undisturbed().steps);
   expect_same(end_of(resume()));
+}
+
+// The newest restart is damaged at one of the sites: all take the one before.
+TEST_F(SitesResume, ARestartThatIsDamagedAtOneSiteServesNone) {
+  undisturbed();
+  stall_after_restarts();
+  SiteProcess a = start("a"), b = start("b");
+  wait_for_stall(a, b);
+  b.send(SIGTERM);
+  proxy_->stall(false);
+  EXPECT_EQ(a.wait().code, kExitStopped);
+  EXPECT_EQ(b.wait().code, kExitStopped);
+  const std::vector<std::string> there = restarts_of("b");
+  ASSERT_GE(there.size(), 2u);
+  fs::resize_file(path("output/two/b/" + there.back() + "/rank_0.hdf5"), 5000);
+  const Results resumed = resume();
+  expect_same(end_of(resumed));
+  for (const CallResult& result : resumed)
+    expect_words(result, {"is damaged at site b", "the one before has to serve", there[there.size() - 2] + ": step"});
+}
+
+// Site b was lost before its first restart was complete, and site a was not: both begin anew by maki run --resume.
+TEST_F(SitesResume, WithoutAFirstRestartAtOneSiteTheRunBeginsAnew) {
+  undisturbed();
+  stall_after_restarts();
+  SiteProcess a = start("a"), b = start("b");
+  wait_for_stall(a, b);
+  for (SiteProcess* one : {&a, &b}) one->send(SIGKILL), one->wait();
+  proxy_->stall(false);
+  for (const std::string& name : restarts_of("b")) fs::remove_all(path("output/two/b/" + name));
+  const std::string again = "run " + config() + settings_ + " run.overwrite=true --resume";
+  const Results anew = both(again, again);
+  expect_same(end_of(anew));
+  for (const CallResult& result : anew)
+    EXPECT_EQ(result.output.find("Resumed from"), std::string::npos) << result.output;
+  fs::remove_all(path("output/two/b"));
+  for (const CallResult& result : both(again, again)) {
+    EXPECT_EQ(result.code, 1);
+    expect_words(result, {"site a holds restarts of a run, and site b nothing of that run"});
+  }
 }
 
 // All connections are cut whenever site a has written a restart: to the last bit nothing has happened.

@@ -1,0 +1,219 @@
+#include "src/io/restart_writer.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "kernels/device/fft.hpp"
+#include "kernels/error.hpp"
+#include "src/io/hdf5_file.hpp"
+#include "src/io/restart_folder.hpp"
+#include "src/io/safe_file.hpp"
+
+namespace maki {
+
+namespace folder = restart_folder;
+
+struct RestartWriter::Folder {
+  std::string directory;
+  RestartInfo info;
+  int keep;
+
+  // Makes the folder a restart, and removes older ones. Returns the problem.
+  std::string complete() const;
+};
+
+std::string RestartWriter::Folder::complete() const {
+  try {
+    folder::complete(info.path, info);
+  } catch (const std::exception& error) {
+    folder::remove(info.path);
+    return error.what();
+  }
+  try {
+    folder::prune(directory, info.path, keep);
+  } catch (const Error&) {  // the directory cannot be listed: the next restart tries again
+  }
+  return {};
+}
+
+namespace {
+
+constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
+
+void write_numbers(hid_t file, const StateNumbers& numbers) {
+  H5Id reals = create_group(file, "Reals"), counts = create_group(file, "Counts");
+  for (const auto& [name, values] : numbers.reals) write_attribute(reals, name, values.data(), values.size());
+  for (const auto& [name, values] : numbers.counts) write_attribute(counts, name, values.data(), values.size());
+}
+
+// HDF5 makes the file and gives the addresses of the numbers, which are then written without it: where a disk fills up
+// in the middle of a write of its own, the library cannot close the file; and one thread calls it.
+std::vector<std::uint64_t> lay_out(const SafeFile& file, const std::vector<RestartColumn>& columns,
+                                   const StateNumbers& numbers) {
+  H5Id hdf5 = create_hdf5(file.temporary_path());
+  write_numbers(hdf5, numbers);
+  std::vector<std::uint64_t> addresses;
+  std::map<std::string, H5Id> groups;
+  for (const RestartColumn& c : columns) {
+    if (!groups.contains(c.group)) groups[c.group] = create_group(hdf5, c.group);
+    const H5Id dataset = create_dataset(groups[c.group], c.name, c.file_type, c.rows, c.columns, 0);
+    addresses.push_back(dataset_address(dataset));
+  }
+  groups.clear();
+  close_hdf5(hdf5, file.path());
+  return addresses;
+}
+
+// The files of a rank, laid out.
+struct RankFiles {
+  SafeFile file;
+  std::vector<RestartColumn> columns;
+  std::vector<std::uint64_t> addresses;  // of the columns
+  std::string plans_path, plans;         // no file where there are none
+  std::shared_ptr<const void> owner;     // of what the columns refer to
+};
+
+RankFiles begin_files(const std::string& path, int rank, const StateNumbers& numbers, const RestartRows& rows) {
+  // Columns serve reading and writing; the rows are not changed here.
+  RankFiles files{SafeFile(folder::rank_file(path, rank)),
+                  restart_columns(const_cast<ParticleRows&>(rows.particles), const_cast<EscaperRows&>(rows.escapers)),
+                  {},
+                  folder::plans_file(path, rank),
+                  fft_wisdom(),
+                  rows.owner};
+  files.addresses = lay_out(files.file, files.columns, numbers);
+  files.file.reserve(std::filesystem::file_size(files.file.temporary_path()));
+  return files;
+}
+
+void write_columns(const RankFiles& files) {
+  PositionedFile numbers(files.file.temporary_path(), files.file.path());
+  std::vector<unsigned char> block;
+  for (std::size_t i = 0; i < files.columns.size(); ++i) {
+    const RestartColumn& c = files.columns[i];
+    const std::size_t row_bytes = c.columns * c.width;
+    for (std::size_t first = 0; first < c.rows; first += kRowsAtOnce) {
+      const std::size_t count = std::min(kRowsAtOnce, c.rows - first);
+      block.resize(count * row_bytes);
+      c.get(first, count, block.data());
+      numbers.write_at(files.addresses[i] + first * row_bytes, block.data(), block.size());
+    }
+  }
+  numbers.finish();
+}
+
+// Returns the checksum of the plans; "" where there are none.
+std::string write_plans(const RankFiles& files) {
+  if (files.plans.empty()) return {};
+  SafeFile file(files.plans_path);
+  file.write(files.plans);
+  file.commit();
+  return folder::checksum_of(files.plans);
+}
+
+// Cores that compute come first: threads at a barrier would wait for one that had to share its core with a writer.
+void step_back() { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19); }
+
+// `files` and what they refer to are let go of at the end.
+RestartPart write_files(RankFiles files) {
+  step_back();
+  RestartPart part;
+  try {
+    write_columns(files);
+    part.checksum = folder::checksum(files.file.temporary_path());
+    files.file.commit();
+    part.plans = write_plans(files);
+  } catch (const std::exception& error) {
+    part.problem = error.what();
+  }
+  return part;
+}
+
+}  // namespace
+
+void RestartWriter::begin(const std::string& directory, const RestartInfo& of, const StateNumbers& numbers,
+                          const RestartRows& rows, int keep) {
+  begun_ = std::chrono::steady_clock::now();
+  folder_ = std::make_shared<Folder>(Folder{directory, of, keep});
+  RestartInfo& info = folder_->info;
+  info.format = kRestartFormat;
+  info.path = (std::filesystem::path(directory) / folder::name_of(of.step)).string();
+  info.particles.resize(static_cast<std::size_t>(ranks_.size()));
+  const std::uint64_t mine = rows.particles.size();
+  ranks_.all_gather(&mine, info.particles.data(), sizeof mine);
+  std::optional<RankFiles> files;
+  try {
+    root_succeeds(ranks_, [&] { folder::begin(info.path); });
+    all_succeed(ranks_, [&] { files.emplace(begin_files(info.path, ranks_.rank(), numbers, rows)); });
+  } catch (const Error&) {
+    files.reset();
+    if (ranks_.rank() == 0) folder::remove(info.path);
+    throw;
+  }
+  completing_ = ranks_.size() == 1;  // nobody is to be asked
+  part_ =
+      std::async(std::launch::async, [files = std::move(*files), alone = completing_ ? folder_ : nullptr]() mutable {
+        RestartPart part = write_files(std::move(files));
+        if (!alone || !part.problem.empty()) return part;
+        alone->info.checksums = {part.checksum};
+        alone->info.plans = {part.plans};
+        part.problem = alone->complete();
+        return part;
+      });
+  busy_ = true;
+}
+
+std::optional<RestartOutcome> RestartWriter::look() {
+  if (!busy_) return {};
+  const bool writes = part_.valid() && part_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  std::array<std::uint64_t, 1> unready = {writes ? 1u : 0u};
+  ranks_.max(unready);
+  return unready[0] > 0 ? std::nullopt : advance();
+}
+
+RestartOutcome RestartWriter::wait() {
+  for (;;) {
+    if (part_.valid()) part_.wait();
+    if (const std::optional<RestartOutcome> outcome = advance()) return *outcome;
+  }
+}
+
+// From the files of all ranks to complete.toml, and from there to the outcome. All ranks' threads have done their part.
+std::optional<RestartOutcome> RestartWriter::advance() {
+  const RestartPart mine = part_.valid() ? part_.get() : RestartPart{};
+  for (const std::string& problem : gather_texts(ranks_, mine.problem))
+    if (!problem.empty()) return conclude(problem);
+  if (completing_) return conclude("");
+  folder_->info.checksums = gather_texts(ranks_, mine.checksum);
+  folder_->info.plans = gather_texts(ranks_, mine.plans);
+  completing_ = true;
+  if (ranks_.rank() == 0)
+    part_ = std::async(std::launch::async, [folder = folder_] { return RestartPart{"", "", folder->complete()}; });
+  return {};
+}
+
+RestartOutcome RestartWriter::conclude(const std::string& problem) {
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begun_;
+  if (!problem.empty() && ranks_.rank() == 0) folder::remove(folder_->info.path);
+  RestartOutcome outcome{folder_->info.step, folder_->info.path, problem, since.count()};
+  folder_.reset();
+  busy_ = false;
+  return outcome;
+}
+
+std::string write_restart(const std::string& directory, const RestartInfo& info, const StateNumbers& numbers,
+                          const RestartRows& rows, int keep, const Communicator& ranks) {
+  RestartWriter writer(ranks);
+  writer.begin(directory, info, numbers, rows, keep);
+  const RestartOutcome outcome = writer.wait();
+  if (!outcome.problem.empty()) throw Error(outcome.problem);
+  return outcome.path;
+}
+
+}  // namespace maki

@@ -1,0 +1,137 @@
+// A stand-in for Slurm: a queue of batch jobs, run one after another, of which any can be killed as a lost node kills it.
+//
+// sbatch, srun and scancel are scripts that stand before others on PATH. A job waits until those before it have ended, so
+// that --dependency=afterany:JOB holds by itself; all other options are read over.
+#pragma once
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/places.hpp"
+
+namespace maki::test {
+
+class SlurmStandIn {
+ public:
+  // Keeps its queue in `directory`, which it makes; jobs run in `working`, with `settings` ("NAME=value ...") in their
+  // environment.
+  SlurmStandIn(const std::string& directory, const std::string& working, const std::string& settings)
+      : directory_(directory), working_(working), settings_(settings) {
+    namespace fs = std::filesystem;
+    for (const char* folder : {"bin", "queue", "spool"}) fs::create_directories(directory_ + "/" + folder);
+    script("sbatch", R"(while [[ $1 == --* ]]; do shift; done
+exec 9> "$STAND_IN/lock"; flock 9
+job=$(( $(cat "$STAND_IN/last" 2>/dev/null || echo 0) + 1 ))
+echo $job > "$STAND_IN/last"
+cp "$1" "$STAND_IN/spool/$job.sh"; shift
+printf '%q ' "$@" > "$STAND_IN/spool/$job.arguments"
+touch "$STAND_IN/queue/$job"
+echo "$job;stand-in")");
+    script("scancel", R"(rm "$STAND_IN/queue/$1")");
+    script("srun", R"(while [[ $1 == --* ]]; do shift; done
+exec ${STAND_IN_LAUNCHER:-} "$@")");
+  }
+
+  // What `sbatch ARGUMENTS` by hand does.
+  void submit(const std::string& arguments) const {
+    const std::string line = "cd " + working_ + " && " + environment("") + directory_ + "/bin/sbatch " + arguments;
+    if (std::system((line + " > /dev/null").c_str()) != 0) throw std::runtime_error("cannot submit a job");
+  }
+  std::vector<int> queue() const {
+    std::vector<int> jobs;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/queue"))
+      jobs.push_back(std::atoi(entry.path().filename().c_str()));
+    std::sort(jobs.begin(), jobs.end());
+    return jobs;
+  }
+
+  struct Ended {
+    int job = 0, status = -1;  // status stays where the job was killed
+    bool killed() const { return status < 0; }
+  };
+  // Runs the first job of the queue, under a launcher of `ranks` ranks, until it ends or `kill_now` is true: then all its
+  // processes are killed at once. The job is put back into the queue where `again`, and where nothing else is in it: a node
+  // that is lost in a job's first instant, before the next one is submitted, leads to a requeue (#SBATCH --requeue).
+  Ended run_next(int ranks, const std::function<bool()>& kill_now, bool again = false) {
+    Ended ended{queue().front(), -1};
+    const std::string name = std::to_string(ended.job), spool = directory_ + "/spool/" + name;
+    std::filesystem::remove(directory_ + "/queue/" + name);
+    const std::string line = "cd " + working_ + " && exec env " + environment(ranks > 1 ? launcher(ranks) : "") +
+                             "SLURM_JOB_ID=" + name + " bash " + spool + ".sh " + read(spool + ".arguments") + " >> " +
+                             said() + " 2>&1";
+    const pid_t shell = fork();
+    if (shell == 0) {
+      setsid();
+      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      _exit(127);
+    }
+    int status = 0;
+    while (waitpid(shell, &status, WNOHANG) == 0) {
+      if (!kill_now()) {
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+        continue;
+      }
+      kill_session(shell);
+      waitpid(shell, &status, 0);
+      if (again || queue().empty()) std::ofstream(directory_ + "/queue/" + name);
+      return ended;
+    }
+    kill_session(shell);  // what it has left behind
+    ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return ended;
+  }
+  // A file with all that jobs have said.
+  std::string said() const { return directory_ + "/said"; }
+  static std::string read(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+
+ private:
+  void script(const std::string& name, const std::string& text) const {
+    const std::string path = directory_ + "/bin/" + name;
+    std::ofstream(path) << "#!/bin/bash\n" << text << '\n';
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+  std::string environment(const std::string& launch) const {
+    return "PATH=" + directory_ + "/bin:$PATH STAND_IN=" + directory_ + " STAND_IN_LAUNCHER='" + launch +
+           "' SLURM_CPUS_PER_TASK=1 MAKI=" + program() + " " + settings_ + " ";
+  }
+  // Processes of a session, as /proc has them; a launcher gives its ranks groups of their own, but no session.
+  static std::vector<pid_t> in_session(pid_t session) {
+    std::vector<pid_t> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const int process = std::atoi(entry.path().filename().c_str());
+      if (process > 0 && getsid(process) == session && !is_dead(process)) found.push_back(process);
+    }
+    return found;
+  }
+  static bool is_dead(pid_t process) {
+    const std::string status = read("/proc/" + std::to_string(process) + "/stat");
+    const std::size_t name = status.rfind(')');
+    return name == std::string::npos || status[name + 2] == 'Z';
+  }
+  static void kill_session(pid_t session) {
+    for (std::vector<pid_t> left = in_session(session); !left.empty(); left = in_session(session)) {
+      for (const pid_t process : left) kill(process, SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  std::string directory_, working_, settings_;
+};
+
+}  // namespace maki::test
