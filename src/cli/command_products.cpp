@@ -114,7 +114,7 @@ void write_power(const PowerArguments& given) {
   const LoadedSet loaded(given.snapshot);
   const DeviceSet set = loaded.set();
   const int mesh = given.mesh > 0 ? given.mesh : default_power_mesh(particles_of_all(loaded.ranks(), set));
-  write_power_of(loaded.ranks(), set, mesh, given.output, loaded.provenance(), given.overwrite);
+  write_power_of(loaded.ranks(), set, {mesh}, given.output, loaded.provenance(), given.overwrite);
   if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
 }
 

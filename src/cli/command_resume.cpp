@@ -138,8 +138,8 @@ Prepared prepare_again(Config config, const RunState& state) {
   return run;
 }
 
-RunFileOptions files_of(const Prepared& run, const RestartInfo& info) {
-  RunFileOptions options = run_file_options(run, info.run);
+RunFileOptions files_of(const Prepared& run, const RestartInfo& info, const std::vector<std::string>& settings) {
+  RunFileOptions options = run_file_options(run, info.run, settings);
   options.overwrite = true;  // of files that the run wrote after this restart; log and metrics are continued
   options.resumed_at = info.step;
   return options;
@@ -153,14 +153,14 @@ struct Ready {
   Prepared run;
   std::optional<RunProducts> files;
 };
-void make_ready(Ready& ready, Config config, const RunPlace& place) {
+void make_ready(Ready& ready, Config config, const std::vector<std::string>& settings, const RunPlace& place) {
   ready.from = read_state(ready.info, place.ranks);
   choose_again(config, configuration_before(ready.info), particles_of(ready.from->state));
   ready.admission = admit(config, place.ranks, ready.from->state.field.total);
   ready.run = prepare_again(config, ready.from->state);
   take_plans(ready.info, place.ranks);
-  ready.files.emplace(files_of(ready.run, ready.info), provenance(to_toml(ready.run.config), device_text()), ready.run,
-                      place);
+  ready.files.emplace(files_of(ready.run, ready.info, settings),
+                      provenance(to_toml(ready.run.config), device_text()), ready.run, place);
 }
 
 void resume_simulation(const Options& given) {
@@ -174,7 +174,7 @@ void resume_simulation(const Options& given) {
   Ready ready;
   ready.info = found.back();
   const RunPlace place{ranks, *ring.sites};
-  at_all_sites(*ring.sites, [&] { make_ready(ready, config, place); });
+  at_all_sites(*ring.sites, [&] { make_ready(ready, config, given.settings, place); });
   RunProducts& files = *ready.files;
   files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
                             ready.run.initial.header.comoving ? "a" : "t", ready.info.time));
@@ -191,6 +191,7 @@ void resume_simulation(const Options& given) {
     files.message(fmt::format("{} is of a later step and is removed.", name));
   const RunResult result = simulation.run();
   files.finish(result, simulation.timers());
+  files.report();
   if (!result.site_lost) ring.sites->close();
   if (const int code = exit_code(result)) throw CLI::RuntimeError(code);
 }

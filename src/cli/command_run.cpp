@@ -81,7 +81,7 @@ void run_simulation(const RunArguments& given) {
   std::optional<RunProducts> files;
   const RunPlace place{ranks, *ring.sites};
   at_all_sites(*ring.sites, [&] {
-    files.emplace(run_file_options(run, ring.run), provenance(to_toml(run.config), device_text()), run, place);
+    files.emplace(run_file_options(run, ring.run, chosen_lines(config)), provenance(to_toml(run.config), device_text()), run, place);
   });
   if (ranks.size() > 1) files->message(describe_ranks(ranks));
   for (const auto& lines : {ring.describe(), summary(run), admission.notes})
@@ -94,6 +94,7 @@ void run_simulation(const RunArguments& given) {
   Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, place);
   const RunResult result = simulation.run();
   files->finish(result, simulation.timers());
+  files->report();
   if (!result.site_lost) ring.sites->close();
   if (const int code = exit_code(result)) throw CLI::RuntimeError(code);
 }

@@ -158,6 +158,7 @@ struct Config {
     std::int64_t metrics_interval = 1;
     std::int64_t energy_interval = 10;
     Auto<std::int64_t> error_targets;
+    bool report = true;
     bool operator==(const Output&) const = default;
   } output;
 

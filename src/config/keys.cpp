@@ -214,6 +214,7 @@ struct Table {
     KEY(output.error_targets).range(0, 1e6)
         .means("particles whose forces are compared with exact sums at each output: errors go to the log and into the "
                "snapshot; 1000 tell the median error to 10 %, the rms error, in haloes that of few particles, to some 40 %; 0: none; auto: 1000 where gravity.error is given, else none");
+    KEY(output.report).own().means("report.html at the end of the run: what it did, on one page (maki report writes it at any time)");
   }
 
   void sites() {

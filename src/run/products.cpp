@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 #include <span>
 
@@ -18,7 +19,9 @@
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/groups/catalogue.hpp"
+#include "src/report/page.hpp"
 #include "src/run/group_files.hpp"
+#include "src/run/linear_theory.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
@@ -126,10 +129,10 @@ std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) 
   return count;
 }
 
-void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
-                    const Provenance& provenance, bool overwrite) {
+void write_power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options,
+                    const std::string& path, const Provenance& provenance, bool overwrite) {
   if (!set.frame.periodic) throw Error("an isolated set has no power spectrum", "it needs a periodic box");
-  const MeasuredPower measured = measure(ranks, set, cells);
+  const MeasuredPower measured = measure(ranks, set, options.cells);
   if (ranks.rank() > 0) return;
   const double side = set.frame.side, volume = side * side * side;
   PowerTable table;
@@ -137,9 +140,10 @@ void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, 
     table.k.push_back(bin.k / side);
     table.power.push_back(bin.power * volume);
     table.modes.push_back(bin.modes);
+    if (options.linear) table.linear.push_back(bin.modes > 0 ? options.linear(bin.k / side) : 0);
   }
   table.shot_noise = measured.shot_noise * volume;
-  table.mesh = cells;
+  table.mesh = options.cells;
   table.growth = growth_factor(set.header);
   table.length_unit = length_unit_name(set.header.units);
   write_power_file(path, table, set.header, provenance, overwrite);
@@ -210,6 +214,7 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   describe({run.particles, comoving ? static_cast<int>(run.config.gravity.mesh.value_or(0)) : 0,
             run.config.gravity.theta.value_or(0)});
   groups_ = comoving && output.groups;
+  reports_ = output.report;
   if (run.config.initial.kind == InitialKind::kLpt) spectrum_ = run.config;
   pictures_ = output.image;
   picture_.pixels = static_cast<int>(output.image_pixels);
@@ -227,6 +232,16 @@ void RunProducts::output(const OutputState& state) {
   const sites::GatheredSet all(*sites(), state.stream, own.data(), own.size());
   write_products({state.stream, all.share(), state.frame, state.header, sites(), all.place()}, state.index);
   count_output_traffic();
+}
+
+void RunProducts::report() {
+  if (!reports_ || ranks().rank() > 0) return;
+  const std::string directory = std::filesystem::path(path("")).parent_path().string();
+  try {
+    message("Report: " + report::write_report(directory));
+  } catch (const std::exception& error) {
+    message(fmt::format("There is no report: {}. maki report {} writes it later.", error.what(), directory));
+  }
 }
 
 // The expectation is nice to have: a run does not end because a table of its spectrum has been moved.
@@ -251,9 +266,19 @@ void RunProducts::write_groups(const OutputState& state) {
   message("Groups: " + summary_of(found));
 }
 
-void RunProducts::write_products(const DeviceSet& set, int index) const {
+std::function<double(double)> RunProducts::linear_power(const SnapshotHeader& header) {
+  try {
+    if (spectrum_ && ranks().rank() == 0) return linear_power_of(*spectrum_, header);
+  } catch (const Error& error) {
+    message(fmt::format("{}: the power spectrum has no linear one beside it", error.what()));
+  }
+  return {};
+}
+
+void RunProducts::write_products(const DeviceSet& set, int index) {
   if (power_mesh_ > 0) {
-    write_power_of(ranks(), set, power_mesh_, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_);
+    const SpectrumOptions options{power_mesh_, linear_power(set.header)};
+    write_power_of(ranks(), set, options, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_);
   }
   if (pictures_) {
     write_picture_of(ranks(), set, picture_, path(fmt::format("image_{:03}.png", index)), provenance_, overwrite_);

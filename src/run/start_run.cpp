@@ -70,11 +70,12 @@ std::string step_estimate(const std::optional<ModelledRun>& modelled) {
       step.rebuild_step(), step.kept_step(), step.long_part(), modelled->machine->name);
 }
 
-RunFileOptions run_file_options(const Prepared& run, const std::string& name) {
+RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings) {
   const Config& config = run.config;
   RunFileOptions options;
   options.directory = *config.run.output_directory;
   options.run = name;
+  options.settings = std::move(settings);
   options.overwrite = config.run.overwrite;
   if (config.initial.kind == InitialKind::kFile) options.initial_file = config.initial.file;
   options.compression = static_cast<int>(config.output.compression);

@@ -30,8 +30,8 @@ int exit_code(const RunResult& result);
 std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks);
 // What a step will take there, for `maki run --estimate`; empty where there is no machine.
 std::string step_estimate(const std::optional<ModelledRun>& modelled);
-// `name`: of the run (src/io/run_directory.hpp).
-RunFileOptions run_file_options(const Prepared& run, const std::string& name);
+// `name`: of the run (src/io/run_directory.hpp). `settings`: RunHead.
+RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings);
 Timeline timeline_of(const Prepared& run);
 // What is about to happen, in a few lines; the device is that of the first rank.
 std::vector<std::string> summary(const Prepared& run);

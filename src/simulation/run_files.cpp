@@ -70,7 +70,8 @@ StepLog& RunFiles::log() {
 void RunFiles::open_log() {
   if (log_ || !speaks()) return;
   if (!options_.resumed_at) remove_files_of_a_run(options_.directory);
-  log_.emplace(options_.directory, options_.run, provenance_, options_.overwrite, options_.resumed_at);
+  const RunHead head{options_.run, options_.settings, ranks_.size(), sites() ? sites_->name(sites_->me()) : ""};
+  log_.emplace(options_.directory, head, provenance_, options_.overwrite, options_.resumed_at);
   for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
 }
 
@@ -86,6 +87,7 @@ void RunFiles::message(const std::string& text) {
 void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
   open_log();
   StepMetrics metrics = of_step;
+  metrics.steps_left = steps_left;
   part_sums_.step(metrics, timers, sites_report_ && sites_record_ ? &sites_record_->second : nullptr);
   if (sites_report_) report_sites(metrics, timers);
   particles_ = metrics.particles;
@@ -141,6 +143,7 @@ void RunFiles::output(const OutputState& state) {
   const std::vector<std::string> written =
       write_snapshot(path(name), state.snapshot(), provenance, write, {}, {ranks_, sites()});
   snapshots_.push_back(written.front());
+  if (speaks()) log().event(output_line(state, std::filesystem::path(written.front()).filename().string()));
   message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
   count_output_traffic();
 }
@@ -181,16 +184,23 @@ void RunFiles::restart(const KeptState& kept) {
   last_restart_step_ = step;
 }
 
+int RunFiles::rank_with_most() const {
+  std::vector<std::uint64_t> most(static_cast<std::size_t>(ranks_.size()));
+  const std::uint64_t mine = pool_report().high_water;
+  ranks_.all_gather(&mine, most.data(), sizeof mine);
+  return static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
+}
+
+std::string RunFiles::of_rank_with_most(const std::string& mine) const {
+  return ranks_.size() == 1 ? mine : broadcast_text(ranks_, mine, rank_with_most());
+}
+
 // The arrays of the rank that held most.
 std::string RunFiles::memory_of_largest(bool by_family) const {
   const std::vector<PoolUse> arrays = pool_report().peaks.front().arrays;
   const std::string text = memory_table(by_family ? families(arrays) : arrays, own_particles_);
   if (ranks_.size() == 1) return text;
-  std::vector<std::uint64_t> most(static_cast<std::size_t>(ranks_.size()));
-  const std::uint64_t mine = pool_report().high_water;
-  ranks_.all_gather(&mine, most.data(), sizeof mine);
-  const auto largest = static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
-  return fmt::format("rank {} held most:\n{}", largest, broadcast_text(ranks_, text, largest));
+  return of_rank_with_most(fmt::format("rank {} held most:\n{}", ranks_.rank(), text));
 }
 
 std::string RunFiles::beside_model() const {
@@ -199,14 +209,17 @@ std::string RunFiles::beside_model() const {
 
 void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) {
   const std::string arrays = memory_of_largest(false), model = beside_model();
-  if (ranks_.size() == 1) {
-    log().finish(timers.table() + model, arrays);
-    return;
-  }
   const PoolReport pool = pool_report();
   const std::vector<RankRecord> records = gatherer_.gather(
       {own_particles_, pool.high_water, pool.most_reserved, stop_.elapsed(), counts_, phase_times(timers)});
-  if (speaks()) log().finish(rank_report(records, result.steps) + model, arrays);
+  record_end(result, records);
+  if (!speaks()) return;
+  log().finish((ranks_.size() == 1 ? timers.table() : rank_report(records, result.steps)) + model, arrays);
+}
+
+void RunFiles::record_end(const RunResult& result, const std::vector<RankRecord>& ranks) {
+  const std::string memory = of_rank_with_most(memory_json(families(pool_report().peaks.front().arrays)));
+  if (speaks()) log().event(end_line({result, stop_.elapsed(), ranks, memory}));
 }
 
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {

@@ -47,6 +47,7 @@ struct RunFileOptions {
   // steps are written anew.
   std::optional<std::uint64_t> resumed_at;
   std::string run;                      // its name (src/io/run_directory.hpp), for log and restarts
+  std::vector<std::string> settings;    // that the user chose (RunHead)
   std::string initial_file;             // that it begins with; never removed
   std::vector<std::string> site_keys;   // settings with the sites' key files, for restarts
   std::FILE* progress = stdout;         // nullptr: silent
@@ -91,11 +92,14 @@ class RunFiles : public RunObserver {
   StepLog& log();
   void open_log();  // before any other file, as it removes the files of an earlier run
   bool speaks() const { return ranks_.rank() == 0; }
+  int rank_with_most() const;
+  std::string of_rank_with_most(const std::string& mine) const;
   std::string memory_of_largest(bool by_family) const;
   void report_sites(StepMetrics& metrics, const PhaseTimers& timers);
   void finish_sites();
   void write_report(const RunResult& result, const PhaseTimers& timers);
   std::string beside_model() const;
+  void record_end(const RunResult& result, const std::vector<RankRecord>& ranks);
 
   RunFileOptions options_;
   Provenance provenance_;

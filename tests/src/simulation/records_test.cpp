@@ -59,7 +59,7 @@ TEST(Metrics, PhasesHavePaths) {
 }
 
 TEST(Metrics, TextIsQuoted) {
-  const std::string line = to_json(Provenance{"a = \"b\"\nc = 'd\\e'\n", "Maki", "", "", ""}, "4f");
+  const std::string line = head_line({"4f"}, Provenance{"a = \"b\"\nc = 'd\\e'\n", "Maki", "", "", ""});
   EXPECT_NE(line.find(R"(a = \"b\"\u000ac = 'd\\e'\u000a)"), std::string::npos);
 }
 
