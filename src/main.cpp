@@ -99,6 +99,7 @@ int main(int argc, char** argv) {
   maki::add_groups_command(program);
   maki::add_info_command(program);
   maki::add_report_command(program);
+  maki::add_watch_command(program);
   maki::add_config_command(program);
   maki::add_wan_commands(program);
   maki::add_sites_commands(program);

@@ -109,7 +109,7 @@ OpenSites agree(const Config& config, const ThisSite& site, const Communicator& 
                 std::vector<RestartInfo>& found) {
   std::vector<std::uint64_t> steps;
   for (const RestartInfo& info : found) steps.push_back(info.step);
-  OpenSites ring = open_sites(config, site, ranks, found.back().run, steps, say_now);
+  OpenSites ring = open_sites(config, site, ranks, found.back().run, steps, announcer(config));
   if (!site.over_sites()) return ring;
   std::erase_if(found, [&](const RestartInfo& info) { return info.step != ring.restart; });
   at_all_sites(*ring.sites, [&] {

@@ -76,7 +76,7 @@ void run_simulation(const RunArguments& given) {
   const Admission admission = admit(config, ranks);
   Prepared run = prepare(config, !site.over_sites());
   if (site.over_sites()) first_slabs(run, site.count);
-  const OpenSites ring = open_sites(run.config, site, ranks, "", {}, say_now);
+  const OpenSites ring = open_sites(run.config, site, ranks, "", {}, announcer(config));
   if (site.over_sites()) take_share(run, config, *ring.sites, ranks);
   std::optional<RunProducts> files;
   const RunPlace place{ranks, *ring.sites};

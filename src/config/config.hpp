@@ -39,6 +39,7 @@ enum class Preset { kFast, kStandard, kPrecise };
 enum class InitialKind { kLpt, kPancake, kFile, kPlummer, kColdSphere, kKeplerDisk, kTwoBody };
 enum class Method { kTree, kDirect };
 enum class Opening { kAngle, kError };
+enum class ProgressKind { kText, kJson, kNone };
 
 struct Config {
   struct Run {
@@ -56,6 +57,7 @@ struct Config {
     std::int64_t restarts_kept = 2;
     bool ignore_memory = false;
     Auto<std::string> machine;
+    ProgressKind progress = ProgressKind::kText;
     bool operator==(const Run&) const = default;
   } run;
 

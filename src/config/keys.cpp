@@ -44,6 +44,8 @@ struct Table {
     KEY(run.machine).own().only(RunKind::kCosmology)
         .means("constants of this machine, a file that maki model calibrate -o writes: the log ends with modelled times beside "
                "the measured ones; auto: none");
+    KEY(run.progress).own()
+        .means("what a run says on stdout: text for people; json, each line an object, for programs (docs/running.md); none");
   }
 
   void units() {

@@ -45,6 +45,10 @@ template <>
 inline constexpr std::array kNames<Opening> = {Name<Opening>{"angle", Opening::kAngle},
                                                Name<Opening>{"error", Opening::kError}};
 template <>
+inline constexpr std::array kNames<ProgressKind> = {Name<ProgressKind>{"text", ProgressKind::kText},
+                                                    Name<ProgressKind>{"json", ProgressKind::kJson},
+                                                    Name<ProgressKind>{"none", ProgressKind::kNone}};
+template <>
 inline constexpr std::array kNames<PowerModel> = {Name<PowerModel>{"eisenstein-hu", PowerModel::kEisensteinHu},
                                                   Name<PowerModel>{"eisenstein-hu-nowiggle",
                                                                    PowerModel::kEisensteinHuNoWiggle},

@@ -1,6 +1,7 @@
 // What runs leave in an output directory, and the lock on it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,8 @@ class DirectoryLock {
  private:
   int descriptor_;
 };
+
+// Whether a run on this machine holds the directory, without taking the lock; nothing where that cannot be known.
+std::optional<bool> is_locked_here(const std::string& directory);
 
 }  // namespace maki

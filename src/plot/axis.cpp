@@ -11,12 +11,17 @@ namespace {
 
 double scaled(const Axis& axis, double value) { return axis.log ? std::log10(value) : value; }
 
-// Every decade, or every second, third, ... where there are many.
+// Every decade, with 2 and 5 between them where there are few, or every second, third, ... where there are many.
 std::vector<Mark> decades(const Axis& axis) {
   std::vector<Mark> all;
-  const int step = std::max(1, static_cast<int>(std::ceil((axis.high - axis.low) / 8)));
-  for (int e = static_cast<int>(std::ceil(axis.low - 1e-9)); e <= axis.high + 1e-9; ++e)
-    if (e % step == 0) all.push_back({std::pow(10, e), fmt::format("{:g}", std::pow(10, e))});
+  const double span = axis.high - axis.low;
+  const int step = std::max(1, static_cast<int>(std::ceil(span / 8)));
+  for (int e = static_cast<int>(std::floor(axis.low)); e <= axis.high + 1e-9; ++e)
+    for (const double digit : {1.0, 2.0, 5.0}) {
+      const double value = digit * std::pow(10, e), place = std::log10(value);
+      const bool wanted = digit == 1 ? e % step == 0 : span < 2.5;
+      if (wanted && place > axis.low - 1e-9 && place < axis.high + 1e-9) all.push_back({value, fmt::format("{:g}", value)});
+    }
   return all;
 }
 

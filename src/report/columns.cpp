@@ -40,6 +40,13 @@ const std::vector<double>& Columns::column(const std::string& name) const {
   return found == columns.end() ? none : found->second;
 }
 
+std::string Columns::after(const std::string& words) const {
+  const std::size_t at = comments.find(words);
+  if (at == comments.npos) return "";
+  const std::size_t begin = at + words.size();
+  return comments.substr(begin, comments.find_first_of(",;\n", begin) - begin);
+}
+
 Columns read_columns(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error(fmt::format("cannot read '{}'", path), "there is no such file, or it may not be read");
@@ -50,6 +57,7 @@ Columns read_columns(const std::string& path) {
       take_row(line, names, all, path);
       continue;
     }
+    all.comments += line + '\n';
     names = words_of(line.substr(1));
     std::istringstream value(names.size() == 2 ? names[1] : "");
     if (double number = 0; value >> number) all.facts[names[0]] = number;

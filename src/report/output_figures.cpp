@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numbers>
 #include <regex>
 
 #include "kernels/error.hpp"
@@ -62,8 +63,14 @@ plot::Line line_of(const Columns& file, const char* column, plot::Style style, i
   return line;
 }
 
+std::string unit_of(const Columns& spectrum) {
+  const std::string unit = spectrum.after("K in radians per ");
+  return unit.empty() ? "unit of length" : unit;
+}
+
 std::string spectrum_figure(const std::vector<Columns>& spectra) {
-  plot::Plot plot{"Power spectrum; dashed: linear theory", "k, h/Mpc or by the unit of length", "P(k)", true, true, {}};
+  const std::string unit = unit_of(spectra[0]);
+  plot::Plot plot{"Power spectrum; dashed: linear theory", "k, radians per " + unit, "P(k), cubed " + unit, true, true};
   for (std::size_t i = 0; i < spectra.size(); ++i) {
     plot.lines.push_back(line_of(spectra[i], "P", plot::Style::kLine, static_cast<int>(i)));
     plot.lines.back().name = name_of(spectra[i]);
@@ -73,24 +80,25 @@ std::string spectrum_figure(const std::vector<Columns>& spectra) {
   return figure(plot);
 }
 
-// Where both spectra have a bin; the quotient of `number` over that of the first.
-plot::Line growth_line(const Columns& first, const Columns& file, int colour) {
+// Where both spectra have a bin, up to the Nyquist wave number of the particles.
+plot::Line growth_line(const Columns& first, const Columns& file, double nyquist, int colour) {
   plot::Line line{name_of(file), {}, {}, plot::Style::kLine, colour};
   const auto &k = file.column("K"), &p = file.column("P"), &p0 = first.column("P");
   const double linear = file.fact("GrowthFactor") / first.fact("GrowthFactor");
-  for (std::size_t i = 0; i < std::min(p.size(), p0.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(p.size(), p0.size()) && !(k[i] > nyquist); ++i) {
     line.x.push_back(k[i]);
     line.y.push_back(std::sqrt(p[i] / p0[i]) / linear);
   }
   return line;
 }
 
-std::string growth_figure(const std::vector<Columns>& spectra) {
+std::string growth_figure(const std::vector<Columns>& spectra, double particles) {
   if (spectra.size() < 2 || !(spectra[0].fact("GrowthFactor") > 0)) return "";
-  plot::Plot plot{"Growth since " + name_of(spectra[0]) + ", over linear growth", "k", "growth of modes / D", true,
-                  true, {}};
+  plot::Plot plot{"Growth since " + name_of(spectra[0]) + ", over linear growth", "k, radians per " + unit_of(spectra[0]),
+                  "growth of modes / D", true, true};
+  const double nyquist = std::numbers::pi * std::cbrt(particles) / spectra[0].fact("BoxSize");
   for (std::size_t i = 1; i < spectra.size(); ++i)
-    plot.lines.push_back(growth_line(spectra[0], spectra[i], static_cast<int>(i)));
+    plot.lines.push_back(growth_line(spectra[0], spectra[i], nyquist, static_cast<int>(i)));
   return figure(plot);
 }
 
@@ -129,10 +137,9 @@ std::vector<double> masses_of(const Columns& file) {
   return masses;
 }
 
-// `over_h`: of the masses' unit.
 std::string mass_function_figure(const std::vector<Columns>& files) {
-  plot::Plot plot{"Mass function of groups; dashed: Tinker et al. 2008", "M within 200 times the mean density",
-                  "dn / d ln M", true, true, {}};
+  plot::Plot plot{"Mass function of groups; dashed: Tinker et al. 2008",
+                  "M within 200 times the mean density, " + files[0].after("M in "), "dn / d ln M by volume", true, true};
   for (std::size_t i = 0; i < files.size(); ++i)
     plot.lines.push_back({name_of(files[i]), masses_of(files[i]), files[i].column("dn/dlnM"), plot::Style::kPoints,
                           static_cast<int>(i), files[i].column("Error")});
@@ -179,12 +186,13 @@ Part pictures_part(const std::string& directory, const RunRecords& records, std:
   return part;
 }
 
-Part spectra_part(const std::string& directory) {
+Part spectra_part(const std::string& directory, const RunRecords& records) {
   Part part;
   const std::vector<Columns> spectra =
       read_all(some_of(numbered_files(directory, "power", "\\.txt"), kSpectra), part.problems);
   if (spectra.empty()) return part;
-  part.html = figures({spectrum_figure(spectra), growth_figure(spectra)}) + growth_table(spectra);
+  const double particles = records.steps.empty() ? 0 : records.steps.front().particles;
+  part.html = figures({spectrum_figure(spectra), growth_figure(spectra, particles)}) + growth_table(spectra);
   const auto& linear = spectra.back().column("Linear");
   if (linear.empty() || linear.front() <= 0)
     part.html += paragraph("The linear spectrum is not known: the run did not make its initial conditions, or its table "

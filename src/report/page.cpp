@@ -167,8 +167,8 @@ std::string steps_section(const RunRecords& records) {
   const double steps = records.end ? records.end->steps : static_cast<double>(records.steps.back().step);
   const double long_steps = records.end ? records.end->long_steps : static_cast<double>(count(&Step::long_step_end));
   const double rebuilds = records.end ? records.end->rebuilds : static_cast<double>(count(&Step::rebuilt));
-  text += paragraph(fmt::format("{:.0f} steps, {}{:.0f} of them with new interaction lists.", steps,
-                                records.comoving() ? fmt::format("in {:.0f} long steps (mesh), ", long_steps) : "", rebuilds));
+  const std::string of_mesh = records.comoving() ? fmt::format(", in {:.0f} long steps of the mesh", long_steps) : "";
+  text += paragraph(fmt::format("{:.0f} steps, {:.0f} of them with new interaction lists{}.", steps, rebuilds, of_mesh));
   return section("Steps", text);
 }
 
@@ -269,7 +269,7 @@ Page report_page(const std::string& directory) {
   const RunRecords& records = source.records;
   Page page;
   const std::string pictures = section("Pictures", take(pictures_part(directory, records, page.picture_bytes), source));
-  const std::string spectra = section("Power spectrum", take(spectra_part(directory), source));
+  const std::string spectra = section("Power spectrum", take(spectra_part(directory, records), source));
   const std::string masses = section("Groups", take(mass_functions_part(directory), source));
   const std::string ranks = section(records.beginnings.back().ranks > 1 ? "Ranks and memory" : "Memory",
                                     rank_figures(records) + memory_table(records));

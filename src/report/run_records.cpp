@@ -161,6 +161,11 @@ void RecordReader::line(const std::string& text) {
   }
 }
 
+void RecordReader::keep_last(std::size_t steps) {
+  std::vector<Step>& all = records_.steps;
+  if (all.size() > 2 * steps) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(steps));
+}
+
 std::string metrics_path(const std::string& directory) {
   return (std::filesystem::path(directory) / "metrics.jsonl").string();
 }

@@ -92,6 +92,7 @@ class RecordReader {
  public:
   void line(const std::string& text);
   const RunRecords& records() const { return records_; }
+  void keep_last(std::size_t steps);  // for who follows a long run: forgets earlier steps
 
  private:
   RunRecords records_;

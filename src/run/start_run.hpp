@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ Timeline timeline_of(const Prepared& run);
 std::vector<std::string> summary(const Prepared& run);
 // Both on the first rank; say_now() for those who watch a log while nothing else is said.
 void say_now(const std::string& line);
+// say_now() in the form that run.progress asks for.
+std::function<void(const std::string&)> announcer(const Config& config);
 void print_lines(std::FILE* out, const std::vector<std::string>& lines);
 
 }  // namespace maki

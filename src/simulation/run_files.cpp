@@ -21,6 +21,11 @@ namespace {
 
 constexpr double kProgressInterval = 5;  // seconds between lines where there is no terminal
 
+ProgressForm form_of(const RunFileOptions& options) {
+  if (options.json_progress) return ProgressForm::kJson;
+  return under_mpi() ? ProgressForm::kLines : ProgressForm::kScreen;
+}
+
 // Throws Error where the file (or the set of files, named without what follows) is one of those that overwriting removes.
 void spare_initial_file(const RunFileOptions& options) {
   namespace fs = std::filesystem;
@@ -56,7 +61,7 @@ std::string moment(const SnapshotHeader& header) {
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
     : options_(options), provenance_(provenance), ranks_(place.ranks), sites_(place.sites), gatherer_(ranks_),
       stop_(ranks_.rank() == 0 ? prepared_directory(options, lock_) : "", ranks_.rank() == 0 ? options.time_limit : 0),
-      progress_(ranks_.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
+      progress_(ranks_.rank() == 0 ? options.progress : nullptr, kProgressInterval, form_of(options)),
       last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) restarts_.insert(*options.resumed_at);
   if (sites()) sites_report_.emplace(*sites_, path("sites_trace.csv"), options.overwrite, options.resumed_at);
@@ -143,7 +148,7 @@ void RunFiles::output(const OutputState& state) {
   const std::vector<std::string> written =
       write_snapshot(path(name), state.snapshot(), provenance, write, {}, {ranks_, sites()});
   snapshots_.push_back(written.front());
-  if (speaks()) log().event(output_line(state, std::filesystem::path(written.front()).filename().string()));
+  event(output_line(state, std::filesystem::path(written.front()).filename().string()));
   message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
   count_output_traffic();
 }
@@ -217,9 +222,15 @@ void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) 
   log().finish((ranks_.size() == 1 ? timers.table() : rank_report(records, result.steps)) + model, arrays);
 }
 
+void RunFiles::event(const std::string& line) {
+  if (!speaks()) return;
+  log().event(line);
+  progress_.event(line);
+}
+
 void RunFiles::record_end(const RunResult& result, const std::vector<RankRecord>& ranks) {
   const std::string memory = of_rank_with_most(memory_json(families(pool_report().peaks.front().arrays)));
-  if (speaks()) log().event(end_line({result, stop_.elapsed(), ranks, memory}));
+  if (speaks()) event(end_line({result, stop_.elapsed(), ranks, memory}));
 }
 
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {

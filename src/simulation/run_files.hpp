@@ -51,6 +51,7 @@ struct RunFileOptions {
   std::string initial_file;             // that it begins with; never removed
   std::vector<std::string> site_keys;   // settings with the sites' key files, for restarts
   std::FILE* progress = stdout;         // nullptr: silent
+  bool json_progress = false;
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
 };
 
@@ -99,6 +100,7 @@ class RunFiles : public RunObserver {
   void finish_sites();
   void write_report(const RunResult& result, const PhaseTimers& timers);
   std::string beside_model() const;
+  void event(const std::string& line);  // of metrics, and for who reads progress as JSON
   void record_end(const RunResult& result, const std::vector<RankRecord>& ranks);
 
   RunFileOptions options_;
