@@ -55,7 +55,8 @@ int report(const char* message) {
 // and start no MPI whatever launched them.
 maki::Communicator those_of(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
-  const bool alone = command == "wan" || command == "sites" || command == "model" || command == "report" || command == "watch";
+  const bool alone =
+      command == "wan" || command == "sites" || command == "model" || command == "report" || command == "watch";
   return alone ? maki::Communicator::self() : maki::Communicator::world();
 }
 

@@ -37,10 +37,12 @@ std::string comments(const PowerTable& table, const SnapshotHeader& header, cons
   text += fmt::format("# ShotNoise {:.10g}\n", table.shot_noise);
   text += fmt::format("# {}, commit {}\n# Compiler {}\n# Device {}\n", p.version, p.git_hash, p.compiler, p.device);
   if (!p.configuration.empty()) text += "# Configuration\n" + commented(p.configuration);
-  text += fmt::format("# K in radians per {0}, P in ({0})^3, Delta2 = K^3 P / (2 pi^2), Shot = Delta2 of ShotNoise, Linear = P of linear "
+  text += fmt::format(
+      "# K in radians per {0}, P in ({0})^3, Delta2 = K^3 P / (2 pi^2), Shot = Delta2 of ShotNoise, Linear = P of linear "
       "theory{1}\n",
-                      table.length_unit, table.linear.empty() ? ": 0, unknown" : " for this universe");
-  text += fmt::format("#{:>15} {:>16} {:>16} {:>12} {:>16} {:>16}\n", "K", "Delta2", "P", "ModeCount", "Shot", "Linear");
+      table.length_unit, table.linear.empty() ? ": 0, unknown" : " for this universe");
+  text +=
+      fmt::format("#{:>15} {:>16} {:>16} {:>12} {:>16} {:>16}\n", "K", "Delta2", "P", "ModeCount", "Shot", "Linear");
   return text;
 }
 
@@ -49,7 +51,8 @@ std::string comments(const PowerTable& table, const SnapshotHeader& header, cons
 void write_power_file(const std::string& path, const PowerTable& table, const SnapshotHeader& header,
                       const Provenance& provenance, bool overwrite) {
   const std::size_t bins = table.k.size();
-  if (table.power.size() != bins || table.modes.size() != bins || (!table.linear.empty() && table.linear.size() != bins)) {
+  if (table.power.size() != bins || table.modes.size() != bins ||
+      (!table.linear.empty() && table.linear.size() != bins)) {
     throw Error(fmt::format("cannot write '{}'", path), "the columns of the spectrum differ in length");
   }
   SafeFile file(path, overwrite);

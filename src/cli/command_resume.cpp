@@ -159,8 +159,8 @@ void make_ready(Ready& ready, Config config, const std::vector<std::string>& set
   ready.admission = admit(config, place.ranks, ready.from->state.field.total);
   ready.run = prepare_again(config, ready.from->state);
   take_plans(ready.info, place.ranks);
-  ready.files.emplace(files_of(ready.run, ready.info, settings),
-                      provenance(to_toml(ready.run.config), device_text()), ready.run, place);
+  ready.files.emplace(files_of(ready.run, ready.info, settings), provenance(to_toml(ready.run.config), device_text()),
+                      ready.run, place);
 }
 
 void resume_simulation(const Options& given) {

@@ -81,7 +81,8 @@ void run_simulation(const RunArguments& given) {
   std::optional<RunProducts> files;
   const RunPlace place{ranks, *ring.sites};
   at_all_sites(*ring.sites, [&] {
-    files.emplace(run_file_options(run, ring.run, chosen_lines(config)), provenance(to_toml(run.config), device_text()), run, place);
+    files.emplace(run_file_options(run, ring.run, chosen_lines(config)), provenance(to_toml(run.config), device_text()),
+                  run, place);
   });
   if (ranks.size() > 1) files->message(describe_ranks(ranks));
   for (const auto& lines : {ring.describe(), summary(run), admission.notes})

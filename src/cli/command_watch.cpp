@@ -108,10 +108,11 @@ void watch(const Options& given) {
 
 void add_watch_command(CLI::App& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(program, "watch",
-                                  "Follow a run: where it stands, when it will end, where its time goes. Exits as the run "
-                                  "does, with 1 where it has died",
-                                  "maki watch output/quickstart", options, on_first_rank(watch));
+  CLI::App* command =
+      add_command(program, "watch",
+                  "Follow a run: where it stands, when it will end, where its time goes. Exits as the run "
+                  "does, with 1 where it has died",
+                  "maki watch output/quickstart", options, on_first_rank(watch));
   command->add_option("DIRECTORY", options->directory, "output directory of a run, begun or not")->required();
   command->add_flag("--once", options->once, "say where it stands, and do not wait");
   command->add_option("--interval", options->interval, "seconds between looks; default: 1 on a terminal, else 5")

@@ -11,6 +11,7 @@
 #include "kernels/mesh/mesh.hpp"
 #include "src/config/quantity.hpp"
 #include "src/cosmology/power.hpp"
+#include "src/simulation/film.hpp"
 
 namespace maki {
 
@@ -40,6 +41,7 @@ enum class InitialKind { kLpt, kPancake, kFile, kPlummer, kColdSphere, kKeplerDi
 enum class Method { kTree, kDirect };
 enum class Opening { kAngle, kError };
 enum class ProgressKind { kText, kJson, kNone };
+enum class ImageAxis { kX, kY, kZ };
 
 struct Config {
   struct Run {
@@ -157,6 +159,11 @@ struct Config {
     std::int64_t image_pixels = 1024;
     Auto<Quantity> image_width;
     Auto<Quantity> image_depth;
+    ImageAxis image_axis = ImageAxis::kZ;
+    std::vector<double> image_centre;
+    Auto<double> image_low, image_high;
+    std::int64_t film = 0;
+    Cadence film_cadence = Cadence::kScaleFactor;
     std::int64_t metrics_interval = 1;
     std::int64_t energy_interval = 10;
     Auto<std::int64_t> error_targets;

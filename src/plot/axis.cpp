@@ -20,7 +20,8 @@ std::vector<Mark> decades(const Axis& axis) {
     for (const double digit : {1.0, 2.0, 5.0}) {
       const double value = digit * std::pow(10, e), place = std::log10(value);
       const bool wanted = digit == 1 ? e % step == 0 : span < 2.5;
-      if (wanted && place > axis.low - 1e-9 && place < axis.high + 1e-9) all.push_back({value, fmt::format("{:g}", value)});
+      if (wanted && place > axis.low - 1e-9 && place < axis.high + 1e-9)
+        all.push_back({value, fmt::format("{:g}", value)});
     }
   return all;
 }

@@ -147,8 +147,8 @@ std::string Plot::svg() const {
   Axis y = axis_of(lines, &Line::y, log_y, from_zero);
   x.from = area.left, x.to = area.right;
   y.from = area.bottom, y.to = area.top;
-  std::string out = heading(*this) + x_grid(x, x_marks.empty() ? x.marks() : x_marks, area) + y_grid(y, area) +
-                    frame(*this, area);
+  std::string out =
+      heading(*this) + x_grid(x, x_marks.empty() ? x.marks() : x_marks, area) + y_grid(y, area) + frame(*this, area);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const int colour = lines[i].colour >= 0 ? lines[i].colour : static_cast<int>(i % kColours.size());
     out += drawn(lines[i], colour, x, y);

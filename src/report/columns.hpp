@@ -12,7 +12,7 @@ struct Columns {
   std::map<std::string, std::vector<double>> columns;  // by the names in the last comment; of one length
   std::string comments;
 
-  double fact(const std::string& name) const;                          // NaN where there is none
+  double fact(const std::string& name) const;                        // NaN where there is none
   const std::vector<double>& column(const std::string& name) const;  // empty where there is none
   // What stands in the comments between these words and the next comma or semicolon; "" where they are missing.
   std::string after(const std::string& words) const;

@@ -16,7 +16,7 @@
 namespace maki::report {
 namespace {
 
-constexpr std::uint64_t kTail = 1 << 20;     // bytes that are read at first
+constexpr std::uint64_t kTail = 1 << 20;  // bytes that are read at first
 constexpr std::size_t kStepsRemembered = 200;
 
 std::string this_host() {

@@ -10,9 +10,9 @@ namespace maki::report {
 
 // What can be seen of a run from outside, beside its lines.
 struct Signs {
-  double silent = 0;    // seconds since the last line was written
-  bool gone = false;    // it ran on this machine, and no process holds its directory any more
-  double now = 0;       // seconds since 1970, for the expected end
+  double silent = 0;  // seconds since the last line was written
+  bool gone = false;  // it ran on this machine, and no process holds its directory any more
+  double now = 0;     // seconds since 1970, for the expected end
 };
 
 class Follower {

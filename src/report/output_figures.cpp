@@ -38,9 +38,7 @@ std::string moment(const RunRecords& records, const std::string& fallback, int i
   return fallback;
 }
 
-std::string name_of(const Columns& file) {
-  return fmt::format("z = {:.3g}", std::abs(file.fact("Redshift")));
-}
+std::string name_of(const Columns& file) { return fmt::format("z = {:.3g}", std::abs(file.fact("Redshift"))); }
 
 // The readable ones among the files.
 std::vector<Columns> read_all(const Files& files, std::vector<std::string>& problems) {
@@ -94,8 +92,8 @@ plot::Line growth_line(const Columns& first, const Columns& file, double nyquist
 
 std::string growth_figure(const std::vector<Columns>& spectra, double particles) {
   if (spectra.size() < 2 || !(spectra[0].fact("GrowthFactor") > 0)) return "";
-  plot::Plot plot{"Growth since " + name_of(spectra[0]) + ", over linear growth", "k, radians per " + unit_of(spectra[0]),
-                  "growth of modes / D", true, true};
+  plot::Plot plot{"Growth since " + name_of(spectra[0]) + ", over linear growth",
+                  "k, radians per " + unit_of(spectra[0]), "growth of modes / D", true, true};
   const double nyquist = std::numbers::pi * std::cbrt(particles) / spectra[0].fact("BoxSize");
   for (std::size_t i = 1; i < spectra.size(); ++i)
     plot.lines.push_back(growth_line(spectra[0], spectra[i], nyquist, static_cast<int>(i)));
@@ -117,9 +115,10 @@ double grown(const Columns& first, const Columns& file) {
 std::string growth_table(const std::vector<Columns>& spectra) {
   if (spectra.size() < 2 || !(spectra[0].fact("GrowthFactor") > 0)) return "";
   const std::size_t least =
-      std::min_element(spectra.begin(), spectra.end(), [](const Columns& a, const Columns& b) {
-        return a.column("P").size() < b.column("P").size();
-      })->column("P").size();
+      std::min_element(spectra.begin(), spectra.end(),
+                       [](const Columns& a, const Columns& b) { return a.column("P").size() < b.column("P").size(); })
+          ->column("P")
+          .size();
   if (least < 2) return "";
   HtmlTable table{{"growth of the largest modes", "measured", "linear", "measured / linear"}, {}};
   for (std::size_t i = 1; i < spectra.size(); ++i) {
@@ -139,7 +138,8 @@ std::vector<double> masses_of(const Columns& file) {
 
 std::string mass_function_figure(const std::vector<Columns>& files) {
   plot::Plot plot{"Mass function of groups; dashed: Tinker et al. 2008",
-                  "M within 200 times the mean density, " + files[0].after("M in "), "dn / d ln M by volume", true, true};
+                  "M within 200 times the mean density, " + files[0].after("M in "), "dn / d ln M by volume", true,
+                  true};
   for (std::size_t i = 0; i < files.size(); ++i)
     plot.lines.push_back({name_of(files[i]), masses_of(files[i]), files[i].column("dn/dlnM"), plot::Style::kPoints,
                           static_cast<int>(i), files[i].column("Error")});
@@ -195,8 +195,9 @@ Part spectra_part(const std::string& directory, const RunRecords& records) {
   part.html = figures({spectrum_figure(spectra), growth_figure(spectra, particles)}) + growth_table(spectra);
   const auto& linear = spectra.back().column("Linear");
   if (linear.empty() || linear.front() <= 0)
-    part.html += paragraph("The linear spectrum is not known: the run did not make its initial conditions, or its table "
-                           "was not there.");
+    part.html += paragraph(
+        "The linear spectrum is not known: the run did not make its initial conditions, or its table "
+        "was not there.");
   return part;
 }
 

@@ -72,7 +72,8 @@ HtmlTable settings_table(const std::vector<std::string>& settings) {
     value.erase(0, value.find_first_not_of(' '));
     table.rows.push_back({path, value, "", ""});
     for (const Key& key : config_keys())
-      if (key.path() == path || key.name == path) table.rows.back()[2] = key.get(defaults), table.rows.back()[3] = key.meaning;
+      if (key.path() == path || key.name == path)
+        table.rows.back()[2] = key.get(defaults), table.rows.back()[3] = key.meaning;
   }
   return table;
 }
@@ -88,7 +89,8 @@ std::string machine_words(const Beginning& begin) {
 std::string resumed_html(const Beginning& begin) {
   std::string text = fmt::format("Went on after step {}", *begin.resumed_at);
   if (!begin.began.empty()) text += fmt::format(" on {} UTC", begin.began);
-  text += fmt::format(" ({}, commit {}), on {}.", begin.provenance.version, begin.provenance.git_hash, machine_words(begin));
+  text += fmt::format(" ({}, commit {}), on {}.", begin.provenance.version, begin.provenance.git_hash,
+                      machine_words(begin));
   return paragraph(text) + (begin.settings.empty() ? "" : html(settings_table(begin.settings)));
 }
 
@@ -102,10 +104,12 @@ std::string run_section(const Source& source) {
   if (!first.began.empty()) table.rows.push_back({"began", first.began + " UTC"});
   table.rows.push_back({"name of the run", first.run});
   text += html(table);
-  if (!first.settings.empty()) text += "<h3>Settings that differ from the defaults</h3>\n" + html(settings_table(first.settings));
+  if (!first.settings.empty())
+    text += "<h3>Settings that differ from the defaults</h3>\n" + html(settings_table(first.settings));
   for (const Beginning& begin : source.records.beginnings)
     if (begin.resumed_at) text += resumed_html(begin);
-  return section("The run", text + details("All settings, as they were resolved", preformatted(first.provenance.configuration)));
+  return section("The run",
+                 text + details("All settings, as they were resolved", preformatted(first.provenance.configuration)));
 }
 
 // Seconds by phase: of the end of the run, else sums of the steps that are recorded.
@@ -133,7 +137,9 @@ std::string phase_table(const RunRecords& records) {
     for (std::size_t i = 0; i < depth; ++i) indent += "\u2003";
     table.rows.push_back({indent + path.substr(path.rfind('/') + 1), fmt::format("{:.3f}", seconds.mean),
                           fmt::format("{:.1f} %", 100 * seconds.mean / whole)});
-    if (many) table.rows.back().insert(table.rows.back().end(), {fmt::format("{:.3f}", seconds.min), fmt::format("{:.3f}", seconds.max)});
+    if (many)
+      table.rows.back().insert(table.rows.back().end(),
+                               {fmt::format("{:.3f}", seconds.min), fmt::format("{:.3f}", seconds.max)});
     table.bars.push_back(seconds.mean / whole);
   }
   return html(table);
@@ -142,13 +148,16 @@ std::string phase_table(const RunRecords& records) {
 std::string time_section(const RunRecords& records) {
   std::string text = figures({time_figures(records)}) + phase_table(records);
   if (!text.empty() && !records.end) text += paragraph("Sums of the steps that have a line in metrics.jsonl.");
-  if (records.end && records.beginnings.size() > 1) text += paragraph("The table is of the time since the run was last resumed.");
+  if (records.end && records.beginnings.size() > 1)
+    text += paragraph("The table is of the time since the run was last resumed.");
   return section("Where the time went", text);
 }
 
 std::string energy_section(const RunRecords& records) {
   std::string text = energy_figures(records);
-  if (text.empty()) return section("Energy", records.steps.empty() ? "" : paragraph("No energies were computed (output.energy_interval)."));
+  if (text.empty())
+    return section("Energy",
+                   records.steps.empty() ? "" : paragraph("No energies were computed (output.energy_interval)."));
   const auto number = [&](double value) { return fmt::format("{:.2e}", value); };
   HtmlTable table{{"", "largest", "last"}, {}};
   for (const auto& [name, field] : {std::pair{"energy error", &Step::energy_error},
@@ -168,7 +177,8 @@ std::string steps_section(const RunRecords& records) {
   const double long_steps = records.end ? records.end->long_steps : static_cast<double>(count(&Step::long_step_end));
   const double rebuilds = records.end ? records.end->rebuilds : static_cast<double>(count(&Step::rebuilt));
   const std::string of_mesh = records.comoving() ? fmt::format(", in {:.0f} long steps of the mesh", long_steps) : "";
-  text += paragraph(fmt::format("{:.0f} steps, {:.0f} of them with new interaction lists{}.", steps, rebuilds, of_mesh));
+  text +=
+      paragraph(fmt::format("{:.0f} steps, {:.0f} of them with new interaction lists{}.", steps, rebuilds, of_mesh));
   return section("Steps", text);
 }
 
@@ -179,7 +189,8 @@ std::string memory_table(const RunRecords& records) {
   double sum = 0;
   for (const auto& [name, bytes] : records.end->arrays) sum += bytes;
   for (const auto& [name, bytes] : records.end->arrays) {
-    table.rows.push_back({name, fmt::format("{:.2f}", 1e-6 * bytes), particles > 0 ? fmt::format("{:.1f}", bytes / particles) : ""});
+    table.rows.push_back(
+        {name, fmt::format("{:.2f}", 1e-6 * bytes), particles > 0 ? fmt::format("{:.1f}", bytes / particles) : ""});
     table.bars.push_back(bytes / sum);
   }
   return html(table);
@@ -195,8 +206,8 @@ std::string force_error_section(const RunRecords& records) {
   }
   const std::string lists = figures({list_figures(records)});
   if (table.rows.empty() && lists.empty()) return "";
-  const std::string exact = table.rows.empty() ? paragraph("Forces were not compared with exact sums (output.error_targets).")
-                                               : html(table);
+  const std::string exact =
+      table.rows.empty() ? paragraph("Forces were not compared with exact sums (output.error_targets).") : html(table);
   return section("Errors of forces", exact + lists);
 }
 
@@ -214,7 +225,10 @@ std::string sites_section(const Source& source) {
     table.rows.push_back({name, fmt::format("{:.3f}", sum.waited), fmt::format("{:.0f}", sum.waits),
                           fmt::format("{:.3f}", 1e-6 * sum.sent), fmt::format("{:.3f}", 1e-6 * sum.received)});
   const std::string report = read_text(source.path("sites_report.txt"));
-  return section("Sites", text + html(table) + (report.empty() ? paragraph("sites_report.txt is not there: it is written at the end of a run.") : preformatted(report)));
+  return section("Sites",
+                 text + html(table) +
+                     (report.empty() ? paragraph("sites_report.txt is not there: it is written at the end of a run.")
+                                     : preformatted(report)));
 }
 
 // The messages in the log, of a long run the first and the last.
@@ -274,11 +288,14 @@ Page report_page(const std::string& directory) {
   const std::string ranks = section(records.beginnings.back().ranks > 1 ? "Ranks and memory" : "Memory",
                                     rank_figures(records) + memory_table(records));
   const std::string messages = messages_section(source);
-  std::string body = heading(source) + problems_html(source.problems) + run_section(source) + pictures + spectra + masses;
+  std::string body =
+      heading(source) + problems_html(source.problems) + run_section(source) + pictures + spectra + masses;
   body += energy_section(records) + steps_section(records) + force_error_section(records) + time_section(records);
   body += ranks + sites_section(source) + messages;
-  body += fmt::format("<p class=\"soft\">{} of HTML, {} of them pictures; made from the files in this directory, needs no "
-                      "network. maki report makes it anew.</p>\n", size_text(body.size()), size_text(page.picture_bytes));
+  body += fmt::format(
+      "<p class=\"soft\">{} of HTML, {} of them pictures; made from the files in this directory, needs no "
+      "network. maki report makes it anew.</p>\n",
+      size_text(body.size()), size_text(page.picture_bytes));
   page.html = document("Maki: " + (source.config ? source.config->run.name : directory), body);
   return page;
 }

@@ -63,9 +63,9 @@ void read_sites(const ptree& line, Step& step) {
   }
   if (const auto all = sites->get_child_optional("all"))
     for (const auto& [name, site] : *all)
-      step.sites.push_back({name,
-                            {number(site, "force", 0), number(site, "particles", 0), number(site, "begin", 0),
-                             number(site, "end", 0)}});
+      step.sites.push_back(
+          {name,
+           {number(site, "force", 0), number(site, "particles", 0), number(site, "begin", 0), number(site, "end", 0)}});
 }
 
 void read_energy(const ptree& line, Step& step) {
@@ -108,8 +108,10 @@ Step step_of(const ptree& line) {
 }
 
 Output output_of(const ptree& line) {
-  Output output{line.get<int>("output"), line.count("a") > 0 ? number(line, "a") : number(line, "t"),
-                text(line, "file"), {}};
+  Output output{line.get<int>("output"),
+                line.count("a") > 0 ? number(line, "a") : number(line, "t"),
+                text(line, "file"),
+                {}};
   if (const auto error = line.get_child_optional("force_error"))
     output.force_error = ForceError{number(*error, "rms"), number(*error, "median"), number(*error, "percentile_99"),
                                     error->get<std::uint64_t>("targets", 0)};
@@ -180,8 +182,8 @@ RunRecords read_records(const std::string& directory) {
   for (std::string line; std::getline(file, line);)
     if (!file.eof()) reader.line(line);  // the last one may be half written
   if (reader.records().beginnings.empty())
-    throw Error(fmt::format("'{}' tells of no run", path), "its first line, which says what was run, is missing or damaged",
-                "give the output directory of a run");
+    throw Error(fmt::format("'{}' tells of no run", path),
+                "its first line, which says what was run, is missing or damaged", "give the output directory of a run");
   return reader.records();
 }
 

@@ -50,8 +50,8 @@ struct Step {
   double energy_error = kUnknown, momentum_drift = kUnknown, force_residual = kUnknown;
   double memory = kUnknown;  // bytes, of the rank with most
   double seconds = 0, elapsed = 0, steps_left = kUnknown;
-  std::map<std::string, double> phases;             // seconds, by path
-  double interaction_imbalance = kUnknown;          // largest over mean, as the next two
+  std::map<std::string, double> phases;     // seconds, by path
+  double interaction_imbalance = kUnknown;  // largest over mean, as the next two
   double evaluate_imbalance = kUnknown, domain_imbalance = kUnknown;
   double site_waited = kUnknown;                    // seconds, for messages of other sites
   std::map<std::string, SiteTraffic> site_traffic;  // by phase
@@ -62,8 +62,8 @@ struct Step {
 };
 
 struct Output {
-  int index = 0;            // -1: the run was stopped
-  double time = kUnknown;   // scale factor, or time
+  int index = 0;           // -1: the run was stopped
+  double time = kUnknown;  // scale factor, or time
   std::string file;
   std::optional<ForceError> force_error;
 };

@@ -120,13 +120,14 @@ std::string sites_text(const Steps& steps) {
 
 std::string energy_text(const Steps& steps) {
   const double error = last(steps, &Step::energy_error);
-  return std::isfinite(error) ? fmt::format("error {:.2e}, momentum {:.1e}", error, last(steps, &Step::momentum_drift)) : "";
+  return std::isfinite(error) ? fmt::format("error {:.2e}, momentum {:.1e}", error, last(steps, &Step::momentum_drift))
+                              : "";
 }
 
 std::string ranks_text(const Step& last) {
   return std::isfinite(last.interaction_imbalance)
-             ? fmt::format("largest over mean: interactions {:.3f}, seconds of lists {:.3f}", last.interaction_imbalance,
-                           last.evaluate_imbalance)
+             ? fmt::format("largest over mean: interactions {:.3f}, seconds of lists {:.3f}",
+                           last.interaction_imbalance, last.evaluate_imbalance)
              : "";
 }
 
@@ -181,10 +182,10 @@ std::string status_line(const RunRecords& records, const Signs& signs) {
   if (records.steps.empty()) return "no step yet";
   const Step& last = records.steps.back();
   const Steps few = recent(records);
-  std::string line = fmt::format("step {}  {}  {:.4f} s a step", last.step,
-                                 records.comoving() ? fmt::format("z {:.4f}", last.redshift())
-                                                    : fmt::format("t {:.6g}", last.time),
-                                 mean_seconds(few));
+  std::string line =
+      fmt::format("step {}  {}  {:.4f} s a step", last.step,
+                  records.comoving() ? fmt::format("z {:.4f}", last.redshift()) : fmt::format("t {:.6g}", last.time),
+                  mean_seconds(few));
   for (const std::string& text : {left_text(records, signs), energy_text(few)})
     if (!text.empty()) line += "  " + text;
   if (std::isfinite(last.memory)) line += fmt::format("  {:.1f} MB", 1e-6 * last.memory);
@@ -200,13 +201,15 @@ std::string life_text(const RunRecords& records, const Signs& signs, const std::
     case Life::kUnderWay: return fmt::format("Under way; the last line came {} ago.", duration_text(signs.silent));
     case Life::kEnded: return state_text(records, directory);
     case Life::kSilent:
-      return fmt::format("It seems to have stopped writing: {}, and recent steps took {:.3g} s at most. A large file on a slow "
-                         "disk takes long too; if its job is gone: maki resume {}",
-                         silent, longest(recent(records)), directory);
+      return fmt::format(
+          "It seems to have stopped writing: {}, and recent steps took {:.3g} s at most. A large file on a slow "
+          "disk takes long too; if its job is gone: maki resume {}",
+          silent, longest(recent(records)), directory);
     case Life::kDead: break;
   }
-  return fmt::format("The run has died: {}, and no process on this machine holds its directory. To go on: maki resume {}",
-                     silent, directory);
+  return fmt::format(
+      "The run has died: {}, and no process on this machine holds its directory. To go on: maki resume {}", silent,
+      directory);
 }
 
 }  // namespace maki::report

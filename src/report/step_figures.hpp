@@ -14,10 +14,10 @@ std::vector<plot::Mark> redshift_marks(double first, double last);
 
 std::string energy_figures(const RunRecords& records);
 std::string step_figures(const RunRecords& records);
-std::string time_figures(const RunRecords& records);   // seconds of steps by phase
-std::string rank_figures(const RunRecords& records);   // imbalance, memory
-std::string list_figures(const RunRecords& records);   // errors of kept lists
-std::string site_figures(const RunRecords& records);   // waits and slabs
+std::string time_figures(const RunRecords& records);  // seconds of steps by phase
+std::string rank_figures(const RunRecords& records);  // imbalance, memory
+std::string list_figures(const RunRecords& records);  // errors of kept lists
+std::string site_figures(const RunRecords& records);  // waits and slabs
 
 // The number of all steps that have it; kUnknown where none has.
 double largest(const std::vector<Step>& steps, double Step::*number);

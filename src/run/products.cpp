@@ -22,6 +22,7 @@
 #include "src/report/page.hpp"
 #include "src/run/group_files.hpp"
 #include "src/run/linear_theory.hpp"
+#include "src/simulation/film.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
@@ -41,16 +42,24 @@ std::string moment(const SnapshotHeader& header) {
                          : fmt::format("t = {:.4g}", header.time);
 }
 
-ProjectionOptions projection_options(const PictureOptions& given, double side) {
+// Where a window of this extent begins on an axis, sides of the box.
+double window_begin(const PictureOptions& given, const Frame& frame, std::size_t axis, double extent) {
+  const double middle = given.centre ? ((*given.centre)[axis] - frame.corner[axis]) / frame.side : 0.5;
+  return middle - extent / 2;
+}
+
+ProjectionOptions projection_options(const PictureOptions& given, const Frame& frame) {
+  const double side = frame.side;
   const double extent = given.width > 0 ? std::min(1.0, given.width / side) : 1.0;
   const double depth = given.depth > 0 ? std::min(1.0, given.depth / side) : 1.0;
   ProjectionOptions options;
   options.axis = given.axis;
   options.width = options.height = given.pixels;
   options.extent = extent;
-  options.left = options.bottom = (1 - extent) / 2;
+  options.left = window_begin(given, frame, given.axis == 0 ? 1 : 0, extent);
+  options.bottom = window_begin(given, frame, given.axis == 2 ? 1 : 2, extent);
   options.depth = depth;
-  options.front = (1 - depth) / 2;
+  options.front = window_begin(given, frame, static_cast<std::size_t>(given.axis), depth);
   return options;
 }
 
@@ -104,23 +113,6 @@ MeasuredPower measure(const Communicator& ranks, const DeviceSet& set, int cells
   return measured;
 }
 
-template <class T>
-void copy(const Stream& stream, const DeviceBuffer<T>& from, DeviceBuffer<T>& to) {
-  copy_on_device(stream, to.data(), from.data(), from.size() * sizeof(T));
-}
-
-Particles copy_of(const Stream& stream, const Particles& from) {
-  Particles to;
-  to.resize(from.size());
-  copy(stream, from.source, to.source);
-  copy(stream, from.remainder, to.remainder);
-  copy(stream, from.momentum.x, to.momentum.x);
-  copy(stream, from.momentum.y, to.momentum.y);
-  copy(stream, from.momentum.z, to.momentum.z);
-  copy(stream, from.id, to.id);
-  return to;
-}
-
 }  // namespace
 
 std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) {
@@ -151,7 +143,7 @@ void write_power_of(const Communicator& ranks, const DeviceSet& set, const Spect
 
 void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given,
                       const std::string& path, const Provenance& provenance, bool overwrite) {
-  const ProjectionOptions options = projection_options(given, set.frame.side);
+  const ProjectionOptions options = projection_options(given, set.frame);
   std::vector<float> density;
   if (set.here()) density = relative_density(particles_a_pixel(ranks, set, options));
   if (set.sites) density = from_place_of(set, density);
@@ -181,7 +173,7 @@ int default_power_mesh(std::uint64_t particles) {
 }
 
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic) {
-  const bool measured = (periodic && config.output.power_spectrum) || config.output.image;
+  const bool measured = (periodic && config.output.power_spectrum) || config.output.image || config.output.film > 0;
   return measured && config.sites.ring.size() > 1 ? 16 * static_cast<double>(particles) : 0;
 }
 
@@ -192,9 +184,10 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
         config.output.power_mesh ? static_cast<double>(*config.output.power_mesh) : default_power_mesh(particles);
     power = (std::string(backend_name()) == "cuda" ? 16 : 8) * m * m * (m + 2);  // two meshes, and the GPU's counts
   }
-  if (config.output.image) {
+  const bool film = config.output.film > 0;
+  if (config.output.image || film) {
     const double pixels = static_cast<double>(config.output.image_pixels);
-    picture = 8 * pixels * pixels + (periodic ? 0 : 16 * static_cast<double>(particles));
+    picture = 8 * pixels * pixels + ((periodic ? 0 : 16) + (film ? kFilmBytes : 0)) * static_cast<double>(particles);
   }
   const double groups = config.output.groups ? kGroupDeviceBytes * static_cast<double>(particles) : 0;
   return std::max({power, picture, groups}) + gathered_bytes(config, particles, periodic);
@@ -220,6 +213,10 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   picture_.pixels = static_cast<int>(output.image_pixels);
   picture_.width = length(output.image_width, "output.image_width", comoving ? 0 : run.side / 2);
   picture_.depth = length(output.image_depth, "output.image_depth", 0);
+  picture_.axis = static_cast<int>(output.image_axis);
+  if (!output.image_centre.empty()) picture_.centre = image_centre(run.config, run.units);
+  picture_.low = output.image_low.value_or(0);
+  picture_.high = output.image_high.value_or(0);
 }
 
 void RunProducts::output(const OutputState& state) {
@@ -231,6 +228,18 @@ void RunProducts::output(const OutputState& state) {
   if (power_mesh_ <= 0 && !pictures_) return;
   const sites::GatheredSet all(*sites(), state.stream, own.data(), own.size());
   write_products({state.stream, all.share(), state.frame, state.header, sites(), all.place()}, state.index);
+  count_output_traffic();
+}
+
+void RunProducts::film(const OutputState& state) {
+  const std::string file = path(fmt::format("film_{:05}.png", state.index));
+  const DeviceBuffer<SourceParticle>& own = state.particles.source;
+  if (!sites())
+    return write_picture_of(ranks(), {state.stream, own, state.frame, state.header}, picture_, file, provenance_,
+                            overwrite_);
+  const sites::GatheredSet all(*sites(), state.stream, own.data(), own.size());
+  const DeviceSet set{state.stream, all.share(), state.frame, state.header, sites(), all.place()};
+  write_picture_of(ranks(), set, picture_, file, provenance_, overwrite_);
   count_output_traffic();
 }
 

@@ -1,6 +1,7 @@
 // Power spectra, pictures and groups of particles on the device: beside the snapshots of a run, and for maki power and image.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,15 +30,16 @@ struct DeviceSet {
 std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set);
 
 struct PictureOptions {
-  int pixels = 1024;         // along a side
-  int axis = 2;              // line of sight
-  double width = 0;          // of the part about the middle of the box that is shown, length units; 0: all of it
-  double depth = 0;          // of the slab about the middle that is projected, length units; 0: all of it
-  double low = 0, high = 0;  // ends of the colour scale in units of the mean; 0: from the data
+  int pixels = 1024;                                 // along a side
+  int axis = 2;                                      // line of sight
+  double width = 0;                                  // of the part that is shown, length units; 0: all of the box
+  double depth = 0;                                  // of the slab that is projected, length units; 0: all of the box
+  double low = 0, high = 0;                          // ends of the colour scale in units of the mean; 0: from the data
+  std::optional<std::array<double, 3>> centre = {};  // of both, length units; none: the middle of the box
 };
 
 struct SpectrumOptions {
-  int cells = 0;                               // of the mesh along a side
+  int cells = 0;                              // of the mesh along a side
   std::function<double(double)> linear = {};  // the set's linear spectrum (linear_theory.hpp), on rank 0; none: unknown
 };
 
@@ -68,6 +70,7 @@ class RunProducts : public RunFiles {
   RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
               const RunPlace& place = {});
   void output(const OutputState& state) override;
+  void film(const OutputState& state) override;
   // Writes report.html where output.report asks for it, after finish(). A page that cannot be written leads to a message.
   void report();
 

@@ -130,7 +130,8 @@ void say_now(const std::string& line) {
 
 std::function<void(const std::string&)> announcer(const Config& config) {
   return [kind = config.run.progress](const std::string& line) {
-    if (kind != ProgressKind::kNone) say_now(kind == ProgressKind::kJson ? JsonObject().add("message", line).text() : line);
+    if (kind != ProgressKind::kNone)
+      say_now(kind == ProgressKind::kJson ? JsonObject().add("message", line).text() : line);
   };
 }
 

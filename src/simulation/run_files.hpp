@@ -46,11 +46,11 @@ struct RunFileOptions {
   // The step of the restart from which the run goes on: log and metrics are continued, and lines and files of later
   // steps are written anew.
   std::optional<std::uint64_t> resumed_at;
-  std::string run;                      // its name (src/io/run_directory.hpp), for log and restarts
-  std::vector<std::string> settings;    // that the user chose (RunHead)
-  std::string initial_file;             // that it begins with; never removed
-  std::vector<std::string> site_keys;   // settings with the sites' key files, for restarts
-  std::FILE* progress = stdout;         // nullptr: silent
+  std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
+  std::vector<std::string> settings;   // that the user chose (RunHead)
+  std::string initial_file;            // that it begins with; never removed
+  std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
+  std::FILE* progress = stdout;        // nullptr: silent
   bool json_progress = false;
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
 };

@@ -96,6 +96,29 @@ TEST(Progress, IsPlainLinesOffATerminal) {
   std::fclose(file);
 }
 
+TEST(Progress, IsObjectsForPrograms) {
+  std::FILE* file = std::tmpfile();
+  Progress progress(file, 10, ProgressForm::kJson);
+  for (int i = 0; i < 4; ++i) progress.step({static_cast<std::uint64_t>(i), true, 0.5, 5, 2, 0.6 * i, 10});
+  progress.message("wrote \"it\"");
+  progress.event("{\"output\": 1}");
+  progress.finish();
+  std::rewind(file);
+  std::vector<std::string> lines(1);
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file))
+    if (c == '\n')
+      lines.emplace_back();
+    else
+      lines.back() += static_cast<char>(c);
+  lines.pop_back();
+  ASSERT_EQ(lines.size(), 4u) << "steps 0 and 2, at most one a second";
+  EXPECT_NE(lines[1].find("{\"step\": 2, \"a\": 0.5, \"z\": 1, \"seconds\": 2,"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("\"seconds_left\": 10"), std::string::npos);
+  EXPECT_EQ(lines[2], "{\"message\": \"wrote \\\"it\\\"\"}");
+  EXPECT_EQ(lines[3], "{\"output\": 1}");
+  std::fclose(file);
+}
+
 TEST(Progress, DurationsReadWell) {
   EXPECT_EQ(duration_text(3.4), "3 s");
   EXPECT_EQ(duration_text(59.7), "1 min 00 s");
