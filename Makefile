@@ -303,7 +303,7 @@ deps:
 # NVIDIA's Python wheels hold nvcc and the libraries; no root, nothing outside build/.
 # cuFFT opens nvJitLink and nvrtc when it runs.
 CUDA_WHEEL_NAMES := nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cufft \
-                    nvidia-nvjitlink nvidia-cuda-nvrtc nvidia-nccl-cu13
+                    nvidia-nvjitlink nvidia-cuda-nvrtc nvidia-nvtx nvidia-nccl-cu13
 deps-cuda:
 	@bash .ci/cuda_toolkit $(CUDA_WHEELS) $(CUDA_WHEEL_NAMES)
 

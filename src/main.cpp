@@ -55,7 +55,8 @@ int report(const char* message) {
 // and start no MPI whatever launched them.
 maki::Communicator those_of(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
-  const bool alone = command == "wan" || command == "sites" || command == "model";
+  const bool alone =
+      command == "wan" || command == "sites" || command == "model" || command == "report" || command == "watch";
   return alone ? maki::Communicator::self() : maki::Communicator::world();
 }
 
@@ -99,6 +100,8 @@ int main(int argc, char** argv) {
   maki::add_groups_command(program);
   maki::add_links_command(program);
   maki::add_info_command(program);
+  maki::add_report_command(program);
+  maki::add_watch_command(program);
   maki::add_config_command(program);
   maki::add_wan_commands(program);
   maki::add_sites_commands(program);

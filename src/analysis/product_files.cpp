@@ -37,9 +37,12 @@ std::string comments(const PowerTable& table, const SnapshotHeader& header, cons
   text += fmt::format("# ShotNoise {:.10g}\n", table.shot_noise);
   text += fmt::format("# {}, commit {}\n# Compiler {}\n# Device {}\n", p.version, p.git_hash, p.compiler, p.device);
   if (!p.configuration.empty()) text += "# Configuration\n" + commented(p.configuration);
-  text += fmt::format("# K in radians per {0}, P in ({0})^3, Delta2 = K^3 P / (2 pi^2), Shot = Delta2 of ShotNoise\n",
-                      table.length_unit);
-  text += fmt::format("#{:>15} {:>16} {:>16} {:>12} {:>16}\n", "K", "Delta2", "P", "ModeCount", "Shot");
+  text += fmt::format(
+      "# K in radians per {0}, P in ({0})^3, Delta2 = K^3 P / (2 pi^2), Shot = Delta2 of ShotNoise, Linear = P of linear "
+      "theory{1}\n",
+      table.length_unit, table.linear.empty() ? ": 0, unknown" : " for this universe");
+  text +=
+      fmt::format("#{:>15} {:>16} {:>16} {:>12} {:>16} {:>16}\n", "K", "Delta2", "P", "ModeCount", "Shot", "Linear");
   return text;
 }
 
@@ -47,7 +50,9 @@ std::string comments(const PowerTable& table, const SnapshotHeader& header, cons
 
 void write_power_file(const std::string& path, const PowerTable& table, const SnapshotHeader& header,
                       const Provenance& provenance, bool overwrite) {
-  if (table.power.size() != table.k.size() || table.modes.size() != table.k.size()) {
+  const std::size_t bins = table.k.size();
+  if (table.power.size() != bins || table.modes.size() != bins ||
+      (!table.linear.empty() && table.linear.size() != bins)) {
     throw Error(fmt::format("cannot write '{}'", path), "the columns of the spectrum differ in length");
   }
   SafeFile file(path, overwrite);
@@ -56,8 +61,9 @@ void write_power_file(const std::string& path, const PowerTable& table, const Sn
   for (std::size_t i = 0; i < table.k.size(); ++i) {
     if (table.modes[i] == 0) continue;
     const double k = table.k[i];
-    file.write(fmt::format("{:16.9e} {:16.9e} {:16.9e} {:12d} {:16.9e}\n", k, delta2(k, table.power[i]), table.power[i],
-                           table.modes[i], delta2(k, table.shot_noise)));
+    file.write(fmt::format("{:16.9e} {:16.9e} {:16.9e} {:12d} {:16.9e} {:16.9e}\n", k, delta2(k, table.power[i]),
+                           table.power[i], table.modes[i], delta2(k, table.shot_noise),
+                           table.linear.empty() ? 0 : table.linear[i]));
   }
   file.commit();
 }

@@ -13,6 +13,7 @@
 #include "src/groups/catalogue.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/group_files.hpp"
+#include "src/run/linear_theory.hpp"
 
 namespace maki {
 namespace {

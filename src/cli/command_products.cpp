@@ -114,7 +114,7 @@ void write_power(const PowerArguments& given) {
   const LoadedSet loaded(given.snapshot);
   const DeviceSet set = loaded.set();
   const int mesh = given.mesh > 0 ? given.mesh : default_power_mesh(particles_of_all(loaded.ranks(), set));
-  write_power_of(loaded.ranks(), set, mesh, given.output, loaded.provenance(), given.overwrite);
+  write_power_of(loaded.ranks(), set, {mesh}, given.output, loaded.provenance(), given.overwrite);
   if (loaded.ranks().rank() == 0) fmt::print("wrote {}\n", given.output);
 }
 
@@ -137,6 +137,7 @@ namespace {
 struct ImageArguments {
   std::string snapshot, output;
   std::string axis = "z", width, depth;
+  std::vector<double> centre;
   PictureOptions picture;
   bool overwrite = false;
 };
@@ -156,6 +157,7 @@ void write_picture(const ImageArguments& given) {
   picture.axis = given.axis[0] - 'x';
   picture.width = length_of(given.width, set.header);
   picture.depth = length_of(given.depth, set.header);
+  if (given.centre.size() == 3) picture.centre = {given.centre[0], given.centre[1], given.centre[2]};
   if (picture.width == 0 && !set.frame.periodic)
     picture.width = set.frame.side / 2;  // the middle half, where the set lies
   write_picture_of(loaded.ranks(), set, picture, given.output, loaded.provenance(), given.overwrite);
@@ -178,8 +180,12 @@ void add_image_command(CLI::App& program) {
   command->add_option("--axis", options->axis, "line of sight")
       ->check(CLI::IsMember({"x", "y", "z"}))
       ->capture_default_str();
-  command->add_option("--width", options->width, "of the part about the middle that is shown; default: all");
-  command->add_option("--depth", options->depth, "of the slab about the middle that is projected; default: all");
+  command->add_option("--width", options->width, "of the part that is shown; default: all");
+  command->add_option("--depth", options->depth, "of the slab that is projected; default: all");
+  command
+      ->add_option("--centre", options->centre,
+                   "X Y Z in the file's unit of length: what width and depth lie about; default: the middle of the box")
+      ->expected(3);
   command->add_option("--low", options->picture.low, "lower end of the colour scale, in units of the mean");
   command->add_option("--high", options->picture.high, "upper end");
   command->add_flag("--overwrite", options->overwrite, "replace the file where it exists");

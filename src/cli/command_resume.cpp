@@ -67,8 +67,8 @@ Prepared prepare_again(Config config, const RunState& state) {
   return run;
 }
 
-RunFileOptions files_of(const Prepared& run, const RestartInfo& info) {
-  RunFileOptions options = run_file_options(run, info.run);
+RunFileOptions files_of(const Prepared& run, const RestartInfo& info, const std::vector<std::string>& settings) {
+  RunFileOptions options = run_file_options(run, info.run, settings);
   options.overwrite = true;  // of files that the run wrote after this restart; log and metrics are continued
   options.resumed_at = info.step;
   return options;
@@ -82,14 +82,14 @@ struct Ready {
   Prepared run;
   std::optional<RunProducts> files;
 };
-void make_ready(Ready& ready, Config config, const RunPlace& place) {
+void make_ready(Ready& ready, Config config, const std::vector<std::string>& settings, const RunPlace& place) {
   ready.from = read_state(ready.info, place.ranks);
   choose_again(config, configuration_before(ready.info), particles_of(ready.from->state));
   ready.admission = admit(config, place.ranks, ready.from->state.field.total);
   ready.run = prepare_again(config, ready.from->state);
   take_plans(ready.info, place.ranks);
-  ready.files.emplace(files_of(ready.run, ready.info), provenance(to_toml(ready.run.config), device_text()), ready.run,
-                      place);
+  ready.files.emplace(files_of(ready.run, ready.info, settings), provenance(to_toml(ready.run.config), device_text()),
+                      ready.run, place);
 }
 
 void resume_simulation(const Options& given) {
@@ -102,8 +102,8 @@ void resume_simulation(const Options& given) {
   check_place(newest, site);
   use_device(config);
   const Offer offer{kResume, there.run, steps_of(there.own)};
-  const OpenSites ring = open_sites(config, site, ranks, offer, say_now);
-  go_on(std::move(config), there, ring, ranks);
+  const OpenSites ring = open_sites(config, site, ranks, offer, announcer(config));
+  go_on(std::move(config), given.settings, there, ring, ranks);
 }
 
 }  // namespace
@@ -126,14 +126,15 @@ void check_place(const RestartInfo& info, const ThisSite& site) {
               "give the directory of this site, and the same sites.ring");
 }
 
-void go_on(Config config, const RestartsThere& there, const OpenSites& ring, const Communicator& ranks) {
+void go_on(Config config, const std::vector<std::string>& settings, const RestartsThere& there, const OpenSites& ring,
+           const Communicator& ranks) {
   std::vector<std::string> words;
   for (const std::string& folder : there.damaged)
     words.push_back(fmt::format("'{}' is damaged (complete.toml): the one before has to serve.", folder));
   Ready ready;
   ready.info = newest_whole(there.own, ring, ranks, [&](const std::string& text) { words.push_back(text); });
   const RunPlace place{ranks, *ring.sites};
-  at_all_sites(*ring.sites, [&] { make_ready(ready, config, place); });
+  at_all_sites(*ring.sites, [&] { make_ready(ready, config, settings, place); });
   RunProducts& files = *ready.files;
   for (const std::string& text : words) files.message(text);
   files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
@@ -151,6 +152,7 @@ void go_on(Config config, const RestartsThere& there, const OpenSites& ring, con
     files.message(fmt::format("{} is of a later step and is removed.", name));
   const RunResult result = simulation.run();
   files.finish(result, simulation.timers());
+  files.report();
   if (const int code = leave_sites(ring, result)) throw CLI::RuntimeError(code);
 }
 

@@ -75,7 +75,8 @@ void begin(const Config& config, Prepared run, const Admission& admission, const
   std::optional<RunProducts> files;
   const RunPlace place{ranks, *ring.sites};
   at_all_sites(*ring.sites, [&] {
-    files.emplace(run_file_options(run, ring.run), provenance(to_toml(run.config), device_text()), run, place);
+    files.emplace(run_file_options(run, ring.run, chosen_lines(config)), provenance(to_toml(run.config), device_text()),
+                  run, place);
   });
   if (ranks.size() > 1) files->message(describe_ranks(ranks));
   for (const auto& lines : {ring.describe(), summary(run), admission.notes})
@@ -88,6 +89,7 @@ void begin(const Config& config, Prepared run, const Admission& admission, const
   Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, place);
   const RunResult result = simulation.run();
   files->finish(result, simulation.timers());
+  files->report();
   if (const int code = leave_sites(ring, result)) throw CLI::RuntimeError(code);
 }
 
@@ -107,8 +109,8 @@ void run_or_resume(const RunArguments& given, Config config, const ThisSite& sit
   Prepared run = at_once ? Prepared() : prepare(config, !site.over_sites());
   if (site.over_sites()) first_slabs(run, site.count);
   const Offer offer{kRunOrResume, there.run, steps_of(there.own)};
-  const OpenSites ring = open_sites(some ? *before : run.config, site, ranks, offer, say_now);
-  if (goes_on(there, ring)) return go_on(std::move(*before), there, ring, ranks);
+  const OpenSites ring = open_sites(some ? *before : run.config, site, ranks, offer, announcer(config));
+  if (goes_on(there, ring)) return go_on(std::move(*before), given.settings, there, ring, ranks);
   begin(config, std::move(run), admission, ring, ranks);
 }
 
@@ -122,7 +124,7 @@ void run_simulation(const RunArguments& given) {
   const Admission admission = admit(config, ranks);
   Prepared run = prepare(config, !site.over_sites());
   if (site.over_sites()) first_slabs(run, site.count);
-  const OpenSites ring = open_sites(run.config, site, ranks, {}, say_now);
+  const OpenSites ring = open_sites(run.config, site, ranks, {}, announcer(config));
   begin(config, std::move(run), admission, ring, ranks);
 }
 

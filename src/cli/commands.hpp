@@ -18,6 +18,8 @@ void add_image_command(CLI::App& program);
 void add_groups_command(CLI::App& program);
 void add_links_command(CLI::App& program);
 void add_info_command(CLI::App& program);
+void add_report_command(CLI::App& program);
+void add_watch_command(CLI::App& program);
 void add_config_command(CLI::App& program);
 
 // Prints each note on a line of its own.

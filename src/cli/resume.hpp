@@ -17,6 +17,7 @@ void check_place(const RestartInfo& info, const ThisSite& site);
 
 // Goes on from the newest restart that is whole at all sites, to the end of the run; the device is selected. Collective.
 // Throws Error, and CLI::RuntimeError with the exit code of a run that ends early.
-void go_on(Config config, const RestartsThere& there, const OpenSites& ring, const Communicator& ranks);
+void go_on(Config config, const std::vector<std::string>& settings, const RestartsThere& there, const OpenSites& ring,
+           const Communicator& ranks);
 
 }  // namespace maki

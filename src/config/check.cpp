@@ -113,11 +113,36 @@ void check_error(const Config& config) {
                 "leave gravity.quadrupoles out, or choose gravity.theta instead of gravity.error");
 }
 
+std::array<double, 3> image_centre(const Config& config, const UnitSystem& units) {
+  std::array<double, 3> centre{};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    centre[axis] = number_of({config.output.image_centre[axis], ""}, "output.image_width", config, units);
+  return centre;
+}
+
+// Of pictures: where they lie in a box of this side, in units of length.
+void check_pictures(const Config& config, const UnitSystem& units, double side) {
+  const Config::Output& output = config.output;
+  if (!output.image_centre.empty() && output.image_centre.size() != 3)
+    throw Error(fmt::format("output.image_centre has {} numbers", output.image_centre.size()), "it is a place",
+                "give three, x, y and z");
+  if (output.image_low && output.image_high && *output.image_low >= *output.image_high)
+    throw Error(fmt::format("output.image_low = {} is not below output.image_high = {}", *output.image_low,
+                            *output.image_high),
+                "", "give a smaller image_low");
+  if (config.run.kind == RunKind::kIsolated || output.image_centre.empty()) return;
+  for (const double x : image_centre(config, units))
+    if (!(x >= 0 && x <= side))
+      throw Error(fmt::format("output.image_centre holds {}, which is not in the box", x),
+                  fmt::format("the side is {}", side), "coordinates go from 0 to the side, in the same units");
+}
+
 void check_numbers(const Config& config, const UnitSystem& units, const SnapshotHeader* file) {
   check_error(config);
   const double side = number_of(*config.box.size, "box.size", config, units);
   const double softening = number_of(*config.gravity.softening, "gravity.softening", config, units);
   check_resolution(softening, side);
+  check_pictures(config, units, side);
   if (config.run.kind == RunKind::kIsolated) {
     check_opening(config);
     return check_times(config, units, file != nullptr ? file->time : 0);

@@ -11,6 +11,7 @@
 #include "kernels/mesh/mesh.hpp"
 #include "src/config/quantity.hpp"
 #include "src/cosmology/power.hpp"
+#include "src/simulation/film.hpp"
 
 namespace maki {
 
@@ -39,6 +40,8 @@ enum class Preset { kFast, kStandard, kPrecise };
 enum class InitialKind { kLpt, kPancake, kFile, kPlummer, kColdSphere, kKeplerDisk, kTwoBody };
 enum class Method { kTree, kDirect };
 enum class Opening { kAngle, kError };
+enum class ProgressKind { kText, kJson, kNone };
+enum class ImageAxis { kX, kY, kZ };
 
 struct Config {
   struct Run {
@@ -56,6 +59,7 @@ struct Config {
     std::int64_t restarts_kept = 2;
     bool ignore_memory = false;
     Auto<std::string> machine;
+    ProgressKind progress = ProgressKind::kText;
     bool operator==(const Run&) const = default;
   } run;
 
@@ -155,9 +159,15 @@ struct Config {
     std::int64_t image_pixels = 1024;
     Auto<Quantity> image_width;
     Auto<Quantity> image_depth;
+    ImageAxis image_axis = ImageAxis::kZ;
+    std::vector<double> image_centre;
+    Auto<double> image_low, image_high;
+    std::int64_t film = 0;
+    Cadence film_cadence = Cadence::kScaleFactor;
     std::int64_t metrics_interval = 1;
     std::int64_t energy_interval = 10;
     Auto<std::int64_t> error_targets;
+    bool report = true;
     bool operator==(const Output&) const = default;
   } output;
 

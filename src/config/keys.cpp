@@ -44,6 +44,8 @@ struct Table {
     KEY(run.machine).own().only(RunKind::kCosmology)
         .means("constants of this machine, a file that maki model calibrate -o writes: the log ends with modelled times beside "
                "the measured ones; auto: none");
+    KEY(run.progress).own()
+        .means("what a run says on stdout: text for people; json, each line an object, for programs (docs/running.md); none");
   }
 
   void units() {
@@ -207,12 +209,23 @@ struct Table {
         .means("of the part about the middle that is shown; auto: the whole box, isolated runs: half of it");
     KEY(output.image_depth).unit(Dimension::kLength, "Mpc/h").above(0)
         .means("of the slab that is projected; auto: the whole box");
+    KEY(output.image_axis).means("line of sight; the picture's axes are the other two, in the order x, y, z");
+    KEY(output.image_centre).range(-1e30, 1e30)
+        .means("three numbers, in Mpc/h or the run's unit of length: what image_width and image_depth lie about, across the edge "
+               "of a periodic box where they must; none: the middle of the box");
+    KEY(output.image_low).above(0).means("lower end of the colour scale in units of the mean; auto: from each picture");
+    KEY(output.image_high).above(0).means("upper end; auto: from each picture, which may flicker in a film");
+    KEY(output.film).range(0, 99999)
+        .means("as many pictures film_NNNNN.png from the start to the end of the run, as image_* has them; their moments need not "
+               "be ends of steps, which stay as they are; 0: none");
+    KEY(output.film_cadence).only(RunKind::kCosmology).means("what is even between the pictures of a film");
     KEY(output.metrics_interval).range(1, 1e6).means("steps between lines of the metrics file");
     KEY(output.energy_interval).range(0, 1e6)
         .means("steps between energies; each costs a force with potential; 0: none");
     KEY(output.error_targets).range(0, 1e6)
         .means("particles whose forces are compared with exact sums at each output: errors go to the log and into the "
                "snapshot; 1000 tell the median error to 10 %, the rms error, in haloes that of few particles, to some 40 %; 0: none; auto: 1000 where gravity.error is given, else none");
+    KEY(output.report).own().means("report.html at the end of the run: what it did, on one page (maki report writes it at any time)");
   }
 
   void sites() {

@@ -45,6 +45,18 @@ template <>
 inline constexpr std::array kNames<Opening> = {Name<Opening>{"angle", Opening::kAngle},
                                                Name<Opening>{"error", Opening::kError}};
 template <>
+inline constexpr std::array kNames<ProgressKind> = {Name<ProgressKind>{"text", ProgressKind::kText},
+                                                    Name<ProgressKind>{"json", ProgressKind::kJson},
+                                                    Name<ProgressKind>{"none", ProgressKind::kNone}};
+template <>
+inline constexpr std::array kNames<ImageAxis> = {Name<ImageAxis>{"x", ImageAxis::kX},
+                                                 Name<ImageAxis>{"y", ImageAxis::kY},
+                                                 Name<ImageAxis>{"z", ImageAxis::kZ}};
+template <>
+inline constexpr std::array kNames<Cadence> = {Name<Cadence>{"scale-factor", Cadence::kScaleFactor},
+                                               Name<Cadence>{"log-scale-factor", Cadence::kLogScaleFactor},
+                                               Name<Cadence>{"time", Cadence::kTime}};
+template <>
 inline constexpr std::array kNames<PowerModel> = {Name<PowerModel>{"eisenstein-hu", PowerModel::kEisensteinHu},
                                                   Name<PowerModel>{"eisenstein-hu-nowiggle",
                                                                    PowerModel::kEisensteinHuNoWiggle},

@@ -22,7 +22,10 @@ std::string nearest_key(const std::string& word);
 // Valid TOML that parses to the same Config: every key that has a meaning for this kind of run, but for sites.key.
 std::string to_toml(const Config& config);
 
-// "box.size = "50 Mpc/h"": of a resolved configuration what has to be the same at all sites of a run. Not addresses and
+// "box.size = "50 Mpc/h"": of a configuration as the user gave it, all that is not the default. No keys' files.
+std::vector<std::string> chosen_lines(const Config& config);
+
+// The same of a resolved configuration what has to be the same at all sites of a run. Not addresses and
 // paths, which a network may want different, nor keys that each site has for itself.
 std::vector<std::string> lines_of_all_sites(const Config& config);
 

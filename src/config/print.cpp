@@ -64,6 +64,15 @@ std::string to_toml(const Config& config) {
   return text + site_tables_text(config);
 }
 
+std::vector<std::string> chosen_lines(const Config& config) {
+  const Config defaults;
+  std::vector<std::string> lines;
+  for (const Key& key : config_keys())
+    if (!key.hidden && key.get(config) != key.get(defaults))
+      lines.push_back(fmt::format("{} = {}", key.path(), key.get(config)));
+  return lines;
+}
+
 std::vector<std::string> lines_of_all_sites(const Config& config) {
   std::vector<std::string> lines;
   for (const Key& key : config_keys())

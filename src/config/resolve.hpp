@@ -1,6 +1,7 @@
 // From what a user wrote to what a run does: every "auto" gets its value, and what makes no sense is refused.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ CosmologyParameters cosmology_parameters(const Config& config);
 // A quantity in the run's units (wall-clock times in s, memory in bytes); `key` is its path in the table, which knows
 // the dimension and the unit of plain numbers.
 double number_of(const Quantity& quantity, const char* key, const Config& config, const UnitSystem& units);
+
+// output.image_centre in the run's units of length.
+std::array<double, 3> image_centre(const Config& config, const UnitSystem& units);
 
 // What the table of keys cannot see: numbers that are right one by one and wrong together.
 

@@ -1,4 +1,5 @@
-// JSON as text: the only writer, of an object on one line, and the only reader, of one member of such a line.
+// JSON as text: the only writer, of an object on one line, and a reader of one member of such a line, which may be half a
+// line. Whole lines are read by Boost (src/report/run_records.cpp).
 #pragma once
 
 #include <fmt/format.h>

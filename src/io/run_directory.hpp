@@ -1,6 +1,7 @@
 // What runs leave in an output directory, and the lock on it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,7 @@ namespace maki {
 // A name that no other run has, 32 hexadecimal digits. Collective; the same on all ranks.
 std::string new_run_name(const Communicator& ranks = Communicator::self());
 
-// Whether runs give this name to a file or folder: log, metrics, snapshots, spectra, pictures, groups, restarts, reports of
-// sites, and what a lost run had begun of them.
+// Whether runs give this name to a file or folder: log, metrics, snapshots, spectra, pictures, groups, restarts, reports, and what a lost run had begun of them.
 bool is_of_a_run(const std::string& name);
 
 // Names of files and folders of runs in the directory, in order; none where it cannot be read.
@@ -33,5 +33,8 @@ class DirectoryLock {
  private:
   int descriptor_;
 };
+
+// Whether a run on this machine holds the directory, without taking the lock; nothing where that cannot be known.
+std::optional<bool> is_locked_here(const std::string& directory);
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// What `maki model` prints: tables as text or CSV, and plots as SVG.
+// What `maki model` prints: tables as text or CSV.
 #pragma once
 
 #include <string>
@@ -12,19 +12,6 @@ struct Table {
 
   std::string text() const;  // columns as wide as their longest word, to the right; the first to the left
   std::string csv() const;   // words with commas or quotes in quotes
-};
-
-struct Line {
-  std::string name;
-  std::vector<double> x, y;  // of one length
-};
-
-struct Plot {
-  std::string title, x_name, y_name;
-  bool log_x = false, log_y = false;  // values not above zero are left out
-  std::vector<Line> lines;
-
-  std::string svg() const;
 };
 
 }  // namespace maki::model

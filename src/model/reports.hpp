@@ -9,12 +9,13 @@
 #include "src/model/maki.hpp"
 #include "src/model/output.hpp"
 #include "src/model/sushi.hpp"
+#include "src/plot/plot.hpp"
 
 namespace maki::model {
 
 struct Report {
   Table table;
-  Plot plot;
+  plot::Plot plot;
   std::vector<std::string> notes;  // sentences below the table
 };
 

@@ -14,20 +14,6 @@
 
 namespace maki {
 
-std::unique_ptr<const MassFunction> mass_function_of(const Config& config, const SnapshotHeader& header) {
-  const Config::Cosmology& from = config.cosmology;
-  CosmologyParameters parameters{header.omega0, header.omega_lambda, header.omega_baryon,
-                                 header.hubble, from.sigma8,         from.n_s};
-  if (!(parameters.omega_baryon > 0))
-    parameters.omega_baryon = from.omega_baryon.value_or(CosmologyParameters{}.omega_baryon);
-  PowerSpectrum power({.model = from.transfer,
-                       .table_file = from.transfer_table,
-                       .table_redshift = from.table_redshift,
-                       .power_law_index = from.power_law_index},
-                      parameters, header.units);
-  return std::make_unique<MassFunction>(std::move(power), Cosmology(parameters, header.units), header.time);
-}
-
 std::string mass_function_path(const std::string& catalogue) {
   const std::filesystem::path path(catalogue);
   return (path.parent_path() / (path.stem().string() + "_mass_function.txt")).string();

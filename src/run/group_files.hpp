@@ -1,20 +1,14 @@
 // Groups of friends as files: beside the snapshots of a run, and for maki groups.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "src/config/config.hpp"
 #include "src/cosmology/mass_function.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/groups/progenitors.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {
-
-// The expected mass function (Tinker et al. 2008) at the header's time, of the linear spectrum that a configuration gives.
-// Throws Error where its table cannot be read.
-std::unique_ptr<const MassFunction> mass_function_of(const Config& config, const SnapshotHeader& header);
 
 // "a/groups_003_mass_function.txt" of "a/groups_003.hdf5".
 std::string mass_function_path(const std::string& catalogue);

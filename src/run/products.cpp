@@ -18,7 +18,10 @@
 #include "src/analysis/product_files.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
+#include "src/report/page.hpp"
 #include "src/run/group_files.hpp"
+#include "src/run/linear_theory.hpp"
+#include "src/simulation/film.hpp"
 #include "wan/sites/gathered_set.hpp"
 
 namespace maki {
@@ -38,16 +41,24 @@ std::string moment(const SnapshotHeader& header) {
                          : fmt::format("t = {:.4g}", header.time);
 }
 
-ProjectionOptions projection_options(const PictureOptions& given, double side) {
+// Where a window of this extent begins on an axis, sides of the box.
+double window_begin(const PictureOptions& given, const Frame& frame, std::size_t axis, double extent) {
+  const double middle = given.centre ? ((*given.centre)[axis] - frame.corner[axis]) / frame.side : 0.5;
+  return middle - extent / 2;
+}
+
+ProjectionOptions projection_options(const PictureOptions& given, const Frame& frame) {
+  const double side = frame.side;
   const double extent = given.width > 0 ? std::min(1.0, given.width / side) : 1.0;
   const double depth = given.depth > 0 ? std::min(1.0, given.depth / side) : 1.0;
   ProjectionOptions options;
   options.axis = given.axis;
   options.width = options.height = given.pixels;
   options.extent = extent;
-  options.left = options.bottom = (1 - extent) / 2;
+  options.left = window_begin(given, frame, given.axis == 0 ? 1 : 0, extent);
+  options.bottom = window_begin(given, frame, given.axis == 2 ? 1 : 2, extent);
   options.depth = depth;
-  options.front = (1 - depth) / 2;
+  options.front = window_begin(given, frame, static_cast<std::size_t>(given.axis), depth);
   return options;
 }
 
@@ -101,23 +112,6 @@ MeasuredPower measure(const Communicator& ranks, const DeviceSet& set, int cells
   return measured;
 }
 
-template <class T>
-void copy(const Stream& stream, const DeviceBuffer<T>& from, DeviceBuffer<T>& to) {
-  copy_on_device(stream, to.data(), from.data(), from.size() * sizeof(T));
-}
-
-Particles copy_of(const Stream& stream, const Particles& from) {
-  Particles to;
-  to.resize(from.size());
-  copy(stream, from.source, to.source);
-  copy(stream, from.remainder, to.remainder);
-  copy(stream, from.momentum.x, to.momentum.x);
-  copy(stream, from.momentum.y, to.momentum.y);
-  copy(stream, from.momentum.z, to.momentum.z);
-  copy(stream, from.id, to.id);
-  return to;
-}
-
 }  // namespace
 
 std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) {
@@ -126,10 +120,10 @@ std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) 
   return count;
 }
 
-void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
-                    const Provenance& provenance, bool overwrite) {
+void write_power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options,
+                    const std::string& path, const Provenance& provenance, bool overwrite) {
   if (!set.frame.periodic) throw Error("an isolated set has no power spectrum", "it needs a periodic box");
-  const MeasuredPower measured = measure(ranks, set, cells);
+  const MeasuredPower measured = measure(ranks, set, options.cells);
   if (ranks.rank() > 0) return;
   const double side = set.frame.side, volume = side * side * side;
   PowerTable table;
@@ -137,9 +131,10 @@ void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, 
     table.k.push_back(bin.k / side);
     table.power.push_back(bin.power * volume);
     table.modes.push_back(bin.modes);
+    if (options.linear) table.linear.push_back(bin.modes > 0 ? options.linear(bin.k / side) : 0);
   }
   table.shot_noise = measured.shot_noise * volume;
-  table.mesh = cells;
+  table.mesh = options.cells;
   table.growth = growth_factor(set.header);
   table.length_unit = length_unit_name(set.header.units);
   write_power_file(path, table, set.header, provenance, overwrite);
@@ -147,7 +142,7 @@ void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, 
 
 void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given,
                       const std::string& path, const Provenance& provenance, bool overwrite) {
-  const ProjectionOptions options = projection_options(given, set.frame.side);
+  const ProjectionOptions options = projection_options(given, set.frame);
   std::vector<float> density;
   if (set.here()) density = relative_density(particles_a_pixel(ranks, set, options));
   if (set.sites) density = from_place_of(set, density);
@@ -177,7 +172,7 @@ int default_power_mesh(std::uint64_t particles) {
 }
 
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic) {
-  const bool measured = (periodic && config.output.power_spectrum) || config.output.image;
+  const bool measured = (periodic && config.output.power_spectrum) || config.output.image || config.output.film > 0;
   return measured && config.sites.ring.size() > 1 ? 16 * static_cast<double>(particles) : 0;
 }
 
@@ -188,9 +183,10 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
         config.output.power_mesh ? static_cast<double>(*config.output.power_mesh) : default_power_mesh(particles);
     power = (std::string(backend_name()) == "cuda" ? 16 : 8) * m * m * (m + 2);  // two meshes, and the GPU's counts
   }
-  if (config.output.image) {
+  const bool film = config.output.film > 0;
+  if (config.output.image || film) {
     const double pixels = static_cast<double>(config.output.image_pixels);
-    picture = 8 * pixels * pixels + (periodic ? 0 : 16 * static_cast<double>(particles));
+    picture = 8 * pixels * pixels + ((periodic ? 0 : 16) + (film ? kFilmBytes : 0)) * static_cast<double>(particles);
   }
   const double groups = config.output.groups ? kGroupDeviceBytes * static_cast<double>(particles) : 0;
   return std::max({power, picture, groups}) + gathered_bytes(config, particles, periodic);
@@ -210,11 +206,16 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   describe({run.particles, comoving ? static_cast<int>(run.config.gravity.mesh.value_or(0)) : 0,
             run.config.gravity.theta.value_or(0)});
   groups_ = comoving && output.groups;
+  reports_ = output.report;
   if (run.config.initial.kind == InitialKind::kLpt) spectrum_ = run.config;
   pictures_ = output.image;
   picture_.pixels = static_cast<int>(output.image_pixels);
   picture_.width = length(output.image_width, "output.image_width", comoving ? 0 : run.side / 2);
   picture_.depth = length(output.image_depth, "output.image_depth", 0);
+  picture_.axis = static_cast<int>(output.image_axis);
+  if (!output.image_centre.empty()) picture_.centre = image_centre(run.config, run.units);
+  picture_.low = output.image_low.value_or(0);
+  picture_.high = output.image_high.value_or(0);
 }
 
 void RunProducts::output(const OutputState& state) {
@@ -227,6 +228,28 @@ void RunProducts::output(const OutputState& state) {
   const sites::GatheredSet all(*sites(), state.stream, own.data(), own.size());
   write_products({state.stream, all.share(), state.frame, state.header, sites(), all.place()}, state.index);
   count_output_traffic();
+}
+
+void RunProducts::film(const OutputState& state) {
+  const std::string file = path(fmt::format("film_{:05}.png", state.index));
+  const DeviceBuffer<SourceParticle>& own = state.particles.source;
+  if (!sites())
+    return write_picture_of(ranks(), {state.stream, own, state.frame, state.header}, picture_, file, provenance_,
+                            overwrite_);
+  const sites::GatheredSet all(*sites(), state.stream, own.data(), own.size());
+  const DeviceSet set{state.stream, all.share(), state.frame, state.header, sites(), all.place()};
+  write_picture_of(ranks(), set, picture_, file, provenance_, overwrite_);
+  count_output_traffic();
+}
+
+void RunProducts::report() {
+  if (!reports_ || ranks().rank() > 0) return;
+  const std::string directory = std::filesystem::path(path("")).parent_path().string();
+  try {
+    message("Report: " + report::write_report(directory));
+  } catch (const std::exception& error) {
+    message(fmt::format("There is no report: {}. maki report {} writes it later.", error.what(), directory));
+  }
 }
 
 // The expectation is nice to have: a run does not end because a table of its spectrum has been moved.
@@ -269,9 +292,19 @@ void RunProducts::write_groups(const OutputState& state) {
   message(summary);
 }
 
-void RunProducts::write_products(const DeviceSet& set, int index) const {
+std::function<double(double)> RunProducts::linear_power(const SnapshotHeader& header) {
+  try {
+    if (spectrum_ && ranks().rank() == 0) return linear_power_of(*spectrum_, header);
+  } catch (const Error& error) {
+    message(fmt::format("{}: the power spectrum has no linear one beside it", error.what()));
+  }
+  return {};
+}
+
+void RunProducts::write_products(const DeviceSet& set, int index) {
   if (power_mesh_ > 0) {
-    write_power_of(ranks(), set, power_mesh_, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_);
+    const SpectrumOptions options{power_mesh_, linear_power(set.header)};
+    write_power_of(ranks(), set, options, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_);
   }
   if (pictures_) {
     write_picture_of(ranks(), set, picture_, path(fmt::format("image_{:03}.png", index)), provenance_, overwrite_);

@@ -1,6 +1,8 @@
 // Power spectra, pictures and groups of particles on the device: beside the snapshots of a run, and for maki power and image.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,17 +31,23 @@ struct DeviceSet {
 std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set);
 
 struct PictureOptions {
-  int pixels = 1024;         // along a side
-  int axis = 2;              // line of sight
-  double width = 0;          // of the part about the middle of the box that is shown, length units; 0: all of it
-  double depth = 0;          // of the slab about the middle that is projected, length units; 0: all of it
-  double low = 0, high = 0;  // ends of the colour scale in units of the mean; 0: from the data
+  int pixels = 1024;                                 // along a side
+  int axis = 2;                                      // line of sight
+  double width = 0;                                  // of the part that is shown, length units; 0: all of the box
+  double depth = 0;                                  // of the slab that is projected, length units; 0: all of the box
+  double low = 0, high = 0;                          // ends of the colour scale in units of the mean; 0: from the data
+  std::optional<std::array<double, 3>> centre = {};  // of both, length units; none: the middle of the box
 };
 
-// The power spectrum up to the Nyquist wave number of a mesh of `cells`^3. Throws Error where the set has no periodic
+struct SpectrumOptions {
+  int cells = 0;                              // of the mesh along a side
+  std::function<double(double)> linear = {};  // the set's linear spectrum (linear_theory.hpp), on rank 0; none: unknown
+};
+
+// The power spectrum up to the Nyquist wave number of the mesh. Throws Error where the set has no periodic
 // box or the file cannot be written. Collective, also over the sites; rank 0 of each writes.
-void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
-                    const Provenance& provenance, bool overwrite);
+void write_power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options,
+                    const std::string& path, const Provenance& provenance, bool overwrite);
 
 // The projected density of mass as PNG, of an isolated set that of particle numbers. Collective, also over the sites;
 // rank 0 of each writes.
@@ -63,12 +71,16 @@ class RunProducts : public RunFiles {
   RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
               const RunPlace& place = {});
   void output(const OutputState& state) override;
+  void film(const OutputState& state) override;
+  // Writes report.html where output.report asks for it, after finish(). A page that cannot be written leads to a message.
+  void report();
 
  private:
-  void write_products(const DeviceSet& set, int index) const;
+  void write_products(const DeviceSet& set, int index);
   GroupCatalogue groups_of(const OutputState& state);
   void write_groups(const OutputState& state);
   std::unique_ptr<const MassFunction> expected_masses(const SnapshotHeader& header);
+  std::function<double(double)> linear_power(const SnapshotHeader& header);
 
   Provenance provenance_;
   bool overwrite_;
@@ -76,6 +88,7 @@ class RunProducts : public RunFiles {
   bool pictures_;
   PictureOptions picture_;
   bool groups_;
+  bool reports_;
   std::optional<Config> spectrum_;  // of the initial conditions, where the run made them
 };
 

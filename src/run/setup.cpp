@@ -14,6 +14,7 @@
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/simulation/film.hpp"
 #include "wan/sites/site_mesh.hpp"
 
 namespace maki {
@@ -197,6 +198,18 @@ int ghost_level(const Prepared& run) {
   return run.config.run.deterministic && periodic ? whole_cell_level(run.particles, kPeriodicMinLevel) : 0;
 }
 
+namespace {
+
+std::vector<double> film_of(const Prepared& run, double end) {
+  const bool box = run.config.run.kind == RunKind::kCosmology;
+  const Timeline timeline =
+      box ? Timeline::comoving(cosmology_parameters(run.config), run.units) : Timeline::newtonian();
+  return film_times(static_cast<std::size_t>(run.config.output.film), run.config.output.film_cadence, timeline,
+                    run.initial.header.time, end);
+}
+
+}  // namespace
+
 SimulationOptions simulation_options(const Prepared& run) {
   const Config& config = run.config;
   SimulationOptions options;
@@ -212,10 +225,12 @@ SimulationOptions simulation_options(const Prepared& run) {
   if (config.run.kind == RunKind::kIsolated) {
     options.end = number_of(config.time.end_time, "time.end_time", config, run.units);
     options.outputs = config.output.times;
+    options.film = film_of(run, options.end);
     return options;
   }
   options.end = 1 / (1 + config.time.end_redshift);
   for (const double z : config.output.redshifts) options.outputs.push_back(1 / (1 + z));
+  options.film = film_of(run, options.end);
   return options;
 }
 

@@ -13,6 +13,7 @@
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/config/site_tables.hpp"
+#include "src/io/json.hpp"
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
 #include "src/run/products.hpp"
@@ -77,11 +78,14 @@ std::string step_estimate(const std::optional<ModelledRun>& modelled) {
       step.rebuild_step(), step.kept_step(), step.long_part(), modelled->machine->name);
 }
 
-RunFileOptions run_file_options(const Prepared& run, const std::string& name) {
+RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings) {
   const Config& config = run.config;
   RunFileOptions options;
   options.directory = *config.run.output_directory;
+  if (config.run.progress == ProgressKind::kNone) options.progress = nullptr;
+  options.json_progress = config.run.progress == ProgressKind::kJson;
   options.run = name;
+  options.settings = std::move(settings);
   options.overwrite = config.run.overwrite;
   if (config.initial.kind == InitialKind::kFile) options.initial_file = config.initial.file;
   options.compression = static_cast<int>(config.output.compression);
@@ -129,6 +133,13 @@ void print_lines(std::FILE* out, const std::vector<std::string>& lines) {
 void say_now(const std::string& line) {
   print_lines(stdout, {line});
   std::fflush(stdout);
+}
+
+std::function<void(const std::string&)> announcer(const Config& config) {
+  return [kind = config.run.progress](const std::string& line) {
+    if (kind != ProgressKind::kNone)
+      say_now(kind == ProgressKind::kJson ? JsonObject().add("message", line).text() : line);
+  };
 }
 
 Timeline timeline_of(const Prepared& run) {

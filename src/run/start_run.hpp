@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,13 +33,15 @@ int leave_sites(const OpenSites& ring, const RunResult& result);
 std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks);
 // What a step will take there, for `maki run --estimate`; empty where there is no machine.
 std::string step_estimate(const std::optional<ModelledRun>& modelled);
-// `name`: of the run (src/io/run_directory.hpp).
-RunFileOptions run_file_options(const Prepared& run, const std::string& name);
+// `name`: of the run (src/io/run_directory.hpp). `settings`: RunHead.
+RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings);
 Timeline timeline_of(const Prepared& run);
 // What is about to happen, in a few lines; the device is that of the first rank.
 std::vector<std::string> summary(const Prepared& run);
 // Both on the first rank; say_now() for those who watch a log while nothing else is said.
 void say_now(const std::string& line);
+// say_now() in the form that run.progress asks for.
+std::function<void(const std::string&)> announcer(const Config& config);
 void print_lines(std::FILE* out, const std::vector<std::string>& lines);
 
 }  // namespace maki

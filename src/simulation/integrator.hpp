@@ -81,6 +81,9 @@ class Integrator {
   // Kicks momenta to the time of the positions. Throws std::logic_error where no long step has ended.
   void synchronise();
 
+  // The factor of drift() from t, within the last step, to its end.
+  double drift_since(double t) const;
+
   double time() const { return time_; }
   bool at_boundary() const { return time_ == long_end_; }
   bool synchronised() const { return short_kicked_to_ == time_ && long_kicked_to_ == time_; }

@@ -111,20 +111,11 @@ std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& r
   line.add("memory_high_water", static_cast<std::uint64_t>(spread_of(ranks, high_water).max))
       .raw("seconds", fmt::format("{:.6f}", metrics.seconds))
       .raw("elapsed", fmt::format("{:.3f}", metrics.elapsed))
+      .raw("steps_left", fmt::format("{:.1f}", metrics.steps_left))
       .add("phases", mean_phases(ranks));
   if (ranks.size() > 1) line.add("ranks", about_ranks(ranks, all));
   if (!metrics.sites.empty()) line.raw("sites", metrics.sites);
   return line.text();
-}
-
-std::string to_json(const Provenance& provenance, const std::string& run) {
-  JsonObject inner;
-  inner.add("version", provenance.version)
-      .add("git_hash", provenance.git_hash)
-      .add("compiler", provenance.compiler)
-      .add("device", provenance.device)
-      .add("configuration", provenance.configuration);
-  return JsonObject().add("run", run).add("provenance", inner).text();
 }
 
 }  // namespace maki

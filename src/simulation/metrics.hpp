@@ -1,4 +1,4 @@
-// The metrics of each step: one JSON object a line.
+// The metrics of each step: one JSON object a line. The other lines of the file: run_lines.hpp.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,7 @@ struct StepMetrics {
   std::size_t memory_high_water = 0;   // bytes of device memory, of this rank
   double seconds = 0;                  // wall-clock time of the step
   double elapsed = 0;                  // since the start of the run
+  double steps_left = 0;               // to the end if all are as long as this one
   std::string sites;                   // over several sites: SitesReport::json() of the step
 };
 
@@ -46,8 +47,5 @@ RankRecord record_of(const StepMetrics& metrics, const PhaseTimers& timers);
 // else is of this site, and an object "sites" describes the other sites, messages and waiting times.
 std::string to_json(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
 std::string to_json(const StepMetrics& metrics, const PhaseTimers& timers);
-
-// The first line of a metrics file: version, git hash, compiler, device and the resolved configuration.
-std::string to_json(const Provenance& provenance, const std::string& run);
 
 }  // namespace maki

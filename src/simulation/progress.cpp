@@ -5,12 +5,14 @@
 
 #include <cmath>
 
+#include "src/io/json.hpp"
+
 namespace maki {
 
 namespace {
 
-// How often a terminal's line is drawn anew, seconds.
-constexpr double kRedraw = 0.1;
+// How often a terminal's line is drawn anew, and how often there is a line of JSON, seconds.
+constexpr double kRedraw = 0.1, kJsonInterval = 1;
 
 std::string rate_text(double rate) {
   if (rate >= 1e6) return fmt::format("{:.2f} M", rate * 1e-6);
@@ -39,8 +41,25 @@ std::string progress_line(const ProgressState& state, double mean_seconds) {
   return fmt::format("step {:<6} {:<12} {}{}particles/s", state.step, time, left, rate_text(rate));
 }
 
-Progress::Progress(std::FILE* out, double interval, bool plain)
-    : out_(out), interval_(interval), terminal_(out != nullptr && !plain && isatty(fileno(out)) != 0) {}
+std::string progress_json(const ProgressState& state, double mean_seconds) {
+  JsonObject line;
+  line.add("step", state.step);
+  if (state.comoving)
+    line.add("a", state.time).add("z", 1 / state.time - 1);
+  else
+    line.add("t", state.time);
+  return line.add("seconds", mean_seconds)
+      .add("elapsed", state.elapsed)
+      .add("steps_left", state.steps_left)
+      .add("seconds_left", state.steps_left * mean_seconds)
+      .add("particles_per_second", mean_seconds > 0 ? static_cast<double>(state.particles) / mean_seconds : 0)
+      .text();
+}
+
+Progress::Progress(std::FILE* out, double interval, ProgressForm form)
+    : out_(out), interval_(form == ProgressForm::kJson ? kJsonInterval : interval),
+      terminal_(out != nullptr && form == ProgressForm::kScreen && isatty(fileno(out)) != 0),
+      json_(form == ProgressForm::kJson) {}
 
 void Progress::step(const ProgressState& state) {
   if (out_ == nullptr) return;
@@ -48,7 +67,7 @@ void Progress::step(const ProgressState& state) {
   mean_seconds_ = mean_seconds_ > 0 ? kMemory * mean_seconds_ + (1 - kMemory) * state.seconds : state.seconds;
   if (state.elapsed - last_shown_ < (terminal_ ? kRedraw : interval_)) return;
   last_shown_ = state.elapsed;
-  const std::string line = progress_line(state, mean_seconds_);
+  const std::string line = json_ ? progress_json(state, mean_seconds_) : progress_line(state, mean_seconds_);
   if (terminal_) {
     std::fprintf(out_, "\r%s\033[K", line.c_str());
     line_open_ = true;
@@ -61,7 +80,13 @@ void Progress::step(const ProgressState& state) {
 void Progress::message(const std::string& text) {
   if (out_ == nullptr) return;
   clear_line();
-  std::fprintf(out_, "%s\n", text.c_str());
+  std::fprintf(out_, "%s\n", json_ ? JsonObject().add("message", text).text().c_str() : text.c_str());
+  std::fflush(out_);
+}
+
+void Progress::event(const std::string& json) {
+  if (out_ == nullptr || !json_) return;
+  std::fprintf(out_, "%s\n", json.c_str());
   std::fflush(out_);
 }
 

@@ -18,17 +18,24 @@ struct ProgressState {
   std::size_t particles = 0;
 };
 
-// One line that is written over itself on a terminal; elsewhere a plain line every `interval` seconds.
+enum class ProgressForm {
+  kScreen,  // one line that is written over itself on a terminal; elsewhere as kLines
+  kLines,   // a plain line every few seconds
+  kJson,    // each line is a JSON object, one a second at most for steps
+};
+
 // Silent where `out` is null.
 class Progress {
  public:
-  // `plain`: lines also where there is a terminal. Open MPI's mpirun puts one between itself and its ranks.
-  explicit Progress(std::FILE* out = stdout, double interval = 5, bool plain = false);
+  // `interval`: seconds between plain lines. Open MPI's mpirun puts a terminal between itself and its ranks, where kLines
+  // is right.
+  explicit Progress(std::FILE* out = stdout, double interval = 5, ProgressForm form = ProgressForm::kScreen);
   ~Progress() { finish(); }  // what comes next, an error perhaps, begins a line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void step(const ProgressState& state);
-  void message(const std::string& text);  // a line of its own
+  void message(const std::string& text);  // a line of its own; as JSON {"message": text}
+  void event(const std::string& json);    // shown as JSON only: a line of run_lines.hpp
   void finish();                          // leaves the last line standing
 
  private:
@@ -36,7 +43,7 @@ class Progress {
 
   std::FILE* out_;
   double interval_;
-  bool terminal_;
+  bool terminal_, json_;
   double last_shown_ = -1e30;
   double mean_seconds_ = 0;  // of recent steps
   bool line_open_ = false;
@@ -45,5 +52,8 @@ class Progress {
 // "3 s", "12 min", "5 h 07 min"
 std::string duration_text(double seconds);
 std::string progress_line(const ProgressState& state, double mean_seconds);
+// {"step": 397, "a": 0.44, "z": 1.26, "seconds": ..., "elapsed": ..., "steps_left": ..., "seconds_left": ...,
+// "particles_per_second": ...}, in isolated runs "t" in place of a and z; "seconds" of recent steps in the mean.
+std::string progress_json(const ProgressState& state, double mean_seconds);
 
 }  // namespace maki

@@ -22,6 +22,11 @@ namespace {
 
 constexpr double kProgressInterval = 5;  // seconds between lines where there is no terminal
 
+ProgressForm form_of(const RunFileOptions& options) {
+  if (options.json_progress) return ProgressForm::kJson;
+  return under_mpi() ? ProgressForm::kLines : ProgressForm::kScreen;
+}
+
 // Throws Error where the file (or the set of files, named without what follows) is one of those that overwriting removes.
 void spare_initial_file(const RunFileOptions& options) {
   namespace fs = std::filesystem;
@@ -57,7 +62,7 @@ std::string moment(const SnapshotHeader& header) {
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
     : options_(options), provenance_(provenance), ranks_(place.ranks), sites_(place.sites), gatherer_(ranks_),
       stop_(ranks_.rank() == 0 ? prepared_directory(options, lock_) : "", ranks_.rank() == 0 ? options.time_limit : 0),
-      progress_(ranks_.rank() == 0 ? options.progress : nullptr, kProgressInterval, under_mpi()),
+      progress_(ranks_.rank() == 0 ? options.progress : nullptr, kProgressInterval, form_of(options)),
       restart_writer_(ranks_), last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) {
     restarts_.insert(*options.resumed_at);
@@ -74,7 +79,8 @@ StepLog& RunFiles::log() {
 void RunFiles::open_log() {
   if (log_ || !speaks()) return;
   if (!options_.resumed_at) remove_files_of_a_run(options_.directory);
-  log_.emplace(options_.directory, options_.run, provenance_, options_.overwrite, options_.resumed_at);
+  const RunHead head{options_.run, options_.settings, ranks_.size(), sites() ? sites_->name(sites_->me()) : ""};
+  log_.emplace(options_.directory, head, provenance_, options_.overwrite, options_.resumed_at);
   for (const std::string& text : first_words_) log_->message(text, stop_.elapsed());
 }
 
@@ -90,6 +96,7 @@ void RunFiles::message(const std::string& text) {
 void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, double steps_left) {
   open_log();
   StepMetrics metrics = of_step;
+  metrics.steps_left = steps_left;
   part_sums_.step(metrics, timers, sites_report_ && sites_record_ ? &sites_record_->second : nullptr);
   if (sites_report_) report_sites(metrics, timers);
   particles_ = metrics.particles;
@@ -146,6 +153,7 @@ void RunFiles::output(const OutputState& state) {
   const std::vector<std::string> written =
       write_snapshot(path(name), state.snapshot(), provenance, write, {}, {ranks_, sites()});
   snapshots_.push_back(written.front());
+  event(output_line(state, std::filesystem::path(written.front()).filename().string()));
   message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
   count_output_traffic();
 }
@@ -204,16 +212,23 @@ void RunFiles::told(const RestartOutcome& restart) {
                       restart_.empty() ? "The run goes on without one." : "The last one is " + restart_ + "."));
 }
 
+int RunFiles::rank_with_most() const {
+  std::vector<std::uint64_t> most(static_cast<std::size_t>(ranks_.size()));
+  const std::uint64_t mine = pool_report().high_water;
+  ranks_.all_gather(&mine, most.data(), sizeof mine);
+  return static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
+}
+
+std::string RunFiles::of_rank_with_most(const std::string& mine) const {
+  return ranks_.size() == 1 ? mine : broadcast_text(ranks_, mine, rank_with_most());
+}
+
 // The arrays of the rank that held most.
 std::string RunFiles::memory_of_largest(bool by_family) const {
   const std::vector<PoolUse> arrays = pool_report().peaks.front().arrays;
   const std::string text = memory_table(by_family ? families(arrays) : arrays, own_particles_);
   if (ranks_.size() == 1) return text;
-  std::vector<std::uint64_t> most(static_cast<std::size_t>(ranks_.size()));
-  const std::uint64_t mine = pool_report().high_water;
-  ranks_.all_gather(&mine, most.data(), sizeof mine);
-  const auto largest = static_cast<int>(std::max_element(most.begin(), most.end()) - most.begin());
-  return fmt::format("rank {} held most:\n{}", largest, broadcast_text(ranks_, text, largest));
+  return of_rank_with_most(fmt::format("rank {} held most:\n{}", ranks_.rank(), text));
 }
 
 std::string RunFiles::beside_model() const {
@@ -222,14 +237,23 @@ std::string RunFiles::beside_model() const {
 
 void RunFiles::write_report(const RunResult& result, const PhaseTimers& timers) {
   const std::string arrays = memory_of_largest(false), model = beside_model();
-  if (ranks_.size() == 1) {
-    log().finish(timers.table() + model, arrays);
-    return;
-  }
   const PoolReport pool = pool_report();
   const std::vector<RankRecord> records = gatherer_.gather(
       {own_particles_, pool.high_water, pool.most_reserved, stop_.elapsed(), counts_, phase_times(timers)});
-  if (speaks()) log().finish(rank_report(records, result.steps) + model, arrays);
+  record_end(result, records);
+  if (!speaks()) return;
+  log().finish((ranks_.size() == 1 ? timers.table() : rank_report(records, result.steps)) + model, arrays);
+}
+
+void RunFiles::event(const std::string& line) {
+  if (!speaks()) return;
+  log().event(line);
+  progress_.event(line);
+}
+
+void RunFiles::record_end(const RunResult& result, const std::vector<RankRecord>& ranks) {
+  const std::string memory = of_rank_with_most(memory_json(families(pool_report().peaks.front().arrays)));
+  if (speaks()) event(end_line({result, stop_.elapsed(), ranks, memory}));
 }
 
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {

@@ -47,10 +47,12 @@ struct RunFileOptions {
   // The step of the restart from which the run goes on: log and metrics are continued, and lines and files of later
   // steps are written anew.
   std::optional<std::uint64_t> resumed_at;
-  std::string run;                      // its name (src/io/run_directory.hpp), for log and restarts
-  std::string initial_file;             // that it begins with; never removed
-  std::vector<std::string> site_keys;   // settings with the sites' key files, for restarts
-  std::FILE* progress = stdout;         // nullptr: silent
+  std::string run;                     // its name (src/io/run_directory.hpp), for log and restarts
+  std::vector<std::string> settings;   // that the user chose (RunHead)
+  std::string initial_file;            // that it begins with; never removed
+  std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
+  std::FILE* progress = stdout;        // nullptr: silent
+  bool json_progress = false;
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
 };
 
@@ -93,6 +95,8 @@ class RunFiles : public RunObserver {
   StepLog& log();
   void open_log();  // before any other file, as it removes the files of an earlier run
   bool speaks() const { return ranks_.rank() == 0; }
+  int rank_with_most() const;
+  std::string of_rank_with_most(const std::string& mine) const;
   std::string memory_of_largest(bool by_family) const;
   void report_sites(StepMetrics& metrics, const PhaseTimers& timers);
   void finish_sites();
@@ -101,6 +105,8 @@ class RunFiles : public RunObserver {
   RestartInfo restart_info(const RunState& state) const;
   void settle_restart();
   void told(const RestartOutcome& restart);
+  void event(const std::string& line);  // of metrics, and for who reads progress as JSON
+  void record_end(const RunResult& result, const std::vector<RankRecord>& ranks);
 
   RunFileOptions options_;
   Provenance provenance_;

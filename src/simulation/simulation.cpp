@@ -10,6 +10,7 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
+#include "src/simulation/film.hpp"
 #include "src/simulation/force_check.hpp"
 #include "src/simulation/stop_request.hpp"
 
@@ -160,6 +161,7 @@ void Simulation::begin() {
   publish_totals(*sites_, 0, {{}, first_momentum_});
   first_momentum_ = collect_totals(*sites_, 0).momentum;
   record(report, seconds_since(clock), true);
+  take_film();
 }
 
 // Less far where the observer wants to stop.
@@ -232,6 +234,21 @@ void Simulation::one_step(double target) {
   const StepReport report = integrator_->advance(target, potentials);
   ++result_.steps;
   record(report, seconds_since(clock), report.t == target);
+  take_film();
+}
+
+// The pictures whose moments lie in the last step.
+void Simulation::take_film() {
+  const std::vector<double>& film = options_.film;
+  for (; next_picture_ < film.size() && film[next_picture_] <= file_time() * (1 + kSameTime); ++next_picture_) {
+    const PhaseTimers::Scope scope(timers_, "film");
+    const double t = std::min(on_timeline(timeline_, film[next_picture_]), integrator_->time());
+    const Particles then = drifted_back(stream_, particles_, integrator_->drift_since(t));
+    SnapshotHeader header = header_;
+    header.time = film[next_picture_];
+    header.redshift = header.comoving ? 1 / header.time - 1 : 0;
+    observer_.film({static_cast<int>(next_picture_), header, stream_, then, frame_, field_->escapers()});
+  }
 }
 
 void Simulation::record(const StepReport& report, double seconds, bool at_output) {

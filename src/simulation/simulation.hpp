@@ -32,6 +32,7 @@ struct SimulationOptions {
   std::array<double, 3> centre{};   // of the box
   double end = 1;                   // scale factor, or time
   std::vector<double> outputs;      // scale factors, or times; the end is always one
+  std::vector<double> film;         // scale factors, or times, in order: moments of a film's pictures
   int energy_interval = 10;         // steps between computations of the energy; 0: never
   std::uint64_t error_targets = 0;  // particles whose forces are compared with exact sums at each output; 0: none
 };
@@ -62,6 +63,9 @@ class RunObserver {
   // Over several sites, just before step() of the same step; `traffic`: messages since the last call.
   virtual void sites_record(const SitesRecord&, const SitesTraffic& /*traffic*/) {}
   virtual void output(const OutputState&) {}
+  // A moment of SimulationOptions::film, with index its number there: positions are those of the moment, momenta and ids
+  // mean nothing, and escapers are not in it. Steps are the same with and without.
+  virtual void film(const OutputState&) {}
   // Called after each long step with its wall-clock seconds. Returns why the run has to stop here, or "". All ranks
   // stop if one has a reason; that of the lowest such rank is reported.
   virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
@@ -133,6 +137,7 @@ class Simulation {
   void record(const StepReport& report, double seconds, bool at_output);
   OutputState state(int index) const;
   void write_output(int index);
+  void take_film();
   double file_time() const;
 
   const Stream& stream_;
@@ -162,6 +167,7 @@ class Simulation {
   double last_kinetic_t_ = 0;
   std::optional<EnergySample> sample_;
   std::uint64_t last_energy_step_ = 0;
+  std::size_t next_picture_ = 0;  // of the film
   int substep_ = 0;
   double long_step_seconds_ = 0;
   double elapsed_ = 0;  // wall-clock time in steps

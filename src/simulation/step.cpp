@@ -51,6 +51,12 @@ void Integrator::kick_short(double to) {
   short_kicked_to_ = to;
 }
 
+double Integrator::drift_since(double t) const {
+  return (options_.growth_exact ? timeline_.growing_drift_factor(t, time_, short_kicked_to_)
+                                : timeline_.drift_factor(t, time_)) /
+         frame_.side;
+}
+
 void Integrator::drift_to(double end) {
   const PhaseTimers::Scope scope(timers_, "drift", stream_);
   const double length = options_.growth_exact ? timeline_.growing_drift_factor(time_, end, short_kicked_to_)

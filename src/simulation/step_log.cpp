@@ -59,7 +59,7 @@ std::string about_ranks(const std::vector<RankRecord>& ranks, const GravityCount
 
 }  // namespace
 
-StepLog::StepLog(const std::string& directory, const std::string& run, const Provenance& provenance, bool overwrite,
+StepLog::StepLog(const std::string& directory, const RunHead& head, const Provenance& provenance, bool overwrite,
                  std::optional<std::uint64_t> resumed_at)
     : metrics_path_(metrics_path_in(directory)), log_path_((std::filesystem::path(directory) / "log.txt").string()),
       metrics_(resumed_at ? open_old(metrics_path_) : open_new(metrics_path_, overwrite)),
@@ -68,7 +68,7 @@ StepLog::StepLog(const std::string& directory, const std::string& run, const Pro
     cut_after(metrics_path_, *resumed_at);
     log_ << "\n# resumed after step " << *resumed_at << '\n';
   }
-  if (!resumed_at || std::filesystem::file_size(metrics_path_) == 0) metrics_ << to_json(provenance, run) << std::endl;
+  metrics_ << head_line(head, provenance, resumed_at) << std::endl;
   log_ << "# " << provenance.version << ", git " << provenance.git_hash << "\n# compiler: " << provenance.compiler
        << "\n# device: " << provenance.device << "\n#\n";
   std::istringstream configuration(provenance.configuration);
@@ -92,6 +92,11 @@ void StepLog::step(const StepMetrics& metrics, const std::vector<RankRecord>& ra
   log_ << log_line(metrics, ranks) << std::endl;
   check(metrics_, metrics_path_);
   check(log_, log_path_);
+}
+
+void StepLog::event(const std::string& line) {
+  metrics_ << line << std::endl;
+  check(metrics_, metrics_path_);
 }
 
 void StepLog::message(const std::string& text, double elapsed) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/simulation/metrics.hpp"
+#include "src/simulation/run_lines.hpp"
 
 namespace maki {
 
@@ -15,8 +16,8 @@ class StepLog {
  public:
   // Makes both files in `directory` and writes the provenance into them. Throws Error where a file exists (unless
   // `overwrite`) or cannot be written. A run that was resumed at step `resumed_at` continues the existing files, the
-  // metrics after the line of that step. `run`: the name of the run (src/io/run_directory.hpp).
-  StepLog(const std::string& directory, const std::string& run, const Provenance& provenance, bool overwrite,
+  // metrics after the line of that step.
+  StepLog(const std::string& directory, const RunHead& head, const Provenance& provenance, bool overwrite,
           std::optional<std::uint64_t> resumed_at = {});
 
   // Whether the step gets a line: every `interval`-th step does, and each with energies.
@@ -24,6 +25,8 @@ class StepLog {
   // Writes the lines of a step. `ranks`: the records of all ranks. Throws Error when the disk is full, as do the
   // others.
   void step(const StepMetrics& metrics, const std::vector<RankRecord>& ranks);
+  // A line of metrics that is not a step's (run_lines.hpp).
+  void event(const std::string& line);
   // A sentence, with the wall-clock time of the run in front.
   void message(const std::string& text, double elapsed);
   // The times of the phases, and a table of memory (memory_report.hpp).

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernels/device/phase_range.hpp"
+
 namespace maki {
 
 namespace {
@@ -68,17 +70,20 @@ void PhaseTimers::enter(const char* name) {
 }
 
 PhaseTimers::Scope::Scope(PhaseTimers& timers, const char* name) : timers_(timers) {
+  begin_phase_range(name);
   timers.enter(name);
   begin_ = std::chrono::steady_clock::now();
 }
 
 PhaseTimers::Scope::Scope(PhaseTimers& timers, const char* name, const Stream& stream)
     : timers_(timers), stream_(&stream) {
+  begin_phase_range(name);
   timers.enter(name);
   first_mark_ = timers.clock_.mark(stream);
 }
 
 PhaseTimers::Scope::~Scope() {
+  end_phase_range();
   Node& node = *timers_.current_;
   ++node.calls;
   timers_.current_ = node.parent;

@@ -22,6 +22,7 @@ PowerTable make_table() {
   table.shot_noise = 0.5;
   table.mesh = 64;
   table.growth = 0.32;
+  table.linear = {1900, 0, 400};
   return table;
 }
 
@@ -30,7 +31,7 @@ TEST(PowerFile, HasGadgetsColumns) {
   write_power_file(dir / "p.txt", make_table(), test::make_snapshot(1).header, test::make_provenance());
   std::ifstream in(dir / "p.txt");
   std::string comments, names;
-  std::vector<std::array<double, 5>> rows;
+  std::vector<std::array<double, 6>> rows;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("#")) {
       comments += line + "\n";
@@ -44,7 +45,7 @@ TEST(PowerFile, HasGadgetsColumns) {
   }
   std::istringstream words(names.substr(1));
   std::vector<std::string> columns(std::istream_iterator<std::string>(words), {});
-  EXPECT_EQ(columns, (std::vector<std::string>{"K", "Delta2", "P", "ModeCount", "Shot"}));
+  EXPECT_EQ(columns, (std::vector<std::string>{"K", "Delta2", "P", "ModeCount", "Shot", "Linear"}));
   test::expect_contains(comments, {"# Redshift 3", "# MeshSize 64", "# BoxSize 50", "# GrowthFactor 0.32", "# Bins 2",
                                    "Maki 0.1.0, commit 0123456789ab", "#   size = \"50 Mpc/h\"", "(Mpc/h)^3"});
   ASSERT_EQ(rows.size(), 2u);  // the bin without modes is left out
@@ -54,6 +55,7 @@ TEST(PowerFile, HasGadgetsColumns) {
   EXPECT_DOUBLE_EQ(rows[1][2], 900);
   EXPECT_DOUBLE_EQ(rows[1][3], 98);
   EXPECT_NEAR(rows[1][4], 0.064 * 0.5 / (2 * pi2), 1e-9);
+  EXPECT_DOUBLE_EQ(rows[1][5], 400);
 }
 
 TEST(PowerFile, RefusesToReplaceAndBadColumns) {

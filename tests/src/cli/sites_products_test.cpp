@@ -33,7 +33,7 @@ TEST(SitesProducts, AreTheFilesOfOneSiteByteByByte) {
   PictureOptions picture;
   picture.pixels = 64;
   const auto write = [&](const DeviceSet& whole, const std::string& name) {
-    write_power_of(Communicator::self(), whole, 16, dir / (name + ".txt"), test::make_provenance(), true);
+    write_power_of(Communicator::self(), whole, {16}, dir / (name + ".txt"), test::make_provenance(), true);
     write_picture_of(Communicator::self(), whole, picture, dir / (name + ".png"), test::make_provenance(), true);
   };
   DeviceBuffer<SourceParticle> all("test.all");

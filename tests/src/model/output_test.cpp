@@ -18,15 +18,10 @@ TEST(Machine, OneSiteServesAnyNumber) {
   EXPECT_THROW(sites_of(machine, 3), Error);
 }
 
-TEST(Report, TablesAndPlotsAsText) {
+TEST(Report, TablesAsText) {
   Table table{{"a", "b"}, {{"1", "x,y"}, {"22", "say \"z\""}}};
   EXPECT_EQ(table.csv(), "a,b\n1,\"x,y\"\n22,\"say \"\"z\"\"\"\n");
   EXPECT_EQ(table.text(), "a         b\n1       x,y\n22  say \"z\"\n");
-  Plot plot{"N < M", "x", "y", true, false, {{"one", {0, 1, 10}, {1, 2, 3}}}};  // 0 has no logarithm
-  const std::string svg = plot.svg();
-  EXPECT_NE(svg.find("N &lt; M"), std::string::npos);
-  EXPECT_NE(svg.find("d=\"M80.0 "), std::string::npos) << svg;
-  EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(Metrics, PhasesHavePaths) {
 }
 
 TEST(Metrics, TextIsQuoted) {
-  const std::string line = to_json(Provenance{"a = \"b\"\nc = 'd\\e'\n", "Maki", "", "", ""}, "4f");
+  const std::string line = head_line({"4f"}, Provenance{"a = \"b\"\nc = 'd\\e'\n", "Maki", "", "", ""});
   EXPECT_NE(line.find(R"(a = \"b\"\u000ac = 'd\\e'\u000a)"), std::string::npos);
 }
 
@@ -93,6 +93,29 @@ TEST(Progress, IsPlainLinesOffATerminal) {
     EXPECT_NE(c, 27);
   }
   EXPECT_EQ(lines, 4);  // at 0, 10 and 20 s, and the message
+  std::fclose(file);
+}
+
+TEST(Progress, IsObjectsForPrograms) {
+  std::FILE* file = std::tmpfile();
+  Progress progress(file, 10, ProgressForm::kJson);
+  for (int i = 0; i < 4; ++i) progress.step({static_cast<std::uint64_t>(i), true, 0.5, 5, 2, 0.6 * i, 10});
+  progress.message("wrote \"it\"");
+  progress.event("{\"output\": 1}");
+  progress.finish();
+  std::rewind(file);
+  std::vector<std::string> lines(1);
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file))
+    if (c == '\n')
+      lines.emplace_back();
+    else
+      lines.back() += static_cast<char>(c);
+  lines.pop_back();
+  ASSERT_EQ(lines.size(), 4u) << "steps 0 and 2, at most one a second";
+  EXPECT_NE(lines[1].find("{\"step\": 2, \"a\": 0.5, \"z\": 1, \"seconds\": 2,"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("\"seconds_left\": 10"), std::string::npos);
+  EXPECT_EQ(lines[2], "{\"message\": \"wrote \\\"it\\\"\"}");
+  EXPECT_EQ(lines[3], "{\"output\": 1}");
   std::fclose(file);
 }
 

@@ -1,0 +1,212 @@
+#include "src/report/output_figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numbers>
+#include <regex>
+
+#include "kernels/error.hpp"
+#include "src/analysis/thumbnail.hpp"
+#include "src/report/columns.hpp"
+#include "src/report/html.hpp"
+
+namespace maki::report {
+namespace {
+
+namespace fs = std::filesystem;
+using Files = std::vector<std::pair<int, std::string>>;
+
+constexpr std::size_t kPictures = 8, kPicturePixels = 400, kSpectra = 6;
+
+// At most `most` of them, evenly, the last one always.
+Files some_of(const Files& all, std::size_t most) {
+  if (all.size() <= most) return all;
+  Files some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(all[i * (all.size() - 1) / (most - 1)]);
+  return some;
+}
+
+std::string moment(const RunRecords& records, const std::string& fallback, int index) {
+  for (const Output& output : records.outputs) {
+    if (output.index != index) continue;
+    return records.comoving() ? fmt::format("z = {:.3g}", std::abs(1 / output.time - 1))
+                              : fmt::format("t = {:.4g}", output.time);
+  }
+  return fallback;
+}
+
+std::string name_of(const Columns& file) { return fmt::format("z = {:.3g}", std::abs(file.fact("Redshift"))); }
+
+// The readable ones among the files.
+std::vector<Columns> read_all(const Files& files, std::vector<std::string>& problems) {
+  std::vector<Columns> all;
+  for (const auto& [number, path] : files) {
+    try {
+      Columns file = read_columns(path);
+      if (file.columns.empty()) continue;  // no group yet
+      all.push_back(std::move(file));
+    } catch (const Error& error) {
+      problems.push_back(error.what());
+    }
+  }
+  return all;
+}
+
+plot::Line line_of(const Columns& file, const char* column, plot::Style style, int colour) {
+  plot::Line line{"", file.column("K"), file.column(column), style, colour};
+  if (line.y.empty() || *std::max_element(line.y.begin(), line.y.end()) <= 0) line.x.clear(), line.y.clear();
+  return line;
+}
+
+std::string unit_of(const Columns& spectrum) {
+  const std::string unit = spectrum.after("K in radians per ");
+  return unit.empty() ? "unit of length" : unit;
+}
+
+std::string spectrum_figure(const std::vector<Columns>& spectra) {
+  const std::string unit = unit_of(spectra[0]);
+  plot::Plot plot{"Power spectrum; dashed: linear theory", "k, radians per " + unit, "P(k), cubed " + unit, true, true};
+  for (std::size_t i = 0; i < spectra.size(); ++i) {
+    plot.lines.push_back(line_of(spectra[i], "P", plot::Style::kLine, static_cast<int>(i)));
+    plot.lines.back().name = name_of(spectra[i]);
+  }
+  for (std::size_t i = 0; i < spectra.size(); ++i)
+    plot.lines.push_back(line_of(spectra[i], "Linear", plot::Style::kDashed, static_cast<int>(i)));
+  return figure(plot);
+}
+
+// Where both spectra have a bin, up to the Nyquist wave number of the particles.
+plot::Line growth_line(const Columns& first, const Columns& file, double nyquist, int colour) {
+  plot::Line line{name_of(file), {}, {}, plot::Style::kLine, colour};
+  const auto &k = file.column("K"), &p = file.column("P"), &p0 = first.column("P");
+  const double linear = file.fact("GrowthFactor") / first.fact("GrowthFactor");
+  for (std::size_t i = 0; i < std::min(p.size(), p0.size()) && !(k[i] > nyquist); ++i) {
+    line.x.push_back(k[i]);
+    line.y.push_back(std::sqrt(p[i] / p0[i]) / linear);
+  }
+  return line;
+}
+
+std::string growth_figure(const std::vector<Columns>& spectra, double particles) {
+  if (spectra.size() < 2 || !(spectra[0].fact("GrowthFactor") > 0)) return "";
+  plot::Plot plot{"Growth since " + name_of(spectra[0]) + ", over linear growth",
+                  "k, radians per " + unit_of(spectra[0]), "growth of modes / D", true, true};
+  const double nyquist = std::numbers::pi * std::cbrt(particles) / spectra[0].fact("BoxSize");
+  for (std::size_t i = 1; i < spectra.size(); ++i)
+    plot.lines.push_back(growth_line(spectra[0], spectra[i], nyquist, static_cast<int>(i)));
+  return figure(plot);
+}
+
+// Of the modes in the first bins, those that are linear longest.
+double grown(const Columns& first, const Columns& file) {
+  constexpr std::size_t kBins = 2;
+  double before = 0, now = 0;
+  for (std::size_t i = 0; i < std::min(kBins, file.column("P").size()); ++i) {
+    const double modes = file.column("ModeCount")[i];
+    before += modes * first.column("P")[i];
+    now += modes * file.column("P")[i];
+  }
+  return std::sqrt(now / before);
+}
+
+std::string growth_table(const std::vector<Columns>& spectra) {
+  if (spectra.size() < 2 || !(spectra[0].fact("GrowthFactor") > 0)) return "";
+  const std::size_t least =
+      std::min_element(spectra.begin(), spectra.end(),
+                       [](const Columns& a, const Columns& b) { return a.column("P").size() < b.column("P").size(); })
+          ->column("P")
+          .size();
+  if (least < 2) return "";
+  HtmlTable table{{"growth of the largest modes", "measured", "linear", "measured / linear"}, {}};
+  for (std::size_t i = 1; i < spectra.size(); ++i) {
+    const double measured = grown(spectra[0], spectra[i]);
+    const double linear = spectra[i].fact("GrowthFactor") / spectra[0].fact("GrowthFactor");
+    table.rows.push_back({name_of(spectra[0]) + " to " + name_of(spectra[i]).substr(4), fmt::format("{:.4g}", measured),
+                          fmt::format("{:.4g}", linear), fmt::format("{:.4f}", measured / linear)});
+  }
+  return html(table);
+}
+
+std::vector<double> masses_of(const Columns& file) {
+  std::vector<double> masses;
+  for (const double log_mass : file.column("log10(M)")) masses.push_back(std::pow(10, log_mass));
+  return masses;
+}
+
+std::string mass_function_figure(const std::vector<Columns>& files) {
+  plot::Plot plot{"Mass function of groups; dashed: Tinker et al. 2008",
+                  "M within 200 times the mean density, " + files[0].after("M in "), "dn / d ln M by volume", true,
+                  true};
+  for (std::size_t i = 0; i < files.size(); ++i)
+    plot.lines.push_back({name_of(files[i]), masses_of(files[i]), files[i].column("dn/dlnM"), plot::Style::kPoints,
+                          static_cast<int>(i), files[i].column("Error")});
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto& fit = files[i].column("Tinker08");
+    if (!fit.empty() && fit[0] > 0)
+      plot.lines.push_back({"", masses_of(files[i]), fit, plot::Style::kDashed, static_cast<int>(i)});
+  }
+  return figure(plot);
+}
+
+}  // namespace
+
+Files numbered_files(const std::string& directory, const std::string& name, const std::string& ending) {
+  const std::regex known(name + "_(\\d{3,})" + ending);
+  Files files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    std::smatch match;
+    const std::string file = entry.path().filename().string();
+    if (std::regex_match(file, match, known)) files.push_back({std::stoi(match[1].str()), entry.path().string()});
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Part pictures_part(const std::string& directory, const RunRecords& records, std::size_t& bytes) {
+  Part part;
+  std::vector<std::string> all;
+  const Files files = numbered_files(directory, "image", "\\.png");
+  for (const auto& [number, path] : some_of(files, kPictures)) {
+    const std::string file = fs::path(path).filename().string();
+    try {
+      const std::vector<unsigned char> png = thumbnail_of(path, kPicturePixels);
+      all.push_back(picture(png, fmt::format("{} ({})", moment(records, "picture", number), file)));
+      bytes += all.back().size();
+    } catch (const Error& error) {
+      part.problems.push_back(error.what());
+    }
+  }
+  part.html = figures(all);
+  if (files.size() > kPictures)
+    part.html += paragraph(fmt::format("{} of {} pictures; the others lie beside this page.", kPictures, files.size()));
+  return part;
+}
+
+Part spectra_part(const std::string& directory, const RunRecords& records) {
+  Part part;
+  const std::vector<Columns> spectra =
+      read_all(some_of(numbered_files(directory, "power", "\\.txt"), kSpectra), part.problems);
+  if (spectra.empty()) return part;
+  const double particles = records.steps.empty() ? 0 : records.steps.front().particles;
+  part.html = figures({spectrum_figure(spectra), growth_figure(spectra, particles)}) + growth_table(spectra);
+  const auto& linear = spectra.back().column("Linear");
+  if (linear.empty() || linear.front() <= 0)
+    part.html += paragraph(
+        "The linear spectrum is not known: the run did not make its initial conditions, or its table "
+        "was not there.");
+  return part;
+}
+
+Part mass_functions_part(const std::string& directory) {
+  Part part;
+  const Files files = numbered_files(directory, "groups", "_mass_function\\.txt");
+  const std::vector<Columns> all = read_all(some_of(files, kSpectra), part.problems);
+  if (!all.empty()) part.html = figures({mass_function_figure(all)});
+  return part;
+}
+
+}  // namespace maki::report

@@ -1,0 +1,190 @@
+#include "src/report/run_records.hpp"
+
+#include <fmt/format.h>
+// Boost.PropertyTree of 1.74 asks for it and else warns.
+#define BOOST_BIND_GLOBAL_PLACEHOLDERS
+#include <boost/property_tree/json_parser.hpp>
+#include <boost/property_tree/ptree.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "kernels/error.hpp"
+
+namespace maki::report {
+namespace {
+
+using boost::property_tree::ptree;
+
+// The property tree keeps values as text; paths of phases hold no dots, by which it would divide names.
+double number(const ptree& object, const char* name, double otherwise = kUnknown) {
+  return object.get<double>(name, otherwise);
+}
+
+std::string text(const ptree& object, const char* name) { return object.get<std::string>(name, ""); }
+
+std::vector<double> numbers(const ptree& array) {
+  std::vector<double> all;
+  for (const auto& [no_name, value] : array) all.push_back(value.get_value<double>(kUnknown));
+  return all;
+}
+
+MinMeanMax triple(const ptree& array) {
+  const std::vector<double> all = numbers(array);
+  return all.size() == 3 ? MinMeanMax{all[0], all[1], all[2]} : MinMeanMax{};
+}
+
+Beginning beginning_of(const ptree& line) {
+  Beginning begin;
+  begin.run = text(line, "run");
+  begin.site = text(line, "site");
+  begin.host = text(line, "host");
+  begin.began = text(line, "began");
+  if (const auto at = line.get_optional<std::uint64_t>("resumed_at")) begin.resumed_at = *at;
+  begin.ranks = line.get<int>("ranks", 1);
+  if (const auto settings = line.get_child_optional("settings"))
+    for (const auto& [no_name, value] : *settings) begin.settings.push_back(value.data());
+  begin.provenance = {text(line, "provenance.configuration"), text(line, "provenance.version"),
+                      text(line, "provenance.git_hash"), text(line, "provenance.compiler"),
+                      text(line, "provenance.device")};
+  return begin;
+}
+
+void read_sites(const ptree& line, Step& step) {
+  const auto sites = line.get_child_optional("sites");
+  if (!sites) return;
+  step.site_waited = number(*sites, "waited");
+  if (const auto phases = sites->get_child_optional("phases")) {
+    for (const auto& [name, value] : *phases) {
+      const std::vector<double> n = numbers(value);
+      if (n.size() == 4) step.site_traffic[name] = {n[0], n[1], n[2], n[3]};
+    }
+  }
+  if (const auto all = sites->get_child_optional("all"))
+    for (const auto& [name, site] : *all)
+      step.sites.push_back(
+          {name,
+           {number(site, "force", 0), number(site, "particles", 0), number(site, "begin", 0), number(site, "end", 0)}});
+}
+
+void read_energy(const ptree& line, Step& step) {
+  step.kinetic = number(line, "kinetic");
+  step.potential = number(line, "potential");
+  step.energy_error = number(line, "energy_error");
+  step.momentum_drift = number(line, "momentum_drift");
+  step.force_residual = number(line, "force_residual");
+}
+
+void read_work(const ptree& line, Step& step) {
+  step.rebuilt = line.get<bool>("rebuilt", false);
+  step.particles = number(line, "particles", 0);
+  step.interactions = number(line, "interactions", 0);
+  step.mean_list = number(line, "mean_list", 0);
+  step.probe_error = number(line, "probe_error", 0);
+  step.fresh_error = number(line, "fresh_error", 0);
+  step.interaction_imbalance = number(line, "ranks.interaction_imbalance");
+  step.evaluate_imbalance = number(line, "ranks.evaluate_imbalance");
+  step.domain_imbalance = number(line, "ranks.domain_imbalance");
+  if (const auto phases = line.get_child_optional("phases"))
+    for (const auto& [name, value] : *phases) step.phases[name] = value.get_value<double>(0);
+}
+
+Step step_of(const ptree& line) {
+  Step step;
+  step.step = line.get<std::uint64_t>("step");
+  step.time = line.count("a") > 0 ? number(line, "a") : number(line, "t");
+  step.dt = number(line, "dt");
+  step.dlna = number(line, "dlna");
+  step.long_step_end = line.get<bool>("long", false);
+  step.memory = number(line, "memory_high_water");
+  step.seconds = number(line, "seconds", 0);
+  step.elapsed = number(line, "elapsed", 0);
+  step.steps_left = number(line, "steps_left");
+  read_work(line, step);
+  read_energy(line, step);
+  read_sites(line, step);
+  return step;
+}
+
+Output output_of(const ptree& line) {
+  Output output{line.get<int>("output"),
+                line.count("a") > 0 ? number(line, "a") : number(line, "t"),
+                text(line, "file"),
+                {}};
+  if (const auto error = line.get_child_optional("force_error"))
+    output.force_error = ForceError{number(*error, "rms"), number(*error, "median"), number(*error, "percentile_99"),
+                                    error->get<std::uint64_t>("targets", 0)};
+  return output;
+}
+
+End end_of(const ptree& line) {
+  End end;
+  end.stopped_by = text(line, "end");
+  end.site_lost = line.get<bool>("site_lost", false);
+  end.steps = number(line, "steps", 0);
+  end.rebuilds = number(line, "rebuilds", 0);
+  end.long_steps = number(line, "long_steps", 0);
+  end.elapsed = number(line, "elapsed", 0);
+  end.memory = number(line, "memory_high_water");
+  if (const auto phases = line.get_child_optional("phases"))
+    for (const auto& [name, value] : *phases) end.phases.push_back({name, triple(value)});
+  if (const auto arrays = line.get_child_optional("memory"))
+    for (const auto& [name, value] : *arrays) end.arrays.push_back({name, value.get_value<double>(0)});
+  return end;
+}
+
+void take(const ptree& line, RunRecords& records) {
+  if (line.count("step") > 0) {
+    records.steps.push_back(step_of(line));
+  } else if (line.count("output") > 0) {
+    records.outputs.push_back(output_of(line));
+  } else if (line.count("end") > 0) {
+    records.end = end_of(line);
+  } else if (line.count("run") > 0) {
+    records.beginnings.push_back(beginning_of(line));
+    records.end.reset();  // of the part before
+  }
+}
+
+}  // namespace
+
+void RecordReader::line(const std::string& text) {
+  ++lines_;
+  try {
+    ptree tree;
+    std::istringstream in(text);
+    read_json(in, tree);
+    take(tree, records_);
+  } catch (const boost::property_tree::ptree_error& error) {
+    constexpr std::size_t kMost = 20;
+    if (records_.problems.size() < kMost)
+      records_.problems.push_back(fmt::format("line {} of metrics.jsonl cannot be read", lines_));
+  }
+}
+
+void RecordReader::keep_last(std::size_t steps) {
+  std::vector<Step>& all = records_.steps;
+  if (all.size() > 2 * steps) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(steps));
+}
+
+std::string metrics_path(const std::string& directory) {
+  return (std::filesystem::path(directory) / "metrics.jsonl").string();
+}
+
+RunRecords read_records(const std::string& directory) {
+  const std::string path = metrics_path(directory);
+  std::ifstream file(path);
+  if (!file)
+    throw Error(fmt::format("cannot read '{}'", path), "there is no such file, or it may not be read",
+                "give the output directory of a run");
+  RecordReader reader;
+  for (std::string line; std::getline(file, line);)
+    if (!file.eof()) reader.line(line);  // the last one may be half written
+  if (reader.records().beginnings.empty())
+    throw Error(fmt::format("'{}' tells of no run", path),
+                "its first line, which says what was run, is missing or damaged", "give the output directory of a run");
+  return reader.records();
+}
+
+}  // namespace maki::report

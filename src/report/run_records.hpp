@@ -1,0 +1,107 @@
+// What a run has written of itself, read back: metrics.jsonl (src/simulation/metrics.hpp, run_lines.hpp).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/io/snapshot.hpp"
+
+namespace maki::report {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// The first line, or one where the run went on.
+struct Beginning {
+  std::string run, site, host, began;  // `began`: UTC
+  std::optional<std::uint64_t> resumed_at;
+  int ranks = 1;
+  std::vector<std::string> settings;
+  Provenance provenance;
+};
+
+struct MinMeanMax {
+  double min = kUnknown, mean = kUnknown, max = kUnknown;
+};
+
+// Traffic of one phase between sites: seconds and number of waits, bytes.
+struct SiteTraffic {
+  double waited = 0, waits = 0, sent = 0, received = 0;
+};
+
+// The state of one site in a step: seconds of its slowest rank in forces, and its slab in x, sides of the box.
+struct SiteState {
+  double force = 0, particles = 0, begin = 0, end = 0;
+};
+
+// Numbers of one step; kUnknown where the line has none.
+struct Step {
+  std::uint64_t step = 0;
+  double time = kUnknown;  // scale factor, or time
+  double dt = kUnknown, dlna = kUnknown;
+  bool long_step_end = false, rebuilt = false;
+  double particles = 0, interactions = 0, mean_list = 0;
+  double probe_error = 0, fresh_error = 0;
+  double kinetic = kUnknown, potential = kUnknown;
+  double energy_error = kUnknown, momentum_drift = kUnknown, force_residual = kUnknown;
+  double memory = kUnknown;  // bytes, of the rank with most
+  double seconds = 0, elapsed = 0, steps_left = kUnknown;
+  std::map<std::string, double> phases;     // seconds, by path
+  double interaction_imbalance = kUnknown;  // largest over mean, as the next two
+  double evaluate_imbalance = kUnknown, domain_imbalance = kUnknown;
+  double site_waited = kUnknown;                    // seconds, for messages of other sites
+  std::map<std::string, SiteTraffic> site_traffic;  // by phase
+  std::vector<std::pair<std::string, SiteState>> sites;
+
+  bool comoving() const { return dlna == dlna; }
+  double redshift() const { return 1 / time - 1; }
+};
+
+struct Output {
+  int index = 0;           // -1: the run was stopped
+  double time = kUnknown;  // scale factor, or time
+  std::string file;
+  std::optional<ForceError> force_error;
+};
+
+struct End {
+  std::string stopped_by;  // "": the run came to its end
+  bool site_lost = false;
+  double steps = 0, rebuilds = 0, long_steps = 0, elapsed = 0;
+  std::vector<std::pair<std::string, MinMeanMax>> phases;  // seconds over ranks, each parent before its children
+  double memory = kUnknown;                                // bytes, of the rank with most
+  std::vector<std::pair<std::string, double>> arrays;      // bytes by family, largest first
+};
+
+struct RunRecords {
+  std::vector<Beginning> beginnings;  // the first, and where the run went on
+  std::vector<Step> steps;
+  std::vector<Output> outputs;
+  std::optional<End> end;             // none: the run is under way, or ended by force
+  std::vector<std::string> problems;  // sentences on lines that cannot be read
+
+  bool comoving() const { return !steps.empty() && steps.front().comoving(); }
+};
+
+// Takes lines one after another, as they are written.
+class RecordReader {
+ public:
+  void line(const std::string& text);
+  const RunRecords& records() const { return records_; }
+  void keep_last(std::size_t steps);  // for who follows a long run: forgets earlier steps
+
+ private:
+  RunRecords records_;
+  std::uint64_t lines_ = 0;
+};
+
+std::string metrics_path(const std::string& directory);
+
+// All lines. Throws Error where there is no metrics.jsonl or it tells of no run; damaged lines become problems.
+RunRecords read_records(const std::string& directory);
+
+}  // namespace maki::report

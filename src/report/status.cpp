@@ -1,0 +1,215 @@
+#include "src/report/status.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <map>
+
+#include "src/report/step_figures.hpp"
+#include "src/report/words.hpp"
+#include "src/simulation/progress.hpp"
+
+namespace maki::report {
+namespace {
+
+using Steps = std::vector<Step>;
+
+// Beyond so many of the longest recent steps, and so many seconds, a run is silent.
+constexpr double kSilentSteps = 10, kSilentSeconds = 20;
+constexpr std::size_t kRecent = 100;
+
+Steps recent(const RunRecords& records) {
+  const std::size_t n = std::min(records.steps.size(), kRecent);
+  return {records.steps.end() - static_cast<std::ptrdiff_t>(n), records.steps.end()};
+}
+
+// Of steps that have a line.
+double mean_seconds(const Steps& steps) {
+  double sum = 0;
+  for (const Step& step : steps) sum += step.seconds;
+  return steps.empty() ? 0 : sum / static_cast<double>(steps.size());
+}
+
+double longest(const Steps& steps) {
+  double most = 0;
+  for (const Step& step : steps) most = std::max(most, step.seconds);
+  return most;
+}
+
+std::string clock_text(double seconds, double from_now) {
+  const auto time = static_cast<std::time_t>(seconds);
+  return from_now < 43200 ? fmt::format("{:%H:%M:%S}", fmt::localtime(time))
+                          : fmt::format("{:%a %d %b %H:%M}", fmt::localtime(time));
+}
+
+// Each step tells how many there would be if all were like it; single ones are cut short by outputs and long steps, so the
+// middle of the last ones counts.
+double steps_left(const RunRecords& records) {
+  constexpr std::size_t kVotes = 21;
+  std::vector<double> ends;
+  for (auto step = records.steps.rbegin(); step != records.steps.rend() && ends.size() < kVotes; ++step)
+    if (step->steps_left > 0) ends.push_back(static_cast<double>(step->step) + step->steps_left);
+  if (ends.empty() || !(records.steps.back().steps_left > 0)) return 0;
+  const auto middle = ends.begin() + static_cast<std::ptrdiff_t>(ends.size() / 2);
+  std::nth_element(ends.begin(), middle, ends.end());
+  return std::max(1.0, *middle - static_cast<double>(records.steps.back().step));
+}
+
+std::string left_text(const RunRecords& records, const Signs& signs) {
+  const double steps = steps_left(records);
+  if (steps <= 0 || records.end || life_of(records, signs) == Life::kDead) return "";
+  const double left = steps * mean_seconds(recent(records));
+  return fmt::format("about {:.0f} steps, {}; ends about {}", std::ceil(steps), duration_text(left),
+                     clock_text(signs.now - signs.silent + left, left));
+}
+
+std::string bar(const RunRecords& records) {
+  constexpr int kWidth = 24;
+  const double done = static_cast<double>(records.steps.back().step), whole = done + steps_left(records);
+  if (!(whole > 0)) return "";
+  const double part = done / whole;
+  const int full = static_cast<int>(std::lround(kWidth * part));
+  return fmt::format("  [{}{}] {:.0f} % of steps", std::string(static_cast<std::size_t>(full), '#'),
+                     std::string(static_cast<std::size_t>(kWidth - full), '.'), 100 * part);
+}
+
+// "tree 71 % (evaluate 44, walk 8), mesh 14 %": the largest of the recent steps, as shares of their time.
+std::string phases_text(const Steps& steps) {
+  std::map<std::string, double> sums;
+  for (const Step& step : steps)
+    for (const auto& [path, seconds] : step.phases) sums[path] += seconds;
+  const double whole = mean_seconds(steps) * static_cast<double>(steps.size());
+  const auto parts_below = [&](const std::string& parent) {
+    std::vector<std::pair<double, std::string>> parts;
+    for (const auto& [path, sum] : sums) {
+      const std::size_t slash = path.rfind('/');
+      if ((slash == path.npos ? "" : path.substr(0, slash)) != parent || sum < 0.02 * whole) continue;
+      parts.push_back({sum, slash == path.npos ? path : path.substr(slash + 1)});
+    }
+    std::sort(parts.rbegin(), parts.rend());
+    return parts;
+  };
+  std::string text;
+  for (const auto& [sum, name] : parts_below("")) {
+    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name, 100 * sum / whole);
+    std::string inner;
+    for (const auto& [part, child] : parts_below(name))
+      inner += fmt::format("{}{} {:.0f}", inner.empty() ? "" : ", ", child, 100 * part / whole);
+    if (!inner.empty()) text += " (" + inner + ")";
+  }
+  return text;
+}
+
+std::string sites_text(const Steps& steps) {
+  std::map<std::string, double> waits;
+  double all = 0;
+  for (const Step& step : steps) {
+    if (std::isfinite(step.site_waited)) all += step.site_waited;
+    for (const auto& [name, traffic] : step.site_traffic) waits[name] += traffic.waited;
+  }
+  const auto n = static_cast<double>(steps.size());
+  std::string text = fmt::format("waited {:.4f} s a step, {:.0f} % of the time", all / n,
+                                 100 * all / std::max(mean_seconds(steps) * n, 1e-30));
+  for (const auto& [name, seconds] : waits)
+    if (seconds > 0) text += fmt::format(", {} {:.4f} s", name, seconds / n);
+  return text;
+}
+
+std::string energy_text(const Steps& steps) {
+  const double error = last(steps, &Step::energy_error);
+  return std::isfinite(error) ? fmt::format("error {:.2e}, momentum {:.1e}", error, last(steps, &Step::momentum_drift))
+                              : "";
+}
+
+std::string ranks_text(const Step& last) {
+  return std::isfinite(last.interaction_imbalance)
+             ? fmt::format("largest over mean: interactions {:.3f}, seconds of lists {:.3f}",
+                           last.interaction_imbalance, last.evaluate_imbalance)
+             : "";
+}
+
+std::string name_text(const RunRecords& records) {
+  const Beginning& begin = records.beginnings.back();
+  std::string problem;
+  const std::optional<Config> config = configuration_of(records, problem);
+  std::string text = config ? config->run.name + "  " : "";
+  if (!records.steps.empty()) text += fmt::format("{:.0f} particles, ", records.steps.back().particles);
+  if (begin.ranks > 1) text += fmt::format("{} ranks, ", begin.ranks);
+  if (!begin.site.empty()) text += "site " + begin.site + ", ";
+  return text + begin.provenance.device;
+}
+
+std::string time_text(const RunRecords& records, const Step& last) {
+  return records.comoving() ? fmt::format("z {:.4f}  a {:.5f}  d ln a {:.2e}", last.redshift(), last.time, last.dlna)
+                            : fmt::format("t {:.6g}  dt {:.3e}", last.time, last.dt);
+}
+
+}  // namespace
+
+Life life_of(const RunRecords& records, const Signs& signs) {
+  if (records.end) return Life::kEnded;
+  if (records.beginnings.empty()) return Life::kNotBegun;
+  const double patience = std::max(kSilentSeconds, kSilentSteps * longest(recent(records)));
+  if (signs.gone && signs.silent > std::min(patience, kSilentSeconds)) return Life::kDead;
+  return signs.silent > patience ? Life::kSilent : Life::kUnderWay;
+}
+
+std::vector<std::string> status_lines(const RunRecords& records, const Signs& signs) {
+  if (records.beginnings.empty()) return {};
+  std::vector<std::string> lines = {name_text(records)};
+  const auto add = [&lines](const char* name, const std::string& text) {
+    if (!text.empty()) lines.push_back(fmt::format("{:<9}{}", name, text));
+  };
+  if (records.steps.empty()) return lines;
+  const Step& last = records.steps.back();
+  const Steps few = recent(records);
+  add("step", fmt::format("{:<8}{}{}", last.step, time_text(records, last), bar(records)));
+  add("left", left_text(records, signs));
+  add("seconds", fmt::format("{:.4f} a step of the last {}, {:.4f} the longest; {} in steps so far", mean_seconds(few),
+                             few.size(), longest(few), duration_text(last.elapsed)));
+  add("phases", phases_text(few));
+  add("energy", energy_text(few));
+  if (std::isfinite(last.memory)) add("memory", fmt::format("{:.1f} MB on the device at the peak", 1e-6 * last.memory));
+  add("ranks", ranks_text(last));
+  if (std::isfinite(last.site_waited)) add("sites", sites_text(few));
+  return lines;
+}
+
+std::string status_line(const RunRecords& records, const Signs& signs) {
+  if (records.steps.empty()) return "no step yet";
+  const Step& last = records.steps.back();
+  const Steps few = recent(records);
+  std::string line =
+      fmt::format("step {}  {}  {:.4f} s a step", last.step,
+                  records.comoving() ? fmt::format("z {:.4f}", last.redshift()) : fmt::format("t {:.6g}", last.time),
+                  mean_seconds(few));
+  for (const std::string& text : {left_text(records, signs), energy_text(few)})
+    if (!text.empty()) line += "  " + text;
+  if (std::isfinite(last.memory)) line += fmt::format("  {:.1f} MB", 1e-6 * last.memory);
+  if (std::isfinite(last.interaction_imbalance)) line += fmt::format("  imbalance {:.3f}", last.interaction_imbalance);
+  if (std::isfinite(last.site_waited)) line += "  " + sites_text(few);
+  return line;
+}
+
+std::string life_text(const RunRecords& records, const Signs& signs, const std::string& directory) {
+  const std::string silent = fmt::format("no line for {}", duration_text(signs.silent));
+  switch (life_of(records, signs)) {
+    case Life::kNotBegun: return "The run has not begun: there is no line in metrics.jsonl.";
+    case Life::kUnderWay: return fmt::format("Under way; the last line came {} ago.", duration_text(signs.silent));
+    case Life::kEnded: return state_text(records, directory);
+    case Life::kSilent:
+      return fmt::format(
+          "It seems to have stopped writing: {}, and recent steps took {:.3g} s at most. A large file on a slow "
+          "disk takes long too; if its job is gone: maki resume {}",
+          silent, longest(recent(records)), directory);
+    case Life::kDead: break;
+  }
+  return fmt::format(
+      "The run has died: {}, and no process on this machine holds its directory. To go on: maki resume {}", silent,
+      directory);
+}
+
+}  // namespace maki::report

@@ -1,0 +1,26 @@
+// A run in words.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/config/config.hpp"
+#include "src/report/run_records.hpp"
+
+namespace maki::report {
+
+// The configuration that the run had at first, as it was resolved. None where it cannot be read; then `problem` says why.
+std::optional<Config> configuration_of(const RunRecords& records, std::string& problem);
+
+// "z = 3.21" or "t = 1.5".
+std::string moment(const RunRecords& records, double time);
+
+// "A periodic box of 50 Mpc/h with 262144 particles, from z = 49 to z = 0."
+std::string what_was_run(const RunRecords& records, const Config& config);
+
+enum class State { kEnded, kStopped, kSiteLost, kOpen };
+State state_of(const RunRecords& records);
+// "Ended at z = 0 after 735 steps in 39 s."
+std::string state_text(const RunRecords& records, const std::string& directory);
+
+}  // namespace maki::report

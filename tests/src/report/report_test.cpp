@@ -1,0 +1,212 @@
+// maki report: the page of a finished run, of one that is cut off, and what it says where files are missing or damaged.
+#include "src/report/page.hpp"
+
+#include <gtest/gtest.h>
+#define BOOST_BIND_GLOBAL_PLACEHOLDERS
+#include <boost/property_tree/ptree.hpp>
+#include <boost/property_tree/xml_parser.hpp>
+
+#include <sstream>
+
+#include "kernels/error.hpp"
+#include "src/report/follower.hpp"
+#include "src/report/status.hpp"
+#include "src/report/step_figures.hpp"
+#include "tests/messages.hpp"
+#include "tests/src/cli/program_fixture.hpp"
+
+namespace maki::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+void expect_holds(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' is missing";
+}
+
+// One run for all tests; each has a copy of its directory.
+class ReportOfARun : public testing::Test {
+ protected:
+  static fs::path base() { return fs::temp_directory_path() / ("maki_report_test_" + std::to_string(getpid())); }
+  static void SetUpTestSuite() {
+    fs::create_directories(base());
+    std::ofstream(base() / "tiny.toml") << test::kTinyUniverse;
+    const test::Result run =
+        test::call("run " + (base() / "tiny.toml").string() + " run.output_directory=" + (base() / "run").string() +
+                   " output.error_targets=20 output.groups=true gravity.reuse=1 time.end_redshift=30");
+    ASSERT_EQ(run.code, 0) << run.output;
+    test::expect_words(run, {"Report: ", "report.html"});
+  }
+  static void TearDownTestSuite() { fs::remove_all(base()); }
+  void SetUp() override {
+    fs::remove_all(directory());
+    fs::copy(base() / "run", directory());
+  }
+  static std::string directory() { return (base() / "copy").string(); }
+  static fs::path file(const std::string& name) { return base() / "copy" / name; }
+  static std::vector<std::string> metrics() {
+    std::vector<std::string> lines;
+    std::ifstream in(file("metrics.jsonl"));
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  }
+  static void write_metrics(const std::vector<std::string>& lines) {
+    std::ofstream out(file("metrics.jsonl"));
+    for (const std::string& line : lines) out << line << '\n';
+  }
+};
+
+TEST_F(ReportOfARun, HasEveryPart) {
+  const std::string page = read(file("report.html"));
+  expect_holds(page, {"Came to its end at z = 30",
+                      "4096 particles",
+                      "periodic box of 10 Mpc/h",
+                      "seed 1",
+                      "Settings that differ from the defaults",
+                      "gravity.softening",
+                      "Power spectrum; dashed: linear theory",
+                      "Growth since z = 49",
+                      "data:image/png;base64,",
+                      "z = 45 (image_001.png)",
+                      "Layzer-Irvine",
+                      "Energy conservation",
+                      "Errors of forces",
+                      "long steps",
+                      "Seconds of a step",
+                      "evaluate",
+                      "Device memory",
+                      "bytes a particle",
+                      "What the run said",
+                      "prefers-color-scheme: dark"});
+  EXPECT_EQ(page.find("Missing or damaged"), std::string::npos);
+  EXPECT_LT(page.size(), 1000000u);
+}
+
+TEST_F(ReportOfARun, IsWellFormedAndNeedsNoNetwork) {
+  std::string page = read(file("report.html"));
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  for (std::size_t at = page.find("http"); at != page.npos; at = page.find("http", at + 1))
+    EXPECT_EQ(page.substr(at, 26), "http://www.w3.org/2000/svg") << "only the name of SVG looks like an address";
+  std::istringstream in(page.substr(page.find("<html")));
+  boost::property_tree::ptree tree;
+  EXPECT_NO_THROW(boost::property_tree::read_xml(in, tree));
+  EXPECT_EQ(tree.get<std::string>("html.head.title"), "Maki: tiny");
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
+TEST_F(ReportOfARun, SaysWhatIsMissingOrDamaged) {
+  fs::remove(file("log.txt"));
+  std::ofstream(file("image_000.png")) << "no picture";
+  std::ofstream(file("power_001.txt"), std::ios::app) << "1 2 3\n";
+  std::vector<std::string> lines = metrics();
+  lines[3] = lines[3].substr(0, 40);
+  write_metrics(lines);
+  const std::string page = report_page(directory()).html;
+  expect_holds(page,
+               {"Missing or damaged", "log.txt is missing", "image_000.png", "power_001.txt",
+                "a row has 3 numbers below 6 names", "line 4 of metrics.jsonl cannot be read", "Came to its end"});
+}
+
+TEST_F(ReportOfARun, AnUnfinishedRunSaysSo) {
+  std::vector<std::string> lines = metrics();
+  lines.resize(lines.size() / 2);
+  lines.push_back("{\"step\": 99, \"a\": 0.0");
+  std::ofstream out(file("metrics.jsonl"));
+  for (std::size_t i = 0; i < lines.size(); ++i) out << lines[i] << (i + 1 < lines.size() ? "\n" : "");
+  out.close();
+  const std::string page = report_page(directory()).html;
+  expect_holds(page, {"Not finished", "Sums of the steps that have a line"});
+  EXPECT_EQ(page.find("cannot be read"), std::string::npos) << "half a line is none yet";
+}
+
+TEST_F(ReportOfARun, TellsWhereARunWentOn) {
+  std::vector<std::string> lines = metrics();
+  lines.push_back(R"({"run": "f", "resumed_at": 7, "host": "other", "ranks": 2, "settings": ["time.eta=0.2"], )"
+                  R"("provenance": {"version": "Maki 9", "git_hash": "abc", "device": "gpu"}})");
+  write_metrics(lines);
+  const std::string page = report_page(directory()).html;
+  expect_holds(page, {"Went on after step 7", "Maki 9", "2 ranks; host other", "time.eta", "Not finished"});
+}
+
+TEST_F(ReportOfARun, OnlyOfARun) {
+  test::expect_contains(test::error_of([] { report_page(base().string()); }), {"metrics.jsonl", "output directory"});
+  std::ofstream(file("metrics.jsonl")) << "{}\n";
+  test::expect_contains(test::error_of([] { report_page(directory()); }), {"tells of no run"});
+}
+
+TEST_F(ReportOfARun, IsWatchedWhenFinished) {
+  const test::Result once = test::call("watch --once " + directory());
+  EXPECT_EQ(once.code, 0);
+  test::expect_words(once, {"tiny  4096 particles", "z 30.0000", "100 % of steps", "phases", "energy", "memory",
+                            "Came to its end at z = 30"});
+  EXPECT_EQ(test::call("watch " + directory()).code, 0) << "it ends with the run";
+}
+
+TEST_F(ReportOfARun, IsWatchedWhenItDied) {
+  std::vector<std::string> lines = metrics();
+  lines.resize(lines.size() - 3);
+  write_metrics(lines);
+  test::expect_words(test::call("watch --once " + directory()), {"Under way"});
+  fs::last_write_time(file("metrics.jsonl"), fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const test::Result dead = test::call("watch " + directory());
+  EXPECT_EQ(dead.code, 1);
+  test::expect_words(dead, {"The run has died: no line for 1 h 00 min", "maki resume"});
+}
+
+TEST_F(ReportOfARun, IsReadOnAsItIsWritten) {
+  const std::vector<std::string> all = metrics();
+  fs::remove(file("metrics.jsonl"));
+  Follower run(directory());
+  EXPECT_FALSE(run.read_on());
+  EXPECT_EQ(life_of(run.records(), run.signs()), Life::kNotBegun);
+  std::ofstream out(file("metrics.jsonl"));
+  out << all[0] << '\n' << all[1] << '\n' << all[2].substr(0, 30) << std::flush;
+  EXPECT_TRUE(run.read_on());
+  EXPECT_EQ(run.records().steps.size(), 0u + 1u);
+  out << all[2].substr(30) << '\n';
+  for (std::size_t i = 3; i < all.size(); ++i) out << all[i] << '\n';
+  out.flush();
+  EXPECT_TRUE(run.read_on());
+  EXPECT_TRUE(run.records().problems.empty());
+  EXPECT_EQ(life_of(run.records(), run.signs()), Life::kEnded);
+  fs::resize_file(file("metrics.jsonl"), all[0].size() + all[1].size() + 2);  // as maki resume cuts it
+  run.read_on();
+  EXPECT_EQ(run.records().steps.size(), 1u);
+  EXPECT_EQ(life_of(run.records(), run.signs()), Life::kUnderWay);
+}
+
+TEST(Watch, PatienceGrowsWithTheSteps) {
+  RunRecords records;
+  records.beginnings.resize(1);
+  Step slow;
+  slow.seconds = 60;
+  records.steps = {slow};
+  EXPECT_EQ(life_of(records, {300, false, 0}), Life::kUnderWay);
+  EXPECT_EQ(life_of(records, {700, false, 0}), Life::kSilent);
+  EXPECT_EQ(life_of(records, {300, true, 0}), Life::kDead);
+  EXPECT_EQ(life_of(records, {5, true, 0}), Life::kUnderWay) << "it may have ended just now";
+}
+
+TEST(Watch, NamesADirectoryThatIsNone) {
+  const test::Result none = test::call("watch /no/such/directory");
+  EXPECT_EQ(none.code, 1);
+  test::expect_words(none, {"there is no directory '/no/such/directory'"});
+}
+
+TEST(ReportFigures, RedshiftMarksAreFewAndInside) {
+  const auto marks = redshift_marks(0.02, 1);
+  ASSERT_GE(marks.size(), 5u);
+  ASSERT_LE(marks.size(), 14u);
+  EXPECT_EQ(marks.back().label, "0");
+  EXPECT_EQ(redshift_marks(0.5, 0.51).size(), 2u);
+  EXPECT_TRUE(redshift_marks(0.5, 0.5).size() <= 1u);
+}
+
+}  // namespace
+}  // namespace maki::report
