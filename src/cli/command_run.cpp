@@ -4,8 +4,6 @@
 #include <optional>
 
 #include "host/comm/communicator.hpp"
-#include "host/comm/job.hpp"
-#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
 #include "src/config/parse.hpp"
@@ -13,8 +11,7 @@
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
-#include "src/run/over_sites.hpp"
-#include "src/run/products.hpp"
+#include "src/run/filed_run.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
 
@@ -58,44 +55,11 @@ void print_estimate(const Config& config) {
   if (!problem.empty()) print_lines(stdout, {problem});
 }
 
-// Prepares the initial conditions of this site's slab, on its ranks, once all sites are there.
-void take_share(Prepared& run, const Config& config, sites::Sites& sites, const Communicator& ranks) {
-  const bool unmade = config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile;
-  at_all_sites(sites, [&] {
-    if (unmade) run = prepare(config);
-  });
-  keep_own_slab(run, sites, ranks);
-}
-
 void run_simulation(const RunArguments& given) {
   Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
-  const ThisSite site = choose_site(config, given.site);
-  const Communicator ranks = Communicator::world();
-  use_device(config);
-  const Admission admission = admit(config, ranks);
-  Prepared run = prepare(config, !site.over_sites());
-  if (site.over_sites()) first_slabs(run, site.count);
-  const OpenSites ring = open_sites(run.config, site, ranks, "", {}, say_now);
-  if (site.over_sites()) take_share(run, config, *ring.sites, ranks);
-  std::optional<RunProducts> files;
-  const RunPlace place{ranks, *ring.sites};
-  at_all_sites(*ring.sites, [&] {
-    files.emplace(run_file_options(run, ring.run), provenance(to_toml(run.config), device_text()), run, place);
-  });
-  if (ranks.size() > 1) files->message(describe_ranks(ranks));
-  for (const auto& lines : {ring.describe(), summary(run), admission.notes})
-    for (const std::string& line : lines) files->message(line);
-  pool_watch({{"mesh.", "fft."}});
-  const Stream stream;
-  SimulationOptions options = simulation_options(run);
-  if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
-  Timeline timeline = timeline_of(run);
-  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, place);
-  const RunResult result = simulation.run();
-  files->finish(result, simulation.timers());
-  if (!result.site_lost) ring.sites->close();
-  if (const int code = exit_code(result)) throw CLI::RuntimeError(code);
+  const auto run = FiledRun::begin(std::move(config), {.site = given.site});
+  if (const int code = exit_code(run->run())) throw CLI::RuntimeError(code);
 }
 
 }  // namespace

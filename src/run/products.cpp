@@ -14,7 +14,6 @@
 #include "kernels/error.hpp"
 #include "kernels/measure/gravity_sums.hpp"
 #include "src/analysis/picture.hpp"
-#include "src/analysis/product_files.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/groups/catalogue.hpp"
@@ -126,11 +125,9 @@ std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) 
   return count;
 }
 
-void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
-                    const Provenance& provenance, bool overwrite) {
+PowerTable power_of(const Communicator& ranks, const DeviceSet& set, int cells) {
   if (!set.frame.periodic) throw Error("an isolated set has no power spectrum", "it needs a periodic box");
   const MeasuredPower measured = measure(ranks, set, cells);
-  if (ranks.rank() > 0) return;
   const double side = set.frame.side, volume = side * side * side;
   PowerTable table;
   for (const PowerBin& bin : measured.bins) {
@@ -142,20 +139,30 @@ void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, 
   table.mesh = cells;
   table.growth = growth_factor(set.header);
   table.length_unit = length_unit_name(set.header.units);
-  write_power_file(path, table, set.header, provenance, overwrite);
+  return table;
+}
+
+void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, const std::string& path,
+                    const Provenance& provenance, bool overwrite) {
+  const PowerTable table = power_of(ranks, set, cells);
+  if (ranks.rank() == 0) write_power_file(path, table, set.header, provenance, overwrite);
+}
+
+std::vector<float> picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given) {
+  std::vector<float> density;
+  if (set.here())
+    density = relative_density(particles_a_pixel(ranks, set, projection_options(given, set.frame.side)));
+  return set.sites ? from_place_of(set, density) : density;
 }
 
 void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given,
                       const std::string& path, const Provenance& provenance, bool overwrite) {
-  const ProjectionOptions options = projection_options(given, set.frame.side);
-  std::vector<float> density;
-  if (set.here()) density = relative_density(particles_a_pixel(ranks, set, options));
-  if (set.sites) density = from_place_of(set, density);
+  const std::vector<float> density = picture_of(ranks, set, given);
   if (ranks.rank() > 0) return;
   ImageOptions image;
   image.low = given.low;
   image.high = given.high;
-  image.side = options.extent * set.frame.side;
+  image.side = projection_options(given, set.frame.side).extent * set.frame.side;
   image.length_unit = length_unit_name(set.header.units);
   image.label = moment(set.header);
   image.overwrite = overwrite;
@@ -163,14 +170,7 @@ void write_picture_of(const Communicator& ranks, const DeviceSet& set, const Pic
   write_image(path, density, pixels, pixels, image, provenance);
 }
 
-std::string length_unit_name(const UnitSystem& units) {
-  if (pure_numbers(units)) return "";
-  for (const char* name : {"kpc/h", "Mpc/h", "Gpc/h", "pc", "kpc", "Mpc", "Gpc", "AU", "km"}) {
-    const Unit* unit = find_unit(name, Dimension::kLength);
-    if (unit->over_h == units.with_h && std::abs(unit->factor / units.length_cgs - 1) < 1e-4) return name;
-  }
-  return fmt::format("{:.4g} cm{}", units.length_cgs, units.with_h ? "/h" : "");
-}
+std::string length_unit_name(const UnitSystem& units) { return unit_name(units, Dimension::kLength); }
 
 int default_power_mesh(std::uint64_t particles) {
   return static_cast<int>(good_mesh(std::max(8.0, 2 * std::cbrt(static_cast<double>(particles)) - 1e-6)));

@@ -6,14 +6,14 @@
 
 namespace maki {
 
-// While an object of this class exists, SIGTERM and SIGINT only set a request; a second SIGINT ends the process. At
-// most one object at a time.
+// While an object of this class exists, SIGTERM and SIGINT only set a request; a second SIGINT ends the process. The
+// handlers that were there before, such as those of a Python interpreter, are back afterwards. At most one object at a time.
 class StopRequest {
  public:
   // Watches for a file named `stop` in `directory` (empty: for no file); one that is there already is removed.
-  // `time_limit` in seconds since `begin`; 0: none.
+  // `time_limit` in seconds since `begin`; 0: none. `signals` = false leaves them alone.
   StopRequest(const std::string& directory, double time_limit,
-              std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now());
+              std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now(), bool signals = true);
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
@@ -29,6 +29,9 @@ class StopRequest {
   std::string stop_file_;
   double time_limit_;
   std::chrono::steady_clock::time_point begin_;
+  bool signals_;
+  void (*before_term_)(int) = nullptr;
+  void (*before_int_)(int) = nullptr;
 };
 
 }  // namespace maki

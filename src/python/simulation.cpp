@@ -1,0 +1,138 @@
+// Runs, step by step.
+#include "src/simulation/simulation.hpp"
+
+#include "src/python/bind.hpp"
+#include "src/run/filed_run.hpp"
+
+namespace maki::python {
+namespace {
+
+// Keeps what a run without files has to say.
+class Listener : public RunObserver {
+ public:
+  void message(const std::string& text) override { messages_.push_back(text); }
+  std::vector<std::string> take() { return std::exchange(messages_, {}); }
+
+ private:
+  std::vector<std::string> messages_;
+};
+
+// A run in memory, or one with its output directory.
+class AnyRun {
+ public:
+  explicit AnyRun(std::unique_ptr<FiledRun> run) : filed_(std::move(run)) {}
+  explicit AnyRun(Prepared run) {
+    listener_ = std::make_unique<Listener>();
+    for (const std::string& note : run.notes) listener_->message(note);
+    const SimulationOptions options = simulation_options(run);
+    stream_.emplace();
+    simulation_.emplace(*stream_, std::move(run.initial), options, timeline_of(run), *listener_,
+                        RunPlace{Communicator::world()});
+  }
+
+  Simulation& simulation() { return filed_ ? filed_->simulation() : *simulation_; }
+  const Simulation& simulation() const { return const_cast<AnyRun*>(this)->simulation(); }
+  std::vector<std::string> messages() { return listener_ ? listener_->take() : std::vector<std::string>{}; }
+  RunResult finish() {
+    const RunResult result = simulation().finish();
+    if (filed_) filed_->finish(result);
+    return result;
+  }
+
+ private:
+  std::unique_ptr<FiledRun> filed_;
+  std::unique_ptr<Listener> listener_;
+  std::optional<Stream> stream_;
+  std::optional<Simulation> simulation_;
+};
+
+FiledRun::Options options_of(bool quiet) {
+  FiledRun::Options options;
+  options.progress = quiet ? nullptr : stdout;
+  options.signals = false;  // they are Python's
+  return options;
+}
+
+std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set) {
+  const nb::gil_scoped_release others;
+  use_device(config);
+  if (!set) return std::make_unique<AnyRun>(prepare(config));
+  std::vector<std::string> notes;
+  Prepared run = prepare(config, checked(*set, notes), Communicator::world());
+  run.notes.insert(run.notes.begin(), notes.begin(), notes.end());
+  return std::make_unique<AnyRun>(std::move(run));
+}
+
+std::unique_ptr<AnyRun> run_with_files(const Config& config, bool quiet) {
+  const nb::gil_scoped_release others;
+  return std::make_unique<AnyRun>(FiledRun::begin(config, options_of(quiet)));
+}
+
+std::unique_ptr<AnyRun> resume(const std::string& directory, const std::vector<std::string>& settings, bool quiet) {
+  const nb::gil_scoped_release others;
+  return std::make_unique<AnyRun>(FiledRun::resume(directory, settings, options_of(quiet), "keywords"));
+}
+
+// Ctrl-C, and what else Python has signal handlers for.
+void let_python_see_signals() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+template <class Call>
+auto without_gil(Call call) {
+  const nb::gil_scoped_release others;
+  return call();
+}
+
+bool long_step(AnyRun& run, double until) {
+  const bool more = without_gil([&] { return run.simulation().long_step(until); });
+  let_python_see_signals();
+  return more;
+}
+
+Snapshot snapshot(AnyRun& run) {
+  const nb::gil_scoped_release others;
+  run.simulation().synchronise();
+  Snapshot set = run.simulation().snapshot();
+  sort_by_id(set);
+  return set;
+}
+
+}  // namespace
+
+void bind_simulation(nb::module_& module) {
+  nb::class_<EnergyReport>(module, "Energy", "In mass velocity^2, physical; without escapers.")
+      .def_ro("kinetic", &EnergyReport::kinetic)
+      .def_ro("potential", &EnergyReport::potential)
+      .def_ro("error", &EnergyReport::error, "Of the energy, or of the Layzer-Irvine equation, relative.");
+  nb::class_<RunResult>(module, "Result", "What a run came to.")
+      .def_ro("stopped_by", &RunResult::stopped_by, "'' where the end was reached.")
+      .def_ro("time", &RunResult::time, "Scale factor, or time.")
+      .def_ro("steps", &RunResult::steps)
+      .def_ro("rebuilds", &RunResult::rebuilds, "Steps with a new tree.")
+      .def_ro("long_steps", &RunResult::long_steps)
+      .def_ro("particles", &RunResult::particles)
+      .def_ro("energy", &RunResult::energy, "The last one computed, or None.")
+      .def_ro("worst_energy_error", &RunResult::worst_energy_error)
+      .def("__repr__", [](const RunResult& result) {
+        return "<maki.Result: " + std::to_string(result.steps) + " steps" +
+               (result.stopped_by.empty() ? "" : ", stopped by " + result.stopped_by) + ">";
+      });
+  nb::class_<AnyRun>(module, "Run")
+      .def("begin", [](AnyRun& run) { run.simulation().begin(); }, nb::call_guard<nb::gil_scoped_release>())
+      .def("long_step", &long_step, "until"_a)
+      .def("stop", [](AnyRun& run, const std::string& why) { run.simulation().stop(why); }, "reason"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("finish", &AnyRun::finish, nb::call_guard<nb::gil_scoped_release>())
+      .def("snapshot", &snapshot)
+      .def("messages", &AnyRun::messages)
+      .def_prop_ro("time", [](const AnyRun& run) { return run.simulation().time(); })
+      .def_prop_ro("comoving", [](const AnyRun& run) { return run.simulation().frame().periodic; })
+      .def_prop_ro("ended", [](const AnyRun& run) { return run.simulation().ended(); })
+      .def_prop_ro("result", [](const AnyRun& run) { return run.simulation().so_far(); });
+  module.def("run_in_memory", &run_in_memory, "config"_a, "set"_a.none());
+  module.def("run_with_files", &run_with_files, "config"_a, "quiet"_a);
+  module.def("resume", &resume, "directory"_a, "settings"_a, "quiet"_a);
+}
+
+}  // namespace maki::python
