@@ -8,7 +8,7 @@
 #                   (BUNDLE_WITHOUT="libcufft ..." leaves out libraries that are there already)
 #   make wan        the wide-area library alone: build/libmaki_wan.a, and what to link with it    make test-wan  its tests
 #   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
-#   make python     the Python module for PYTHON=python3, as `pip install .` has it made (docs/python.md)
+#   make python     the Python module for PYTHON=python3, as `pip install .` has it made (docs/python.md)    make test-python  its tests
 #   make install    PREFIX=/usr/local: maki, the wide-area library with its headers, configurations, pages; DESTDIR for packagers
 #   make cuda-check compile and link everything with nvcc for all architectures, and see the binary refuse a machine without a GPU
 #   make fuzz       the parsers of the wide-area module under clang's libFuzzer, RUNS=1000000 inputs each; then its protocols
@@ -163,14 +163,14 @@ BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 include tests/gpu_model/rules.mk
 include src/python/rules.mk
 
-.PHONY: FORCE all benches run test test-full test-gpu-model docs test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check install clean
+.PHONY: FORCE all benches run test test-full test-python test-gpu-model docs test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check install clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
 # make run and make test do everything on a fresh machine: the packages first, then themselves again with them.
 ifneq (,$(if $(DEPS_DONE),,$(MISSING))$(GET_TOOLKIT))
 test-gpu-model test-gpu-model-full: $(if $(MISSING),deps) $(GET_TOOLKIT)
-run test test-full test-wan wan bench bundle bundle-check: $(if $(MISSING),deps) $(GET_TOOLKIT)
+run test test-full test-python test-wan wan bench bundle bundle-check: $(if $(MISSING),deps) $(GET_TOOLKIT)
 	@$(MAKE) --no-print-directory DEPS_DONE=yes $(if $(GET_TOOLKIT),BACKEND=cuda) $@
 else
 run: $(BUILD)/maki
@@ -183,11 +183,14 @@ test-full: export MAKI_TEST_RANKS ?= 1 2 3 4 7 8
 
 # The last line reads "N passed, N failed" (", N skipped" may follow).
 test: $(TEST_PROGRAMS) $(BUILD)/maki
-	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
+	@$(WITH_PYTHON) bash tests/run_all.sh "$(TEST_PROGRAMS) $(PYTHON_TESTS)" --gtest_brief=1 --gtest_filter='-Full*'
 
 test-full: $(TEST_PROGRAMS) $(BUILD)/maki
 	@$(if $(and $(NVCC),$(filter cpu,$(BACKEND))),$(MAKE) --no-print-directory test-gpu-model-full)
-	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1
+	@$(WITH_PYTHON) bash tests/run_all.sh "$(TEST_PROGRAMS) $(PYTHON_TESTS)" --gtest_brief=1
+
+test-python:
+	@$(WITH_PYTHON) bash tests/run_all.sh "$(PYTHON_TESTS)"
 
 test-wan: $(BUILD)/tests_wan
 	@bash tests/run_all.sh "$<" --gtest_brief=1 --gtest_filter='-Full*'

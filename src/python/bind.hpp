@@ -9,6 +9,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <omp.h>
+
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -28,6 +30,20 @@ template <class T>
 using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vectors = nb::ndarray<const T, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+
+// While one exists, other threads of Python run. The number of threads that a call has chosen for itself holds for that call:
+// what comes next, with settings of its own, finds the process as it was.
+class Computing {
+ public:
+  Computing() = default;
+  ~Computing() { omp_set_num_threads(threads_before_); }
+  Computing(const Computing&) = delete;
+  Computing& operator=(const Computing&) = delete;
+
+ private:
+  nb::gil_scoped_release others_;
+  int threads_before_ = omp_get_max_threads();
+};
 
 // A vector's memory as a numpy array, which keeps `owner` alive.
 template <class T>

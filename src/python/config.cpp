@@ -16,7 +16,7 @@ Config read_config(const std::optional<std::string>& path, const std::vector<std
 nb::object initial_conditions(const Config& config) {
   Prepared run;
   {
-    const nb::gil_scoped_release others;
+    const Computing computing;
     run = prepare(config);
   }
   return nb::make_tuple(std::move(run.initial), run.notes);

@@ -11,7 +11,7 @@ nb::object read(const std::string& path) {
   ReadReport report;
   Snapshot set;
   {
-    const nb::gil_scoped_release others;
+    const Computing computing;
     set = read_snapshot(path, &report, Communicator::world());
   }
   return nb::make_tuple(std::move(set), report.format, report.files, report.counts, report.notes);
@@ -33,7 +33,7 @@ std::vector<ExtraDataset> datasets(const std::vector<nb::tuple>& extras) {
 std::vector<std::string> write(const std::string& path, const Snapshot& set, const WriteOptions& options,
                                const std::vector<nb::tuple>& extras, const std::string& configuration) {
   const std::vector<ExtraDataset> more = datasets(extras);
-  const nb::gil_scoped_release others;
+  const Computing computing;
   return write_snapshot(path, set, provenance(configuration, "host"), options, more, Communicator::world());
 }
 

@@ -28,7 +28,7 @@ nb::object forces(const Snapshot& set, const Config& config, const std::string& 
   SetForces result;
   std::vector<std::string> notes;
   {
-    const nb::gil_scoped_release others;
+    const Computing computing;
     const ForceMethod chosen = method_of(method);
     use_device(config);
     const Prepared run = prepare(config, checked(set, notes), Communicator::self());

@@ -80,9 +80,9 @@ void bind_groups(nb::module_& module) {
              [](const Snapshot& set, double linking_length, std::uint64_t minimum) {
                return find(set, {linking_length, minimum});
              },
-             "set"_a, "linking_length"_a, "minimum"_a, nb::call_guard<nb::gil_scoped_release>());
+             "set"_a, "linking_length"_a, "minimum"_a, nb::call_guard<Computing>());
   module.def("write_groups", &write, "groups"_a, "path"_a, "spectrum"_a.none(), "overwrite"_a,
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<Computing>());
   module.def("expected_masses", &expected_masses, "config"_a, "header"_a, "masses"_a);
 }
 

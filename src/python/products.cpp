@@ -15,7 +15,7 @@ LoadedSet load(const Snapshot& set) {
 }
 
 PowerTable power(const Snapshot& set, int mesh, const std::optional<std::string>& path, bool overwrite) {
-  const nb::gil_scoped_release others;
+  const Computing computing;
   const LoadedSet loaded = load(set);
   const int cells = mesh > 0 ? mesh : default_power_mesh(particles_of_all(loaded.ranks(), loaded.set()));
   const PowerTable table = power_of(loaded.ranks(), loaded.set(), cells);
@@ -36,7 +36,7 @@ PictureOptions options_of(int pixels, int axis, double width, double depth, cons
 nb::object image(const Snapshot& set, int pixels, int axis, double width, double depth) {
   std::vector<float> density;
   {
-    const nb::gil_scoped_release others;
+    const Computing computing;
     const LoadedSet loaded = load(set);
     density = picture_of(loaded.ranks(), loaded.set(), options_of(pixels, axis, width, depth, loaded));
   }
@@ -47,7 +47,7 @@ nb::object image(const Snapshot& set, int pixels, int axis, double width, double
 
 void write_image_file(const Snapshot& set, const std::string& path, int pixels, int axis, double width, double depth,
                       bool overwrite) {
-  const nb::gil_scoped_release others;
+  const Computing computing;
   const LoadedSet loaded = load(set);
   write_picture_of(loaded.ranks(), loaded.set(), options_of(pixels, axis, width, depth, loaded), path,
                    loaded.provenance(), overwrite);

@@ -1,5 +1,5 @@
-# The Python module, by nanobind: `pip install .` runs `make python` (src/python/build_hook.py). Its objects are those of the
-# program, with these added.
+# The Python module, by nanobind: `pip install .` runs `make python` (src/python/build_hook.py). It is linked from the objects of
+# the program and these.
 PYTHON ?= python3
 BINDINGS := $(wildcard src/python/*.cpp)
 MODULE_OBJECTS := $(call object,$(BINDINGS)) $(OBJ)/src/python/nanobind.o
@@ -15,6 +15,15 @@ ifneq (,$(filter python,$(MAKECMDGOALS)))
   MODULE := $(BUILD)/python/$(patsubst file=%,%,$(filter file=%,$(PYTHON_FACTS)))
   PYTHON_TAG := $(patsubst tag=%,%,$(filter tag=%,$(PYTHON_FACTS)))
 endif
+
+# Its tests, and other tests that read files by Python, in an environment of their own; what pip has make do is done with what
+# make was told.
+PYTHON_ENVIRONMENT := $(abspath $(BUILD))/python/environment
+PYTHON_TESTS := $(if $(ON_MODEL),,tests/python/run)
+WITH_PYTHON = PYTHON='$(PYTHON)' BACKEND=$(BACKEND) BUILD='$(BUILD)' JOBS='$(JOBS)' STRICT=$(STRICT) \
+  PYTHON_ENVIRONMENT='$(PYTHON_ENVIRONMENT)' \
+  MAKI_MPIRUN="$$(ls $(abspath $(BUILD))/mpirun 2>/dev/null)" \
+  MAKI_PYTHON="$${MAKI_PYTHON:-$$(PYTHON='$(PYTHON)' bash tests/python/environment '$(PYTHON_ENVIRONMENT)')}"
 
 .PHONY: python
 ifneq (,$(if $(DEPS_DONE),,$(MISSING))$(GET_TOOLKIT))

@@ -1,6 +1,7 @@
 // Runs, step by step.
 #include "src/simulation/simulation.hpp"
 
+#include "kernels/device/device.hpp"
 #include "src/python/bind.hpp"
 #include "src/run/filed_run.hpp"
 
@@ -20,8 +21,9 @@ class Listener : public RunObserver {
 // A run in memory, or one with its output directory.
 class AnyRun {
  public:
-  explicit AnyRun(std::unique_ptr<FiledRun> run) : filed_(std::move(run)) {}
-  explicit AnyRun(Prepared run) {
+  // Both on the device that has been selected.
+  explicit AnyRun(std::unique_ptr<FiledRun> run) : device_(run->device()), filed_(std::move(run)) {}
+  explicit AnyRun(Prepared run) : device_(device_of(run.config)) {
     listener_ = std::make_unique<Listener>();
     for (const std::string& note : run.notes) listener_->message(note);
     const SimulationOptions options = simulation_options(run);
@@ -31,15 +33,21 @@ class AnyRun {
   }
 
   Simulation& simulation() { return filed_ ? filed_->simulation() : *simulation_; }
+  // On the device and threads of this run, for Computing.
+  Simulation& on_device() {
+    select_device(device_, threads_);
+    return simulation();
+  }
   const Simulation& simulation() const { return const_cast<AnyRun*>(this)->simulation(); }
   std::vector<std::string> messages() { return listener_ ? listener_->take() : std::vector<std::string>{}; }
   RunResult finish() {
-    const RunResult result = simulation().finish();
+    const RunResult result = on_device().finish();
     if (filed_) filed_->finish(result);
     return result;
   }
 
  private:
+  int device_, threads_ = thread_count();
   std::unique_ptr<FiledRun> filed_;
   std::unique_ptr<Listener> listener_;
   std::optional<Stream> stream_;
@@ -54,7 +62,7 @@ FiledRun::Options options_of(bool quiet) {
 }
 
 std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set) {
-  const nb::gil_scoped_release others;
+  const Computing computing;
   use_device(config);
   if (!set) return std::make_unique<AnyRun>(prepare(config));
   std::vector<std::string> notes;
@@ -64,12 +72,12 @@ std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set)
 }
 
 std::unique_ptr<AnyRun> run_with_files(const Config& config, bool quiet) {
-  const nb::gil_scoped_release others;
+  const Computing computing;
   return std::make_unique<AnyRun>(FiledRun::begin(config, options_of(quiet)));
 }
 
 std::unique_ptr<AnyRun> resume(const std::string& directory, const std::vector<std::string>& settings, bool quiet) {
-  const nb::gil_scoped_release others;
+  const Computing computing;
   return std::make_unique<AnyRun>(FiledRun::resume(directory, settings, options_of(quiet), "keywords"));
 }
 
@@ -78,21 +86,19 @@ void let_python_see_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-template <class Call>
-auto without_gil(Call call) {
-  const nb::gil_scoped_release others;
-  return call();
-}
-
 bool long_step(AnyRun& run, double until) {
-  const bool more = without_gil([&] { return run.simulation().long_step(until); });
+  bool more = false;
+  {
+    const Computing computing;
+    more = run.on_device().long_step(until);
+  }
   let_python_see_signals();
   return more;
 }
 
 Snapshot snapshot(AnyRun& run) {
-  const nb::gil_scoped_release others;
-  run.simulation().synchronise();
+  const Computing computing;
+  run.on_device().synchronise();
   Snapshot set = run.simulation().snapshot();
   sort_by_id(set);
   return set;
@@ -119,11 +125,11 @@ void bind_simulation(nb::module_& module) {
                (result.stopped_by.empty() ? "" : ", stopped by " + result.stopped_by) + ">";
       });
   nb::class_<AnyRun>(module, "Run")
-      .def("begin", [](AnyRun& run) { run.simulation().begin(); }, nb::call_guard<nb::gil_scoped_release>())
+      .def("begin", [](AnyRun& run) { run.on_device().begin(); }, nb::call_guard<Computing>())
       .def("long_step", &long_step, "until"_a)
-      .def("stop", [](AnyRun& run, const std::string& why) { run.simulation().stop(why); }, "reason"_a,
-           nb::call_guard<nb::gil_scoped_release>())
-      .def("finish", &AnyRun::finish, nb::call_guard<nb::gil_scoped_release>())
+      .def("stop", [](AnyRun& run, const std::string& why) { run.on_device().stop(why); }, "reason"_a,
+           nb::call_guard<Computing>())
+      .def("finish", &AnyRun::finish, nb::call_guard<Computing>())
       .def("snapshot", &snapshot)
       .def("messages", &AnyRun::messages)
       .def_prop_ro("time", [](const AnyRun& run) { return run.simulation().time(); })

@@ -52,6 +52,7 @@ void FiledRun::introduce(const Prepared& run, const Admission& admission, const 
   for (const auto& lines : {ring_.describe(), summary(run), admission.notes})
     for (const std::string& line : lines) files_->message(line);
   pool_watch({{"mesh.", "fft."}});
+  device_ = device_of(run.config);
   stream_.emplace();
 }
 

@@ -34,6 +34,7 @@ class FiledRun {
 
   Simulation& simulation() { return *simulation_; }
   RunProducts& files() { return *files_; }
+  int device() const { return device_; }  // of select_device()
   // All of the run.
   RunResult run();
   // After the last step, where these are made one by one: writes the end of the log, and takes leave of the other sites.
@@ -43,6 +44,7 @@ class FiledRun {
   FiledRun() = default;
   void introduce(const Prepared& run, const Admission& admission, const Communicator& ranks);
 
+  int device_ = 0;
   OpenSites ring_;
   std::optional<RunProducts> files_;
   std::optional<Stream> stream_;

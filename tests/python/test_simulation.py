@@ -74,7 +74,7 @@ def test_looking_does_not_change_a_run():
 def test_particles_that_are_there_already():
     at, speed = 1., numpy.sqrt(0.5)
     two = maki.snapshot([[-at / 2, 0, 0], [at / 2, 0, 0]], [[0, -speed, 0], [0, speed, 0]], 1.)
-    simulation = maki.Simulation(two, softening=1e-4, eta=0.05)
+    simulation = maki.Simulation(two, softening=1e-4, eta=0.1, threads=1)
     period = 2 * numpy.pi / numpy.sqrt(2)
     simulation.evolve(time=period / 2)
     numpy.testing.assert_allclose(simulation.positions, two.positions[::-1], atol=2e-3)
@@ -153,3 +153,10 @@ def test_errors_of_a_run(tmp_path):
     with pytest.raises(ValueError, match="from the callback"):
         maki.run(callback=lambda state: int("from the callback"), **SPHERE, end_time=1, output_directory=tmp_path / "b",
                  quiet=True)
+
+
+def test_runs_with_other_numbers_of_threads():
+    one, two = (maki.Simulation(**SPHERE, end_time=0.1, threads=threads) for threads in (1, 2))
+    one.evolve()
+    two.evolve()
+    numpy.testing.assert_allclose(one.positions, two.positions, atol=1e-5)

@@ -19,6 +19,7 @@ from .simulation import Simulation
 
 PLACE = ("x", "y", "z")
 MOTION = ("vx", "vy", "vz")
+FEW = 1000  # particles for which threads would wait for each other longer than they compute
 FIELDS = ("mass", *PLACE, *MOTION, "radius")
 
 
@@ -238,7 +239,10 @@ class Maki:
         return values.reshape(numpy.shape(like)) if numpy.ndim(like) else values[0]
 
     def _settings(self):
-        return dict({"gravity.softening": numpy.sqrt(self.parameters["eps2"])}, **self.keys)
+        settings = {"gravity.softening": numpy.sqrt(self.parameters["eps2"])}
+        if len(self._index) < FEW:
+            settings["run.threads"] = 1
+        return dict(settings, **self.keys)
 
     def _snapshot(self):
         if len(self._index) == 0:
