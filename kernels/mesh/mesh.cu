@@ -142,8 +142,8 @@ void MeshSolver::long_range(const Stream& stream, const SourceParticle* particle
 
 void MeshSolver::long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
                                VectorView acceleration, float* potential_out) {
-  const MassUnit unit = choose_mass_unit(stream, options_.assignment, options_.cells, sources.particles, sources.n,
-                                         options_.mass_bits);
+  const MassUnit unit =
+      choose_mass_unit(stream, options_.assignment, options_.cells, sources.particles, sources.n, options_.mass_bits);
   particles_ = points.particles;
   n_ = points.n;
   density(stream, sources.particles, sources.n, unit);

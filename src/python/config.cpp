@@ -27,8 +27,9 @@ nb::object initial_conditions(const Config& config) {
 void bind_config(nb::module_& module) {
   nb::class_<Config>(module, "Configuration")
       .def("toml", &to_toml, "All keys that have a meaning for this kind of run, as TOML.")
-      .def_prop_ro("output_directory",
-                   [](const Config& config) { return config.run.output_directory.value_or("output/" + config.run.name); });
+      .def_prop_ro("output_directory", [](const Config& config) {
+        return config.run.output_directory.value_or("output/" + config.run.name);
+      });
   module.def("read_config", &read_config, "path"_a.none(), "settings"_a);
   module.def("describe_keys", &describe_keys);
   module.def("initial_conditions", &initial_conditions, "config"_a);

@@ -64,23 +64,25 @@ void bind_groups(nb::module_& module) {
       .def_prop_ro("centre_of_mass", column<Vector>(&FofGroup::centre_of_mass))
       .def_prop_ro("offset", column<double>(&FofGroup::offset), "From the position to the centre of mass.")
       .def_prop_ro("velocity_dispersion", column<double>(&FofGroup::velocity_dispersion), "On one axis.")
-      .def_prop_ro("sphere_mass", [](const GroupCatalogue& c) { return spheres(c, &Overdensity::mass); },
-                   "By name (Mean200, Crit200, Crit500, TopHat200): mass within the sphere about the position.")
+      .def_prop_ro(
+          "sphere_mass", [](const GroupCatalogue& c) { return spheres(c, &Overdensity::mass); },
+          "By name (Mean200, Crit200, Crit500, TopHat200): mass within the sphere about the position.")
       .def_prop_ro("sphere_radius", [](const GroupCatalogue& c) { return spheres(c, &Overdensity::radius); })
       .def_prop_ro("v_max", column<double>(&FofGroup::v_max), "Largest circular velocity.")
       .def_prop_ro("v_max_radius", column<double>(&FofGroup::v_max_radius))
       .def_prop_ro("spin", column<double>(&FofGroup::spin), "Bullock et al. 2001, of the Crit200 sphere.")
       .def_prop_ro("concentration", column<double>(&FofGroup::concentration), "0 where unknown.")
-      .def_prop_ro("member_ids", [](nb::handle_t<GroupCatalogue> c) {
-        return view(nb::cast<GroupCatalogue&>(c).member_ids, c);
-      }, "Of the groups one after another.")
+      .def_prop_ro(
+          "member_ids", [](nb::handle_t<GroupCatalogue> c) { return view(nb::cast<GroupCatalogue&>(c).member_ids, c); },
+          "Of the groups one after another.")
       .def("__len__", [](const GroupCatalogue& catalogue) { return catalogue.groups.size(); })
       .def("__repr__", [](const GroupCatalogue& catalogue) { return "<maki.Groups: " + summary_of(catalogue) + ">"; });
-  module.def("groups",
-             [](const Snapshot& set, double linking_length, std::uint64_t minimum) {
-               return find(set, {linking_length, minimum});
-             },
-             "set"_a, "linking_length"_a, "minimum"_a, nb::call_guard<Computing>());
+  module.def(
+      "groups",
+      [](const Snapshot& set, double linking_length, std::uint64_t minimum) {
+        return find(set, {linking_length, minimum});
+      },
+      "set"_a, "linking_length"_a, "minimum"_a, nb::call_guard<Computing>());
   module.def("write_groups", &write, "groups"_a, "path"_a, "spectrum"_a.none(), "overwrite"_a,
              nb::call_guard<Computing>());
   module.def("expected_masses", &expected_masses, "config"_a, "header"_a, "masses"_a);

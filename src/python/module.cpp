@@ -12,7 +12,8 @@ NB_MODULE(_core, module) {
   nb::exception<maki::DeviceError>(module, "DeviceError", error);
   module.attr("version") = MAKI_VERSION;
   module.attr("backend") = maki::backend_name();
-  module.def("version_text", &maki::version_text, "Version, commit, backend, compiler and libraries, as maki --version.");
+  module.def("version_text", &maki::version_text,
+             "Version, commit, backend, compiler and libraries, as maki --version.");
   bind_units(module);
   bind_snapshot(module);
   bind_files(module);

@@ -57,12 +57,15 @@ void write_image_file(const Snapshot& set, const std::string& path, int pixels, 
 
 void bind_products(nb::module_& module) {
   nb::class_<PowerTable>(module, "Power", "A power spectrum, by bin; shot noise is not taken off.")
-      .def_prop_ro("k", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).k, t); },
-                   "Wave numbers, radians per length unit: the means over the modes of the bins.")
-      .def_prop_ro("power", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).power, t); },
-                   "P(k), length unit^3.")
-      .def_prop_ro("modes", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).modes, t); },
-                   "Fourier modes in the bin.")
+      .def_prop_ro(
+          "k", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).k, t); },
+          "Wave numbers, radians per length unit: the means over the modes of the bins.")
+      .def_prop_ro(
+          "power", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).power, t); },
+          "P(k), length unit^3.")
+      .def_prop_ro(
+          "modes", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).modes, t); },
+          "Fourier modes in the bin.")
       .def_ro("shot_noise", &PowerTable::shot_noise, "P of a random distribution of these particles.")
       .def_ro("mesh", &PowerTable::mesh)
       .def_ro("growth", &PowerTable::growth, "Linear growth factor, 1 today; 0 where unknown.")

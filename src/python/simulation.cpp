@@ -125,10 +125,12 @@ void bind_simulation(nb::module_& module) {
                (result.stopped_by.empty() ? "" : ", stopped by " + result.stopped_by) + ">";
       });
   nb::class_<AnyRun>(module, "Run")
-      .def("begin", [](AnyRun& run) { run.on_device().begin(); }, nb::call_guard<Computing>())
+      .def(
+          "begin", [](AnyRun& run) { run.on_device().begin(); }, nb::call_guard<Computing>())
       .def("long_step", &long_step, "until"_a)
-      .def("stop", [](AnyRun& run, const std::string& why) { run.on_device().stop(why); }, "reason"_a,
-           nb::call_guard<Computing>())
+      .def(
+          "stop", [](AnyRun& run, const std::string& why) { run.on_device().stop(why); }, "reason"_a,
+          nb::call_guard<Computing>())
       .def("finish", &AnyRun::finish, nb::call_guard<Computing>())
       .def("snapshot", &snapshot)
       .def("messages", &AnyRun::messages)

@@ -16,8 +16,8 @@ namespace {
 
 std::string describe(const UnitSystem& units) {
   if (pure_numbers(units)) return "<maki.Units: pure numbers>";
-  return fmt::format("<maki.Units: {}, {}, {}>", unit_name(units, Dimension::kLength), unit_name(units, Dimension::kMass),
-                     unit_name(units, Dimension::kVelocity));
+  return fmt::format("<maki.Units: {}, {}, {}>", unit_name(units, Dimension::kLength),
+                     unit_name(units, Dimension::kMass), unit_name(units, Dimension::kVelocity));
 }
 
 std::string describe(const Snapshot& set) {
@@ -64,7 +64,25 @@ void put(std::vector<std::array<T, 3>>& into, const Vectors<double>& from, const
 template <class T, class Given>
 void put(std::vector<T>& into, const Given& from, const char* name) {
   require_length(from.shape(0), into.size(), name);
-  std::transform(from.data(), from.data() + into.size(), into.begin(), [](auto value) { return static_cast<T>(value); });
+  std::transform(from.data(), from.data() + into.size(), into.begin(),
+                 [](auto value) { return static_cast<T>(value); });
+}
+
+// Which one comes first, and so on. Ids are mostly n numbers in a row; then each says its place.
+std::vector<std::size_t> order_of(const std::vector<std::uint64_t>& ids) {
+  std::vector<std::size_t> order(ids.size(), ids.size());
+  if (ids.empty()) return order;
+  const std::uint64_t least = *std::min_element(ids.begin(), ids.end());
+  bool in_a_row = true;
+  for (std::size_t i = 0; i < ids.size() && in_a_row; ++i) {
+    const std::uint64_t place = ids[i] - least;
+    in_a_row = place < ids.size() && order[place] == ids.size();
+    if (in_a_row) order[place] = i;
+  }
+  if (in_a_row) return order;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return ids[a] < ids[b]; });
+  return order;
 }
 
 template <class T>
@@ -86,9 +104,7 @@ Snapshot checked(Snapshot set, std::vector<std::string>& notes) {
 }
 
 void sort_by_id(Snapshot& set) {
-  std::vector<std::size_t> order(set.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return set.ids[a] < set.ids[b]; });
+  const std::vector<std::size_t> order = order_of(set.ids);
   set.positions = reordered(set.positions, order);
   set.velocities = reordered(set.velocities, order);
   set.masses = reordered(set.masses, order);
@@ -100,12 +116,13 @@ void bind_units(nb::module_& module) {
     return [dimension](const UnitSystem& units) { return unit_name(units, dimension); };
   };
   nb::class_<UnitSystem>(module, "Units", "What the numbers of a set are in; 1 everywhere and without h: pure numbers.")
-      .def("__init__",
-           [](UnitSystem* self, double length, double mass, double velocity, bool with_h) {
-             new (self) UnitSystem{length, mass, velocity, with_h};
-           },
-           "length_cgs"_a = UnitSystem{}.length_cgs, "mass_cgs"_a = UnitSystem{}.mass_cgs,
-           "velocity_cgs"_a = UnitSystem{}.velocity_cgs, "with_h"_a = true)
+      .def(
+          "__init__",
+          [](UnitSystem* self, double length, double mass, double velocity, bool with_h) {
+            new (self) UnitSystem{length, mass, velocity, with_h};
+          },
+          "length_cgs"_a = UnitSystem{}.length_cgs, "mass_cgs"_a = UnitSystem{}.mass_cgs,
+          "velocity_cgs"_a = UnitSystem{}.velocity_cgs, "with_h"_a = true)
       .def_rw("length_cgs", &UnitSystem::length_cgs, "The unit of length in cm.")
       .def_rw("mass_cgs", &UnitSystem::mass_cgs, "The unit of mass in g.")
       .def_rw("velocity_cgs", &UnitSystem::velocity_cgs, "The unit of velocity in cm/s.")
@@ -133,12 +150,13 @@ void bind_snapshot(nb::module_& module) {
       .def_rw("units", &SnapshotHeader::units)
       .def("newton", &SnapshotHeader::newton, "Newton's constant as it holds for the set.");
   nb::class_<Snapshot>(module, "Snapshot", nb::dynamic_attr(), "A set of particles at one time.")
-      .def("__init__",
-           [](Snapshot* self, const Vectors<double>& positions, const Vectors<double>& velocities,
-              const Numbers<double>& masses, const Ids& ids, const SnapshotHeader& header) {
-             new (self) Snapshot(make_snapshot(positions, velocities, masses, ids, header));
-           },
-           "positions"_a, "velocities"_a, "masses"_a, "ids"_a = nb::none(), "header"_a)
+      .def(
+          "__init__",
+          [](Snapshot* self, const Vectors<double>& positions, const Vectors<double>& velocities,
+             const Numbers<double>& masses, const Ids& ids, const SnapshotHeader& header) {
+            new (self) Snapshot(make_snapshot(positions, velocities, masses, ids, header));
+          },
+          "positions"_a, "velocities"_a, "masses"_a, "ids"_a = nb::none(), "header"_a)
       .def_rw("header", &Snapshot::header)
       .def_prop_rw(
           "positions", [](nb::handle_t<Snapshot> s) { return view(nb::cast<Snapshot&>(s).positions, s); },

@@ -94,10 +94,10 @@ SetForces reference_forces(const Prepared& run, const Frame& frame, const std::v
   const std::vector<double> masses(run.initial.masses.begin(), run.initial.masses.end());
   const Softening kind = run.config.gravity.softening_kind;
   const double softening = force_law(run.config, run.units).softening;
-  ReferenceForces sums = frame.periodic ? ewald_reference_of_parts(positions, masses, targets,
-                                                                   {.kind = kind, .softening = softening}, whole_set)
-                                        : direct_reference_of_parts(positions, masses, targets, {kind, softening},
-                                                                    whole_set);
+  ReferenceForces sums =
+      frame.periodic
+          ? ewald_reference_of_parts(positions, masses, targets, {.kind = kind, .softening = softening}, whole_set)
+          : direct_reference_of_parts(positions, masses, targets, {kind, softening}, whole_set);
   return {std::move(sums.acceleration), std::move(sums.potential)};
 }
 
@@ -110,8 +110,7 @@ void to_run_units(const Frame& frame, SetForces& forces) {
 
 void check_method(ForceMethod method, bool periodic) {
   if (method == ForceMethod::kDirect && periodic) {
-    throw Error("direct sums are for isolated sets", "this one is a periodic box",
-                "use Ewald's, over all images");
+    throw Error("direct sums are for isolated sets", "this one is a periodic box", "use Ewald's, over all images");
   }
   if (method == ForceMethod::kEwald && !periodic) {
     throw Error("Ewald's sum is for periodic boxes", "this set is isolated", "use the direct sum");
@@ -126,8 +125,8 @@ SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<s
   const std::vector<Vector3> all = in_sides(frame, run.initial.positions);
   std::vector<Vector3> places;
   for (const std::size_t target : targets) places.push_back(all[target]);
-  SetForces forces = method == ForceMethod::kRun ? select(run_forces(run, frame), targets)
-                                                 : reference_forces(run, frame, places);
+  SetForces forces =
+      method == ForceMethod::kRun ? select(run_forces(run, frame), targets) : reference_forces(run, frame, places);
   to_run_units(frame, forces);
   return forces;
 }
@@ -197,8 +196,7 @@ SetForces forces_at(Prepared run, ForceMethod method, const std::vector<std::arr
   const Frame frame = make_frame(run.initial.header, run.side, run.centre);
   check_method(method, frame.periodic);
   const bool exact = method != ForceMethod::kRun || run.config.gravity.method == Method::kDirect;
-  SetForces forces =
-      exact ? reference_forces(run, frame, in_sides(frame, points)) : run_forces_at(run, frame, places);
+  SetForces forces = exact ? reference_forces(run, frame, in_sides(frame, points)) : run_forces_at(run, frame, places);
   to_run_units(frame, forces);
   return forces;
 }

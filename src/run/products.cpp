@@ -150,8 +150,7 @@ void write_power_of(const Communicator& ranks, const DeviceSet& set, int cells, 
 
 std::vector<float> picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given) {
   std::vector<float> density;
-  if (set.here())
-    density = relative_density(particles_a_pixel(ranks, set, projection_options(given, set.frame.side)));
+  if (set.here()) density = relative_density(particles_a_pixel(ranks, set, projection_options(given, set.frame.side)));
   return set.sites ? from_place_of(set, density) : density;
 }
 

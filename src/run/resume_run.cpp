@@ -170,8 +170,8 @@ std::unique_ptr<FiledRun> FiledRun::resume(const std::string& directory, const s
   const RunPlace place{ranks, *run->ring_.sites};
   at_all_sites(*run->ring_.sites, [&] {
     make_ready(ready, config, place);
-    run->files_.emplace(files_of(ready.run, ready.info, options),
-                        provenance(to_toml(ready.run.config), device_text()), ready.run, place);
+    run->files_.emplace(files_of(ready.run, ready.info, options), provenance(to_toml(ready.run.config), device_text()),
+                        ready.run, place);
   });
   RunProducts& files = *run->files_;
   files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,

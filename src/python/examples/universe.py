@@ -66,6 +66,7 @@ for one, label in ((power_then, "z = 49"), (power, "z = 0")):
     axes[0, 1].loglog(one.k, one.power, label=label)
 axes[0, 1].axhline(power.shot_noise, color="grey", lw=0.8, ls=":", label="shot noise")
 axes[0, 1].set(title="power spectrum", xlabel="k, h/Mpc", ylabel="P(k), (Mpc/h)$^3$")
+axes[0, 1].xaxis.set_minor_formatter("")
 axes[0, 1].legend()
 
 mass = np.logspace(10.5, 14.5, 17)
