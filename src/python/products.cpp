@@ -24,33 +24,27 @@ PowerTable power(const Snapshot& set, int mesh, const std::optional<std::string>
   return table;
 }
 
-PictureOptions options_of(int pixels, int axis, double width, double depth, const LoadedSet& loaded) {
-  PictureOptions options;
-  options.pixels = pixels;
-  options.axis = axis;
-  options.width = width > 0 || loaded.frame().periodic ? width : loaded.frame().side / 2;
-  options.depth = depth;
+PictureOptions fitted(PictureOptions options, const LoadedSet& loaded) {
+  if (options.width == 0 && !loaded.frame().periodic) options.width = loaded.frame().side / 2;  // where the set lies
   return options;
 }
 
-nb::object image(const Snapshot& set, int pixels, int axis, double width, double depth) {
+nb::object image(const Snapshot& set, const PictureOptions& options) {
   std::vector<float> density;
   {
     const Computing computing;
     const LoadedSet loaded = load(set);
-    density = picture_of(loaded.ranks(), loaded.set(), options_of(pixels, axis, width, depth, loaded));
+    density = picture_of(loaded.ranks(), loaded.set(), fitted(options, loaded));
   }
-  if (density.empty()) return nb::none();
-  const auto side = static_cast<std::size_t>(pixels);
+  if (density.empty()) return nb::none();  // on ranks above 0
+  const auto side = static_cast<std::size_t>(options.pixels);
   return array_of<float>(std::move(density), {side, side});
 }
 
-void write_image_file(const Snapshot& set, const std::string& path, int pixels, int axis, double width, double depth,
-                      bool overwrite) {
+void write_image_file(const Snapshot& set, const std::string& path, const PictureOptions& options, bool overwrite) {
   const Computing computing;
   const LoadedSet loaded = load(set);
-  write_picture_of(loaded.ranks(), loaded.set(), options_of(pixels, axis, width, depth, loaded), path,
-                   loaded.provenance(), overwrite);
+  write_picture_of(loaded.ranks(), loaded.set(), fitted(options, loaded), path, loaded.provenance(), overwrite);
 }
 
 }  // namespace
@@ -71,8 +65,14 @@ void bind_products(nb::module_& module) {
       .def_ro("growth", &PowerTable::growth, "Linear growth factor, 1 today; 0 where unknown.")
       .def_ro("length_unit", &PowerTable::length_unit);
   module.def("power", &power, "set"_a, "mesh"_a, "path"_a.none(), "overwrite"_a);
-  module.def("image", &image, "set"_a, "pixels"_a, "axis"_a, "width"_a, "depth"_a);
-  module.def("write_image", &write_image_file);
+  nb::class_<PictureOptions>(module, "PictureOptions")
+      .def(nb::init<>())
+      .def_rw("pixels", &PictureOptions::pixels)
+      .def_rw("axis", &PictureOptions::axis)
+      .def_rw("width", &PictureOptions::width)
+      .def_rw("depth", &PictureOptions::depth);
+  module.def("image", &image, "set"_a, "options"_a);
+  module.def("write_image", &write_image_file, "set"_a, "path"_a, "options"_a, "overwrite"_a);
 }
 
 }  // namespace maki::python

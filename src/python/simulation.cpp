@@ -1,6 +1,8 @@
 // Runs, step by step.
 #include "src/simulation/simulation.hpp"
 
+#include <fmt/format.h>
+
 #include "kernels/device/device.hpp"
 #include "src/python/bind.hpp"
 #include "src/run/filed_run.hpp"
@@ -107,10 +109,14 @@ Snapshot snapshot(AnyRun& run) {
 }  // namespace
 
 void bind_simulation(nb::module_& module) {
-  nb::class_<EnergyReport>(module, "Energy", "In mass velocity^2, physical; without escapers.")
+  nb::class_<EnergyReport>(module, "Energy", "In mass unit velocity unit^2; potential: sum m phi / (2 a).")
       .def_ro("kinetic", &EnergyReport::kinetic)
       .def_ro("potential", &EnergyReport::potential)
-      .def_ro("error", &EnergyReport::error, "Of the energy, or of the Layzer-Irvine equation, relative.");
+      .def_ro("error", &EnergyReport::error, "Of the energy, or of the Layzer-Irvine equation, relative.")
+      .def("__repr__", [](const EnergyReport& e) {
+        return fmt::format("<maki.Energy: kinetic {:.6g}, potential {:.6g}, error {:.2e}>", e.kinetic, e.potential,
+                           e.error);
+      });
   nb::class_<RunResult>(module, "Result", "What a run came to.")
       .def_ro("stopped_by", &RunResult::stopped_by, "'' where the end was reached.")
       .def_ro("time", &RunResult::time, "Scale factor, or time.")
@@ -121,8 +127,8 @@ void bind_simulation(nb::module_& module) {
       .def_ro("energy", &RunResult::energy, "The last one computed, or None.")
       .def_ro("worst_energy_error", &RunResult::worst_energy_error)
       .def("__repr__", [](const RunResult& result) {
-        return "<maki.Result: " + std::to_string(result.steps) + " steps" +
-               (result.stopped_by.empty() ? "" : ", stopped by " + result.stopped_by) + ">";
+        return fmt::format("<maki.Result: {} steps{}>", result.steps,
+                           result.stopped_by.empty() ? "" : ", stopped by " + result.stopped_by);
       });
   nb::class_<AnyRun>(module, "Run")
       .def(

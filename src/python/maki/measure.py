@@ -59,19 +59,24 @@ def write_power(path, snapshot, mesh=0, overwrite=False):
     return _core.power(snapshot, mesh, os.fspath(path), overwrite)
 
 
-def axis_of(axis):
+def picture_options(pixels, axis, width, depth):
     if axis not in AXES:
         raise _core.Error(f"axis is {axis!r}: give 'x', 'y' or 'z'")
-    return AXES[axis]
+    if not (16 <= pixels <= 16384 and width >= 0 and depth >= 0):
+        raise _core.Error(f"a picture of {pixels} pixels, {width:g} wide and {depth:g} deep: give 16 to 16384 pixels a side, "
+                          "and lengths of 0 or more")
+    options = _core.PictureOptions()
+    options.pixels, options.axis, options.width, options.depth = pixels, AXES[axis], width, depth
+    return options
 
 
 def image(snapshot, pixels=1024, axis="z", width=0., depth=0.):
     """The projected density in units of its mean, pixels x pixels, seen along an axis: the first of the two others (x, y, z)
     runs along rows, the second upwards (matplotlib: origin="lower"). `width` of the part about the middle that is shown and
     `depth` of the slab are in length units; 0: all."""
-    return _core.image(snapshot, pixels, axis_of(axis), width, depth)
+    return _core.image(snapshot, picture_options(pixels, axis, width, depth))
 
 
 def write_image(path, snapshot, pixels=1024, axis="z", width=0., depth=0., overwrite=False):
     """The same as PNG with a colour bar and a scale, as maki image draws it."""
-    _core.write_image(snapshot, os.fspath(path), pixels, axis_of(axis), width, depth, overwrite)
+    _core.write_image(snapshot, os.fspath(path), picture_options(pixels, axis, width, depth), overwrite)

@@ -19,7 +19,8 @@ class Simulation:
 
     Nothing is written unless `files` is true: then all that `maki run` writes goes into run.output_directory. `for state in
     simulation` makes a step at a time, up to where momenta and positions can be of one time, and gives the simulation itself
-    back; evolve() makes as many as are needed. Between steps the particles are in .positions, .velocities, .masses and .ids,
+    back; evolve() makes as many as are needed. A run of isolated particles that are there has no end unless end_time gives
+    one. Between steps the particles are in .positions, .velocities, .masses and .ids,
     in the order of their ids, and .snapshot() is all of it.
     """
 
@@ -28,7 +29,7 @@ class Simulation:
             if files:
                 raise _core.Error("a run with files begins with a file: maki.write() the set, and give "
                                   "initial={'kind': 'file', 'file': its name}")
-            self.configuration = for_set(source, config, keys, ends_of(source))
+            self.configuration = for_set(source, config, keys, ends_of(source) if config is None else ())
             self._begin(_core.run_in_memory(self.configuration.core, source))
         elif files:
             self.configuration = Configuration(source, **keys)
@@ -136,7 +137,7 @@ class Simulation:
 
 
 def ends_of(snapshot):
-    """A run of particles that are there has no end of its own, but for today's."""
+    """A run of isolated particles that are there has no end where none is given."""
     return ["time.end_time=1e300"] if not snapshot.header.comoving else []
 
 
