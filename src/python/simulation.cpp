@@ -25,10 +25,12 @@ class AnyRun {
  public:
   // Both on the device that has been selected.
   explicit AnyRun(std::unique_ptr<FiledRun> run) : device_(run->device()), filed_(std::move(run)) {}
-  explicit AnyRun(Prepared run) : device_(device_of(run.config)) {
+  AnyRun(Prepared run, const Admission& admission) : device_(device_of(run.config)) {
     listener_ = std::make_unique<Listener>();
-    for (const std::string& note : run.notes) listener_->message(note);
-    const SimulationOptions options = simulation_options(run);
+    for (const auto& notes : {run.notes, admission.notes})
+      for (const std::string& note : notes) listener_->message(note);
+    SimulationOptions options = simulation_options(run);
+    if (!run.config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
     stream_.emplace();
     simulation_.emplace(*stream_, std::move(run.initial), options, timeline_of(run), *listener_,
                         RunPlace{Communicator::world()});
@@ -63,14 +65,25 @@ FiledRun::Options options_of(bool quiet) {
   return options;
 }
 
+std::uint64_t particles_of_all(const Snapshot& set, const Communicator& ranks) {
+  std::uint64_t particles = set.size();
+  ranks.sum({&particles, 1});
+  return particles;
+}
+
 std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set) {
   const Computing computing;
+  const Communicator ranks = Communicator::world();
   use_device(config);
-  if (!set) return std::make_unique<AnyRun>(prepare(config));
+  if (!set) {
+    const Admission admission = admit(config, ranks);
+    return std::make_unique<AnyRun>(prepare(config), admission);
+  }
+  const Admission admission = admit(config, ranks, particles_of_all(*set, ranks));
   std::vector<std::string> notes;
-  Prepared run = prepare(config, checked(*set, notes), Communicator::world());
+  Prepared run = prepare(config, checked(*set, notes), ranks);
   run.notes.insert(run.notes.begin(), notes.begin(), notes.end());
-  return std::make_unique<AnyRun>(std::move(run));
+  return std::make_unique<AnyRun>(std::move(run), admission);
 }
 
 std::unique_ptr<AnyRun> run_with_files(const Config& config, bool quiet) {

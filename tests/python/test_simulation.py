@@ -160,3 +160,11 @@ def test_runs_with_other_numbers_of_threads():
     one.evolve()
     two.evolve()
     numpy.testing.assert_allclose(one.positions, two.positions, atol=1e-5)
+
+
+def test_a_run_that_does_not_fit_is_refused_before_it_begins():
+    with pytest.raises(maki.Error, match="memory"):
+        maki.Simulation(particles_per_side=8192, box={"size": 100})
+    with pytest.raises(maki.Error, match="memory"):
+        maki.run(particles_per_side=8192, box={"size": 100}, quiet=True)
+    assert maki.Simulation(**SPHERE, end_time=0.01).evolve().ended
