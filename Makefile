@@ -118,7 +118,7 @@ ifeq ($(BACKEND),cuda)
   GENCODE := $(if $(ON_MODEL),,$(foreach a,$(CODE),-gencode arch=compute_$(a),code=sm_$(a))) \
              -gencode arch=compute_$(lastword $(CODE)),code=compute_$(lastword $(CODE))
   NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
-               -Xcompiler -fopenmp,-Wall,-Wextra,-fPIC -diag-suppress 186 -t 2
+               -Xcompiler -fopenmp,-Wall,-Wextra,-fPIC,-fno-semantic-interposition -diag-suppress 186 -t 2
   # A toolkit or NCCL of the distribution lies where compilers look anyway; named, it hides the C++ library's own headers.
   isystem = $(addprefix -isystem ,$(filter-out /usr/include /usr/local/include,$(patsubst %/,%,$1)))
   CXXFLAGS += $(call isystem,$(CUDA_ROOT)/include) -DMAKI_BACKEND_CUDA=1

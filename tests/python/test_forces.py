@@ -97,3 +97,15 @@ def test_bad_particles_are_found(sphere):
     bad.masses[7] = -1
     with pytest.raises(maki.Error, match="the given particles"):
         maki.forces(bad, softening=SOFTENING)
+
+
+def test_a_box_in_units_of_its_own():
+    header = maki.Header()
+    header.box_size, header.gravitational_constant, header.omega0, header.hubble = 1., 1., 1., 1.
+    two = maki.snapshot([[.5, .5, .5], [.9, .1, .2]], numpy.zeros((2, 3)), [1., 1e-9], header=header)
+    acceleration, potential = maki.forces(two, [[.52, .5, .5], [.5, .5, .48]], method="ewald", softening=1e-4)
+    numpy.testing.assert_allclose(acceleration, [[-2500, 0, 0], [0, 0, 2500]], atol=0.2)  # and 4 pi / 3 of the mean density
+    many = maki.snapshot(numpy.random.default_rng(7).uniform(size=(1000, 3)), numpy.zeros((1000, 3)), 1e-3, header=header)
+    points = numpy.random.default_rng(8).uniform(size=(50, 3))
+    exact, _ = maki.forces(many, points, method="ewald")
+    assert numpy.median(relative(maki.forces(many, points)[0], exact)) < 1e-3
