@@ -12,6 +12,14 @@ BOX = dict(particles_per_side=16, box={"size": "30 Mpc/h"}, deterministic=True)
 SPHERE = dict(run={"kind": "isolated"}, initial={"kind": "plummer"}, particles=500, truncation_radius=5., softening=0.02)
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Counts as in a terminal, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_a_run_in_memory_is_that_of_the_files(tmp_path):
     settings = dict(BOX, end_redshift=20, image=False, power_spectrum=False)
     result = maki.run(quiet=True, output_directory=tmp_path / "run", **settings)
@@ -114,7 +122,7 @@ def test_signals_stop_a_run_with_a_restart(tmp_path, name):
 
 
 def test_ctrl_c_while_a_step_is_computed():
-    simulation = maki.Simulation(**SPHERE, end_time=1000)
+    simulation = maki.Simulation(**SPHERE, end_time=1000, max_step=0.01)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
