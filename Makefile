@@ -8,6 +8,7 @@
 #                   (BUNDLE_WITHOUT="libcufft ..." leaves out libraries that are there already)
 #   make wan        the wide-area library alone: build/libmaki_wan.a, and what to link with it    make test-wan  its tests
 #   make deps       install what is missing with apt    make deps-cuda   get a CUDA toolkit without root
+#   make python     the Python module for PYTHON=python3, as `pip install .` has it made (docs/python.md)    make test-python  its tests
 #   make install    PREFIX=/usr/local: maki, the wide-area library with its headers, configurations, pages; DESTDIR for packagers
 #   make cuda-check compile and link everything with nvcc for all architectures, and see the binary refuse a machine without a GPU
 #   make fuzz       the parsers of the wide-area module under clang's libFuzzer, RUNS=1000000 inputs each; then its protocols
@@ -88,8 +89,12 @@ ISA_scalar := -Wno-psabi
 isa_maths   = $(if $(filter kernels/tree/walk_%,$1),-ffp-contract=off,-ffast-math)
 isa_flags   = $(if $(findstring kernels/,$1),$(foreach i,avx512 avx2 scalar,$(if $(filter %_$i.cpp,$1),$(ISA_$i) $(isa_maths))))
 
-# What a file gets besides: the constants for tests, MPI, its instruction set, the modelled GPU.
-own_flags = $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter tests/gpu_model/%,$1),$(MODEL_FLAGS)) $(if $(filter tests/wan/mpw/%,$1),-Iwan/net) $(if $(filter host/%,$1),$(MPI)) $(isa_flags)
+# Of objects that the Python module is linked from too. Calls within a file are inlined as in a program.
+PIC := -fPIC -fno-semantic-interposition
+in_module = $(filter kernels/% host/% wan/% src/%,$1)
+
+# What a file gets besides: position-independent code, the constants for tests, MPI, its instruction set, the modelled GPU.
+own_flags = $(if $(in_module),$(PIC)) $(if $(filter tests/%,$1),$(DEFINES)) $(if $(filter tests/gpu_model/%,$1),$(MODEL_FLAGS)) $(if $(filter tests/wan/mpw/%,$1),-Iwan/net) $(if $(filter host/%,$1),$(MPI)) $(if $(filter src/python/%,$1),-fvisibility=hidden $(PYTHON_CFLAGS)) $(isa_flags)
 
 # In a bundle the libraries lie in lib/, beside the programs' bin/; an old-style path, so that it serves their libraries too.
 RPATH    := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
@@ -113,7 +118,7 @@ ifeq ($(BACKEND),cuda)
   GENCODE := $(if $(ON_MODEL),,$(foreach a,$(CODE),-gencode arch=compute_$(a),code=sm_$(a))) \
              -gencode arch=compute_$(lastword $(CODE)),code=compute_$(lastword $(CODE))
   NVCCFLAGS := -std=c++20 -O3 -lineinfo -ftz=true $(GENCODE) -I. -I$(OBJ)/generated $(if $(STRICT),-Werror all-warnings) \
-               -Xcompiler -fopenmp,-Wall,-Wextra -diag-suppress 186 -t 2
+               -Xcompiler -fopenmp,-Wall,-Wextra,-fPIC,-fno-semantic-interposition -diag-suppress 186 -t 2
   # A toolkit or NCCL of the distribution lies where compilers look anyway; named, it hides the C++ library's own headers.
   isystem = $(addprefix -isystem ,$(filter-out /usr/include /usr/local/include,$(patsubst %/,%,$1)))
   CXXFLAGS += $(call isystem,$(CUDA_ROOT)/include) -DMAKI_BACKEND_CUDA=1
@@ -138,7 +143,7 @@ endif
 find_sources = $(sort $(shell find $1 \( -name '*.cpp' -o -name '*.cu' \) 2>/dev/null))
 OTHER_BACKEND := $(if $(filter cuda,$(BACKEND)),%_cpu.cpp,%_cuda.cu) $(if $(filter yes,$(NCCL)),%/nccl_none.cpp,%/nccl_cuda.cu)
 MAIN    := src/main.cpp
-LIBRARY := $(filter-out $(MAIN) $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
+LIBRARY := $(filter-out $(MAIN) src/python/% $(OTHER_BACKEND),$(call find_sources,kernels host wan src))
 TESTS   := $(filter-out $(OTHER_BACKEND) tests/gpu_model/% tests/testbed/% tests/wan/% %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
 # Tests that need ranks, and what they share (*_ranks.cpp, with main_ranks.cpp): run under mpirun by tests/run_all.sh.
 RANK_TESTS := $(filter %_ranks_test.cpp %_ranks.cpp,$(call find_sources,tests))
@@ -156,15 +161,16 @@ BENCH_PROGRAMS := $(patsubst bench/%.cpp,$(BUILD)/%,$(filter bench/bench_%.cpp,$
 BENCH_PARTS    := $(filter-out bench/bench_% $(OTHER_BACKEND),$(BENCHES))
 
 include tests/gpu_model/rules.mk
+include src/python/rules.mk
 
-.PHONY: FORCE all benches run test test-full test-gpu-model docs test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check install clean
+.PHONY: FORCE all benches run test test-full test-python test-gpu-model docs test-wan wan bench bundle bundle-check deps deps-cuda cuda-check sass-check install clean
 all: $(BUILD)/maki
 benches: $(BENCH_PROGRAMS)
 
 # make run and make test do everything on a fresh machine: the packages first, then themselves again with them.
 ifneq (,$(if $(DEPS_DONE),,$(MISSING))$(GET_TOOLKIT))
 test-gpu-model test-gpu-model-full: $(if $(MISSING),deps) $(GET_TOOLKIT)
-run test test-full test-wan wan bench bundle bundle-check: $(if $(MISSING),deps) $(GET_TOOLKIT)
+run test test-full test-python test-wan wan bench bundle bundle-check: $(if $(MISSING),deps) $(GET_TOOLKIT)
 	@$(MAKE) --no-print-directory DEPS_DONE=yes $(if $(GET_TOOLKIT),BACKEND=cuda) $@
 else
 run: $(BUILD)/maki
@@ -177,11 +183,14 @@ test-full: export MAKI_TEST_RANKS ?= 1 2 3 4 7 8
 
 # The last line reads "N passed, N failed" (", N skipped" may follow).
 test: $(TEST_PROGRAMS) $(BUILD)/maki
-	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1 --gtest_filter='-Full*'
+	@$(WITH_PYTHON) bash tests/run_all.sh "$(TEST_PROGRAMS) $(PYTHON_TESTS)" --gtest_brief=1 --gtest_filter='-Full*'
 
 test-full: $(TEST_PROGRAMS) $(BUILD)/maki
 	@$(if $(and $(NVCC),$(filter cpu,$(BACKEND))),$(MAKE) --no-print-directory test-gpu-model-full)
-	@bash tests/run_all.sh "$(TEST_PROGRAMS)" --gtest_brief=1
+	@$(WITH_PYTHON) bash tests/run_all.sh "$(TEST_PROGRAMS) $(PYTHON_TESTS)" --gtest_brief=1
+
+test-python:
+	@$(WITH_PYTHON) bash tests/run_all.sh "$(PYTHON_TESTS)"
 
 test-wan: $(BUILD)/tests_wan
 	@bash tests/run_all.sh "$<" --gtest_brief=1 --gtest_filter='-Full*'

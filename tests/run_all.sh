@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Usage: run_all.sh "PROGRAM ..." [ARGUMENT ...]   Runs each test program with the arguments and sums up; the last line
 # reads "N passed, N failed" (", N skipped" may follow). A program named tests_ranks is run alone and under mpirun, for
-# each number of ranks in MAKI_TEST_RANKS (1 3 8). MAKI_TEST_SHARDS=n: the program named tests runs as n parts side by side.
+# each number of ranks in MAKI_TEST_RANKS (1 3 8). MAKI_TEST_SHARDS=n: the program named tests runs as n parts side by side. What
+# lies in tests/ is a script (tests/python/run).
 set -uo pipefail
 programs=$1; shift
 passed=0 failed=0 skipped=0 status=0
@@ -44,6 +45,7 @@ run_parts() {  # N NAME COMMAND...
 
 for program in $programs; do
   name=$(basename "$program")
+  if [[ $program == tests/* ]]; then run "$program" "$program"; continue; fi
   if [ "$name" = tests ] && [ "${MAKI_TEST_SHARDS:-1}" -gt 1 ]; then
     run_parts "$MAKI_TEST_SHARDS" "$name" "$program" "$@"; continue
   fi

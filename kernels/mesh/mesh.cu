@@ -30,10 +30,10 @@ std::size_t MeshSolver::bytes() const {
 }
 
 // Masses in cells are density / m^3, which normalises the transforms there and back.
-void MeshSolver::density(const Stream& stream, const MassUnit& unit) {
+void MeshSolver::density(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit) {
   separate_ = options_.interlacing != Interlacing::kNone;
   clock_.begin(stream);
-  storage_->assign(stream, particles_, n_, unit, mesh_.data(), separate_ ? scratch_.data() : nullptr);
+  storage_->assign(stream, particles, n, unit, mesh_.data(), separate_ ? scratch_.data() : nullptr);
   clock_.end(stream, &MeshPhases::assign);
   in_cells_ = true;
 }
@@ -142,9 +142,19 @@ void MeshSolver::long_range(const Stream& stream, const SourceParticle* particle
   n_ = n;
   has_lone_ = lone_.is_in(unit);
   if (has_lone_) lone_.find(stream, particles, n, unit, *storage_);
-  density(stream, unit);
+  density(stream, particles, n, unit);
   forces(stream, acceleration, potential_out);
   self_force_.subtract(stream, particles, n, unit, acceleration);
+}
+
+void MeshSolver::long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
+                               VectorView acceleration, float* potential_out) {
+  const MassUnit unit =
+      choose_mass_unit(stream, options_.assignment, options_.cells, sources.particles, sources.n, options_.mass_bits);
+  particles_ = points.particles;
+  n_ = points.n;
+  density(stream, sources.particles, sources.n, unit);
+  forces(stream, acceleration, potential_out);
 }
 
 void MeshSolver::forces(const Stream& stream, VectorView acceleration, float* potential_out) {
@@ -258,6 +268,11 @@ void ParticleMesh::long_range(const Stream& stream, const SourceParticle* partic
 void ParticleMesh::long_range(const Stream& stream, const SourceParticle* particles, std::size_t n,
                               const MassUnit& unit, VectorView acceleration, float* potential) {
   parts_->solver.long_range(stream, particles, n, unit, acceleration, potential);
+}
+
+void ParticleMesh::long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
+                                 VectorView acceleration, float* potential) {
+  parts_->solver.long_range_at(stream, sources, points, acceleration, potential);
 }
 
 void ParticleMesh::measure_phases() { parts_->solver.clock().switch_on(); }

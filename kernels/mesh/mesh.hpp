@@ -70,6 +70,12 @@ double particle_mesh_bytes(const MeshOptions& options, double particles);
 
 class MeshStorage;
 
+// Particles on the device.
+struct MeshParticles {
+  const SourceParticle* particles;
+  std::size_t n;
+};
+
 // Mesh of `cells`^3, on one rank; over many: PencilMesh (host/fft/pencil_mesh.hpp).
 class ParticleMesh {
  public:
@@ -92,6 +98,12 @@ class ParticleMesh {
   // choose_mass_unit() does.
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, VectorView acceleration,
                   float* potential);
+
+  // What the masses of `sources` do at `points`, whose own masses do not count; by point. Where a source stands, its own
+  // cloud is part of the potential, as above, and it pulls itself a little (self_force.hpp). Only of a mesh that one rank
+  // holds whole (not PencilMesh). Waits for the device; throws Error as choose_mass_unit() does.
+  void long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
+                     VectorView acceleration, float* potential);
 
   // Measures the phases of every long_range from here on (a mark in the stream's queue between them).
   void measure_phases();

@@ -243,6 +243,8 @@ class MeshSolver {
   }
   void long_range(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit,
                   VectorView acceleration, float* potential);
+  void long_range_at(const Stream& stream, const MeshParticles& sources, const MeshParticles& points,
+                     VectorView acceleration, float* potential);
 
   const MeshOptions& options() const { return options_; }
   PhaseClock& clock() { return clock_; }
@@ -254,7 +256,7 @@ class MeshSolver {
   int outputs() const { return full() ? 2 : 1; }
   float share() const { return 1.0f / static_cast<float>(outputs()); }
   float* potential_of(int output) { return output ? scratch_.data() : mesh_.data(); }
-  void density(const Stream& stream, const MassUnit& unit);
+  void density(const Stream& stream, const SourceParticle* particles, std::size_t n, const MassUnit& unit);
   void forward(const Stream& stream);
   InfluencePass pass_of(const float* table, int axis, float* out, float* out_shifted, bool last);
   void pass(const Stream& stream, const float* table, int axis, float* out, float* out_shifted, bool last);
@@ -272,7 +274,7 @@ class MeshSolver {
   MeshOptions options_;
   ForceLaw law_;
   std::unique_ptr<MeshStorage> storage_;
-  const SourceParticle* particles_ = nullptr;  // of this call
+  const SourceParticle* particles_ = nullptr;  // at which this call interpolates
   std::size_t n_ = 0;
   DeviceBuffer<float> mesh_{"mesh.density"};     // masses, then their modes, then potentials
   DeviceBuffer<float> scratch_{"mesh.scratch"};  // the shifted mesh, then what is transformed back

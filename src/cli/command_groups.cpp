@@ -8,12 +8,12 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/device_set.hpp"
 #include "src/config/parse.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/group_files.hpp"
 #include "src/run/linear_theory.hpp"
+#include "src/run/loaded_set.hpp"
 
 namespace maki {
 namespace {
@@ -73,6 +73,7 @@ void write_groups(Options given) {
   if (given.output.empty()) given.output = default_output(given.snapshot);
   root_succeeds(ranks, [&] { refuse_existing(given); });
   LoadedSet loaded(given.snapshot, ranks);
+  if (ranks.rank() == 0) print_notes(loaded.notes());
   std::unique_ptr<const MassFunction> expected;
   root_succeeds(ranks, [&] { expected = expected_masses(given, loaded.header()); });
   const auto begin = std::chrono::steady_clock::now();

@@ -6,11 +6,11 @@
 
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/device_set.hpp"
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 #include "src/run/forces.hpp"
+#include "src/run/loaded_set.hpp"
 #include "src/run/setup.hpp"
 
 namespace maki {
@@ -112,6 +112,7 @@ struct PowerArguments {
 
 void write_power(const PowerArguments& given) {
   const LoadedSet loaded(given.snapshot);
+  if (loaded.ranks().rank() == 0) print_notes(loaded.notes());
   const DeviceSet set = loaded.set();
   const int mesh = given.mesh > 0 ? given.mesh : default_power_mesh(particles_of_all(loaded.ranks(), set));
   write_power_of(loaded.ranks(), set, {mesh}, given.output, loaded.provenance(), given.overwrite);
@@ -152,6 +153,7 @@ double length_of(const std::string& text, const SnapshotHeader& header) {
 
 void write_picture(const ImageArguments& given) {
   const LoadedSet loaded(given.snapshot);
+  if (loaded.ranks().rank() == 0) print_notes(loaded.notes());
   const DeviceSet set = loaded.set();
   PictureOptions picture = given.picture;
   picture.axis = given.axis[0] - 'x';

@@ -4,18 +4,14 @@
 #include <optional>
 
 #include "host/comm/communicator.hpp"
-#include "host/comm/job.hpp"
-#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
-#include "src/cli/resume.hpp"
 #include "src/config/parse.hpp"
 #include "src/config/resolve.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 #include "src/run/estimate.hpp"
-#include "src/run/over_sites.hpp"
-#include "src/run/products.hpp"
+#include "src/run/filed_run.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
 
@@ -59,73 +55,13 @@ void print_estimate(const Config& config) {
   if (!problem.empty()) print_lines(stdout, {problem});
 }
 
-// Prepares the initial conditions of this site's slab, on its ranks, once all sites are there.
-void take_share(Prepared& run, const Config& config, sites::Sites& sites, const Communicator& ranks) {
-  const bool unmade = config.run.kind == RunKind::kCosmology && config.initial.kind != InitialKind::kFile;
-  at_all_sites(sites, [&] {
-    if (unmade) run = prepare(config);
-  });
-  keep_own_slab(run, sites, ranks);
-}
-
-// A run that begins. `run` is prepared, without particles over several sites.
-void begin(const Config& config, Prepared run, const Admission& admission, const OpenSites& ring,
-           const Communicator& ranks) {
-  if (ring.sites->count() > 1) take_share(run, config, *ring.sites, ranks);
-  std::optional<RunProducts> files;
-  const RunPlace place{ranks, *ring.sites};
-  at_all_sites(*ring.sites, [&] {
-    files.emplace(run_file_options(run, ring.run, chosen_lines(config)), provenance(to_toml(run.config), device_text()),
-                  run, place);
-  });
-  if (ranks.size() > 1) files->message(describe_ranks(ranks));
-  for (const auto& lines : {ring.describe(), summary(run), admission.notes})
-    for (const std::string& line : lines) files->message(line);
-  pool_watch({{"mesh.", "fft."}});
-  const Stream stream;
-  SimulationOptions options = simulation_options(run);
-  if (!config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
-  Timeline timeline = timeline_of(run);
-  Simulation simulation(stream, std::move(run.initial), options, std::move(timeline), *files, place);
-  const RunResult result = simulation.run();
-  files->finish(result, simulation.timers());
-  files->report();
-  if (const int code = leave_sites(ring, result)) throw CLI::RuntimeError(code);
-}
-
-// Goes on from the restarts in the output directory where there are any. All sites find out together which of both it is.
-void run_or_resume(const RunArguments& given, Config config, const ThisSite& site, const Communicator& ranks) {
-  const std::string directory = config.run.output_directory.value_or("output/" + config.run.name);
-  const RestartsThere there = restarts_or_none(directory, ranks);
-  const bool some = !there.own.empty();
-  std::optional<Config> before;
-  if (some) {
-    before = configuration_of(there.own.back(), given.settings);
-    choose_site(*before, site.name);
-    check_place(there.own.back(), site);
-  }
-  const bool at_once = some && !site.over_sites();
-  const Admission admission = at_once ? Admission() : admit(config, ranks);
-  Prepared run = at_once ? Prepared() : prepare(config, !site.over_sites());
-  if (site.over_sites()) first_slabs(run, site.count);
-  const Offer offer{kRunOrResume, there.run, steps_of(there.own)};
-  const OpenSites ring = open_sites(some ? *before : run.config, site, ranks, offer, announcer(config));
-  if (goes_on(there, ring)) return go_on(std::move(*before), given.settings, there, ring, ranks);
-  begin(config, std::move(run), admission, ring, ranks);
-}
-
 void run_simulation(const RunArguments& given) {
   Config config = load_config(given.config, given.settings);
   if (given.estimate) return print_estimate(config);
-  const ThisSite site = choose_site(config, given.site);
-  const Communicator ranks = Communicator::world();
-  use_device(config);
-  if (given.resume) return run_or_resume(given, std::move(config), site, ranks);
-  const Admission admission = admit(config, ranks);
-  Prepared run = prepare(config, !site.over_sites());
-  if (site.over_sites()) first_slabs(run, site.count);
-  const OpenSites ring = open_sites(run.config, site, ranks, {}, announcer(config));
-  begin(config, std::move(run), admission, ring, ranks);
+  const FiledRun::Options options{.site = given.site};
+  const auto run = given.resume ? FiledRun::resume_or_begin(std::move(config), given.settings, options)
+                                : FiledRun::begin(std::move(config), options);
+  if (const int code = run->run()) throw CLI::RuntimeError(code);
 }
 
 }  // namespace

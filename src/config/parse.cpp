@@ -17,7 +17,7 @@ namespace {
 struct Place {
   std::string where;
   std::string key;
-  bool command_line = false;
+  bool overrides = false;  // it was not given in the file
 };
 
 [[noreturn]] void unknown_key(const Place& place) {
@@ -45,11 +45,11 @@ class Reader {
     }
   }
 
-  void read_override(const std::string& text) {
+  void read_override(const std::string& text, const std::string& from) {
     const auto equals = text.find('=');
-    const Place place{"command line", text.substr(0, equals), true};
+    const Place place{from, text.substr(0, equals), true};
     if (equals == std::string::npos) {
-      throw Error(fmt::format("command line: '{}' is no setting", text), "", "give section.key=value");
+      throw Error(fmt::format("{}: '{}' is no setting", from, text), "", "give section.key=value");
     }
     if (place.key.starts_with("sites.") && place.key.find('.', 6) != std::string::npos)
       return set_site(place, override_value(ValueType::kText, text.substr(equals + 1), place));
@@ -61,9 +61,9 @@ class Reader {
   // command line may make keys of the file meaningless: such a file is still good, to continue a run for example.
   void check_applicable() const {
     bool other_kind = false;
-    for (const auto& [key, place] : given_) other_kind |= place.command_line && key->name == "kind";
+    for (const auto& [key, place] : given_) other_kind |= place.overrides && key->name == "kind";
     for (const auto& [key, place] : given_) {
-      if (key->applies_to(config) || (other_kind && !place.command_line)) continue;
+      if (key->applies_to(config) || (other_kind && !place.overrides)) continue;
       const bool by_run = (key->run_kinds & bit(config.run.kind)) == 0;
       throw Error(fmt::format("{}: {} has no meaning here", place.where, key->path()),
                   by_run ? fmt::format("run.kind is \"{}\"", name_of(config.run.kind))
@@ -89,7 +89,7 @@ class Reader {
     for (const Key& key : config_keys()) {
       if (key.name != place.key) continue;
       if (found != nullptr) {
-        throw Error(fmt::format("command line: '{}' can be {} or {}", place.key, found->path(), key.path()), "",
+        throw Error(fmt::format("{}: '{}' can be {} or {}", place.where, place.key, found->path(), key.path()), "",
                     "give the section too");
       }
       found = &key;
@@ -200,10 +200,11 @@ std::string nearest_key(const std::string& word) {
   return best;
 }
 
-Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides) {
+Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides,
+                    const std::string& from) {
   Reader reader;
   reader.read_table(parse_toml(text, name), name);
-  for (const std::string& override_text : overrides) reader.read_override(override_text);
+  for (const std::string& override_text : overrides) reader.read_override(override_text, from);
   reader.check_applicable();
   try {
     check_sites(reader.config);
@@ -213,9 +214,9 @@ Config parse_config(const std::string& text, const std::string& name, const std:
   return reader.config;
 }
 
-Config load_config(const std::string& path, const std::vector<std::string>& overrides) {
+Config load_config(const std::string& path, const std::vector<std::string>& overrides, const std::string& from) {
   const char* advice = "give the path of a configuration, such as configs/quickstart.toml";
-  return parse_config(read_text(path, advice), path, overrides);
+  return parse_config(read_text(path, advice), path, overrides, from);
 }
 
 }  // namespace maki

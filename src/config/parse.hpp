@@ -12,9 +12,12 @@ namespace maki {
 // text of a value on a command line needs no quotes: box.size=50 Mpc/h. Throws Error on unreadable files, TOML that is
 // none, unknown keys (with the nearest known one), wrong types, values out of range, keys that mean nothing for
 // the kind of run; each names the file and the line, or the override.
-Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+// `from` says in messages where the overrides were given.
+Config load_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                   const std::string& from = "command line");
 // The same from text; `name` stands for the file in messages.
-Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides = {});
+Config parse_config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides = {},
+                    const std::string& from = "command line");
 
 // The known key nearest to `word` by edit distance, as "section.key"; letter case and underscores do not count.
 std::string nearest_key(const std::string& word);

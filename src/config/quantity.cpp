@@ -119,4 +119,46 @@ double in_base(const Quantity& quantity, Dimension dimension, const char* fallba
   return quantity.value * unit->factor;
 }
 
+namespace {
+
+// In cgs; time is that of a length at the velocity.
+double factor_of(const UnitSystem& units, Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kLength: return units.length_cgs;
+    case Dimension::kMass: return units.mass_cgs;
+    case Dimension::kVelocity: return units.velocity_cgs;
+    default: return units.length_cgs / units.velocity_cgs;
+  }
+}
+
+const char* cgs_name(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::kLength: return "cm";
+    case Dimension::kMass: return "g";
+    case Dimension::kVelocity: return "cm/s";
+    default: return "s";
+  }
+}
+
+}  // namespace
+
+std::string unit_name(const UnitSystem& units, Dimension dimension) {
+  if (pure_numbers(units)) return "";
+  const double factor = factor_of(units, dimension);
+  const bool over_h = units.with_h && dimension != Dimension::kVelocity;
+  const auto is_power_of_ten = [](double ratio) {
+    return ratio > 0 && std::abs(std::log10(ratio) - std::round(std::log10(ratio))) < 1e-5;
+  };
+  for (const Unit& unit : kUnits) {
+    if (unit.dimension == dimension && unit.over_h == over_h && std::abs(unit.factor / factor - 1) < 1e-4)
+      return unit.name;
+  }
+  for (const Unit& unit : kUnits) {
+    if (unit.dimension == dimension && dimension == Dimension::kMass && unit.over_h == over_h &&
+        is_power_of_ten(factor / unit.factor))
+      return fmt::format("1e{} {}", std::lround(std::log10(factor / unit.factor)), unit.name);
+  }
+  return fmt::format("{:.4g} {}{}", factor, cgs_name(dimension), over_h ? "/h" : "");
+}
+
 }  // namespace maki

@@ -35,6 +35,9 @@ Quantity parse_quantity(const std::string& text, Dimension dimension);
 // "50 Mpc/h", with the shortest digits that give the same double.
 std::string to_string(const Quantity& quantity);
 
+// A system's unit of length, mass, velocity or time as people write it: "Mpc/h", "1e10 Msun/h", "km/s"; "" for pure numbers.
+std::string unit_name(const UnitSystem& units, Dimension dimension);
+
 // No units at all: lengths, masses and velocities are pure numbers, G = 1.
 inline bool pure_numbers(const UnitSystem& units) { return units.length_cgs == 1 && units.mass_cgs == 1; }
 

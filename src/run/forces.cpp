@@ -1,14 +1,18 @@
 #include "src/run/forces.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "kernels/error.hpp"
 #include "kernels/measure/step_reductions.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
+#include "src/gravity/point_forces.hpp"
 #include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
+#include "src/gravity/reference/target_sums.hpp"
 #include "src/simulation/frame.hpp"
 #include "src/simulation/gravity_field.hpp"
 
@@ -75,31 +79,43 @@ SetForces select(const SetForces& all, const std::vector<std::size_t>& targets) 
   return some;
 }
 
-// Exact forces of the same kind, on the targets alone. Positions keep their double precision.
-SetForces reference_forces(const Prepared& run, const Frame& frame, bool periodic,
-                           const std::vector<std::size_t>& targets) {
-  const Snapshot& set = run.initial;
-  std::vector<Vector3> positions(set.size());
-  for (std::size_t i = 0; i < set.size(); ++i) {
+// Places as fractions of the side, not wrapped.
+std::vector<Vector3> in_sides(const Frame& frame, const std::vector<std::array<double, 3>>& places) {
+  std::vector<Vector3> fractions(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      positions[i][axis] = (set.positions[i][axis] - frame.corner[axis]) / frame.side;
+      fractions[i][axis] = (places[i][axis] - frame.corner[axis]) / frame.side;
     }
   }
-  const std::vector<double> masses(set.masses.begin(), set.masses.end());
+  return fractions;
+}
+
+// Exact forces of the same kind, at the targets alone (in sides). Positions keep their double precision.
+SetForces reference_forces(const Prepared& run, const Frame& frame, const std::vector<Vector3>& targets) {
+  const std::vector<Vector3> positions = in_sides(frame, run.initial.positions);
+  const std::vector<double> masses(run.initial.masses.begin(), run.initial.masses.end());
   const Softening kind = run.config.gravity.softening_kind;
   const double softening = force_law(run.config, run.units).softening;
-  ReferenceForces sums = periodic ? ewald_reference(positions, masses, targets, {.kind = kind, .softening = softening})
-                                  : direct_reference(positions, masses, targets, {kind, softening});
+  ReferenceForces sums =
+      frame.periodic
+          ? ewald_reference_of_parts(positions, masses, targets, {.kind = kind, .softening = softening}, whole_set)
+          : direct_reference_of_parts(positions, masses, targets, {kind, softening}, whole_set);
   return {std::move(sums.acceleration), std::move(sums.potential)};
+}
+
+void to_run_units(const Frame& frame, SetForces& forces) {
+  for (auto& a : forces.acceleration) {
+    for (double& component : a) component *= frame.acceleration_unit();
+  }
+  for (double& potential : forces.potential) potential *= frame.potential_unit();
 }
 
 void check_method(ForceMethod method, bool periodic) {
   if (method == ForceMethod::kDirect && periodic) {
-    throw Error("--direct is for isolated sets", "this one is a periodic box",
-                "use --ewald, which sums over all images");
+    throw Error("direct sums are for isolated sets", "this one is a periodic box", "use Ewald's, over all images");
   }
   if (method == ForceMethod::kEwald && !periodic) {
-    throw Error("--ewald is for periodic boxes", "this set is isolated", "use --direct");
+    throw Error("Ewald's sum is for periodic boxes", "this set is isolated", "use the direct sum");
   }
 }
 
@@ -108,12 +124,82 @@ void check_method(ForceMethod method, bool periodic) {
 SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<std::size_t>& targets) {
   const Frame frame = make_frame(run.initial.header, run.side, run.centre);
   check_method(method, frame.periodic);
-  SetForces forces = method == ForceMethod::kRun ? select(run_forces(run, frame), targets)
-                                                 : reference_forces(run, frame, frame.periodic, targets);
-  for (auto& a : forces.acceleration) {
-    for (double& component : a) component *= frame.acceleration_unit();
+  const std::vector<Vector3> all = in_sides(frame, run.initial.positions);
+  std::vector<Vector3> places;
+  for (const std::size_t target : targets) places.push_back(all[target]);
+  SetForces forces =
+      method == ForceMethod::kRun ? select(run_forces(run, frame), targets) : reference_forces(run, frame, places);
+  to_run_units(frame, forces);
+  return forces;
+}
+
+namespace {
+
+// A set of points as particles whose ids are their indices, in the box.
+Snapshot as_particles(const SnapshotHeader& header, const std::vector<std::array<double, 3>>& points) {
+  Snapshot set;
+  set.header = header;
+  set.positions = points;
+  set.velocities.resize(points.size());
+  set.masses.assign(points.size(), 1.0f);
+  set.ids.resize(points.size());
+  std::iota(set.ids.begin(), set.ids.end(), std::uint64_t{0});
+  for (auto& point : set.positions) {
+    for (double& x : point) {
+      if (!std::isfinite(x)) throw Error("a point has a coordinate that is not a finite number");
+      if (!header.comoving) continue;
+      x -= header.box_size * std::floor(x / header.box_size);
+      if (x >= header.box_size) x = 0;
+    }
   }
-  for (double& potential : forces.potential) potential *= frame.potential_unit();
+  return set;
+}
+
+// The box of an isolated set is made to hold the points too.
+void hold_points(Prepared& run, const Snapshot& points) {
+  if (run.initial.header.comoving) return;
+  Snapshot all;
+  all.positions = run.initial.positions;
+  all.positions.insert(all.positions.end(), points.positions.begin(), points.positions.end());
+  const IsolatedBox box = isolated_box(all);
+  run.side = box.side;
+  run.centre = box.centre;
+  run.config.box.size = Quantity{box.side, ""};
+  check_resolution(number_of(*run.config.gravity.softening, "gravity.softening", run.config, run.units), box.side);
+}
+
+// As open_as_a_run() does where forces nearly cancel: opening is never coarser than there.
+GravityOptions point_options(const Prepared& run) {
+  GravityOptions options = gravity_options(run.config, run.units);
+  if (!options.periodic) return options;
+  options.theta = std::min(options.theta, *run.config.gravity.theta_early);
+  options.law.refine_root = true;
+  return options;
+}
+
+SetForces run_forces_at(const Prepared& run, const Frame& frame, const Snapshot& points) {
+  const Stream stream;
+  Particles sources, places;
+  load_particles(stream, run.initial, frame, sources);
+  load_particles(stream, points, frame, places);
+  const PointForces found = forces_at_points(stream, point_options(run), sources, places);
+  const std::vector<std::uint64_t> index = places.id.download(stream);
+  SetForces forces{std::vector<std::array<double, 3>>(index.size()), std::vector<double>(index.size())};
+  add_range(stream, found.short_range, found.short_potential, index, forces);
+  if (found.long_range.x.size() > 0) add_range(stream, found.long_range, found.long_potential, index, forces);
+  return forces;
+}
+
+}  // namespace
+
+SetForces forces_at(Prepared run, ForceMethod method, const std::vector<std::array<double, 3>>& points) {
+  const Snapshot places = as_particles(run.initial.header, points);
+  hold_points(run, places);
+  const Frame frame = make_frame(run.initial.header, run.side, run.centre);
+  check_method(method, frame.periodic);
+  const bool exact = method != ForceMethod::kRun || run.config.gravity.method == Method::kDirect;
+  SetForces forces = exact ? reference_forces(run, frame, in_sides(frame, points)) : run_forces_at(run, frame, places);
+  to_run_units(frame, forces);
   return forces;
 }
 

@@ -26,6 +26,12 @@ struct SetForces {
 // the method does not suit the set.
 SetForces forces_of(const Prepared& run, ForceMethod method, const std::vector<std::size_t>& targets);
 
+// The same at points, which may be no particles, in length units: of a periodic box anywhere, for it is repeated; of an
+// isolated set outside of it too. `run` is of one rank. Points are rounded as particles are, to 2^-32 of a box that holds
+// them all, but for the exact sums. Throws Error where a coordinate is not a finite number, or the points of an isolated set
+// lie so far apart that the softening is too small for such a box.
+SetForces forces_at(Prepared run, ForceMethod method, const std::vector<std::array<double, 3>>& points);
+
 // Makes `gravity` open cells as a run would with these particles: by theta_early where forces in a periodic box nearly
 // cancel, by estimated error in isolated sets (gravity.opening). Computes all forces for it.
 void open_as_a_run(const Stream& stream, const Prepared& run, Gravity& gravity, Particles& particles);

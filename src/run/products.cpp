@@ -15,7 +15,6 @@
 #include "kernels/error.hpp"
 #include "kernels/measure/gravity_sums.hpp"
 #include "src/analysis/picture.hpp"
-#include "src/analysis/product_files.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
 #include "src/report/page.hpp"
@@ -120,11 +119,9 @@ std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) 
   return count;
 }
 
-void write_power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options,
-                    const std::string& path, const Provenance& provenance, bool overwrite) {
+PowerTable power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options) {
   if (!set.frame.periodic) throw Error("an isolated set has no power spectrum", "it needs a periodic box");
   const MeasuredPower measured = measure(ranks, set, options.cells);
-  if (ranks.rank() > 0) return;
   const double side = set.frame.side, volume = side * side * side;
   PowerTable table;
   for (const PowerBin& bin : measured.bins) {
@@ -137,20 +134,29 @@ void write_power_of(const Communicator& ranks, const DeviceSet& set, const Spect
   table.mesh = options.cells;
   table.growth = growth_factor(set.header);
   table.length_unit = length_unit_name(set.header.units);
-  write_power_file(path, table, set.header, provenance, overwrite);
+  return table;
+}
+
+void write_power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options,
+                    const std::string& path, const Provenance& provenance, bool overwrite) {
+  const PowerTable table = power_of(ranks, set, options);
+  if (ranks.rank() == 0) write_power_file(path, table, set.header, provenance, overwrite);
+}
+
+std::vector<float> picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given) {
+  std::vector<float> density;
+  if (set.here()) density = relative_density(particles_a_pixel(ranks, set, projection_options(given, set.frame)));
+  return set.sites ? from_place_of(set, density) : density;
 }
 
 void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given,
                       const std::string& path, const Provenance& provenance, bool overwrite) {
-  const ProjectionOptions options = projection_options(given, set.frame);
-  std::vector<float> density;
-  if (set.here()) density = relative_density(particles_a_pixel(ranks, set, options));
-  if (set.sites) density = from_place_of(set, density);
+  const std::vector<float> density = picture_of(ranks, set, given);
   if (ranks.rank() > 0) return;
   ImageOptions image;
   image.low = given.low;
   image.high = given.high;
-  image.side = options.extent * set.frame.side;
+  image.side = projection_options(given, set.frame).extent * set.frame.side;
   image.length_unit = length_unit_name(set.header.units);
   image.label = moment(set.header);
   image.overwrite = overwrite;
@@ -158,14 +164,7 @@ void write_picture_of(const Communicator& ranks, const DeviceSet& set, const Pic
   write_image(path, density, pixels, pixels, image, provenance);
 }
 
-std::string length_unit_name(const UnitSystem& units) {
-  if (pure_numbers(units)) return "";
-  for (const char* name : {"kpc/h", "Mpc/h", "Gpc/h", "pc", "kpc", "Mpc", "Gpc", "AU", "km"}) {
-    const Unit* unit = find_unit(name, Dimension::kLength);
-    if (unit->over_h == units.with_h && std::abs(unit->factor / units.length_cgs - 1) < 1e-4) return name;
-  }
-  return fmt::format("{:.4g} cm{}", units.length_cgs, units.with_h ? "/h" : "");
-}
+std::string length_unit_name(const UnitSystem& units) { return unit_name(units, Dimension::kLength); }
 
 int default_power_mesh(std::uint64_t particles) {
   return static_cast<int>(good_mesh(std::max(8.0, 2 * std::cbrt(static_cast<double>(particles)) - 1e-6)));

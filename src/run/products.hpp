@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "src/analysis/product_files.hpp"
 #include "src/cosmology/mass_function.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/run/setup.hpp"
@@ -44,13 +45,18 @@ struct SpectrumOptions {
   std::function<double(double)> linear = {};  // the set's linear spectrum (linear_theory.hpp), on rank 0; none: unknown
 };
 
-// The power spectrum up to the Nyquist wave number of the mesh. Throws Error where the set has no periodic
-// box or the file cannot be written. Collective, also over the sites; rank 0 of each writes.
+// The power spectrum up to the Nyquist wave number of the mesh. Throws Error where the set has no periodic box.
+// Collective, also over the sites; all get the same.
+PowerTable power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options);
+// The same as a file. Throws Error where it cannot be written. Rank 0 of each site writes.
 void write_power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options,
                     const std::string& path, const Provenance& provenance, bool overwrite);
 
-// The projected density of mass as PNG, of an isolated set that of particle numbers. Collective, also over the sites;
-// rank 0 of each writes.
+// The projected density of mass, of an isolated set that of particle numbers, in units of its mean: pixels x pixels, the
+// first of the two other axes (x, y, z) fastest, the second upwards; smoothed where particles are few. On rank 0 of each
+// site, else empty. Collective, also over the sites.
+std::vector<float> picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& options);
+// The same as PNG. Throws Error where it cannot be written. Rank 0 of each site writes.
 void write_picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& options,
                       const std::string& path, const Provenance& provenance, bool overwrite);
 

@@ -118,10 +118,11 @@ IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks) {
   return box;
 }
 
+int device_of(const Config& config) { return static_cast<int>(config.run.device.value_or(usual_device())); }
+
 void use_device(const Config& config) {
   Communicator::world();  // the job finds out which share of its machine this rank has
-  select_device(static_cast<int>(config.run.device.value_or(usual_device())),
-                static_cast<int>(config.run.threads.value_or(usual_threads())));
+  select_device(device_of(config), static_cast<int>(config.run.threads.value_or(usual_threads())));
 }
 
 ForceLaw force_law(const Config& config, const UnitSystem& units) {

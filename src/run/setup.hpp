@@ -51,6 +51,8 @@ struct IsolatedBox {
 };
 IsolatedBox isolated_box(const Snapshot& share, const Communicator& ranks = Communicator::self());
 
+// The device that run.device names, or this rank's.
+int device_of(const Config& config);
 // Applies run.device and run.threads. Throws DeviceError where a CUDA build finds no usable GPU.
 void use_device(const Config& config);
 

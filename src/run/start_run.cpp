@@ -25,6 +25,7 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
   const std::uint64_t particles = known ? *known : planned_particles(config, ranks);
   modelled_run(config, particles, ranks);  // a machine that is none is refused before there are particles
   const MemoryEstimate estimate = estimate_memory(config, particles, ranks.size());
+  pool_trim();  // of runs before, in a process that makes several
   const MachineMemory memory = machine_memory(ranks);
   Admission admission;
   try {
@@ -36,7 +37,8 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
   const std::string disk = disk_note(config, estimate, free_disk(config.run.output_directory.value_or(".")));
   if (!known && !disk.empty()) admission.notes.push_back(disk);  // files of a resumed run are on the disk in part
   admission.list_budget = list_budget(config, particles, memory);
-  if (memory.shared && !config.run.ignore_memory) pool_set_limit(static_cast<std::size_t>(0.95 * memory.device_free));
+  if (memory.shared && !config.run.ignore_memory)
+    pool_set_limit(pool_report().reserved + static_cast<std::size_t>(0.95 * memory.device_free));
   return admission;
 }
 

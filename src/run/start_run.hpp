@@ -19,7 +19,8 @@ struct Admission {
   std::vector<std::string> notes;
   std::size_t list_budget = 0;
 };
-// Whether the run fits, before anything is allocated or written, once the device is selected. All ranks come to the
+// Whether the run fits beside what the process holds, before anything of it is allocated or written, once the device is
+// selected. All ranks come to the
 // same verdict. `particles` where they are known; else those of the initial conditions. Throws Error, after the estimate
 // was shown.
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> particles = {});

@@ -61,7 +61,8 @@ std::string moment(const SnapshotHeader& header) {
 
 RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place)
     : options_(options), provenance_(provenance), ranks_(place.ranks), sites_(place.sites), gatherer_(ranks_),
-      stop_(ranks_.rank() == 0 ? prepared_directory(options, lock_) : "", ranks_.rank() == 0 ? options.time_limit : 0),
+      stop_(ranks_.rank() == 0 ? prepared_directory(options, lock_) : "", ranks_.rank() == 0 ? options.time_limit : 0,
+            std::chrono::steady_clock::now(), options.signals),
       progress_(ranks_.rank() == 0 ? options.progress : nullptr, kProgressInterval, form_of(options)),
       restart_writer_(ranks_), last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) {
@@ -284,6 +285,7 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   message(text);
   progress_.message(memory);
   if (sites_report_ && !result.site_lost) finish_sites();
+  lock_.reset();
 }
 
 std::string RunFiles::path(const std::string& name) const {

@@ -53,6 +53,7 @@ struct RunFileOptions {
   std::vector<std::string> site_keys;  // settings with the sites' key files, for restarts
   std::FILE* progress = stdout;        // nullptr: silent
   bool json_progress = false;
+  bool signals = true;                  // SIGTERM and SIGINT stop the run; false: whoever makes its steps sees to them
   std::optional<ModelledRun> modelled;  // of a periodic box: for the comparison with Maki's own model in the log
 };
 
@@ -60,7 +61,7 @@ class RunFiles : public RunObserver {
  public:
   // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none. With
   // options.overwrite all files of an earlier run are removed just before the first file.
-  // Signals are watched from here on. Throws Error where the directory cannot be made, is in use by a run, or holds
+  // Signals are watched from here on (options.signals). Throws Error where the directory cannot be made, is in use by a run, or holds
   // a run already (unless options.overwrite). One object on each rank; all calls but message() are collective. Over
   // several sites all sites have to call output() and finish().
   RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place = {});
@@ -79,7 +80,8 @@ class RunFiles : public RunObserver {
   void describe(const SitesRunFacts& facts);
 
   // Writes the end of the log: the tree of timers, modelled times beside them (RunFileOptions::modelled), the use of memory (since the last pool_watch()), and where the run
-  // ended. For many ranks also the distribution over ranks; for several sites also sites_report.txt.
+  // ended. For many ranks also the distribution over ranks; for several sites also sites_report.txt. The directory is free
+  // for other runs from then on.
   void finish(const RunResult& result, const PhaseTimers& timers);
 
   std::string path(const std::string& name) const;

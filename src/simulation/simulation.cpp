@@ -130,30 +130,22 @@ RunResult Simulation::run() {
 }
 
 RunResult Simulation::run_to_end() {
-  const std::vector<Target> targets = plan_outputs();
-  resumed_from_ ? resume() : begin();
-  if (integrator_->time() < targets.front().t) keep_state(static_cast<std::uint64_t>(targets.front().index));
-  for (const Target& target : targets) {
-    const bool last = &target == &targets.back();
-    advance_to(target);
-    const bool reached = integrator_->time() == target.t;
-    integrator_->synchronise();
-    if (reached) write_output(target.index);
-    if (reached && !last) after_boundary(static_cast<std::uint64_t>(target.index) + 1);
-    if (result_.stopped_by.empty()) continue;
-    if (reached && last) {
-      result_.stopped_by.clear();  // nothing is left to do
-      continue;
-    }
-    write_output(-1);
-    break;
+  begin();
+  while (long_step()) {
   }
-  result_.time = file_time();
-  result_.particles = field_->total();
-  return result_;
+  return finish();
 }
 
 void Simulation::begin() {
+  targets_ = plan_outputs();
+  resumed_from_ ? resume() : first_forces();
+  if (integrator_->time() < targets_.front().t)
+    keep_state(static_cast<std::uint64_t>(targets_.front().index));
+  else
+    arrive();
+}
+
+void Simulation::first_forces() {
   const auto clock = WallClock::now();
   const StepReport report = integrator_->start(on_timeline(timeline_, header_.time), options_.energy_interval > 0);
   first_momentum_ = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
@@ -164,16 +156,51 @@ void Simulation::begin() {
   take_film();
 }
 
-// Less far where the observer wants to stop.
-void Simulation::advance_to(const Target& target) {
-  while (integrator_->time() < target.t && result_.stopped_by.empty()) {
-    one_step(target.t);
-    if (!integrator_->at_boundary()) continue;
-    ask_observer();
-    long_step_seconds_ = 0;
-    // At an output: after it, for momenta will be synchronised.
-    if (integrator_->time() < target.t) after_boundary(static_cast<std::uint64_t>(target.index));
-  }
+bool Simulation::long_step(double until) {
+  if (ended()) return false;
+  const Target target = targets_[reached_];
+  const double end = std::min(target.t, on_timeline(timeline_, until));
+  if (!(end > integrator_->time())) return true;
+  do one_step(end);
+  while (!integrator_->at_boundary());
+  ask_observer();
+  long_step_seconds_ = 0;
+  if (integrator_->time() < target.t)
+    after_boundary(static_cast<std::uint64_t>(target.index));
+  else
+    arrive();
+  if (result_.stopped_by.empty()) return !ended();
+  integrator_->synchronise();
+  write_output(-1);
+  return false;
+}
+
+// At an output. After it, for momenta are synchronised by then, comes what is due where a long step ends.
+void Simulation::arrive() {
+  const Target target = targets_[reached_++];
+  integrator_->synchronise();
+  write_output(target.index);
+  if (reached_ < targets_.size())
+    after_boundary(static_cast<std::uint64_t>(target.index) + 1);
+  else
+    result_.stopped_by.clear();  // nothing is left to do
+}
+
+void Simulation::stop(const std::string& reason) {
+  if (ended()) return;
+  result_.stopped_by = reason;
+  restart_wanted_ = true;
+  after_boundary(static_cast<std::uint64_t>(targets_[reached_].index));
+  integrator_->synchronise();
+  write_output(-1);
+}
+
+void Simulation::synchronise() { integrator_->synchronise(); }
+
+RunResult Simulation::finish() {
+  result_.time = file_time();
+  result_.particles = field_->total();
+  return result_;
 }
 
 // Whether to stop, for the reason of the lowest rank that has one, and whether the first wants a restart. Requests of

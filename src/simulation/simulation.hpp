@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -100,6 +101,24 @@ class Simulation {
   // all sites have in common, and the run ends as if stopped.
   RunResult run();
 
+  // The same piece by piece: begin() once, then long_step() as long as it returns true, then finish().
+  //
+  // Evaluates the first forces; an output that lies at the start is written.
+  void begin();
+  // To where the next long step ends, and no further than `until` (scale factor, or time), which is hit exactly. Returns
+  // whether the run goes on; nothing happens where `until` is not ahead.
+  bool long_step(double until = std::numeric_limits<double>::infinity());
+  // Ends the run where it stands, as if the observer had wanted that: with a restart, and the output of index -1. No effect
+  // where it has ended.
+  void stop(const std::string& reason);
+  // Kicks momenta to the time of the positions; between calls of long_step().
+  void synchronise();
+  bool ended() const { return reached_ == targets_.size() || !result_.stopped_by.empty(); }
+  RunResult finish();
+  // Scale factor, or time, of the positions.
+  double time() const { return file_time(); }
+  const RunResult& so_far() const { return result_; }
+
   // This rank's share of the present state; after run(), of the final state.
   Snapshot snapshot() const;
   const PhaseTimers& timers() const { return timers_; }
@@ -118,9 +137,9 @@ class Simulation {
   };  // of a site to all (SiteAgreement::request())
   void assemble();
   std::vector<Target> plan_outputs() const;
-  void begin();
+  void first_forces();
   void resume();
-  void advance_to(const Target& target);
+  void arrive();
   void after_boundary(std::uint64_t next_output);
   void keep_state(std::uint64_t next_output);
   void copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const;
@@ -157,6 +176,8 @@ class Simulation {
   EnergyTracker energy_;
   RunResult result_;
   std::optional<RunState> resumed_from_;
+  std::vector<Target> targets_;
+  std::size_t reached_ = 0;  // of the targets
   bool warned_of_shared_planes_ = false, warned_of_unkept_lists_ = false;
   std::uint64_t requests_ = 0;                    // of this site
   bool restart_wanted_ = false;                   // at this boundary; alike on all ranks

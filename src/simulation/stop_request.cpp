@@ -22,19 +22,22 @@ void remember_signal(int number) {
 
 }  // namespace
 
-StopRequest::StopRequest(const std::string& directory, double time_limit, std::chrono::steady_clock::time_point begin)
+StopRequest::StopRequest(const std::string& directory, double time_limit, std::chrono::steady_clock::time_point begin,
+                         bool signals)
     : stop_file_(directory.empty() ? "" : (std::filesystem::path(directory) / "stop").string()),
-      time_limit_(time_limit), begin_(begin) {
+      time_limit_(time_limit), begin_(begin), signals_(signals) {
   std::error_code ignored;
   if (!stop_file_.empty()) std::filesystem::remove(stop_file_, ignored);
   received_signal = 0;
-  std::signal(SIGTERM, remember_signal);
-  std::signal(SIGINT, remember_signal);
+  if (!signals_) return;
+  before_term_ = std::signal(SIGTERM, remember_signal);
+  before_int_ = std::signal(SIGINT, remember_signal);
 }
 
 StopRequest::~StopRequest() {
-  std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGINT, SIG_DFL);
+  if (!signals_) return;
+  std::signal(SIGTERM, before_term_);
+  std::signal(SIGINT, before_int_);
 }
 
 std::string StopRequest::reason(double next_seconds) const {

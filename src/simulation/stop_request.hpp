@@ -9,14 +9,14 @@ namespace maki {
 // The reason by which a person ends a run, for good or until it is taken up again by hand.
 inline constexpr const char* kStopFileReason = "a file named stop in the output directory";
 
-// While an object of this class exists, SIGTERM and SIGINT only set a request; a second SIGINT ends the process. At
-// most one object at a time.
+// While an object of this class exists, SIGTERM and SIGINT only set a request; a second SIGINT ends the process. The
+// handlers that were there before, such as those of a Python interpreter, are back afterwards. At most one object at a time.
 class StopRequest {
  public:
   // Watches for a file named `stop` in `directory` (empty: for no file); one that is there already is removed.
-  // `time_limit` in seconds since `begin`; 0: none.
+  // `time_limit` in seconds since `begin`; 0: none. `signals` = false leaves them alone.
   StopRequest(const std::string& directory, double time_limit,
-              std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now());
+              std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now(), bool signals = true);
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
@@ -32,6 +32,9 @@ class StopRequest {
   std::string stop_file_;
   double time_limit_;
   std::chrono::steady_clock::time_point begin_;
+  bool signals_;
+  void (*before_term_)(int) = nullptr;
+  void (*before_int_)(int) = nullptr;
 };
 
 }  // namespace maki

@@ -270,5 +270,29 @@ TEST(ParticleMesh, RefusesWhatMakesNoSense) {
   EXPECT_THROW(ParticleMesh({32}, make_force_law(Split::kNone, 0, 0, Softening::kPlummer, 1e-3)), Error);
 }
 
+// Particles of one mass have no self-force taken off.
+TEST(ParticleMesh, AtPointsThatAreItsParticlesItHasTheirForces) {
+  const auto particles = random_particles(2000, true);
+  const Stream& stream = test::test_stream();
+  DeviceBuffer<SourceParticle> source("test.source");
+  source.upload(stream, particles);
+  for (const Gradient gradient : {Gradient::kSpectral, Gradient::kFourPoint, Gradient::kAnalytic}) {
+    ParticleMesh mesh({16, Assignment::kPcs, gradient, Interlacing::kFull}, polynomial_law(5, 0.24));
+    VectorArray a("test.acceleration"), b("test.acceleration");
+    a.resize(particles.size());
+    b.resize(500);
+    DeviceBuffer<float> phi("test.potential", particles.size()), phi_there("test.potential", 500);
+    mesh.long_range(stream, source.data(), particles.size(), a.view(), phi.data());
+    mesh.long_range_at(stream, {source.data(), particles.size()}, {source.data() + 100, 500}, b.view(),
+                       phi_there.data());
+    const auto all = a.y.download(stream), some = b.y.download(stream);
+    const auto all_phi = phi.download(stream), some_phi = phi_there.download(stream);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      ASSERT_EQ(some[i], all[i + 100]);
+      ASSERT_EQ(some_phi[i], all_phi[i + 100]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace maki

@@ -258,6 +258,27 @@ TEST(Quantity, WallTimeAndMemory) {
   EXPECT_EQ(in_base({2, "GB"}, Dimension::kMemory, "B"), 2e9);
 }
 
+TEST(ParseConfig, OverridesAreSaidToBeFromWhereTheyAre) {
+  try {
+    parse_config("", "defaults", {"theta=7"}, "keywords");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find("keywords: gravity.theta"), 0u) << error.what();
+  }
+}
+
+TEST(UnitName, IsWhatPeopleWrite) {
+  const UnitSystem gadget;
+  EXPECT_EQ(unit_name(gadget, Dimension::kLength), "Mpc/h");
+  EXPECT_EQ(unit_name(gadget, Dimension::kMass), "1e10 Msun/h");
+  EXPECT_EQ(unit_name(gadget, Dimension::kVelocity), "km/s");
+  const UnitSystem physical{3.085677581491367e21, 1.988409870698051e33, 1e5, false};
+  EXPECT_EQ(unit_name(physical, Dimension::kLength), "kpc");
+  EXPECT_EQ(unit_name(physical, Dimension::kMass), "Msun");
+  EXPECT_EQ(unit_name({1, 1, 1, false}, Dimension::kMass), "");
+  EXPECT_EQ(unit_name({123, 4.5, 7, true}, Dimension::kMass), "4.5 g/h");
+}
+
 }  // namespace
 
 }  // namespace maki

@@ -246,5 +246,55 @@ TEST_F(SimulationFiles, RefusedRunsLeaveNoFiles) {
   EXPECT_TRUE(std::filesystem::is_empty(options_.directory));
 }
 
+TEST(Simulation, InPiecesIsTheWholeRun) {
+  const Stream& stream = test::test_stream();
+  SimulationOptions options = orbit_options({}, 8, 0.5);
+  options.outputs = {0.3, 1.0};
+  Recorder whole, pieces;
+  Simulation run(stream, make_two_body({}), options, Timeline::newtonian(), whole);
+  const RunResult expected = run.run();
+  Simulation stepped(stream, make_two_body({}), options, Timeline::newtonian(), pieces);
+  stepped.begin();
+  while (stepped.long_step()) {
+  }
+  EXPECT_TRUE(stepped.ended());
+  EXPECT_FALSE(stepped.long_step());
+  const RunResult result = stepped.finish();
+  EXPECT_EQ(result.steps, expected.steps);
+  EXPECT_EQ(result.stopped_by, "");
+  EXPECT_EQ(pieces.indices, whole.indices);
+  EXPECT_EQ(pieces.times, whole.times);
+  EXPECT_EQ(by_id(stepped.snapshot()), by_id(run.snapshot()));
+}
+
+TEST(Simulation, APieceEndsWhereItIsAskedTo) {
+  const Stream& stream = test::test_stream();
+  SimulationOptions options = orbit_options({}, 8, 1);
+  options.outputs = {0.3};
+  Recorder recorder;
+  Simulation run(stream, make_two_body({}), options, Timeline::newtonian(), recorder);
+  run.begin();
+  while (run.time() < 0.25) EXPECT_TRUE(run.long_step(0.25));
+  EXPECT_EQ(run.time(), 0.25);
+  EXPECT_TRUE(recorder.indices.empty());
+  EXPECT_TRUE(run.long_step(0.25));  // nothing is left to do
+  EXPECT_EQ(run.time(), 0.25);
+  while (run.time() < 0.5) run.long_step(0.5);
+  EXPECT_EQ(recorder.times, (std::vector<double>{0.3}));
+}
+
+TEST(Simulation, StopsBetweenPieces) {
+  const Stream& stream = test::test_stream();
+  Recorder recorder;
+  Simulation run(stream, make_two_body({}), orbit_options({}, 8, 1), Timeline::newtonian(), recorder);
+  run.begin();
+  run.long_step();
+  run.synchronise();
+  run.stop("the caller");
+  EXPECT_FALSE(run.long_step());
+  EXPECT_EQ(run.finish().stopped_by, "the caller");
+  EXPECT_EQ(recorder.indices, (std::vector<int>{-1}));
+}
+
 }  // namespace
 }  // namespace maki

@@ -49,5 +49,26 @@ TEST(StopRequest, TimeLimitCountsTheNextPieceOfWork) {
   EXPECT_NE(StopRequest(directory, 3000, begin).reason(0), "");
 }
 
+int seen = 0;
+void see(int) { ++seen; }
+
+TEST(StopRequest, HandlersOfOthersAreBackAfterwards) {
+  const auto before = std::signal(SIGTERM, see);
+  {
+    const StopRequest request(fresh_directory("stop_handlers"), 0);
+    std::raise(SIGTERM);
+    EXPECT_EQ(request.reason(0), "SIGTERM");
+  }
+  std::raise(SIGTERM);
+  EXPECT_EQ(seen, 1);
+  {
+    const StopRequest request("", 0, std::chrono::steady_clock::now(), false);
+    std::raise(SIGTERM);
+    EXPECT_EQ(request.reason(0), "");
+  }
+  EXPECT_EQ(seen, 2);
+  std::signal(SIGTERM, before);
+}
+
 }  // namespace
 }  // namespace maki

@@ -1,8 +1,7 @@
-#include "src/cli/device_set.hpp"
+#include "src/run/loaded_set.hpp"
 
 #include "host/comm/job.hpp"
 #include "kernels/device/device.hpp"
-#include "src/cli/commands.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/run/build.hpp"
 
@@ -11,17 +10,27 @@ namespace maki {
 namespace {
 
 // The device is chosen before there is a stream, and after world() has found this rank's share of its machine.
-const std::string& on_usual_device(const std::string& path) {
+const std::string& on_usual_device(const std::string& origin) {
   select_device(usual_device(), usual_threads());
-  return path;
+  return origin;
 }
 
 }  // namespace
 
-LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks) : ranks_(ranks), path_(on_usual_device(path)) {
+LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks)
+    : ranks_(ranks), origin_(on_usual_device(path)) {
   ReadReport report;
   const Snapshot snapshot = read_snapshot(path, &report, ranks_);
-  if (ranks_.rank() == 0) print_notes(report.notes);
+  notes_ = report.notes;
+  load(snapshot);
+}
+
+LoadedSet::LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks)
+    : ranks_(ranks), origin_(on_usual_device(origin)) {
+  load(snapshot);
+}
+
+void LoadedSet::load(const Snapshot& snapshot) {
   header_ = snapshot.header;
   IsolatedBox box{header_.box_size, {}};
   if (header_.comoving) {
@@ -33,6 +42,6 @@ LoadedSet::LoadedSet(const std::string& path, const Communicator& ranks) : ranks
   load_particles(stream_, snapshot, frame_, particles_);
 }
 
-Provenance LoadedSet::provenance() const { return maki::provenance("# of " + path_ + "\n", device_text()); }
+Provenance LoadedSet::provenance() const { return maki::provenance("# of " + origin_ + "\n", device_text()); }
 
 }  // namespace maki

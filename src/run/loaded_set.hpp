@@ -1,18 +1,22 @@
-// A snapshot file on the device, for commands that only look at it.
+// A snapshot on the device, for what only looks at it.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/run/products.hpp"
 
 namespace maki {
 
-// Reads the set, of many ranks each its share, and puts it on the usual device of the rank (CPU: on its threads). What
-// the reader has to say, the first rank prints.
+// Puts a set, of many ranks each its share, on the usual device of the rank (CPU: on its threads).
 // Collective. Throws Error.
 class LoadedSet {
  public:
+  // Of a file.
   explicit LoadedSet(const std::string& path, const Communicator& ranks = Communicator::world());
+  // Of what is in memory; `origin` says in products where it came from.
+  LoadedSet(const Snapshot& snapshot, const std::string& origin, const Communicator& ranks);
+
   const Communicator& ranks() const { return ranks_; }
   DeviceSet set() const { return {stream_, particles_.source, frame_, header_}; }
   // For what sorts the particles.
@@ -20,16 +24,21 @@ class LoadedSet {
   Particles& particles() { return particles_; }
   const Frame& frame() const { return frame_; }
   const SnapshotHeader& header() const { return header_; }
-  // Where the products of this file say they come from.
+  // What the reader has to say.
+  const std::vector<std::string>& notes() const { return notes_; }
+  // Where the products of this set say they come from.
   Provenance provenance() const;
 
  private:
+  void load(const Snapshot& snapshot);
+
   Communicator ranks_;
-  std::string path_;
+  std::string origin_;
   SnapshotHeader header_;
   Stream stream_;
   Frame frame_;
   Particles particles_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace maki

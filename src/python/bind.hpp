@@ -1,0 +1,99 @@
+// What the files of the Python module share.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <omp.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/config/config.hpp"
+#include "src/run/setup.hpp"
+
+namespace maki::python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+// Arrays that Python gives: n numbers, or n x 3; of other types or orders they are converted.
+template <class T>
+using Numbers = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vectors = nb::ndarray<const T, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+
+// While one exists, other threads of Python run. The number of threads that a call has chosen for itself holds for that call:
+// what comes next, with settings of its own, finds the process as it was.
+class Computing {
+ public:
+  Computing() = default;
+  ~Computing() { omp_set_num_threads(threads_before_); }
+  Computing(const Computing&) = delete;
+  Computing& operator=(const Computing&) = delete;
+
+ private:
+  nb::gil_scoped_release others_;
+  int threads_before_ = omp_get_max_threads();
+};
+
+// A vector's memory as a numpy array, which keeps `owner` alive.
+template <class T>
+nb::object view(std::vector<T>& values, nb::handle owner) {
+  return nb::cast(nb::ndarray<nb::numpy, T>(values.data(), {values.size()}, owner));
+}
+template <class T>
+nb::object view(std::vector<std::array<T, 3>>& values, nb::handle owner) {
+  return nb::cast(nb::ndarray<nb::numpy, T>(values.data()->data(), {values.size(), 3}, owner));
+}
+
+// A vector that becomes a numpy array of this shape, and is its memory.
+template <class T, class Element>
+nb::object array_of(std::vector<Element> values, std::initializer_list<std::size_t> shape) {
+  auto* const kept = new std::vector<Element>(std::move(values));
+  nb::capsule owner(kept, [](void* vector) noexcept { delete static_cast<std::vector<Element>*>(vector); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(reinterpret_cast<T*>(kept->data()), shape, owner));
+}
+template <class T>
+nb::object array_of(std::vector<T> values) {
+  const std::size_t n = values.size();
+  return array_of<T>(std::move(values), {n});
+}
+template <class T>
+nb::object array_of(std::vector<std::array<T, 3>> values) {
+  const std::size_t n = values.size();
+  return array_of<T>(std::move(values), {n, 3});
+}
+
+template <class T>
+std::vector<std::array<T, 3>> to_vectors(const Vectors<double>& given) {
+  std::vector<std::array<T, 3>> values(given.shape(0));
+  for (std::size_t i = 0; i < 3 * values.size(); ++i) values[i / 3][i % 3] = static_cast<T>(given.data()[i]);
+  return values;
+}
+
+// The sections of the module; each adds its classes and functions.
+void bind_units(nb::module_& module);
+void bind_snapshot(nb::module_& module);
+void bind_files(nb::module_& module);
+void bind_config(nb::module_& module);
+void bind_simulation(nb::module_& module);
+void bind_forces(nb::module_& module);
+void bind_products(nb::module_& module);
+void bind_groups(nb::module_& module);
+
+// A set that came from Python as a reader would leave it: checked, and positions in a periodic box wrapped. Sentences on
+// what was repaired go into `notes`. Throws Error.
+Snapshot checked(Snapshot set, std::vector<std::string>& notes);
+// Puts the particles into the order of their ids.
+void sort_by_id(Snapshot& set);
+
+}  // namespace maki::python

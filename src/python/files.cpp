@@ -1,0 +1,63 @@
+// Files of particles: GADGET's HDF5 and its binary types.
+#include "src/config/parse.hpp"
+#include "src/io/snapshot_io.hpp"
+#include "src/python/bind.hpp"
+#include "src/run/build.hpp"
+
+namespace maki::python {
+namespace {
+
+nb::object read(const std::string& path) {
+  ReadReport report;
+  Snapshot set;
+  {
+    const Computing computing;
+    set = read_snapshot(path, &report, Communicator::world());
+  }
+  return nb::make_tuple(std::move(set), report.format, report.files, report.counts, report.notes);
+}
+
+std::vector<ExtraDataset> datasets(const std::vector<nb::tuple>& extras) {
+  std::vector<ExtraDataset> all;
+  for (const nb::tuple& extra : extras) {
+    ExtraDataset& one = all.emplace_back();
+    one.name = nb::cast<std::string>(extra[0]);
+    const auto values = nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(extra[1]);
+    one.components = values.ndim() > 1 ? values.shape(1) : 1;
+    one.values.assign(values.data(), values.data() + values.size());
+    one.double_precision = true;
+  }
+  return all;
+}
+
+std::vector<std::string> write(const std::string& path, const Snapshot& set, const WriteOptions& options,
+                               const std::vector<nb::tuple>& extras, const std::string& configuration) {
+  const std::vector<ExtraDataset> more = datasets(extras);
+  const Computing computing;
+  return write_snapshot(path, set, provenance(configuration, "host"), options, more, Communicator::world());
+}
+
+}  // namespace
+
+void bind_files(nb::module_& module) {
+  nb::class_<WriteOptions>(module, "WriteOptions")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "format", [](const WriteOptions&) { return ""; },
+          [](WriteOptions& options, const std::string& name) { options.format = snapshot_format(name); })
+      .def_rw("files", &WriteOptions::files)
+      .def_rw("double_coordinates", &WriteOptions::double_coordinates)
+      .def_rw("compression", &WriteOptions::deflate)
+      .def_rw("id_bits", &WriteOptions::id_bits)
+      .def_rw("big_endian", &WriteOptions::big_endian)
+      .def_rw("overwrite", &WriteOptions::overwrite);
+  module.def("read", &read, "path"_a);
+  module.def("write", &write, "path"_a, "set"_a, "options"_a, "extras"_a, "configuration"_a);
+  module.def("read_dataset",
+             [](const std::string& path, const std::string& name) { return array_of(read_extra_dataset(path, name)); });
+  module.def("read_configuration", &read_configuration, "path"_a,
+             "The configuration that a snapshot of Maki holds, as TOML; '' for others.");
+  module.def("describe", &describe_file, "path"_a);
+}
+
+}  // namespace maki::python

@@ -1,0 +1,90 @@
+"""Particle sets: from arrays, from files and to files."""
+import os
+
+import numpy
+
+from . import _core
+from .configuration import Configuration, tell
+
+
+def isolated_header():
+    """Of a set without a box, in pure numbers with G = 1."""
+    header = _core.Header()
+    header.comoving = False
+    header.time = 0.
+    header.units = _core.Units(1, 1, 1, False)
+    header.gravitational_constant = 1.
+    return header
+
+
+def snapshot(positions, velocities, masses, ids=None, header=None):
+    """A Snapshot of arrays: n x 3 positions and velocities, n masses (or one for all), n ids (1, 2, ... where there are
+    none). Without a header the set is isolated, in pure numbers with G = 1; Header() is that of a comoving box, in Mpc/h,
+    1e10 Msun/h and km/s, whose box_size, time and cosmology are yours to set."""
+    positions = numpy.ascontiguousarray(positions, dtype=numpy.float64)
+    if positions.ndim != 2 or positions.shape[1] != 3:
+        raise _core.Error(f"positions have the shape {positions.shape}: give n x 3 numbers")
+    masses = numpy.broadcast_to(numpy.asarray(masses, dtype=numpy.float64), positions.shape[:1])
+    if ids is not None:
+        ids = numpy.ascontiguousarray(ids, dtype=numpy.uint64)
+    velocities = numpy.ascontiguousarray(velocities, dtype=numpy.float64)
+    return _core.Snapshot(positions, velocities, numpy.ascontiguousarray(masses), ids, header or isolated_header())
+
+
+def read(path):
+    """The Snapshot in a file: GADGET's HDF5 (of GADGET-2, 3, 4, AREPO, SWIFT's by the same names, Maki), of one file or
+    many, and GADGET's binary types 1 and 2 of either byte order. All types of particles are one set. What was assumed or
+    repaired is told to the logger "maki"."""
+    found, form, files, counts, notes = _core.read(os.fspath(path))
+    found.format, found.files, found.counts = form, files, counts
+    tell(notes)
+    return found
+
+
+def read_dataset(path, name):
+    """One more dataset of /PartType1 of an HDF5 file, flattened."""
+    return _core.read_dataset(os.fspath(path), name)
+
+
+def read_configuration(path):
+    """The configuration that a snapshot of Maki holds, as TOML; "" for others."""
+    return _core.read_configuration(os.fspath(path))
+
+
+def describe(path):
+    """What is in a file, as lines: maki info."""
+    return _core.describe(os.fspath(path))
+
+
+def write(path, snapshot, *, format="hdf5", files=1, compression=0, double_coordinates=True, id_bits=0,
+          big_endian=False, overwrite=False, extra=None, configuration=None):
+    """Writes a Snapshot: format "hdf5" (GADGET-4's layout), "gadget1" or "gadget2". `files` above 1 divides it, compression
+    (1 to 9), and `extra`, {"Name": n or n x 3 numbers}, are for HDF5; id_bits is 32, 64 or 0 (32 where all fit). The
+    configuration's text goes into the file. Returns the names of what was written; where that fails, nothing is left."""
+    options = _core.WriteOptions()
+    given = dict(format=format, files=files, compression=compression, double_coordinates=double_coordinates,
+                 id_bits=id_bits, big_endian=big_endian, overwrite=overwrite)
+    for name, value in given.items():
+        setattr(options, name, value)
+    extras = [(name, numpy.ascontiguousarray(values, dtype=numpy.float64)) for name, values in (extra or {}).items()]
+    text = "" if configuration is None else Configuration(configuration).toml()
+    return _core.write(os.fspath(path), snapshot, options, extras, text)
+
+
+def quantity(snapshot, name):
+    """Positions, velocities or masses of a Snapshot as unyt arrays, with h put in: comoving Mpc, peculiar km/s, Msun.
+    Needs unyt (pip install unyt)."""
+    try:
+        import unyt
+    except ImportError as error:
+        raise ImportError("maki.quantity gives arrays of unyt: pip install unyt") from error
+    units, header = snapshot.header.units, snapshot.header
+    if units.pure:
+        raise _core.Error("the numbers of this set have no units")
+    over_h = header.hubble if units.with_h else 1.
+    factor, cgs, usual = {
+        "positions": (units.length_cgs / over_h, "cm", "Mpc"),
+        "velocities": (units.velocity_cgs, "cm/s", "km/s"),
+        "masses": (units.mass_cgs / over_h, "g", "Msun"),
+    }[name]
+    return unyt.unyt_array(getattr(snapshot, name).astype(float), unyt.unyt_quantity(factor, cgs)).to(usual)

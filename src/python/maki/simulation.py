@@ -1,0 +1,195 @@
+"""Runs: step by step in memory, or with their output directory as `maki run` writes it."""
+import contextlib
+import logging
+import os
+import signal
+import threading
+
+from . import _core
+from .configuration import Configuration, for_set, settings_of
+
+log = logging.getLogger("maki")
+
+
+class Simulation:
+    """A run that is made step by step.
+
+    Simulation("quickstart.toml", end_redshift=5)   a configuration, with its own initial conditions
+    Simulation(snapshot, end_redshift=0)            particles that are there already; settings from keys and `config`
+
+    Nothing is written unless `files` is true: then all that `maki run` writes goes into run.output_directory. `for state in
+    simulation` makes a step at a time, up to where momenta and positions can be of one time, and gives the simulation itself
+    back; evolve() makes as many as are needed. A run of isolated particles that are there has no end unless end_time gives
+    one. Between steps the particles are in .positions, .velocities, .masses and .ids,
+    in the order of their ids, and .snapshot() is all of it.
+    """
+
+    def __init__(self, source=None, *, config=None, files=False, quiet=True, **keys):
+        if isinstance(source, _core.Snapshot):
+            if files:
+                raise _core.Error("a run with files begins with a file: maki.write() the set, and give "
+                                  "initial={'kind': 'file', 'file': its name}")
+            self.configuration = for_set(source, config, keys, ends_of(source) if config is None else ())
+            self._begin(_core.run_in_memory(self.configuration.core, source))
+        elif files:
+            self.configuration = Configuration(source, **keys)
+            self._begin(_core.run_with_files(self.configuration.core, quiet))
+        else:
+            self.configuration = Configuration(source, **keys)
+            self._begin(_core.run_in_memory(self.configuration.core, None))
+
+    def _begin(self, run):
+        self._run = run
+        self._state = self._finished = None
+        self._asked = None
+        self._watched(run.begin)
+
+    def _watched(self, call):
+        """Makes a call, and tells what the run had to say."""
+        self._state = None
+        try:
+            return call()
+        finally:
+            for text in self._run.messages():
+                log.info("%s", text)
+
+    def __iter__(self):
+        while self.step():
+            yield self
+        if not self.result.stopped_by:
+            yield self
+
+    def step(self, until=None):
+        """To where the next long step ends, at most to `until` (scale factor, or time). Whether the run goes on. Ctrl-C ends
+        it there, with a restart where it has files."""
+        if self._finished:
+            return False
+        try:
+            more = self._watched(lambda: self._run.long_step(float("inf") if until is None else until))
+        except KeyboardInterrupt:
+            self.stop("Ctrl-C")
+            raise
+        if not more:
+            self.finish()
+        return more
+
+    def evolve(self, *, time=None, redshift=None):
+        """To a time, a redshift, or the end of the run; returns the simulation."""
+        if redshift is not None:
+            time = 1 / (1 + redshift)
+        while (time is None or self.time < time) and self.step(until=time):
+            pass
+        return self
+
+    def stop(self, reason="the caller"):
+        """Ends the run where it is; one with files writes a restart, from which maki.resume() goes on."""
+        if not self._finished:
+            self._watched(lambda: self._run.stop(reason))
+            self.finish()
+
+    def finish(self):
+        """Ends the log of a run with files, once it has come to its end. Returns the Result."""
+        if not self._finished:
+            self._finished = self._run.finish()
+        return self._finished
+
+    def snapshot(self):
+        """The present particles, by id, with momenta of the same time."""
+        if self._state is None:
+            self._state = self._run.snapshot()
+        return self._state
+
+    @property
+    def time(self):
+        """Scale factor of a box, else the time."""
+        return self._run.time
+
+    @property
+    def comoving(self):
+        return self._run.comoving
+
+    @property
+    def redshift(self):
+        """Of a box; None of an isolated set."""
+        return 1 / self.time - 1 if self.comoving else None
+
+    @property
+    def result(self):
+        """Steps, energies and the like, so far."""
+        return self._finished or self._run.result
+
+    @property
+    def steps(self):
+        return self.result.steps
+
+    @property
+    def ended(self):
+        return self._run.ended
+
+    positions = property(lambda self: self.snapshot().positions, doc="n x 3, length units, comoving")
+    velocities = property(lambda self: self.snapshot().velocities, doc="n x 3, peculiar, velocity units")
+    masses = property(lambda self: self.snapshot().masses)
+    ids = property(lambda self: self.snapshot().ids)
+
+    def __repr__(self):
+        moment = f"z = {self.redshift:.4g}" if self.comoving else f"t = {self.time:.6g}"
+        return f"<maki.Simulation: step {self.steps}, {moment}>"
+
+
+def ends_of(snapshot):
+    """A run of isolated particles that are there has no end where none is given."""
+    return ["time.end_time=1e300"] if not snapshot.header.comoving else []
+
+
+@contextlib.contextmanager
+def sigterm_asks(simulation):
+    """SIGTERM lets the step end, and then the run, as Ctrl-C does. Python has signals in its main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number, frame):
+        simulation._asked = "SIGTERM"
+
+    before = signal.signal(signal.SIGTERM, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _wants_to_stop(simulation, callback):
+    """Asks the callback; what it throws ends the run with a restart too."""
+    try:
+        if callback is not None and callback(simulation) is False:
+            return "the callback"
+    except BaseException as error:
+        simulation.stop("Ctrl-C" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__} in the callback")
+        raise
+    return simulation._asked
+
+
+def _all_steps(simulation, callback):
+    with sigterm_asks(simulation):
+        for state in simulation:
+            reason = _wants_to_stop(state, callback)
+            if reason:
+                state.stop(reason)
+    return simulation.finish()
+
+
+def run(source=None, callback=None, *, quiet=False, **keys):
+    """Runs a configuration to its end, with all the files that `maki run` writes, and returns the Result.
+
+    callback(simulation) is called after each step and may look at the state; where it returns False the run stops, with a
+    restart, as it does where it throws. quiet: no lines on standard output, only in the log.
+    """
+    return _all_steps(Simulation(source, files=True, quiet=quiet, **keys), callback)
+
+
+def resume(directory, callback=None, *, quiet=False, **keys):
+    """Goes on with a run that was stopped or killed, as `maki resume`; keys change settings from here on."""
+    simulation = Simulation.__new__(Simulation)
+    simulation.configuration = None
+    simulation._begin(_core.resume(os.fspath(directory), settings_of(keys), quiet))
+    return _all_steps(simulation, callback)

@@ -1,0 +1,53 @@
+# The Python module, by nanobind: `pip install .` runs `make python` (src/python/build_hook.py). It is linked from the objects of
+# the program and these.
+PYTHON ?= python3
+BINDINGS := $(wildcard src/python/*.cpp)
+MODULE_OBJECTS := $(call object,$(BINDINGS)) $(OBJ)/src/python/nanobind.o
+
+ifneq (,$(filter python,$(MAKECMDGOALS)))
+  # Its headers and those of nanobind, the name of a module's file, and which interpreter and nanobind that is.
+  PYTHON_FACTS := $(shell $(PYTHON) src/python/python_facts.py)
+  ifeq (,$(PYTHON_FACTS))
+    $(error PYTHON is '$(PYTHON)': it cannot be run, or has no nanobind ('pip install .' brings it) or no headers (Debian: python3-dev))
+  endif
+  PYTHON_CFLAGS := $(filter -isystem% /%,$(filter-out file=% root=% tag=%,$(PYTHON_FACTS)))
+  NANOBIND_ROOT := $(patsubst root=%,%,$(filter root=%,$(PYTHON_FACTS)))
+  MODULE := $(BUILD)/python/$(patsubst file=%,%,$(filter file=%,$(PYTHON_FACTS)))
+  PYTHON_TAG := $(patsubst tag=%,%,$(filter tag=%,$(PYTHON_FACTS)))
+endif
+
+# Its tests, and other tests that read files by Python, in an environment of their own; what pip has make do is done with what
+# make was told.
+PYTHON_ENVIRONMENT := $(abspath $(BUILD))/python/environment
+PYTHON_TESTS := $(if $(ON_MODEL),,tests/python/run)
+WITH_PYTHON = PYTHON='$(PYTHON)' BACKEND=$(BACKEND) BUILD='$(BUILD)' JOBS='$(JOBS)' STRICT=$(STRICT) \
+  PYTHON_ENVIRONMENT='$(PYTHON_ENVIRONMENT)' \
+  MAKI_MPIRUN="$$(ls $(abspath $(BUILD))/mpirun 2>/dev/null)" \
+  MAKI_PYTHON="$${MAKI_PYTHON:-$$(PYTHON='$(PYTHON)' bash tests/python/environment '$(PYTHON_ENVIRONMENT)')}"
+
+.PHONY: python
+ifneq (,$(if $(DEPS_DONE),,$(MISSING))$(GET_TOOLKIT))
+python: $(if $(MISSING),deps) $(GET_TOOLKIT)
+	@$(MAKE) --no-print-directory DEPS_DONE=yes $(if $(GET_TOOLKIT),BACKEND=cuda) $@
+else
+python: $(MODULE)
+	@echo "python  $<"
+endif
+
+# Of the library nothing is seen from outside, and its calls are its own.
+ifneq (,$(MODULE))
+$(MODULE): $(MODULE_OBJECTS) $(OBJ)/libmaki.a $(OBJ)/backend
+	@mkdir -p $(@D)
+	@echo "  link    $@"
+	@$(CXX) $(CXXBASE) -shared -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+endif
+
+# Compiled anew for another interpreter or nanobind.
+$(MODULE_OBJECTS): $(OBJ)/python.tag
+$(OBJ)/python.tag: $(shell test "$$(cat $(OBJ)/python.tag 2>/dev/null)" = "$(PYTHON_TAG)" || echo FORCE)
+	@mkdir -p $(@D) && echo "$(PYTHON_TAG)" > $@
+$(OBJ)/src/python/nanobind.o:
+	@mkdir -p $(@D)
+	@echo "  c++     nanobind"
+	@$(CCACHE) $(CXX) $(CXXBASE) $(PIC) -fvisibility=hidden -fno-strict-aliasing -DNDEBUG $(PYTHON_CFLAGS) \
+	  -c $(NANOBIND_ROOT)/src/nb_combined.cpp -o $@

@@ -1,0 +1,165 @@
+// Runs, step by step.
+#include "src/simulation/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/device/device.hpp"
+#include "src/python/bind.hpp"
+#include "src/run/filed_run.hpp"
+
+namespace maki::python {
+namespace {
+
+// Keeps what a run without files has to say.
+class Listener : public RunObserver {
+ public:
+  void message(const std::string& text) override { messages_.push_back(text); }
+  std::vector<std::string> take() { return std::exchange(messages_, {}); }
+
+ private:
+  std::vector<std::string> messages_;
+};
+
+// A run in memory, or one with its output directory.
+class AnyRun {
+ public:
+  // Both on the device that has been selected.
+  explicit AnyRun(std::unique_ptr<FiledRun> run) : device_(run->device()), filed_(std::move(run)) {}
+  AnyRun(Prepared run, const Admission& admission) : device_(device_of(run.config)) {
+    listener_ = std::make_unique<Listener>();
+    for (const auto& notes : {run.notes, admission.notes})
+      for (const std::string& note : notes) listener_->message(note);
+    SimulationOptions options = simulation_options(run);
+    if (!run.config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
+    stream_.emplace();
+    simulation_.emplace(*stream_, std::move(run.initial), options, timeline_of(run), *listener_,
+                        RunPlace{Communicator::world()});
+  }
+
+  Simulation& simulation() { return filed_ ? filed_->simulation() : *simulation_; }
+  // On the device and threads of this run, for Computing.
+  Simulation& on_device() {
+    select_device(device_, threads_);
+    return simulation();
+  }
+  const Simulation& simulation() const { return const_cast<AnyRun*>(this)->simulation(); }
+  std::vector<std::string> messages() { return listener_ ? listener_->take() : std::vector<std::string>{}; }
+  RunResult finish() {
+    const RunResult result = on_device().finish();
+    if (filed_) filed_->finish(result);
+    return result;
+  }
+
+ private:
+  int device_, threads_ = thread_count();
+  std::unique_ptr<FiledRun> filed_;
+  std::unique_ptr<Listener> listener_;
+  std::optional<Stream> stream_;
+  std::optional<Simulation> simulation_;
+};
+
+FiledRun::Options options_of(bool quiet) {
+  FiledRun::Options options;
+  options.progress = quiet ? nullptr : stdout;
+  options.signals = false;  // they are Python's
+  return options;
+}
+
+std::uint64_t particles_of_all(const Snapshot& set, const Communicator& ranks) {
+  std::uint64_t particles = set.size();
+  ranks.sum({&particles, 1});
+  return particles;
+}
+
+std::unique_ptr<AnyRun> run_in_memory(const Config& config, const Snapshot* set) {
+  const Computing computing;
+  const Communicator ranks = Communicator::world();
+  use_device(config);
+  if (!set) {
+    const Admission admission = admit(config, ranks);
+    return std::make_unique<AnyRun>(prepare(config), admission);
+  }
+  const Admission admission = admit(config, ranks, particles_of_all(*set, ranks));
+  std::vector<std::string> notes;
+  Prepared run = prepare(config, checked(*set, notes), ranks);
+  run.notes.insert(run.notes.begin(), notes.begin(), notes.end());
+  return std::make_unique<AnyRun>(std::move(run), admission);
+}
+
+std::unique_ptr<AnyRun> run_with_files(const Config& config, bool quiet) {
+  const Computing computing;
+  return std::make_unique<AnyRun>(FiledRun::begin(config, options_of(quiet)));
+}
+
+std::unique_ptr<AnyRun> resume(const std::string& directory, const std::vector<std::string>& settings, bool quiet) {
+  const Computing computing;
+  return std::make_unique<AnyRun>(FiledRun::resume(directory, settings, options_of(quiet), "keywords"));
+}
+
+// Ctrl-C, and what else Python has signal handlers for.
+void let_python_see_signals() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+bool long_step(AnyRun& run, double until) {
+  bool more = false;
+  {
+    const Computing computing;
+    more = run.on_device().long_step(until);
+  }
+  let_python_see_signals();
+  return more;
+}
+
+Snapshot snapshot(AnyRun& run) {
+  const Computing computing;
+  run.on_device().synchronise();
+  Snapshot set = run.simulation().snapshot();
+  sort_by_id(set);
+  return set;
+}
+
+}  // namespace
+
+void bind_simulation(nb::module_& module) {
+  nb::class_<EnergyReport>(module, "Energy", "In mass unit velocity unit^2; potential: sum m phi / (2 a).")
+      .def_ro("kinetic", &EnergyReport::kinetic)
+      .def_ro("potential", &EnergyReport::potential)
+      .def_ro("error", &EnergyReport::error, "Of the energy, or of the Layzer-Irvine equation, relative.")
+      .def("__repr__", [](const EnergyReport& e) {
+        return fmt::format("<maki.Energy: kinetic {:.6g}, potential {:.6g}, error {:.2e}>", e.kinetic, e.potential,
+                           e.error);
+      });
+  nb::class_<RunResult>(module, "Result", "What a run came to.")
+      .def_ro("stopped_by", &RunResult::stopped_by, "'' where the end was reached.")
+      .def_ro("time", &RunResult::time, "Scale factor, or time.")
+      .def_ro("steps", &RunResult::steps)
+      .def_ro("rebuilds", &RunResult::rebuilds, "Steps with a new tree.")
+      .def_ro("long_steps", &RunResult::long_steps)
+      .def_ro("particles", &RunResult::particles)
+      .def_ro("energy", &RunResult::energy, "The last one computed, or None.")
+      .def_ro("worst_energy_error", &RunResult::worst_energy_error)
+      .def("__repr__", [](const RunResult& result) {
+        return fmt::format("<maki.Result: {} steps{}>", result.steps,
+                           result.stopped_by.empty() ? "" : ", stopped by " + result.stopped_by);
+      });
+  nb::class_<AnyRun>(module, "Run")
+      .def(
+          "begin", [](AnyRun& run) { run.on_device().begin(); }, nb::call_guard<Computing>())
+      .def("long_step", &long_step, "until"_a)
+      .def(
+          "stop", [](AnyRun& run, const std::string& why) { run.on_device().stop(why); }, "reason"_a,
+          nb::call_guard<Computing>())
+      .def("finish", &AnyRun::finish, nb::call_guard<Computing>())
+      .def("snapshot", &snapshot)
+      .def("messages", &AnyRun::messages)
+      .def_prop_ro("time", [](const AnyRun& run) { return run.simulation().time(); })
+      .def_prop_ro("comoving", [](const AnyRun& run) { return run.simulation().frame().periodic; })
+      .def_prop_ro("ended", [](const AnyRun& run) { return run.simulation().ended(); })
+      .def_prop_ro("result", [](const AnyRun& run) { return run.simulation().so_far(); });
+  module.def("run_in_memory", &run_in_memory, "config"_a, "set"_a.none());
+  module.def("run_with_files", &run_with_files, "config"_a, "quiet"_a);
+  module.def("resume", &resume, "directory"_a, "settings"_a, "quiet"_a);
+}
+
+}  // namespace maki::python

@@ -1,0 +1,181 @@
+// Units, headers and particle sets in memory.
+#include "src/io/snapshot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/error.hpp"
+#include "src/config/quantity.hpp"
+#include "src/io/check_snapshot.hpp"
+#include "src/python/bind.hpp"
+
+namespace maki::python {
+namespace {
+
+std::string describe(const UnitSystem& units) {
+  if (pure_numbers(units)) return "<maki.Units: pure numbers>";
+  return fmt::format("<maki.Units: {}, {}, {}>", unit_name(units, Dimension::kLength),
+                     unit_name(units, Dimension::kMass), unit_name(units, Dimension::kVelocity));
+}
+
+std::string describe(const Snapshot& set) {
+  const SnapshotHeader& header = set.header;
+  const std::string moment =
+      header.comoving ? fmt::format("z = {:.4g}", header.redshift) : fmt::format("t = {:.6g}", header.time);
+  return fmt::format("<maki.Snapshot: {} particles, {}>", set.size(), moment);
+}
+
+void require_length(std::size_t given, std::size_t wanted, const char* name) {
+  if (given == wanted) return;
+  throw Error(fmt::format("{} has {} rows", name, given), fmt::format("there are {} particles", wanted),
+              "give one row for each particle");
+}
+
+using Ids = std::optional<Numbers<std::uint64_t>>;
+
+Snapshot make_snapshot(const Vectors<double>& positions, const Vectors<double>& velocities,
+                       const Numbers<double>& masses, const Ids& ids, const SnapshotHeader& header) {
+  const std::size_t n = positions.shape(0);
+  require_length(velocities.shape(0), n, "velocities");
+  require_length(masses.shape(0), n, "masses");
+  if (ids) require_length(ids->shape(0), n, "ids");
+  Snapshot set;
+  set.header = header;
+  set.positions = to_vectors<double>(positions);
+  set.velocities = to_vectors<float>(velocities);
+  set.masses.assign(masses.data(), masses.data() + n);
+  set.ids.resize(n);
+  if (ids)
+    std::copy_n(ids->data(), n, set.ids.begin());
+  else
+    std::iota(set.ids.begin(), set.ids.end(), std::uint64_t{1});
+  return set;
+}
+
+// Arrays of a set keep their place in memory, as numpy looks at it: other numbers of rows are refused.
+template <class T>
+void put(std::vector<std::array<T, 3>>& into, const Vectors<double>& from, const char* name) {
+  require_length(from.shape(0), into.size(), name);
+  const auto values = to_vectors<T>(from);
+  std::copy(values.begin(), values.end(), into.begin());
+}
+template <class T, class Given>
+void put(std::vector<T>& into, const Given& from, const char* name) {
+  require_length(from.shape(0), into.size(), name);
+  std::transform(from.data(), from.data() + into.size(), into.begin(),
+                 [](auto value) { return static_cast<T>(value); });
+}
+
+// Which one comes first, and so on. Ids are mostly n numbers in a row; then each says its place.
+std::vector<std::size_t> order_of(const std::vector<std::uint64_t>& ids) {
+  std::vector<std::size_t> order(ids.size(), ids.size());
+  if (ids.empty()) return order;
+  const std::uint64_t least = *std::min_element(ids.begin(), ids.end());
+  bool in_a_row = true;
+  for (std::size_t i = 0; i < ids.size() && in_a_row; ++i) {
+    const std::uint64_t place = ids[i] - least;
+    in_a_row = place < ids.size() && order[place] == ids.size();
+    if (in_a_row) order[place] = i;
+  }
+  if (in_a_row) return order;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return ids[a] < ids[b]; });
+  return order;
+}
+
+template <class T>
+std::vector<T> reordered(const std::vector<T>& values, const std::vector<std::size_t>& order) {
+  std::vector<T> result;
+  result.reserve(values.size());
+  for (const std::size_t i : order) result.push_back(values[i]);
+  return result;
+}
+
+}  // namespace
+
+Snapshot checked(Snapshot set, std::vector<std::string>& notes) {
+  if (set.header.comoving && !(set.header.box_size > 0))
+    throw Error("a comoving set needs a box", fmt::format("header.box_size is {}", set.header.box_size),
+                "set header.box_size, or header.comoving = False");
+  check_snapshot(set, "the given particles", notes);
+  return set;
+}
+
+void sort_by_id(Snapshot& set) {
+  const std::vector<std::size_t> order = order_of(set.ids);
+  set.positions = reordered(set.positions, order);
+  set.velocities = reordered(set.velocities, order);
+  set.masses = reordered(set.masses, order);
+  set.ids = reordered(set.ids, order);
+}
+
+void bind_units(nb::module_& module) {
+  const auto name = [](Dimension dimension) {
+    return [dimension](const UnitSystem& units) { return unit_name(units, dimension); };
+  };
+  nb::class_<UnitSystem>(module, "Units", "What the numbers of a set are in; 1 everywhere and without h: pure numbers.")
+      .def(
+          "__init__",
+          [](UnitSystem* self, double length, double mass, double velocity, bool with_h) {
+            new (self) UnitSystem{length, mass, velocity, with_h};
+          },
+          "length_cgs"_a = UnitSystem{}.length_cgs, "mass_cgs"_a = UnitSystem{}.mass_cgs,
+          "velocity_cgs"_a = UnitSystem{}.velocity_cgs, "with_h"_a = true)
+      .def_rw("length_cgs", &UnitSystem::length_cgs, "The unit of length in cm.")
+      .def_rw("mass_cgs", &UnitSystem::mass_cgs, "The unit of mass in g.")
+      .def_rw("velocity_cgs", &UnitSystem::velocity_cgs, "The unit of velocity in cm/s.")
+      .def_rw("with_h", &UnitSystem::with_h, "Whether lengths and masses carry 1/h.")
+      .def_prop_ro("length", name(Dimension::kLength), "The name of the unit of length: 'Mpc/h'; '' of pure numbers.")
+      .def_prop_ro("mass", name(Dimension::kMass), "'1e10 Msun/h'")
+      .def_prop_ro("velocity", name(Dimension::kVelocity), "'km/s'")
+      .def_prop_ro("pure", &pure_numbers, "Whether these are pure numbers.")
+      .def_prop_ro("gravitational_constant", &UnitSystem::gravitational_constant, "Newton's constant in these units.")
+      .def("__repr__", [](const UnitSystem& units) { return describe(units); });
+}
+
+void bind_snapshot(nb::module_& module) {
+  nb::class_<SnapshotHeader>(module, "Header", "What is known of a set besides its particles.")
+      .def(nb::init<>())
+      .def_rw("comoving", &SnapshotHeader::comoving, "Of a periodic box in an expanding universe; False: isolated.")
+      .def_rw("time", &SnapshotHeader::time, "Scale factor where comoving, else the time.")
+      .def_rw("redshift", &SnapshotHeader::redshift)
+      .def_rw("box_size", &SnapshotHeader::box_size, "Comoving side of the box; 0: none.")
+      .def_rw("omega0", &SnapshotHeader::omega0, "All matter, today.")
+      .def_rw("omega_lambda", &SnapshotHeader::omega_lambda)
+      .def_rw("omega_baryon", &SnapshotHeader::omega_baryon, "0 where unknown.")
+      .def_rw("hubble", &SnapshotHeader::hubble, "h")
+      .def_rw("gravitational_constant", &SnapshotHeader::gravitational_constant, "0: that of the units.")
+      .def_rw("units", &SnapshotHeader::units)
+      .def("newton", &SnapshotHeader::newton, "Newton's constant as it holds for the set.");
+  nb::class_<Snapshot>(module, "Snapshot", nb::dynamic_attr(), "A set of particles at one time.")
+      .def(
+          "__init__",
+          [](Snapshot* self, const Vectors<double>& positions, const Vectors<double>& velocities,
+             const Numbers<double>& masses, const Ids& ids, const SnapshotHeader& header) {
+            new (self) Snapshot(make_snapshot(positions, velocities, masses, ids, header));
+          },
+          "positions"_a, "velocities"_a, "masses"_a, "ids"_a = nb::none(), "header"_a)
+      .def_rw("header", &Snapshot::header)
+      .def_prop_rw(
+          "positions", [](nb::handle_t<Snapshot> s) { return view(nb::cast<Snapshot&>(s).positions, s); },
+          [](Snapshot& s, const Vectors<double>& values) { put(s.positions, values, "positions"); },
+          "n x 3, in length units, comoving; the memory of the set itself.")
+      .def_prop_rw(
+          "velocities", [](nb::handle_t<Snapshot> s) { return view(nb::cast<Snapshot&>(s).velocities, s); },
+          [](Snapshot& s, const Vectors<double>& values) { put(s.velocities, values, "velocities"); },
+          "n x 3, peculiar, a dx/dt in velocity units.")
+      .def_prop_rw(
+          "masses", [](nb::handle_t<Snapshot> s) { return view(nb::cast<Snapshot&>(s).masses, s); },
+          [](Snapshot& s, const Numbers<double>& values) { put(s.masses, values, "masses"); }, "n, in mass units.")
+      .def_prop_rw(
+          "ids", [](nb::handle_t<Snapshot> s) { return view(nb::cast<Snapshot&>(s).ids, s); },
+          [](Snapshot& s, const Numbers<std::uint64_t>& values) { put(s.ids, values, "ids"); })
+      .def("sort", &sort_by_id, "Puts the particles into the order of their ids.")
+      .def("copy", [](const Snapshot& set) { return Snapshot(set); })
+      .def("__len__", &Snapshot::size)
+      .def("__repr__", [](const Snapshot& set) { return describe(set); });
+}
+
+}  // namespace maki::python

@@ -1,0 +1,100 @@
+"""The interface by AMUSE's names."""
+import numpy
+import pytest
+
+import maki
+import maki.amuse
+
+
+@pytest.fixture
+def cluster():
+    stars = maki.initial_conditions(run={"kind": "isolated"}, initial={"kind": "plummer"}, particles=400,
+                                    truncation_radius=5., softening=0.05)
+    gravity = maki.amuse.Maki(eps2=0.05 ** 2)
+    gravity.new_particle(stars.masses, *stars.positions.T, *stars.velocities.T)
+    return gravity
+
+
+def test_kepler():
+    gravity = maki.amuse.Maki(eps2=1e-8, eta=0.05)
+    index = gravity.new_particle([1, 1e-6], [0, 1], [0, 0], [0, 0], [0, 0], [0, numpy.sqrt(0.5)], [0, 0])
+    period = 2 * numpy.pi * (1 / 1.5) ** 1.5
+    for quarter in (1, 2, 3, 4):
+        gravity.evolve_model(quarter * period / 4)
+        assert gravity.get_time() == quarter * period / 4
+        if quarter == 2:
+            assert gravity.get_position(index[1])[0] == pytest.approx(-1 / 3, abs=2e-3)
+    numpy.testing.assert_allclose(gravity.get_position(index[1]), [1, 0, 0], atol=5e-3)
+
+
+def test_energy_is_kept(cluster):
+    def energy():
+        return cluster.get_kinetic_energy() + cluster.get_potential_energy()
+
+    before = energy()
+    assert before == pytest.approx(-0.14, abs=0.03)
+    for time in numpy.arange(1, 6) / 5:
+        cluster.evolve_model(time)
+    assert energy() == pytest.approx(before, rel=2e-3)
+
+
+def test_particles_come_change_and_go(cluster):
+    first = cluster.get_index_of_first_particle()
+    assert (first, cluster.get_index_of_next_particle(first)) == (0, 1) and cluster.get_number_of_particles() == 400
+    cluster.delete_particle([3, 5])
+    cluster.evolve_model(0.1)
+    with pytest.raises(maki.Error, match="no particle"):
+        cluster.get_state(5)
+    new = cluster.new_particle(0.01, 1, 2, 3, 0, 0, 0.1, radius=0.5)
+    assert new == 400 and cluster.get_number_of_particles() == 399
+    assert cluster.get_state(new) == (0.01, 1, 2, 3, 0, 0, 0.1, 0.5)
+    cluster.set_state([7, 8], [0.1, 0.2], [1, 1], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0])
+    cluster.set_velocity(9, 1, 2, 3)
+    assert cluster.get_mass(8) == 0.2 and cluster.get_velocity(9) == (1, 2, 3)
+    cluster.evolve_model(0.2)
+    assert cluster.get_position(new) != (1, 2, 3) and cluster.get_time() == 0.2
+    assert cluster.get_radius(new) == 0.5
+    with pytest.raises(maki.Error, match="forward only"):
+        cluster.evolve_model(0.1)
+    with pytest.raises(maki.Error, match="last one"):
+        cluster.get_index_of_next_particle(new)
+
+
+def test_a_run_goes_on_where_nothing_changes(cluster):
+    cluster.evolve_model(0.1)
+    simulation = cluster._simulation
+    cluster.evolve_model(0.2)
+    assert cluster._simulation is simulation
+    cluster.set_mass(0, 0.1)
+    cluster.evolve_model(0.3)
+    assert cluster._simulation is not simulation
+
+
+def test_the_field_is_that_of_the_particles(cluster):
+    place = numpy.stack(cluster.get_position(cluster.get_indices()), axis=-1)
+    mass = cluster.get_mass(cluster.get_indices())
+    d = place - [1., 2, 2]
+    r = numpy.linalg.norm(d, axis=1)
+    expected = (mass[:, None] * d / r[:, None] ** 3).sum(axis=0)
+    numpy.testing.assert_allclose(cluster.get_gravity_at_point(0, 1., 2., 2.), expected, rtol=5e-3)
+    phi = cluster.get_potential_at_point(0, [1., 1.], [2., 2.], [2., 2.])
+    numpy.testing.assert_allclose(phi, -(mass / r).sum(), rtol=5e-3)
+    acceleration = numpy.stack(cluster.get_acceleration(cluster.get_indices()), axis=-1)
+    assert numpy.abs((mass[:, None] * acceleration).sum(axis=0)).max() < 1e-3
+    assert cluster.get_total_mass() == pytest.approx(mass.sum())
+    numpy.testing.assert_allclose(cluster.get_center_of_mass_position(), numpy.average(place, axis=0, weights=mass))
+
+
+def test_units_that_are_given():
+    kpc, msun = 3.085677581491367e21, 1.988409870698051e33
+    gravity = maki.amuse.Maki(eps2=1e-6, units=maki.Units(kpc, 1e10 * msun, 1e5, False), eta=0.05)
+    speed = numpy.sqrt(43007.1 / 10)  # km/s, about 1e10 solar masses at 10 kpc
+    gravity.new_particle([1, 1e-9], [0, 10], [0, 0], [0, 0], [0, 0], [0, speed], [0, 0])
+    quarter = 2 * numpy.pi * 10 / speed / 4
+    gravity.evolve_model(quarter)
+    numpy.testing.assert_allclose(gravity.get_position(1), [0, 10, 0], atol=0.05)
+
+
+def test_nothing_is_no_model():
+    with pytest.raises(maki.Error, match="no particles"):
+        maki.amuse.Maki().evolve_model(1)

@@ -1,0 +1,85 @@
+"""Particle sets as arrays, in files and with units."""
+import h5py
+import numpy
+import pytest
+
+import maki
+
+
+@pytest.fixture(scope="module")
+def box():
+    return maki.initial_conditions(particles_per_side=16, box={"size": "30 Mpc/h"}, hubble_param=0.7)
+
+
+@pytest.mark.parametrize("how", [dict(), dict(compression=3), dict(files=3), dict(format="gadget1"),
+                                 dict(format="gadget2", big_endian=True), dict(format="gadget2", double_coordinates=False)])
+def test_what_is_written_is_read(box, tmp_path, how):
+    names = maki.write(tmp_path / "set", box, **how) if "format" in how else maki.write(tmp_path / "set.hdf5", box, **how)
+    assert len(names) == how.get("files", 1)
+    again = maki.read(names[0])
+    digits = 1e-6 if how.get("double_coordinates", True) else 1e-5
+    assert numpy.array_equal(again.ids, box.ids)
+    numpy.testing.assert_allclose(again.positions, box.positions, rtol=0, atol=30 * digits)
+    numpy.testing.assert_allclose(again.velocities, box.velocities, rtol=1e-5, atol=1e-4)
+    numpy.testing.assert_allclose(again.masses, box.masses, rtol=1e-6)
+    assert again.header.box_size == pytest.approx(30)
+    assert again.header.redshift == pytest.approx(49)
+    assert again.header.hubble == pytest.approx(0.7)
+    assert again.counts == [0, 4096, 0, 0, 0, 0]
+
+
+def test_another_library_reads_it(box, tmp_path):
+    maki.write(tmp_path / "s.hdf5", box, extra={"Tag": numpy.arange(len(box))}, configuration=maki.Configuration(seed=3))
+    with h5py.File(tmp_path / "s.hdf5") as file:
+        numpy.testing.assert_array_equal(file["PartType1/Coordinates"][:], box.positions)
+        numpy.testing.assert_allclose(file["PartType1/Velocities"][:], box.velocities / numpy.sqrt(0.02), rtol=1e-5)
+        assert file["PartType1/Tag"][7] == 7
+    assert maki.read_dataset(tmp_path / "s.hdf5", "Tag")[100] == 100
+    assert "seed = 3" in maki.read_configuration(tmp_path / "s.hdf5")
+    assert any("4096" in line for line in maki.describe(tmp_path / "s.hdf5"))
+
+
+def test_arrays_are_the_memory_of_the_set(box):
+    own = box.copy()
+    own.positions[3] = [1, 2, 3]
+    assert own.positions[3].tolist() == [1, 2, 3]
+    positions = own.positions
+    own.positions = box.positions
+    assert numpy.array_equal(positions, box.positions)
+    with pytest.raises(maki.Error, match="4095 rows"):
+        own.positions = box.positions[1:]
+    del own
+    assert numpy.array_equal(positions, box.positions)
+
+
+def test_a_set_of_arrays():
+    rows = numpy.random.default_rng(1).normal(size=(3, 10)).astype("float32")
+    own = maki.snapshot(rows.T, numpy.zeros((10, 3)), 2, ids=numpy.arange(10, 20))
+    assert not own.header.comoving and own.header.units.pure and own.header.newton() == 1
+    assert own.masses.dtype == numpy.float32 and own.masses.tolist() == [2] * 10
+    numpy.testing.assert_array_equal(own.positions, rows.T)
+    with pytest.raises(maki.Error, match="shape"):
+        maki.snapshot(rows, rows, 1)
+    with pytest.raises(maki.Error, match="velocities has 9 rows"):
+        maki.snapshot(rows.T, rows.T[1:], 1)
+
+
+def test_units_have_names_and_numbers(box):
+    units = box.header.units
+    assert (units.length, units.mass, units.velocity) == ("Mpc/h", "1e10 Msun/h", "km/s")
+    assert units.gravitational_constant == pytest.approx(43.0, rel=1e-3)
+    unyt = pytest.importorskip("unyt")
+    assert maki.quantity(box, "positions").max() < unyt.unyt_quantity(30 / 0.7, "Mpc")
+    mass = maki.quantity(box, "masses").sum()
+    assert float(mass.to("Msun")) == pytest.approx(box.masses.sum(dtype=float) * 1e10 / 0.7, rel=1e-4)
+
+
+def test_messages_are_those_of_the_program(box, tmp_path):
+    with pytest.raises(maki.Error, match="cannot read '.*none.hdf5'.*check the name"):
+        maki.read(tmp_path / "none.hdf5")
+    maki.write(tmp_path / "s.hdf5", box)
+    with pytest.raises(maki.Error, match="exists"):
+        maki.write(tmp_path / "s.hdf5", box)
+    assert issubclass(maki.Error, RuntimeError) and issubclass(maki.DeviceError, maki.Error)
+    with pytest.raises(maki.Error, match="format"):
+        maki.write(tmp_path / "t.hdf5", box, format="csv")

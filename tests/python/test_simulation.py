@@ -1,0 +1,178 @@
+"""Runs step by step, in memory and with their files."""
+import os
+import signal
+import threading
+
+import numpy
+import pytest
+
+import maki
+
+BOX = dict(particles_per_side=16, box={"size": "30 Mpc/h"}, deterministic=True)
+SPHERE = dict(run={"kind": "isolated"}, initial={"kind": "plummer"}, particles=500, truncation_radius=5., softening=0.02)
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Counts as in a terminal, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_run_in_memory_is_that_of_the_files(tmp_path):
+    settings = dict(BOX, end_redshift=20, image=False, power_spectrum=False)
+    result = maki.run(quiet=True, output_directory=tmp_path / "run", **settings)
+    written = maki.read(tmp_path / "run/snapshot_000.hdf5")
+    written.sort()
+    simulation = maki.Simulation(**settings).evolve()
+    assert simulation.steps == result.steps > 2 and simulation.ended and result.stopped_by == ""
+    assert simulation.redshift == pytest.approx(20)
+    numpy.testing.assert_array_equal(simulation.ids, written.ids)
+    numpy.testing.assert_allclose(simulation.positions, written.positions, atol=1e-9)
+    numpy.testing.assert_allclose(simulation.velocities, written.velocities, rtol=1e-5, atol=1e-5)
+
+
+def test_linear_growth():
+    start = maki.initial_conditions(**BOX)
+    simulation = maki.Simulation(start)
+    simulation.evolve(redshift=24)
+    assert simulation.redshift == pytest.approx(24)
+
+    def displacement(state):
+        moved = (state.positions - lattice + 15) % 30 - 15
+        return (moved * modes).sum()
+
+    sites = numpy.stack(numpy.meshgrid(*[numpy.arange(16)] * 3, indexing="ij"), axis=-1).reshape(-1, 3) * 30 / 16
+    lattice = sites
+    modes = (start.positions - lattice + 15) % 30 - 15
+    assert displacement(simulation) / displacement(start) == pytest.approx(2, rel=0.02)
+
+
+def test_steps_and_state():
+    simulation = maki.Simulation(**BOX, end_redshift=30)
+    seen = [(state.steps, state.redshift, state.positions.copy()) for state in simulation]
+    steps, redshifts, positions = zip(*seen)
+    assert list(steps) == sorted(set(steps)) and list(redshifts) == sorted(redshifts, reverse=True)
+    assert redshifts[-1] == pytest.approx(30)
+    assert not numpy.array_equal(positions[0], positions[-1])
+    assert simulation.step() is False and simulation.result.steps == steps[-1]
+
+
+def test_evolve_in_pieces_and_energy():
+    simulation = maki.Simulation(**SPHERE, end_time=10, output={"energy_interval": 1})
+    for time in (0.1, 0.25, 0.5):
+        assert simulation.evolve(time=time).time == time
+        v, m = simulation.velocities.astype(float), simulation.masses
+        kinetic = 0.5 * (m * (v ** 2).sum(axis=1)).sum()
+        assert simulation.result.energy.kinetic == pytest.approx(kinetic, rel=1e-5)
+    assert abs(simulation.result.energy.error) < 1e-3
+    assert simulation.redshift is None and not simulation.ended
+
+
+def test_looking_does_not_change_a_run():
+    runs = [maki.Simulation(**SPHERE, end_time=0.5, eta=0.2) for _ in range(2)]
+    for state in runs[0]:
+        state.velocities
+    runs[1].evolve()
+    assert runs[0].steps == runs[1].steps
+    numpy.testing.assert_allclose(runs[0].positions, runs[1].positions, atol=1e-5)
+
+
+def test_particles_that_are_there_already():
+    at, speed = 1., numpy.sqrt(0.5)
+    two = maki.snapshot([[-at / 2, 0, 0], [at / 2, 0, 0]], [[0, -speed, 0], [0, speed, 0]], 1.)
+    simulation = maki.Simulation(two, softening=1e-4, eta=0.1, threads=1)
+    period = 2 * numpy.pi / numpy.sqrt(2)
+    simulation.evolve(time=period / 2)
+    numpy.testing.assert_allclose(simulation.positions, two.positions[::-1], atol=2e-3)
+    simulation.evolve(time=period)
+    numpy.testing.assert_allclose(simulation.positions, two.positions, atol=4e-3)
+
+
+def test_a_callback_stops_a_run_that_goes_on(tmp_path):
+    settings = dict(BOX, end_redshift=15, image=False, power_spectrum=False, output_directory=tmp_path / "run")
+    result = maki.run(callback=lambda state: state.redshift > 30, quiet=True, **settings)
+    assert result.stopped_by == "the callback" and 1 / result.time - 1 <= 30
+    assert os.path.exists(tmp_path / "run/stopped.hdf5")
+    redshifts = []
+    more = maki.resume(tmp_path / "run", lambda state: redshifts.append(state.redshift), quiet=True)
+    assert more.stopped_by == "" and more.steps > result.steps
+    assert max(redshifts) < 1 / result.time - 1 and redshifts[-1] == pytest.approx(15)
+    whole = maki.Simulation(**dict(settings, output_directory=None)).evolve()
+    end = maki.read(tmp_path / "run/snapshot_000.hdf5")
+    end.sort()
+    numpy.testing.assert_allclose(end.positions, whole.positions, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_signals_stop_a_run_with_a_restart(tmp_path, name):
+    def ask(state):
+        os.kill(os.getpid(), getattr(signal, name))
+
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    settings = dict(SPHERE, end_time=5, image=False, output_directory=tmp_path / "run", quiet=True)
+    if name == "SIGINT":
+        with pytest.raises(KeyboardInterrupt):
+            maki.run(callback=ask, **settings)
+    else:
+        assert maki.run(callback=ask, **settings).stopped_by == "SIGTERM"
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert any(entry.startswith("restart_") for entry in os.listdir(tmp_path / "run"))
+
+
+def test_ctrl_c_while_a_step_is_computed():
+    simulation = maki.Simulation(**SPHERE, end_time=1000, max_step=0.01)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        simulation.evolve()
+    assert simulation.ended and simulation.result.stopped_by == "Ctrl-C"
+
+
+def test_other_threads_run_meanwhile():
+    counted, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+            done.wait(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    start = maki.initial_conditions(particles_per_side=32, box={"size": 50})
+    before = counted[0]
+    maki.forces(start, method="ewald", points=start.positions[:2000])
+    between = counted[0] - before
+    done.set()
+    thread.join()
+    assert between > 5
+
+
+def test_errors_of_a_run(tmp_path):
+    with pytest.raises(maki.Error, match="ends before it starts"):
+        maki.Simulation(**BOX, end_redshift=60)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/snapshot_000.hdf5").write_text("")
+    with pytest.raises(maki.Error, match="holds a run already"):
+        maki.run(**SPHERE, end_time=1, output_directory=tmp_path / "run", quiet=True)
+    with pytest.raises(maki.Error, match="nothing to resume"):
+        maki.resume(tmp_path)
+    with pytest.raises(ValueError, match="from the callback"):
+        maki.run(callback=lambda state: int("from the callback"), **SPHERE, end_time=1, output_directory=tmp_path / "b",
+                 quiet=True)
+
+
+def test_runs_with_other_numbers_of_threads():
+    one, two = (maki.Simulation(**SPHERE, end_time=0.1, threads=threads) for threads in (1, 2))
+    one.evolve()
+    two.evolve()
+    numpy.testing.assert_allclose(one.positions, two.positions, atol=1e-5)
+
+
+def test_a_run_that_does_not_fit_is_refused_before_it_begins():
+    with pytest.raises(maki.Error, match="memory"):
+        maki.Simulation(particles_per_side=8192, box={"size": 100})
+    with pytest.raises(maki.Error, match="memory"):
+        maki.run(particles_per_side=8192, box={"size": 100}, quiet=True)
+    assert maki.Simulation(**SPHERE, end_time=0.01).evolve().ended

@@ -1,0 +1,110 @@
+// Forces at points that are no particles, beside exact sums.
+#include "src/run/forces.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "kernels/error.hpp"
+#include "src/config/parse.hpp"
+
+namespace maki {
+namespace {
+
+using Points = std::vector<std::array<double, 3>>;
+
+Points random_points(std::size_t n, double low, double high) {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> anywhere(low, high);
+  Points points(n);
+  for (auto& point : points)
+    for (double& x : point) x = anywhere(random);
+  return points;
+}
+
+Prepared box() {
+  return prepare(
+      parse_config("[box]\nsize = \"30 Mpc/h\"\n[initial]\nparticles_per_side = 16\nredshift = 4\n", "test"));
+}
+
+Prepared sphere(const std::vector<std::string>& settings = {}) {
+  return prepare(
+      parse_config("[run]\nkind = \"isolated\"\n[initial]\nkind = \"plummer\"\nparticles = 3000\n"
+                   "truncation_radius = 5.0\n[gravity]\nsoftening = 0.02\n",
+                   "test", settings));
+}
+
+double rms(const Points& vectors) {
+  double sum = 0;
+  for (const auto& v : vectors) sum += v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+  return std::sqrt(sum / static_cast<double>(vectors.size()));
+}
+
+double rms_error(const SetForces& forces, const SetForces& exact) {
+  Points differences = forces.acceleration;
+  for (std::size_t i = 0; i < differences.size(); ++i)
+    for (std::size_t axis = 0; axis < 3; ++axis) differences[i][axis] -= exact.acceleration[i][axis];
+  return rms(differences) / rms(exact.acceleration);
+}
+
+double largest_error(const std::vector<double>& values, const std::vector<double>& exact) {
+  double error = 0, scale = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    error = std::max(error, std::abs(values[i] - exact[i]));
+    scale = std::max(scale, std::abs(exact[i]));
+  }
+  return error / scale;
+}
+
+TEST(ForcesAt, PointsOfABoxAreAsEwaldsSumHasThem) {
+  const Prepared run = box();
+  const Points points = random_points(300, -30, 60);
+  const SetForces exact = forces_at(run, ForceMethod::kEwald, points),
+                  found = forces_at(run, ForceMethod::kRun, points);
+  EXPECT_LT(rms_error(found, exact), 1e-3);
+  EXPECT_LT(largest_error(found.potential, exact.potential), 1e-3);
+}
+
+TEST(ForcesAt, PointsInAndAroundASphereAreAsTheDirectSumHasThem) {
+  const Prepared run = sphere();
+  Points points = random_points(300, -2, 2);
+  const SetForces exact = forces_at(run, ForceMethod::kDirect, points),
+                  found = forces_at(run, ForceMethod::kRun, points);
+  EXPECT_LT(rms_error(found, exact), 1e-3);
+  EXPECT_LT(largest_error(found.potential, exact.potential), 1e-3);
+  points = {{300, 0, 0}, {0, 0, -20}};  // outside of the run's box
+  EXPECT_LT(rms_error(forces_at(run, ForceMethod::kRun, points), forces_at(run, ForceMethod::kDirect, points)), 1e-3);
+}
+
+// The particle itself is left out there, as in the forces on particles.
+TEST(ForcesAt, APointAtAParticleFeelsTheOthers) {
+  for (const bool periodic : {true, false}) {
+    const Prepared run = periodic ? box() : sphere();
+    const ForceMethod exact = periodic ? ForceMethod::kEwald : ForceMethod::kDirect;
+    const std::vector<std::size_t> some = {0, 17, 40, 2000, 2999};
+    Points points;
+    for (const std::size_t i : some) points.push_back(run.initial.positions[i]);
+    const SetForces on_particles = forces_of(run, exact, some);
+    EXPECT_LT(rms_error(forces_at(run, ForceMethod::kRun, points), on_particles), 2e-3) << periodic;
+    EXPECT_LT(rms_error(forces_at(run, exact, points), on_particles), 1e-12) << periodic;
+  }
+}
+
+TEST(ForcesAt, ADirectRunHasExactForces) {
+  const Prepared run = sphere({"gravity.method=direct"});
+  const Points points = random_points(20, -1, 1);
+  EXPECT_EQ(rms_error(forces_at(run, ForceMethod::kRun, points), forces_at(run, ForceMethod::kDirect, points)), 0);
+}
+
+TEST(ForcesAt, RefusesWhatHasNoForce) {
+  EXPECT_TRUE(forces_at(sphere(), ForceMethod::kRun, {}).acceleration.empty());
+  EXPECT_THROW(forces_at(sphere(), ForceMethod::kRun, {{0, NAN, 0}}), Error);
+  EXPECT_THROW(forces_at(sphere(), ForceMethod::kEwald, {{0, 0, 0}}), Error);
+  EXPECT_THROW(forces_at(box(), ForceMethod::kDirect, {{0, 0, 0}}), Error);
+  EXPECT_THROW(forces_at(sphere(), ForceMethod::kRun, {{0, 0, 1e9}}), Error);  // the softening would be below its limit
+}
+
+}  // namespace
+}  // namespace maki
