@@ -94,7 +94,9 @@ class SlurmSites : public TwoPrograms {
 TEST_F(SlurmSites, KilledJobsEndWithTheBitsOfTheRunLeftAlone) { expect_the_bits_after(4, "end_redshift=5"); }
 
 class FullSlurmSites : public SlurmSites {};
-TEST_F(FullSlurmSites, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) { expect_the_bits_after(50, "end_redshift=0"); }
+TEST_F(FullSlurmSites, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) {
+  expect_the_bits_after(50, "end_redshift=0 time.max_dlna=0.004");
+}
 
 // The first site's time is up again and again; the second keeps its job, and waits.
 TEST_F(SlurmSites, ASiteWhoseTimeIsUpStopsAllAndTheyGoOnTogether) {

@@ -104,7 +104,9 @@ void Slurm::expect_the_bits_after(int kills, const std::string& end) {
 TEST_F(Slurm, KilledJobsEndWithTheBitsOfTheRunLeftAlone) { expect_the_bits_after(4, "end_redshift=4"); }
 
 class FullSlurm : public Slurm {};
-TEST_F(FullSlurm, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) { expect_the_bits_after(50, "end_redshift=0"); }
+TEST_F(FullSlurm, FiftyKilledJobsEndWithTheBitsOfTheRunLeftAlone) {
+  expect_the_bits_after(50, "end_redshift=0 time.max_dlna=0.004");
+}
 
 TEST_F(Slurm, AJobThatWasStoppedIsFollowedByTheNext) {
   SlurmStandIn in = slurm();
