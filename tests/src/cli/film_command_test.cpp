@@ -6,14 +6,14 @@ namespace {
 
 using namespace test;
 
-using Film = Program;
+using FilmOfARun = Program;
 
 std::string bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST_F(Film, HasEvenPicturesAndLeavesTheRunAsItIs) {
+TEST_F(FilmOfARun, HasEvenPicturesAndLeavesTheRunAsItIs) {
   const std::string config = write("tiny.toml", kTinyUniverse);
   const std::string same =
       " gravity.reuse=1 run.deterministic=true output.image_width=5 output.image_axis=x "
@@ -35,14 +35,14 @@ TEST_F(Film, HasEvenPicturesAndLeavesTheRunAsItIs) {
   EXPECT_EQ(rows("a.txt"), rows("b.txt")) << "steps and positions are those of the run without a film";
 }
 
-TEST_F(Film, WrongPlacesAndColoursAreRefused) {
+TEST_F(FilmOfARun, WrongPlacesAndColoursAreRefused) {
   const std::string config = write("tiny.toml", kTinyUniverse);
   expect_words(call("run " + config + " 'output.image_centre=[1, 2]'"), {"image_centre has 2 numbers", "give three"});
   expect_words(call("run " + config + " 'output.image_centre=[1, 2, 30]'"), {"30", "not in the box", "10"});
   expect_words(call("run " + config + " output.image_low=3 output.image_high=2"), {"image_low = 3", "image_high = 2"});
 }
 
-TEST_F(Film, NoReportWhereNoneIsWanted) {
+TEST_F(FilmOfARun, NoReportWhereNoneIsWanted) {
   const std::string config = write("tiny.toml", kTinyUniverse);
   const Result run = call("run " + config +
                           " output.report=false time.end_redshift=44 run.progress=none "
