@@ -1,4 +1,7 @@
 // Films, slices and zooms of a run by its keys.
+#include <set>
+
+#include "src/analysis/thumbnail.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 
 namespace maki {
@@ -33,6 +36,23 @@ TEST_F(FilmOfARun, HasEvenPicturesAndLeavesTheRunAsItIs) {
     return text.substr(text.rfind("# ") == text.npos ? 0 : text.find('\n', text.rfind('#')));
   };
   EXPECT_EQ(rows("a.txt"), rows("b.txt")) << "steps and positions are those of the run without a film";
+}
+
+TEST_F(FilmOfARun, GoesOnWhereTheRunGoesOn) {
+  const std::string config = write("tiny.toml", kTinyUniverse);
+  const std::string same =
+      " gravity.reuse=1 run.deterministic=true output.film=9 run.restart_steps=1 run.progress=none";
+  ASSERT_EQ(call("run " + config + same + " run.output_directory=" + path("whole")).code, 0);
+  fs::copy(path("whole"), path("cut"), fs::copy_options::recursive);
+  for (int i = 0; i < 9; ++i) fs::remove(path("cut/film_0000" + std::to_string(i) + ".png"));
+  std::set<std::string> restarts;
+  for (const auto& entry : fs::directory_iterator(path("cut")))
+    if (entry.path().filename().string().starts_with("restart_")) restarts.insert(entry.path().string());
+  ASSERT_EQ(restarts.size(), 2u);
+  const Result resumed = call("resume " + *restarts.begin() + " run.progress=none");
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_FALSE(fs::exists(path("cut/film_00000.png"))) << "what was taken before the restart is not taken again";
+  EXPECT_EQ(thumbnail_of(path("cut/film_00008.png"), 64), thumbnail_of(path("whole/film_00008.png"), 64));
 }
 
 TEST_F(FilmOfARun, WrongPlacesAndColoursAreRefused) {
