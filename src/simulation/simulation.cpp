@@ -68,6 +68,8 @@ Simulation::Simulation(const Stream& stream, const KeptState& from, const Simula
       last_energy_step_(from.state.last_energy_step), elapsed_(from.state.elapsed) {
   check_options(options_, from.state.file_time, header_.comoving, frame_.side);
   energy_.restore(from.state.energy);
+  const auto taken = [&](double moment) { return moment <= from.state.file_time * (1 + kSameTime); };
+  next_picture_ = static_cast<std::size_t>(std::count_if(options_.film.begin(), options_.film.end(), taken));
   copy_from_rows(stream_, from.particles, particles_);
   assemble();
   field_->restore(from.state.field, from.escapers);
@@ -153,7 +155,7 @@ void Simulation::first_forces() {
   publish_totals(*sites_, 0, {{}, first_momentum_});
   first_momentum_ = collect_totals(*sites_, 0).momentum;
   record(report, seconds_since(clock), true);
-  take_film();
+  take_film();  // the observer's first file is that of the first record
 }
 
 bool Simulation::long_step(double until) {
@@ -261,10 +263,10 @@ void Simulation::one_step(double target) {
   const StepReport report = integrator_->advance(target, potentials);
   ++result_.steps;
   record(report, seconds_since(clock), report.t == target);
-  take_film();
 }
 
-// The pictures whose moments lie in the last step.
+// The pictures whose moments lie in the last step. Momenta are still those by which its particles drifted, and no message
+// about energies is on its way.
 void Simulation::take_film() {
   const std::vector<double>& film = options_.film;
   for (; next_picture_ < film.size() && film[next_picture_] <= file_time() * (1 + kSameTime); ++next_picture_) {
@@ -298,6 +300,7 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   result_.long_steps += report.long_boundary ? 1 : 0;
 
   finish_energy(metrics);
+  if (report.step > 0) take_film();
   if (report.has_potential || kinetic_is_due(report)) {
     const auto clock = WallClock::now();
     sample_energy(metrics, report.has_potential, at_output);
