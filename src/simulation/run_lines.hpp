@@ -13,10 +13,11 @@
 namespace maki {
 
 struct RunHead {
-  std::string run;                    // its name (src/io/run_directory.hpp)
-  std::vector<std::string> settings;  // what the user chose, "box.size = "50 Mpc/h""; where it goes on what changed
-  int ranks = 1;                      // of this site
-  std::string site;                   // its name in a run over several
+  std::string run;  // its name (src/io/run_directory.hpp)
+  std::vector<std::string> settings =
+      {};                 // what the user chose, "box.size = "50 Mpc/h""; where it goes on what changed
+  int ranks = 1;          // of this site
+  std::string site = {};  // its name in a run over several
 };
 
 // The first line: run, host, the moment (UTC), ranks, settings, and in "provenance" version, git hash, compiler, device and
