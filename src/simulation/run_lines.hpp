@@ -14,8 +14,8 @@ namespace maki {
 
 struct RunHead {
   std::string run;  // its name (src/io/run_directory.hpp)
-  std::vector<std::string> settings =
-      {};                 // what the user chose, "box.size = "50 Mpc/h""; where it goes on what changed
+  // What the user chose, "box.size = "50 Mpc/h""; of a run that goes on what changed.
+  std::vector<std::string> settings = {};
   int ranks = 1;          // of this site
   std::string site = {};  // its name in a run over several
 };
