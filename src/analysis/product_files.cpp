@@ -88,16 +88,17 @@ Range colour_range(const std::vector<float>& density, double mean, const ImageOp
     return *at / mean;
   };
   const double high = quantile(0.999);
-  return {options.low > 0 ? options.low : std::min(quantile(0.01), high / 10), high};
+  const double low = options.low > 0 ? options.low : std::min(quantile(0.01), high / 10);
+  return {low, std::max(high, 10 * low)};
 }
 
 void paint(Picture& picture, const std::vector<float>& density, double mean, const Range& range) {
   const auto& colours = density_colours();
-  const double scale = 1 / std::log(range.high / range.low);
+  const double lowest = std::log(range.low), scale = 1 / (std::log(range.high) - lowest);
   for (std::size_t y = 0; y < picture.height(); ++y) {
     for (std::size_t x = 0; x < picture.width(); ++x) {
       const double value = density[(picture.height() - 1 - y) * picture.width() + x] / mean;
-      const double t = value > 0 ? std::clamp(std::log(value / range.low) * scale, 0.0, 1.0) : 0.0;
+      const double t = value > 0 ? std::clamp((std::log(value) - lowest) * scale, 0.0, 1.0) : 0.0;
       picture.at(x, y) = colours[static_cast<std::size_t>(std::lround(255 * t))];
     }
   }

@@ -74,7 +74,7 @@ void add_links_command(CLI::App& program) {
   command
       ->add_option("--branch", options->branch,
                    "write nothing; print this group of the last catalogue and its main progenitors")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 53));
   command->add_flag("--overwrite", options->overwrite, "replace files that exist");
 }
 

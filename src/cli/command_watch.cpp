@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -49,7 +50,8 @@ class Screen {
  private:
   static std::size_t columns() {
     winsize size{};
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 200u;
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return known ? std::max<std::size_t>(20, size.ws_col - 1u) : 200;
   }
   std::size_t drawn_ = 0;
 };
@@ -116,7 +118,7 @@ void add_watch_command(CLI::App& program) {
   command->add_option("DIRECTORY", options->directory, "output directory of a run, begun or not")->required();
   command->add_flag("--once", options->once, "say where it stands, and do not wait");
   command->add_option("--interval", options->interval, "seconds between looks; default: 1 on a terminal, else 5")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(0.05, 86400.0));
 }
 
 }  // namespace maki

@@ -206,9 +206,9 @@ struct Table {
     KEY(output.image_width)
         .unit(Dimension::kLength, "Mpc/h")
         .above(0)
-        .means("of the part about the middle that is shown; auto: the whole box, isolated runs: half of it");
+        .means("of the part about image_centre that is shown; auto: the whole box, isolated runs: half of it");
     KEY(output.image_depth).unit(Dimension::kLength, "Mpc/h").above(0)
-        .means("of the slab that is projected; auto: the whole box");
+        .means("of the slab about image_centre that is projected; auto: the whole box");
     KEY(output.image_axis).means("line of sight; the picture's axes are the other two, in the order x, y, z");
     KEY(output.image_centre).range(-1e30, 1e30)
         .means("three numbers, in Mpc/h or the run's unit of length: what image_width and image_depth lie about, across the edge "
@@ -224,8 +224,10 @@ struct Table {
         .means("steps between energies; each costs a force with potential; 0: none");
     KEY(output.error_targets).range(0, 1e6)
         .means("particles whose forces are compared with exact sums at each output: errors go to the log and into the "
-               "snapshot; 1000 tell the median error to 10 %, the rms error, in haloes that of few particles, to some 40 %; 0: none; auto: 1000 where gravity.error is given, else none");
-    KEY(output.report).own().means("report.html at the end of the run: what it did, on one page (maki report writes it at any time)");
+               "snapshot; 1000 tell the median error to 10 %, the rms error, in haloes that of few particles, to some 40 %; "
+               "0: none; auto: 1000 where gravity.error is given, else none");
+    KEY(output.report).own()
+        .means("report.html at the end of the run: what it did, on one page (maki report writes it at any time)");
   }
 
   void sites() {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +32,8 @@ std::string new_run_name(const Communicator& ranks) {
 bool is_of_a_run(const std::string& name) {
   static const std::regex known(
       R"((log\.txt|metrics\.jsonl|report\.html|sites_trace\.csv|sites_report\.txt|(snapshot_\d{3,}|stopped)(\.\d+)?\.hdf5)"
-      R"(|power_\d{3,}\.txt|groups_\d{3,}(\.hdf5|_mass_function\.txt)|image_\d{3,}\.png|film_\d{5,}\.png|restart_\d{6,}))");
+      R"(|power_\d{3,}\.txt|groups_\d{3,}(\.hdf5|_mass_function\.txt)|links_\d{3,}\.hdf5|image_\d{3,}\.png)"
+      R"(|film_\d{5,}\.png|restart_\d{6,}))");
   static const std::regex begun(R"(\.(.+)\.\d+\.\d+\.partial)");  // safe_file.hpp
   std::smatch match;
   return std::regex_match(std::regex_match(name, match, begun) ? match[1].str() : name, known);
@@ -75,7 +75,8 @@ std::optional<bool> is_locked_here(const std::string& directory) {
   struct stat status {};
   std::ifstream locks("/proc/locks");  // "1: FLOCK  ADVISORY  WRITE 2245 fe:01:1443 0 EOF", the device in hexadecimal
   if (!locks || stat(directory.c_str(), &status) != 0) return {};
-  const std::string file = fmt::format(" {:02x}:{:02x}:{} ", major(status.st_dev), minor(status.st_dev), status.st_ino);
+  // By inode alone: file systems with subvolumes give stat() another device.
+  const std::string file = fmt::format(":{} ", status.st_ino);
   for (std::string line; std::getline(locks, line);)
     if (line.find("FLOCK") != line.npos && line.find("WRITE") != line.npos && line.find(file) != line.npos) return true;
   return false;

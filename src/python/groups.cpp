@@ -4,6 +4,7 @@
 #include "src/python/bind.hpp"
 #include "src/run/build.hpp"
 #include "src/run/group_files.hpp"
+#include "src/run/linear_theory.hpp"
 #include "src/run/loaded_set.hpp"
 
 namespace maki::python {
@@ -74,7 +75,7 @@ void bind_groups(nb::module_& module) {
       .def_prop_ro("concentration", column<double>(&FofGroup::concentration), "0 where unknown.")
       .def_prop_ro(
           "member_ids", [](nb::handle_t<GroupCatalogue> c) { return view(nb::cast<GroupCatalogue&>(c).member_ids, c); },
-          "Of the groups one after another.")
+          "Of the groups one after another, the most bound first.")
       .def("__len__", [](const GroupCatalogue& catalogue) { return catalogue.groups.size(); })
       .def("__repr__", [](const GroupCatalogue& catalogue) { return "<maki.Groups: " + summary_of(catalogue) + ">"; });
   module.def(

@@ -18,7 +18,7 @@ PowerTable power(const Snapshot& set, int mesh, const std::optional<std::string>
   const Computing computing;
   const LoadedSet loaded = load(set);
   const int cells = mesh > 0 ? mesh : default_power_mesh(particles_of_all(loaded.ranks(), loaded.set()));
-  const PowerTable table = power_of(loaded.ranks(), loaded.set(), cells);
+  const PowerTable table = power_of(loaded.ranks(), loaded.set(), {cells});
   if (path && loaded.ranks().rank() == 0)
     write_power_file(*path, table, loaded.header(), loaded.provenance(), overwrite);
   return table;

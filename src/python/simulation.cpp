@@ -61,7 +61,8 @@ class AnyRun {
 FiledRun::Options options_of(bool quiet) {
   FiledRun::Options options;
   options.progress = quiet ? nullptr : stdout;
-  options.signals = false;  // they are Python's
+  // Python's own handlers serve one process; many have to stop at the same step, which the run's do.
+  options.signals = Communicator::world().size() > 1;
   return options;
 }
 
@@ -122,6 +123,7 @@ Snapshot snapshot(AnyRun& run) {
 }  // namespace
 
 void bind_simulation(nb::module_& module) {
+  module.def("ranks", [] { return Communicator::world().size(); });
   nb::class_<EnergyReport>(module, "Energy", "In mass unit velocity unit^2; potential: sum m phi / (2 a).")
       .def_ro("kinetic", &EnergyReport::kinetic)
       .def_ro("potential", &EnergyReport::potential)

@@ -154,7 +154,7 @@ std::string mass_function_figure(const std::vector<Columns>& files) {
 }  // namespace
 
 Files numbered_files(const std::string& directory, const std::string& name, const std::string& ending) {
-  const std::regex known(name + "_(\\d{3,})" + ending);
+  const std::regex known(name + "_(\\d{3,9})" + ending);
   Files files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored)) {

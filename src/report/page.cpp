@@ -53,8 +53,9 @@ std::string facts(const RunRecords& records) {
   if (steps.empty()) return "";
   std::string all = fact(moment(records, steps.back().time), "reached");
   all += fact(fmt::format("{}", steps.back().step), "steps");
-  all += fact(duration_text(records.end ? records.end->elapsed : steps.back().elapsed),
-              records.beginnings.size() > 1 ? "since it was resumed" : "in all");
+  all += records.end ? fact(duration_text(records.end->elapsed),
+                            records.beginnings.size() > 1 ? "since it was resumed" : "in all")
+                     : fact(duration_text(steps.back().elapsed), "in steps so far");
   if (const double error = largest(steps, &Step::energy_error); std::isfinite(error))
     all += fact(fmt::format("{:.2g}", error), "largest energy error");
   if (const double memory = largest(steps, &Step::memory); std::isfinite(memory))

@@ -138,7 +138,9 @@ void take(const ptree& line, RunRecords& records) {
   if (line.count("step") > 0) {
     records.steps.push_back(step_of(line));
   } else if (line.count("output") > 0) {
-    records.outputs.push_back(output_of(line));
+    Output output = output_of(line);  // a run that goes on may write it once more
+    std::erase_if(records.outputs, [&](const Output& old) { return old.index >= 0 && old.index == output.index; });
+    records.outputs.push_back(std::move(output));
   } else if (line.count("end") > 0) {
     records.end = end_of(line);
   } else if (line.count("run") > 0) {

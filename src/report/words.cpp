@@ -82,12 +82,14 @@ std::string state_text(const RunRecords& records, const std::string& directory) 
   const Step& last = records.steps.back();
   const std::string where = fmt::format("{}, step {}", moment(records, last.time), last.step);
   switch (state_of(records)) {
-    case State::kEnded: return fmt::format("Came to its end at {}, in {}.", where, duration_text(records.end->elapsed));
+    case State::kEnded:
+      return fmt::format("Came to its end at {}, in {}{}.", where, duration_text(records.end->elapsed),
+                         records.beginnings.size() > 1 ? " since it was last resumed" : "");
     case State::kStopped:
       return fmt::format("Stopped at {} by {}, before its end; maki resume {} goes on.", where, records.end->stopped_by,
                          directory);
     case State::kSiteLost:
-      return fmt::format("Stopped at {}: {} To go on: maki resume at all sites.", where, records.end->stopped_by);
+      return fmt::format("Stopped at {} by {}. To go on: maki resume at all sites.", where, records.end->stopped_by);
     case State::kOpen: break;
   }
   return fmt::format("Not finished: it is under way, or ended by force. The last line is of {}, written {}.", where,

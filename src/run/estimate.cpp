@@ -115,8 +115,9 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double grouped = sites > 1 ? all / ranks : n;       // one site finds the groups of all
   const double groups = config.output.groups ? grouped * kGroupHostBytes + gathered_groups : 0;
   e.host_output = std::max({n * (Snapshot::kBytes + kFrameBytes), gathered, groups}) + program;
-  const int written = config.run.restarts_kept > 0 || sites > 1 ? 1 : 0;  // beside the steps that follow
-  e.host_states = ((sites > 1 ? 2 : 0) + written) * n * ParticleRows::kBytes;
+  // One site: the state that is being written and, where the next is wanted sooner, that one. Several: two kept, one written.
+  const int states = sites > 1 ? 3 : config.run.restarts_kept > 0 ? 2 : 0;
+  e.host_states = states * n * ParticleRows::kBytes;
   e.snapshot = all / sites * Snapshot::kBytes;
   e.restart = all / sites * ParticleRows::kBytes;
   const int kept = restarts_to_keep(static_cast<int>(config.run.restarts_kept), sites > 1);

@@ -25,12 +25,11 @@ struct MemoryEstimate {
   double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
   double host_start = 0;     // initial conditions while they are made or read and put on the device
   double host_output = 0;    // a snapshot on its way to the disk; a restart takes less
-  double host_states =
-      0;                // the state that is written as a restart; of several sites those of the last two long steps too
-  double snapshot = 0;  // disk, each, without compression; of all ranks together
-  double restart = 0;   // the same of a restart
-  int restarts = 0;     // so many at once: those that are kept, and the next one
-  int ranks = 1;        // of this site
+  double host_states = 0;    // states for restarts: two, of several sites three
+  double snapshot = 0;       // disk, each, without compression; of all ranks together
+  double restart = 0;        // the same of a restart
+  int restarts = 0;          // so many at once: those that are kept, and the next one
+  int ranks = 1;             // of this site
   int sites = 1;
 
   double device() const { return particles + accelerations + tree + lists + mesh + let + std::max(walk, scratch); }

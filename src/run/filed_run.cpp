@@ -41,7 +41,7 @@ std::unique_ptr<FiledRun> FiledRun::start(const Config& config, Prepared prepare
   const RunPlace place{ranks, *run->ring_.sites};
   at_all_sites(*run->ring_.sites, [&] {
     RunFileOptions files = run_file_options(prepared, run->ring_.run, chosen_lines(config));
-    files.progress = options.progress;
+    if (!options.progress) files.progress = nullptr;
     files.signals = options.signals;
     run->files_.emplace(files, provenance(to_toml(prepared.config), device_text()), prepared, place);
   });
@@ -68,6 +68,7 @@ int FiledRun::run() { return finish(simulation_->run()); }
 int FiledRun::finish(const RunResult& result) {
   files_->finish(result, simulation_->timers());
   files_->report();
+  files_->let_go();
   return leave_sites(ring_, result);
 }
 

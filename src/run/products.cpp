@@ -285,8 +285,12 @@ void RunProducts::write_groups(const OutputState& state) {
     const auto expected = expected_masses(state.header);
     const auto catalogue = [this](int index) { return path(fmt::format("groups_{:03}.hdf5", index)); };
     write_group_files(catalogue(state.index), found, expected.get(), provenance_, overwrite_);
-    if (state.index > 0 && std::filesystem::exists(catalogue(state.index - 1)))
+    if (state.index == 0 || !std::filesystem::exists(catalogue(state.index - 1))) return;
+    try {
       summary += "; " + link_group_files(catalogue(state.index - 1), catalogue(state.index), overwrite_);
+    } catch (const Error& error) {
+      summary += fmt::format("; not linked to those before: {} (maki links does it later)", error.what());
+    }
   });
   message(summary);
 }

@@ -80,7 +80,7 @@ Prepared prepare_again(Config config, const RunState& state) {
 RunFileOptions files_of(const Prepared& run, const RestartInfo& info, const std::vector<std::string>& settings,
                         const FiledRun::Options& given) {
   RunFileOptions options = run_file_options(run, info.run, settings);
-  options.progress = given.progress;
+  if (!given.progress) options.progress = nullptr;
   options.signals = given.signals;
   options.overwrite = true;  // of files that the run wrote after this restart; log and metrics are continued
   options.resumed_at = info.step;

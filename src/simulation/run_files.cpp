@@ -285,7 +285,6 @@ void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
   message(text);
   progress_.message(memory);
   if (sites_report_ && !result.site_lost) finish_sites();
-  lock_.reset();
 }
 
 std::string RunFiles::path(const std::string& name) const {

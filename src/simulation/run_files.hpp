@@ -79,10 +79,11 @@ class RunFiles : public RunObserver {
   // Facts for the predictions in sites_report.txt. No effect for one site.
   void describe(const SitesRunFacts& facts);
 
-  // Writes the end of the log: the tree of timers, modelled times beside them (RunFileOptions::modelled), the use of memory (since the last pool_watch()), and where the run
-  // ended. For many ranks also the distribution over ranks; for several sites also sites_report.txt. The directory is free
-  // for other runs from then on.
+  // Writes the end of the log: the tree of timers, modelled times beside them (RunFileOptions::modelled), the use of
+  // memory (since the last pool_watch()), and where the run ended. For many ranks also the distribution over ranks; for
+  // several sites also sites_report.txt.
   void finish(const RunResult& result, const PhaseTimers& timers);
+  void let_go() { lock_.reset(); }  // the directory is free for other runs from here on, or when this object goes
 
   std::string path(const std::string& name) const;
   const std::vector<std::string>& snapshots() const { return snapshots_; }

@@ -1,4 +1,5 @@
 // What a run keeps of its state, and how it goes on from it.
+#include <atomic>
 #include <utility>
 
 #include "src/simulation/simulation.hpp"
@@ -52,6 +53,7 @@ RunResult Simulation::leave(const std::string& reason) {
 // Into the memory of the state that was there, unless that is being written.
 void Simulation::copy_state(std::uint64_t next_output, std::shared_ptr<KeptState>& place) const {
   if (!place || place.use_count() > 1) place = std::make_shared<KeptState>();
+  std::atomic_thread_fence(std::memory_order_acquire);  // what a writer read of it has been read
   KeptState& kept = *place;
   RunState& state = kept.state;
   state.header = header_;

@@ -160,10 +160,10 @@ class Maki:
 
     def get_gravity_at_point(self, eps, x, y, z):
         """ax, ay, az of all particles at points. eps, which AMUSE lets a code ignore, is ignored: eps2 holds."""
-        return tuple(self._shaped(column, x) for column in self._forces_at(x, y, z)[0].T)
+        return tuple(self._shaped(column, numpy.broadcast(x, y, z)) for column in self._forces_at(x, y, z)[0].T)
 
     def get_potential_at_point(self, eps, x, y, z):
-        return self._shaped(self._forces_at(x, y, z)[1], x)
+        return self._shaped(self._forces_at(x, y, z)[1], numpy.broadcast(x, y, z))
 
     # ---- what is known of the whole
 
@@ -236,7 +236,7 @@ class Maki:
 
     @staticmethod
     def _shaped(values, like):
-        return values.reshape(numpy.shape(like)) if numpy.ndim(like) else values[0]
+        return values.reshape(like.shape) if like.ndim else values[0]
 
     def _settings(self):
         settings = {"gravity.softening": numpy.sqrt(self.parameters["eps2"])}

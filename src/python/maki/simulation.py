@@ -144,7 +144,7 @@ def ends_of(snapshot):
 @contextlib.contextmanager
 def sigterm_asks(simulation):
     """SIGTERM lets the step end, and then the run, as Ctrl-C does. Python has signals in its main thread only."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or _core.ranks() > 1:  # over ranks the run sees to it
         yield
         return
 

@@ -71,7 +71,7 @@ TEST(Estimate, RestartsAndKeptStatesCount) {
   Config over = box();
   over.sites.ring = {"a", "b"};
   const MemoryEstimate one = estimate_memory(box(), kParticles), site = estimate_memory(over, kParticles);
-  EXPECT_EQ(one.host_states, one.particles);
+  EXPECT_EQ(one.host_states, 2 * one.particles);
   EXPECT_EQ(site.host_states, 3 * site.particles);
   EXPECT_EQ(site.host(), std::max(site.host_start, site.host_states + site.host_output));
   EXPECT_GT(site.shared(), site.device() + site.host_states);
