@@ -13,7 +13,7 @@ namespace maki {
 class MeshStorage;
 
 // Transforms in single precision round a potential to some 1e-7 of its peak, which is the heaviest particle's own. Where
-// that weighs thousands of mean particles (MassUnit::lone_mass), it is a per cent of what all others do to it. So at its
+// that weighs MassUnit::kLone mean particles or more, the rounding can be per cents of what all others do to it. So at its
 // place the modes are summed once more, in double: they give the potential in the cells of its cloud, and these its
 // acceleration, as interpolate_gradient() takes it. Its own pull is still in it (SelfForce). The sums are the same bits
 // for any number of ranks.

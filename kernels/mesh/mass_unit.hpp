@@ -32,7 +32,8 @@ struct MassUnit {
   int shed_bits = 0;              // at most dropped_bits; 0: what a particle gives is exact
   int dropped_bits = 0;           // 0: the sum of a cell is not rounded
   double mean_mass = 0;           // of a particle
-  float lone_mass = 0;            // of the heaviest, where only one weighs as much and that is kLone mean ones, or 0
+  // Mass of the heaviest particle, where it is the only one of that mass and weighs kLone mean ones; else 0.
+  float lone_mass = 0;
   static constexpr double kLone = 500;
 
   std::uint64_t rounded(std::uint64_t sum) const { return (sum + half_of(dropped_bits)) & kept_of(dropped_bits); }

@@ -23,10 +23,11 @@ struct PowerTable {
   std::string length_unit = "Mpc/h";
 };
 
-// Writes the columns K, Delta2, P, ModeCount and Shot, as GADGET-4 calls them, and Linear: Delta2 = K^3 P / (2 pi^2), Shot
-// is the Delta2 of shot noise, Linear the P of linear theory, 0 where it is unknown. GADGET-4's P is ours over the volume. What GADGET-4 puts into the first lines (time, bins,
-// box, mesh, growth) stands in comments, with the provenance, so that numpy.loadtxt reads the file as it is. Bins
-// without modes are left out. Throws Error where the file exists (unless `overwrite`) or cannot be written.
+// Writes the columns K, Delta2, P, ModeCount and Shot, as GADGET-4 calls them, and Linear. Delta2 = K^3 P / (2 pi^2);
+// Shot is the Delta2 of shot noise; Linear is the P of linear theory, 0 where it is unknown. GADGET-4's P is ours over
+// the volume. What GADGET-4 puts into the first lines (time, bins, box, mesh, growth) stands in comments, with the
+// provenance, so that numpy.loadtxt reads the file as it is. Bins without modes are left out. Throws Error where the
+// file exists (unless `overwrite`) or cannot be written.
 void write_power_file(const std::string& path, const PowerTable& table, const SnapshotHeader& header,
                       const Provenance& provenance, bool overwrite = false);
 

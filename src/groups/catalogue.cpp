@@ -31,6 +31,7 @@ void write_header(hid_t file, const GroupCatalogue& catalogue) {
   write_attribute(header, "Time", catalogue.header.time);
   write_attribute(header, "Redshift", catalogue.header.redshift);
   write_attribute(header, "BoxSize", catalogue.header.box_size);
+  write_attribute(header, "Particles", catalogue.particles);
 
   H5Id config = create_group(file, "Config");  // GADGET-4's names of these choices
   write_attribute(config, "FOF_LINKLENGTH", catalogue.linking_length);

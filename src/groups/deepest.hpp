@@ -14,10 +14,10 @@ inline constexpr std::uint64_t kDirectLength = 512;
 inline constexpr std::size_t kExactCandidates = 64;
 
 struct GroupPotentials {
-  std::vector<const ParticleRecord*>
-      deepest;  // by group; of equal ones that with the least ID; they stand in `members`
-  std::vector<double>
-      of_member;  // in the order of members.particles; mass / side: -sum m_j / sqrt(r_ij^2 + softening^2) over the others
+  // By group; of equal ones that with the least ID. They stand in `members`.
+  std::vector<const ParticleRecord*> deepest;
+  // In the order of members.particles; mass / side: -sum m_j / sqrt(r_ij^2 + softening^2) over the others.
+  std::vector<double> of_member;
 };
 // Softening in sides. Sums are in double in an order that the group alone decides, so that the result does not depend on
 // threads.

@@ -44,6 +44,8 @@ CatalogueGroups read_catalogue_groups(const std::string& path) {
   CatalogueGroups found;
   found.name = std::filesystem::path(path).filename().string();
   found.redshift = read_scalar<double>(header, "Redshift").value_or(0);
+  found.box_size = read_scalar<double>(header, "BoxSize").value_or(0);
+  found.particles = read_scalar<std::uint64_t>(header, "Particles").value_or(0);
   const std::uint64_t groups = required(header, "Ngroups_Total", path), ids = required(header, "Nids_Total", path);
   found.ids = read_column<std::uint64_t>(file, "IDs/ID", ids, 1);
   const auto length = read_column<std::int32_t>(file, "Group/GroupLen", groups, 1);
@@ -123,6 +125,11 @@ std::vector<std::uint64_t> begins_of(const std::vector<ProgenitorLink>& links, s
 }  // namespace
 
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later) {
+  if (earlier.box_size != later.box_size || earlier.particles != later.particles)
+    throw Error(fmt::format("'{}' and '{}' are not of one run", earlier.name, later.name),
+                fmt::format("a box of {:.6g} with {} particles, and one of {:.6g} with {}", earlier.box_size,
+                            earlier.particles, later.box_size, later.particles),
+                "give catalogues of the same particles");
   const std::vector<Membership> members = memberships_by_id(later);
   const std::vector<double> before = total_weights(earlier), now = total_weights(later);
   MergerLinks found;

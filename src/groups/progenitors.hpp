@@ -15,6 +15,8 @@ namespace maki {
 struct CatalogueGroups {
   std::string name;  // of the file
   double redshift = 0;
+  double box_size = 0;                      // length units
+  std::uint64_t particles = 0;              // of the snapshot, members or not; 0: not known
   std::vector<std::uint64_t> begins = {0};  // of each group's members in `ids`; one more than groups
   std::vector<std::uint64_t> ids;           // the most bound first
   struct Row {
@@ -45,7 +47,8 @@ struct MergerLinks {
   std::vector<std::int64_t> main_progenitor;  // by later group: the first of its links of which it is the descendant
   std::vector<std::int64_t> descendant;       // by earlier group: where its largest weight went
 };
-// Equal weights are decided for the lesser row. Throws Error where an ID is twice in the later catalogue.
+// Equal weights are decided for the lesser row. Throws Error where an ID is twice in the later catalogue, or where boxes
+// or numbers of particles differ.
 MergerLinks link_catalogues(const CatalogueGroups& earlier, const CatalogueGroups& later);
 
 // HDF5: /Header (names, redshifts, numbers of groups), /Progenitors (a row for each link), /Group (by later group:

@@ -46,10 +46,9 @@ struct FofGroup {
 
 struct MeasuredGroups {
   std::vector<FofGroup> groups;  // in the order of the members' groups
-  std::vector<std::uint64_t>
-      by_binding;  // IDs of the members of one group after another, the most bound ones first: by
-                   // kinetic energy about the group's mean velocity, with the Hubble flow about
-                   // its centre, and potential of its members; of equal ones the least ID first
+  // IDs of the members of one group after another, the most bound first: by kinetic energy about the group's mean
+  // velocity, with the Hubble flow about its centre, and the potential of its members; of equal ones the least ID.
+  std::vector<std::uint64_t> by_binding;
 };
 
 // Groups in the order of `members`, their spheres from `particles`. Collective, as SphereSource is; parallel over groups.

@@ -2,7 +2,7 @@
 //
 // A restart is a folder restart_000123 (the number is that of the step) in the output directory of a run: a file
 // rank_0.hdf5, rank_1.hdf5, ... of each rank, the plans of its Fourier transforms, and complete.toml, which is written
-// last of all (restart_writer.hpp). Without it the folder is none. It holds the checksums of all other files and ends with
+// last of all (restart_writer.hpp). Without it the folder is no restart. It holds the checksums of all other files and ends with
 // its own, so that no changed or missing byte goes unnoticed. Each file is written under a temporary name, flushed to the
 // disk and renamed; a write that fails removes what it had begun and touches no other restart.
 #pragma once
@@ -91,8 +91,7 @@ void require_known_format(const RestartInfo& info);
 std::string damage_of(const RestartInfo& info, const Communicator& ranks = Communicator::self());
 
 // Reads a restart on any number of ranks: if as many wrote it, each gets back its own rows, else even shares of all
-// rows.
-// Collective. Throws Error, the same on all ranks, where the format is another one, or where damage_of() is not empty;
+// rows. Collective. Throws Error, the same on all ranks, where the format is another one, or where damage_of() is not empty;
 // `known_whole`: it was.
 Restart read_restart(const RestartInfo& info, const Communicator& ranks = Communicator::self(),
                      bool known_whole = false);

@@ -41,7 +41,8 @@ std::string checksum_of(std::string_view bytes);
 
 namespace maki {
 
-// An array `get` makes its numbers of some rows, `put` takes rows that were read.
+// A column of numbers in a rank's file. `get` writes those of `count` rows from `first` on to `to`; `put` takes them back
+// from `from`.
 struct RestartColumn {
   const char* group;
   const char* name;

@@ -1,8 +1,9 @@
 // Restarts written beside the computing: a thread of each rank writes its file, while the run goes on.
 //
-// All calls of HDF5 and MPI are made by the caller's thread. begin() lets HDF5 make the file, and sets its room on the disk
-// aside, so that a full disk is found at once and others that write meanwhile lose no room to it; the thread writes the numbers to the addresses that the library gave, flushes and names the file. look() agrees over the
-// ranks on who has done: once all have, a thread of rank 0 writes complete.toml and removes the oldest restarts.
+// All calls of HDF5 and MPI are made by the caller's thread. begin() lets HDF5 make the file and sets its room on the
+// disk aside, so that a full disk is found at once and nobody who writes meanwhile loses room to it. The thread writes
+// the numbers to the addresses that the library gave, flushes the file and names it. look() agrees over the ranks on
+// who has done: once all have, a thread of rank 0 writes complete.toml and removes the oldest restarts.
 #pragma once
 
 #include <chrono>

@@ -31,7 +31,7 @@ Follower::Follower(std::string directory) : directory_(std::move(directory)), pa
     throw Error(fmt::format("there is no directory '{}'", directory_), "", "give the output directory of a run");
 }
 
-// The first line, then on to the tail.
+// The first line, those with which the run went on, then the tail.
 void Follower::start() {
   reader_ = {};
   read_ = 0;
@@ -42,9 +42,10 @@ void Follower::start() {
   read_ = line.size() + 1;
   const std::uint64_t size = std::filesystem::file_size(path_);
   if (size <= read_ + kTail) return;
-  file.seekg(static_cast<std::streamoff>(size - kTail));
-  std::getline(file, line);  // the rest of a line
-  read_ = size - kTail + line.size() + 1;
+  while (read_ + kTail < size && std::getline(file, line) && !file.eof()) {
+    if (line.starts_with("{\"run\": ")) reader_.line(line);
+    read_ += line.size() + 1;
+  }
 }
 
 bool Follower::read_on() {

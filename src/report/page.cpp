@@ -51,8 +51,8 @@ std::string fact(const std::string& value, const std::string& name) {
 std::string facts(const RunRecords& records) {
   const std::vector<Step>& steps = records.steps;
   if (steps.empty()) return "";
-  std::string all = fact(moment(records, steps.back().time), "reached");
-  all += fact(fmt::format("{}", steps.back().step), "steps");
+  std::string all = fact(moment(records, records.reached()), "reached");
+  all += fact(fmt::format("{}", records.last_step()), "steps");
   all += records.end ? fact(duration_text(records.end->elapsed),
                             records.beginnings.size() > 1 ? "since it was resumed" : "in all")
                      : fact(duration_text(steps.back().elapsed), "in steps so far");

@@ -122,6 +122,7 @@ End end_of(const ptree& line) {
   End end;
   end.stopped_by = text(line, "end");
   end.site_lost = line.get<bool>("site_lost", false);
+  end.time = number(line, "time");
   end.steps = number(line, "steps", 0);
   end.rebuilds = number(line, "rebuilds", 0);
   end.long_steps = number(line, "long_steps", 0);

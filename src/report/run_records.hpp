@@ -71,6 +71,7 @@ struct Output {
 struct End {
   std::string stopped_by;  // "": the run came to its end
   bool site_lost = false;
+  double time = kUnknown;  // where it ended: scale factor, or time
   double steps = 0, rebuilds = 0, long_steps = 0, elapsed = 0;
   std::vector<std::pair<std::string, MinMeanMax>> phases;  // seconds over ranks, each parent before its children
   double memory = kUnknown;                                // bytes, of the rank with most
@@ -85,6 +86,9 @@ struct RunRecords {
   std::vector<std::string> problems;  // sentences on lines that cannot be read
 
   bool comoving() const { return !steps.empty() && steps.front().comoving(); }
+  // Where the run stands, or ended: the last line of a step may be of some steps before. There are lines of steps.
+  double reached() const { return end && end->time == end->time ? end->time : steps.back().time; }
+  std::uint64_t last_step() const { return end ? static_cast<std::uint64_t>(end->steps) : steps.back().step; }
 };
 
 // Takes lines one after another, as they are written.

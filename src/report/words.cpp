@@ -63,7 +63,7 @@ std::string what_was_run(const RunRecords& records, const Config& config) {
   const bool box = config.run.kind == RunKind::kCosmology;
   std::string text = box ? fmt::format("A periodic box of {}", config.box.size ? to_string(*config.box.size) : "?")
                          : "An isolated system";
-  if (particles > 0) text += fmt::format(" of {:.0f} particles", particles);
+  if (particles > 0) text += fmt::format(" with {:.0f} particles", particles);
   if (!records.steps.empty()) text += ", from " + moment(records, records.steps.front().time);
   text += box ? fmt::format(" to z = {:g}", config.time.end_redshift)
               : fmt::format(" to t = {}", to_string(config.time.end_time));
@@ -79,8 +79,7 @@ State state_of(const RunRecords& records) {
 
 std::string state_text(const RunRecords& records, const std::string& directory) {
   if (records.steps.empty()) return "Not one step has been recorded yet.";
-  const Step& last = records.steps.back();
-  const std::string where = fmt::format("{}, step {}", moment(records, last.time), last.step);
+  const std::string where = fmt::format("{}, step {}", moment(records, records.reached()), records.last_step());
   switch (state_of(records)) {
     case State::kEnded:
       return fmt::format("Came to its end at {}, in {}{}.", where, duration_text(records.end->elapsed),

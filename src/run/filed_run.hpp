@@ -18,7 +18,7 @@
 
 namespace maki {
 
-// Over ranks one on each, and all calls are collective; over several sites they are calls of all sites.
+// One object on each rank. All calls are collective over the ranks, and over the sites where there are several.
 class FiledRun {
  public:
   struct Options {

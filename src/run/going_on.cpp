@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <utility>
 
 #include "kernels/error.hpp"
+#include "src/io/json.hpp"
 #include "src/simulation/step_log.hpp"
 
 namespace maki {
@@ -44,6 +47,14 @@ void keep_own(RestartsThere& there) {
 [[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error) {
   ring.sites->close();
   throw error;
+}
+
+// Whether the run has come to its end, by the last line of its metrics.
+bool has_ended(const std::string& directory) {
+  std::ifstream file(fs::path(directory) / "metrics.jsonl");
+  std::string last;
+  for (std::string line; std::getline(file, line);) last = std::move(line);
+  return json_member(last, "end") == "";
 }
 
 constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";
@@ -105,7 +116,8 @@ RestartInfo newest_whole(const std::vector<RestartInfo>& own, const OpenSites& r
 RestartsThere restarts_or_none(const std::string& directory, const Communicator& ranks) {
   std::string there_is;
   root_succeeds(ranks, [&] {
-    if (fs::is_directory(directory)) there_is = fs::exists(fs::path(directory) / "stopped.hdf5") ? "stopped" : "run";
+    if (!fs::is_directory(directory)) return;
+    there_is = fs::exists(fs::path(directory) / "stopped.hdf5") ? "stopped" : has_ended(directory) ? "ended" : "run";
   });
   there_is = broadcast_text(ranks, there_is);
   if (there_is.empty()) return {};
@@ -116,6 +128,9 @@ RestartsThere restarts_or_none(const std::string& directory, const Communicator&
         fmt::format("'{}' holds a stopped run without a restart", directory), "run.restarts_kept was 0",
         "begin with initial.kind=file initial.file=.../stopped.hdf5 and another run.output_directory, or remove "
         "stopped.hdf5");
+  if (there.own.empty() && there_is == "ended")
+    throw Error(fmt::format("the run in '{}' has come to its end", directory), "and has left no restart",
+                "nothing is to be done; to run it again, leave out --resume, or choose another run.output_directory");
   return there;
 }
 

@@ -59,7 +59,8 @@ std::vector<std::string> gather_texts(sites::Sites& sites, const std::string& mi
 // others throw an Error that names that site and what it said. Collective over the sites.
 void at_all_sites(sites::Sites& sites, const std::function<void()>& call);
 
-// What a configuration says of the ring, as wan/sites takes it. `command`: what is to do. Reads no keys yet. Throws Error where [sites] leaves something open.
+// What a configuration says of the ring, as wan/sites takes it. `command`: Offer::command. Reads no keys yet. Throws
+// Error where [sites] leaves something open.
 sites::RingPlan make_ring_plan(const Config& resolved, const ThisSite& site, const std::string& command);
 
 // A site's part of the initial conditions. Every site makes or reads the whole set and keeps what lies in its slab: a

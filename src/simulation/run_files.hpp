@@ -61,9 +61,9 @@ class RunFiles : public RunObserver {
  public:
   // Makes the directory; files follow with the first step or output, so that a run that is refused leaves none. With
   // options.overwrite all files of an earlier run are removed just before the first file.
-  // Signals are watched from here on (options.signals). Throws Error where the directory cannot be made, is in use by a run, or holds
-  // a run already (unless options.overwrite). One object on each rank; all calls but message() are collective. Over
-  // several sites all sites have to call output() and finish().
+  // Signals are watched from here on (options.signals). Throws Error where the directory cannot be made, is in use by
+  // a run, or holds a run already (unless options.overwrite). One object on each rank; all calls but message() are
+  // collective. Over several sites all sites have to call output() and finish().
   RunFiles(const RunFileOptions& options, const Provenance& provenance, const RunPlace& place = {});
 
   void message(const std::string& text) override;

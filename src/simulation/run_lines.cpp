@@ -77,6 +77,7 @@ std::string end_line(const RunEnd& end) {
   JsonObject line;
   line.add("end", result.stopped_by)
       .add("site_lost", result.site_lost)
+      .add("time", result.time)
       .add("steps", result.steps)
       .add("rebuilds", result.rebuilds)
       .add("long_steps", result.long_steps)

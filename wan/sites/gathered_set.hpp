@@ -1,6 +1,6 @@
-// The particles of all sites gathered at one site, for what is measured of the whole box: positions and masses for power
-// spectra and pictures, all of them for groups. A particle takes 12 or 16 bytes in messages (for groups 36); the mesh of a spectrum, usually 8 cells a particle and two interlaced meshes of 64-bit
-// counts, would take 128.
+// The particles of all sites gathered at one site, for what is measured of the whole box: positions and masses for
+// power spectra and pictures, velocities and IDs too for groups. A particle takes 12 or 16 bytes in messages, for
+// groups 36. The mesh of a spectrum would take 128: usually 8 cells a particle, two interlaced meshes, 64-bit counts.
 #pragma once
 
 #include <cstddef>

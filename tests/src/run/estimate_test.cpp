@@ -66,7 +66,8 @@ TEST(Estimate, DeterministicRunsHaveGhosts) {
   EXPECT_GT(one.device(), estimate_memory(box(), kParticles).device());
 }
 
-// A state of 42 bytes a particle is written beside the steps; sites keep two more, and more restarts; the disk is judged with all of them.
+// States of 42 bytes a particle are written beside the steps; sites keep two more, and more restarts; the disk is judged
+// with all of them.
 TEST(Estimate, RestartsAndKeptStatesCount) {
   Config over = box();
   over.sites.ring = {"a", "b"};
