@@ -40,13 +40,16 @@ std::string moment(const RunRecords& records, const std::string& fallback, int i
 
 std::string name_of(const Columns& file) { return fmt::format("z = {:.3g}", std::abs(file.fact("Redshift"))); }
 
-// The readable ones among the files.
-std::vector<Columns> read_all(const Files& files, std::vector<std::string>& problems) {
+// Those of the files that can be read and have these columns.
+std::vector<Columns> read_all(const Files& files, const std::vector<std::string>& needed,
+                              std::vector<std::string>& problems) {
   std::vector<Columns> all;
   for (const auto& [number, path] : files) {
     try {
       Columns file = read_columns(path);
       if (file.columns.empty()) continue;  // no group yet
+      for (const std::string& name : needed)
+        if (file.column(name).empty()) throw Error(fmt::format("'{}' has no column {}", path, name));
       all.push_back(std::move(file));
     } catch (const Error& error) {
       problems.push_back(error.what());
@@ -189,7 +192,7 @@ Part pictures_part(const std::string& directory, const RunRecords& records, std:
 Part spectra_part(const std::string& directory, const RunRecords& records) {
   Part part;
   const std::vector<Columns> spectra =
-      read_all(some_of(numbered_files(directory, "power", "\\.txt"), kSpectra), part.problems);
+      read_all(some_of(numbered_files(directory, "power", "\\.txt"), kSpectra), {"K", "P", "ModeCount"}, part.problems);
   if (spectra.empty()) return part;
   const double particles = records.steps.empty() ? 0 : records.steps.front().particles;
   part.html = figures({spectrum_figure(spectra), growth_figure(spectra, particles)}) + growth_table(spectra);
@@ -204,7 +207,7 @@ Part spectra_part(const std::string& directory, const RunRecords& records) {
 Part mass_functions_part(const std::string& directory) {
   Part part;
   const Files files = numbered_files(directory, "groups", "_mass_function\\.txt");
-  const std::vector<Columns> all = read_all(some_of(files, kSpectra), part.problems);
+  const std::vector<Columns> all = read_all(some_of(files, kSpectra), {"log10(M)", "dn/dlnM", "Error"}, part.problems);
   if (!all.empty()) part.html = figures({mass_function_figure(all)});
   return part;
 }
