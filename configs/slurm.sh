@@ -100,6 +100,12 @@ queue_next "$@"
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
+# Whether the program has ended for want of another site, which did not come or was lost; words tell of it where the run had
+# not begun yet.
+lacks_site() { [[ $words =~ "did not come within" || $words =~ ^site\ [^\ ]+\ is\ lost ]]; }
+# Whether another site is to be waited for in this job.
+waits_for_site() { [ "$status" = 4 ] || [ "$why" = "another site" ] || lacks_site; }
+
 run_once() {  # sets status, step, words and why
   step=$(newest_step)
   [ "$(begun_at "$step")" -lt "$attempts" ] ||
@@ -122,13 +128,10 @@ run_once() {  # sets status, step, words and why
   if grep -qE 'No space left on device|Disk quota exceeded' "$said"; then
     give_up "$status" "the disk of $output is full (free some and submit again)"
   fi
-  [[ -n $words && ! $words =~ "did not come within" ]] || return 0
+  [ -n "$words" ] && ! lacks_site || return 0
   [ -e "$output/log.txt" ] || give_up "$status" "the run was refused before it began (mend what the error says, and submit again)"
   [ "$words" != "$before" ] || give_up "$status" "the same error twice, and no restart in between"
 }
-
-# Whether another site is to be waited for in this job.
-waits_for_site() { [ "$status" = 4 ] || [ "$why" = "another site" ] || [[ $words =~ "did not come within" ]]; }
 
 run_once "$@"
 while [ -n "$site" ] && waits_for_site; do

@@ -152,6 +152,22 @@ TEST_F(Slurm, TheSameErrorTwiceIsTheLast) {
   EXPECT_TRUE(fs::exists(path("out/stopped.hdf5"))) << "nothing was begun anew";
 }
 
+// A program in place of Maki that loses the other site twice before the run has begun.
+TEST_F(Slurm, ASiteThatLosesAnotherAtTheStartWaitsForIt) {
+  const std::string program = path("loses_twice");
+  std::ofstream(program)
+      << "#!/bin/bash\n[ -e '" << path("twice") << "' ] && exit 0\n"
+      << "[ ! -e '" << path("once") << "' ] || touch '" << path("twice") << "'\n"
+      << "touch '" << path("once") << "'\n"
+      << "echo 'maki: error: site a is lost (seen by site b: nothing was heard of it)' >&2\nexit 1\n";
+  fs::permissions(program, fs::perms::owner_all);
+  SlurmStandIn in = slurm("MAKI=" + program);
+  submit(in, "--site b");
+  EXPECT_EQ(run_all(in, 2), 0);
+  EXPECT_EQ(jobs(), 3u);  // beginnings, of one job
+  expect_said(in, {"goes on as soon as the others do", "maki: done"});
+}
+
 // Whatever ends them: here each dies while it starts.
 TEST_F(Slurm, JobsWithoutProgressHaveAnEnd) {
   SlurmStandIn in = slurm("MAKI_ATTEMPTS=2");
