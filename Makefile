@@ -292,18 +292,18 @@ $(OBJ)/backend: $(shell test "$$(cat $(BUILD)/backend 2>/dev/null)" = "$(LINKED)
 $(OBJ)/archs: $(shell test "$$(cat $(OBJ)/archs 2>/dev/null)" = "$(CUDA_ARCHS)" || echo FORCE)
 	@mkdir -p $(@D) && echo "$(CUDA_ARCHS)" > $@
 
-# Version and commit, in one header that changes only when they do.
-$(OBJ)/generated/build_info.hpp: FORCE
+# Version and commit, in two headers that change only when they do. All compilation waits for the first, and so for both.
+$(OBJ)/generated/build_info.hpp: FORCE | $(OBJ)/generated/git_hash.hpp
 	@mkdir -p $(@D)
 	@{ echo '// Made by the Makefile.'; echo '#pragma once'; \
 	   echo '#define MAKI_VERSION "$(VERSION)"'; \
 	   echo "#define MAKI_BUILD_BACKEND \"$(BACKEND)\""; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(OBJ)/generated/git_hash.hpp: FORCE
+	@mkdir -p $(@D)
 	@h=$$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown); git diff --quiet HEAD 2>/dev/null || h=$$h-changed; \
 	  printf '#pragma once\n#define MAKI_GIT_HASH "%s"\n' "$$h" > $(@D)/git_hash.hpp.new; \
 	  cmp -s $(@D)/git_hash.hpp.new $(@D)/git_hash.hpp && rm $(@D)/git_hash.hpp.new || mv $(@D)/git_hash.hpp.new $(@D)/git_hash.hpp
-# Made beside it: make has to look at its date afterwards.
-$(OBJ)/generated/git_hash.hpp: $(OBJ)/generated/build_info.hpp ;
 FORCE:
 
 deps:
