@@ -210,9 +210,7 @@ void launch_interpolate(const Stream& stream, const MeshView& mesh, const Source
 template <class Gather>
 void launch_interpolate(const Stream& stream, Assignment cloud, const MeshView& mesh, const SourceParticle* particles,
                         std::size_t n, const Gather& gather) {
-  if (cloud == Assignment::kCic) launch_interpolate<2>(stream, mesh, particles, n, gather);
-  if (cloud == Assignment::kTsc) launch_interpolate<3>(stream, mesh, particles, n, gather);
-  if (cloud == Assignment::kPcs) launch_interpolate<4>(stream, mesh, particles, n, gather);
+  for_cloud(cloud, [&]<int S>() { launch_interpolate<S>(stream, mesh, particles, n, gather); });
 }
 
 }  // namespace maki::cuda

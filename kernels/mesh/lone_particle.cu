@@ -160,14 +160,6 @@ struct ReplaceAcceleration {
   }
 };
 
-// f.operator()<S>() for a cloud over S cells an axis.
-template <class F>
-void for_cloud(Assignment cloud, const F& f) {
-  if (cloud == Assignment::kCic) f.template operator()<2>();
-  if (cloud == Assignment::kTsc) f.template operator()<3>();
-  if (cloud == Assignment::kPcs) f.template operator()<4>();
-}
-
 std::size_t cube(Assignment cloud) {
   const auto s = static_cast<std::size_t>(cloud);
   return s * s * s;

@@ -22,6 +22,14 @@ namespace maki {
 
 enum class Assignment { kCic = 2, kTsc = 3, kPcs = 4 };  // the value is the number of cells a particle touches an axis
 
+// f.operator()<S>() for a cloud that touches S cells an axis.
+template <class F>
+void for_cloud(Assignment cloud, const F& f) {
+  if (cloud == Assignment::kCic) f.template operator()<2>();
+  if (cloud == Assignment::kTsc) f.template operator()<3>();
+  if (cloud == Assignment::kPcs) f.template operator()<4>();
+}
+
 struct MassUnit {
   int bits = 0;                   // the weights of one axis sum to 2^bits
   std::uint32_t equal_units = 0;  // units of every particle where all masses are equal, else 0

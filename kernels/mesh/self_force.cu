@@ -206,15 +206,12 @@ void SelfForce::subtract(const Stream& stream, const SourceParticle* particles, 
                          unit.quantum,
                          MassUnit::half_of(unit.shed_bits),
                          MassUnit::kept_of(unit.shed_bits)};
-  const auto run = [&]<int S>() {
+  for_cloud(options_.assignment, [&]<int S>() {
     if (options_.gradient == Gradient::kAnalytic)
       launch(stream, "mesh.self_force", n, SubtractSelfForce<S, true>{job});
     else
       launch(stream, "mesh.self_force", n, SubtractSelfForce<S, false>{job});
-  };
-  if (options_.assignment == Assignment::kCic) run.operator()<2>();
-  if (options_.assignment == Assignment::kTsc) run.operator()<3>();
-  if (options_.assignment == Assignment::kPcs) run.operator()<4>();
+  });
 }
 
 }  // namespace maki

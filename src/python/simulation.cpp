@@ -29,8 +29,7 @@ class AnyRun {
     listener_ = std::make_unique<Listener>();
     for (const auto& notes : {run.notes, admission.notes})
       for (const std::string& note : notes) listener_->message(note);
-    SimulationOptions options = simulation_options(run);
-    if (!run.config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
+    const SimulationOptions options = simulation_options(run, admission);
     stream_.emplace();
     simulation_.emplace(*stream_, std::move(run.initial), options, timeline_of(run), *listener_,
                         RunPlace{Communicator::world()});

@@ -5,24 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 
 #include "kernels/error.hpp"
 #include "src/io/run_directory.hpp"
+#include "src/simulation/run_lines.hpp"
 
 namespace maki::report {
 namespace {
 
 constexpr std::uint64_t kTail = 1 << 20;  // bytes that are read at first
 constexpr std::size_t kStepsRemembered = 200;
-
-std::string this_host() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 }  // namespace
 
@@ -72,7 +67,7 @@ Signs Follower::signs() const {
   signs.now = static_cast<double>(std::time(nullptr));
   struct stat status {};
   if (stat(path_.c_str(), &status) == 0) signs.silent = std::max(0.0, signs.now - static_cast<double>(status.st_mtime));
-  if (begun() && records().beginnings.back().host == this_host()) signs.gone = is_locked_here(directory_) == false;
+  if (begun() && records().beginnings.back().host == host_name()) signs.gone = is_locked_here(directory_) == false;
   return signs;
 }
 

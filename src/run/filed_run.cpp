@@ -41,13 +41,11 @@ std::unique_ptr<FiledRun> FiledRun::start(const Config& config, Prepared prepare
   const RunPlace place{ranks, *run->ring_.sites};
   at_all_sites(*run->ring_.sites, [&] {
     RunFileOptions files = run_file_options(prepared, run->ring_.run, chosen_lines(config));
-    if (!options.progress) files.progress = nullptr;
-    files.signals = options.signals;
+    options.apply(files);
     run->files_.emplace(files, provenance(to_toml(prepared.config), device_text()), prepared, place);
   });
   run->introduce(prepared, admission, ranks);
-  SimulationOptions numbers = simulation_options(prepared);
-  if (!config.gravity.list_memory) numbers.gravity.list_budget = admission.list_budget;
+  const SimulationOptions numbers = simulation_options(prepared, admission);
   run->simulation_.emplace(*run->stream_, std::move(prepared.initial), numbers, timeline_of(prepared), *run->files_,
                            place);
   return run;

@@ -25,6 +25,10 @@ class FiledRun {
     std::string site;              // as --site has it
     std::FILE* progress = stdout;  // nullptr: silent, but for the log
     bool signals = true;           // RunFileOptions
+    void apply(RunFileOptions& files) const {
+      if (!progress) files.progress = nullptr;
+      files.signals = signals;
+    }
   };
   // Prepares the initial conditions and all else up to the first force. Throws Error; no file is there then.
   static std::unique_ptr<FiledRun> begin(Config config, const Options& options);

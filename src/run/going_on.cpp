@@ -5,11 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <utility>
 
 #include "kernels/error.hpp"
-#include "src/io/json.hpp"
 #include "src/simulation/step_log.hpp"
 
 namespace maki {
@@ -47,14 +44,6 @@ void keep_own(RestartsThere& there) {
 [[noreturn]] void throw_at_all_sites(const OpenSites& ring, const Error& error) {
   ring.sites->close();
   throw error;
-}
-
-// Whether the run has come to its end, by the last line of its metrics.
-bool has_ended(const std::string& directory) {
-  std::ifstream file(fs::path(directory) / "metrics.jsonl");
-  std::string last;
-  for (std::string line; std::getline(file, line);) last = std::move(line);
-  return json_member(last, "end") == "";
 }
 
 constexpr const char* kBeginAgain = "copy a whole one back, or begin again with maki run and run.overwrite = true";

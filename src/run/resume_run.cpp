@@ -80,8 +80,7 @@ Prepared prepare_again(Config config, const RunState& state) {
 RunFileOptions files_of(const Prepared& run, const RestartInfo& info, const std::vector<std::string>& settings,
                         const FiledRun::Options& given) {
   RunFileOptions options = run_file_options(run, info.run, settings);
-  if (!given.progress) options.progress = nullptr;
-  options.signals = given.signals;
+  given.apply(options);
   options.overwrite = true;  // of files that the run wrote after this restart; log and metrics are continued
   options.resumed_at = info.step;
   return options;
@@ -163,8 +162,7 @@ std::unique_ptr<FiledRun> FiledRun::go_on(const Config& config, const std::vecto
   files.message(fmt::format("Resumed from {}: step {}, {} = {:.6g}.", ready.info.path, ready.info.step,
                             ready.run.initial.header.comoving ? "a" : "t", ready.info.time));
   run->introduce(ready.run, ready.admission, ranks);
-  SimulationOptions numbers = simulation_options(ready.run);
-  if (!config.gravity.list_memory) numbers.gravity.list_budget = ready.admission.list_budget;
+  const SimulationOptions numbers = simulation_options(ready.run, ready.admission);
   run->simulation_.emplace(*run->stream_, *ready.from, numbers, timeline_of(ready.run), files, place);
   ready.from.reset();
   for (const std::string& name : remove_restarts_after(*config.run.output_directory, ready.info.step, ranks))

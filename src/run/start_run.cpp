@@ -42,6 +42,12 @@ Admission admit(const Config& config, const Communicator& ranks, std::optional<s
   return admission;
 }
 
+SimulationOptions simulation_options(const Prepared& run, const Admission& admission) {
+  SimulationOptions options = simulation_options(run);
+  if (!run.config.gravity.list_memory) options.gravity.list_budget = admission.list_budget;
+  return options;
+}
+
 int leave_sites(const OpenSites& ring, const RunResult& result) {
   if (result.site_lost) return kExitSiteLost;
   try {

@@ -20,10 +20,12 @@ struct Admission {
   std::size_t list_budget = 0;
 };
 // Whether the run fits beside what the process holds, before anything of it is allocated or written, once the device is
-// selected. All ranks come to the
-// same verdict. `particles` where they are known; else those of the initial conditions. Throws Error, after the estimate
+// selected. All ranks come to the same verdict. `particles` where they are known; else those of the initial conditions. Throws Error, after the estimate
 // was shown.
 Admission admit(const Config& config, const Communicator& ranks, std::optional<std::uint64_t> particles = {});
+
+// simulation_options() of a run that was admitted: lists have the room that the verdict leaves them.
+SimulationOptions simulation_options(const Prepared& run, const Admission& admission);
 
 // Leaves the other sites once the files of all of them are there, so that none takes the run for done while another has to
 // do its end again. Returns the exit code: 0, or why the run ended early (run_files.hpp). Collective over ranks and sites.

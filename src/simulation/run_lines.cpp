@@ -12,11 +12,6 @@
 namespace maki {
 namespace {
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 std::string now_utc() { return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(std::time(nullptr))); }
 
 JsonObject json_of(const Provenance& provenance) {
@@ -46,6 +41,11 @@ JsonObject phase_totals(const std::vector<RankRecord>& ranks) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 std::string head_line(const RunHead& head, const Provenance& provenance, std::optional<std::uint64_t> resumed_at) {
   std::vector<std::string> settings;

@@ -20,6 +20,9 @@ struct RunHead {
   std::string site = {};  // its name in a run over several
 };
 
+// This machine's name, "" where it has none.
+std::string host_name();
+
 // The first line: run, host, the moment (UTC), ranks, settings, and in "provenance" version, git hash, compiler, device and
 // the resolved configuration. A run that goes on has another such line, with the step after which it does ("resumed_at").
 std::string head_line(const RunHead& head, const Provenance& provenance, std::optional<std::uint64_t> resumed_at = {});

@@ -10,21 +10,13 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
-#include "src/simulation/film.hpp"
-#include "src/simulation/force_check.hpp"
 #include "src/simulation/stop_request.hpp"
 
 namespace maki {
 
 namespace {
 
-// Times closer than this, relative, are one.
-constexpr double kSameTime = 1e-9;
 constexpr double kFewestSofteningUnits = 256;
-
-double on_timeline(const Timeline& timeline, double file_time) {
-  return timeline.is_comoving() ? std::log(file_time) : file_time;
-}
 
 void check_options(const SimulationOptions& options, double start, bool comoving, double side) {
   const char* name = comoving ? "scale factor" : "time";
@@ -40,12 +32,6 @@ void check_options(const SimulationOptions& options, double start, bool comoving
 }
 
 }  // namespace
-
-Snapshot OutputState::snapshot() const {
-  Snapshot set = store_particles(stream, particles, frame, header);
-  escapers.append_to(set, header.time);
-  return set;
-}
 
 Simulation::Simulation(const Stream& stream, Snapshot initial, const SimulationOptions& options, Timeline timeline,
                        RunObserver& observer, const RunPlace& place)
@@ -88,38 +74,12 @@ void Simulation::assemble() {
 
 Simulation::~Simulation() = default;
 
-double Simulation::file_time() const {
-  return timeline_.is_comoving() ? timeline_.scale_factor(integrator_->time()) : integrator_->time();
+double Simulation::on_timeline(double file_time) const {
+  return timeline_.is_comoving() ? std::log(file_time) : file_time;
 }
 
-// Sorted, without repetitions, the end last. Those before the start keep their index but are left out.
-std::vector<Simulation::Target> Simulation::plan_outputs() const {
-  std::vector<double> times = options_.outputs;
-  std::erase_if(times, [this](double time) { return time > options_.end * (1 + kSameTime); });
-  if (times.size() < options_.outputs.size())
-    observer_.message(fmt::format("{} outputs lie after the end of the run and are left out.",
-                                  options_.outputs.size() - times.size()));
-  times.push_back(options_.end);
-  std::sort(times.begin(), times.end());
-  const auto same = [](double a, double b) { return std::fabs(a - b) <= kSameTime * std::fabs(b); };
-  times.erase(std::unique(times.begin(), times.end(), same), times.end());
-  times.back() = options_.end;
-
-  std::vector<Target> targets;
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    if (times[i] < header_.time && !same(times[i], header_.time)) continue;
-    targets.push_back(
-        {same(times[i], header_.time) ? on_timeline(timeline_, header_.time) : on_timeline(timeline_, times[i]),
-         static_cast<int>(i)});
-  }
-  if (!resumed_from_) return targets;
-  std::erase_if(targets, [this](const Target& target) { return target.t <= resumed_from_->integrator.time; });
-  if (targets.front().index != static_cast<int>(resumed_from_->outputs))
-    throw Error("the outputs before the restart are no longer what they were",
-                fmt::format("the next one would have number {}, and the run had come to number {}",
-                            targets.front().index, resumed_from_->outputs),
-                "change later outputs only");
-  return targets;
+double Simulation::file_time() const {
+  return timeline_.is_comoving() ? timeline_.scale_factor(integrator_->time()) : integrator_->time();
 }
 
 RunResult Simulation::run() {
@@ -149,7 +109,7 @@ void Simulation::begin() {
 
 void Simulation::first_forces() {
   const auto clock = WallClock::now();
-  const StepReport report = integrator_->start(on_timeline(timeline_, header_.time), options_.energy_interval > 0);
+  const StepReport report = integrator_->start(on_timeline(header_.time), options_.energy_interval > 0);
   first_momentum_ = over_ranks(ranks_, momentum_sums(stream_, particles_, gravity_->short_acceleration(),
                                                      gravity_->has_mesh() ? &gravity_->long_acceleration() : nullptr));
   publish_totals(*sites_, 0, {{}, first_momentum_});
@@ -161,7 +121,7 @@ void Simulation::first_forces() {
 bool Simulation::long_step(double until) {
   if (ended()) return false;
   const Target target = targets_[reached_];
-  const double end = std::min(target.t, on_timeline(timeline_, until));
+  const double end = std::min(target.t, on_timeline(until));
   if (!(end > integrator_->time())) return true;
   do one_step(end);
   while (!integrator_->at_boundary());
@@ -265,21 +225,6 @@ void Simulation::one_step(double target) {
   record(report, seconds_since(clock), report.t == target);
 }
 
-// The pictures whose moments lie in the last step. Momenta are still those by which its particles drifted, and no message
-// about energies is on its way.
-void Simulation::take_film() {
-  const std::vector<double>& film = options_.film;
-  for (; next_picture_ < film.size() && film[next_picture_] <= file_time() * (1 + kSameTime); ++next_picture_) {
-    const PhaseTimers::Scope scope(timers_, "film");
-    const double t = std::min(on_timeline(timeline_, film[next_picture_]), integrator_->time());
-    const Particles then = drifted_back(stream_, particles_, integrator_->drift_since(t));
-    SnapshotHeader header = header_;
-    header.time = film[next_picture_];
-    header.redshift = header.comoving ? 1 / header.time - 1 : 0;
-    observer_.film({static_cast<int>(next_picture_), header, stream_, then, frame_, field_->escapers()});
-  }
-}
-
 void Simulation::record(const StepReport& report, double seconds, bool at_output) {
   StepMetrics metrics;
   metrics.step = result_.steps;
@@ -312,7 +257,7 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   metrics.memory_high_water = pool_report().high_water;
   metrics.seconds = seconds;
   metrics.elapsed = elapsed_;
-  const double end = on_timeline(timeline_, options_.end);
+  const double end = on_timeline(options_.end);
   report_sites();
   observer_.step(metrics, timers_, report.step > 0 ? (end - report.t) / report.step : 0);
 }
@@ -333,28 +278,5 @@ void Simulation::report_sites() {
   }
   observer_.sites_record(record, sites_->take_traffic());
 }
-
-OutputState Simulation::state(int index) const {
-  SnapshotHeader header = header_;
-  header.time = file_time();
-  header.redshift = header.comoving ? 1 / header.time - 1 : 0;
-  return {index, header, stream_, particles_, frame_, field_->escapers()};
-}
-
-void Simulation::write_output(int index) {
-  StepMetrics of_last;  // what is on its way is taken before other messages of its kind
-  finish_energy(of_last);
-  const PhaseTimers::Scope scope(timers_, "output");
-  OutputState output = state(index);
-  if (options_.error_targets > 0 && index >= 0) {
-    const ForceError error =
-        measure_force_error(stream_, particles_, *gravity_, ranks_, *sites_, options_.error_targets);
-    if (error.targets > 0) output.force_error = error;
-    observer_.message("Force error: " + (error.targets > 0 ? text_of(error) : "no particle was chosen, ask for more"));
-  }
-  observer_.output(output);
-}
-
-Snapshot Simulation::snapshot() const { return state(0).snapshot(); }
 
 }  // namespace maki

@@ -157,7 +157,10 @@ class Simulation {
   OutputState state(int index) const;
   void write_output(int index);
   void take_film();
-  double file_time() const;
+  SnapshotHeader header_at(double file_time) const;
+  double file_time() const;                    // scale factor, or time
+  double on_timeline(double file_time) const;  // the same as the timeline has it
+  static constexpr double kSameTime = 1e-9;    // times closer than this, relative, are one
 
   const Stream& stream_;
   SimulationOptions options_;

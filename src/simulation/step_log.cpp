@@ -120,6 +120,13 @@ std::optional<std::string> run_in(const std::string& directory) {
   return json_member(line, "run").value_or("");
 }
 
+bool has_ended(const std::string& directory) {
+  std::ifstream file(metrics_path_in(directory));
+  std::string last;
+  for (std::string line; std::getline(file, line);) last = std::move(line);
+  return json_member(last, "end") == "";
+}
+
 std::string log_columns(bool comoving, bool many_ranks) {
   const std::string time =
       comoving ? fmt::format("{:>10} {:>9} {:>9}", "a", "z", "d ln a") : fmt::format("{:>14} {:>14}", "t", "dt");

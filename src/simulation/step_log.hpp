@@ -43,6 +43,8 @@ class StepLog {
 // The name of the run whose metrics lie in the directory, "" where they tell of none; nothing where there are no
 // metrics.
 std::optional<std::string> run_in(const std::string& directory);
+// Whether that run has come to its end, by the last line of its metrics.
+bool has_ended(const std::string& directory);
 
 // One aligned line and the line of names above it. For many ranks there are two more columns: the imbalance of work
 // (largest number of interactions over the mean), and MB that all ranks sent for local essential trees.

@@ -4,17 +4,13 @@
 
 #include <cmath>
 
+#include "tests/src/simulation/einstein_de_sitter.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
 namespace {
 
-Timeline einstein_de_sitter() {
-  CosmologyParameters parameters;
-  parameters.omega0 = 1;
-  parameters.omega_lambda = 0;
-  return Timeline::comoving(parameters, UnitSystem{});
-}
+using maki::testing::einstein_de_sitter;
 
 TEST(Film, MomentsAreEvenInWhatTheyShouldBe) {
   const Timeline universe = einstein_de_sitter();

@@ -4,15 +4,12 @@
 
 #include <cmath>
 
+#include "tests/src/simulation/einstein_de_sitter.hpp"
+
 namespace maki {
 namespace {
 
-Timeline einstein_de_sitter() {
-  CosmologyParameters parameters;
-  parameters.omega0 = 1;
-  parameters.omega_lambda = 0;
-  return Timeline::comoving(parameters, UnitSystem{});
-}
+using maki::testing::einstein_de_sitter;
 
 TEST(StepCriterion, FollowsTheFormula) {
   StepOptions options;

@@ -151,6 +151,17 @@ class SitesResume : public TwoPrograms {
     EXPECT_TRUE(undisturbed().positions == end.positions) << "to the last bit";
   }
 
+  // Both sites, once site b was asked to stop after some restarts.
+  Results stopped_at_b() {
+    undisturbed();
+    stall_after_restarts();
+    SiteProcess a = start("a"), b = start("b");
+    wait_for_stall(a, b);
+    b.send(SIGTERM);
+    proxy_->stall(false);
+    return {a.wait(), b.wait()};
+  }
+
   // Seen by the thread of the proxy, which is gone before them.
   std::atomic<bool> stalled_{false};
   std::atomic<std::size_t> cuts_{0};
@@ -176,13 +187,7 @@ TEST_F(SitesResume, AfterASiteWasLost) {
 }
 
 TEST_F(SitesResume, AfterOneSiteWasAskedToStop) {
-  undisturbed();
-  stall_after_restarts();
-  SiteProcess a = start("a"), b = start("b");
-  wait_for_stall(a, b);
-  b.send(SIGTERM);
-  proxy_->stall(false);
-  const Results stopped = {a.wait(), b.wait()};
+  const Results stopped = stopped_at_b();
   for (const CallResult& result : stopped) EXPECT_EQ(result.code, kExitStopped) << result.output;
   expect_words(stopped[0], {"Stopped by another site"});
   expect_words(stopped[1], {"Stopped by SIGTERM"});
@@ -193,14 +198,7 @@ TEST_F(SitesResume, AfterOneSiteWasAskedToStop) {
 
 // The newest restart is damaged at one of the sites: all take the one before.
 TEST_F(SitesResume, ARestartThatIsDamagedAtOneSiteServesNone) {
-  undisturbed();
-  stall_after_restarts();
-  SiteProcess a = start("a"), b = start("b");
-  wait_for_stall(a, b);
-  b.send(SIGTERM);
-  proxy_->stall(false);
-  EXPECT_EQ(a.wait().code, kExitStopped);
-  EXPECT_EQ(b.wait().code, kExitStopped);
+  for (const CallResult& result : stopped_at_b()) EXPECT_EQ(result.code, kExitStopped) << result.output;
   const std::vector<std::string> there = restarts_of("b");
   ASSERT_GE(there.size(), 2u);
   fs::resize_file(path("output/two/b/" + there.back() + "/rank_0.hdf5"), 5000);
