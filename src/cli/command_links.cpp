@@ -23,9 +23,7 @@ std::vector<CatalogueGroups> read_in_order(const std::vector<std::string>& paths
   std::vector<CatalogueGroups> all;
   for (const std::string& path : paths) {
     all.push_back(read_catalogue_groups(path));
-    if (all.size() > 1 && all.back().redshift >= all[all.size() - 2].redshift)
-      throw Error(fmt::format("'{}' is not later than '{}'", path, all[all.size() - 2].name),
-                  "links lead from one catalogue to the next", "give the catalogues in the order of time");
+    if (all.size() > 1) require_order(all[all.size() - 2], all.back());
   }
   return all;
 }

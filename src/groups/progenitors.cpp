@@ -68,6 +68,12 @@ CatalogueGroups read_catalogue_groups(const std::string& path) {
   return found;
 }
 
+void require_order(const CatalogueGroups& earlier, const CatalogueGroups& later) {
+  if (later.redshift < earlier.redshift) return;
+  throw Error(fmt::format("'{}' is not later than '{}'", later.name, earlier.name), "links lead forward in time",
+              "give the catalogues in the order of time");
+}
+
 namespace {
 
 double rank_weight(std::uint64_t rank) { return 1 / std::cbrt(std::pow(1.0 + static_cast<double>(rank), 2)); }

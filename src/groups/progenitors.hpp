@@ -29,6 +29,8 @@ struct CatalogueGroups {
 };
 // Throws Error where the file is no catalogue or is damaged.
 CatalogueGroups read_catalogue_groups(const std::string& path);
+// Throws Error where the second is not the later one.
+void require_order(const CatalogueGroups& earlier, const CatalogueGroups& later);
 
 // A group and one of its progenitors: some particles are members of both. Where a progenitor's members went is told by
 // its most bound ones: the member that is bound as the i-th, from 0, counts 1 / (1 + i)^(2/3) (Springel et al. 2021,

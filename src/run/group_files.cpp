@@ -37,9 +37,7 @@ std::string links_path(const std::string& catalogue) {
 
 std::string link_group_files(const std::string& earlier, const std::string& later, bool overwrite) {
   const CatalogueGroups before = read_catalogue_groups(earlier), now = read_catalogue_groups(later);
-  if (now.redshift >= before.redshift)
-    throw Error(fmt::format("'{}' is not later than '{}'", later, earlier), "links lead forward in time",
-                "give the catalogues in the order of time");
+  require_order(before, now);
   const MergerLinks links = link_catalogues(before, now);
   write_merger_links(links_path(later), links, before, now, overwrite);
   const auto linked = [](const std::vector<std::int64_t>& rows) {
