@@ -48,7 +48,7 @@ class AllSites final : public TreeImports {
   // Enters an evaluation into the message to the other sites (SiteAgreement::mine()). `x`: sampled positions (fixed
   // point), each for an equal part of the work; after a rebuild over several sites, else empty. Collective.
   void tell(const Evaluation& evaluation, std::vector<std::uint32_t> x);
-  bool shares_work() const { return !agreement_.sites().alone(); }
+  bool shares_work() const { return agreement_.delay() > 0; }
 
   const sites::Slabs& slabs() const { return slabs_; }
   // Throws Error where one is too thin for the cutoff.

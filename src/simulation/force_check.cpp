@@ -5,82 +5,140 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
-#include "kernels/error.hpp"
 #include "src/gravity/reference/direct.hpp"
 #include "src/gravity/reference/ewald.hpp"
+#include "src/gravity/tree_gravity.hpp"
+#include "src/simulation/film.hpp"
+#include "wan/sites/gathered_set.hpp"
 
 namespace maki {
 namespace {
 
+// Of the run's opening angle: that of the strict walk.
+constexpr double kStrictTheta = 0.4;
+
+// Particles in some order, of this rank.
+struct Accelerations {
+  HostParticles particles;
+  std::vector<Vector3> run;  // of both ranges
+  std::vector<Vector3> off;  // these less those that a strict walk finds; zeros where there is no tree
+};
+
 struct Sampled {
-  Vector3 position, acceleration;
-  double weight;  // number of particles of the set that it stands for
+  Vector3 position, acceleration, off;  // as Accelerations
+  double weight;                        // number of particles of the set that it stands for
 };
 
 double square(const Vector3& v) { return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]; }
+Vector3 minus(const Vector3& a, const Vector3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
 
-// Adds what all ranks and sites hold.
-class Everywhere {
- public:
-  Everywhere(const Communicator& ranks, sites::Sites& sites) : ranks_(ranks), sites_(sites) {}
+void copy(const Stream& stream, const VectorArray& from, VectorArray& to) {
+  to.resize(from.size());
+  copy_on_device(stream, to.x.data(), from.x.data(), from.x.size() * sizeof(float));
+  copy_on_device(stream, to.y.data(), from.y.data(), from.y.size() * sizeof(float));
+  copy_on_device(stream, to.z.data(), from.z.data(), from.z.size() * sizeof(float));
+}
 
-  void sum(std::span<double> values) const {
-    ranks_.sum(values);
-    const std::vector<sites::Message> all = gather(std::as_bytes(values));
-    std::fill(values.begin(), values.end(), 0.0);
-    for (const sites::Message& message : all) {
-      if (message.size() != values.size_bytes())
-        throw Error("a message of another size came from a site", "", "run the same version at all sites");
-      std::vector<double> one(values.size());
-      if (!message.empty()) std::memcpy(one.data(), message.data(), message.size());
-      for (std::size_t i = 0; i < one.size(); ++i) values[i] += one[i];
+std::vector<Vector3> download(const Stream& stream, const VectorArray& of) {
+  const std::vector<float> x = of.x.download(stream), y = of.y.download(stream), z = of.z.download(stream);
+  std::vector<Vector3> all(x.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = {x[i], y[i], z[i]};
+  return all;
+}
+
+// Particles where forces see them, without remainders of coordinates, in whose momenta accelerations of the run stand: they
+// go where the particles go.
+Particles with_accelerations(const Stream& stream, const Particles& of, const VectorArray& acceleration) {
+  Particles particles = copy_of(stream, of);
+  copy(stream, acceleration, particles.momentum);
+  particles.remainder.fill_zero(stream);
+  return particles;
+}
+
+// The accelerations of a tree made now and opened by a smaller angle. Particles, and `carried`, get its order, and over
+// ranks go where its domains are.
+std::vector<Vector3> strict_walk(const Stream& stream, GravityOptions options, const Communicator& ranks,
+                                 Particles& particles, VectorArray& carried) {
+  options.theta *= kStrictTheta;
+  options.open_by_error = false;
+  options.law.refine_root = true;
+  options.fixed_reuse = 1;
+  PhaseTimers timers;
+  sites::Sites alone(ranks);
+  SiteAgreement agreement(alone);
+  TreeGravity tree(options, timers, ranks, agreement);
+  agreement.begin();
+  tree.agree_with_sites();
+  tree.prepare(stream, particles, &carried);
+  VectorArray found("check.strict");
+  found.resize(particles.size());
+  tree.evaluate(stream, particles, {found.view(), nullptr});
+  agreement.publish();
+  return download(stream, found);
+}
+
+Accelerations accelerations_of(const Stream& stream, const GravityOptions& options, const Communicator& ranks,
+                               Particles& with_near, VectorArray& far) {
+  Accelerations found;
+  if (!options.direct) found.off = strict_walk(stream, options, ranks, with_near, far);
+  found.particles = download_particles(stream, with_near);
+  found.run = download(stream, far);
+  found.off.resize(found.run.size());
+  for (std::size_t i = 0; i < found.run.size(); ++i)
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double near = found.particles.momenta[i][axis];
+      found.run[i][axis] += near;
+      found.off[i][axis] = options.direct ? 0 : near - found.off[i][axis];
     }
-  }
+  return found;
+}
 
-  // In the order of sites and ranks.
-  std::vector<Sampled> all_of(std::vector<Sampled> mine) const {
-    mine = all_of_ranks(std::move(mine));
-    std::vector<Sampled> all;
-    for (const sites::Message& message : gather(std::as_bytes(std::span(mine)))) {
-      if (message.size() % sizeof(Sampled) != 0)
-        throw Error("a message of another size came from a site", "", "run the same version at all sites");
-      const std::size_t before = all.size();
-      all.resize(before + message.size() / sizeof(Sampled));
-      if (!message.empty()) std::memcpy(&all[before], message.data(), message.size());
-    }
-    return all;
+std::vector<Sampled> all_of(const Communicator& ranks, std::vector<Sampled> mine) {
+  const std::uint64_t count = mine.size();
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(&count, counts.data(), sizeof count);
+  const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
+  mine.resize(most);
+  std::vector<Sampled> padded(most * counts.size()), all;
+  ranks.all_gather(mine.data(), padded.data(), most * sizeof(Sampled));
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    const auto begin = padded.begin() + static_cast<std::ptrdiff_t>(rank * most);
+    all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(counts[rank]));
   }
+  return all;
+}
 
- private:
-  std::vector<sites::Message> gather(std::span<const std::byte> mine) const {
-    return sites_.gather(sites::Phase::kOutput, sites_.next_number(sites::Phase::kOutput), mine);
-  }
-
-  std::vector<Sampled> all_of_ranks(std::vector<Sampled> mine) const {
-    const std::uint64_t count = mine.size();
-    std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks_.size()));
-    ranks_.all_gather(&count, counts.data(), sizeof count);
-    const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
-    mine.resize(most);
-    std::vector<Sampled> padded(most * counts.size()), all;
-    ranks_.all_gather(mine.data(), padded.data(), most * sizeof(Sampled));
-    for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-      const auto begin = padded.begin() + static_cast<std::ptrdiff_t>(rank * most);
-      all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(counts[rank]));
-    }
-    return all;
-  }
-
-  const Communicator& ranks_;
-  sites::Sites& sites_;
+// Of all particles.
+struct SquareSums {
+  double particles, run, off;
 };
 
-void add(const Stream& stream, const VectorArray& acceleration, std::vector<Vector3>& sum) {
-  const std::vector<float> x = acceleration.x.download(stream), y = acceleration.y.download(stream),
-                           z = acceleration.z.download(stream);
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i][0] += x[i], sum[i][1] += y[i], sum[i][2] += z[i];
+SquareSums square_sums(const Communicator& ranks, const Accelerations& of) {
+  std::array<double, 3> sums{static_cast<double>(of.run.size()), 0, 0};
+  for (const Vector3& a : of.run) sums[1] += square(a);
+  for (const Vector3& a : of.off) sums[2] += square(a);
+  ranks.sum(sums);
+  return {sums[0], sums[1], sums[2]};
+}
+
+// A third of the wanted ones with equal chances, a third with chances as the squares of their accelerations, a third as
+// those of their differences from the strict walk: a few particles in haloes make most of the mean square error.
+std::vector<Sampled> choose(const Accelerations& of, const SquareSums& sums, double wanted) {
+  const auto part = [](double of_one, double of_all, double otherwise) {
+    return of_all > 0 ? of_one / of_all : otherwise;
+  };
+  std::vector<Sampled> chosen;
+  for (std::size_t i = 0; i < of.run.size(); ++i) {
+    const double even = 1 / sums.particles;
+    const double chance =
+        wanted / 3 * (even + part(square(of.run[i]), sums.run, even) + part(square(of.off[i]), sums.off, even));
+    const bool all = wanted >= sums.particles || chance >= 1;
+    const std::uint64_t below = all ? UINT64_MAX : static_cast<std::uint64_t>(chance * 0x1p64);
+    if (XXH3_64bits(&of.particles.ids[i], sizeof of.particles.ids[i]) <= below)
+      chosen.push_back({of.particles.fractions[i], of.run[i], of.off[i], all ? 1 : 1 / chance});
+  }
+  return chosen;
 }
 
 // Errors relative to each particle's force, and how many particles each stands for.
@@ -99,69 +157,68 @@ double quantile(const std::vector<WeightedError>& sorted, double part) {
   return sorted.back().relative;
 }
 
-ForceError compare(const std::vector<Sampled>& targets, const std::vector<Vector3>& exact) {
+// The mean square by the difference estimator of survey sampling: the difference from the strict walk, which is known of all
+// particles, and from the sample only what the squares of the true errors are more or less than those of it.
+ForceError compare(const std::vector<Sampled>& targets, const std::vector<Vector3>& exact, const SquareSums& sums) {
   ForceError error;
   error.targets = targets.size();
-  double difference2 = 0, force2 = 0;
+  double sampled = 0, corrected = sums.off;
   std::vector<WeightedError> errors;
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    Vector3 difference;
-    for (std::size_t axis = 0; axis < 3; ++axis) difference[axis] = targets[t].acceleration[axis] - exact[t][axis];
-    const double d2 = square(difference), a2 = square(exact[t]);
-    difference2 += targets[t].weight * d2;
-    force2 += targets[t].weight * a2;
+    const double d2 = square(minus(targets[t].acceleration, exact[t])), a2 = square(exact[t]);
+    sampled += targets[t].weight * d2;
+    corrected += targets[t].weight * (d2 - square(targets[t].off));
     errors.push_back({a2 > 0 ? std::sqrt(d2 / a2) : 0, targets[t].weight});
   }
   std::sort(errors.begin(), errors.end(), [](const auto& a, const auto& b) { return a.relative < b.relative; });
-  error.rms = force2 > 0 ? std::sqrt(difference2 / force2) : 0;
+  error.rms = sums.run > 0 ? std::sqrt((corrected > 0 ? corrected : sampled) / sums.run) : 0;
   error.median = quantile(errors, 0.5);
   error.percentile_99 = quantile(errors, 0.99);
   return error;
 }
 
-// Half of the wanted ones with equal chances, half with chances as the squares of their accelerations: in haloes a few
-// particles make most of the mean square force, and of its error.
-std::vector<Sampled> choose(const HostParticles& here, const std::vector<Vector3>& acceleration,
-                            const Everywhere& everywhere, double wanted) {
-  std::array<double, 2> sums{static_cast<double>(here.ids.size()), 0};
-  for (const Vector3& a : acceleration) sums[1] += square(a);
-  everywhere.sum(sums);
-  std::vector<Sampled> chosen;
-  for (std::size_t i = 0; i < here.ids.size(); ++i) {
-    const double loud = sums[1] > 0 ? square(acceleration[i]) / sums[1] : 1 / sums[0];
-    const double chance = wanted < sums[0] ? wanted * 0.5 * (1 / sums[0] + loud) : 1;
-    const std::uint64_t below = chance < 1 ? static_cast<std::uint64_t>(chance * 0x1p64) : UINT64_MAX;
-    if (XXH3_64bits(&here.ids[i], sizeof here.ids[i]) <= below)
-      chosen.push_back({here.fractions[i], acceleration[i], 1 / std::min(chance, 1.0)});
-  }
-  return chosen;
+ForceError error_of(const GravityOptions& options, const Communicator& ranks, const Accelerations& found,
+                    std::uint64_t wanted) {
+  const SquareSums sums = square_sums(ranks, found);
+  const std::vector<Sampled> targets = all_of(ranks, choose(found, sums, static_cast<double>(wanted)));
+  if (targets.empty()) return {};
+  std::vector<Vector3> places;
+  for (const Sampled& target : targets) places.push_back(target.position);
+
+  const std::vector<double> masses(found.particles.masses.begin(), found.particles.masses.end());
+  const ForceLaw& law = options.law;
+  const SumOfParts sum = [&](std::span<double> values) { ranks.sum(values); };
+  const ReferenceForces exact =
+      options.periodic ? ewald_reference_of_parts(found.particles.fractions, masses, places,
+                                                  {.kind = law.softening_kind, .softening = law.softening}, sum)
+                       : direct_reference_of_parts(found.particles.fractions, masses, places,
+                                                   {law.softening_kind, law.softening}, sum);
+  return compare(targets, exact.acceleration, sums);
 }
 
 }  // namespace
 
 ForceError measure_force_error(const Stream& stream, const Particles& particles, const Gravity& gravity,
                                const Communicator& ranks, sites::Sites& sites, std::uint64_t wanted) {
-  const HostParticles here = download_particles(stream, particles);
-  std::vector<Vector3> acceleration(here.ids.size(), Vector3{});
-  add(stream, gravity.short_acceleration(), acceleration);
-  if (gravity.has_mesh()) add(stream, gravity.long_acceleration(), acceleration);
+  const GravityOptions& options = gravity.options();
+  const auto measure = [&](Particles& with_near, VectorArray& far) {
+    return error_of(options, ranks, accelerations_of(stream, options, ranks, with_near, far), wanted);
+  };
+  VectorArray far("check.far");
+  far.resize(particles.size());
+  if (gravity.has_mesh())
+    copy(stream, gravity.long_acceleration(), far);
+  else
+    far.fill_zero(stream);
+  Particles with_near = with_accelerations(stream, particles, gravity.short_acceleration());
+  if (sites.alone()) return measure(with_near, far);
 
-  const Everywhere everywhere(ranks, sites);
-  const std::vector<Sampled> targets =
-      everywhere.all_of(choose(here, acceleration, everywhere, static_cast<double>(wanted)));
-  if (targets.empty()) return {};
-  std::vector<Vector3> places;
-  for (const Sampled& target : targets) places.push_back(target.position);
-
-  const std::vector<double> masses(here.masses.begin(), here.masses.end());
-  const ForceLaw& law = gravity.options().law;
-  const SumOfParts sum = [&](std::span<double> values) { everywhere.sum(values); };
-  const ReferenceForces exact =
-      gravity.options().periodic
-          ? ewald_reference_of_parts(here.fractions, masses, places,
-                                     {.kind = law.softening_kind, .softening = law.softening}, sum)
-          : direct_reference_of_parts(here.fractions, masses, places, {law.softening_kind, law.softening}, sum);
-  return compare(targets, exact.acceleration);
+  sites::GatheredParticles near_all(sites, stream, with_near);
+  sites::GatheredParticles far_all(sites, stream, with_accelerations(stream, particles, far));
+  ForceError error;
+  if (near_all.here()) error = measure(near_all.particles(), far_all.particles().momentum);
+  const std::span<const std::byte> bytes = sites::as_bytes_of(error);
+  return sites::value_of<ForceError>(sites::from_site(sites, near_all.place(), {bytes.begin(), bytes.end()}));
 }
 
 }  // namespace maki

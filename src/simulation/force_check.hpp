@@ -11,10 +11,11 @@
 namespace maki {
 
 // Compares accelerations of `gravity`, computed at these positions, with Ewald sums (isolated sets: with direct sums) of the
-// same softening, for about `wanted` particles of all ranks and sites: half of them as a sample of all, half of those of large
-// accelerations, each counted as often as it stands for. Hashes of ids choose, so that the sample does not depend on which
-// rank holds a particle; of few wanted it may be none. Time, periodic: (17000 waves + 30 targets) x particles of this rank,
-// at some 1e9 a second and core. Collective, also over sites.
+// same softening, for about `wanted` particles of all ranks and sites, and with a strict walk of a new tree for all: a few
+// particles in haloes make most of the mean square error, and a sample has them or not. Hashes of ids choose the sample, so
+// that it does not depend on which rank holds a particle; of few wanted it may be none. Over sites, the one with most ranks
+// gathers all particles (gathered_set.hpp) and measures. Time, periodic: (17000 waves + 30 targets) x particles of this rank,
+// at some 1e9 a second and core, and some evaluations of the tree. Collective, also over sites.
 ForceError measure_force_error(const Stream& stream, const Particles& particles, const Gravity& gravity,
                                const Communicator& ranks, sites::Sites& sites, std::uint64_t wanted);
 

@@ -117,11 +117,11 @@ GravityField::Reach GravityField::measure_reach(double t) {
 }
 
 // Uses the known bound, the same on all ranks, rather than a reduction over particles, for which the host would have to
-// wait. Several sites exchange the measured distances.
+// wait. Where others' sums come later, sites exchange the measured distances.
 bool GravityField::all_are_inside() {
   constexpr double kRounding = 16;  // units
   const std::optional<double> known = std::exchange(known_reach_sides_, {});
-  return known && agreement_.sites().alone() && *known * kSideToUnits < static_cast<double>(kMiddleHalf) - kRounding;
+  return known && agreement_.delay() == 0 && *known * kSideToUnits < static_cast<double>(kMiddleHalf) - kRounding;
 }
 
 // All sites decide alike, and wait for nobody: they double early enough for what has happened since they heard of each

@@ -41,7 +41,7 @@ Integrator::Integrator(const RunContext& run, Particles& particles, ForceField& 
                        const StepOptions& options, const Frame& frame)
     : stream_(run.stream), particles_(particles), forces_(forces), timeline_(timeline), options_(options),
       frame_(frame), timers_(run.timers), ranks_(run.ranks), agreement_(run.agreement),
-      lag_(options.by_newest && run.agreement.sites().alone() ? 1 : 2) {}
+      lag_(options.by_newest ? std::max(run.agreement.delay(), 1) : 2) {}
 
 StepReport Integrator::start(double t, bool want_potential) {
   time_ = short_kicked_to_ = long_kicked_to_ = long_begin_ = long_end_ = t;

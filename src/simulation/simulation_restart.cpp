@@ -1,6 +1,6 @@
 // What a run keeps of its state, and how it goes on from it.
+#include <algorithm>
 #include <atomic>
-#include <utility>
 
 #include "src/simulation/simulation.hpp"
 
@@ -18,22 +18,22 @@ void Simulation::after_boundary(std::uint64_t next_output) {
   keep_state(next_output);
   if (restart_wanted_) {
     const PhaseTimers::Scope scope(timers_, "restart", stream_);
-    if (sites_->alone()) {
-      kept_.resize(1);
-      copy_state(next_output, kept_.back());
-    }
     observer_.restart(kept_.back());
     restart_at_ = agreement_.number();
   }
   restart_wanted_ = false;
 }
 
-// Keeps the state for the loss of another site, in place of the older of the two kept states.
+// Keeps the state: for a restart; and where sums of other sites come later, at each boundary the last two, as a site that is
+// lost may not have ended the last step.
 void Simulation::keep_state(std::uint64_t next_output) {
-  if (sites_->alone()) return;
+  const bool for_others = agreement_.delay() > 0;
+  if (!restart_wanted_ && !for_others) return;
   const PhaseTimers::Scope scope(timers_, "restart", stream_);
-  if (kept_.size() == 2) std::swap(kept_[0], kept_[1]);
-  if (kept_.size() < 2) kept_.emplace_back();
+  if (kept_.size() < (for_others ? 2 : 1))
+    kept_.emplace_back();
+  else
+    std::rotate(kept_.begin(), kept_.begin() + 1, kept_.end());
   copy_state(next_output, kept_.back());
 }
 
