@@ -6,6 +6,7 @@
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
+#include "kernels/particles/fraction.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {
@@ -67,10 +68,6 @@ struct HalveCoordinates {
   }
 };
 
-double fraction(std::uint32_t coordinate, std::uint16_t remainder) {
-  return static_cast<double>(join(coordinate, remainder)) / kSideToFine;
-}
-
 void require_same_length(std::size_t expected, std::size_t found, const char* what) {
   if (expected == found) return;
   throw Error("particle arrays differ in length",
@@ -124,8 +121,8 @@ HostParticles download_particles(const Stream& stream, const Particles& particle
   const std::vector<SourceParticle> source = particles.source.download(stream);
   const std::vector<Remainder> remainder = particles.remainder.download(stream);
   for (std::size_t i = 0; i < n; ++i) {
-    host.fractions[i] = {fraction(source[i].x, remainder[i].x), fraction(source[i].y, remainder[i].y),
-                         fraction(source[i].z, remainder[i].z)};
+    host.fractions[i] = {fraction_of(source[i].x, remainder[i].x), fraction_of(source[i].y, remainder[i].y),
+                         fraction_of(source[i].z, remainder[i].z)};
     host.masses[i] = source[i].mass;
   }
   const DeviceBuffer<float>* const axes[3] = {&particles.momentum.x, &particles.momentum.y, &particles.momentum.z};

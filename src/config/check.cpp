@@ -63,9 +63,26 @@ void check_mesh(const Config::Gravity& gravity, double softening, double side) {
   }
 }
 
+void check_snapshots(const Config& config) {
+  const Config::Output& output = config.output;
+  for (auto field = output.fields.begin(); field != output.fields.end(); ++field)
+    if (std::find(kFieldNames.begin(), kFieldNames.end(), *field) == kFieldNames.end() ||
+        std::find(output.fields.begin(), field, *field) != field)
+      throw Error(fmt::format("output.fields holds '{}'", *field), "there is no such field, or it is there twice",
+                  fmt::format("choose some of {}", fmt::join(kFieldNames, ", ")));
+  if (output.fields.empty())
+    throw Error("output.fields is empty", "", fmt::format("choose some of {}", fmt::join(kFieldNames, ", ")));
+  if (output.files > 1 && config.sites.ring.size() > 1)
+    throw Error("output.files is above 1 in a run over sites", "each site writes one file of a snapshot",
+                "leave output.files out");
+  if (config.run.kind == RunKind::kCosmology && output.groups_only && !output.groups)
+    throw Error("output.groups_only needs output.groups", "", "set output.groups = true");
+}
+
 }  // namespace
 
 void check_kinds(const Config& config) {
+  check_snapshots(config);
   using enum InitialKind;
   const InitialKind initial = config.initial.kind;
   const bool cosmological = config.run.kind == RunKind::kCosmology;

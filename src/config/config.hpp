@@ -11,6 +11,7 @@
 #include "kernels/mesh/mesh.hpp"
 #include "src/config/quantity.hpp"
 #include "src/cosmology/power.hpp"
+#include "src/io/write_options.hpp"
 #include "src/simulation/film.hpp"
 
 namespace maki {
@@ -152,6 +153,13 @@ struct Config {
     std::vector<double> redshifts;
     std::vector<double> times;
     std::int64_t compression = 0;
+    std::vector<std::string> fields = all_fields();
+    CoordinateNumbers coordinates = CoordinateNumbers::kDouble;
+    VelocityNumbers velocities = VelocityNumbers::kFloat;
+    double subset = 1;
+    bool groups_only = false;
+    std::int64_t files = 1;
+    FileLayout layout = FileLayout::kGadget4;
     bool power_spectrum = true;
     Auto<std::int64_t> power_mesh;
     bool groups = false;

@@ -196,6 +196,20 @@ struct Table {
     KEY(output.times).range(0, 1e30).only(RunKind::kIsolated)
         .means("output list in the run's unit of time, and always one at the end");
     KEY(output.compression).range(0, 9).means("level of HDF5's shuffle and deflate; 0: none, 1: about 2/3 of the size");
+    KEY(output.fields).means("datasets of a snapshot, of Coordinates, Velocities, Masses and ParticleIDs");
+    KEY(output.coordinates)
+        .means("of snapshots: double has 8 bytes; float 4, off by 2^-24 of the box at most; fixed32 about 4, off by 2^-32 of the "
+               "box at most, and every reader sees doubles, by HDF5's own scale-offset filter");
+    KEY(output.velocities)
+        .means("of snapshots: float has 4 bytes; half, IEEE's 16 bits, 2, off by 2^-11 of a component at most");
+    KEY(output.subset).above(0).range(0, 1)
+        .means("fraction of the particles that snapshots hold, chosen by a hash of their IDs: the same ones at all times");
+    KEY(output.groups_only).only(RunKind::kCosmology)
+        .means("snapshots hold the members of groups of friends alone, which output.groups finds");
+    KEY(output.files).range(1, 65536)
+        .means("of each snapshot, where the file system likes several: snapshot_NNN.0.hdf5 and so on; one site's runs alone");
+    KEY(output.layout)
+        .means("of snapshots: GADGET-4's, with units over h, or SWIFT's, without, which swiftsimio opens");
     KEY(output.power_spectrum).only(RunKind::kCosmology).means("P(k) as text beside each snapshot");
     KEY(output.power_mesh).range(8, 4096).only(RunKind::kCosmology)
         .means("mesh for P(k), even; auto: twice the particles along a side");

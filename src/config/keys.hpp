@@ -53,6 +53,17 @@ inline constexpr std::array kNames<ImageAxis> = {Name<ImageAxis>{"x", ImageAxis:
                                                  Name<ImageAxis>{"y", ImageAxis::kY},
                                                  Name<ImageAxis>{"z", ImageAxis::kZ}};
 template <>
+inline constexpr std::array kNames<CoordinateNumbers> = {Name<CoordinateNumbers>{"double", CoordinateNumbers::kDouble},
+                                                         Name<CoordinateNumbers>{"float", CoordinateNumbers::kFloat},
+                                                         Name<CoordinateNumbers>{"fixed32",
+                                                                                 CoordinateNumbers::kFixed32}};
+template <>
+inline constexpr std::array kNames<VelocityNumbers> = {Name<VelocityNumbers>{"float", VelocityNumbers::kFloat},
+                                                       Name<VelocityNumbers>{"half", VelocityNumbers::kHalf}};
+template <>
+inline constexpr std::array kNames<FileLayout> = {Name<FileLayout>{"gadget4", FileLayout::kGadget4},
+                                                  Name<FileLayout>{"swift", FileLayout::kSwift}};
+template <>
 inline constexpr std::array kNames<Cadence> = {Name<Cadence>{"scale-factor", Cadence::kScaleFactor},
                                                Name<Cadence>{"log-scale-factor", Cadence::kLogScaleFactor},
                                                Name<Cadence>{"time", Cadence::kTime}};

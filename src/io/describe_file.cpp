@@ -60,6 +60,11 @@ void describe_particles(const FileHeader& header, Lines& lines) {
   }
 }
 
+void describe_selection(const FileHeader& header, Lines& lines) {
+  const std::string part = text_of(header.selection, gadget::sum(header.totals));
+  if (!part.empty()) lines.add("part", "{}", part);
+}
+
 void describe_set(const FileHeader& header, double mass, Lines& lines) {
   const SnapshotHeader& set = header.set;
   const UnitSystem& units = set.units;
@@ -111,11 +116,20 @@ std::vector<std::string> describe_file(const std::string& path) {
             static_cast<double>(bytes) / 1048576.0);
   lines.add("format", "{}", header.format);
   describe_particles(header, lines);
+  describe_selection(header, lines);
   describe_set(header, mass, lines);
   for (const auto& dataset : header.datasets) lines.add("dataset", "{}", dataset);
   for (const auto& note : notes) lines.add("note", "{}", note);
   describe_provenance(header, lines);
   return lines.take();
+}
+
+std::string text_of(const ParticleSelection& selection, std::uint64_t particles) {
+  if (selection.is_whole()) return {};
+  std::string text = fmt::format("it holds {} of the {} particles of its run:", particles, selection.of_particles);
+  if (selection.fraction < 1) text += fmt::format(" a fraction of {:g} by their IDs", selection.fraction);
+  if (selection.in_groups) text += fmt::format("{} members of groups", selection.fraction < 1 ? ", and of these" : "");
+  return text;
 }
 
 std::string text_of(const ForceError& error) {

@@ -28,6 +28,8 @@ struct FileHeader {
   SnapshotHeader set;
   bool has_units = false;
   std::optional<bool> comoving;  // where the file says so
+  bool over_root_a = true;       // velocities of a comoving set; SWIFT's are peculiar
+  ParticleSelection selection;   // what Maki's file is a part of
   std::string format;
   std::string writer;                 // of HDF5 files: Header/Code, Git_commit and the like
   Provenance provenance;              // of Maki's own files

@@ -32,7 +32,7 @@ class BinaryWriter {
     const std::uint64_t bytes = part_.rows() * columns * sizeof(T);
     const std::uint64_t rows_at = open_block(label, bytes);
     const auto ordered_value = [this, value](std::size_t i, std::size_t column) { return ordered(value(i, column)); };
-    write_in_place(*file_, part_, row_source<T>(columns, ordered_value), rows_at);
+    write_together(*file_, part_, row_source<T>(columns, ordered_value), rows_at);
   }
 
   void header(BinaryHeader h) {
@@ -126,7 +126,7 @@ void write_binary_file(const FileName& name, const Part& part, const WriteOption
                 fmt::format("{} particles, GADGET's binary types hold 2^31 - 1", part.rows()),
                 "write more files or HDF5");
   }
-  const bool doubles = options.double_coordinates;
+  const bool doubles = options.coordinates == CoordinateNumbers::kDouble;
   const std::uint64_t real = doubles ? 8 : 4, reals = part.equal_mass == 0 ? 7 : 6;
   const std::uint64_t bytes = sizeof(BinaryHeader) + part.rows() * (reals * real + (part.wide_ids ? 8 : 4));
   BinaryWriter out(name, part, options, bytes);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "kernels/error.hpp"
@@ -24,7 +25,7 @@ std::array<T, kTypes> six(hid_t group, const std::string& name) {
 class Lookup {
  public:
   explicit Lookup(hid_t file) {
-    for (const char* name : {"Header", "Parameters", "Cosmology", "Units"}) {
+    for (const char* name : {"Header", "Parameters", "Cosmology", "Units", "Maki"}) {
       if (hdf5_exists(file, name)) groups_.push_back(open_group(file, name));
     }
   }
@@ -42,9 +43,10 @@ class Lookup {
 };
 
 void read_units(const Lookup& number, FileHeader& header) {
-  const auto length = number({"UnitLength_in_cm"});
-  const auto mass = number({"UnitMass_in_g"});
-  const auto velocity = number({"UnitVelocity_in_cm_per_s"});
+  const auto length = number({"UnitLength_in_cm", "Unit length in cgs (U_L)"});
+  const auto mass = number({"UnitMass_in_g", "Unit mass in cgs (U_M)"});
+  auto velocity = number({"UnitVelocity_in_cm_per_s"});
+  if (const auto time = number({"Unit time in cgs (U_t)"}); !velocity && length && time) velocity = *length / *time;
   if (!length || !mass || !velocity || !(*length > 0) || !(*mass > 0) || !(*velocity > 0)) return;
   header.set.units = {*length, *mass, *velocity, header.set.units.with_h};
   header.has_units = true;
@@ -52,12 +54,12 @@ void read_units(const Lookup& number, FileHeader& header) {
 
 void read_cosmology(const Lookup& number, FileHeader& header) {
   SnapshotHeader& set = header.set;
-  set.omega0 = number({"Omega0", "OmegaMatter", "Omega_Matter"}).value_or(0);
-  set.omega_lambda = number({"OmegaLambda", "Omega_Lambda"}).value_or(0);
-  set.omega_baryon = number({"OmegaBaryon", "Omega_Baryon"}).value_or(0);
-  set.hubble = number({"HubbleParam"}).value_or(0);
+  set.omega0 = number({"Omega0", "OmegaMatter", "Omega_Matter", "Omega_m"}).value_or(0);
+  set.omega_lambda = number({"OmegaLambda", "Omega_Lambda", "Omega_lambda"}).value_or(0);
+  set.omega_baryon = number({"OmegaBaryon", "Omega_Baryon", "Omega_b"}).value_or(0);
+  set.hubble = number({"HubbleParam", "h"}).value_or(0);
   set.gravitational_constant = number({"GravityConstantInternal"}).value_or(0);
-  if (const auto comoving = number({"ComovingIntegrationOn"})) header.comoving = *comoving != 0;
+  if (const auto comoving = number({"ComovingIntegrationOn", "Cosmological run"})) header.comoving = *comoving != 0;
 }
 
 void read_provenance(hid_t file, hid_t group, FileHeader& header) {
@@ -66,6 +68,9 @@ void read_provenance(hid_t file, hid_t group, FileHeader& header) {
     header.writer += (header.writer.empty() ? "commit " : ", commit ") + commit->substr(0, 12);
   if (!hdf5_exists(file, "Maki")) return;
   H5Id maki = open_group(file, "Maki");
+  header.writer.clear();  // a name of the layout
+  header.selection = {read_scalar<double>(maki, "Fraction").value_or(1), read_text(maki, "Particles") == "groups",
+                      read_scalar<std::uint64_t>(maki, "ParticlesOfRun").value_or(0)};
   Provenance& p = header.provenance;
   p.version = read_text(maki, "Version").value_or("");
   p.git_hash = read_text(maki, "GitHash").value_or("");
@@ -144,6 +149,14 @@ void read_block(hid_t group, const TypeRows& rows, const std::string& name, std:
   read_rows(dataset, rows.skip, rows.count, memory_type, data);
 }
 
+[[noreturn]] void refuse_missing(hid_t file, const std::string& where, const char* name) {
+  const bool ours = hdf5_exists(file, "Maki");
+  throw Error(fmt::format("there is no dataset '{}/{}'", where, name),
+              ours ? "the run that wrote the file had output.fields without it" : "",
+              ours ? "take a snapshot that has it, a restart or the run's stopped.hdf5"
+                   : "the file is incomplete; make it again");
+}
+
 void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snapshot& s,
                std::vector<std::string>& notes) {
   const std::string where = rows.group();
@@ -157,9 +170,7 @@ void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snaps
                     masses = present(group, {"Masses", "Mass"});
   for (const auto& [name, found] :
        {std::pair{"Coordinates", present(group, {"Coordinates"})}, {"Velocities", velocities}}) {
-    if (found.empty()) {
-      throw Error(fmt::format("there is no dataset '{}/{}'", where, name), "", "the file is incomplete; make it again");
-    }
+    if (found.empty()) refuse_missing(file, where, name);
   }
   read_block(group, rows, "Coordinates", 3, H5T_NATIVE_DOUBLE, &s.positions[rows.at]);
   read_block(group, rows, velocities, 3, H5T_NATIVE_FLOAT, &s.velocities[rows.at]);
@@ -182,6 +193,20 @@ void read_type(hid_t file, const FileHeader& header, const TypeRows& rows, Snaps
 
 }  // namespace
 
+namespace {
+
+// What SWIFT means by the same names: Time is a time, velocities are peculiar, a box has three sides.
+void read_swift(const std::string& path, hid_t group, FileHeader& header) {
+  header.over_root_a = false;
+  header.comoving = header.comoving.value_or(false);
+  if (*header.comoving) header.set.time = read_scalar<double>(group, "Scale-factor").value_or(1);
+  const auto sides = read_attribute<double>(group, "BoxSize");
+  if (std::adjacent_find(sides.begin(), sides.end(), std::not_equal_to<>()) != sides.end())
+    throw Error(fmt::format("cannot read '{}'", path), "its box is no cube", "Maki's boxes are cubes");
+}
+
+}  // namespace
+
 FileHeader read_hdf5_header(const std::string& path) {
   H5Id file = open_hdf5(path);
   if (!hdf5_exists(file, "Header")) {
@@ -190,12 +215,9 @@ FileHeader read_hdf5_header(const std::string& path) {
   }
   H5Id group = open_group(file, "Header");
   FileHeader header;
-  header.format = "GADGET HDF5";
+  const bool swift = read_text(group, "Code") == "SWIFT";
+  header.format = swift ? "SWIFT HDF5" : "GADGET HDF5";
   read_provenance(file, group, header);
-  if (header.writer == "SWIFT") {
-    throw Error(fmt::format("cannot read '{}'", path), "a snapshot of SWIFT, which has other units and velocities",
-                "convert it to GADGET's layout");
-  }
   const auto counts = read_attribute<std::uint64_t>(group, "NumPart_ThisFile");
   if (counts.empty()) {
     throw Error(fmt::format("cannot read '{}'", path), "'Header' has no attribute 'NumPart_ThisFile'",
@@ -220,7 +242,8 @@ FileHeader read_hdf5_header(const std::string& path) {
   header.set.box_size = number({"BoxSize"}).value_or(0);
   read_cosmology(number, header);
   read_units(number, header);
-  if (header.comoving == false) header.set.units.with_h = false;
+  if (header.comoving == false || swift) header.set.units.with_h = false;
+  if (swift) read_swift(path, group, header);
   list_datasets(file, header);
   return header;
 }

@@ -175,7 +175,8 @@ struct PackedHeader {
   std::array<double, kTypes> mass_table;
   SnapshotHeader set;
   int files;
-  bool has_units, says_comoving, comoving;
+  bool has_units, says_comoving, comoving, over_root_a;
+  ParticleSelection selection;
   char format[64];
 };
 static_assert(std::is_trivially_copyable_v<PackedHeader>);
@@ -189,6 +190,8 @@ PackedHeader pack(const FileHeader& header) {
                       header.has_units,
                       header.comoving.has_value(),
                       header.comoving.value_or(false),
+                      header.over_root_a,
+                      header.selection,
                       {}};
   header.format.copy(packed.format, sizeof(packed.format) - 1);
   return packed;
@@ -203,6 +206,8 @@ FileHeader unpack(const PackedHeader& packed) {
   header.set = packed.set;
   header.has_units = packed.has_units;
   if (packed.says_comoving) header.comoving = packed.comoving;
+  header.over_root_a = packed.over_root_a;
+  header.selection = packed.selection;
   header.format = packed.format;
   return header;
 }

@@ -8,53 +8,68 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "host/comm/communicator.hpp"
 #include "src/io/hdf5_file.hpp"
+#include "src/io/particle_source.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/io/snapshot_io.hpp"
 
 namespace maki::gadget {
 
+// A file under its temporary name, for all ranks; the caller commits it.
+struct FileName {
+  std::string path, temporary;
+};
+
 // What one file holds, this rank's rows of it, and the numbers that turn them into file units.
 struct Part {
-  const Snapshot& snapshot;  // this rank's share
-  const Communicator& ranks;
+  const ParticleSource& particles;  // this rank's share
+  // Those of them that are written, where not all are.
+  std::shared_ptr<const std::vector<std::size_t>> chosen = {};
+  Communicator ranks;
   std::vector<std::uint64_t> begins;  // rank r has the rows [begins[r], begins[r + 1]) of the file
-  std::size_t first = 0;              // where this rank's rows begin in its share
+  std::size_t first = 0;              // where this rank's rows begin among those that it writes
   std::uint64_t total = 0;            // rows of the whole set, in all files
-  int files = 1;
-  SnapshotHeader header;  // as written: h-units where comoving
+  int files = 1, number = 0;          // of the set, and of this one
+  ParticleSelection selection = {};
+  FileLayout layout = FileLayout::kGadget4;
+  SnapshotHeader header;  // as written: h-units where comoving, but in SWIFT's layout
   double length_factor = 1, mass_factor = 1, velocity_factor = 1;
   double equal_mass = 0;  // file units; 0 where masses differ
   bool wide_ids = false;
+  std::optional<int> decimals = {};  // of coordinates with fixed point
 
   std::uint64_t rows() const { return begins.back(); }
   std::uint64_t begin() const { return begins[static_cast<std::size_t>(ranks.rank())]; }
   std::uint64_t end() const { return begins[static_cast<std::size_t>(ranks.rank()) + 1]; }
   std::uint64_t count() const { return end() - begin(); }
+  // Place in the share of this rank's row `i` of the part.
+  std::size_t at(std::size_t i) const { return chosen ? (*chosen)[first + i] : first + i; }
 };
 
 // This rank's particle `i` of the part, in file units. A coordinate that would round to the box side becomes 0.
 template <class T>
 T coordinate(const Part& part, std::size_t i, std::size_t axis) {
-  const T x = static_cast<T>(part.snapshot.positions[part.first + i][axis] * part.length_factor);
+  const T x = static_cast<T>(part.particles.position(part.at(i), axis) * part.length_factor);
   return part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
 }
 template <class T>
 T velocity(const Part& part, std::size_t i, std::size_t axis) {
-  return static_cast<T>(part.snapshot.velocities[part.first + i][axis] * part.velocity_factor);
+  return static_cast<T>(part.particles.velocity(part.at(i), axis) * part.velocity_factor);
 }
 template <class T>
 T mass(const Part& part, std::size_t i) {
-  return static_cast<T>(part.snapshot.masses[part.first + i] * part.mass_factor);
+  return static_cast<T>(part.particles.mass(part.at(i)) * part.mass_factor);
 }
 template <class T>
 T id(const Part& part, std::size_t i) {
-  return static_cast<T>(part.snapshot.ids[part.first + i]);
+  return static_cast<T>(part.particles.id(part.at(i)));
 }
 
 // The rows of one dataset or block, as bytes of the file.
@@ -74,32 +89,40 @@ RowSource row_source(std::size_t columns, Value value) {
           }};
 }
 
-// Writes this rank's rows where they belong in a block of rows that begins at `address`; slab by slab, and all ranks
-// learn after each whether it went well everywhere. Collective.
+// Writes this rank's rows where they belong in a block of rows that begins at `address`, slab by slab.
 void write_in_place(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address);
-// Shuffles and compresses chunks of rows on all ranks; rank 0 writes them to `dataset`, which only it has open.
-// Collective.
-void write_deflated(const Part& part, const RowSource& source, int level, hid_t dataset);
+// The same, and all ranks learn after each slab whether it went well everywhere. Collective.
+void write_together(PositionedFile& file, const Part& part, const RowSource& source, std::uint64_t address);
 
-// A file under its temporary name, for all ranks; the caller commits it.
-struct FileName {
-  std::string path, temporary;
-};
+// The rows of all ranks' shares, with numbers as options ask. `chosen`: Part's. Throws Error, the same on all ranks.
+// Collective, over the sites too.
+Part whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
+               const WriteOptions& options, const SnapshotWriters& writers);
+// Those of them that go into one of its files.
+Part part_of(const Part& all, int file);
 
 // Writes one file. Collective; throws the same Error on all ranks.
-void write_hdf5_file(const FileName& name, const Part& part, const Provenance& provenance, const WriteOptions& options,
-                     const std::vector<ExtraDataset>& extras);
 void write_binary_file(const FileName& name, const Part& part, const WriteOptions& options);
 
 // What Maki's HDF5 files have beside their numbers, so that any reader finds units and origin: the attributes of GADGET-4
 // (a_scaling ... to_cgs), of GADGET-3 as EAGLE has it (VarDescription ... CGSConversionFactor), and SWIFT's /Units. yt
 // takes units from a file only where it also finds GADGET-3's /Constants and Header/Time_GYR.
 
+inline constexpr double kSecondsPerGyr = 3.15576e16;
+inline constexpr double kMpcCgs = 3.085677581491367e24;
+// Age of the universe at a header's scale factor, or the time of an isolated set.
+double time_gyr(const SnapshotHeader& header);
+
+// SWIFT's attribute of /Header with the fraction of the particles of each type that a file holds.
+inline constexpr const char* kSubsetFractions = "SubSampleFractions";
+
 // Attributes of /Header and /Parameters: box, cosmology, time in Gyr.
 void write_cosmology(hid_t group, const SnapshotHeader& header);
 
 // The groups /Parameters, /Units, /Constants, and /Maki with the provenance.
 void write_metadata(hid_t file, const SnapshotHeader& header, const Provenance& provenance);
+// /Maki alone.
+void write_provenance(hid_t file, const Provenance& provenance);
 
 // Exponents and factor by which a dataset's numbers become physical cgs: value * to_cgs * a^a h^h, to_cgs = length^l
 // mass^m velocity^v.
@@ -107,7 +130,14 @@ struct Scaling {
   const char* description;
   double a, h, length, mass, velocity;
 };
+double to_cgs(const Scaling& scaling, const UnitSystem& units);
 
 void write_scaling(hid_t dataset, const Scaling& scaling, const UnitSystem& units);
+
+// All groups of a file but that of the particles, in its layout.
+void write_groups(hid_t file, const Part& part, const Provenance& provenance);
+// The same in SWIFT's layout: all groups but that of the particles; attributes of a dataset.
+void write_swift_groups(hid_t file, const Part& part, const Provenance& provenance);
+void write_swift_scaling(hid_t dataset, const Scaling& scaling, const SnapshotHeader& header);
 
 }  // namespace maki::gadget

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 
@@ -9,23 +8,35 @@ namespace maki {
 
 namespace {
 
-constexpr hsize_t kChunkRows = 65536;
+constexpr std::size_t kChunkRows = 65536;  // at most; chunks are alike, so that little is filled up
+
+void set_filters(hid_t properties, hid_t file_type, const Storage& storage) {
+  if (storage.decimals) {
+    H5Pset_fill_value(properties, file_type, nullptr);  // no number stands for "not written"
+    H5Pset_scaleoffset(properties, H5Z_SO_FLOAT_DSCALE, *storage.decimals);
+    return;
+  }
+  H5Pset_shuffle(properties);
+  H5Pset_deflate(properties, static_cast<unsigned>(storage.deflate));
+}
 
 }  // namespace
 
-std::size_t chunk_rows(std::size_t rows) { return std::clamp<std::size_t>(rows, 1, kChunkRows); }
+std::size_t chunk_rows(std::size_t rows) {
+  const std::size_t chunks = std::max<std::size_t>(1, (rows + kChunkRows - 1) / kChunkRows);
+  return std::max<std::size_t>(1, (rows + chunks - 1) / chunks);
+}
 
 H5Id create_dataset(hid_t parent, const std::string& name, hid_t file_type, std::size_t rows, std::size_t columns,
-                    int deflate) {
+                    const Storage& storage) {
   const int rank = columns > 1 ? 2 : 1;
   const hsize_t shape[2] = {rows, columns};
   const hsize_t chunk[2] = {chunk_rows(rows), columns};
   H5Id space(H5Screate_simple(rank, shape, nullptr), H5Sclose);
   H5Id properties = dataset_properties();
-  if (deflate > 0) {
+  if (storage.in_chunks() && rows > 0) {
     H5Pset_chunk(properties, rank, chunk);
-    H5Pset_shuffle(properties);
-    H5Pset_deflate(properties, static_cast<unsigned>(deflate));
+    set_filters(properties, file_type, storage);
   } else {
     H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
@@ -42,20 +53,6 @@ std::uint64_t dataset_address(hid_t dataset) {
     if (extent == 0) return 0;
   }
   throw hdf5_error("a dataset has no room in its file", "");
-}
-
-std::vector<unsigned char> shuffle_and_deflate(const void* numbers, std::size_t count, std::size_t width, int level) {
-  const auto* from = static_cast<const unsigned char*>(numbers);
-  std::vector<unsigned char> shuffled(count * width);  // the first bytes of all numbers, then the second ...
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t byte = 0; byte < width; ++byte) shuffled[byte * count + i] = from[i * width + byte];
-  }
-  uLongf bytes = compressBound(shuffled.size());
-  std::vector<unsigned char> stored(bytes);
-  const int status = compress2(stored.data(), &bytes, shuffled.data(), shuffled.size(), level);
-  if (status != Z_OK) throw Error("cannot compress a dataset", zError(status));
-  stored.resize(bytes);
-  return stored;
 }
 
 void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigned char>& stored) {

@@ -229,6 +229,16 @@ void write_attribute(hid_t object, const std::string& name, const std::string& t
   check_hdf5(H5Awrite(attribute, type, &characters), fmt::format("cannot write the attribute '{}'", name));
 }
 
+void write_fixed_text(hid_t object, const std::string& name, const std::string& text) {
+  H5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, std::max<std::size_t>(1, text.size()));
+  H5Tset_strpad(type, H5T_STR_NULLPAD);
+  H5Id space(H5Screate(H5S_SCALAR), H5Sclose);
+  H5Id attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!attribute.valid()) throw hdf5_error(fmt::format("cannot make the attribute '{}'", name), "");
+  check_hdf5(H5Awrite(attribute, type, text.c_str()), fmt::format("cannot write the attribute '{}'", name));
+}
+
 std::optional<std::string> read_text(hid_t object, const std::string& name) {
   if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
   H5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);

@@ -69,6 +69,8 @@ void write_attribute(hid_t object, const std::string& name, const std::string& t
 inline void write_attribute(hid_t object, const std::string& name, const char* text) {
   write_attribute(object, name, std::string(text));
 }
+// Of a fixed length, which h5py gives back as bytes.
+void write_fixed_text(hid_t object, const std::string& name, const std::string& text);
 // Numbers of any type, converted; empty where there is no such attribute.
 template <class T>
 std::vector<T> read_attribute(hid_t object, const std::string& name);
@@ -79,17 +81,30 @@ std::optional<std::string> read_text(hid_t object, const std::string& name);
 // For datasets to come, without times: the same set is the same file, whenever it is written.
 H5Id dataset_properties();
 
-// Datasets of `rows` x `columns` numbers; one-dimensional where columns is 1. Deflate levels 1 to 9 shuffle and
-// compress chunks of `chunk_rows(rows)`; 0 keeps the numbers in one piece, for which there is room from the start.
+// IEEE's 16-bit floating-point numbers, little-endian. Numbers of 65520 and more are none of them.
+hid_t hdf5_half_type();
+std::uint16_t half_of(float value);  // the nearest
+
+// How the numbers of a dataset stand in a file: in one piece, for which there is room from the start, or in chunks of
+// `chunk_rows(rows)` that have gone through one of HDF5's own filters.
+struct Storage {
+  Storage(int deflate_level = 0, std::optional<int> decimal_digits = {})
+      : deflate(deflate_level), decimals(decimal_digits) {}
+  int deflate;                  // 1 to 9 shuffle and compress
+  std::optional<int> decimals;  // of doubles: scale-offset, whole multiples of 10^-decimals; is not deflated
+  bool in_chunks() const { return deflate > 0 || decimals; }
+};
 std::size_t chunk_rows(std::size_t rows);
+// Datasets of `rows` x `columns` numbers; one-dimensional where columns is 1.
 H5Id create_dataset(hid_t parent, const std::string& name, hid_t file_type, std::size_t rows, std::size_t columns,
-                    int deflate);
+                    const Storage& storage);
 H5Id open_dataset(hid_t parent, const std::string& name);
 // Where the numbers of a dataset in one piece stand in the file; 0 for one without rows.
 std::uint64_t dataset_address(hid_t dataset);
-// Writes one chunk as it stands in the file, shuffled and compressed by `shuffle_and_deflate`.
+// Writes one chunk as it stands in the file, as `filtered` has made it.
 void write_chunk(hid_t dataset, std::size_t first_row, const std::vector<unsigned char>& stored);
-std::vector<unsigned char> shuffle_and_deflate(const void* numbers, std::size_t count, std::size_t width, int level);
+// A chunk of `count` numbers of `width` bytes as HDF5's filters would store it. Calls nothing of HDF5.
+std::vector<unsigned char> filtered(const void* numbers, std::size_t count, std::size_t width, const Storage& storage);
 std::vector<std::size_t> dataset_shape(hid_t dataset);
 void write_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, const void* data);
 void read_rows(hid_t dataset, std::size_t first, std::size_t rows, hid_t memory_type, void* data);

@@ -1,10 +1,6 @@
 #include "src/io/restart_writer.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -24,22 +20,21 @@ struct RestartWriter::Folder {
   RestartInfo info;
   int keep;
 
-  // Makes the folder a restart, and removes older ones. Returns the problem.
-  std::string complete() const;
+  // Makes the folder a restart, and removes older ones. Throws Error.
+  void complete() const;
 };
 
-std::string RestartWriter::Folder::complete() const {
+void RestartWriter::Folder::complete() const {
   try {
     folder::complete(info.path, info);
-  } catch (const std::exception& error) {
+  } catch (const std::exception&) {
     folder::remove(info.path);
-    return error.what();
+    throw;
   }
   try {
     folder::prune(directory, info.path, keep);
   } catch (const Error&) {  // the directory cannot be listed: the next restart tries again
   }
-  return {};
 }
 
 namespace {
@@ -117,21 +112,11 @@ std::string write_plans(const RankFiles& files) {
   return folder::checksum_of(files.plans);
 }
 
-// Cores that compute come first: threads at a barrier would wait for one that had to share its core with a writer.
-void step_back() { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19); }
-
-// `files` and what they refer to are let go of at the end.
-RestartPart write_files(RankFiles files) {
-  step_back();
-  RestartPart part;
-  try {
-    write_columns(files);
-    part.checksum = folder::checksum(files.file.temporary_path());
-    files.file.commit();
-    part.plans = write_plans(files);
-  } catch (const std::exception& error) {
-    part.problem = error.what();
-  }
+RestartPart write_files(RankFiles& files) {
+  write_columns(files);
+  RestartPart part{folder::checksum(files.file.temporary_path()), {}};
+  files.file.commit();
+  part.plans = write_plans(files);
   return part;
 }
 
@@ -147,54 +132,44 @@ void RestartWriter::begin(const std::string& directory, const RestartInfo& of, c
   info.particles.resize(static_cast<std::size_t>(ranks_.size()));
   const std::uint64_t mine = rows.particles.size();
   ranks_.all_gather(&mine, info.particles.data(), sizeof mine);
-  std::optional<RankFiles> files;
+  auto files = std::make_shared<std::optional<RankFiles>>();  // let go of with the thread's work
   try {
     root_succeeds(ranks_, [&] { folder::begin(info.path); });
-    all_succeed(ranks_, [&] { files.emplace(begin_files(info.path, ranks_.rank(), numbers, rows)); });
+    all_succeed(ranks_, [&] { files->emplace(begin_files(info.path, ranks_.rank(), numbers, rows)); });
   } catch (const Error&) {
-    files.reset();
+    files->reset();
     if (ranks_.rank() == 0) folder::remove(info.path);
     throw;
   }
   completing_ = ranks_.size() == 1;  // nobody is to be asked
-  part_ =
-      std::async(std::launch::async, [files = std::move(*files), alone = completing_ ? folder_ : nullptr]() mutable {
-        RestartPart part = write_files(std::move(files));
-        if (!alone || !part.problem.empty()) return part;
-        alone->info.checksums = {part.checksum};
-        alone->info.plans = {part.plans};
-        part.problem = alone->complete();
-        return part;
-      });
+  part_ = std::make_shared<RestartPart>();
+  threads_.start([files = std::move(files), part = part_, alone = completing_ ? folder_ : nullptr] {
+    *part = write_files(**files);
+    if (!alone) return;
+    alone->info.checksums = {part->checksum};
+    alone->info.plans = {part->plans};
+    alone->complete();
+  });
   busy_ = true;
 }
 
-std::optional<RestartOutcome> RestartWriter::look() {
-  if (!busy_) return {};
-  const bool writes = part_.valid() && part_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-  std::array<std::uint64_t, 1> unready = {writes ? 1u : 0u};
-  ranks_.max(unready);
-  return unready[0] > 0 ? std::nullopt : advance();
-}
+std::optional<RestartOutcome> RestartWriter::look() { return busy_ && threads_.all_done() ? advance() : std::nullopt; }
 
 RestartOutcome RestartWriter::wait() {
   for (;;) {
-    if (part_.valid()) part_.wait();
+    threads_.wait();
     if (const std::optional<RestartOutcome> outcome = advance()) return *outcome;
   }
 }
 
 // From the files of all ranks to complete.toml, and from there to the outcome. All ranks' threads have done their part.
 std::optional<RestartOutcome> RestartWriter::advance() {
-  const RestartPart mine = part_.valid() ? part_.get() : RestartPart{};
-  for (const std::string& problem : gather_texts(ranks_, mine.problem))
-    if (!problem.empty()) return conclude(problem);
-  if (completing_) return conclude("");
-  folder_->info.checksums = gather_texts(ranks_, mine.checksum);
-  folder_->info.plans = gather_texts(ranks_, mine.plans);
+  const std::string problem = threads_.problem();
+  if (!problem.empty() || completing_) return conclude(problem);
+  folder_->info.checksums = gather_texts(ranks_, part_->checksum);
+  folder_->info.plans = gather_texts(ranks_, part_->plans);
   completing_ = true;
-  if (ranks_.rank() == 0)
-    part_ = std::async(std::launch::async, [folder = folder_] { return RestartPart{"", "", folder->complete()}; });
+  if (ranks_.rank() == 0) threads_.start([folder = folder_] { folder->complete(); });
   return {};
 }
 

@@ -7,12 +7,12 @@
 #pragma once
 
 #include <chrono>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "host/comm/communicator.hpp"
+#include "src/io/rank_threads.hpp"
 #include "src/io/restart.hpp"
 
 namespace maki {
@@ -32,16 +32,16 @@ struct RestartOutcome {
   double seconds = 0;   // since begin()
 };
 
-// What a rank's thread has done: checksums of its file and of its plans, or the message of an Error.
+// What a rank's thread has made: checksums of its file and of its plans.
 struct RestartPart {
-  std::string checksum, plans, problem;
+  std::string checksum, plans;
 };
 
 // One restart is under way at a time. All members are collective but busy() and the destructor, which waits for this
 // rank's thread: what is not complete by then stays an incomplete folder.
 class RestartWriter {
  public:
-  explicit RestartWriter(const Communicator& ranks = Communicator::self()) : ranks_(ranks) {}
+  explicit RestartWriter(const Communicator& ranks = Communicator::self()) : ranks_(ranks), threads_(ranks) {}
 
   // Begins a restart in `directory`, in place of one of the same step; once it is complete, the oldest complete ones are
   // removed until `keep` are left. Of `info` all is read that files do not tell. May be called where busy() is false.
@@ -64,7 +64,8 @@ class RestartWriter {
   std::shared_ptr<Folder> folder_;  // of the restart under way
   bool busy_ = false, completing_ = false;
   std::chrono::steady_clock::time_point begun_;
-  std::future<RestartPart> part_;  // of this rank's thread
+  std::shared_ptr<RestartPart> part_;  // of this rank's thread
+  RankThreads threads_;
 };
 
 // Begins a restart and waits for it. Returns its path. Collective. Throws Error, the same on all ranks.

@@ -8,14 +8,13 @@
 
 #include "host/comm/communicator.hpp"
 #include "src/io/snapshot.hpp"
+#include "src/io/write_options.hpp"
 
 namespace maki::sites {
 class Sites;
 }
 
 namespace maki {
-
-enum class SnapshotFormat { kGadgetHdf5, kGadgetBinary1, kGadgetBinary2 };
 
 // "hdf5", "gadget1" or "gadget2"; throws Error for anything else.
 SnapshotFormat snapshot_format(const std::string& name);
@@ -37,16 +36,6 @@ struct ExtraDataset {
 ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acceleration, const SnapshotHeader& header);
 ExtraDataset potential_dataset(const std::vector<double>& potential, const SnapshotHeader& header);
 
-struct WriteOptions {
-  SnapshotFormat format = SnapshotFormat::kGadgetHdf5;
-  int files = 1;                   // more than one: name.0.hdf5, name.1.hdf5, ... or name.0, name.1, ...
-  bool double_coordinates = true;  // binary types: velocities and masses follow, as GADGET wants them
-  int deflate = 0;                 // HDF5: 1 to 9 shuffle and compress
-  int id_bits = 0;                 // 32, 64, or 0: 32 where all fit
-  bool big_endian = false;         // binary types
-  bool overwrite = false;
-};
-
 // Who writes a snapshot: the ranks of this site, and all sites where there are several.
 struct SnapshotWriters {
   SnapshotWriters(const Communicator& of = Communicator::self(), sites::Sites* all = nullptr) : ranks(of), sites(all) {}
@@ -55,7 +44,7 @@ struct SnapshotWriters {
 };
 
 // Writes all particles as type 1, with velocities v_pec / sqrt(a) and lengths and masses over h where the set is
-// comoving. Files get their names only when all are complete. Returns their names.
+// comoving (but for SWIFT's layout). Files get their names only when all are complete. Returns their names.
 // Collective: every rank gives its share, with extras for it, and the same of everything else. The files hold the
 // shares in the order of ranks, as if one rank had written the whole: byte by byte without deflate, else number by
 // number (the compressed pieces may come in another order). Throws Error, the same on all ranks, and then leaves
@@ -71,6 +60,7 @@ struct ReadReport {
   std::string format;  // "GADGET HDF5", "GADGET binary type 2, big endian"
   std::vector<std::string> files;
   std::array<std::uint64_t, 6> counts{};  // particles of each type
+  ParticleSelection selection;            // what the set is a part of, where a run of Maki wrote only some particles
   double mean_density_ratio = 0;          // mean density over omega0 rho_crit; 0 where there is no cosmology
   std::vector<std::string> notes;         // sentences: what was assumed, wrapped or looks odd
 };
@@ -82,6 +72,9 @@ struct ReadReport {
 // same on all ranks.
 Snapshot read_snapshot(const std::string& path, ReadReport* report = nullptr,
                        const Communicator& ranks = Communicator::self());
+
+// "it holds 20971 of the 2097152 particles of its run: a fraction of 0.01 by their IDs"; empty where the set is whole.
+std::string text_of(const ParticleSelection& selection, std::uint64_t particles);
 
 // How many particles read_snapshot() would find, from the headers alone, which rank 0 reads. Collective. Throws
 // Error, the same on all ranks.

@@ -62,7 +62,7 @@ void read_particles(const gadget::FileSet& set, Snapshot& s, std::vector<std::st
       const gadget::Rows rows{first - file_begin, last - file_begin, first, first - begin};
       file_begin += file_rows;
       if (first >= last) continue;
-      if (set.headers[i].format == "GADGET HDF5") {
+      if (set.headers[i].format.ends_with("HDF5")) {
         gadget::read_hdf5_particles(set.files[i], set.headers[i], rows, s, own_notes);
       } else {
         gadget::read_binary_particles(set.files[i], set.headers[i], rows, s);
@@ -100,13 +100,16 @@ Snapshot read_snapshot(const std::string& path, ReadReport* report, const Commun
   const double mass = total_mass(s, ranks);
   gadget::complete_header(header, mass, r.notes);
   s.header = header.set;
-  if (s.header.comoving) {
+  r.selection = header.selection;
+  if (s.header.comoving && header.over_root_a) {
     const float factor = static_cast<float>(std::sqrt(s.header.time));
     for (auto& v : s.velocities) v = {v[0] * factor, v[1] * factor, v[2] * factor};
   }
   check_snapshot(s, r.files[0], r.notes, ranks);
   r.mean_density_ratio = gadget::mean_density_ratio(s.header, mass);
-  if (r.mean_density_ratio > 0 && std::abs(r.mean_density_ratio - 1) > 1e-3) {
+  if (const std::string part = text_of(header.selection, gadget::sum(header.totals)); !part.empty()) {
+    r.notes.push_back(part);
+  } else if (r.mean_density_ratio > 0 && std::abs(r.mean_density_ratio - 1) > 1e-3) {
     r.notes.push_back(fmt::format("the mean density is {:.6g} times what Omega0 = {} asks for", r.mean_density_ratio,
                                   s.header.omega0));
   }

@@ -11,6 +11,7 @@
 #include "src/io/gadget_write.hpp"
 #include "src/io/safe_file.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/io/snapshot_writer.hpp"
 #include "wan/sites/sites.hpp"
 
 namespace maki {
@@ -21,31 +22,53 @@ using gadget::Part;
 
 // Summary of the particles of a rank or a site, by which all choose how masses and ids are written.
 struct Common {
-  std::uint64_t n = 0;
+  std::uint64_t n = 0;   // particles that are written
+  std::uint64_t of = 0;  // of so many
   std::uint64_t largest_id = 0;
-  float mass = 0;     // of the first particle
-  bool equal = true;  // masses
+  float mass = 0;       // of the first particle
+  bool equal = true;    // masses
+  double farthest = 0;  // coordinate; where the set has no box and its extent is asked for
+  float fastest = 0;    // component of a velocity, where it is asked for
 };
 
-Common common_of(const Snapshot& s) {
-  Common mine{s.size(), 0, 0, true};
-  if (s.size() > 0) {
-    mine.largest_id = *std::max_element(s.ids.begin(), s.ids.end());
-    mine.mass = s.masses.front();
-    mine.equal = std::adjacent_find(s.masses.begin(), s.masses.end(), std::not_equal_to<>()) == s.masses.end();
+// Largest |value(row, axis)|.
+template <class Value>
+auto largest_component(std::size_t rows, Value value) {
+  auto largest = value(0, 0) * 0;
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t axis = 0; axis < 3; ++axis) largest = std::max(largest, std::abs(value(i, axis)));
+  return largest;
+}
+
+Common common_of(const Part& part, std::size_t rows, const WriteOptions& options) {
+  const ParticleSource& s = part.particles;
+  Common mine{rows, s.size(), 0, 0, true};
+  if (rows == 0) return mine;
+  mine.mass = s.mass(part.at(0));
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t at = part.at(i);
+    mine.largest_id = std::max(mine.largest_id, s.id(at));
+    mine.equal = mine.equal && s.mass(at) == mine.mass;
   }
+  if (options.coordinates == CoordinateNumbers::kFixed32 && !s.header().comoving)
+    mine.farthest = largest_component(rows, [&](std::size_t i, std::size_t k) { return s.position(part.at(i), k); });
+  if (options.velocities == VelocityNumbers::kHalf)
+    mine.fastest = largest_component(rows, [&](std::size_t i, std::size_t k) { return s.velocity(part.at(i), k); });
   return mine;
 }
 
 Common together(const std::vector<Common>& all) {
   Common whole;
   for (const Common& one : all) {
+    whole.of += one.of;
     if (one.n == 0) continue;
     const bool first = whole.n == 0;
     whole.equal = whole.equal && one.equal && (first || one.mass == whole.mass);
     if (first) whole.mass = one.mass;
     whole.n += one.n;
     whole.largest_id = std::max(whole.largest_id, one.largest_id);
+    whole.farthest = std::max(whole.farthest, one.farthest);
+    whole.fastest = std::max(whole.fastest, one.fastest);
   }
   return whole;
 }
@@ -64,28 +87,58 @@ std::vector<Common> of_all(const Common& mine, sites::Sites& sites) {
   return all;
 }
 
-// The whole set with the factors to the file's units: lengths and masses over h in comoving sets, velocities over the
-// root of a.
-Part whole_set(const Snapshot& s, const WriteOptions& options, const SnapshotWriters& writers) {
+// Sets the factors to the file's units and its header. GADGET's comoving sets have lengths and masses over h, and velocities
+// over the root of a; SWIFT's layout has neither.
+void set_units(Part& part) {
+  SnapshotHeader& header = part.header;
+  header.redshift = header.comoving ? 1 / header.time - 1 : 0;
+  const bool over_h = header.comoving && part.layout == FileLayout::kGadget4;
+  if (header.comoving && header.units.with_h != over_h)
+    part.length_factor = part.mass_factor = over_h ? header.hubble : 1 / header.hubble;
+  if (over_h) part.velocity_factor = 1 / std::sqrt(header.time);
+  header.box_size *= part.length_factor;
+  // G in units over h: length^1 mass^-1 velocity^2 is free of h, so the number stays.
+  header.units.with_h = over_h;
+}
+
+// Digits behind the point that make the quantum of a coordinate 2^-31 of the extent at most.
+int fixed_decimals(double extent) {
+  const double digits = extent > 0 ? std::ceil(std::log10(0x1p31 / extent)) : 0;
+  if (digits >= 0 && digits <= 300) return static_cast<int>(digits);
+  throw Error(fmt::format("coordinates up to {:g} cannot be written as fixed32", extent),
+              "that form has at least one unit of length for its quantum, and no box of it is so large",
+              "write them as float");
+}
+
+void check_speed(double fastest) {
+  if (fastest < 65520) return;
+  throw Error(fmt::format("a velocity of {:g} does not fit into 16 bits", fastest),
+              "they end at 65504 units of velocity", "write velocities as float");
+}
+
+}  // namespace
+
+Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const std::vector<std::size_t>> chosen,
+                       const WriteOptions& options, const SnapshotWriters& writers) {
   const auto& [ranks, sites] = writers;
-  const std::vector<Common> of_ranks = of_all(common_of(s), ranks);
+  Part part{
+      .particles = particles, .chosen = std::move(chosen), .ranks = ranks, .begins = {0}, .header = particles.header()};
+  const std::size_t rows = part.chosen ? part.chosen->size() : particles.size();
+  const std::vector<Common> of_ranks = of_all(common_of(part, rows, options), ranks);
   Common whole = together(of_ranks);
   if (sites) whole = together(of_all(whole, *sites));
-  Part part{.snapshot = s, .ranks = ranks, .begins = {0}, .header = s.header};
   for (const Common& one : of_ranks) part.begins.push_back(part.begins.back() + one.n);
   part.total = whole.n;
   part.files = sites ? sites->count() : options.files;
-  SnapshotHeader& header = part.header;
-  if (header.comoving) {
-    part.velocity_factor = 1 / std::sqrt(header.time);
-    header.redshift = 1 / header.time - 1;
-    if (!header.units.with_h) part.length_factor = part.mass_factor = header.hubble;
-    header.box_size *= part.length_factor;
-    // G in units over h: length^1 mass^-1 velocity^2 is free of h, so the number stays.
-  } else {
-    header.redshift = 0;
-  }
-  header.units.with_h = header.comoving;
+  part.number = sites ? sites->me() : 0;
+  part.selection = options.selection;
+  if (!part.selection.is_whole()) part.selection.of_particles = whole.of;
+  part.layout = options.layout;
+  set_units(part);
+  if (options.coordinates == CoordinateNumbers::kFixed32)
+    part.decimals =
+        fixed_decimals(part.header.comoving ? part.header.box_size : 2 * whole.farthest * part.length_factor);
+  if (options.velocities == VelocityNumbers::kHalf) check_speed(whole.fastest * part.velocity_factor);
   part.equal_mass = whole.equal ? whole.mass * part.mass_factor : 0;
   part.wide_ids = options.id_bits == 64 || (options.id_bits == 0 && whole.largest_id > 0xffffffffu);
   if (options.id_bits == 32 && whole.largest_id > 0xffffffffu) {
@@ -98,14 +151,27 @@ Part whole_set(const Snapshot& s, const WriteOptions& options, const SnapshotWri
   return part;
 }
 
-// The rows of all ranks that go into one of the files.
-Part part_of(const Part& all, int file) {
+Part gadget::part_of(const Part& all, int file) {
   const std::uint64_t begin = share_begin(all.total, file, all.files);
   const std::uint64_t end = share_begin(all.total, file + 1, all.files);
   Part part = all;
+  part.number = file;
   for (std::uint64_t& row : part.begins) row = std::clamp(row, begin, end) - begin;
   part.first = std::max(begin, all.begin()) - all.begin();
   return part;
+}
+
+namespace {
+
+void check_fields(const WriteOptions& options) {
+  for (const std::string& field : options.fields)
+    if (std::find(kFieldNames.begin(), kFieldNames.end(), field) == kFieldNames.end())
+      throw Error(fmt::format("there is no field '{}'", field), "",
+                  fmt::format("fields are {}", fmt::join(kFieldNames, ", ")));
+  if (options.format == SnapshotFormat::kGadgetHdf5) return;
+  if (options.coordinates == CoordinateNumbers::kFixed32 || options.velocities == VelocityNumbers::kHalf ||
+      options.fields.size() < kFieldNames.size() || options.layout != FileLayout::kGadget4)
+    throw Error("binary files have all fields, as floats or doubles, in GADGET's layout", "", "write HDF5");
 }
 
 void check_arrays(const Snapshot& s, const WriteOptions& options, const std::vector<ExtraDataset>& extras) {
@@ -113,9 +179,11 @@ void check_arrays(const Snapshot& s, const WriteOptions& options, const std::vec
     throw Error("cannot write a snapshot", "its arrays differ in length");
   }
   const SnapshotHeader& header = s.header;
-  if (header.comoving && (!(header.time > 0) || (!header.units.with_h && !(header.hubble > 0)))) {
+  const bool needs_h = header.units.with_h != (options.layout == FileLayout::kGadget4);
+  if (header.comoving && (!(header.time > 0) || (needs_h && !(header.hubble > 0)))) {
     throw Error("cannot write a snapshot", "a comoving set needs a scale factor and h");
   }
+  check_fields(options);
   for (const auto& extra : extras) {
     if (options.format != SnapshotFormat::kGadgetHdf5) {
       throw Error(fmt::format("cannot write '{}' to a binary file", extra.name), "", "write HDF5");
@@ -162,12 +230,13 @@ ExtraDataset potential_dataset(const std::vector<double>& potential, const Snaps
   return extra;
 }
 
-std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
-                                        const WriteOptions& options, const std::vector<ExtraDataset>& extras,
-                                        const SnapshotWriters& writers) {
+namespace {
+
+std::vector<std::string> write_binary_set(const std::string& path, const Snapshot& snapshot,
+                                          const WriteOptions& options, const SnapshotWriters& writers) {
   const auto& [ranks, sites] = writers;
-  all_succeed(ranks, [&] { check_arrays(snapshot, options, extras); });
-  const Part all = whole_set(snapshot, options, writers);
+  const SnapshotSource source(snapshot);
+  const Part all = gadget::whole_set(source, nullptr, options, writers);
   std::vector<SafeFile> files;  // of rank 0
   std::vector<std::string> names;
   for (int i = 0; i < options.files; ++i) {
@@ -177,18 +246,27 @@ std::vector<std::string> write_snapshot(const std::string& path, const Snapshot&
       name.temporary = files.back().temporary_path();
     });
     name.temporary = broadcast_text(ranks, name.temporary);
-    const Part part = sites ? all : part_of(all, i);
-    if (options.format == SnapshotFormat::kGadgetHdf5) {
-      gadget::write_hdf5_file(name, part, provenance, options, extras);
-    } else {
-      gadget::write_binary_file(name, part, options);
-    }
+    gadget::write_binary_file(name, sites ? all : gadget::part_of(all, i), options);
     names.push_back(name.path);
   }
   root_succeeds(ranks, [&] {
     for (SafeFile& file : files) file.commit();
   });
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> write_snapshot(const std::string& path, const Snapshot& snapshot, const Provenance& provenance,
+                                        const WriteOptions& options, const std::vector<ExtraDataset>& extras,
+                                        const SnapshotWriters& writers) {
+  all_succeed(writers.ranks, [&] { check_arrays(snapshot, options, extras); });
+  if (options.format != SnapshotFormat::kGadgetHdf5) return write_binary_set(path, snapshot, options, writers);
+  SnapshotWriter writer(writers);
+  writer.begin(path, {std::make_shared<SnapshotSource>(snapshot), extras}, provenance, options);
+  const SnapshotOutcome outcome = writer.wait();
+  if (!outcome.problem.empty()) throw Error(outcome.problem);
+  return outcome.files;
 }
 
 }  // namespace maki

@@ -1,4 +1,6 @@
 // Files of particles: GADGET's HDF5 and its binary types.
+#include "kernels/error.hpp"
+#include "src/config/keys.hpp"
 #include "src/config/parse.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/python/bind.hpp"
@@ -30,6 +32,14 @@ std::vector<ExtraDataset> datasets(const std::vector<nb::tuple>& extras) {
   return all;
 }
 
+// The choice by its word in configurations.
+template <class E>
+E named(const std::string& word) {
+  for (const auto& name : kNames<E>)
+    if (name.text == word) return name.value;
+  throw Error("there is no '" + word + "'", "", "see output.coordinates, velocities and layout in the configuration");
+}
+
 std::vector<std::string> write(const std::string& path, const Snapshot& set, const WriteOptions& options,
                                const std::vector<nb::tuple>& extras, const std::string& configuration) {
   const std::vector<ExtraDataset> more = datasets(extras);
@@ -46,7 +56,16 @@ void bind_files(nb::module_& module) {
           "format", [](const WriteOptions&) { return ""; },
           [](WriteOptions& options, const std::string& name) { options.format = snapshot_format(name); })
       .def_rw("files", &WriteOptions::files)
-      .def_rw("double_coordinates", &WriteOptions::double_coordinates)
+      .def_prop_rw(
+          "coordinates", [](const WriteOptions&) { return ""; },
+          [](WriteOptions& options, const std::string& name) { options.coordinates = named<CoordinateNumbers>(name); })
+      .def_prop_rw(
+          "velocities", [](const WriteOptions&) { return ""; },
+          [](WriteOptions& options, const std::string& name) { options.velocities = named<VelocityNumbers>(name); })
+      .def_prop_rw(
+          "layout", [](const WriteOptions&) { return ""; },
+          [](WriteOptions& options, const std::string& name) { options.layout = named<FileLayout>(name); })
+      .def_rw("fields", &WriteOptions::fields)
       .def_rw("compression", &WriteOptions::deflate)
       .def_rw("id_bits", &WriteOptions::id_bits)
       .def_rw("big_endian", &WriteOptions::big_endian)

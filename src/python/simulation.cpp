@@ -43,6 +43,10 @@ class AnyRun {
   }
   const Simulation& simulation() const { return const_cast<AnyRun*>(this)->simulation(); }
   std::vector<std::string> messages() { return listener_ ? listener_->take() : std::vector<std::string>{}; }
+  // Whoever makes the steps finds the files of an output complete after the step.
+  void settle() {
+    if (filed_) filed_->files().settle_snapshot();
+  }
   RunResult finish() {
     const RunResult result = on_device().finish();
     if (filed_) filed_->finish(result);
@@ -106,6 +110,7 @@ bool long_step(AnyRun& run, double until) {
   {
     const Computing computing;
     more = run.on_device().long_step(until);
+    run.settle();
   }
   let_python_see_signals();
   return more;

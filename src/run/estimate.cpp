@@ -19,9 +19,13 @@
 #include "src/ic/lagrangian.hpp"
 #include "src/io/restart.hpp"
 #include "src/io/snapshot_io.hpp"
+#include "src/io/snapshot_writer.hpp"
+#include "src/run/group_members.hpp"
 #include "src/run/products.hpp"
 #include "src/run/setup.hpp"
+#include "src/run/start_run.hpp"
 #include "src/simulation/run_files.hpp"
+#include "src/simulation/state_copy.hpp"
 
 namespace maki {
 namespace {
@@ -70,9 +74,9 @@ double host_start(const Config& config, double n) {
 // The largest sum of three moments: at the start the device holds the particles; at an output all but scratch; in
 // between the host holds no more than the kept states.
 double MemoryEstimate::shared() const {
-  const double start = host_start + particles, output = device() - scratch + host_states + host_output;
-  return std::max({start, device() + host_states + kProgramBytes, output}) +
-         std::min(kPoolRoundingBytes, 0.25 * device());
+  const double copies = host_states + host_snapshot;
+  const double start = host_start + particles, output = device() - scratch + copies + host_output;
+  return std::max({start, device() + copies + kProgramBytes, output}) + std::min(kPoolRoundingBytes, 0.25 * device());
 }
 
 std::uint64_t planned_particles(const Config& config, const Communicator& ranks) {
@@ -114,11 +118,14 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double gathered_groups = ranks > 1 ? 16 * all : 0;  // IDs of members and groups, on the first rank
   const double grouped = sites > 1 ? all / ranks : n;       // one site finds the groups of all
   const double groups = config.output.groups ? grouped * kGroupHostBytes + gathered_groups : 0;
-  e.host_output = std::max({n * (Snapshot::kBytes + kFrameBytes), gathered, groups}) + program;
+  const WriteOptions written = snapshot_options(config);
+  const double members = written.selection.in_groups ? n * kMembersBytes : 0;
+  e.host_output = std::max({gathered, groups, members}) + program;
+  e.host_snapshot = n * (StateCopy::kBytes + written.selection.fraction * snapshot_writer_bytes(written));
   // One site: the state that is being written and, where the next is wanted sooner, that one. Several: two kept, one written.
   const int states = sites > 1 ? 3 : config.run.restarts_kept > 0 ? 2 : 0;
   e.host_states = states * n * ParticleRows::kBytes;
-  e.snapshot = all / sites * Snapshot::kBytes;
+  e.snapshot = all / sites * written.selection.fraction * snapshot_bytes(written);
   e.restart = all / sites * ParticleRows::kBytes;
   const int kept = restarts_to_keep(static_cast<int>(config.run.restarts_kept), sites > 1);
   e.restarts = kept > 0 ? kept + 1 : 0;

@@ -24,7 +24,8 @@ struct MemoryEstimate {
   double walk = 0;           // on a GPU: room of a walk, while there is no scratch
   double scratch = 0;        // of an output (P(k), picture), or what sorting takes more than lists, which it lets go
   double host_start = 0;     // initial conditions while they are made or read and put on the device
-  double host_output = 0;    // a snapshot on its way to the disk; a restart takes less
+  double host_output = 0;    // groups, or particles gathered from other sites, while an output is made
+  double host_snapshot = 0;  // a snapshot on its way to the disk, beside the steps that follow
   double host_states = 0;    // states for restarts: two, of several sites three
   double snapshot = 0;       // disk, each, without compression; of all ranks together
   double restart = 0;        // the same of a restart
@@ -33,7 +34,7 @@ struct MemoryEstimate {
   int sites = 1;
 
   double device() const { return particles + accelerations + tree + lists + mesh + let + std::max(walk, scratch); }
-  double host() const { return std::max(host_start, host_states + host_output); }
+  double host() const { return std::max(host_start, host_states + host_snapshot + host_output); }
   double disk(int snapshots) const { return snapshots * snapshot + restarts * restart; }
   double shared() const;  // both, where one memory serves device and host (the CPU build)
 };

@@ -153,9 +153,10 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
                              row("tree", e.tree), row(lists, e.lists), row("mesh", e.mesh)});
   const bool ghosts = config.run.deterministic && config.run.kind == RunKind::kCosmology;
   if (e.let > 0) lines.push_back(row(ghosts ? "ghosts, and the tree with them" : "local essential trees", e.let));
-  lines.insert(lines.end(), {row("scratch of walks, sorting or outputs", std::max(e.walk, e.scratch)),
-                             row("device, about", e.device()), row("host, at the start", e.host_start),
-                             row("host, at an output", e.host_output)});
+  lines.insert(lines.end(),
+               {row("scratch of walks, sorting or outputs", std::max(e.walk, e.scratch)),
+                row("device, about", e.device()), row("host, at the start", e.host_start),
+                row("host, at an output", e.host_output), row("host, a snapshot on its way to disk", e.host_snapshot)});
   if (e.host_states > 0) lines.push_back(row("host, states for restarts", e.host_states));
   if (memory && memory->shared) lines.push_back(row("this machine, both together", e.shared()));
   if (memory && memory->ranks_here > 1)

@@ -19,6 +19,7 @@
 #include "src/config/resolve.hpp"
 #include "src/report/page.hpp"
 #include "src/run/group_files.hpp"
+#include "src/run/group_members.hpp"
 #include "src/run/linear_theory.hpp"
 #include "src/simulation/film.hpp"
 #include "wan/sites/gathered_set.hpp"
@@ -205,6 +206,7 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   describe({run.particles, comoving ? static_cast<int>(run.config.gravity.mesh.value_or(0)) : 0,
             run.config.gravity.theta.value_or(0)});
   groups_ = comoving && output.groups;
+  groups_alone_ = groups_ && output.groups_only;
   reports_ = output.report;
   if (run.config.initial.kind == InitialKind::kLpt) spectrum_ = run.config;
   pictures_ = output.image;
@@ -218,9 +220,14 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
 }
 
 void RunProducts::output(const OutputState& state) {
-  RunFiles::output(state);
-  if (state.index < 0) return;  // a run stopped early is at no output that was asked for
-  if (groups_) write_groups(state);
+  if (groups_alone_ && state.index >= 0) {
+    const std::shared_ptr<const ParticleSource> copy = state.copy();
+    write_snapshot_of(state, {copy, {}, members_among(*copy, write_groups(state).member_ids, ranks())});
+  } else {
+    RunFiles::output(state);
+    if (state.index < 0) return;  // a run stopped early is at no output that was asked for
+    if (groups_) write_groups(state);
+  }
   const DeviceBuffer<SourceParticle>& own = state.particles.source;
   if (!sites()) return write_products({state.stream, own, state.frame, state.header}, state.index);
   if (power_mesh_ <= 0 && !pictures_) return;
@@ -278,8 +285,8 @@ GroupCatalogue RunProducts::groups_of(const OutputState& state) {
   return found;
 }
 
-void RunProducts::write_groups(const OutputState& state) {
-  const GroupCatalogue found = groups_of(state);
+GroupCatalogue RunProducts::write_groups(const OutputState& state) {
+  GroupCatalogue found = groups_of(state);
   std::string summary = "Groups: " + summary_of(found);
   root_succeeds(ranks(), [&] {
     const auto expected = expected_masses(state.header);
@@ -293,6 +300,7 @@ void RunProducts::write_groups(const OutputState& state) {
     }
   });
   message(summary);
+  return found;
 }
 
 std::function<double(double)> RunProducts::linear_power(const SnapshotHeader& header) {

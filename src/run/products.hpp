@@ -84,7 +84,7 @@ class RunProducts : public RunFiles {
  private:
   void write_products(const DeviceSet& set, int index);
   GroupCatalogue groups_of(const OutputState& state);
-  void write_groups(const OutputState& state);
+  GroupCatalogue write_groups(const OutputState& state);
   std::unique_ptr<const MassFunction> expected_masses(const SnapshotHeader& header);
   std::function<double(double)> linear_power(const SnapshotHeader& header);
 
@@ -94,6 +94,7 @@ class RunProducts : public RunFiles {
   bool pictures_;
   PictureOptions picture_;
   bool groups_;
+  bool groups_alone_;  // in snapshots
   bool reports_;
   std::optional<Config> spectrum_;  // of the initial conditions, where the run made them
 };

@@ -86,6 +86,20 @@ std::string step_estimate(const std::optional<ModelledRun>& modelled) {
       step.rebuild_step(), step.kept_step(), step.long_part(), modelled->machine->name);
 }
 
+WriteOptions snapshot_options(const Config& config) {
+  const Config::Output& output = config.output;
+  WriteOptions options;
+  options.files = static_cast<int>(output.files);
+  options.coordinates = output.coordinates;
+  options.velocities = output.velocities;
+  options.fields = output.fields;
+  options.layout = output.layout;
+  options.selection.fraction = output.subset;
+  options.selection.in_groups = config.run.kind == RunKind::kCosmology && output.groups_only;
+  options.deflate = static_cast<int>(output.compression);
+  return options;
+}
+
 RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings) {
   const Config& config = run.config;
   RunFileOptions options;
@@ -96,7 +110,7 @@ RunFileOptions run_file_options(const Prepared& run, const std::string& name, st
   options.settings = std::move(settings);
   options.overwrite = config.run.overwrite;
   if (config.initial.kind == InitialKind::kFile) options.initial_file = config.initial.file;
-  options.compression = static_cast<int>(config.output.compression);
+  options.snapshots = snapshot_options(config);
   options.metrics_interval = static_cast<int>(config.output.metrics_interval);
   const auto seconds = [&](const Quantity& time, const char* key) { return number_of(time, key, config, run.units); };
   if (config.run.time_limit) options.time_limit = seconds(*config.run.time_limit, "run.time_limit");

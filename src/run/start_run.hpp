@@ -36,6 +36,8 @@ int leave_sites(const OpenSites& ring, const RunResult& result);
 std::optional<ModelledRun> modelled_run(Config config, std::uint64_t particles, const Communicator& ranks);
 // What a step will take there, for `maki run --estimate`; empty where there is no machine.
 std::string step_estimate(const std::optional<ModelledRun>& modelled);
+// How a run writes its snapshots.
+WriteOptions snapshot_options(const Config& config);
 // `name`: of the run (src/io/run_directory.hpp). `settings`: RunHead.
 RunFileOptions run_file_options(const Prepared& run, const std::string& name, std::vector<std::string> settings);
 Timeline timeline_of(const Prepared& run);

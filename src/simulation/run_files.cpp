@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 
 #include "host/comm/communicator.hpp"
 #include "host/comm/job.hpp"
@@ -64,7 +65,7 @@ RunFiles::RunFiles(const RunFileOptions& options, const Provenance& provenance, 
       stop_(ranks_.rank() == 0 ? prepared_directory(options, lock_) : "", ranks_.rank() == 0 ? options.time_limit : 0,
             std::chrono::steady_clock::now(), options.signals),
       progress_(ranks_.rank() == 0 ? options.progress : nullptr, kProgressInterval, form_of(options)),
-      restart_writer_(ranks_), last_restart_step_(options.resumed_at.value_or(0)) {
+      snapshot_writer_({ranks_, sites()}), restart_writer_(ranks_), last_restart_step_(options.resumed_at.value_or(0)) {
   if (options.resumed_at) {
     restarts_.insert(*options.resumed_at);
     restart_ = path(restart_folder::name_of(*options.resumed_at));
@@ -108,6 +109,7 @@ void RunFiles::step(const StepMetrics& of_step, const PhaseTimers& timers, doubl
     if (speaks()) log().step(metrics, records);
   }
   if (const std::optional<RestartOutcome> restart = restart_writer_.look()) told(*restart);
+  if (const std::optional<SnapshotOutcome> snapshot = snapshot_writer_.look()) told(*snapshot);
   progress_.step(
       {metrics.step, metrics.comoving, metrics.time, steps_left, metrics.seconds, stop_.elapsed(), metrics.particles});
 }
@@ -142,21 +144,33 @@ void RunFiles::count_output_traffic() {
   if (sites_report_) sites_report_->output(sites_->take_traffic());
 }
 
-void RunFiles::output(const OutputState& state) {
+void RunFiles::output(const OutputState& state) { write_snapshot_of(state, {state.copy()}); }
+
+void RunFiles::write_snapshot_of(const OutputState& state, SnapshotToWrite set) {
   open_log();
+  settle_snapshot();
   const bool stopped = state.index < 0;
   const std::string name = stopped ? "stopped.hdf5" : fmt::format("snapshot_{:03}.hdf5", state.index);
-  WriteOptions write;
-  write.deflate = options_.compression;
+  WriteOptions write = stopped ? WriteOptions{.deflate = options_.snapshots.deflate} : options_.snapshots;
   write.overwrite = options_.overwrite || options_.resumed_at || stopped;
   Provenance provenance = provenance_;
   provenance.force_error = state.force_error;
-  const std::vector<std::string> written =
-      write_snapshot(path(name), state.snapshot(), provenance, write, {}, {ranks_, sites()});
-  snapshots_.push_back(written.front());
-  event(output_line(state, std::filesystem::path(written.front()).filename().string()));
-  message(fmt::format("{}: wrote {}", moment(state.header), written.front()));
+  const std::vector<std::string> files = snapshot_writer_.begin(path(name), std::move(set), provenance, write);
+  snapshot_line_ = output_line(state, std::filesystem::path(files.front()).filename().string());
+  snapshot_moment_ = moment(state.header);
+  if (stopped) settle_snapshot();
   count_output_traffic();
+}
+
+void RunFiles::settle_snapshot() {
+  if (snapshot_writer_.busy()) told(snapshot_writer_.wait());
+}
+
+void RunFiles::told(const SnapshotOutcome& snapshot) {
+  if (!snapshot.problem.empty()) throw Error(snapshot.problem);
+  snapshots_.push_back(snapshot.files.front());
+  event(snapshot_line_);
+  message(fmt::format("{}: wrote {}", snapshot_moment_, snapshot.files.front()));
 }
 
 std::string RunFiles::stop_reason(double long_step_seconds) { return stop_.reason(long_step_seconds); }
@@ -165,7 +179,7 @@ bool RunFiles::wants_restart(std::uint64_t steps) {
   if (options_.restarts_kept == 0) return false;
   const bool by_steps = options_.restart_steps > 0 && steps >= last_restart_step_ + options_.restart_steps;
   // Where a disk is slower than the interval, the next one waits for it, and not the run.
-  const bool by_time = options_.restart_interval > 0 && !restart_writer_.busy() &&
+  const bool by_time = options_.restart_interval > 0 && !restart_writer_.busy() && !snapshot_writer_.busy() &&
                        stop_.elapsed() >= last_restart_ + options_.restart_interval;
   return by_steps || by_time;
 }
@@ -174,6 +188,7 @@ void RunFiles::restart(const std::shared_ptr<const KeptState>& kept) {
   const std::uint64_t step = kept->state.result.steps;
   if ((options_.restarts_kept == 0 && !sites()) || restarts_.contains(step)) return;
   if (step == 0) return message("The run had not made a step: begin again with maki run.");
+  settle_snapshot();
   settle_restart();
   last_restart_step_ = step;
   restarts_.insert(step);
@@ -258,6 +273,7 @@ void RunFiles::record_end(const RunResult& result, const std::vector<RankRecord>
 }
 
 void RunFiles::finish(const RunResult& result, const PhaseTimers& timers) {
+  settle_snapshot();
   settle_restart();
   write_report(result, timers);
   const std::string memory = memory_of_largest(true);

@@ -12,6 +12,8 @@
 
 #include "src/io/restart_writer.hpp"
 #include "src/io/run_directory.hpp"
+#include "src/io/snapshot_writer.hpp"
+#include "src/io/write_options.hpp"
 #include "src/simulation/progress.hpp"
 #include "src/simulation/run_context.hpp"
 #include "src/simulation/simulation.hpp"
@@ -38,7 +40,7 @@ constexpr int restarts_to_keep(int setting, bool over_sites) {
 struct RunFileOptions {
   std::string directory = "output";
   bool overwrite = false;
-  int compression = 0;              // deflate level of snapshots, 0 to 9
+  WriteOptions snapshots;           // stopped.hdf5 is whole and exact whatever they say
   int metrics_interval = 1;         // steps between lines of metrics and log
   double time_limit = 0;            // seconds; 0: none
   double restart_interval = 0;      // seconds between restarts; 0: none for this reason
@@ -69,12 +71,18 @@ class RunFiles : public RunObserver {
   void message(const std::string& text) override;
   void step(const StepMetrics& metrics, const PhaseTimers& timers, double steps_left) override;
   void sites_record(const SitesRecord& record, const SitesTraffic& traffic) override;
+  // A snapshot is written beside the steps that follow (snapshot_writer.hpp), and told of once it is complete, at the end of a
+  // step; stopped.hdf5 is complete at once. One that cannot be written ends the run: Error.
   void output(const OutputState& state) override;
   std::string stop_reason(double long_step_seconds) override;
   bool wants_restart(std::uint64_t steps) override;
   // A restart is written beside the steps that follow (restart_writer.hpp), and told of once it is complete, at the end of a
-  // step. One that cannot be written leads to a message, and the former ones stay. Waits for the one before.
+  // step. One that cannot be written leads to a message, and the former ones stay. Waits for the one before, and for a
+  // snapshot that is under way: a run that goes on from a restart has all outputs before it.
   void restart(const std::shared_ptr<const KeptState>& kept) override;
+
+  // Waits for a snapshot that is under way. Throws Error where it cannot be written.
+  void settle_snapshot();
 
   // Facts for the predictions in sites_report.txt. No effect for one site.
   void describe(const SitesRunFacts& facts);
@@ -92,6 +100,7 @@ class RunFiles : public RunObserver {
   sites::Sites* sites() const { return sites_->alone() ? nullptr : sites_.get(); }
 
  protected:
+  void write_snapshot_of(const OutputState& state, SnapshotToWrite set);  // begins with it
   void count_output_traffic();  // enters messages between sites for an output into the report
 
  private:
@@ -108,6 +117,7 @@ class RunFiles : public RunObserver {
   RestartInfo restart_info(const RunState& state) const;
   void settle_restart();
   void told(const RestartOutcome& restart);
+  void told(const SnapshotOutcome& snapshot);
   void event(const std::string& line);  // of metrics, and for who reads progress as JSON
   void record_end(const RunResult& result, const std::vector<RankRecord>& ranks);
 
@@ -124,8 +134,10 @@ class RunFiles : public RunObserver {
   std::optional<std::pair<SitesRecord, SitesTraffic>> sites_record_;  // of the next step()
   std::vector<std::string> first_words_;                              // messages from before there was a log
   std::vector<std::string> snapshots_;
-  RestartWriter restart_writer_;  // goes before the lock on the directory does
-  double last_restart_ = 0;       // time of the last restart, seconds since the start
+  SnapshotWriter snapshot_writer_;
+  std::string snapshot_line_, snapshot_moment_;  // of the one under way: its event, and when it is of
+  RestartWriter restart_writer_;                 // goes before the lock on the directory does
+  double last_restart_ = 0;                      // time of the last restart, seconds since the start
   std::uint64_t last_restart_step_ = 0;
   std::set<std::uint64_t> restarts_;  // steps of restarts that were written or read, or are being written
   std::string restart_;               // path of the last restart

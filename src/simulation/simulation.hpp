@@ -14,6 +14,7 @@
 #include "src/cosmology/cosmology.hpp"
 #include "src/gravity/gravity.hpp"
 #include "src/gravity/site_agreement.hpp"
+#include "src/io/particle_source.hpp"
 #include "src/io/snapshot.hpp"
 #include "src/simulation/energy.hpp"
 #include "src/simulation/gravity_field.hpp"
@@ -51,6 +52,8 @@ struct OutputState {
 
   // This rank's share of the state on the host, with its escapers.
   Snapshot snapshot() const;
+  // The same as the device has it, which takes no longer than the copy: numbers are converted when they are asked for.
+  std::shared_ptr<const ParticleSource> copy() const;
 };
 
 // Receives the events of a run; by default does nothing. One observer on each rank: all get the same, except for those

@@ -8,6 +8,7 @@
 #include "src/simulation/film.hpp"
 #include "src/simulation/force_check.hpp"
 #include "src/simulation/simulation.hpp"
+#include "src/simulation/state_copy.hpp"
 
 namespace maki {
 
@@ -16,6 +17,8 @@ Snapshot OutputState::snapshot() const {
   escapers.append_to(set, header.time);
   return set;
 }
+
+std::shared_ptr<const ParticleSource> OutputState::copy() const { return std::make_shared<StateCopy>(*this); }
 
 // Sorted, without repetitions, the end last. Those before the start keep their index but are left out.
 std::vector<Simulation::Target> Simulation::plan_outputs() const {

@@ -12,12 +12,13 @@ def box():
 
 
 @pytest.mark.parametrize("how", [dict(), dict(compression=3), dict(files=3), dict(format="gadget1"),
-                                 dict(format="gadget2", big_endian=True), dict(format="gadget2", double_coordinates=False)])
+                                 dict(coordinates="fixed32", fields=["Coordinates", "Velocities", "ParticleIDs"]),
+                                 dict(format="gadget2", big_endian=True), dict(format="gadget2", coordinates="float")])
 def test_what_is_written_is_read(box, tmp_path, how):
     names = maki.write(tmp_path / "set", box, **how) if "format" in how else maki.write(tmp_path / "set.hdf5", box, **how)
     assert len(names) == how.get("files", 1)
     again = maki.read(names[0])
-    digits = 1e-6 if how.get("double_coordinates", True) else 1e-5
+    digits = 1e-6 if how.get("coordinates", "double") == "double" else 1e-5
     assert numpy.array_equal(again.ids, box.ids)
     numpy.testing.assert_allclose(again.positions, box.positions, rtol=0, atol=30 * digits)
     numpy.testing.assert_allclose(again.velocities, box.velocities, rtol=1e-5, atol=1e-4)

@@ -56,14 +56,18 @@ def describe(path):
     return _core.describe(os.fspath(path))
 
 
-def write(path, snapshot, *, format="hdf5", files=1, compression=0, double_coordinates=True, id_bits=0,
-          big_endian=False, overwrite=False, extra=None, configuration=None):
+def write(path, snapshot, *, format="hdf5", files=1, compression=0, coordinates="double",
+          velocities="float", fields=None, layout="gadget4", id_bits=0, big_endian=False, overwrite=False, extra=None,
+          configuration=None):
     """Writes a Snapshot: format "hdf5" (GADGET-4's layout), "gadget1" or "gadget2". `files` above 1 divides it, compression
-    (1 to 9), and `extra`, {"Name": n or n x 3 numbers}, are for HDF5; id_bits is 32, 64 or 0 (32 where all fit). The
+    (1 to 9), fields, layout and `extra`, {"Name": n or n x 3 numbers}, are for HDF5; coordinates, velocities, fields and layout
+    are those of output.coordinates and so on in a configuration; id_bits is 32, 64 or 0 (32 where all fit). The
     configuration's text goes into the file. Returns the names of what was written; where that fails, nothing is left."""
     options = _core.WriteOptions()
-    given = dict(format=format, files=files, compression=compression, double_coordinates=double_coordinates,
-                 id_bits=id_bits, big_endian=big_endian, overwrite=overwrite)
+    given = dict(format=format, files=files, compression=compression, coordinates=coordinates,
+                 velocities=velocities, layout=layout, id_bits=id_bits, big_endian=big_endian, overwrite=overwrite)
+    if fields is not None:
+        given["fields"] = list(fields)
     for name, value in given.items():
         setattr(options, name, value)
     extras = [(name, numpy.ascontiguousarray(values, dtype=numpy.float64)) for name, values in (extra or {}).items()]

@@ -250,7 +250,7 @@ TEST_F(Program, SetsThatNeedRepairRun) {
   set.positions[300] = set.positions[301] = set.positions[12];
   set.positions[5][0] = -1e-6;
   set.positions[77][2] = -2.5;
-  maki::write_snapshot(path("set.hdf5"), set, {}, {.double_coordinates = true});
+  maki::write_snapshot(path("set.hdf5"), set, {}, {});
   const std::vector<std::string> warnings = {"Warning: 2 particles outside of the box of 50", "by up to 2.5",
                                              "Warning: 3 particles share their point with others"};
   const std::string run = "run " + write("set.toml", "[initial]\nkind = \"file\"\n") +
@@ -280,7 +280,7 @@ TEST_F(Program, ManyParticlesAtOnePlaceRun) {
   set.header.comoving = false;
   set.header.time = 0;
   for (std::size_t i = 1000; i < 2000; ++i) set.positions[i] = set.positions[1000];
-  maki::write_snapshot(path("set.hdf5"), set, {}, {.double_coordinates = true});
+  maki::write_snapshot(path("set.hdf5"), set, {}, {});
   const std::string one_place = "Warning: 1000 particles share their point with others";
   const std::string settings = " softening=0.5 theta=0.2";
   const Result tree = call("forces " + path("set.hdf5") + " -o " + path("a.hdf5") + settings);

@@ -141,7 +141,7 @@ ReadAgain read_with_box(const Snapshot& s, double box) {
   TempDir dir;
   Snapshot in_larger_box = s;  // the writer takes what lies above the box to the edge
   in_larger_box.header.box_size = 1e9;
-  write_snapshot(dir / "s.hdf5", in_larger_box, {}, {.double_coordinates = true});
+  write_snapshot(dir / "s.hdf5", in_larger_box, {}, {});
   {
     H5Id file(H5Fopen((dir / "s.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
     for (const char* group : {"Header", "Parameters"}) {

@@ -1,4 +1,4 @@
-// Snapshots open in h5py, yt and pynbody with the right cosmology, units, positions, velocities and masses. The
+// Snapshots open in h5py, yt, pynbody and swiftsimio with the right cosmology, units, positions, velocities and masses. The
 // interpreter is python3, or what the environment variable MAKI_PYTHON names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -51,9 +51,10 @@ TEST_P(PythonReaders, ShowWhatWasWritten) {
   const auto& v = s.velocities[row];
   std::ofstream(dir / "expected.json") << fmt::format(
       R"({{"row": {}, "id": {}, "count": {}, "position": [{}, {}, {}], "velocity": [{}, {}, {}], "mass": {},)"
-      R"( "box": {}, "redshift": {}, "omega0": {}, "omega_lambda": {}, "hubble": {}}})",
+      R"( "box": {}, "redshift": {}, "omega0": {}, "omega_lambda": {}, "hubble": {}, "velocity_tolerance": {}}})",
       row, s.ids[row], s.size(), x[0], x[1], x[2], v[0], v[1], v[2], s.masses[row] * 1e10, s.header.box_size,
-      s.header.redshift, s.header.omega0, s.header.omega_lambda, s.header.hubble);
+      s.header.redshift, s.header.omega0, s.header.omega_lambda, s.header.hubble,
+      c.options.velocities == VelocityNumbers::kHalf ? 5e-4 : 1e-4);
   const char* interpreter = std::getenv("MAKI_PYTHON");
   const Outcome outcome = run_command(fmt::format("'{}' '{}/tests/src/io/open_with_python.py' {} '{}' '{}'",
                                                   interpreter ? interpreter : "python3", test::source_directory(),
@@ -62,14 +63,25 @@ TEST_P(PythonReaders, ShowWhatWasWritten) {
   EXPECT_EQ(outcome.code, 0) << outcome.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Packages, PythonReaders,
-                         testing::Values(Case{"h5py", "h5py", true, {}},
-                                         Case{"h5py_deflate", "h5py", false, {.deflate = 5}},
-                                         Case{"yt", "yt", true, {}}, Case{"yt_own_masses", "yt", false, {}},
-                                         Case{"yt_multi", "yt", false, {.files = 2}},
-                                         Case{"pynbody", "pynbody", true, {}},
-                                         Case{"pynbody_own_masses", "pynbody", false, {.double_coordinates = false}}),
-                         [](const auto& info) { return std::string(info.param.name); });
+const WriteOptions kLean{.coordinates = CoordinateNumbers::kFixed32, .velocities = VelocityNumbers::kHalf};
+const WriteOptions kSwift{.layout = FileLayout::kSwift};
+const WriteOptions kLeanSwift{.coordinates = CoordinateNumbers::kFixed32,
+                              .velocities = VelocityNumbers::kHalf,
+                              .layout = FileLayout::kSwift,
+                              .deflate = 1};
+const WriteOptions kFloats{.coordinates = CoordinateNumbers::kFloat};
+
+INSTANTIATE_TEST_SUITE_P(
+    Packages, PythonReaders,
+    testing::Values(Case{"h5py", "h5py", true, {}}, Case{"h5py_deflate", "h5py", false, {.deflate = 5}},
+                    Case{"yt", "yt", true, {}}, Case{"yt_own_masses", "yt", false, {}},
+                    Case{"yt_multi", "yt", false, {.files = 2}}, Case{"h5py_lean", "h5py", true, kLean},
+                    Case{"yt_lean", "yt", true, kLean}, Case{"pynbody_lean", "pynbody", true, kLean},
+                    Case{"h5py_swift", "h5py", true, kSwift}, Case{"pynbody_swift", "pynbody", true, kSwift},
+                    Case{"swiftsimio", "swiftsimio", true, kSwift},
+                    Case{"swiftsimio_lean", "swiftsimio", false, kLeanSwift}, Case{"pynbody", "pynbody", true, {}},
+                    Case{"pynbody_own_masses", "pynbody", false, kFloats}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace maki

@@ -56,8 +56,9 @@ TEST_P(RoundTrip, GivesTheSameParticles) {
   EXPECT_EQ(files.size(), static_cast<std::size_t>(c.options.files));
   EXPECT_EQ(dir.entries(), files.size());
   ReadReport report;
-  expect_same(before, read_snapshot(files.back(), &report), c.options.double_coordinates ? 0 : 6e-8);
-  expect_same(before, read_snapshot(dir / c.file), c.options.double_coordinates ? 0 : 6e-8);
+  const double tolerance = c.options.coordinates == CoordinateNumbers::kDouble ? 0 : 6e-8;
+  expect_same(before, read_snapshot(files.back(), &report), tolerance);
+  expect_same(before, read_snapshot(dir / c.file), tolerance);
   EXPECT_EQ(report.files, files);
   EXPECT_EQ(report.counts[1], 1000u);
   EXPECT_NEAR(report.mean_density_ratio, 1, 1e-3);
@@ -71,17 +72,19 @@ INSTANTIATE_TEST_SUITE_P(
     Formats, RoundTrip,
     testing::Values(
         Case{"hdf5", "s.hdf5", {.format = kH}}, Case{"hdf5_own_masses", "s.hdf5", {.format = kH}, false},
-        Case{"hdf5_float", "s.hdf5", {.format = kH, .double_coordinates = false}},
+        Case{"hdf5_float", "s.hdf5", {.format = kH, .coordinates = CoordinateNumbers::kFloat}},
         Case{"hdf5_deflate", "s.hdf5", {.format = kH, .deflate = 4}},
         Case{"hdf5_ids64", "s.hdf5", {.format = kH, .id_bits = 64}},
         Case{"hdf5_multi", "s.hdf5", {.format = kH, .files = 3}, false},
-        Case{"type1", "s", {.format = k1, .double_coordinates = false}},
+        Case{"type1", "s", {.format = k1, .coordinates = CoordinateNumbers::kFloat}},
         Case{"type1_double_ids64", "s", {.format = k1, .id_bits = 64}, false},
         Case{"type1_big", "s", {.format = k1, .big_endian = true}, false},
-        Case{"type1_multi", "s", {.format = k1, .files = 4, .double_coordinates = false}, false},
-        Case{"type2", "s.gad", {.format = k2, .double_coordinates = false}, false},
+        Case{"type1_multi", "s", {.format = k1, .files = 4, .coordinates = CoordinateNumbers::kFloat}, false},
+        Case{"type2", "s.gad", {.format = k2, .coordinates = CoordinateNumbers::kFloat}, false},
         Case{"type2_big_multi", "s", {.format = k2, .files = 2, .big_endian = true}},
-        Case{"type2_big_float", "s", {.format = k2, .double_coordinates = false, .id_bits = 64, .big_endian = true}}),
+        Case{"type2_big_float",
+             "s",
+             {.format = k2, .coordinates = CoordinateNumbers::kFloat, .id_bits = 64, .big_endian = true}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Units, NewtonsConstant) {
@@ -157,7 +160,7 @@ TEST(GadgetHdf5, FloatCoordinatesStayBelowTheBox) {
   TempDir dir;
   Snapshot s = make_snapshot(10);
   s.positions[4][2] = 50 * (1 - 1e-12);
-  write_snapshot(dir / "s.hdf5", s, {}, {.double_coordinates = false});
+  write_snapshot(dir / "s.hdf5", s, {}, {.coordinates = CoordinateNumbers::kFloat});
   EXPECT_EQ(read_snapshot(dir / "s.hdf5").positions[4][2], 0);
 }
 

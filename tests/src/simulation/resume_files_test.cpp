@@ -72,6 +72,7 @@ TEST_F(ResumeFiles, LogAndMetricsGoOn) {
   options_.resumed_at = found[0].step;
   RunFiles files(options_, provenance_);
   expect_same(resume(c, from, files), end);
+  files.settle_snapshot();
   const std::vector<std::string> metrics = steps();
   ASSERT_EQ(metrics.size(), end.result.steps + 1);
   for (std::size_t i = 0; i < metrics.size(); ++i)

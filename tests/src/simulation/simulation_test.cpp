@@ -1,5 +1,6 @@
 #include "src/simulation/simulation.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,6 +15,7 @@
 #include "src/ic/models.hpp"
 #include "src/io/snapshot_io.hpp"
 #include "src/simulation/run_files.hpp"
+#include "tests/messages.hpp"
 #include "tests/test_stream.hpp"
 
 namespace maki {
@@ -209,6 +211,58 @@ TEST_F(SimulationFiles, WritesLogMetricsAndSnapshots) {
   EXPECT_THROW(RunFiles(options_, provenance_), Error);  // a run is there
   options_.overwrite = true;
   EXPECT_NO_THROW(RunFiles(options_, provenance_));
+}
+
+// A run that goes on from a restart has the snapshots before it, and the lines about them.
+TEST_F(SimulationFiles, SnapshotsAreCompleteBeforeARestart) {
+  struct Files : RunFiles {
+    using RunFiles::RunFiles;
+    void restart(const std::shared_ptr<const KeptState>& kept) override {
+      RunFiles::restart(kept);
+      for (int i = 0; i < outputs; ++i)
+        EXPECT_TRUE(std::filesystem::exists(path(fmt::format("snapshot_00{}.hdf5", i))));
+      ++restarts;
+    }
+    void output(const OutputState& state) override {
+      RunFiles::output(state);
+      ++outputs;
+    }
+    int outputs = 0, restarts = 0;
+  };
+  SimulationOptions options = orbit_options({}, 8, 0.1);
+  options.outputs = {options.end / 3, options.end / 2};
+  options_.restart_steps = 1;
+  Files files(options_, provenance_);
+  run(files, make_two_body({}), options);
+  EXPECT_EQ(files.outputs, 3);
+  EXPECT_GT(files.restarts, 3);
+  EXPECT_EQ(files.snapshots().size(), 3u);
+}
+
+TEST_F(SimulationFiles, ASnapshotThatCannotBeWrittenEndsTheRun) {
+  struct Files : RunFiles {
+    using RunFiles::RunFiles;
+    void output(const OutputState& state) override {
+      std::filesystem::create_directory(path("snapshot_000.hdf5"));
+      RunFiles::output(state);
+    }
+  };
+  SimulationOptions options = orbit_options({}, 8, 0.1);
+  options.outputs = {options.end / 2};
+  Files files(options_, provenance_);
+  test::expect_contains(test::error_of([&] { run(files, make_two_body({}), options); }),
+                        {"cannot write", "snapshot_000.hdf5", "it is a directory"});
+}
+
+// What it was stopped in is what it goes on from.
+TEST_F(SimulationFiles, AStateThatContinuesIsWhole) {
+  options_.snapshots = {.coordinates = CoordinateNumbers::kFloat,
+                        .fields = {"Coordinates"},
+                        .selection = {.fraction = 0.5}};
+  RunFiles files(options_, provenance_);
+  std::ofstream(files.path("stop")).put('x');
+  run(files, make_two_body({}), orbit_options({}, 8, 0.25));
+  EXPECT_EQ(read_snapshot(files.path("stopped.hdf5")).positions, end_.positions);
 }
 
 TEST_F(SimulationFiles, SignalStopFileAndTimeLimitEndInAStateThatContinues) {

@@ -1,0 +1,191 @@
+#include "src/io/hdf5_output.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "host/comm/communicator.hpp"
+#include "kernels/error.hpp"
+#include "src/io/gadget.hpp"
+
+namespace maki::gadget {
+
+namespace {
+
+// Numbers in the file have the byte order of those in memory.
+static_assert(std::endian::native == std::endian::little);
+
+// Names of attributes that say how far a number may be from what was to be written: in the dataset's unit, or relative.
+constexpr const char* kMaxError = "MaxAbsoluteError";
+constexpr const char* kMaxRelativeError = "MaxRelativeError";
+
+template <class T, class Value>
+Dataset make_dataset(const std::string& name, std::size_t columns, const Scaling& scaling, Value value) {
+  return {name, hdf5_file_type<T>(), row_source<T>(columns, value), scaling};
+}
+
+template <class T>
+Dataset coordinates_of(const Part& part, const Scaling& scaling) {
+  return make_dataset<T>("Coordinates", 3, scaling,
+                         [&](std::size_t i, std::size_t axis) { return coordinate<T>(part, i, axis); });
+}
+
+// Whole multiples of 10^-decimals, wherever a chunk begins to count; those that would round to the box side become 0.
+Dataset fixed_coordinates(const Part& part, const Scaling& scaling) {
+  const double scale = std::pow(10.0, *part.decimals);
+  const double end = part.header.comoving ? part.header.box_size - 0.25 / scale : HUGE_VAL;
+  Dataset fixed = make_dataset<double>("Coordinates", 3, scaling, [&part, scale, end](std::size_t i, std::size_t axis) {
+    const double x = std::round(part.particles.position(part.at(i), axis) * part.length_factor * scale) / scale;
+    return x < end ? x : 0;
+  });
+  fixed.storage = {0, part.decimals};
+  fixed.attributes = {{kMaxError, 0.5 / scale}};
+  return fixed;
+}
+
+Dataset coordinates_dataset(const Part& part, CoordinateNumbers numbers, const Scaling& scaling) {
+  if (numbers == CoordinateNumbers::kDouble) return coordinates_of<double>(part, scaling);
+  if (numbers == CoordinateNumbers::kFloat) {
+    Dataset floats = coordinates_of<float>(part, scaling);
+    if (part.header.box_size > 0) floats.attributes = {{kMaxError, part.header.box_size * 0x1p-24}};
+    return floats;
+  }
+  return fixed_coordinates(part, scaling);
+}
+
+Dataset velocities_dataset(const Part& part, VelocityNumbers numbers, const Scaling& scaling) {
+  if (numbers == VelocityNumbers::kFloat)
+    return make_dataset<float>("Velocities", 3, scaling,
+                               [&](std::size_t i, std::size_t axis) { return velocity<float>(part, i, axis); });
+  Dataset half = make_dataset<std::uint16_t>("Velocities", 3, scaling, [&](std::size_t i, std::size_t axis) {
+    return half_of(velocity<float>(part, i, axis));
+  });
+  half.type = hdf5_half_type();
+  half.attributes = {{kMaxRelativeError, 0x1p-11}, {kMaxError, 0x1p-25}};  // the larger of both
+  return half;
+}
+
+template <class T>
+Dataset ids_dataset(const Part& part, const Scaling& scaling) {
+  return make_dataset<T>("ParticleIDs", 1, scaling, [&](std::size_t i, std::size_t) { return id<T>(part, i); });
+}
+
+template <class T>
+Dataset extra_dataset(const Part& part, const ExtraDataset& extra) {
+  const double factor =
+      std::pow(part.length_factor, extra.length_scaling) * std::pow(part.mass_factor, extra.mass_scaling);
+  const Scaling scaling{extra.description.c_str(), extra.a_scaling,    extra.h_scaling,
+                        extra.length_scaling,      extra.mass_scaling, extra.velocity_scaling};
+  Dataset dataset = make_dataset<T>(extra.name, extra.components, scaling, [&, factor](std::size_t i, std::size_t k) {
+    return static_cast<T>(factor * extra.values[part.at(i) * extra.components + k]);
+  });
+  if (extra.gravitational_constant != 0) dataset.attributes = {{"G", extra.gravitational_constant}};
+  return dataset;
+}
+
+// The datasets of a file; they refer to `part` and `extras`.
+std::vector<Dataset> list_datasets(const Part& part, const WriteOptions& options,
+                                   const std::vector<ExtraDataset>& extras) {
+  const double a = part.header.comoving ? 1 : 0;
+  const double h = part.header.units.with_h ? -1 : 0;
+  const Scaling lengths{"Coordinates in units of U_L", a, h, 1, 0, 0};
+  const Scaling velocities = part.layout == FileLayout::kSwift
+                                 ? Scaling{"Peculiar velocities (a dx/dt) in units of U_L / U_t", 0, 0, 0, 0, 1}
+                                 : Scaling{"Peculiar velocities over the root of a in units of U_V", a / 2, 0, 0, 0, 1};
+  const Scaling masses{"Masses in units of U_M", 0, h, 0, 1, 0};
+  const Scaling names{"Unique names of particles", 0, 0, 0, 0, 0};
+  std::vector<Dataset> datasets;
+  if (options.has("Coordinates")) datasets.push_back(coordinates_dataset(part, options.coordinates, lengths));
+  if (options.has("Velocities")) datasets.push_back(velocities_dataset(part, options.velocities, velocities));
+  if (options.has("Masses"))
+    datasets.push_back(
+        make_dataset<float>("Masses", 1, masses, [&](std::size_t i, std::size_t) { return mass<float>(part, i); }));
+  if (options.has("ParticleIDs"))
+    datasets.push_back(part.wide_ids ? ids_dataset<std::uint64_t>(part, names)
+                                     : ids_dataset<std::uint32_t>(part, names));
+  for (const ExtraDataset& extra : extras) {
+    datasets.push_back(extra.double_precision ? extra_dataset<double>(part, extra) : extra_dataset<float>(part, extra));
+  }
+  for (Dataset& dataset : datasets) {
+    if (!dataset.storage.in_chunks()) dataset.storage = options.deflate;
+    if (part.rows() == 0) dataset.storage = {};
+  }
+  return datasets;
+}
+
+// Makes the call; an Error that does not name the file gets its name.
+template <class Call>
+void naming(const std::string& path, Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).find("'" + path + "'") != std::string_view::npos) throw;
+    throw Error(fmt::format("cannot write '{}': {}", path, error.what()));
+  }
+}
+
+}  // namespace
+
+Hdf5Output::Hdf5Output(FileName name, Part part, const Provenance& provenance, const WriteOptions& options,
+                       const std::vector<ExtraDataset>& extras)
+    : name_(std::move(name)), part_(std::move(part)), datasets_(list_datasets(part_, options, extras)),
+      addresses_(datasets_.size()) {
+  for (std::size_t i = 0; i < datasets_.size(); ++i)
+    if (datasets_[i].storage.in_chunks())
+      chunked_.push_back({i, std::make_unique<ChunkedRows>(part_, datasets_[i].source, datasets_[i].storage)});
+  naming(name_.path, [&] {
+    root_succeeds(part_.ranks, [&] {
+      create(provenance);
+      if (is_laid_out()) close();
+    });
+  });
+  part_.ranks.broadcast(addresses_.data(), addresses_.size() * sizeof(addresses_[0]), 0);
+}
+
+// Groups, attributes and empty datasets.
+void Hdf5Output::create(const Provenance& provenance) {
+  file_ = create_hdf5(name_.temporary);
+  write_groups(file_, part_, provenance);
+  H5Id group = create_group(file_, "PartType1");
+  for (const Dataset& d : datasets_) {
+    H5Id& dataset =
+        open_.emplace_back(create_dataset(group, d.name, d.type, part_.rows(), d.source.columns, d.storage));
+    if (part_.layout == FileLayout::kSwift)
+      write_swift_scaling(dataset, d.scaling, part_.header);
+    else
+      write_scaling(dataset, d.scaling, part_.header.units);
+    for (const auto& [attribute, value] : d.attributes) write_attribute(dataset, attribute, value);
+    if (!d.storage.in_chunks()) addresses_[open_.size() - 1] = dataset_address(dataset);
+  }
+}
+
+void Hdf5Output::close() {
+  open_.clear();
+  close_hdf5(file_, name_.path);
+}
+
+void Hdf5Output::write_own() {
+  naming(name_.path, [&] {
+    for (const Chunked& chunked : chunked_) chunked.rows->filter_own();
+    if (chunked_.size() == datasets_.size()) return;
+    PositionedFile file(name_.temporary, name_.path);
+    for (std::size_t i = 0; i < datasets_.size(); ++i)
+      if (!datasets_[i].storage.in_chunks()) write_in_place(file, part_, datasets_[i].source, addresses_[i]);
+    file.finish();
+  });
+}
+
+bool Hdf5Output::hand_over() {
+  if (is_laid_out()) return true;
+  naming(name_.path, [&] {
+    const Chunked& next = chunked_[done_];
+    if (next.rows->hand_over(file_.valid() ? static_cast<hid_t>(open_[next.dataset]) : -1)) ++done_;
+    if (done_ == chunked_.size()) root_succeeds(part_.ranks, [&] { close(); });
+  });
+  return done_ == chunked_.size();
+}
+
+}  // namespace maki::gadget

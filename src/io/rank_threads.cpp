@@ -1,0 +1,58 @@
+#include "src/io/rank_threads.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <new>
+#include <utility>
+
+namespace maki {
+
+namespace {
+
+// Cores that compute come first: threads at a barrier would wait for one that had to share its core with a writer.
+void step_back() { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19); }
+
+std::string problem_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    return "there is no memory left to write files with";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+void RankThreads::start(std::function<void()> work) {
+  thread_ = std::async(std::launch::async, [work = std::move(work)]() mutable {
+    step_back();
+    std::string problem = problem_of(work);
+    work = nullptr;
+    return problem;
+  });
+}
+
+bool RankThreads::all_done() const {
+  const bool works = thread_.valid() && thread_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  std::array<std::uint64_t, 1> at_work = {works ? 1u : 0u};
+  ranks_.max(at_work);
+  return at_work[0] == 0;
+}
+
+void RankThreads::wait() const {
+  if (thread_.valid()) thread_.wait();
+}
+
+std::string RankThreads::problem() {
+  const std::string mine = thread_.valid() ? thread_.get() : std::string();
+  for (const std::string& problem : gather_texts(ranks_, mine))
+    if (!problem.empty()) return problem;
+  return {};
+}
+
+}  // namespace maki
