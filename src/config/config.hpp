@@ -154,6 +154,7 @@ struct Config {
     std::int64_t compression = 0;
     bool power_spectrum = true;
     Auto<std::int64_t> power_mesh;
+    std::int64_t power_folding = 2;
     bool groups = false;
     bool image = true;
     std::int64_t image_pixels = 1024;
