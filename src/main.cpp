@@ -96,6 +96,7 @@ int main(int argc, char** argv) {
   maki::add_ic_command(program);
   maki::add_forces_command(program);
   maki::add_power_command(program);
+  maki::add_bispectrum_command(program);
   maki::add_image_command(program);
   maki::add_groups_command(program);
   maki::add_links_command(program);

@@ -1,31 +1,37 @@
 #include "host/measure/over_ranks.hpp"
 
-#include <array>
+#include <numbers>
 
 #include "host/fft/particle_brick.hpp"
-#include "host/fft/pencil_fft.hpp"
-#include "kernels/error.hpp"
-#include "kernels/measure/power_parts.cuh"
+#include "host/measure/density_modes.cuh"
 
 namespace maki {
-
 namespace {
 
-// Modes of this rank's pencils, lines [ky][kz][kx].
-PowerModes modes_of(const PencilFft& fft, DeviceBuffer<float>& mesh, DeviceBuffer<float>& shifted) {
-  const PencilBox held = fft.modes();
-  return {reinterpret_cast<Complex*>(mesh.data()),
-          reinterpret_cast<const Complex*>(shifted.data()),
-          {held.along[1].first, held.along[2].first, held.along[1].count(), held.along[2].count()},
-          fft.layout().cells(),
-          static_cast<int>(fft.mode_row() / 2),
-          PowerModes::Half::kY};
+template <class Bin>
+void append(std::vector<Bin>& all, const std::vector<Bin>& bins, const WaveRange& range) {
+  for (const Bin& bin : bins)
+    if (range.has(bin.k)) all.push_back(bin);
 }
 
-void check_mesh(int cells) {
-  if (cells < 8 || cells % 2)
-    throw Error("a mesh of " + std::to_string(cells) + " cells a side", "it has to be even and at least 8",
-                "choose an even number from 8 up");
+double shot_noise(const MassMoments& m) { return m.square / (m.mass * m.mass); }
+
+CrossPower measure_cross_folding(const Communicator& communicator, const Stream& stream, const ParticleSets& sets,
+                                 const MeasurePowerOptions& options) {
+  DensityModes first(communicator, stream, sets.first, options), second(communicator, stream, sets.second, options);
+  const auto sum = [&](DensityModes& a, DensityModes& b) {
+    return sum_power(communicator, stream, a.modes(), b.modes().mesh, options);
+  };
+  const PowerSums ab = sum(first, second), aa = sum(first, first), bb = sum(second, second);
+  const double a = first.moments().mass, b = second.moments().mass;
+  CrossPower found{{}, shot_noise(first.moments()), shot_noise(second.moments())};
+  for (std::size_t i = 0; i < ab.modes.size(); ++i) {
+    if (ab.modes[i] == 0) continue;
+    const auto n = static_cast<double>(ab.modes[i]);
+    found.bins.push_back({ab.waves[i] / n * 2 * std::numbers::pi * options.folding, aa.power[i] / (n * a * a),
+                          bb.power[i] / (n * b * b), ab.power[i] / (n * a * b), ab.modes[i], options.folding});
+  }
+  return found;
 }
 
 }  // namespace
@@ -33,27 +39,33 @@ void check_mesh(int cells) {
 MeasuredPower measure_power(const Communicator& communicator, const Stream& stream, const SourceParticle* particles,
                             std::size_t n, const MeasurePowerOptions& options) {
   if (communicator.size() == 1) return measure_power(stream, particles, n, options);
-  check_power_options(options);
-  check_mesh(options.cells);
-  const MassMoments mine = mass_moments(stream, particles, n);
-  std::array<double, 2> all = {mine.mass, mine.square};
-  communicator.sum(all);
-  const MassMoments moments{all[0], all[1]};
-  check_mass(moments);
-  DeviceBuffer<SourceParticle> folded("power.folded");
-  particles = fold_particles(stream, particles, n, options.folding, folded);
-  const MassUnit unit = choose_mass_unit(communicator, stream, Assignment::kPcs, options.cells, particles, n);
-  PencilFft fft(communicator, options.cells);
-  DeviceBuffer<float> mesh("power.mesh", fft.size()), shifted("power.shifted", fft.size());
-  ParticleBrick(communicator, fft.layout(), fft.real_row(), Assignment::kPcs, true, 0)
-      .assign(stream, particles, n, unit, mesh.data(), shifted.data());
-  fft.forward(stream, mesh.data());
-  fft.forward(stream, shifted.data());
-  PowerSums sums = sum_power(stream, modes_of(fft, mesh, shifted), options);
-  communicator.sum(sums.waves);
-  communicator.sum(sums.power);
-  communicator.sum(sums.modes);
-  return spectrum_of(sums, moments, options);
+  DensityModes density(communicator, stream, {particles, n}, options);
+  const PowerModes modes = density.modes();
+  return spectrum_of(sum_power(communicator, stream, modes, modes.mesh, options), density.moments(), options);
+}
+
+MeasuredPower measure_power_up_to(int highest, const Communicator& communicator, const Stream& stream,
+                                  const MeshParticles& mine, const MeasurePowerOptions& options) {
+  MeasuredPower all;
+  for (const int folding : foldings_up_to(highest)) {
+    const MeasuredPower one = measure_power(communicator, stream, mine.particles, mine.n, folded(options, folding));
+    append(all.bins, one.bins, waves_of_folding(folding, highest, options.cells));
+    all.shot_noise = one.shot_noise;
+    all.nyquist = one.nyquist;
+  }
+  return all;
+}
+
+CrossPower measure_cross_up_to(int highest, const Communicator& communicator, const Stream& stream,
+                               const ParticleSets& sets, const MeasurePowerOptions& options) {
+  CrossPower all;
+  for (const int folding : foldings_up_to(highest)) {
+    const CrossPower one = measure_cross_folding(communicator, stream, sets, folded(options, folding));
+    append(all.bins, one.bins, waves_of_folding(folding, highest, options.cells));
+    all.shot_noise_first = one.shot_noise_first;
+    all.shot_noise_second = one.shot_noise_second;
+  }
+  return all;
 }
 
 std::vector<double> project_density(const Communicator& communicator, const Stream& stream,

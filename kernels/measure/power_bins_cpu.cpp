@@ -14,10 +14,10 @@ struct BinPlane {
     const int x = all.part.rows.first_x + static_cast<int>(plane);
     for (int j = 0; j < all.part.rows.count_y; ++j) {
       const int y = all.part.rows.first_y + j, n2_xy = all.squared(x, y);
-      const Complex* row = all.row(plane, j);
+      const std::size_t row = all.row(plane, j);
       for (int z = 0; z < all.part.length; ++z) {
         const std::uint32_t bin = all.bin(n2_xy, z);
-        if (bin != BinPlanes::kNoBin) all.share(x, y, z, n2_xy, row[z]).add_to(mine[bin]);
+        if (bin != BinPlanes::kNoBin) all.share(x, y, z, n2_xy, row).add_to(mine[bin]);
       }
     }
   }

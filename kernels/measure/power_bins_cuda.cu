@@ -19,12 +19,12 @@ __global__ void __launch_bounds__(kWarps* kWarpSize) bin_kernel(BinPlanes all) {
   const int x = all.part.rows.first_x + static_cast<int>(plane);
   for (int j = 0; j < all.part.rows.count_y; ++j) {
     const int y = all.part.rows.first_y + j, n2_xy = all.squared(x, y);
-    const Complex* const row = all.row(plane, j);
+    const std::size_t row = all.row(plane, j);
     for (int first = 0; first < all.part.length; first += static_cast<int>(kWarpSize)) {
       const int z = first + static_cast<int>(lane);
       const std::uint32_t bin = z < all.part.length ? all.bin(n2_xy, z) : BinPlanes::kNoBin;
       const bool counts = bin != BinPlanes::kNoBin;
-      if (counts) shares[lane] = all.share(x, y, z, n2_xy, row[z]);
+      if (counts) shares[lane] = all.share(x, y, z, n2_xy, row);
       __syncwarp();  // the shares, and the empty bins, are read by other lanes
       const unsigned same = __match_any_sync(kAllLanes, bin);
       if (counts && static_cast<unsigned>(__ffs(static_cast<int>(same))) == lane + 1) {

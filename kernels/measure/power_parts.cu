@@ -28,16 +28,33 @@ struct MomentsOfOne {
   const SourceParticle* particles;
   MAKI_HD MassMoments operator()(std::size_t i) const {
     const double m = particles[i].mass;
-    return {m, m * m};
+    return {m, m * m, m * m * m};
   }
 };
 struct AddMoments {
   MAKI_HD MassMoments operator()(const MassMoments& a, const MassMoments& b) const {
-    return {a.mass + b.mass, a.square + b.square};
+    return {a.mass + b.mass, a.square + b.square, a.cube + b.cube};
   }
 };
 
-// Bin by |n|^2 and the number of bins.
+}  // namespace
+
+void check_power_options(const MeasurePowerOptions& o) {
+  if (o.folding < 1 || o.folding > 4096 || o.bins_per_decade < 1 || !(o.bin_width > 0))
+    throw Error("cannot bin the power spectrum",
+                "folding " + std::to_string(o.folding) + ", bin width " + std::to_string(o.bin_width) + ", " +
+                    std::to_string(o.bins_per_decade) + " bins per decade",
+                "use a folding from 1 to 4096, a bin width above 0 and at least one bin per decade");
+}
+
+void check_mass(const MassMoments& moments) {
+  if (!(moments.mass > 0)) throw Error("cannot measure a power spectrum", "the particles have no mass");
+}
+
+MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n) {
+  return reduce_over(stream, "power.mass", Reduction{n, MomentsOfOne{particles}, MassMoments{}, AddMoments{}});
+}
+
 std::vector<std::uint32_t> bin_table(const MeasurePowerOptions& o, int& bins) {
   const std::size_t limit = static_cast<std::size_t>(o.cells / 2) * (o.cells / 2);
   std::vector<std::uint32_t> table(limit, 0);
@@ -61,33 +78,6 @@ std::vector<float> deconvolution_table(int m) {
   return table;
 }
 
-// The meshes become one spectrum.
-void combine(const Stream& stream, const PowerModes& modes, int m) {
-  DeviceBuffer<Complex> phases("power.phases");
-  phases.upload(stream, half_cell_phases(m));
-  launch_rows(stream, "power.combine", modes.rows, modes.length, modes.stride,
-              CombineMeshes{modes.mesh, modes.shifted, phases.data(), m});
-  stream.synchronize();  // the buffer goes back to the pool
-}
-
-}  // namespace
-
-void check_power_options(const MeasurePowerOptions& o) {
-  if (o.folding < 1 || o.folding > 4096 || o.bins_per_decade < 1 || !(o.bin_width > 0))
-    throw Error("cannot bin the power spectrum",
-                "folding " + std::to_string(o.folding) + ", bin width " + std::to_string(o.bin_width) + ", " +
-                    std::to_string(o.bins_per_decade) + " bins per decade",
-                "use a folding from 1 to 4096, a bin width above 0 and at least one bin per decade");
-}
-
-void check_mass(const MassMoments& moments) {
-  if (!(moments.mass > 0)) throw Error("cannot measure a power spectrum", "the particles have no mass");
-}
-
-MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n) {
-  return reduce_over(stream, "power.mass", Reduction{n, MomentsOfOne{particles}, MassMoments{0, 0}, AddMoments{}});
-}
-
 const SourceParticle* fold_particles(const Stream& stream, const SourceParticle* particles, std::size_t n, int folding,
                                      DeviceBuffer<SourceParticle>& folded) {
   if (folding == 1) return particles;
@@ -96,9 +86,17 @@ const SourceParticle* fold_particles(const Stream& stream, const SourceParticle*
   return folded.data();
 }
 
-PowerSums sum_power(const Stream& stream, const PowerModes& modes, const MeasurePowerOptions& options) {
+void combine_meshes(const Stream& stream, const PowerModes& modes, const Complex* shifted, int m) {
+  DeviceBuffer<Complex> phases("power.phases");
+  phases.upload(stream, half_cell_phases(m));
+  launch_rows(stream, "power.combine", modes.rows, modes.length, modes.stride,
+              CombineMeshes{modes.mesh, shifted, phases.data(), m});
+  stream.synchronize();  // the buffer goes back to the pool
+}
+
+PowerSums sum_power(const Stream& stream, const PowerModes& modes, const Complex* other,
+                    const MeasurePowerOptions& options) {
   const int m = options.cells;
-  combine(stream, modes, m);
   int bins = 0;
   DeviceBuffer<std::uint32_t> bin_of("power.bin_of");
   bin_of.upload(stream, bin_table(options, bins));
@@ -106,7 +104,7 @@ PowerSums sum_power(const Stream& stream, const PowerModes& modes, const Measure
   deconvolution.upload(stream, deconvolution_table(m));
   const auto count = static_cast<std::size_t>(modes.rows.count_x), per_plane = static_cast<std::size_t>(bins);
   DeviceBuffer<BinSum> sums("power.sums", count * per_plane);
-  bin_planes(stream, {modes, sums.data(), bin_of.data(), deconvolution.data(), m, bins});
+  bin_planes(stream, {modes, other, sums.data(), bin_of.data(), deconvolution.data(), m, bins});
   const std::vector<BinSum> planes = sums.download(stream);
   PowerSums out{std::vector<double>(per_plane), std::vector<double>(per_plane), std::vector<std::uint64_t>(per_plane)};
   for (std::size_t x = 0; x < count; ++x) {
@@ -127,7 +125,7 @@ MeasuredPower spectrum_of(const PowerSums& sums, const MassMoments& moments, con
   for (std::size_t b = 0; b < sums.modes.size(); ++b) {
     if (sums.modes[b] == 0) continue;
     const auto modes = static_cast<double>(sums.modes[b]);
-    PowerBin bin{sums.waves[b], sums.power[b], sums.modes[b]};
+    PowerBin bin{sums.waves[b], sums.power[b], sums.modes[b], options.folding};
     bin.k *= 2 * kPi * options.folding / modes;
     bin.power /= modes * moments.mass * moments.mass;
     spectrum.bins.push_back(bin);
@@ -148,13 +146,10 @@ MeasuredPower measure_power(const Stream& stream, const SourceParticle* particle
   MassAssigner(m, Assignment::kPcs, &fft).assign(stream, particles, n, mesh.data(), shifted.data());
   fft.forward(stream, mesh.data());
   fft.forward(stream, shifted.data());
-  const PowerModes modes{reinterpret_cast<Complex*>(mesh.data()),
-                         reinterpret_cast<const Complex*>(shifted.data()),
-                         {0, 0, m, m},
-                         m / 2 + 1,
-                         m / 2 + 1,
-                         PowerModes::Half::kZ};
-  return spectrum_of(sum_power(stream, modes, options), moments, options);
+  const PowerModes modes{
+      reinterpret_cast<Complex*>(mesh.data()), {0, 0, m, m}, m / 2 + 1, m / 2 + 1, PowerModes::Half::kZ};
+  combine_meshes(stream, modes, reinterpret_cast<const Complex*>(shifted.data()), m);
+  return spectrum_of(sum_power(stream, modes, modes.mesh, options), moments, options);
 }
 
 }  // namespace maki

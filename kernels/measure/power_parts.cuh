@@ -17,7 +17,7 @@ void check_power_options(const MeasurePowerOptions& options);
 
 // Sums over particles.
 struct MassMoments {
-  double mass = 0, square = 0;
+  double mass = 0, square = 0, cube = 0;
 };
 MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, std::size_t n);
 
@@ -25,23 +25,32 @@ MassMoments mass_moments(const Stream& stream, const SourceParticle* particles, 
 const SourceParticle* fold_particles(const Stream& stream, const SourceParticle* particles, std::size_t n, int folding,
                                      DeviceBuffer<SourceParticle>& folded);
 
-// Some of the modes of both interlaced meshes of mass. Axes as in modes.cuh, x, y, z from the slowest to the one along
-// the lines; along one of them (`half`) only the modes 0 ... m/2 are stored, and stand for their conjugates too.
+// Some of the modes of a mesh of mass. Axes as in modes.cuh, x, y, z from the slowest to the one along the lines; along
+// one of them (`half`) only the modes 0 ... m/2 are stored, and stand for their conjugates too.
 struct PowerModes {
-  Complex* mesh;  // becomes the spectrum of both
-  const Complex* shifted;
+  Complex* mesh;
   RowBlock rows;
   int length, stride;  // of a row
   enum class Half { kY, kZ } half;
 };
+
+// Both interlaced meshes become one spectrum, in modes.mesh; `shifted` has the same rows. Waits for the device.
+void combine_meshes(const Stream& stream, const PowerModes& modes, const Complex* shifted, int m);
+
+// Bin by |n|^2 < (m/2)^2 and, in `bins`, the number of bins.
+std::vector<std::uint32_t> bin_table(const MeasurePowerOptions& options, int& bins);
+// What undoes the cloud in the amplitude of a mode, along one axis, by n = 0 ... m - 1.
+std::vector<float> deconvolution_table(int m);
 
 // Sums by bin, the same for any thread count. Sums over parts of the modes add up to those over all but for rounding.
 struct PowerSums {
   std::vector<double> waves, power;
   std::vector<std::uint64_t> modes;
 };
-// Combines the two meshes and sums their modes by bin; waits for the device.
-PowerSums sum_power(const Stream& stream, const PowerModes& modes, const MeasurePowerOptions& options);
+// Sums of Re(a_k conj(b_k)) by bin, a of `modes` and b of `other` with the same rows; one and the same for |a_k|^2. Waits
+// for the device.
+PowerSums sum_power(const Stream& stream, const PowerModes& modes, const Complex* other,
+                    const MeasurePowerOptions& options);
 
 // From the sums over all modes and all particles.
 MeasuredPower spectrum_of(const PowerSums& sums, const MassMoments& moments, const MeasurePowerOptions& options);
@@ -68,6 +77,7 @@ struct ModeShare {
 
 struct BinPlanes {
   PowerModes part;
+  const Complex* other;         // of the second set: part.mesh where there is one set
   BinSum* sums;                 // planes x bins
   const std::uint32_t* bin_of;  // by |n|^2, for |n| < m / 2
   const float* deconvolution;   // 1 / U along one axis, by n = 0 ... m - 1
@@ -82,17 +92,19 @@ struct BinPlanes {
     const int n2 = n2_xy + wave(z) * wave(z), limit = m / 2 * (m / 2);
     return n2 == 0 || n2 >= limit ? kNoBin : bin_of[n2];
   }
-  MAKI_HD ModeShare share(int x, int y, int z, int n2_xy, const Complex& mode) const {
+  MAKI_HD ModeShare share(int x, int y, int z, int n2_xy, std::size_t row) const {
+    const Complex a = part.mesh[row + static_cast<std::size_t>(z)], b = other[row + static_cast<std::size_t>(z)];
     const int n2 = n2_xy + wave(z) * wave(z);
     const double factor = static_cast<double>(deconvolution[x]) * deconvolution[y] * deconvolution[z];
-    const double power = (static_cast<double>(mode.re) * mode.re + static_cast<double>(mode.im) * mode.im);
+    const double power = (static_cast<double>(a.re) * b.re + static_cast<double>(a.im) * b.im);
     const int weight = (part.half == PowerModes::Half::kY ? y : z) ? 2 : 1;  // -k is in the half that is not stored
     return {weight * std::sqrt(static_cast<double>(n2)), weight * power * factor, factor,
             static_cast<std::uint32_t>(weight)};
   }
-  MAKI_HD const Complex* row(std::size_t plane, int j) const {
-    return part.mesh + (plane * static_cast<std::size_t>(part.rows.count_y) + static_cast<std::size_t>(j)) *
-                           static_cast<std::size_t>(part.stride);
+  // Where a row begins.
+  MAKI_HD std::size_t row(std::size_t plane, int j) const {
+    return (plane * static_cast<std::size_t>(part.rows.count_y) + static_cast<std::size_t>(j)) *
+           static_cast<std::size_t>(part.stride);
   }
 };
 

@@ -1,5 +1,5 @@
 // The matter power spectrum on a mesh: PCS assignment with interlacing, the cloud deconvolved
-// (Sefusatti, Crocce, Scoccimarro & Couchman 2016).
+// (Sefusatti, Crocce, Scoccimarro & Couchman 2016, MNRAS 460, 3624).
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,50 @@ struct PowerBin {
   double k = 0;             // mean over the bin's modes, 1 / side
   double power = 0;         // mean of |delta_k|^2, side^3; shot noise is not taken off
   std::uint64_t modes = 0;  // k and -k count as two
+  int folding = 1;          // MeasurePowerOptions::folding
 };
 
 struct MeasuredPower {
   std::vector<PowerBin> bins;  // with at least one mode, in order of k, below the mesh's Nyquist wave number
   double shot_noise = 0;       // sum m^2 / (sum m)^2, side^3: 1 / N for equal masses
-  double nyquist = 0;          // 1 / side
+  double nyquist = 0;          // 1 / side, times the folding
 };
 
 // Multiply k by 1 / L and powers by L^3 for lengths of a box of side L. The same for any thread count.
 // Throws Error where options make no sense or there is no mass.
 MeasuredPower measure_power(const Stream& stream, const SourceParticle* particles, std::size_t n,
                             const MeasurePowerOptions& options);
+
+// Wave numbers beyond the mesh: the spectra of the foldings 1, 2, 4, ... end to end. A folding f has bins f times as wide,
+// each from a sample of the modes (1 in f^3 of all there are): it is there for wave numbers that the foldings before it do
+// not reach.
+
+// 1, 2, 4, ..., `highest`. Throws Error where `highest` is no power of two from 1 to 4096.
+std::vector<int> foldings_up_to(int highest);
+// `options` with another folding, and bins as many fundamental waves of the folded box wide.
+MeasurePowerOptions folded(MeasurePowerOptions options, int folding);
+// The wave numbers k (1 / side) of which `folding` gives the bins: from where whole bins of the folding before it end to
+// where its own do, which is half a wave of the folded box below the Nyquist wave number; the highest one's never end.
+struct WaveRange {
+  double begin, end;
+  bool has(double k) const { return k >= begin && k < end; }
+};
+WaveRange waves_of_folding(int folding, int highest, int cells);
+
+// Two sets of particles in one box, mode by mode.
+struct CrossBin {
+  double k = 0;  // mean over the bin's modes, 1 / side
+  double first = 0, second = 0,
+         cross = 0;  // means of |a_k|^2, |b_k|^2 and Re(a_k conj(b_k)), side^3; shot noise included
+  std::uint64_t modes = 0;
+  int folding = 1;
+  // cross / sqrt(first second), 0 where one of them is 0.
+  double correlation() const;
+};
+struct CrossPower {
+  std::vector<CrossBin> bins;  // as of MeasuredPower
+  double shot_noise_first = 0,
+         shot_noise_second = 0;  // side^3; of the cross power there is none where no particle is in both
+};
 
 }  // namespace maki

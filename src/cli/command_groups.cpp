@@ -8,9 +8,7 @@
 #include "host/comm/communicator.hpp"
 #include "kernels/error.hpp"
 #include "src/cli/commands.hpp"
-#include "src/config/parse.hpp"
 #include "src/groups/catalogue.hpp"
-#include "src/io/snapshot_io.hpp"
 #include "src/run/group_files.hpp"
 #include "src/run/linear_theory.hpp"
 #include "src/run/loaded_set.hpp"
@@ -33,25 +31,11 @@ std::string default_output(const std::string& snapshot) {
   return (path.parent_path() / (name + ".hdf5")).string();
 }
 
-// What the particles' linear spectrum is made from: --config, or the configuration of the run that wrote the snapshot, if it
-// made its initial conditions itself.
-std::optional<Config> spectrum_config(const Options& given) {
-  if (!given.config.empty()) {
-    const Config config = load_config(given.config);
-    if (config.run.kind == RunKind::kCosmology) return config;
-    throw Error(fmt::format("'{}' has no power spectrum", given.config), "it is of an isolated set",
-                "give the configuration of a cosmological run");
-  }
-  const std::string text = read_configuration(given.snapshot);
-  if (text.find("[cosmology]") == std::string::npos) return {};
-  const Config config = parse_config(text, given.snapshot);
-  return config.initial.kind == InitialKind::kLpt ? std::optional(config) : std::nullopt;
-}
-
 // What is expected. Without --config it is nice to have: a run of another version, or whose table is elsewhere, has none.
 std::unique_ptr<const MassFunction> expected_masses(const Options& given, const SnapshotHeader& header) {
   try {
-    if (const std::optional<Config> config = spectrum_config(given)) return mass_function_of(*config, header);
+    if (const std::optional<Config> config = spectrum_config(given.config, given.snapshot))
+      return mass_function_of(*config, header);
     fmt::print("the snapshot does not say which linear spectrum it came from: no Tinker08 (--config gives one)\n");
   } catch (const Error& error) {
     if (!given.config.empty()) throw;

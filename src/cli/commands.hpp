@@ -14,6 +14,7 @@ void add_resume_command(CLI::App& program);
 void add_ic_command(CLI::App& program);
 void add_forces_command(CLI::App& program);
 void add_power_command(CLI::App& program);
+void add_bispectrum_command(CLI::App& program);
 void add_image_command(CLI::App& program);
 void add_groups_command(CLI::App& program);
 void add_links_command(CLI::App& program);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/error.hpp"
 #include "kernels/particles/types.hpp"
@@ -16,6 +17,13 @@ constexpr double kLeastSofteningUnits = 256;  // docs/design.md, "Numbers"
 
 void check_even(std::int64_t number, const char* key) {
   if (number % 2 != 0) throw Error(fmt::format("{} = {} is odd", key, number), "", fmt::format("try {}", number + 1));
+}
+
+void check_folding(std::int64_t folding) {
+  const auto number = static_cast<std::uint64_t>(folding);
+  if (!std::has_single_bit(number))
+    throw Error(fmt::format("output.power_folding = {} is no power of two", folding),
+                "each folding of the box is twice the one before", fmt::format("try {}", std::bit_ceil(number)));
 }
 
 // A run that goes on from a file may have made its first outputs already.
@@ -104,6 +112,7 @@ void check_kinds(const Config& config) {
                 "give the path of a table");
   }
   if (config.output.power_mesh) check_even(*config.output.power_mesh, "output.power_mesh");
+  check_folding(config.output.power_folding);
 }
 
 void check_resolution(double softening, double side) {

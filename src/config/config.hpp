@@ -162,6 +162,7 @@ struct Config {
     FileLayout layout = FileLayout::kGadget4;
     bool power_spectrum = true;
     Auto<std::int64_t> power_mesh;
+    std::int64_t power_folding = 2;
     bool groups = false;
     bool image = true;
     std::int64_t image_pixels = 1024;

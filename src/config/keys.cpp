@@ -212,7 +212,10 @@ struct Table {
         .means("of snapshots: GADGET-4's, with units over h, or SWIFT's, without, which swiftsimio opens");
     KEY(output.power_spectrum).only(RunKind::kCosmology).means("P(k) as text beside each snapshot");
     KEY(output.power_mesh).range(8, 4096).only(RunKind::kCosmology)
-        .means("mesh for P(k), even; auto: twice the particles along a side");
+        .means("mesh for P(k), even; auto: as many cells as particles along a side");
+    KEY(output.power_folding).range(1, 4096).only(RunKind::kCosmology)
+        .means("P(k) to so many times the Nyquist wave number of its mesh, by folding the box 1, 2, 4, ... times onto itself, "
+               "a power of two; above 1 it takes 16 bytes a particle");
     KEY(output.groups).only(RunKind::kCosmology)
         .means("friends of friends beside each snapshot: catalogue, mass function, links to progenitors (docs/groups.md)");
     KEY(output.image).means("projected density as PNG beside each snapshot");

@@ -14,11 +14,12 @@ LoadedSet load(const Snapshot& set) {
   return {checked(set, notes), kOrigin, Communicator::world()};
 }
 
-PowerTable power(const Snapshot& set, int mesh, const std::optional<std::string>& path, bool overwrite) {
+PowerTable power(const Snapshot& set, int mesh, int folding, const std::optional<std::string>& path, bool overwrite) {
   const Computing computing;
   const LoadedSet loaded = load(set);
-  const int cells = mesh > 0 ? mesh : default_power_mesh(particles_of_all(loaded.ranks(), loaded.set()));
-  const PowerTable table = power_of(loaded.ranks(), loaded.set(), {cells});
+  SpectrumOptions options{mesh, folding};
+  if (options.cells == 0) options.cells = default_power_mesh(particles_of_all(loaded.ranks(), loaded.set()));
+  const PowerTable table = power_of(loaded.ranks(), loaded.set(), options);
   if (path && loaded.ranks().rank() == 0)
     write_power_file(*path, table, loaded.header(), loaded.provenance(), overwrite);
   return table;
@@ -60,11 +61,14 @@ void bind_products(nb::module_& module) {
       .def_prop_ro(
           "modes", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).modes, t); },
           "Fourier modes in the bin.")
+      .def_prop_ro(
+          "folding", [](nb::handle_t<PowerTable> t) { return view(nb::cast<PowerTable&>(t).folding, t); },
+          "Times that the box was folded onto the mesh, by bin.")
       .def_ro("shot_noise", &PowerTable::shot_noise, "P of a random distribution of these particles.")
       .def_ro("mesh", &PowerTable::mesh)
       .def_ro("growth", &PowerTable::growth, "Linear growth factor, 1 today; 0 where unknown.")
       .def_ro("length_unit", &PowerTable::length_unit);
-  module.def("power", &power, "set"_a, "mesh"_a, "path"_a.none(), "overwrite"_a);
+  module.def("power", &power, "set"_a, "mesh"_a, "folding"_a, "path"_a.none(), "overwrite"_a);
   nb::class_<PictureOptions>(module, "PictureOptions")
       .def(nb::init<>())
       .def_rw("pixels", &PictureOptions::pixels)

@@ -103,6 +103,22 @@ std::string growth_figure(const std::vector<Columns>& spectra, double particles)
   return figure(plot);
 }
 
+// The spectra over HALOFIT, up to the Nyquist wave number of the particles.
+std::string nonlinear_figure(const std::vector<Columns>& spectra, double particles) {
+  plot::Plot plot{"Power spectrum over HALOFIT (Takahashi et al. 2012)", "k, radians per " + unit_of(spectra[0]),
+                  "P / P of HALOFIT", true, true};
+  const double nyquist = std::numbers::pi * std::cbrt(particles) / spectra[0].fact("BoxSize");
+  for (std::size_t i = 0; i < spectra.size(); ++i) {
+    plot::Line line = line_of(spectra[i], "P/NonLinear", plot::Style::kLine, static_cast<int>(i));
+    const auto end = std::upper_bound(line.x.begin(), line.x.end(), nyquist) - line.x.begin();
+    line.x.resize(static_cast<std::size_t>(end));
+    line.y.resize(static_cast<std::size_t>(end));
+    line.name = name_of(spectra[i]);
+    if (!line.x.empty()) plot.lines.push_back(line);
+  }
+  return plot.lines.empty() ? "" : figure(plot);
+}
+
 // Of the modes in the first bins, those that are linear longest.
 double grown(const Columns& first, const Columns& file) {
   constexpr std::size_t kBins = 2;
@@ -195,7 +211,9 @@ Part spectra_part(const std::string& directory, const RunRecords& records) {
       read_all(some_of(numbered_files(directory, "power", "\\.txt"), kSpectra), {"K", "P", "ModeCount"}, part.problems);
   if (spectra.empty()) return part;
   const double particles = records.steps.empty() ? 0 : records.steps.front().particles;
-  part.html = figures({spectrum_figure(spectra), growth_figure(spectra, particles)}) + growth_table(spectra);
+  part.html =
+      figures({spectrum_figure(spectra), growth_figure(spectra, particles), nonlinear_figure(spectra, particles)}) +
+      growth_table(spectra);
   const auto& linear = spectra.back().column("Linear");
   if (linear.empty() || linear.front() <= 0)
     part.html += paragraph(

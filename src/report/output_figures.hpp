@@ -20,7 +20,7 @@ std::vector<std::pair<int, std::string>> numbered_files(const std::string& direc
 
 // image_NNN.png, made smaller, at most eight of them. `bytes`: what they take of the page.
 Part pictures_part(const std::string& directory, const RunRecords& records, std::size_t& bytes);
-// power_NNN.txt against linear theory, at most six, and the growth of the largest modes.
+// power_NNN.txt against linear theory and HALOFIT, at most six, and the growth of the largest modes.
 Part spectra_part(const std::string& directory, const RunRecords& records);
 // groups_NNN_mass_function.txt beside Tinker et al. 2008, at most six.
 Part mass_functions_part(const std::string& directory);

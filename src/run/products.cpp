@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <numbers>
 #include <numeric>
 #include <span>
 
@@ -17,10 +18,10 @@
 #include "src/analysis/picture.hpp"
 #include "src/config/presets.hpp"
 #include "src/config/resolve.hpp"
+#include "src/cosmology/tree_bispectrum.hpp"
 #include "src/report/page.hpp"
 #include "src/run/group_files.hpp"
 #include "src/run/group_members.hpp"
-#include "src/run/linear_theory.hpp"
 #include "src/simulation/film.hpp"
 #include "wan/sites/gathered_set.hpp"
 
@@ -101,15 +102,23 @@ std::vector<T> from_place_of(const DeviceSet& set, const std::vector<T>& mine) {
   return all;
 }
 
-MeasuredPower measure(const Communicator& ranks, const DeviceSet& set, int cells) {
+MeshParticles particles_of(const DeviceSet& set) { return {set.particles.data(), set.particles.size()}; }
+
+MeasuredPower measure(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& given) {
   MeasurePowerOptions options;
-  options.cells = cells;
+  options.cells = given.cells;
   MeasuredPower measured;
-  if (set.here()) measured = measure_power(ranks, set.stream, set.particles.data(), set.particles.size(), options);
+  if (set.here()) measured = measure_power_up_to(given.folding, ranks, set.stream, particles_of(set), options);
   if (!set.sites) return measured;
   measured.bins = from_place_of(set, measured.bins);
   measured.shot_noise = from_place_of(set, std::vector{measured.shot_noise}).at(0);
   return measured;
+}
+
+std::vector<double> values_at(const std::function<double(double)>& theory, const std::vector<double>& k) {
+  std::vector<double> values;
+  if (theory) std::transform(k.begin(), k.end(), std::back_inserter(values), theory);
+  return values;
 }
 
 }  // namespace
@@ -122,15 +131,17 @@ std::uint64_t particles_of_all(const Communicator& ranks, const DeviceSet& set) 
 
 PowerTable power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options) {
   if (!set.frame.periodic) throw Error("an isolated set has no power spectrum", "it needs a periodic box");
-  const MeasuredPower measured = measure(ranks, set, options.cells);
+  const MeasuredPower measured = measure(ranks, set, options);
   const double side = set.frame.side, volume = side * side * side;
   PowerTable table;
   for (const PowerBin& bin : measured.bins) {
     table.k.push_back(bin.k / side);
     table.power.push_back(bin.power * volume);
     table.modes.push_back(bin.modes);
-    if (options.linear) table.linear.push_back(bin.modes > 0 ? options.linear(bin.k / side) : 0);
+    table.folding.push_back(bin.folding);
   }
+  table.linear = values_at(options.theory.linear, table.k);
+  table.nonlinear = values_at(options.theory.nonlinear, table.k);
   table.shot_noise = measured.shot_noise * volume;
   table.mesh = options.cells;
   table.growth = growth_factor(set.header);
@@ -142,6 +153,55 @@ void write_power_of(const Communicator& ranks, const DeviceSet& set, const Spect
                     const std::string& path, const Provenance& provenance, bool overwrite) {
   const PowerTable table = power_of(ranks, set, options);
   if (ranks.rank() == 0) write_power_file(path, table, set.header, provenance, overwrite);
+}
+
+CrossTable cross_power_of(const Communicator& ranks, const DeviceSet& first, const DeviceSet& second,
+                          const SpectrumOptions& options) {
+  const double side = first.frame.side, volume = side * side * side;
+  if (!first.frame.periodic || !second.frame.periodic)
+    throw Error("an isolated set has no power spectrum", "it needs a periodic box");
+  if (std::abs(second.frame.side / side - 1) > 1e-6)
+    throw Error("there is no cross spectrum of two boxes",
+                fmt::format("their sides are {} and {}", side, second.frame.side), "give two snapshots of one box");
+  MeasurePowerOptions measured;
+  measured.cells = options.cells;
+  second.stream.synchronize();
+  CrossTable table{measure_cross_up_to(options.folding, ranks, first.stream,
+                                       {particles_of(first), particles_of(second)}, measured),
+                   options.cells, length_unit_name(first.header.units)};
+  for (CrossBin& bin : table.power.bins) {
+    bin.k /= side;
+    bin.first *= volume, bin.second *= volume, bin.cross *= volume;
+  }
+  table.power.shot_noise_first *= volume;
+  table.power.shot_noise_second *= volume;
+  return table;
+}
+
+BispectrumTable bispectrum_of(const Communicator& ranks, const DeviceSet& set, const BispectrumOptions& options,
+                              const std::function<double(double)>& linear) {
+  if (!set.frame.periodic) throw Error("an isolated set has no bispectrum", "it needs a periodic box");
+  const double side = set.frame.side, volume = side * side * side;
+  BispectrumTable table{measure_bispectrum(ranks, set.stream, particles_of(set), options)};
+  table.mesh = options.cells;
+  table.length_unit = length_unit_name(set.header.units);
+  table.measured.shot_noise *= volume;
+  for (BispectrumBin& bin : table.measured.bins) {
+    for (double* k : {&bin.k, &bin.begin, &bin.end}) *k /= side;
+    bin.power *= volume;
+    for (TriangleMean* mean : {&bin.equilateral, &bin.squeezed})
+      mean->bispectrum *= volume * volume, mean->shot_noise *= volume * volume;
+  }
+  if (!linear) return table;
+  const double wave = 2 * std::numbers::pi / side;
+  const auto shell_of = [](const BispectrumBin& bin) { return WaveShell{bin.begin, bin.end}; };
+  const WaveShell far = shell_of(table.measured.bins.at(table.measured.long_bin));
+  for (const BispectrumBin& bin : table.measured.bins) {
+    const WaveShell shell = shell_of(bin);
+    table.equilateral_tree.push_back(mean_tree_bispectrum(linear, {shell, shell, shell}, wave));
+    table.squeezed_tree.push_back(mean_tree_bispectrum(linear, {far, shell, shell}, wave));
+  }
+  return table;
 }
 
 std::vector<float> picture_of(const Communicator& ranks, const DeviceSet& set, const PictureOptions& given) {
@@ -168,7 +228,11 @@ void write_picture_of(const Communicator& ranks, const DeviceSet& set, const Pic
 std::string length_unit_name(const UnitSystem& units) { return unit_name(units, Dimension::kLength); }
 
 int default_power_mesh(std::uint64_t particles) {
-  return static_cast<int>(good_mesh(std::max(8.0, 2 * std::cbrt(static_cast<double>(particles)) - 1e-6)));
+  return static_cast<int>(good_mesh(std::max(8.0, std::cbrt(static_cast<double>(particles)) - 1e-6)));
+}
+
+int default_bispectrum_mesh(std::uint64_t particles) {
+  return static_cast<int>(good_mesh(1.5 * default_power_mesh(particles)));
 }
 
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic) {
@@ -182,6 +246,7 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
     const double m =
         config.output.power_mesh ? static_cast<double>(*config.output.power_mesh) : default_power_mesh(particles);
     power = (std::string(backend_name()) == "cuda" ? 16 : 8) * m * m * (m + 2);  // two meshes, and the GPU's counts
+    if (config.output.power_folding > 1) power += sizeof(SourceParticle) * static_cast<double>(particles);
   }
   const bool film = config.output.film > 0;
   if (config.output.image || film) {
@@ -199,6 +264,7 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   const bool comoving = run.config.run.kind == RunKind::kCosmology;
   if (comoving && output.power_spectrum) {
     power_mesh_ = output.power_mesh ? static_cast<int>(*output.power_mesh) : default_power_mesh(run.particles);
+    power_folding_ = static_cast<int>(output.power_folding);
   }
   const auto length = [&run](const Auto<Quantity>& quantity, const char* key, double automatic) {
     return quantity ? number_of(*quantity, key, run.config, run.units) : automatic;
@@ -303,18 +369,18 @@ GroupCatalogue RunProducts::write_groups(const OutputState& state) {
   return found;
 }
 
-std::function<double(double)> RunProducts::linear_power(const SnapshotHeader& header) {
+PowerTheory RunProducts::theory(const SnapshotHeader& header) {
   try {
-    if (spectrum_ && ranks().rank() == 0) return linear_power_of(*spectrum_, header);
+    if (spectrum_ && ranks().rank() == 0) return power_theory_of(*spectrum_, header);
   } catch (const Error& error) {
-    message(fmt::format("{}: the power spectrum has no linear one beside it", error.what()));
+    message(fmt::format("{}: the power spectrum has no theory beside it", error.what()));
   }
   return {};
 }
 
 void RunProducts::write_products(const DeviceSet& set, int index) {
   if (power_mesh_ > 0) {
-    const SpectrumOptions options{power_mesh_, linear_power(set.header)};
+    const SpectrumOptions options{power_mesh_, power_folding_, theory(set.header)};
     write_power_of(ranks(), set, options, path(fmt::format("power_{:03}.txt", index)), provenance_, overwrite_);
   }
   if (pictures_) {

@@ -8,8 +8,9 @@
 #include <string>
 
 #include "src/analysis/product_files.hpp"
-#include "src/cosmology/mass_function.hpp"
+#include "src/analysis/spectrum_files.hpp"
 #include "src/groups/catalogue.hpp"
+#include "src/run/linear_theory.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 #include "wan/sites/sites.hpp"
@@ -41,16 +42,28 @@ struct PictureOptions {
 };
 
 struct SpectrumOptions {
-  int cells = 0;                              // of the mesh along a side
-  std::function<double(double)> linear = {};  // the set's linear spectrum (linear_theory.hpp), on rank 0; none: unknown
+  int cells = 0;            // of the mesh along a side
+  int folding = 2;          // the highest, a power of two
+  PowerTheory theory = {};  // of the set, on rank 0
 };
 
-// The power spectrum up to the Nyquist wave number of the mesh. Throws Error where the set has no periodic box.
+// The power spectrum up to the Nyquist wave number of the mesh, times the folding. Throws Error where the set has no
+// periodic box.
 // Collective, also over the sites; all get the same.
 PowerTable power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options);
 // The same as a file. Throws Error where it cannot be written. Rank 0 of each site writes.
 void write_power_of(const Communicator& ranks, const DeviceSet& set, const SpectrumOptions& options,
                     const std::string& path, const Provenance& provenance, bool overwrite);
+
+// The spectra of two sets and their cross spectrum, likewise; the sets are at one site. Throws Error where they are not in
+// boxes of one size.
+CrossTable cross_power_of(const Communicator& ranks, const DeviceSet& first, const DeviceSet& second,
+                          const SpectrumOptions& options);
+
+// The bispectrum of a set at one site, with tree level beside it where the linear spectrum is given. Collective. Throws
+// Error as power_of() does, and where options make no sense.
+BispectrumTable bispectrum_of(const Communicator& ranks, const DeviceSet& set, const BispectrumOptions& options,
+                              const std::function<double(double)>& linear);
 
 // The projected density of mass, of an isolated set that of particle numbers, in units of its mean: pixels x pixels, the
 // first of the two other axes (x, y, z) fastest, the second upwards; smoothed where particles are few. On rank 0 of each
@@ -63,8 +76,11 @@ void write_picture_of(const Communicator& ranks, const DeviceSet& set, const Pic
 // The unit of length as people write it: "Mpc/h"; "" for pure numbers.
 std::string length_unit_name(const UnitSystem& units);
 
-// An even mesh that resolves half the mean distance between particles.
+// An even mesh with as many cells as particles along a side: modes are all counted up to the Nyquist wave number of the
+// particles, and those beyond, where shot noise and the lattice rule, come from foldings.
 int default_power_mesh(std::uint64_t particles);
+// One of which the third that bispectra use reaches the Nyquist wave number of the particles.
+int default_bispectrum_mesh(std::uint64_t particles);
 
 // Bytes on the device for an output: of the mesh of a power spectrum, of a picture or of groups, and of gathered_bytes().
 double product_bytes(const Config& config, std::uint64_t particles, bool periodic);
@@ -86,11 +102,12 @@ class RunProducts : public RunFiles {
   GroupCatalogue groups_of(const OutputState& state);
   GroupCatalogue write_groups(const OutputState& state);
   std::unique_ptr<const MassFunction> expected_masses(const SnapshotHeader& header);
-  std::function<double(double)> linear_power(const SnapshotHeader& header);
+  PowerTheory theory(const SnapshotHeader& header);
 
   Provenance provenance_;
   bool overwrite_;
   int power_mesh_ = 0;  // 0: no power spectra
+  int power_folding_ = 2;
   bool pictures_;
   PictureOptions picture_;
   bool groups_;

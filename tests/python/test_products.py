@@ -59,7 +59,7 @@ def test_power_file(box, tmp_path):
     power = maki.write_power(tmp_path / "p.txt", box)
     columns = numpy.loadtxt(tmp_path / "p.txt")
     numpy.testing.assert_allclose(columns[:, 0], power.k, rtol=1e-5)
-    assert power.mesh == 32 and power.length_unit == "Mpc/h"
+    assert power.mesh == 16 and list(power.folding[[0, -1]]) == [1, 2] and power.length_unit == "Mpc/h"
 
 
 def test_picture(box, tmp_path):

@@ -48,15 +48,16 @@ def expected_mass_function(config, header, masses):
     return _core.expected_masses(Configuration(config).core, header, numpy.ascontiguousarray(masses, dtype=float))
 
 
-def power(snapshot, mesh=0):
-    """The power spectrum up to the Nyquist wave number of a mesh of so many cells a side (even; 0: twice the particles a
-    side): .k, .power, .modes, .shot_noise."""
-    return _core.power(snapshot, mesh, None, False)
+def power(snapshot, mesh=0, folding=2):
+    """The power spectrum up to `folding` (a power of two) times the Nyquist wave number of a mesh of so many cells a side
+    (even; 0: as many as particles a side), where the box folded onto itself has it: .k, .power, .modes, .folding,
+    .shot_noise."""
+    return _core.power(snapshot, mesh, folding, None, False)
 
 
-def write_power(path, snapshot, mesh=0, overwrite=False):
+def write_power(path, snapshot, mesh=0, folding=2, overwrite=False):
     """The same as a text file, as maki power writes it; returns it too."""
-    return _core.power(snapshot, mesh, os.fspath(path), overwrite)
+    return _core.power(snapshot, mesh, folding, os.fspath(path), overwrite)
 
 
 def picture_options(pixels, axis, width, depth):

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "host/measure/bispectrum.hpp"
 #include "host/measure/over_ranks.hpp"
 #include "kernels/device/buffer.hpp"
 #include "kernels/error.hpp"
@@ -65,6 +66,48 @@ TEST_F(OverRanks, PowerIsThatOfOneRank) {
         EXPECT_NEAR(all.bins[b].power, one.bins[b].power, 2e-6 * one.bins[b].power);
       }
     }
+  }
+}
+
+TEST_F(OverRanks, FoldingsAndCrossSpectraAreThoseOfOneRank) {
+  const Set set = random_set(500), other(set.begin(), set.begin() + 200);
+  const OnDevice whole(set), mine(share(set)), second(other), mine_of_second(share(other));
+  MeasurePowerOptions options;
+  options.cells = 18;
+  const ParticleSets all{{whole.data(), whole.size()}, {second.data(), second.size()}};
+  const ParticleSets here{{mine.data(), mine.size()}, {mine_of_second.data(), mine_of_second.size()}};
+  const MeasuredPower one = measure_power_up_to(4, Communicator::self(), stream, all.first, options);
+  const MeasuredPower many = measure_power_up_to(4, world, stream, here.first, options);
+  ASSERT_EQ(one.bins.size(), many.bins.size());
+  for (std::size_t b = 0; b < one.bins.size(); ++b) {
+    EXPECT_EQ(one.bins[b].folding, many.bins[b].folding);
+    EXPECT_NEAR(one.bins[b].power, many.bins[b].power, 2e-6 * one.bins[b].power);
+  }
+  const CrossPower cross = measure_cross_up_to(2, Communicator::self(), stream, all, options);
+  const CrossPower crossed = measure_cross_up_to(2, world, stream, here, options);
+  ASSERT_EQ(cross.bins.size(), crossed.bins.size());
+  for (std::size_t b = 0; b < cross.bins.size(); ++b) {
+    EXPECT_EQ(cross.bins[b].modes, crossed.bins[b].modes);
+    EXPECT_NEAR(cross.bins[b].cross, crossed.bins[b].cross, 1e-12 * cross.bins[b].first);
+    EXPECT_NEAR(cross.bins[b].second, crossed.bins[b].second, 1e-12 * cross.bins[b].second);
+  }
+}
+
+TEST_F(OverRanks, BispectraAreThoseOfOneRank) {
+  const Set set = random_set(500);
+  const OnDevice whole(set), mine(share(set));
+  const BispectrumOptions options{.cells = 18, .width = 1.5};
+  const MeasuredBispectrum one =
+      measure_bispectrum(Communicator::self(), stream, {whole.data(), whole.size()}, options);
+  const MeasuredBispectrum many = measure_bispectrum(world, stream, {mine.data(), mine.size()}, options);
+  ASSERT_EQ(one.bins.size(), many.bins.size());
+  for (std::size_t b = 0; b < one.bins.size(); ++b) {
+    const TriangleMean &a = one.bins[b].squeezed, &c = many.bins[b].squeezed;
+    EXPECT_NEAR(a.bispectrum, c.bispectrum, 1e-9 * std::abs(a.bispectrum));
+    EXPECT_NEAR(a.triangles, c.triangles, 1e-9 * a.triangles);
+    EXPECT_NEAR(one.bins[b].equilateral.bispectrum, many.bins[b].equilateral.bispectrum,
+                1e-9 * std::abs(one.bins[b].equilateral.bispectrum));
+    EXPECT_NEAR(a.shot_noise, c.shot_noise, 1e-12 * a.shot_noise);
   }
 }
 

@@ -15,6 +15,7 @@ struct Case {
   PowerModes::Half half;
   int m, count_x, first_y, count_y, length;
   double bins_a_wave;  // 0: one bin for all
+  bool two_sets = false;
 };
 
 std::vector<std::uint32_t> bins_by_square(const Case& c) {
@@ -30,7 +31,7 @@ TEST(PowerBins, EachPlanesModesAreAddedInTheirOrder) {
   using Half = PowerModes::Half;
   for (const Case& c : {Case{Half::kZ, 80, 5, 0, 80, 41, 1.0}, Case{Half::kZ, 80, 3, 70, 10, 41, 0.1},
                         Case{Half::kY, 80, 6, 0, 41, 80, 1.0}, Case{Half::kY, 48, 9, 3, 20, 48, 0.0},
-                        Case{Half::kZ, 8, 7, 0, 8, 5, 1.0}}) {
+                        Case{Half::kZ, 8, 7, 0, 8, 5, 1.0}, Case{Half::kY, 48, 9, 3, 20, 48, 0.5, true}}) {
     SCOPED_TRACE(::testing::Message() << c.m << " " << c.bins_a_wave);
     const std::vector<std::uint32_t> bin_of = bins_by_square(c);
     const int bins = static_cast<int>(*std::max_element(bin_of.begin(), bin_of.end())) + 1;
@@ -38,18 +39,21 @@ TEST(PowerBins, EachPlanesModesAreAddedInTheirOrder) {
     std::vector<Complex> mesh(static_cast<std::size_t>(c.count_x) * c.count_y * stride);
     for (std::size_t i = 0; i < mesh.size(); ++i)
       mesh[i] = {static_cast<float>(i * 7919 % 1009), static_cast<float>(i * 104729 % 907)};
+    const std::vector<Complex> second(c.two_sets ? std::vector<Complex>(mesh.rbegin(), mesh.rend()) : mesh);
     std::vector<float> deconvolution(static_cast<std::size_t>(c.m));
     for (std::size_t n = 0; n < deconvolution.size(); ++n) deconvolution[n] = n % 3 ? 1.0f : 2.0f;
 
-    DeviceBuffer<Complex> modes("test.modes");
+    DeviceBuffer<Complex> modes("test.modes"), other("test.other");
     DeviceBuffer<std::uint32_t> table("test.bins");
     DeviceBuffer<float> factors("test.factors");
     DeviceBuffer<BinSum> sums("test.sums", static_cast<std::size_t>(c.count_x) * bins);
     modes.upload(stream, mesh);
+    other.upload(stream, second);
     table.upload(stream, bin_of);
     factors.upload(stream, deconvolution);
-    const PowerModes part{modes.data(), nullptr, {1, c.first_y, c.count_x, c.count_y}, c.length, stride, c.half};
-    bin_planes(stream, {part, sums.data(), table.data(), factors.data(), c.m, bins});
+    const PowerModes part{modes.data(), {1, c.first_y, c.count_x, c.count_y}, c.length, stride, c.half};
+    bin_planes(stream,
+               {part, c.two_sets ? other.data() : modes.data(), sums.data(), table.data(), factors.data(), c.m, bins});
     const std::vector<BinSum> found = sums.download(stream);
 
     for (int plane = 0; plane < c.count_x; ++plane) {
@@ -61,11 +65,12 @@ TEST(PowerBins, EachPlanesModesAreAddedInTheirOrder) {
           const int n2 = wave(x) * wave(x) + wave(y) * wave(y) + wave(z) * wave(z);
           if (n2 == 0 || n2 >= c.m / 2 * (c.m / 2)) continue;
           const unsigned weight = (c.half == Half::kY ? y : z) > 0 ? 2 : 1;
-          const Complex& mode = mesh[(static_cast<std::size_t>(plane) * c.count_y + j) * stride + z];
+          const std::size_t at = (static_cast<std::size_t>(plane) * c.count_y + j) * stride + z;
+          const Complex &a = mesh[at], &b = second[at];
           const double factor = deconvolution[x] * deconvolution[y] * deconvolution[z];
           BinSum& bin = expected[bin_of[n2]];
           bin.waves += weight * std::sqrt(static_cast<double>(n2));
-          bin.power += weight * (mode.re * mode.re + mode.im * mode.im) * factor * factor;
+          bin.power += weight * (a.re * b.re + a.im * b.im) * factor * factor;
           bin.modes += weight;
         }
       for (int b = 0; b < bins; ++b) {

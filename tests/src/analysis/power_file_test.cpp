@@ -1,4 +1,4 @@
-#include "src/analysis/product_files.hpp"
+#include "src/analysis/spectrum_files.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +23,8 @@ PowerTable make_table() {
   table.mesh = 64;
   table.growth = 0.32;
   table.linear = {1900, 0, 400};
+  table.nonlinear = {2000, 0, 800};
+  table.folding = {1, 1, 2};
   return table;
 }
 
@@ -31,7 +33,7 @@ TEST(PowerFile, HasGadgetsColumns) {
   write_power_file(dir / "p.txt", make_table(), test::make_snapshot(1).header, test::make_provenance());
   std::ifstream in(dir / "p.txt");
   std::string comments, names;
-  std::vector<std::array<double, 6>> rows;
+  std::vector<std::array<double, 10>> rows;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("#")) {
       comments += line + "\n";
@@ -45,7 +47,8 @@ TEST(PowerFile, HasGadgetsColumns) {
   }
   std::istringstream words(names.substr(1));
   std::vector<std::string> columns(std::istream_iterator<std::string>(words), {});
-  EXPECT_EQ(columns, (std::vector<std::string>{"K", "Delta2", "P", "ModeCount", "Shot", "Linear"}));
+  EXPECT_EQ(columns, (std::vector<std::string>{"K", "Delta2", "P", "ModeCount", "Shot", "Linear", "NonLinear",
+                                               "P/Linear", "P/NonLinear", "Folding"}));
   test::expect_contains(comments, {"# Redshift 3", "# MeshSize 64", "# BoxSize 50", "# GrowthFactor 0.32", "# Bins 2",
                                    "Maki 0.1.0, commit 0123456789ab", "#   size = \"50 Mpc/h\"", "(Mpc/h)^3"});
   ASSERT_EQ(rows.size(), 2u);  // the bin without modes is left out
@@ -56,6 +59,10 @@ TEST(PowerFile, HasGadgetsColumns) {
   EXPECT_DOUBLE_EQ(rows[1][3], 98);
   EXPECT_NEAR(rows[1][4], 0.064 * 0.5 / (2 * pi2), 1e-9);
   EXPECT_DOUBLE_EQ(rows[1][5], 400);
+  EXPECT_DOUBLE_EQ(rows[1][6], 800);
+  EXPECT_DOUBLE_EQ(rows[1][7], 2.25);
+  EXPECT_DOUBLE_EQ(rows[1][8], 1.125);
+  EXPECT_DOUBLE_EQ(rows[1][9], 2);
 }
 
 TEST(PowerFile, RefusesToReplaceAndBadColumns) {
@@ -65,7 +72,7 @@ TEST(PowerFile, RefusesToReplaceAndBadColumns) {
   write_power_file(dir / "p.txt", table, header, {});
   test::expect_contains(test::error_of([&] { write_power_file(dir / "p.txt", table, header, {}); }), {"exists"});
   write_power_file(dir / "p.txt", table, header, {}, true);
-  table.modes.pop_back();
+  table.nonlinear.pop_back();
   test::expect_contains(test::error_of([&] { write_power_file(dir / "q.txt", table, header, {}); }),
                         {"differ in length"});
   EXPECT_EQ(dir.entries(), 1u);

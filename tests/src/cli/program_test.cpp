@@ -27,7 +27,8 @@ double relative_difference(const std::vector<double>& found, const std::vector<d
   return std::sqrt(difference / size);
 }
 
-const std::array kCommands = {"run", "ic", "forces", "power", "image", "groups", "info", "config", "wan", "sites"};
+const std::array kCommands = {"run",    "ic",   "forces", "power", "bispectrum", "image",
+                              "groups", "info", "config", "wan",   "sites"};
 
 TEST_F(Program, HelpIsEverywhereWithAnExample) {
   const Result help = call("--help");
@@ -103,6 +104,37 @@ TEST_F(Program, ConfigPrintsAConfiguration) {
   const Result again = call("config " + config + " theta=0.7");
   EXPECT_EQ(again.code, 0);
   expect_words(again, {"theta = 0.7", "[cosmology]"});
+}
+
+TEST_F(Program, MeasuresSpectraOfSnapshots) {
+  const std::string config = write("tiny.toml", kTinyUniverse);
+  ASSERT_EQ(call("ic " + config + " -o " + path("a.hdf5")).code, 0);
+  ASSERT_EQ(call("ic " + config + " -o " + path("b.hdf5") + " seed=2").code, 0);
+  const auto last_row = [this](const std::string& file) {
+    std::ifstream in(path(file));
+    std::string last;
+    for (std::string line; std::getline(in, line);) last = line;
+    std::istringstream words(last);
+    return std::vector<double>(std::istream_iterator<double>(words), {});
+  };
+  expect_words(call("power " + path("a.hdf5") + " -o " + path("p.txt") + " --folding 8"), {"wrote"});
+  const std::vector<double> power = last_row("p.txt");
+  ASSERT_EQ(power.size(), 10u);
+  EXPECT_GT(power[0], 7.5 * 3.1415 * 16 / 10);  // Nyquist wave number times nearly 8
+  EXPECT_GT(power[5], 0);                       // linear theory, by the configuration in the file
+  EXPECT_NEAR(power[6], power[5], 0.5 * power[5]);
+  EXPECT_EQ(power[9], 8);
+  const std::string cross = "power " + path("a.hdf5") + " --cross " + path("b.hdf5") + " -o " + path("c.txt");
+  expect_words(call(cross), {"wrote"});
+  EXPECT_EQ(last_row("c.txt").size(), 7u);
+  EXPECT_EQ(call(cross).code, 1);  // it is there
+  expect_words(call("bispectrum " + path("a.hdf5") + " -o " + path("b.txt") + " --config " + config), {"wrote"});
+  const std::vector<double> bispectrum = last_row("b.txt");
+  ASSERT_EQ(bispectrum.size(), 10u);
+  EXPECT_GT(bispectrum[5], 0);  // tree level
+  expect_words(call("power " + path("a.hdf5") + " -o " + path("x.txt") + " --folding 3"), {"power of two"});
+  expect_words(call("bispectrum " + path("a.hdf5") + " -o " + path("x.txt") + " --width 90"), {"a third of the mesh"});
+  EXPECT_FALSE(fs::exists(path("x.txt")));
 }
 
 TEST_F(Program, MakesInitialConditionsOfEveryFormat) {

@@ -72,6 +72,7 @@ TEST_F(ReportOfARun, HasEveryPart) {
                       "gravity.softening",
                       "Power spectrum; dashed: linear theory",
                       "Growth since z = 49",
+                      "Power spectrum over HALOFIT",
                       "data:image/png;base64,",
                       "z = 45 (image_001.png)",
                       "Layzer-Irvine",

@@ -1,0 +1,186 @@
+#include "host/measure/bispectrum.hpp"
+
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "host/measure/density_modes.cuh"
+#include "kernels/device/launch.cuh"
+#include "kernels/error.hpp"
+#include "kernels/mesh/modes.cuh"
+
+namespace maki {
+namespace {
+
+// The modes of one shell; the others become 0.
+struct KeepShell {
+  const Complex* from;  // null: every mode of the shell becomes 1
+  Complex* to;
+  const std::uint32_t* bin_of;  // by |n|^2 < (m/2)^2
+  const float* deconvolution;
+  int m;
+  std::uint32_t shell;
+  float scale;
+
+  struct Row {
+    int n2;
+    float factor;
+  };
+  MAKI_HD int squared(int i) const { return i <= m / 2 ? i * i : (i - m) * (i - m); }
+  MAKI_HD Row begin(int x, int y) const {
+    return {squared(x) + squared(y), scale * deconvolution[x] * deconvolution[y]};
+  }
+  MAKI_HD void at(const Row& row, int z, std::size_t i) const {
+    const int n2 = row.n2 + squared(z), limit = m / 2 * (m / 2);
+    const bool inside = n2 > 0 && n2 < limit && bin_of[n2] == shell;
+    if (!inside) {
+      to[i] = {0, 0};
+    } else if (!from) {
+      to[i] = {1, 0};
+    } else {
+      const float factor = row.factor * deconvolution[z];
+      to[i] = {factor * from[i].re, factor * from[i].im};
+    }
+  }
+};
+
+// Sums over cells of two fields: s^3, and l s^2.
+struct FieldSums {
+  double cube = 0, mixed = 0;
+};
+struct SumLine {
+  const float *field, *other;
+  FieldSums* sums;
+  std::size_t row;
+  int m;
+  MAKI_HD void operator()(std::size_t line) const {
+    FieldSums sum;
+    for (int z = 0; z < m; ++z) {
+      const std::size_t i = line * row + static_cast<std::size_t>(z);
+      const double s = field[i];
+      sum.cube += s * s * s;
+      sum.mixed += s * s * static_cast<double>(other[i]);
+    }
+    sums[line] = sum;
+  }
+};
+
+MeasurePowerOptions power_options(const BispectrumOptions& options) {
+  MeasurePowerOptions power;
+  power.cells = options.cells;
+  power.bin_width = options.width;
+  return power;
+}
+
+// The number of the last shell that lies below a third of the mesh.
+int last_shell(const BispectrumOptions& options) {
+  return static_cast<int>(std::floor(options.cells / 3.0 / options.width - 0.5));
+}
+
+void check(const BispectrumOptions& options) {
+  if (options.width >= 1 && options.long_shell >= 1 && options.long_shell <= last_shell(options)) return;
+  throw Error("cannot bin the bispectrum",
+              "shells of " + std::to_string(options.width) + " waves, the long one number " +
+                  std::to_string(options.long_shell) + " of " + std::to_string(std::max(0, last_shell(options))),
+              "use a width of at least 1, a finer mesh, and a long shell among those below a third of the mesh");
+}
+
+// Fields of single shells and their sums.
+class ShellFields {
+ public:
+  ShellFields(const Communicator& communicator, const Stream& stream, DensityModes& density,
+              const BispectrumOptions& options)
+      : communicator_(communicator), stream_(stream), density_(density), cells_(options.cells),
+        scale_(static_cast<float>(1 / density.moments().mass)) {
+    int bins = 0;
+    bin_of_.upload(stream, bin_table(power_options(options), bins));
+    deconvolution_.upload(stream, deconvolution_table(options.cells));
+    long_.resize(density.fft().size());
+    work_.resize(density.fft().size());
+  }
+
+  // Of shells 1, 2, ... `last` with the long one, of the density or, where `ones`, of triangles.
+  std::vector<FieldSums> sums(int last, int long_shell, bool ones) {
+    make(long_shell, ones, long_);
+    std::vector<FieldSums> all;
+    for (int shell = 1; shell <= last; ++shell) {
+      make(shell, ones, work_);
+      all.push_back(sum());
+    }
+    return all;
+  }
+
+ private:
+  void make(int shell, bool ones, DeviceBuffer<float>& to) {
+    const PowerModes modes = density_.modes();
+    launch_rows(stream_, "bispectrum.shell", modes.rows, modes.length, modes.stride,
+                KeepShell{ones ? nullptr : modes.mesh, reinterpret_cast<Complex*>(to.data()), bin_of_.data(),
+                          deconvolution_.data(), cells_, static_cast<std::uint32_t>(shell), scale_});
+    density_.fft().backward(stream_, to.data());
+  }
+  FieldSums sum() {
+    const PencilBox held = density_.fft().cells();
+    const auto lines =
+        static_cast<std::size_t>(held.along[0].count()) * static_cast<std::size_t>(held.along[1].count());
+    lines_.resize(lines);
+    launch(stream_, "bispectrum.sum", lines,
+           SumLine{work_.data(), long_.data(), lines_.data(), density_.fft().real_row(), cells_});
+    std::array<double, 2> all = {0, 0};
+    for (const FieldSums& line : lines_.download(stream_)) all[0] += line.cube, all[1] += line.mixed;
+    communicator_.sum(all);
+    return {all[0], all[1]};
+  }
+
+  const Communicator& communicator_;
+  const Stream& stream_;
+  DensityModes& density_;
+  int cells_;
+  float scale_;
+  DeviceBuffer<std::uint32_t> bin_of_{"bispectrum.bin_of"};
+  DeviceBuffer<float> deconvolution_{"bispectrum.deconvolution"};
+  DeviceBuffer<float> long_{"bispectrum.long"}, work_{"bispectrum.work"};
+  DeviceBuffer<FieldSums> lines_{"bispectrum.lines"};
+};
+
+// Poisson shot noise of three modes whose spectra, with shot noise of their own, are these (Matarrese, Verde & Heavens 1997,
+// MNRAS 290, 651; here with masses).
+double shot_noise_of(const std::array<double, 3>& powers, const MassMoments& m) {
+  const double second = m.square / (m.mass * m.mass), third = m.cube / (m.mass * m.mass * m.mass);
+  return second * (powers[0] + powers[1] + powers[2] - 3 * second) + third;
+}
+
+TriangleMean mean_of(double fields, double ones, double cells, double shot_noise) {
+  return {ones > 0 ? fields / ones : 0, shot_noise, ones / (cells * cells * cells)};
+}
+
+}  // namespace
+
+MeasuredBispectrum measure_bispectrum(const Communicator& communicator, const Stream& stream, const MeshParticles& mine,
+                                      const BispectrumOptions& options) {
+  check(options);
+  DensityModes density(communicator, stream, mine, power_options(options));
+  const PowerModes modes = density.modes();
+  const MassMoments moments = density.moments();
+  const PowerSums power = sum_power(communicator, stream, modes, modes.mesh, power_options(options));
+  ShellFields fields(communicator, stream, density, options);
+  const int last = last_shell(options);
+  const auto values = fields.sums(last, options.long_shell, false), ones = fields.sums(last, options.long_shell, true);
+  const double wave = 2 * std::numbers::pi, cells = options.cells;
+  const auto power_at = [&](std::size_t b) {
+    return power.power[b] / (static_cast<double>(power.modes[b]) * moments.mass * moments.mass);
+  };
+  const auto long_shell = static_cast<std::size_t>(options.long_shell);
+  MeasuredBispectrum found{{}, long_shell - 1, moments.square / (moments.mass * moments.mass)};
+  for (std::size_t b = 1; b <= static_cast<std::size_t>(last); ++b) {
+    const double p = power_at(b), l = power_at(long_shell), n = static_cast<double>(b);
+    const FieldSums &sum = values[b - 1], &count = ones[b - 1];
+    found.bins.push_back({wave * power.waves[b] / static_cast<double>(power.modes[b]), p,
+                          wave * (n - 0.5) * options.width, wave * (n + 0.5) * options.width,
+                          mean_of(sum.cube, count.cube, cells, shot_noise_of({p, p, p}, moments)),
+                          mean_of(sum.mixed, count.mixed, cells, shot_noise_of({l, p, p}, moments))});
+  }
+  return found;
+}
+
+}  // namespace maki

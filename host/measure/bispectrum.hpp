@@ -1,0 +1,49 @@
+// The bispectrum of matter by FFTs: the modes of each shell of wave numbers are transformed back alone, and the fields are
+// multiplied cell by cell, which sums over all closed triangles with one side in each shell (Scoccimarro 2000, ApJ 544, 597;
+// Scoccimarro 2015, PRD 92, 083532). The mesh is that of the power spectrum: PCS, interlaced, the cloud deconvolved.
+#pragma once
+
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+#include "kernels/device/stream.hpp"
+#include "kernels/mesh/mesh.hpp"
+
+namespace maki {
+
+struct BispectrumOptions {
+  int cells = 256;  // of the mesh along one side; even, at least 8
+  double width =
+      2;  // of a shell, fundamental waves 2 pi / side; shell b has |n| from (b - 1/2) width to (b + 1/2) width
+  int long_shell = 1;  // b of the long side (small k) of squeezed triangles
+};
+
+// Over all triples of modes that add up to zero, in any order: of a shell, or of two.
+struct TriangleMean {
+  double bispectrum = 0;  // mean of delta_1 delta_2 delta_3, side^6; shot noise is not taken off
+  double shot_noise = 0;  // what randomly placed particles with these spectra add to it, side^6
+  double triangles = 0;
+};
+
+struct BispectrumBin {
+  double k = 0;               // mean over the shell's modes, 1 / side
+  double power = 0;           // of the shell, side^3; shot noise included
+  double begin = 0, end = 0;  // of the shell, 1 / side
+  TriangleMean equilateral;   // all sides in this shell
+  TriangleMean squeezed;      // two sides in this shell, one in the long one
+};
+
+struct MeasuredBispectrum {
+  // Shells 1, 2, ... with |n| below a third of the mesh: there no triangle closes around the mesh's edge only.
+  std::vector<BispectrumBin> bins;
+  std::size_t long_bin = 0;  // which of them is the long one
+  double shot_noise = 0;     // of the power, side^3
+};
+
+// Of all ranks' particles, of which this one has n (may be 0): the same on every rank, and the same but for rounding for
+// any number of ranks. Takes three meshes of floats beside the counts. Collective. Throws Error, the same on all ranks,
+// where options make no sense or there is no mass.
+MeasuredBispectrum measure_bispectrum(const Communicator& communicator, const Stream& stream, const MeshParticles& mine,
+                                      const BispectrumOptions& options);
+
+}  // namespace maki

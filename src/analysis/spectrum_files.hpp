@@ -1,0 +1,65 @@
+// Spectra of a snapshot as text files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/measure/bispectrum.hpp"
+#include "kernels/measure/power_spectrum.hpp"
+#include "src/io/snapshot.hpp"
+
+namespace maki {
+
+// Bins of one spectrum; arrays of one length. P is the power of the density contrast as measured, shot noise included,
+// in length unit^3; K in radians per length unit.
+struct PowerTable {
+  std::vector<double> k;  // mean over the modes of the bin
+  std::vector<double> power;
+  std::vector<std::uint64_t> modes;  // Fourier modes in the bin
+  std::vector<int> folding = {};     // from how many times the box was folded; empty: 1 for all
+  // P of linear theory and HALOFIT at k; empty where unknown.
+  std::vector<double> linear = {}, nonlinear = {};
+  double shot_noise = 0;  // P of a random distribution: V sum m^2 / (sum m)^2
+  int mesh = 0;           // cells a side
+  double growth = 0;      // linear growth factor, 1 today; 0 where unknown
+  std::string length_unit = "Mpc/h";
+};
+
+// Writes the columns K, Delta2, P, ModeCount and Shot, as GADGET-4 calls them, and Linear, NonLinear, P/Linear,
+// P/NonLinear and Folding. Delta2 = K^3 P / (2 pi^2); Shot is the Delta2 of shot noise; Linear is the P of linear theory
+// and NonLinear of HALOFIT, 0 as are the ratios where they are unknown. GADGET-4's P is ours over the volume. What GADGET-4 puts into the first lines (time, bins, box, mesh, growth) stands in comments, with the
+// provenance, so that numpy.loadtxt reads the file as it is. Bins without modes are left out. Throws Error where the
+// file exists (unless `overwrite`) or cannot be written.
+void write_power_file(const std::string& path, const PowerTable& table, const SnapshotHeader& header,
+                      const Provenance& provenance, bool overwrite = false);
+
+// Two sets; units as above.
+struct CrossTable {
+  CrossPower power;
+  int mesh = 0;
+  std::string length_unit = "Mpc/h";
+};
+// The names of the sets, as the file shows them.
+struct SetNames {
+  std::string first, second;
+};
+// Writes the columns K, P1, P2, P12, R = P12 / sqrt(P1 P2), ModeCount and Folding, comments as above. Throws Error
+// likewise.
+void write_cross_power_file(const std::string& path, const CrossTable& table, const SetNames& names,
+                            const SnapshotHeader& header, const Provenance& provenance, bool overwrite = false);
+
+// Two kinds of triangles of one set; units as above, B in length unit^6.
+struct BispectrumTable {
+  MeasuredBispectrum measured;
+  // B at tree level, the mean over each shell's triangles; empty where unknown.
+  std::vector<double> equilateral_tree = {}, squeezed_tree = {};
+  int mesh = 0;
+  std::string length_unit = "Mpc/h";
+};
+// Writes the columns K and P of each shell and, of its equilateral (Eq) and its squeezed triangles (Sq), their number, the
+// mean B, shot noise and B at tree level (0: unknown), comments as above. Throws Error likewise.
+void write_bispectrum_file(const std::string& path, const BispectrumTable& table, const SnapshotHeader& header,
+                           const Provenance& provenance, bool overwrite = false);
+
+}  // namespace maki

@@ -1,0 +1,112 @@
+#include "src/cosmology/halofit.hpp"
+
+#include <boost/math/quadrature/gauss.hpp>
+#include <boost/math/tools/roots.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+namespace maki {
+namespace {
+
+constexpr double kLeastRadius = 1e-3, kMostRadius = 1e3;  // Mpc/h
+
+double cubed(double x) { return x * x * x; }
+double delta2(double k, double power) { return cubed(k) * power / (2 * std::numbers::pi * std::numbers::pi); }
+
+// sigma^2 and, of it, -d/dlnR and d/dlnR of that.
+struct Moments {
+  double sigma2 = 0, first = 0, second = 0;
+};
+
+// Integrals over x = k R. Panels of a quarter in ln x, from where Delta^2 is a power law and is added in closed form to where
+// exp(-x^2) is nil.
+class GaussianMoments {
+ public:
+  explicit GaussianMoments(const std::function<double(double)>& linear) : linear_(linear) {}
+
+  Moments at(double radius) const {
+    constexpr double begin = -16, panel = 0.25;
+    constexpr int panels = 71;
+    const double low = std::exp(begin) / radius;
+    const double slope = 3 + std::log(linear_(std::numbers::e * low) / linear_(low));
+    Moments sum{delta2(low, linear_(low)) / slope, 0, 0};
+    for (int i = 0; i < panels; ++i) add(radius, begin + i * panel, begin + (i + 1) * panel, sum);
+    return sum;
+  }
+
+ private:
+  using Rule = boost::math::quadrature::gauss<double, 10>;
+  void add(double radius, double from, double to, Moments& sum) const {
+    const double middle = (from + to) / 2, half = (to - from) / 2;
+    const auto node = [&](double offset, double weight) {
+      const double x = std::exp(middle + half * offset), x2 = x * x, k = x / radius;
+      const double share = half * weight * delta2(k, linear_(k)) * std::exp(-x2);
+      sum.sigma2 += share;
+      sum.first += 2 * x2 * share;
+      sum.second += 4 * x2 * (1 - x2) * share;
+    };
+    for (std::size_t i = 0; i < Rule::abscissa().size(); ++i) {
+      node(Rule::abscissa()[i], Rule::weights()[i]);
+      node(-Rule::abscissa()[i], Rule::weights()[i]);
+    }
+  }
+
+  const std::function<double(double)>& linear_;
+};
+
+}  // namespace
+
+std::optional<NonlinearScale> nonlinear_scale(const std::function<double(double)>& linear, double least, double most) {
+  const GaussianMoments moments(linear);
+  const auto excess = [&](double log_radius) { return std::log(moments.at(std::exp(log_radius)).sigma2); };
+  const double low = std::log(least), high = std::log(most), at_low = excess(low), at_high = excess(high);
+  if (!(at_low > 0 && at_high < 0)) return {};
+  std::uintmax_t steps = 100;
+  const auto bracket = boost::math::tools::toms748_solve(excess, low, high, at_low, at_high,
+                                                         boost::math::tools::eps_tolerance<double>(40), steps);
+  const double radius = std::exp((bracket.first + bracket.second) / 2);
+  const Moments m = moments.at(radius);
+  const double fall = m.first / m.sigma2;  // -dln sigma^2/dlnR
+  return NonlinearScale{radius, fall - 3, fall * fall + m.second / m.sigma2};
+}
+
+HalofitPower::HalofitPower(const PowerSpectrum& power, const Cosmology& cosmology, double scale_factor) {
+  const double growth = cosmology.growth(scale_factor).d1;
+  linear_ = [power, growth](double k) { return growth * growth * power(k); };
+  const double unit = length_unit_in_mpc_h(cosmology.units(), cosmology.parameters().hubble);
+  scale_ = nonlinear_scale(linear_, kLeastRadius / unit, kMostRadius / unit);
+  if (scale_) fit_ = coefficients(*scale_, cosmology.omega_matter(scale_factor));
+}
+
+HalofitPower::Coefficients HalofitPower::coefficients(const NonlinearScale& scale, double omega_matter) {
+  const double n = scale.slope, c = scale.curvature, n2 = n * n, n3 = n2 * n, n4 = n2 * n2;
+  Coefficients fit;
+  fit.a = std::pow(10, 1.5222 + 2.8553 * n + 2.3706 * n2 + 0.9903 * n3 + 0.2250 * n4 - 0.6038 * c);  // eq. A6
+  fit.b = std::pow(10, -0.5642 + 0.5864 * n + 0.5716 * n2 - 1.5474 * c);                             // eq. A7
+  fit.c = std::pow(10, 0.3698 + 2.0404 * n + 0.8161 * n2 + 0.5869 * c);                              // eq. A8
+  fit.gamma = 0.1971 - 0.0843 * n + 0.8460 * c;                                                      // eq. A9
+  fit.alpha = std::abs(6.0835 + 1.3373 * n - 0.1959 * n2 - 5.5274 * c);                              // eq. A10
+  fit.beta = 2.0379 - 0.7354 * n + 0.3157 * n2 + 1.2490 * n3 + 0.3980 * n4 - 0.1682 * c;             // eq. A11
+  fit.nu = std::pow(10, 5.2105 + 3.6902 * n);                                                        // eq. A13
+  fit.f1 = std::pow(omega_matter, -0.0307);                                                          // eq. A14
+  fit.f2 = std::pow(omega_matter, -0.0585);
+  fit.f3 = std::pow(omega_matter, 0.0743);
+  return fit;
+}
+
+double HalofitPower::operator()(double k) const {
+  const double linear = linear_(k);
+  if (!scale_) return linear;
+  const double y = k * scale_->radius, d = delta2(k, linear);
+  const Coefficients& f = fit_;
+  const double two_halo = d * std::pow(1 + d, f.beta) / (1 + f.alpha * d) * std::exp(-y / 4 - y * y / 8);  // eq. A2
+  const double one_halo = f.a * std::pow(y, 3 * f.f1) /
+                          (1 + f.b * std::pow(y, f.f2) + std::pow(f.c * f.f3 * y, 3 - f.gamma)) /
+                          (1 + f.nu / (y * y));  // eq. A3
+  return (two_halo + one_halo) / delta2(k, 1);
+}
+
+}  // namespace maki
