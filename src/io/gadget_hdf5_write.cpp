@@ -114,7 +114,7 @@ namespace {
 // Numbers in the file have the byte order of those in memory.
 static_assert(std::endian::native == std::endian::little);
 
-void write_header(hid_t file, const Part& part) {
+void write_header(hid_t file, const Part& part, const std::vector<HeaderNumbers>& more) {
   H5Id group = create_group(file, "Header");
   const std::uint64_t this_file[kTypes] = {0, part.rows(), 0, 0, 0, 0};
   const std::uint64_t total = part.total;
@@ -133,6 +133,8 @@ void write_header(hid_t file, const Part& part) {
                            "Flag_Entropy_ICs"}) {  // GADGET-2 and 3 require these
     write_attribute<std::int32_t>(group, flag, 0);
   }
+  for (const HeaderNumbers& one : more)
+    write_attribute(group, one.name, one.values.data(), one.values.size() == 1 ? 0 : one.values.size());
 }
 
 // One dataset of /PartType1, and this rank's rows of it.
@@ -205,14 +207,14 @@ struct Output {
 
 // Creates groups, attributes and empty datasets: all but the numbers of particles.
 Output create_file(const FileName& name, const Part& part, const Provenance& provenance,
-                   const std::vector<Dataset>& datasets, int deflate) {
+                   const std::vector<Dataset>& datasets, const WriteOptions& options) {
   Output output;
   output.file = create_hdf5(name.temporary);
-  write_header(output.file, part);
+  write_header(output.file, part, options.header);
   write_metadata(output.file, part.header, provenance);
   H5Id group = create_group(output.file, "PartType1");
   for (const Dataset& d : datasets) {
-    output.datasets.push_back(create_dataset(group, d.name, d.type, part.rows(), d.source.columns, deflate));
+    output.datasets.push_back(create_dataset(group, d.name, d.type, part.rows(), d.source.columns, options.deflate));
     write_scaling(output.datasets.back(), d.scaling, part.header.units);
     if (d.newton != 0) write_attribute(output.datasets.back(), "G", d.newton);
   }
@@ -242,7 +244,7 @@ void write_hdf5_file(const FileName& name, const Part& part, const Provenance& p
   Output output;  // of rank 0
   try {
     root_succeeds(part.ranks, [&] {
-      output = create_file(name, part, provenance, datasets, options.deflate);
+      output = create_file(name, part, provenance, datasets, options);
       if (options.deflate > 0) return;
       for (std::size_t i = 0; i < datasets.size(); ++i) addresses[i] = dataset_address(output.datasets[i]);
       close_file(output, name);

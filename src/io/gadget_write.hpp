@@ -31,6 +31,7 @@ struct Part {
   double length_factor = 1, mass_factor = 1, velocity_factor = 1;
   double equal_mass = 0;  // file units; 0 where masses differ
   bool wide_ids = false;
+  bool wraps = true;  // coordinates belong into the box
 
   std::uint64_t rows() const { return begins.back(); }
   std::uint64_t begin() const { return begins[static_cast<std::size_t>(ranks.rank())]; }
@@ -42,7 +43,7 @@ struct Part {
 template <class T>
 T coordinate(const Part& part, std::size_t i, std::size_t axis) {
   const T x = static_cast<T>(part.snapshot.positions[part.first + i][axis] * part.length_factor);
-  return part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
+  return part.wraps && part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
 }
 template <class T>
 T velocity(const Part& part, std::size_t i, std::size_t axis) {

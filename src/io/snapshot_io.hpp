@@ -37,6 +37,12 @@ struct ExtraDataset {
 ExtraDataset acceleration_dataset(const std::vector<std::array<double, 3>>& acceleration, const SnapshotHeader& header);
 ExtraDataset potential_dataset(const std::vector<double>& potential, const SnapshotHeader& header);
 
+// Numbers in the header of an HDF5 file, beside those of every snapshot.
+struct HeaderNumbers {
+  std::string name;
+  std::vector<double> values;  // one is written as a scalar
+};
+
 struct WriteOptions {
   SnapshotFormat format = SnapshotFormat::kGadgetHdf5;
   int files = 1;                   // more than one: name.0.hdf5, name.1.hdf5, ... or name.0, name.1, ...
@@ -45,6 +51,8 @@ struct WriteOptions {
   int id_bits = 0;                 // 32, 64, or 0: 32 where all fit
   bool big_endian = false;         // binary types
   bool overwrite = false;
+  bool replicas = false;  // coordinates may lie outside of the box, and stay there
+  std::vector<HeaderNumbers> header = {};
 };
 
 // Who writes a snapshot: the ranks of this site, and all sites where there are several.

@@ -74,6 +74,7 @@ Part whole_set(const Snapshot& s, const WriteOptions& options, const SnapshotWri
   Part part{.snapshot = s, .ranks = ranks, .begins = {0}, .header = s.header};
   for (const Common& one : of_ranks) part.begins.push_back(part.begins.back() + one.n);
   part.total = whole.n;
+  part.wraps = !options.replicas;
   part.files = sites ? sites->count() : options.files;
   SnapshotHeader& header = part.header;
   if (header.comoving) {
