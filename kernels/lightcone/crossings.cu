@@ -180,19 +180,40 @@ std::size_t batch_of(const LightSphere& sphere, std::size_t columns) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(columns) / (1 + 4 * volume)));
 }
 
-// Where an image of the box lies, as a ball about its middle.
-struct BoxBall {
-  double middle[3], distance, radius;
+// An image of the box from the observer, wider by what particles move in a drift: its middle, and distances of its
+// points.
+struct BoxImage {
+  double middle[3], nearest, farthest;
 };
 
-bool may_be_met(const BoxBall& box, const LightSphere& sphere, const FieldOfView& view) {
-  const double before = radius_of(sphere.before), after = radius_of(sphere.after);
-  if (box.distance - box.radius > 2 * before - after || box.distance + box.radius < after) return false;
-  if (view.cos_angle <= -1 || box.distance <= box.radius) return true;
+BoxImage box_image(const LightSphere& sphere, const std::array<int, 3>& image, double wider) {
+  BoxImage box{{}, 0, 0};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    box.middle[axis] = image[axis] + 0.5 - radius_of(sphere.observer[axis]);
+    const double from_middle = std::fabs(box.middle[axis]), half = 0.5 + wider;
+    box.nearest += std::pow(std::max(0.0, from_middle - half), 2);
+    box.farthest += std::pow(from_middle + half, 2);
+  }
+  box.nearest = std::sqrt(box.nearest);
+  box.farthest = std::sqrt(box.farthest);
+  return box;
+}
+
+// By the ball about the box.
+bool may_be_seen(const BoxImage& box, double radius, const FieldOfView& view) {
+  const double distance = std::hypot(box.middle[0], box.middle[1], box.middle[2]);
+  if (view.cos_angle <= -1 || distance <= radius) return true;
   const double along =
-      (box.middle[0] * view.axis[0] + box.middle[1] * view.axis[1] + box.middle[2] * view.axis[2]) / box.distance;
-  const double angle = std::acos(std::clamp(along, -1.0, 1.0)) - std::asin(box.radius / box.distance);
+      (box.middle[0] * view.axis[0] + box.middle[1] * view.axis[1] + box.middle[2] * view.axis[2]) / distance;
+  const double angle = std::acos(std::clamp(along, -1.0, 1.0)) - std::asin(radius / distance);
   return angle <= std::acos(view.cos_angle) + 1e-9;
+}
+
+bool may_be_met(const LightSphere& sphere, const std::array<int, 3>& image, const FieldOfView& view) {
+  const double before = radius_of(sphere.before), after = radius_of(sphere.after), wider = before - after + 1e-6;
+  const BoxImage box = box_image(sphere, image, wider);
+  return box.nearest <= before + wider && box.farthest >= after &&
+         may_be_seen(box, std::sqrt(3.0) * (0.5 + wider), view);
 }
 
 }  // namespace
@@ -215,18 +236,13 @@ bool FieldOfView::holds(double x, double y, double z) const {
 }
 
 std::vector<ImageColumn> image_columns(const LightSphere& sphere, const FieldOfView& view) {
-  const double thickness = radius_of(sphere.before - sphere.after), radius = std::sqrt(0.75) + thickness + 1e-6;
-  const int reach = static_cast<int>(std::ceil(radius_of(sphere.before) + 2 * radius)) + 1;
+  const int reach = static_cast<int>(std::ceil(radius_of(2 * sphere.before - sphere.after))) + 2;
   std::vector<ImageColumn> columns;
   for (int x = -reach; x <= reach; ++x) {
     for (int y = -reach; y <= reach; ++y) {
       ImageColumn column{x, y, 0, -1};
       for (int z = -reach; z <= reach; ++z) {
-        const int image[3] = {x, y, z};
-        BoxBall box{{}, 0, radius};
-        for (int axis = 0; axis < 3; ++axis) box.middle[axis] = image[axis] + 0.5 - radius_of(sphere.observer[axis]);
-        box.distance = std::hypot(box.middle[0], box.middle[1], box.middle[2]);
-        if (!may_be_met(box, sphere, view)) continue;
+        if (!may_be_met(sphere, {x, y, z}, view)) continue;
         if (column.last < column.first) column.first = z;
         column.last = z;
       }

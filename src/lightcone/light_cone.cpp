@@ -37,7 +37,9 @@ double most_in_a_pixel(std::uint64_t particles, double side, double distance) {
 struct LightCone::Moments {
   double factor;  // of the drift
   LightSphere sphere;
-  DriftCubic time;  // timeline
+  DriftCubic time;           // timeline
+  double side;               // of the box, length units
+  double nearest, farthest;  // distances at which images are met, length units
 };
 
 LightCone::LightCone(const LightConeOptions& options, std::size_t observer, const Place& place,
@@ -101,7 +103,7 @@ void LightCone::cut_back() {
     if (step > *resumed_at_) remove_cone_state(place_.folder, step);
 }
 
-// All ranks had the same maps open, and rank 0 was among them.
+// The pixels may have been shared out over other ranks.
 void LightCone::refill_maps() {
   std::vector<std::uint64_t> shells(options_.shells.count());
   for (const ConeState& state : old_)
@@ -155,7 +157,7 @@ std::vector<std::string> LightCone::drifted(const Drift& drift, const Timeline& 
 std::vector<std::string> LightCone::meet(const Drift& drift, const Timeline& timeline, const Radii& radii) {
   const Moments moments = moments_of(drift, timeline, radii);
   PixelsByShell pixels;
-  all_succeed(place_.ranks, [&] { pixels = collect(drift, moments, radii); });
+  all_succeed(place_.ranks, [&] { pixels = collect(drift, moments); });
   if (options_.nside > 0) add_to_maps(radii, pixels);
   std::vector<std::string> files;
   const std::vector<double>& edges = options_.shells.distances;
@@ -171,7 +173,8 @@ LightCone::Moments LightCone::moments_of(const Drift& drift, const Timeline& tim
   const DriftNodes nodes = nodes_of(drift);
   std::array<double, 4> distances;
   for (std::size_t i = 0; i < 4; ++i) distances[i] = light_distance(timeline, nodes.times[i]) / side;
-  Moments moments{drift.since(drift.begin), {}, cubic_through(nodes.parts, nodes.times)};
+  Moments moments{drift.since(drift.begin),         {}, cubic_through(nodes.parts, nodes.times), side, radii.after,
+                  std::nextafter(radii.before, 0.0)};
   moments.sphere.before = fine_units(radii.before / side);
   moments.sphere.after = fine_units(radii.after / side);
   moments.sphere.radius = cubic_through(nodes.parts, distances);
@@ -180,32 +183,48 @@ LightCone::Moments LightCone::moments_of(const Drift& drift, const Timeline& tim
   return moments;
 }
 
-LightCone::PixelsByShell LightCone::collect(const Drift& drift, const Moments& moments, const Radii& radii) const {
+LightCone::PixelsByShell LightCone::collect(const Drift& drift, const Moments& moments) const {
   PixelsByShell pixels;
+  const auto take = [&](const std::vector<Crossing>& crossings) { keep(crossings, moments, pixels); };
   find_crossings(drift.stream, drift.particles, moments.factor, moments.sphere,
-                 image_columns(moments.sphere, observer_.view),
-                 [&](const std::vector<Crossing>& crossings) { keep(crossings, drift, moments, radii, pixels); });
+                 image_columns(moments.sphere, observer_.view), take);
   return pixels;
 }
 
-void LightCone::keep(const std::vector<Crossing>& crossings, const Drift& drift, const Moments& moments,
-                     const Radii& radii, PixelsByShell& pixels) const {
-  const double side = drift.frame.side, last = std::nextafter(radii.before, 0.0);
+// A crossing as it goes into a shell; shell -1: into none.
+struct LightCone::Placed {
+  int shell = -1;
+  std::uint64_t pixel = 0;
+  ShellParticle particle{};
+};
+
+LightCone::Placed LightCone::place(const Crossing& met, const Moments& moments) const {
+  if (!observer_.view.holds(met.x, met.y, met.z)) return {};
+  Placed placed;
+  const double side = moments.side, a = std::exp(moments.time(met.part));
+  const auto over_a = static_cast<float>(1 / a);
+  placed.particle = {{side * met.x, side * met.y, side * met.z},
+                     {met.px * over_a, met.py * over_a, met.pz * over_a},
+                     met.mass,
+                     met.id,
+                     a};
+  const auto& [x, y, z] = placed.particle.position;
+  placed.shell = options_.shells.shell_of(std::clamp(std::hypot(x, y, z), moments.nearest, moments.farthest));
+  if (options_.nside > 0 && placed.shell >= 0) placed.pixel = sky_pixel(options_.nside, placed.particle.position);
+  return placed;
+}
+
+void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& moments, PixelsByShell& pixels) const {
+  std::vector<Placed> all(crossings.size());
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = place(crossings[i], moments);
   std::map<std::size_t, std::vector<ShellParticle>> particles;
-  for (const Crossing& met : crossings) {
-    if (!observer_.view.holds(met.x, met.y, met.z)) continue;
-    const std::array<double, 3> place = {side * met.x, side * met.y, side * met.z};
-    const double distance = std::clamp(std::hypot(place[0], place[1], place[2]), radii.after, last);
-    const int shell = options_.shells.shell_of(distance);
-    if (shell < 0) continue;
-    const auto k = static_cast<std::size_t>(shell);
+  for (const Placed& one : all) {
+    if (one.shell < 0) continue;
+    const auto k = static_cast<std::size_t>(one.shell);
     if (options_.nside > 0)
-      pixels[k].push_back(
-          {sky_pixel(options_.nside, place), static_cast<std::uint64_t>(std::llround(met.mass / quantum_))});
-    if (!options_.particles) continue;
-    const double a = std::exp(moments.time(met.part));
-    const auto over_a = static_cast<float>(1 / a);
-    particles[k].push_back({place, {met.px * over_a, met.py * over_a, met.pz * over_a}, met.mass, met.id, a});
+      pixels[k].push_back({one.pixel, static_cast<std::uint64_t>(std::llround(one.particle.mass / quantum_))});
+    if (options_.particles) particles[k].push_back(one.particle);
   }
   for (const auto& [k, found] : particles) spool::append(path(spool::name_of(k, place_.ranks.rank())), found);
 }
@@ -257,7 +276,7 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
     for (const auto& [name, bytes] : now.spools) spool::sync(path(name));
   });
   write_cone_state(place_.folder, step, now, place_.ranks);
-  std::uint64_t oldest = step;
+  std::uint64_t oldest = remembered_.empty() ? step : std::min(step, remembered_.begin()->first);
   root_succeeds(place_.ranks, [&] {
     for (const std::uint64_t other : cone_state_steps(place_.folder)) {
       if (other != step && !is_kept(other))
@@ -267,6 +286,11 @@ void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)
     }
   });
   place_.ranks.broadcast(&oldest, sizeof oldest, 0);
+  all_succeed(place_.ranks, [&] { remove_spools(oldest); });
+}
+
+// Of shells whose files no run that goes on from `oldest` or later will write again.
+void LightCone::remove_spools(std::uint64_t oldest) {
   for (const std::string& name : own_spools()) {
     const auto shell = written_.find(static_cast<std::size_t>(spool::shell_of(name)));
     if (shell != written_.end() && shell->second <= oldest) spool::cut(path(name), 0);

@@ -44,6 +44,7 @@ class LightCone {
     double before, after;  // length units
   };
   struct Moments;
+  struct Placed;
   using PixelsByShell = std::map<std::size_t, std::vector<PixelCount>>;
   std::string path(const std::string& name) const;
   std::vector<std::string> own_spools() const;
@@ -52,12 +53,13 @@ class LightCone {
   void refill_maps();
   std::vector<std::string> meet(const Drift& drift, const Timeline& timeline, const Radii& radii);
   Moments moments_of(const Drift& drift, const Timeline& timeline, const Radii& radii) const;
-  PixelsByShell collect(const Drift& drift, const Moments& moments, const Radii& radii) const;
-  void keep(const std::vector<Crossing>& crossings, const Drift& drift, const Moments& moments, const Radii& radii,
-            PixelsByShell& pixels) const;
+  PixelsByShell collect(const Drift& drift, const Moments& moments) const;
+  Placed place(const Crossing& met, const Moments& moments) const;
+  void keep(const std::vector<Crossing>& crossings, const Moments& moments, PixelsByShell& pixels) const;
   void add_to_maps(const Radii& radii, const PixelsByShell& pixels);
   std::vector<std::string> write_files(std::size_t shell, const Drift& drift);
   ConeState state() const;
+  void remove_spools(std::uint64_t oldest);
 
   LightConeOptions options_;
   ConeObserver observer_;

@@ -72,8 +72,8 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
 // Bytes of all sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp); 0 at one site.
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic);
 
-// The files of a run with a power spectrum, a picture and a catalogue of groups beside each snapshot, and with light cones. Over
-// ranks one on each.
+// The files of a run with a power spectrum, a picture and a catalogue of groups beside each snapshot, and with light
+// cones. Over ranks one on each.
 class RunProducts : public RunFiles {
  public:
   RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,

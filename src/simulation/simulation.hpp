@@ -53,7 +53,8 @@ struct OutputState {
   Snapshot snapshot() const;
 };
 
-// A drift that has been made. Particles are this rank's, with the positions of its end and the momenta by which they drifted.
+// A drift that has been made. Particles are this rank's, with the positions of its end and the momenta by which they
+// drifted.
 struct Drift {
   std::uint64_t step;
   double begin, end;  // timeline

@@ -39,6 +39,13 @@ std::string bytes_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Runs one of the scripts in tests/src/lightcone by python3, or what the environment variable MAKI_PYTHON names.
+Result with_python(const std::string& script, const std::string& argument) {
+  const char* interpreter = std::getenv("MAKI_PYTHON");
+  return call_shell(std::string(interpreter ? interpreter : "python3") + " " + source_directory() +
+                    "/tests/src/lightcone/" + script + " " + argument);
+}
+
 // Both observers, both shells.
 void expect_same_cones(const std::string& a, const std::string& b) {
   for (const std::string cone : {"/lightcone_00", "/lightcone_01"}) {
@@ -143,11 +150,44 @@ TEST_F(LightConeOfARun, OpensInHealpy) {
                  " lightcone.opening_angle=180 lightcone.nside=32 run.output_directory=" + path("sky"))
                 .code,
             0);
-  const char* interpreter = std::getenv("MAKI_PYTHON");
-  const Result opened = call_shell(std::string(interpreter ? interpreter : "python3") + " " + source_directory() +
-                                   "/tests/src/lightcone/open_with_healpy.py " + path("sky/lightcone_00"));
+  const Result opened = with_python("open_with_healpy.py", path("sky/lightcone_00"));
   if (opened.code == 77 || opened.code == 127) GTEST_SKIP() << opened.output;
   EXPECT_EQ(opened.code, 0) << opened.output;
+}
+
+// The sky of eight observers against Limber's approximation with the run's own P(k), within 3 %
+// (tests/src/lightcone/limber.py).
+constexpr const char* kLinearUniverse = R"(
+[run]
+preset = "fast"
+progress = "none"
+[box]
+size = "1200 Mpc/h"
+[initial]
+redshift = 9
+particles_per_side = 128
+fixed_amplitudes = true
+[output]
+redshifts = [0.4, 0.3, 0.2]
+image = false
+[time]
+end_redshift = 0.1
+[lightcone]
+observers = [0, 0, 0, 600, 0, 0, 0, 600, 0, 0, 0, 600, 600, 600, 0, 600, 0, 600, 0, 600, 600, 600, 600, 600]
+edges = [0.1, 0.4]
+write_particles = false
+nside = 256
+)";
+
+using FullLightCone = Program;
+
+TEST_F(FullLightCone, HasLimbersSpectrum) {
+  const Result run = call("run " + write("sky.toml", kLinearUniverse) + " run.output_directory=" + path("sky"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  const Result compared = with_python("limber.py", path("sky"));
+  if (compared.code == 77 || compared.code == 127) GTEST_SKIP() << compared.output;
+  EXPECT_EQ(compared.code, 0) << compared.output;
+  std::printf("%s", compared.output.c_str());
 }
 
 }  // namespace
