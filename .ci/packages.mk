@@ -1,7 +1,7 @@
 # MPI, libraries and tools: searched once by .ci/find_packages, which says how, and remembered in $(OBJ)/packages.mk until one
 # of these changes.
 FOUND   := $(OBJ)/packages.mk
-NAMED   := $(foreach n,FFTW HDF5 PNG ZLIB FMT OPENSSL XXHASH ZSTD GTEST THRUST TOMLPLUSPLUS CLI11 BOOST RANDOM123 MPI,$n_HOME) MPICC CXX
+NAMED   := $(foreach n,FFTW HDF5 PNG ZLIB FMT OPENSSL XXHASH ZSTD CFITSIO CHEALPIX GTEST THRUST TOMLPLUSPLUS CLI11 BOOST RANDOM123 MPI,$n_HOME) MPICC CXX
 TOOLS   := $(if $(filter bundle bundle-check,$(MAKECMDGOALS)),patchelf)
 ASKED   := $(strip $(foreach n,$(NAMED) PKG_CONFIG_PATH CPATH LIBRARY_PATH,$(if $($n),$n=$($n))) $(TOOLS) $(firstword $(shell cksum < .ci/find_packages)) \
                    $(if $(MPI_HOME)$(MPICC),,$(shell command -v mpicc 2>/dev/null)))

@@ -6,6 +6,7 @@
 #include "kernels/device/algorithms.hpp"
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
+#include "kernels/particles/fine.hpp"
 #include "kernels/particles/fraction.hpp"
 #include "kernels/particles/types.hpp"
 
@@ -14,10 +15,6 @@ namespace maki {
 namespace {
 
 constexpr std::uint64_t kHalfSide = std::uint64_t{1} << 47;
-
-MAKI_HD std::uint64_t join(std::uint32_t coordinate, std::uint16_t remainder) {
-  return (static_cast<std::uint64_t>(coordinate) << 16) | remainder;
-}
 
 MAKI_HD void split(std::uint64_t fine, std::uint32_t& coordinate, std::uint16_t& remainder) {
   coordinate = coordinate_of(fine);

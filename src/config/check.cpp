@@ -173,7 +173,9 @@ void check_numbers(const Config& config, const UnitSystem& units, const Snapshot
     check_opening(config);
     return check_times(config, units, file != nullptr ? file->time : 0);
   }
-  check_redshifts(config, file != nullptr ? file->redshift : config.initial.redshift, file != nullptr);
+  const double start = file != nullptr ? file->redshift : config.initial.redshift;
+  check_redshifts(config, start, file != nullptr);
+  check_light_cones(config, units, start);
   check_mesh(config.gravity, softening, side);
   const auto& cosmology = config.cosmology;
   if (*cosmology.omega_baryon > *cosmology.omega0) {

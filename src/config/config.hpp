@@ -180,6 +180,17 @@ struct Config {
     bool operator==(const Output&) const = default;
   } output;
 
+  struct LightCone {
+    std::vector<double> observers;
+    std::vector<double> directions;
+    double opening_angle = 180;
+    std::vector<double> edges;
+    std::int64_t shells = 1;
+    bool write_particles = true;
+    std::int64_t nside = 0;
+    bool operator==(const LightCone&) const = default;
+  } lightcone;
+
   struct Sites {
     std::vector<std::string> ring;
     std::string key;

@@ -247,6 +247,24 @@ struct Table {
         .means("report.html at the end of the run: what it did, on one page (maki report writes it at any time)");
   }
 
+  void lightcone() {
+    KEY(lightcone.observers).range(-1e30, 1e30).only(RunKind::kCosmology)
+        .means("past light cones: three numbers for each observer, a place in the box in Mpc/h or the run's unit of length "
+               "(docs/lightcones.md); none: no light cones");
+    KEY(lightcone.directions).range(-1e30, 1e30).only(RunKind::kCosmology)
+        .means("three numbers for each observer, or three for all: the middle of what is seen; none: z");
+    KEY(lightcone.opening_angle).above(0).range(0, 180).only(RunKind::kCosmology)
+        .means("from the middle to the edge of what is seen, degrees; 180: the whole sky");
+    KEY(lightcone.edges).range(0, 1000).only(RunKind::kCosmology)
+        .means("redshifts of the edges of shells, ascending, within those of the run: two or more");
+    KEY(lightcone.shells).range(1, 10000).only(RunKind::kCosmology)
+        .means("shells of equal comoving thickness between two neighbouring edges");
+    KEY(lightcone.write_particles).only(RunKind::kCosmology)
+        .means("write the particles of each shell: positions, velocities, IDs, scale factors");
+    KEY(lightcone.nside).range(0, 8192).only(RunKind::kCosmology)
+        .means("a HEALPix map of each shell's mass with this NSIDE, a power of two, as FITS; 0: none");
+  }
+
   void sites() {
     KEY(sites.ring).means("one simulation over several sites: their names, in the order of their slabs in x");
     KEY(sites.key).hide().means("key file (maki wan keygen) of all links that have none of their own (sites.NAME.key)");
@@ -307,7 +325,7 @@ const std::vector<Key>& config_keys() {
   static const std::vector<Key> keys = [] {
     Table table;
     table.run(), table.units(), table.box(), table.cosmology(), table.initial();
-    table.gravity(), table.time(), table.output(), table.sites();
+    table.gravity(), table.time(), table.output(), table.lightcone(), table.sites();
     return table.keys;
   }();
   return keys;

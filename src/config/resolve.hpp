@@ -37,6 +37,9 @@ double number_of(const Quantity& quantity, const char* key, const Config& config
 // output.image_centre in the run's units of length.
 std::array<double, 3> image_centre(const Config& config, const UnitSystem& units);
 
+// lightcone.observers in the run's units of length.
+std::vector<std::array<double, 3>> light_cone_observers(const Config& config, const UnitSystem& units);
+
 // What the table of keys cannot see: numbers that are right one by one and wrong together.
 
 // Run kind, initial conditions and what they need. No particles yet.
@@ -45,6 +48,9 @@ void check_kinds(const Config& config);
 // A resolved configuration: softening against box, mesh and split; output lists and end against the start, which is
 // that of `file` where there is one. Throws Error with the numbers.
 void check_numbers(const Config& config, const UnitSystem& units, const SnapshotHeader* file);
+
+// Light cones of a run that starts at redshift `start`. Throws Error.
+void check_light_cones(const Config& config, const UnitSystem& units, double start);
 
 // Fixed-point coordinates: a softening below 256 units of the last bit is refused. Lengths in one unit.
 void check_resolution(double softening, double side);

@@ -44,6 +44,8 @@ struct Part {
   double equal_mass = 0;  // file units; 0 where masses differ
   bool wide_ids = false;
   std::optional<int> decimals = {};  // of coordinates with fixed point
+  bool wraps = true;  // coordinates belong into the box
+  std::vector<HeaderNumbers> header_numbers = {};  // beside those of every header
 
   std::uint64_t rows() const { return begins.back(); }
   std::uint64_t begin() const { return begins[static_cast<std::size_t>(ranks.rank())]; }
@@ -57,7 +59,7 @@ struct Part {
 template <class T>
 T coordinate(const Part& part, std::size_t i, std::size_t axis) {
   const T x = static_cast<T>(part.particles.position(part.at(i), axis) * part.length_factor);
-  return part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
+  return part.wraps && part.header.comoving && x >= static_cast<T>(part.header.box_size) ? T(0) : x;
 }
 template <class T>
 T velocity(const Part& part, std::size_t i, std::size_t axis) {

@@ -129,6 +129,8 @@ Part gadget::whole_set(const ParticleSource& particles, std::shared_ptr<const st
   if (sites) whole = together(of_all(whole, *sites));
   for (const Common& one : of_ranks) part.begins.push_back(part.begins.back() + one.n);
   part.total = whole.n;
+  part.wraps = !options.replicas;
+  part.header_numbers = options.header;
   part.files = sites ? sites->count() : options.files;
   part.number = sites ? sites->me() : 0;
   part.selection = options.selection;

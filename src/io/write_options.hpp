@@ -33,6 +33,12 @@ struct ParticleSelection {
   bool is_whole() const { return fraction >= 1 && !in_groups; }
 };
 
+// Numbers in the header of an HDF5 file, beside those of every snapshot.
+struct HeaderNumbers {
+  std::string name;
+  std::vector<double> values;  // one is written as a scalar
+};
+
 struct WriteOptions {
   SnapshotFormat format = SnapshotFormat::kGadgetHdf5;
   int files = 1;  // more than one: name.0.hdf5, name.1.hdf5, ... or name.0, name.1, ...
@@ -46,6 +52,8 @@ struct WriteOptions {
   int id_bits = 0;                                 // 32, 64, or 0: 32 where all fit
   bool big_endian = false;                         // binary types
   bool overwrite = false;
+  bool replicas = false;  // coordinates may lie outside of the box, and stay there
+  std::vector<HeaderNumbers> header = {};
 
   bool has(const char* field) const { return std::find(fields.begin(), fields.end(), field) != fields.end(); }
 };

@@ -254,7 +254,8 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
     picture = 8 * pixels * pixels + ((periodic ? 0 : 16) + (film ? kFilmBytes : 0)) * static_cast<double>(particles);
   }
   const double groups = config.output.groups ? kGroupDeviceBytes * static_cast<double>(particles) : 0;
-  return std::max({power, picture, groups}) + gathered_bytes(config, particles, periodic);
+  const double cones = config.lightcone.observers.empty() ? 0 : kCrossingBytes * static_cast<double>(particles);
+  return std::max({power, picture, groups, cones}) + gathered_bytes(config, particles, periodic);
 }
 
 RunProducts::RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
@@ -283,6 +284,7 @@ RunProducts::RunProducts(const RunFileOptions& options, const Provenance& proven
   if (!output.image_centre.empty()) picture_.centre = image_centre(run.config, run.units);
   picture_.low = output.image_low.value_or(0);
   picture_.high = output.image_high.value_or(0);
+  if (!run.config.lightcone.observers.empty()) begin_cones(run, options);
 }
 
 void RunProducts::output(const OutputState& state) {

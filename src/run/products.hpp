@@ -11,6 +11,7 @@
 #include "src/analysis/spectrum_files.hpp"
 #include "src/groups/catalogue.hpp"
 #include "src/run/linear_theory.hpp"
+#include "src/lightcone/light_cone.hpp"
 #include "src/run/setup.hpp"
 #include "src/simulation/run_files.hpp"
 #include "wan/sites/sites.hpp"
@@ -87,17 +88,21 @@ double product_bytes(const Config& config, std::uint64_t particles, bool periodi
 // Bytes of all sites' particles at one of them, for spectra and pictures (wan/sites/gathered_set.hpp); 0 at one site.
 double gathered_bytes(const Config& config, std::uint64_t particles, bool periodic);
 
-// The files of a run with a power spectrum, a picture and a catalogue of groups beside each snapshot. Over ranks one on each.
+// The files of a run with a power spectrum, a picture and a catalogue of groups beside each snapshot, and with light
+// cones. Over ranks one on each.
 class RunProducts : public RunFiles {
  public:
   RunProducts(const RunFileOptions& options, const Provenance& provenance, const Prepared& run,
               const RunPlace& place = {});
   void output(const OutputState& state) override;
   void film(const OutputState& state) override;
+  void drifted(const Drift& drift) override;
+  void restart(const std::shared_ptr<const KeptState>& kept) override;
   // Writes report.html where output.report asks for it, after finish(). A page that cannot be written leads to a message.
   void report();
 
  private:
+  void begin_cones(const Prepared& run, const RunFileOptions& options);
   void write_products(const DeviceSet& set, int index);
   GroupCatalogue groups_of(const OutputState& state);
   GroupCatalogue write_groups(const OutputState& state);
@@ -113,6 +118,8 @@ class RunProducts : public RunFiles {
   bool groups_;
   bool groups_alone_;  // in snapshots
   bool reports_;
+  std::optional<Timeline> timeline_;  // where there are light cones
+  std::vector<LightCone> cones_;
   std::optional<Config> spectrum_;  // of the initial conditions, where the run made them
 };
 

@@ -23,7 +23,7 @@ namespace {
 void check_unchanged(const Config& before, const Config& now) {
   for (const Key& key : config_keys()) {
     const bool fixed = key.section == "units" || key.section == "box" || key.section == "cosmology" ||
-                       key.section == "initial" || key.path() == "run.kind";
+                       key.section == "initial" || key.section == "lightcone" || key.path() == "run.kind";
     if (!fixed || key.get(before) == key.get(now)) continue;
     throw Error(fmt::format("{} = {} would make another run", key.path(), key.get(now)),
                 fmt::format("the run to resume was begun with {}", key.get(before)),

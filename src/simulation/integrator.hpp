@@ -52,6 +52,7 @@ struct StepReport {
   bool long_boundary = false;  // the long-range force was evaluated at its end; synchronise() is possible
   bool has_potential = false;  // potentials at the end of the step were asked for and computed
   StepMeasure measure;         // the latest that all sites know; at one site, that of the end of the step
+  double begin = 0;            // t at the beginning of the step, to the bit
 };
 
 // A long step is: half a kick by the mesh, short steps (half a kick by the tree, drift, half a kick), half a kick by

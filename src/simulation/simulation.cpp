@@ -245,7 +245,10 @@ void Simulation::record(const StepReport& report, double seconds, bool at_output
   result_.long_steps += report.long_boundary ? 1 : 0;
 
   finish_energy(metrics);
-  if (report.step > 0) take_film();
+  if (report.step > 0) {
+    take_film();
+    tell_of_drift(report);
+  }
   if (report.has_potential || kinetic_is_due(report)) {
     const auto clock = WallClock::now();
     sample_energy(metrics, report.has_potential, at_output);

@@ -56,6 +56,20 @@ struct OutputState {
   std::shared_ptr<const ParticleSource> copy() const;
 };
 
+// A drift that has been made. Particles are this rank's, with the positions of its end and the momenta by which they
+// drifted.
+struct Drift {
+  std::uint64_t step;
+  double begin, end;  // timeline
+  bool boundary;      // a long step ends with it: a restart may follow
+  // The factor of drift() from a moment of the drift to its end; from its beginning, the very number that was used.
+  std::function<double(double)> since;
+  const Stream& stream;
+  const Particles& particles;
+  const Frame& frame;
+  const SnapshotHeader& header;  // of the start of the run
+};
+
 // Receives the events of a run; by default does nothing. One observer on each rank: all get the same, except for those
 // parts of StepMetrics and PhaseTimers that describe their own rank.
 class RunObserver {
@@ -70,6 +84,8 @@ class RunObserver {
   // A moment of SimulationOptions::film, with index its number there: positions are those of the moment, momenta and ids
   // mean nothing, and escapers are not in it. Steps are the same with and without.
   virtual void film(const OutputState&) {}
+  // After each step; on all ranks.
+  virtual void drifted(const Drift&) {}
   // Called after each long step with its wall-clock seconds. Returns why the run has to stop here, or "". All ranks
   // stop if one has a reason; that of the lowest such rank is reported.
   virtual std::string stop_reason(double /*long_step_seconds*/) { return {}; }
@@ -160,6 +176,7 @@ class Simulation {
   OutputState state(int index) const;
   void write_output(int index);
   void take_film();
+  void tell_of_drift(const StepReport& report);
   SnapshotHeader header_at(double file_time) const;
   double file_time() const;                    // scale factor, or time
   double on_timeline(double file_time) const;  // the same as the timeline has it

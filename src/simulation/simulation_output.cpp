@@ -62,6 +62,14 @@ void Simulation::take_film() {
   }
 }
 
+// Before momenta are kicked again, as take_film().
+void Simulation::tell_of_drift(const StepReport& report) {
+  const PhaseTimers::Scope scope(timers_, "light cones");
+  const auto since = [this](double t) { return integrator_->drift_since(t); };
+  observer_.drifted(
+      {result_.steps, report.begin, report.t, report.long_boundary, since, stream_, particles_, frame_, header_});
+}
+
 SnapshotHeader Simulation::header_at(double file_time) const {
   SnapshotHeader header = header_;
   header.time = file_time;

@@ -27,7 +27,7 @@ StepReport Integrator::advance(double target, Potentials potentials) {
       (potentials == Potentials::kAtBoundary && boundary) || (potentials == Potentials::kAtTarget && end == target);
   evaluate(boundary, with_potential);
   measure(boundary);
-  return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, latest()};
+  return {end, end - begin, long_end_ - long_begin_, boundary, with_potential, latest(), begin};
 }
 
 // The second halves of the kicks.

@@ -12,10 +12,12 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "src/io/snapshot_io.hpp"
 #include "tests/src/cli/program_fixture.hpp"
 #include "tests/src/cli/sites/two_programs.hpp"
+#include "tests/src/lightcone/cone_reader.hpp"
 #include "tests/wan/net/proxy.hpp"
 
 namespace maki::test {
@@ -75,6 +77,8 @@ constexpr int kExitStopped = 3, kExitSiteLost = 4;
 struct End {
   std::uint64_t steps = 0;
   std::map<std::uint64_t, std::array<double, 3>> positions;  // by id
+  std::vector<ReadParticle> cone;                            // both sites' part of a light cone
+  std::vector<double> maps;                                  // of both, one after the other
 };
 
 class SitesResume : public TwoPrograms {
@@ -85,7 +89,9 @@ class SitesResume : public TwoPrograms {
     proxy_.emplace(wan::Endpoint{"127.0.0.1", static_cast<std::uint16_t>(ports[0])});
     settings_ =
         " time.end_redshift=3 run.restart_steps=7 sites.max_boundary_move=0 output.power_spectrum=false"
-        " output.image=false gravity.reuse=1 run.deterministic=true sites.b.listen=127.0.0.1:" +
+        " output.image=false 'box.size=1000 Mpc/h' 'lightcone.observers=[0, 500, 999]' lightcone.opening_angle=20"
+        " 'lightcone.edges=[3, 4, 6]' lightcone.nside=4 time.max_dlna=0.02 gravity.reuse=1"
+        " run.deterministic=true sites.b.listen=127.0.0.1:" +
         std::to_string(ports[0]) + " sites.b.address=" + proxy_->address().text() + " ";
   }
 
@@ -131,7 +137,17 @@ class SitesResume : public TwoPrograms {
   End end_of(const Results& results) const {
     for (const CallResult& result : results) EXPECT_EQ(result.code, 0) << result.output;
     EXPECT_EQ(steps_of(results[0]), steps_of(results[1]));
-    End end{steps_of(results[0]), {}};
+    End end{steps_of(results[0]), {}, {}, {}};
+    for (const std::string site : {"a/lightcone_00/", "b/lightcone_00/"}) {
+      for (const std::string shell : {"000", "001"}) {
+        const std::string folder = path("output/two/" + site), part = site[0] == 'a' ? ".0" : ".1";
+        const auto particles = read_shell(folder + "conesnap_" + shell + part + ".hdf5");
+        end.cone.insert(end.cone.end(), particles.begin(), particles.end());
+        const auto map = read_sky_map(folder + "map_" + shell + part + ".fits");
+        end.maps.insert(end.maps.end(), map.begin(), map.end());
+      }
+    }
+    EXPECT_GT(end.cone.size(), 10000u);
     const Snapshot set = read_snapshot(collect("snapshot_000"));
     for (std::size_t i = 0; i < set.size(); ++i) end.positions[set.ids[i]] = set.positions[i];
     EXPECT_EQ(end.positions.size(), 4096u);
@@ -149,6 +165,8 @@ class SitesResume : public TwoPrograms {
   void expect_same(const End& end) {
     EXPECT_EQ(end.steps, undisturbed().steps);
     EXPECT_TRUE(undisturbed().positions == end.positions) << "to the last bit";
+    EXPECT_TRUE(undisturbed().cone == end.cone) << "with each particle of the light cone";
+    EXPECT_EQ(undisturbed().maps, end.maps);
   }
 
   // Both sites, once site b was asked to stop after some restarts.

@@ -1,0 +1,56 @@
+// Observers, the shells about them, and a particle where its light leaves it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/lightcone/crossings.hpp"
+#include "src/cosmology/cosmology.hpp"
+
+namespace maki {
+
+inline constexpr double kLightCgs = 2.99792458e10;  // cm/s
+
+struct ConeObserver {
+  std::array<double, 3> position{};  // in the box, length units
+  FieldOfView view;
+};
+
+// Shell k lies between edges k and k + 1; the nearest is the first.
+struct ConeShells {
+  std::vector<double> redshifts;  // of the edges, ascending
+  std::vector<double> distances;  // of the same: comoving, length units
+  std::size_t count() const { return distances.empty() ? 0 : distances.size() - 1; }
+  // The shell with distances[k] <= distance < distances[k + 1], -1 outside of all.
+  int shell_of(double distance) const;
+};
+
+// Comoving distance that light goes from time t (ln a) until today, length units: c times the integral of dt / a.
+double light_distance(const Timeline& timeline, double t);
+
+// Shells with the given redshifts as edges, ascending; what lies between two of them is divided into `parts` shells of
+// equal thickness.
+ConeShells make_shells(const Timeline& timeline, const std::vector<double>& redshifts, int parts);
+
+// A particle where the light cone meets it: from the observer, length units; peculiar velocity in velocity units, mass
+// units.
+struct ShellParticle {
+  std::array<double, 3> position;
+  std::array<float, 3> velocity;
+  float mass;
+  std::uint64_t id;
+  double scale_factor;
+};
+static_assert(sizeof(ShellParticle) == 56);
+
+struct LightConeOptions {
+  std::vector<ConeObserver> observers;
+  ConeShells shells;
+  bool particles = true;
+  int nside = 0;  // of HEALPix maps of the mass; 0: none
+  int compression = 0;
+};
+
+}  // namespace maki

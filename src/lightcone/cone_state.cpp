@@ -1,0 +1,149 @@
+#include "src/lightcone/cone_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <set>
+
+#include "kernels/error.hpp"
+#include "src/io/hdf5_file.hpp"
+#include "src/io/restart_folder.hpp"
+#include "src/io/safe_file.hpp"
+
+namespace maki {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "state_";
+
+std::string path_of(const std::string& folder, std::uint64_t step, int rank) {
+  return (fs::path(folder) / fmt::format("{}{:06}.{}.hdf5", kPrefix, step, rank)).string();
+}
+
+std::string checksum_of(const std::vector<std::uint64_t>& counts) {
+  return restart_folder::checksum_of(
+      {reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(std::uint64_t)});
+}
+
+void write_maps(hid_t file, const std::map<std::size_t, MapShare>& maps) {
+  H5Id group = create_group(file, "Maps");
+  for (const auto& [shell, map] : maps) {
+    H5Id dataset =
+        create_dataset(group, std::to_string(shell), hdf5_file_type<std::uint64_t>(), map.counts.size(), 1, 0);
+    write_rows(dataset, 0, map.counts.size(), hdf5_memory_type<std::uint64_t>(), map.counts.data());
+    write_attribute(dataset, "FirstPixel", map.first);
+    write_attribute(dataset, "XXH3", checksum_of(map.counts));
+  }
+}
+
+void write_state(const std::string& path, const ConeState& state, int ranks) {
+  SafeFile safe(path, true);
+  H5Id file = create_hdf5(safe.temporary_path());
+  write_attribute<std::int32_t>(file, "Ranks", ranks);
+  {
+    H5Id spools = create_group(file, "SpoolBytes");
+    for (const auto& [name, bytes] : state.spools) write_attribute(spools, name, bytes);
+    write_maps(file, state.maps);
+  }
+  close_hdf5(file, path);
+  safe.commit();
+}
+
+// Names of the links, or of the attributes, of a group.
+std::vector<std::string> attribute_names(hid_t group) {
+  std::vector<std::string> names;
+  const auto add = [](hid_t, const char* name, const H5A_info_t*, void* to) -> herr_t {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+    return 0;
+  };
+  hsize_t at = 0;
+  check_hdf5(H5Aiterate2(group, H5_INDEX_NAME, H5_ITER_INC, &at, add, &names), "cannot list what a file holds");
+  return names;
+}
+std::vector<std::string> link_names(hid_t group) {
+  std::vector<std::string> names;
+  const auto add = [](hid_t, const char* name, const H5L_info_t*, void* to) -> herr_t {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+    return 0;
+  };
+  hsize_t at = 0;
+  check_hdf5(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &at, add, &names), "cannot list what a file holds");
+  return names;
+}
+
+MapShare read_map(hid_t group, const std::string& name, const std::string& path) {
+  H5Id dataset = open_dataset(group, name);
+  MapShare map;
+  map.first = read_scalar<std::uint64_t>(dataset, "FirstPixel").value_or(0);
+  map.counts.resize(dataset_shape(dataset).at(0));
+  read_rows(dataset, 0, map.counts.size(), hdf5_memory_type<std::uint64_t>(), map.counts.data());
+  if (read_text(dataset, "XXH3") != checksum_of(map.counts))
+    throw Error(fmt::format("'{}' is damaged", path), "the checksum of a map is another one",
+                "resume an earlier restart (maki resume .../restart_NNNNNN)");
+  return map;
+}
+
+ConeState read_state(const std::string& path) {
+  const H5Id file = open_hdf5(path);
+  ConeState state;
+  const H5Id spools = open_group(file, "SpoolBytes"), maps = open_group(file, "Maps");
+  for (const std::string& name : attribute_names(spools))
+    state.spools[name] = read_scalar<std::uint64_t>(spools, name).value_or(0);
+  for (const std::string& name : link_names(maps)) state.maps[std::stoul(name)] = read_map(maps, name, path);
+  return state;
+}
+
+// How many ranks wrote the state.
+int ranks_of(const std::string& folder, std::uint64_t step, const Communicator& ranks) {
+  std::int32_t count = 0;
+  root_succeeds(ranks, [&] {
+    const std::string path = path_of(folder, step, 0);
+    if (!fs::exists(path))
+      throw Error(fmt::format("the light cone in '{}' has no state of step {}", folder, step),
+                  "the run cannot go on with it from there", "resume another restart, or begin with maki run");
+    count = read_scalar<std::int32_t>(open_hdf5(path), "Ranks").value_or(0);
+  });
+  ranks.broadcast(&count, sizeof count, 0);
+  return count;
+}
+
+}  // namespace
+
+void write_cone_state(const std::string& folder, std::uint64_t step, const ConeState& state,
+                      const Communicator& ranks) {
+  all_succeed(ranks, [&] { write_state(path_of(folder, step, ranks.rank()), state, ranks.size()); });
+}
+
+std::vector<ConeState> read_cone_states(const std::string& folder, std::uint64_t step, const Communicator& ranks) {
+  const int count = ranks_of(folder, step, ranks);
+  std::vector<ConeState> states;
+  all_succeed(ranks, [&] {
+    for (int rank = ranks.rank(); rank < count; rank += ranks.size())
+      states.push_back(read_state(path_of(folder, step, rank)));
+  });
+  return states;
+}
+
+std::vector<std::uint64_t> cone_state_steps(const std::string& folder) {
+  std::set<std::uint64_t> steps;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    std::uint64_t step = 0;
+    const char* const first = name.data() + std::string(kPrefix).size();
+    if (name.starts_with(kPrefix) && std::from_chars(first, name.data() + name.size(), step).ec == std::errc())
+      steps.insert(step);
+  }
+  return {steps.begin(), steps.end()};
+}
+
+void remove_cone_state(const std::string& folder, std::uint64_t step) {
+  std::error_code ignored;
+  for (int rank = 0; fs::remove(path_of(folder, step, rank), ignored); ++rank) {
+  }
+}
+
+}  // namespace maki

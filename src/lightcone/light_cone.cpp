@@ -1,0 +1,300 @@
+#include "src/lightcone/light_cone.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "kernels/error.hpp"
+#include "kernels/mesh/mass_unit.hpp"
+#include "src/io/safe_file.hpp"
+#include "src/lightcone/spool.hpp"
+#include "wan/sites/sites.hpp"
+
+namespace maki {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The shells that the light sphere is in during a drift.
+std::vector<std::size_t> open_shells(const ConeShells& shells, double before, double after) {
+  std::vector<std::size_t> open;
+  for (std::size_t k = 0; k < shells.count(); ++k)
+    if (shells.distances[k] < before && shells.distances[k + 1] > after) open.push_back(k);
+  return open;
+}
+
+std::int64_t fine_units(double sides) { return std::llround(sides * kSideToFine); }
+
+double most_in_a_pixel(std::uint64_t particles, double side, double distance) {
+  return static_cast<double>(particles) * 4.2 * std::pow(distance / side + 1, 3);
+}
+
+}  // namespace
+
+// Moments of a drift, and of the light sphere in it.
+struct LightCone::Moments {
+  double factor;  // of the drift
+  LightSphere sphere;
+  DriftCubic time;           // timeline
+  double side;               // of the box, length units
+  double nearest, farthest;  // distances at which images are met, length units
+};
+
+LightCone::LightCone(const LightConeOptions& options, std::size_t observer, const Place& place,
+                     const Provenance& provenance)
+    : options_(options), observer_(options.observers.at(observer)), place_(place), provenance_(provenance) {}
+
+std::string LightCone::path(const std::string& name) const { return (fs::path(place_.folder) / name).string(); }
+
+// Spools that this rank sees to: its own, and of ranks that there are no longer.
+std::vector<std::string> LightCone::own_spools() const {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(place_.folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (const int rank = spool::rank_of(name); rank >= 0 && rank % place_.ranks.size() == place_.ranks.rank())
+      names.push_back(name);
+  }
+  return names;
+}
+
+void LightCone::resume(std::uint64_t step) {
+  resumed_at_ = step;
+  old_ = read_cone_states(place_.folder, step, place_.ranks);
+  all_succeed(place_.ranks, [&] {
+    for (const ConeState& state : old_)
+      for (const auto& [name, bytes] : state.spools)
+        if (spool::bytes(path(name)) < bytes)
+          throw Error(fmt::format("'{}' has been cut off", path(name)),
+                      fmt::format("it had {} bytes at step {}", bytes, step),
+                      "the light cone cannot go on: begin again with maki run");
+  });
+}
+
+void LightCone::begin(const Drift& drift, const Radii& radii) {
+  begun_ = true;
+  const Communicator& ranks = place_.ranks;
+  root_succeeds(ranks, [&] { ensure_output_directory(place_.folder); });
+  std::array<std::uint64_t, 1> particles = {drift.particles.size()};
+  ranks.sum(particles);
+  std::array<double, 1> heaviest = {
+      mass_range(drift.stream, drift.particles.source.data(), drift.particles.size()).largest};
+  ranks.max(heaviest);
+  quantum_ = sky_quantum(static_cast<float>(heaviest[0]),
+                         most_in_a_pixel(particles[0], drift.frame.side, options_.shells.distances.back()));
+  if (!resumed_at_) return;
+  for (std::size_t k = 0; k < options_.shells.count(); ++k)
+    if (options_.shells.distances[k] >= radii.before) written_[k] = *resumed_at_;
+  all_succeed(ranks, [&] { cut_back(); });
+  refill_maps();
+  old_.clear();
+}
+
+// What came after the restart has not been.
+void LightCone::cut_back() {
+  std::map<std::string, std::uint64_t> known;
+  for (const ConeState& state : old_) known.insert(state.spools.begin(), state.spools.end());
+  for (const std::string& name : own_spools())
+    if (!written_.contains(static_cast<std::size_t>(spool::shell_of(name)))) spool::cut(path(name), known[name]);
+  if (place_.ranks.rank() > 0) return;
+  for (const std::uint64_t step : cone_state_steps(place_.folder))
+    if (step > *resumed_at_) remove_cone_state(place_.folder, step);
+}
+
+// The pixels may have been shared out over other ranks.
+void LightCone::refill_maps() {
+  std::vector<std::uint64_t> shells(options_.shells.count());
+  for (const ConeState& state : old_)
+    for (const auto& [shell, map] : state.maps) shells.at(shell) = 1;
+  place_.ranks.max(shells);
+  for (std::size_t shell = 0; shell < shells.size(); ++shell) {
+    if (shells[shell] == 0) continue;
+    std::vector<PixelCount> pixels;
+    for (ConeState& state : old_) {
+      const MapShare& map = state.maps[shell];
+      for (std::size_t i = 0; i < map.counts.size(); ++i)
+        if (map.counts[i] > 0) pixels.push_back({map.first + i, map.counts[i]});
+    }
+    maps_.try_emplace(shell, place_.ranks, options_.nside).first->second.add(pixels);
+  }
+}
+
+namespace {
+
+// Four moments of a drift, and by how much of its way particles have gone by then.
+struct DriftNodes {
+  std::array<double, 4> times, parts;
+};
+DriftNodes nodes_of(const Drift& drift) {
+  DriftNodes nodes{{drift.begin, 0, 0, drift.end}, {0, 0, 0, 1}};
+  const double factor = drift.since(drift.begin);
+  for (std::size_t i = 1; i < 3; ++i) {
+    nodes.times[i] = drift.begin + (drift.end - drift.begin) * static_cast<double>(i) / 3;
+    nodes.parts[i] = 1 - drift.since(nodes.times[i]) / factor;
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::vector<std::string> LightCone::drifted(const Drift& drift, const Timeline& timeline) {
+  const std::vector<double>& edges = options_.shells.distances;
+  const Radii radii{light_distance(timeline, drift.begin), light_distance(timeline, drift.end)};
+  if (!begun_) begin(drift, radii);
+  last_step_ = drift.step;
+  std::vector<std::string> files;
+  if (radii.after < edges.back() && radii.before > edges.front()) files = meet(drift, timeline, radii);
+  if (place_.sites && drift.boundary) {
+    if (remembered_.size() == 2) remembered_.erase(remembered_.begin());
+    remembered_[drift.step] = state();
+  }
+  return files;
+}
+
+// Takes the crossings of a drift that the shells have a part in.
+std::vector<std::string> LightCone::meet(const Drift& drift, const Timeline& timeline, const Radii& radii) {
+  const Moments moments = moments_of(drift, timeline, radii);
+  PixelsByShell pixels;
+  all_succeed(place_.ranks, [&] { pixels = collect(drift, moments); });
+  if (options_.nside > 0) add_to_maps(radii, pixels);
+  std::vector<std::string> files;
+  const std::vector<double>& edges = options_.shells.distances;
+  for (std::size_t k = options_.shells.count(); k-- > 0;) {
+    if (edges[k] < radii.after || edges[k] >= radii.before) continue;
+    for (std::string& file : write_files(k, drift)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+LightCone::Moments LightCone::moments_of(const Drift& drift, const Timeline& timeline, const Radii& radii) const {
+  const double side = drift.frame.side;
+  const DriftNodes nodes = nodes_of(drift);
+  std::array<double, 4> distances;
+  for (std::size_t i = 0; i < 4; ++i) distances[i] = light_distance(timeline, nodes.times[i]) / side;
+  Moments moments{drift.since(drift.begin),         {}, cubic_through(nodes.parts, nodes.times), side, radii.after,
+                  std::nextafter(radii.before, 0.0)};
+  moments.sphere.before = fine_units(radii.before / side);
+  moments.sphere.after = fine_units(radii.after / side);
+  moments.sphere.radius = cubic_through(nodes.parts, distances);
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    moments.sphere.observer[axis] = fine_units((observer_.position[axis] - drift.frame.corner[axis]) / side);
+  return moments;
+}
+
+LightCone::PixelsByShell LightCone::collect(const Drift& drift, const Moments& moments) const {
+  PixelsByShell pixels;
+  const auto take = [&](const std::vector<Crossing>& crossings) { keep(crossings, moments, pixels); };
+  find_crossings(drift.stream, drift.particles, moments.factor, moments.sphere,
+                 image_columns(moments.sphere, observer_.view), take);
+  return pixels;
+}
+
+// A crossing as it goes into a shell; shell -1: into none.
+struct LightCone::Placed {
+  int shell = -1;
+  std::uint64_t pixel = 0;
+  ShellParticle particle{};
+};
+
+LightCone::Placed LightCone::place(const Crossing& met, const Moments& moments) const {
+  if (!observer_.view.holds(met.x, met.y, met.z)) return {};
+  Placed placed;
+  const double side = moments.side, a = std::exp(moments.time(met.part));
+  const auto over_a = static_cast<float>(1 / a);
+  placed.particle = {{side * met.x, side * met.y, side * met.z},
+                     {met.px * over_a, met.py * over_a, met.pz * over_a},
+                     met.mass,
+                     met.id,
+                     a};
+  const auto& [x, y, z] = placed.particle.position;
+  placed.shell = options_.shells.shell_of(std::clamp(std::hypot(x, y, z), moments.nearest, moments.farthest));
+  if (options_.nside > 0 && placed.shell >= 0) placed.pixel = sky_pixel(options_.nside, placed.particle.position);
+  return placed;
+}
+
+void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& moments, PixelsByShell& pixels) const {
+  std::vector<Placed> all(crossings.size());
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = place(crossings[i], moments);
+  std::map<std::size_t, std::vector<ShellParticle>> particles;
+  for (const Placed& one : all) {
+    if (one.shell < 0) continue;
+    const auto k = static_cast<std::size_t>(one.shell);
+    if (options_.nside > 0)
+      pixels[k].push_back({one.pixel, static_cast<std::uint64_t>(std::llround(one.particle.mass / quantum_))});
+    if (options_.particles) particles[k].push_back(one.particle);
+  }
+  for (const auto& [k, found] : particles) spool::append(path(spool::name_of(k, place_.ranks.rank())), found);
+}
+
+void LightCone::add_to_maps(const Radii& radii, const PixelsByShell& pixels) {
+  for (const std::size_t shell : open_shells(options_.shells, radii.before, radii.after)) {
+    const auto found = pixels.find(shell);
+    maps_.try_emplace(shell, place_.ranks, options_.nside)
+        .first->second.add(found == pixels.end() ? std::vector<PixelCount>() : found->second);
+  }
+}
+
+std::vector<std::string> LightCone::write_files(std::size_t shell, const Drift& drift) {
+  const ShellFacts facts{options_, observer_, shell, drift.header};
+  std::vector<std::string> files;
+  if (options_.particles) {
+    std::vector<ShellParticle> particles;
+    all_succeed(place_.ranks, [&] {
+      for (const std::string& name : own_spools())
+        if (spool::shell_of(name) == static_cast<int>(shell)) spool::read(path(name), particles);
+    });
+    files.push_back(write_shell(path(fmt::format("conesnap_{:03}.hdf5", shell)), std::move(particles), facts,
+                                provenance_, {place_.ranks, place_.sites}));
+  }
+  if (const auto map = maps_.find(shell); map != maps_.end()) {
+    const std::string part = place_.sites ? fmt::format(".{}", place_.sites->me()) : "";
+    files.push_back(path(fmt::format("map_{:03}{}.fits", shell, part)));
+    write_shell_map(files.back(), map->second, quantum_, facts, provenance_, place_.ranks);
+    maps_.erase(map);
+  }
+  written_[shell] = drift.step;
+  return files;
+}
+
+ConeState LightCone::state() const {
+  ConeState state;
+  for (const std::string& name : own_spools())
+    if (!written_.contains(static_cast<std::size_t>(spool::shell_of(name))))
+      state.spools[name] = spool::bytes(path(name));
+  for (const auto& [shell, map] : maps_) state.maps[shell] = {map.share().first, map.counts()};
+  return state;
+}
+
+void LightCone::save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept) {
+  const auto remembered = remembered_.find(step);
+  if (remembered == remembered_.end() && step != last_step_) return;  // the restart that the run has gone on from
+  const ConeState now = remembered != remembered_.end() ? remembered->second : state();
+  all_succeed(place_.ranks, [&] {
+    for (const auto& [name, bytes] : now.spools) spool::sync(path(name));
+  });
+  write_cone_state(place_.folder, step, now, place_.ranks);
+  std::uint64_t oldest = remembered_.empty() ? step : std::min(step, remembered_.begin()->first);
+  root_succeeds(place_.ranks, [&] {
+    for (const std::uint64_t other : cone_state_steps(place_.folder)) {
+      if (other != step && !is_kept(other))
+        remove_cone_state(place_.folder, other);
+      else
+        oldest = std::min(oldest, other);
+    }
+  });
+  place_.ranks.broadcast(&oldest, sizeof oldest, 0);
+  all_succeed(place_.ranks, [&] { remove_spools(oldest); });
+}
+
+// Of shells whose files no run that goes on from `oldest` or later will write again.
+void LightCone::remove_spools(std::uint64_t oldest) {
+  for (const std::string& name : own_spools()) {
+    const auto shell = written_.find(static_cast<std::size_t>(spool::shell_of(name)));
+    if (shell != written_.end() && shell->second <= oldest) spool::cut(path(name), 0);
+  }
+}
+
+}  // namespace maki

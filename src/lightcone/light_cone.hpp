@@ -1,0 +1,78 @@
+// One observer's light cone of a run: particles are collected while they are met, and each shell is written when the
+// light sphere has left it.
+//
+// Positions within a step are linear in the factor of its drift, so the place where an image meets the sphere is exact
+// for the leapfrog (kernels/lightcone). An image is in the shell that holds the distance at which it was met.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/lightcone/cone_files.hpp"
+#include "src/lightcone/cone_state.hpp"
+#include "src/simulation/simulation.hpp"
+
+namespace maki {
+
+// All calls are collective.
+class LightCone {
+ public:
+  struct Place {
+    std::string folder;  // made with the first drift
+    Communicator ranks;
+    sites::Sites* sites = nullptr;  // where there are several: each collects what its own particles give
+  };
+  LightCone(const LightConeOptions& options, std::size_t observer, const Place& place, const Provenance& provenance);
+
+  // Takes back what is known of step `step`, of which there has to be a state; files of later steps go with the first
+  // drift. Throws Error, the same on all ranks.
+  void resume(std::uint64_t step);
+  // Takes the crossings of a drift and writes the shells that are complete with it. Returns their files.
+  // Throws Error, the same on all ranks.
+  std::vector<std::string> drifted(const Drift& drift, const Timeline& timeline);
+  // Writes a state for a restart after `step`: of the last drift, or, over several sites, of one of the last two
+  // boundaries. States of which `is_kept` is not true are removed, and the spools that only they needed. Throws Error,
+  // the same on all ranks.
+  void save(std::uint64_t step, const std::function<bool(std::uint64_t)>& is_kept);
+
+ private:
+  struct Radii {
+    double before, after;  // length units
+  };
+  struct Moments;
+  struct Placed;
+  using PixelsByShell = std::map<std::size_t, std::vector<PixelCount>>;
+  std::string path(const std::string& name) const;
+  std::vector<std::string> own_spools() const;
+  void begin(const Drift& drift, const Radii& radii);
+  void cut_back();
+  void refill_maps();
+  std::vector<std::string> meet(const Drift& drift, const Timeline& timeline, const Radii& radii);
+  Moments moments_of(const Drift& drift, const Timeline& timeline, const Radii& radii) const;
+  PixelsByShell collect(const Drift& drift, const Moments& moments) const;
+  Placed place(const Crossing& met, const Moments& moments) const;
+  void keep(const std::vector<Crossing>& crossings, const Moments& moments, PixelsByShell& pixels) const;
+  void add_to_maps(const Radii& radii, const PixelsByShell& pixels);
+  std::vector<std::string> write_files(std::size_t shell, const Drift& drift);
+  ConeState state() const;
+  void remove_spools(std::uint64_t oldest);
+
+  LightConeOptions options_;
+  ConeObserver observer_;
+  Place place_;
+  Provenance provenance_;
+  bool begun_ = false;
+  std::uint64_t last_step_ = 0;
+  double quantum_ = 0;                            // mass of a count of the maps
+  std::map<std::size_t, SkyMap> maps_;            // of open shells
+  std::map<std::size_t, std::uint64_t> written_;  // shells whose spools may be there still: the step of their files
+  std::optional<std::uint64_t> resumed_at_;
+  std::vector<ConeState> old_;                     // of the restart, until begin()
+  std::map<std::uint64_t, ConeState> remembered_;  // over sites: of the last two boundaries
+};
+
+}  // namespace maki

@@ -1,0 +1,65 @@
+// HEALPix maps of mass (Gorski et al. 2005, ApJ 622, 759), in RING order, with the pixels shared out over the ranks.
+//
+// Pixels count quanta of mass, a power of two that the heaviest particle is a whole number of: sums have the same bits
+// on any number of ranks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/comm/communicator.hpp"
+
+namespace maki {
+
+// The mass of one count, of a map that may hold `most` of the heaviest particles in a pixel.
+double sky_quantum(float heaviest, double most);
+
+// The pixel of a direction, which need not have length 1.
+std::uint64_t sky_pixel(int nside, const std::array<double, 3>& direction);
+std::uint64_t sky_pixels(int nside);  // of all the sky
+
+struct PixelCount {
+  std::uint64_t pixel, count;
+};
+
+class SkyMap {
+ public:
+  SkyMap(const Communicator& ranks, int nside);
+  int nside() const { return nside_; }
+  const Share& share() const { return share_; }  // the pixels that this rank holds
+  // Adds what this rank has found, at any pixels. Collective.
+  void add(const std::vector<PixelCount>& found);
+  // The counts of share().
+  const std::vector<std::uint64_t>& counts() const { return counts_; }
+
+ private:
+  int holder_of(std::uint64_t pixel) const;
+
+  Communicator ranks_;
+  int nside_;
+  Share share_;
+  std::vector<std::uint64_t> counts_;
+};
+
+// A number or a text in the header of a FITS file.
+struct FitsKey {
+  std::string name;  // up to 8 letters
+  std::string comment;
+  double value = 0;
+  std::string text = {};  // in place of the value where not empty
+};
+
+// Writes a map as a table of one column, MASS, in double precision, as HEALPix has it and healpy reads; rank 0 writes.
+// Throws Error, the same on all ranks, and then leaves nothing behind. Collective.
+struct SkyMapFile {
+  std::string path;
+  double quantum;         // mass of a count
+  std::string mass_unit;  // its name
+  std::vector<FitsKey> keys;
+  bool overwrite;
+};
+void write_sky_map(const SkyMapFile& file, const SkyMap& map, const Communicator& ranks);
+
+}  // namespace maki

@@ -1,0 +1,194 @@
+// Light cones of a run by its keys: files, restarts, refusals; and what healpy reads of them.
+#include "tests/src/cli/program_fixture.hpp"
+#include "tests/src/lightcone/cone_reader.hpp"
+
+namespace maki {
+namespace {
+
+using namespace test;
+
+using LightConeOfARun = Program;
+
+constexpr const char* kConeUniverse = R"(
+[run]
+deterministic = true
+progress = "none"
+[box]
+size = "400 Mpc/h"
+[initial]
+redshift = 1
+particles_per_side = 16
+[gravity]
+reuse = 1
+[time]
+max_dlna = 0.02
+[output]
+power_spectrum = false
+image = false
+report = false
+[lightcone]
+observers = [0, 0, 0, 100, 200, 300]
+directions = [0, 0, 1, 1, 1, 0]
+opening_angle = 60
+edges = [0, 0.1, 0.3]
+nside = 8
+)";
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Runs one of the scripts in tests/src/lightcone by python3, or what the environment variable MAKI_PYTHON names.
+Result with_python(const std::string& script, const std::string& argument) {
+  const char* interpreter = std::getenv("MAKI_PYTHON");
+  return call_shell(std::string(interpreter ? interpreter : "python3") + " " + source_directory() +
+                    "/tests/src/lightcone/" + script + " " + argument);
+}
+
+// Both observers, both shells.
+void expect_same_cones(const std::string& a, const std::string& b) {
+  for (const std::string cone : {"/lightcone_00", "/lightcone_01"}) {
+    for (const std::string shell : {"000", "001"}) {
+      const auto wanted = read_shell(a + cone + "/conesnap_" + shell + ".hdf5");
+      EXPECT_GT(wanted.size(), 200u);
+      EXPECT_EQ(read_shell(b + cone + "/conesnap_" + shell + ".hdf5"), wanted) << cone << shell;
+      EXPECT_EQ(bytes_of(b + cone + "/map_" + shell + ".fits"), bytes_of(a + cone + "/map_" + shell + ".fits"));
+    }
+  }
+}
+
+std::vector<std::string> restarts_in(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().filename().string().starts_with("restart_")) names.push_back(entry.path().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST_F(LightConeOfARun, GoesOnWhereTheRunGoesOnAlsoOnMoreRanks) {
+  const std::string config = write("cone.toml", kConeUniverse);
+  const Result run =
+      call("run " + config + " run.restart_steps=4 run.restarts_kept=100 run.output_directory=" + path("whole"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  EXPECT_NE(bytes_of(path("whole/log.txt")).find("Light cone: wrote"), std::string::npos);
+  const std::vector<std::string> restarts = restarts_in(path("whole"));
+  ASSERT_GT(restarts.size(), 4u);
+  for (const std::size_t from : {std::size_t{0}, restarts.size() / 2, restarts.size() - 1}) {
+    const std::string folder = path("cut" + std::to_string(from));
+    fs::copy(path("whole"), folder, fs::copy_options::recursive);
+    for (const char* cone : {"/lightcone_00", "/lightcone_01"})
+      for (const auto& entry : fs::directory_iterator(folder + cone))
+        if (entry.path().extension() == ".fits" && from == 0) fs::remove(entry.path());
+    const std::string restart = folder + "/" + fs::path(restarts[from]).filename().string();
+    const Result resumed = call("resume " + restart, from == 0 ? "" : "OMP_NUM_THREADS=1 " + launcher(2));
+    ASSERT_EQ(resumed.code, 0) << resumed.output;
+    expect_same_cones(path("whole"), folder);
+  }
+}
+
+TEST_F(LightConeOfARun, IsWholeAfterARunThatWasKilled) {
+  const std::string config = write("cone.toml", kConeUniverse);
+  ASSERT_EQ(call("run " + config + " run.output_directory=" + path("whole")).code, 0);
+  const std::string killed = path("killed");
+  // At the first restart and at what comes a few steps later, in the middle of whatever is being written.
+  call_shell("{ " + program() + " run " + config + " run.restart_steps=3 run.output_directory=" + killed +
+             " & pid=$!; " + "while kill -0 $pid 2>/dev/null && [ ! -e " + killed +
+             "/restart_000009/complete.toml ]; do sleep 0.01; done; " + "kill -9 $pid; wait $pid; }");
+  const Result resumed = call("resume " + killed);
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  expect_same_cones(path("whole"), killed);
+}
+
+TEST_F(LightConeOfARun, LeavesOutWhatIsNotWanted) {
+  const std::string config = write("cone.toml", kConeUniverse);
+  const Result run = call("run " + config + " lightcone.write_particles=false 'lightcone.edges=[0.2, 0.3]' " +
+                          "run.restart_steps=5 run.output_directory=" + path("maps"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  EXPECT_TRUE(fs::exists(path("maps/lightcone_01/map_000.fits")));
+  EXPECT_FALSE(fs::exists(path("maps/lightcone_01/map_001.fits")));
+  EXPECT_FALSE(fs::exists(path("maps/lightcone_01/conesnap_000.hdf5")));
+  EXPECT_EQ(call("run " + config + " run.output_directory=" + path("maps")).code, 1) << "it holds a run";
+  const Result changed = call("resume " + path("maps") + " lightcone.nside=16");
+  EXPECT_EQ(changed.code, 1);
+  expect_words(changed, {"lightcone.nside = 16 would make another run"});
+}
+
+TEST_F(LightConeOfARun, WrongKeysAreRefused) {
+  const std::string config = write("cone.toml", kConeUniverse);
+  const auto refused = [&](const std::string& setting, const std::vector<std::string>& words) {
+    const Result result = call("run " + config + " run.output_directory=" + path("no") + " '" + setting + "'");
+    EXPECT_EQ(result.code, 1);
+    expect_words(result, words);
+  };
+  refused("lightcone.observers=[1, 2]", {"lightcone.observers has 2 numbers", "three"});
+  refused("lightcone.observers=[1, 2, 401]", {"401", "not in the box", "400"});
+  refused("lightcone.observers=[]", {"no observer"});
+  refused("lightcone.directions=[0, 0, 0]", {"no direction"});
+  refused("lightcone.directions=[1, 0, 0, 1]", {"4 numbers", "2 observers"});
+  refused("lightcone.edges=[0.1]", {"1 edges", "at least two"});
+  refused("lightcone.edges=[0.3, 0.1]", {"does not ascend"});
+  refused("lightcone.edges=[0.3, 1.1]", {"0.3 to 1.1", "z = 1 to 0"});
+  refused("lightcone.nside=12", {"nside = 12", "power of two"});
+  refused("box.size=20 Mpc/h", {"lightcone.observers"});
+  EXPECT_FALSE(fs::exists(path("no/lightcone_00")));
+}
+
+TEST_F(LightConeOfARun, ShellsThatAreTooFarAreRefused) {
+  const std::string config = write("cone.toml", kConeUniverse);
+  const Result far = call(
+      "run " + config +
+      " 'lightcone.observers=[1,1,1]' 'lightcone.directions=[1,0,0]' 'lightcone.edges=[0,0.9]' 'box.size=20 Mpc/h' " +
+      "run.output_directory=" + path("no"));
+  EXPECT_EQ(far.code, 1);
+  expect_words(far, {"sides of the box away", "nearer edge"});
+}
+
+TEST_F(LightConeOfARun, OpensInHealpy) {
+  const std::string config = write("cone.toml", kConeUniverse);
+  ASSERT_EQ(call("run " + config +
+                 " lightcone.opening_angle=180 lightcone.nside=32 run.output_directory=" + path("sky"))
+                .code,
+            0);
+  const Result opened = with_python("open_with_healpy.py", path("sky/lightcone_00"));
+  if (opened.code == 77 || opened.code == 127) GTEST_SKIP() << opened.output;
+  EXPECT_EQ(opened.code, 0) << opened.output;
+}
+
+// The sky of eight observers against Limber's approximation with the run's own P(k), within 3 %
+// (tests/src/lightcone/limber.py).
+constexpr const char* kLinearUniverse = R"(
+[run]
+preset = "fast"
+progress = "none"
+[box]
+size = "1200 Mpc/h"
+[initial]
+redshift = 9
+particles_per_side = 128
+fixed_amplitudes = true
+[output]
+redshifts = [0.4, 0.3, 0.2]
+image = false
+[time]
+end_redshift = 0.1
+[lightcone]
+observers = [0, 0, 0, 600, 0, 0, 0, 600, 0, 0, 0, 600, 600, 600, 0, 600, 0, 600, 0, 600, 600, 600, 600, 600]
+edges = [0.1, 0.4]
+write_particles = false
+nside = 256
+)";
+
+using FullLightCone = Program;
+
+TEST_F(FullLightCone, HasLimbersSpectrum) {
+  const Result run = call("run " + write("sky.toml", kLinearUniverse) + " run.output_directory=" + path("sky"));
+  ASSERT_EQ(run.code, 0) << run.output;
+  const Result compared = with_python("limber.py", path("sky"));
+  if (compared.code == 77 || compared.code == 127) GTEST_SKIP() << compared.output;
+  EXPECT_EQ(compared.code, 0) << compared.output;
+  std::printf("%s", compared.output.c_str());
+}
+
+}  // namespace
+}  // namespace maki

@@ -1,0 +1,183 @@
+// The light cone of a box is the same set on any number of ranks, and of what the particles do between its steps.
+#include "src/lightcone/light_cone.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include "src/run/light_cones.hpp"
+#include "src/run/start_run.hpp"
+#include "tests/src/io/io_helpers.hpp"
+#include "tests/src/lightcone/cone_reader.hpp"
+#include "tests/src/simulation/runs_on_ranks.hpp"
+
+namespace maki {
+namespace {
+
+using test::ReadParticle;
+using test::TempDir;
+
+constexpr const char* kBox = R"(
+[box]
+size = "400 Mpc/h"
+[initial]
+redshift = 1
+particles_per_side = 16
+[run]
+deterministic = true
+[lightcone]
+observers = [400, 0, 123.4]
+edges = [0, 0.15, 0.35]
+shells = 2
+nside = 16
+)";
+
+// A light cone beside a run, and where each particle was at the ends of its steps.
+struct Watcher : RunObserver {
+  Watcher(const LightConeOptions& options, const LightCone::Place& place, const Timeline& of)
+      : timeline(of), cone(options, 0, place, test::make_provenance()) {}
+  void drifted(const Drift& drift) override {
+    for (const std::string& file : cone.drifted(drift, timeline)) files.push_back(file);
+    if (!store) return;
+    drifts.push_back(
+        {drift.begin, drift.end, store_particles(drift.stream, drift.particles, drift.frame, drift.header)});
+  }
+  struct Stored {
+    double begin, end;
+    Snapshot at_end;
+  };
+  Timeline timeline;
+  LightCone cone;
+  bool store = false;
+  std::vector<std::string> files;
+  std::vector<Stored> drifts;
+};
+
+// Runs the box on `ranks` and writes its light cone to `folder`.
+std::unique_ptr<Watcher> run_box(const std::string& folder, const Communicator& ranks, bool store = false) {
+  Prepared run = prepare(parse_config(kBox, "test.toml", {}), true, ranks);
+  const Timeline timeline = timeline_of(run);
+  auto watcher =
+      std::make_unique<Watcher>(light_cone_options(run, timeline), LightCone::Place{folder, ranks, nullptr}, timeline);
+  watcher->store = store;
+  const SimulationOptions options = simulation_options(run);
+  Simulation simulation(test::test_stream(), std::move(run.initial), options, timeline, *watcher, ranks);
+  simulation.run();
+  return watcher;
+}
+
+// The name of a folder that rank 0 makes for all.
+struct SharedFolder {
+  explicit SharedFolder(const Communicator& of) : ranks(of) {
+    if (ranks.rank() == 0) folder.emplace();
+    path = broadcast_text(ranks, folder ? folder->path() : "");
+  }
+  ~SharedFolder() { ranks.barrier(); }
+  Communicator ranks;
+  std::optional<TempDir> folder;
+  std::string path;
+};
+
+TEST(LightConeOnRanks, IsTheSameSetAsOnOne) {
+  const Communicator world = Communicator::world();
+  const SharedFolder shared(world);
+  const auto here = run_box(shared.path, world);
+  EXPECT_EQ(here->files.size(), 8u) << "four shells, each with particles and a map";
+  if (world.rank() > 0) return;
+  const TempDir alone;
+  run_box(alone.path(), Communicator::self());
+  std::size_t particles = 0;
+  for (const char* name : {"conesnap_000.hdf5", "conesnap_001.hdf5", "conesnap_002.hdf5", "conesnap_003.hdf5"}) {
+    const auto wanted = test::read_shell(alone / name), found = test::read_shell(shared.path + "/" + name);
+    EXPECT_EQ(found, wanted) << name;
+    particles += found.size();
+  }
+  EXPECT_GT(particles, 50000u);
+  for (const char* name : {"map_000.fits", "map_003.fits"}) {
+    std::ifstream one(alone / name, std::ios::binary), other(shared.path + "/" + name, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(one)), {});
+    EXPECT_GT(bytes.size(), 12u * 16 * 16 * 8);
+    EXPECT_TRUE(bytes == std::string((std::istreambuf_iterator<char>(other)), {})) << name;
+  }
+}
+
+// Of the particles of all steps, each taken by itself: images in a shell when the light passed, counted by brute force.
+TEST(LightConeOnRanks, HoldsEveryImageOnceAndWhereItWas) {
+  const Communicator world = Communicator::world();
+  if (world.size() > 1) GTEST_SKIP() << "one rank";
+  const TempDir folder;
+  const auto run = run_box(folder.path(), world, true);
+  const Timeline& timeline = run->timeline;
+  const double side = 400, near = light_distance(timeline, 0), far = light_distance(timeline, -std::log(1.35));
+  const std::array<double, 3> observer = {400, 0, 123.4};
+  std::map<std::uint64_t, std::array<double, 3>> places;  // of the end of the step before, not wrapped
+  std::map<std::uint64_t, int> wanted, found;             // images by ID
+  for (const auto& step : run->drifts) {
+    const double before = light_distance(timeline, step.begin), after = light_distance(timeline, step.end);
+    for (std::size_t i = 0; i < step.at_end.size(); ++i) {
+      const std::array<double, 3>& end = step.at_end.positions[i];
+      auto [place, first] = places.try_emplace(step.at_end.ids[i], end);
+      std::array<double, 3> begin = place->second;
+      for (std::size_t axis = 0; axis < 3; ++axis) begin[axis] += side * std::round((end[axis] - begin[axis]) / side);
+      place->second = end;
+      if (first || after >= far || before <= near) continue;
+      const int reach = static_cast<int>(before / side) + 2;
+      for (int n = 0; n < (2 * reach + 1) * (2 * reach + 1) * (2 * reach + 1); ++n) {
+        const int w = 2 * reach + 1;
+        const double image[3] = {side * (n % w - reach), side * (n / w % w - reach), side * (n / w / w - reach)};
+        double from = 0, to = 0;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          from += std::pow(begin[axis] + image[axis] - observer[axis], 2);
+          to += std::pow(end[axis] + image[axis] - observer[axis], 2);
+        }
+        from = std::sqrt(from), to = std::sqrt(to);
+        if (!(from < before && to >= after)) continue;
+        // Where the two straight lines meet: the step in which the light passes the outermost edge decides by that.
+        const double part = (before - from) / (before - from + to - after);
+        wanted[step.at_end.ids[i]] += before + part * (after - before) < far ? 1 : 0;
+      }
+    }
+  }
+  std::size_t particles = 0;
+  for (int k = 0; k < 4; ++k) {
+    const std::string file = folder / ("conesnap_00" + std::to_string(k) + ".hdf5");
+    const std::vector<double> edges = test::shell_distances(file);
+    for (const ReadParticle& particle : test::read_shell(file)) {
+      ++found[particle.id];
+      ++particles;
+      EXPECT_GE(particle.distance(), edges[0] - 1e-9);
+      EXPECT_LT(particle.distance(), edges[1] + 1e-9);
+      EXPECT_NEAR(particle.distance(), light_distance(timeline, std::log(particle.scale_factor)), 2e-3);
+    }
+  }
+  std::size_t differ = 0;
+  for (const auto& [id, count] : wanted) differ += found[id] != count;
+  EXPECT_LE(differ, 3u) << "of " << particles << "; at the outermost edge the straight line is a little off";
+  EXPECT_EQ(wanted.size(), 4096u);
+}
+
+TEST(LightConeOnRanks, MapsAreTheMassOfTheParticles) {
+  const Communicator world = Communicator::world();
+  const SharedFolder shared(world);
+  Prepared run = prepare(parse_config(kBox, "test.toml", {}), false, world);
+  run_box(shared.path, world);
+  if (world.rank() > 0) return;
+  for (int k = 0; k < 4; ++k) {
+    const std::string number = "00" + std::to_string(k);
+    std::vector<double> wanted(sky_pixels(16));
+    const H5Id file = open_hdf5(shared.path + "/conesnap_" + number + ".hdf5");
+    const double mass = read_attribute<double>(open_group(file, "Header"), "MassTable").at(1);
+    for (const ReadParticle& particle : test::read_shell(shared.path + "/conesnap_" + number + ".hdf5"))
+      wanted[sky_pixel(16, particle.position)] += mass;
+    const std::vector<double> map = test::read_sky_map(shared.path + "/map_" + number + ".fits");
+    ASSERT_EQ(map.size(), wanted.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < map.size(); ++i) worst = std::max(worst, std::fabs(map[i] - wanted[i]));
+    EXPECT_LT(worst, 1e-9 * *std::max_element(wanted.begin(), wanted.end()));
+  }
+}
+
+}  // namespace
+}  // namespace maki
