@@ -17,6 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Counts of a step that wait to go to their maps; 64 MB. With as many pixels on the sky, more.
+constexpr std::size_t kManyPixels = std::size_t{1} << 22;
+
 // The shells that the light sphere is in during a drift.
 std::vector<std::size_t> open_shells(const ConeShells& shells, double before, double after) {
   std::vector<std::size_t> open;
@@ -227,6 +230,8 @@ void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& mome
     if (options_.particles) particles[k].push_back(one.particle);
   }
   for (const auto& [k, found] : particles) spool::append(path(spool::name_of(k, place_.ranks.rank())), found);
+  for (auto& [k, found] : pixels)
+    if (found.size() > kManyPixels) join_pixels(found);
 }
 
 void LightCone::add_to_maps(const Radii& radii, const PixelsByShell& pixels) {
