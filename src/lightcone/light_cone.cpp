@@ -168,6 +168,12 @@ std::vector<std::string> LightCone::meet(const Drift& drift, const Timeline& tim
     if (edges[k] < radii.after || edges[k] >= radii.before) continue;
     for (std::string& file : write_files(k, drift)) files.push_back(std::move(file));
   }
+  if (!files.empty() && remembered_.empty()) {
+    std::uint64_t needed = 0;  // states of restarts that need the spools
+    root_succeeds(place_.ranks, [&] { needed = cone_state_steps(place_.folder).size(); });
+    place_.ranks.broadcast(&needed, sizeof needed, 0);
+    if (needed == 0) all_succeed(place_.ranks, [&] { remove_spools(drift.step); });
+  }
   return files;
 }
 
