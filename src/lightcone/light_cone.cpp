@@ -17,6 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Counts of a step that wait to go to their maps; 64 MB. With as many pixels on the sky, more.
+constexpr std::size_t kManyPixels = std::size_t{1} << 22;
+
 // The shells that the light sphere is in during a drift.
 std::vector<std::size_t> open_shells(const ConeShells& shells, double before, double after) {
   std::vector<std::size_t> open;
@@ -165,6 +168,12 @@ std::vector<std::string> LightCone::meet(const Drift& drift, const Timeline& tim
     if (edges[k] < radii.after || edges[k] >= radii.before) continue;
     for (std::string& file : write_files(k, drift)) files.push_back(std::move(file));
   }
+  if (!files.empty() && remembered_.empty()) {
+    std::uint64_t needed = 0;  // states of restarts that need the spools
+    root_succeeds(place_.ranks, [&] { needed = cone_state_steps(place_.folder).size(); });
+    place_.ranks.broadcast(&needed, sizeof needed, 0);
+    if (needed == 0) all_succeed(place_.ranks, [&] { remove_spools(drift.step); });
+  }
   return files;
 }
 
@@ -227,6 +236,8 @@ void LightCone::keep(const std::vector<Crossing>& crossings, const Moments& mome
     if (options_.particles) particles[k].push_back(one.particle);
   }
   for (const auto& [k, found] : particles) spool::append(path(spool::name_of(k, place_.ranks.rank())), found);
+  for (auto& [k, found] : pixels)
+    if (found.size() > kManyPixels) join_pixels(found);
 }
 
 void LightCone::add_to_maps(const Radii& radii, const PixelsByShell& pixels) {

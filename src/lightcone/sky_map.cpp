@@ -25,6 +25,18 @@ std::uint64_t sky_pixels(int nside) {
   return 12 * static_cast<std::uint64_t>(nside) * static_cast<std::uint64_t>(nside);
 }
 
+void join_pixels(std::vector<PixelCount>& counts) {
+  std::sort(counts.begin(), counts.end(), [](PixelCount a, PixelCount b) { return a.pixel < b.pixel; });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (kept > 0 && counts[kept - 1].pixel == counts[i].pixel)
+      counts[kept - 1].count += counts[i].count;
+    else
+      counts[kept++] = counts[i];
+  }
+  counts.resize(kept);
+}
+
 SkyMap::SkyMap(const Communicator& ranks, int nside)
     : ranks_(ranks), nside_(nside), share_(share_of(sky_pixels(nside), ranks.rank(), ranks.size())),
       counts_(share_.size()) {}

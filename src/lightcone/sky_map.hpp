@@ -23,6 +23,8 @@ std::uint64_t sky_pixels(int nside);  // of all the sky
 struct PixelCount {
   std::uint64_t pixel, count;
 };
+// Puts counts of the same pixel together.
+void join_pixels(std::vector<PixelCount>& counts);
 
 class SkyMap {
  public:

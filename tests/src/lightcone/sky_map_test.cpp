@@ -63,6 +63,18 @@ TEST(SkyMap, MassesOfTheHeaviestParticlesAreWholeCounts) {
   EXPECT_LT(1e15 * (1.0f / sky_quantum(1, 1e15)), std::ldexp(1.0, 64)) << "coarser where there are more particles";
 }
 
+TEST(SkyMap, CountsOfOnePixelAreJoined) {
+  std::vector<PixelCount> counts = {{7, 1}, {3, 2}, {7, 5}, {9, 1}, {3, 1}};
+  join_pixels(counts);
+  ASSERT_EQ(counts.size(), 3u);
+  EXPECT_EQ(counts[0].pixel, 3u);
+  EXPECT_EQ(counts[0].count, 3u);
+  EXPECT_EQ(counts[1].count, 6u);
+  EXPECT_EQ(counts[2].pixel, 9u);
+  join_pixels(counts = {});
+  EXPECT_TRUE(counts.empty());
+}
+
 TEST(SkyMap, PixelsAreThoseOfTheDirection) {
   EXPECT_EQ(sky_pixel(64, {0, 0, 7}), sky_pixel(64, {1e-9, 0, 3}));
   EXPECT_LT(sky_pixel(64, {0.001, 0.001, 1}), 4u) << "the first ring is about +z";
