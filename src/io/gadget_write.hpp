@@ -43,8 +43,8 @@ struct Part {
   double length_factor = 1, mass_factor = 1, velocity_factor = 1;
   double equal_mass = 0;  // file units; 0 where masses differ
   bool wide_ids = false;
-  std::optional<int> decimals = {};  // of coordinates with fixed point
-  bool wraps = true;  // coordinates belong into the box
+  std::optional<int> decimals = {};                // of coordinates with fixed point
+  bool wraps = true;                               // coordinates belong into the box
   std::vector<HeaderNumbers> header_numbers = {};  // beside those of every header
 
   std::uint64_t rows() const { return begins.back(); }

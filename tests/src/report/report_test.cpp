@@ -111,7 +111,7 @@ TEST_F(ReportOfARun, SaysWhatIsMissingOrDamaged) {
   const std::string page = report_page(directory()).html;
   expect_holds(page,
                {"Missing or damaged", "log.txt is missing", "image_000.png", "power_001.txt",
-                "a row has 3 numbers below 6 names", "line 4 of metrics.jsonl cannot be read", "Came to its end"});
+                "a row has 3 numbers below 10 names", "line 4 of metrics.jsonl cannot be read", "Came to its end"});
 }
 
 TEST_F(ReportOfARun, AnUnfinishedRunSaysSo) {
