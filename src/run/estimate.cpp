@@ -24,6 +24,7 @@
 #include "src/run/products.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
+#include "src/simulation/force_check.hpp"
 #include "src/simulation/run_files.hpp"
 #include "src/simulation/state_copy.hpp"
 
@@ -61,6 +62,12 @@ void add_tree(const Config& config, const Shares& n, MemoryEstimate& e) {
   if (const auto& most = gravity.list_memory)
     e.lists = std::min(e.lists, number_of(*most, "gravity.list_memory", config, {}));
   e.walk = walk_bytes(n.most);
+}
+
+// On the device while forces are compared with a strict walk, whose lists are some four times as long as the run's.
+double check_bytes(const Config& config, double n, const MemoryEstimate& e) {
+  if (config.output.error_targets.value_or(0) == 0) return 0;
+  return n * kForceCheckBytes + e.tree + std::min(4 * e.lists, static_cast<double>(kForceCheckLists));
 }
 
 double host_start(const Config& config, double n) {
@@ -111,7 +118,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
                      : particle_mesh_bytes(mesh_options(config), all);
   }
   const double sort = tree ? n * MortonSorter::kBytes : 0;
-  e.scratch = std::max(product_bytes(config, particles, periodic) / ranks, sort - e.lists);
+  e.scratch = std::max({product_bytes(config, particles, periodic) / ranks, check_bytes(config, n, e), sort - e.lists});
   const double program = kProgramBytes + (ranks > 1 ? kMpiBytes : 0);
   e.host_start = host_start(config, all / ranks) + program;  // each site makes the whole set, and then keeps its part
   const double gathered = (ranks > 1 ? 3 : 1) * gathered_bytes(config, particles, periodic) / ranks;
@@ -120,7 +127,8 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   const double groups = config.output.groups ? grouped * kGroupHostBytes + gathered_groups : 0;
   const WriteOptions written = snapshot_options(config);
   const double members = written.selection.in_groups ? n * kMembersBytes : 0;
-  e.host_output = std::max({gathered, groups, members}) + program;
+  const double check = config.output.error_targets.value_or(0) > 0 ? n * kForceCheckHostBytes : 0;
+  e.host_output = std::max({gathered, groups, members, check}) + program;
   e.host_snapshot = n * (StateCopy::kBytes + written.selection.fraction * snapshot_writer_bytes(written));
   // One site: the state that is being written and, where the next is wanted sooner, that one. Several: two kept, one written.
   const int states = sites > 1 ? 3 : config.run.restarts_kept > 0 ? 2 : 0;

@@ -64,6 +64,7 @@ std::vector<Vector3> strict_walk(const Stream& stream, GravityOptions options, c
   options.open_by_error = false;
   options.law.refine_root = true;
   options.fixed_reuse = 1;
+  options.list_budget = kForceCheckLists;
   PhaseTimers timers;
   sites::Sites alone(ranks);
   SiteAgreement agreement(alone);

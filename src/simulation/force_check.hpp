@@ -1,6 +1,7 @@
 // The error of a run's forces, measured against exact sums on a sample of its particles.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "host/comm/communicator.hpp"
@@ -9,6 +10,11 @@
 #include "wan/sites/sites.hpp"
 
 namespace maki {
+
+// Bytes of a particle meanwhile: on the device, beside a second tree and its lists, and on the host.
+inline constexpr double kForceCheckBytes = 94, kForceCheckHostBytes = 150;
+// Bytes of the lists of the strict walk, at most; longer ones are made and used in batches.
+inline constexpr std::size_t kForceCheckLists = std::size_t{256} << 20;
 
 // Compares accelerations of `gravity`, computed at these positions, with Ewald sums (isolated sets: with direct sums) of the
 // same softening, for about `wanted` particles of all ranks and sites, and with a strict walk of a new tree for all: a few
