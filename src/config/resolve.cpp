@@ -49,6 +49,8 @@ void take_from_file(Auto<double>& field, double file_value, const char* key, std
   }
 }
 
+}  // namespace
+
 void resolve_cosmology(Config::Cosmology& cosmology, const SnapshotHeader* file, std::vector<std::string>& notes) {
   if (file != nullptr) {
     take_from_file(cosmology.omega0, file->omega0, "cosmology.omega0", notes);
@@ -67,6 +69,8 @@ void resolve_cosmology(Config::Cosmology& cosmology, const SnapshotHeader* file,
   if (!cosmology.omega_baryon) cosmology.omega_baryon = standard.omega_baryon;
   if (!cosmology.hubble_param) cosmology.hubble_param = standard.hubble;
 }
+
+namespace {
 
 void resolve_box(Config& config, const InitialFacts& facts, const UnitSystem& units) {
   Auto<Quantity>& size = config.box.size;

@@ -22,6 +22,8 @@ struct InitialFacts {
 // Fills all keys that have a rule and checks the physics. Adds sentences on what was taken from where to `notes`.
 // Throws Error where keys contradict each other or the file. Resolving twice changes nothing.
 void resolve(Config& config, const InitialFacts& facts, std::vector<std::string>& notes);
+// The part of it about cosmology; `file`: null where there is none.
+void resolve_cosmology(Config::Cosmology& cosmology, const SnapshotHeader* file, std::vector<std::string>& notes);
 
 // The units a run computes and writes in: those of `file` where there is one.
 UnitSystem run_units(const Config& config, const SnapshotHeader* file);

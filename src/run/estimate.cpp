@@ -21,6 +21,7 @@
 #include "src/io/snapshot_io.hpp"
 #include "src/io/snapshot_writer.hpp"
 #include "src/run/group_members.hpp"
+#include "src/run/light_cones.hpp"
 #include "src/run/products.hpp"
 #include "src/run/setup.hpp"
 #include "src/run/start_run.hpp"
@@ -135,6 +136,7 @@ MemoryEstimate estimate_memory(Config config, std::uint64_t particles, int ranks
   e.host_states = states * n * ParticleRows::kBytes;
   e.snapshot = all / sites * written.selection.fraction * snapshot_bytes(written);
   e.restart = all / sites * ParticleRows::kBytes;
+  e.light_cones = light_cone_bytes(config, particles) / sites;
   const int kept = restarts_to_keep(static_cast<int>(config.run.restarts_kept), sites > 1);
   e.restarts = kept > 0 ? kept + 1 : 0;
   return e;

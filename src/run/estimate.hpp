@@ -30,12 +30,13 @@ struct MemoryEstimate {
   double snapshot = 0;       // disk, each, without compression; of all ranks together
   double restart = 0;        // the same of a restart
   int restarts = 0;          // so many at once: those that are kept, and the next one
+  double light_cones = 0;    // disk, of all ranks together, until the end of the run
   int ranks = 1;             // of this site
   int sites = 1;
 
   double device() const { return particles + accelerations + tree + lists + mesh + let + std::max(walk, scratch); }
   double host() const { return std::max(host_start, host_states + host_snapshot + host_output); }
-  double disk(int snapshots) const { return snapshots * snapshot + restarts * restart; }
+  double disk(int snapshots) const { return snapshots * snapshot + restarts * restart + light_cones; }
   double shared() const;  // both, where one memory serves device and host (the CPU build)
 };
 

@@ -4,6 +4,7 @@
 
 #include <boost/math/constants/constants.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/error.hpp"
@@ -31,7 +32,28 @@ void check_reach(const ConeShells& shells, double side) {
               "choose a nearer edge or a larger box");
 }
 
+// A row of conesnap_*.hdf5: positions and scale factor in double precision, velocity, mass, an ID of 32 bits or 64.
+constexpr double kShellRowBytes = 24 + 8 + 12 + 4 + 8;
+
 }  // namespace
+
+double light_cone_bytes(Config config, std::uint64_t particles) {
+  const Config::LightCone& cone = config.lightcone;
+  if (cone.observers.empty() || !config.box.size || config.initial.kind == InitialKind::kFile) return 0;
+  std::vector<std::string> notes;
+  resolve_cosmology(config.cosmology, nullptr, notes);
+  const UnitSystem units = run_units(config, nullptr);
+  const Timeline timeline = Timeline::comoving(cosmology_parameters(config), units);
+  const std::vector<double> reach = make_shells(timeline, cone.edges, 1).distances;
+  const double seen = (1 - std::cos(std::min(cone.opening_angle, 180.0) * boost::math::double_constants::degree)) / 2;
+  const double volume =
+      seen * 4 / 3.0 * boost::math::double_constants::pi * (std::pow(reach.back(), 3) - std::pow(reach.front(), 3));
+  const double boxes = volume / std::pow(number_of(*config.box.size, "box.size", config, units), 3);
+  const double rows = cone.write_particles ? boxes * static_cast<double>(particles) : 0;
+  const double maps = static_cast<double>(cone.shells) * static_cast<double>(reach.size() - 1) * 12 *
+                      std::pow(static_cast<double>(cone.nside), 2) * sizeof(double);
+  return static_cast<double>(cone.observers.size()) / 3 * (rows * kShellRowBytes + maps);
+}
 
 LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline) {
   const Config::LightCone& given = run.config.lightcone;

@@ -12,4 +12,8 @@ namespace maki {
 // that there would be too many images of the box.
 LightConeOptions light_cone_options(const Prepared& run, const Timeline& timeline);
 
+// Bytes on the disk of all observers' particles and maps, particles as dense as in the mean and not compressed. 0 where only
+// a file of initial conditions says how large the box is.
+double light_cone_bytes(Config config, std::uint64_t particles);
+
 }  // namespace maki

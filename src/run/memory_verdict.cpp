@@ -107,9 +107,10 @@ std::string disk_note(const Config& config, const MemoryEstimate& e, double free
   const int snapshots = static_cast<int>((periodic ? config.output.redshifts : config.output.times).size()) + 1;
   if (e.disk(snapshots) <= free) return {};
   return fmt::format(
-      "Warning: the disk has {} free, and {} snapshots with up to {} restarts may take {} (without "
-      "compression). Free some, or take fewer output.{} or a smaller run.restarts_kept.",
-      gigabytes(free), snapshots, e.restarts, gigabytes(e.disk(snapshots)), periodic ? "redshifts" : "times");
+      "Warning: the disk has {} free, and {} snapshots with up to {} restarts{} may take {} (without "
+      "compression). Free some, or take fewer output.{}{} or a smaller run.restarts_kept.",
+      gigabytes(free), snapshots, e.restarts, e.light_cones > 0 ? " and light cones" : "", gigabytes(e.disk(snapshots)),
+      periodic ? "redshifts" : "times", e.light_cones > 0 ? ", nearer lightcone.edges" : "");
 }
 
 double free_disk(const std::string& directory) {
@@ -167,6 +168,7 @@ std::vector<std::string> describe(const Config& config, const MemoryEstimate& e,
     const std::string what = fmt::format("disk, {} restarts", e.restarts);
     lines.push_back(line(what.c_str(), e.restarts * e.restart, e.sites));
   }
+  if (e.light_cones > 0) lines.push_back(line("disk, light cones", e.light_cones, e.sites));
   if (!memory) return lines;
   std::string what = memory->shared ? "this machine" : fmt::format("this device ({})", memory->device);
   if (ranks > 1) what = fmt::format("a rank's share of {}", memory->shared ? "its machine" : memory->device);

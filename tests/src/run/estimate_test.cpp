@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "src/config/parse.hpp"
 #include "tests/messages.hpp"
 
@@ -112,6 +114,36 @@ TEST(Estimate, RestartsAndKeptStatesCount) {
   std::string table;
   for (const std::string& line : describe(over, site, kParticles, nullptr)) table += line + '\n';
   expect_contains(table, {"host, states for restarts", "disk, 5 restarts"});
+}
+
+// In a universe of matter alone light comes from 2 c / H0 (1 - sqrt(a)); half of the sky is seen.
+TEST(Estimate, CountsLightConesOnTheDisk) {
+  Config config = box();
+  config.cosmology.omega0 = 1, config.cosmology.omega_lambda = 0;
+  EXPECT_EQ(estimate_memory(config, kParticles).light_cones, 0);
+  config.lightcone.observers = {0, 0, 0, 250, 250, 250};
+  config.lightcone.opening_angle = 90;
+  config.lightcone.edges = {0, 0.1};
+  const double reach = 2 * 2997.92458 * (1 - std::sqrt(1 / 1.1)), density = kParticles / 1.25e8;
+  const double seen = 2 * 0.5 * 4 / 3 * 3.14159265358979 * std::pow(reach, 3);
+  const MemoryEstimate two = estimate_memory(config, kParticles);
+  EXPECT_NEAR(two.light_cones / (seen * density * 56), 1, 1e-5);
+  EXPECT_EQ(two.disk(0), 3 * two.restart + two.light_cones);
+  expect_contains(disk_note(config, two, 1e9), {"light cones", "lightcone.edges"});
+  config.lightcone.write_particles = false;
+  config.lightcone.nside = 16;
+  EXPECT_EQ(estimate_memory(config, kParticles).light_cones, 2 * 12 * 256 * 8);
+}
+
+// Comparison of forces with a strict walk takes a copy of the particles and a second tree.
+TEST(Estimate, CountsForceChecks) {
+  Config config = box();
+  config.output.power_spectrum = config.output.image = false;
+  const MemoryEstimate none = estimate_memory(config, kParticles);
+  config.output.error_targets = 100;
+  const MemoryEstimate checked = estimate_memory(config, kParticles);
+  EXPECT_GT(checked.scratch, none.scratch + none.tree);
+  EXPECT_GT(checked.host_output, none.host_output + 100.0 * kParticles);
 }
 
 TEST(Estimate, VerdictsNameTheShareOfARank) {
