@@ -7,7 +7,6 @@
 #include "kernels/device/launch.cuh"
 #include "kernels/error.hpp"
 #include "kernels/particles/fine.hpp"
-#include "kernels/particles/fraction.hpp"
 #include "kernels/particles/types.hpp"
 
 namespace maki {

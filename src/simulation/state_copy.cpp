@@ -1,6 +1,6 @@
 #include "src/simulation/state_copy.hpp"
 
-#include "kernels/particles/fraction.hpp"
+#include "kernels/particles/fine.hpp"
 
 namespace maki {
 

@@ -7,19 +7,12 @@
 #include <cmath>
 #include <numbers>
 
+#include "tests/src/cosmology/planck.hpp"
+
 namespace maki {
 namespace {
 
-CosmologyParameters planck() {
-  CosmologyParameters p;
-  p.omega0 = 0.3089;
-  p.omega_lambda = 0.6911;
-  p.omega_baryon = 0.0486;
-  p.hubble = 0.6774;
-  p.n_s = 0.9667;
-  p.sigma8 = 0.8159;
-  return p;
-}
+using test::planck;
 
 constexpr std::array kWaves = {0.01, 0.1, 0.3, 1.0, 3.0, 10.0};  // h/Mpc
 

@@ -11,21 +11,13 @@
 
 #include "kernels/error.hpp"
 #include "src/cosmology/mass_function.hpp"
+#include "tests/src/cosmology/planck.hpp"
 
 namespace maki {
 
 namespace {
 
-CosmologyParameters planck() {
-  CosmologyParameters p;
-  p.omega0 = 0.3089;
-  p.omega_lambda = 0.6911;
-  p.omega_baryon = 0.0486;
-  p.hubble = 0.6774;
-  p.n_s = 0.9667;
-  p.sigma8 = 0.8159;
-  return p;
-}
+using test::planck;
 
 std::string temporary_file(const std::string& content) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
